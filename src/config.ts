@@ -1,0 +1,217 @@
+// The only reader of process.env. Takes the environment, gives one frozen Config or the full list of mistakes in it.
+import { resolve } from 'node:path';
+import { closest } from './model/closest.ts';
+
+export interface Config {
+  readonly port: number;
+  readonly host: string;
+  readonly publicUrl: string;
+  readonly databaseUrl: string | undefined;
+  readonly dataDir: string;
+  readonly adminKey: string | undefined;
+  readonly demo: boolean;
+  readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
+  readonly maxPageSize: number;
+  readonly maxBodyBytes: number;
+  readonly maxResponseBytes: number;
+  readonly maxImportBytes: number;
+  readonly readConnections: number;
+  readonly writeConnections: number;
+  readonly slowConnections: number;
+  readonly maxQueue: number;
+  readonly statementTimeoutMs: number;
+  readonly transferTimeoutMs: number;
+  readonly bodyTimeoutMs: number;
+  readonly corsOrigins: '*' | readonly string[];
+  readonly rateLimit: number;
+}
+
+/** One row of the settings table in docs/reference/settings.md; the test of that page reads this list. */
+export interface Setting {
+  readonly name: string;
+  readonly default: string;
+  readonly says: string;
+}
+
+export class ConfigError extends Error {
+  readonly mistakes: readonly string[];
+  constructor(mistakes: readonly string[]) {
+    super(mistakes.join('\n'));
+    this.name = 'ConfigError';
+    this.mistakes = mistakes;
+  }
+}
+
+export const SETTINGS: readonly Setting[] = [
+  { name: 'PORT', default: '3000', says: 'TCP port to listen on' },
+  { name: 'HOST', default: '127.0.0.1', says: 'address to listen on; 0.0.0.0 for all' },
+  {
+    name: 'PUBLIC_URL',
+    default: 'http://localhost:PORT',
+    says: 'base URL that clients use; also the issuer of internal tokens',
+  },
+  {
+    name: 'DATABASE_URL',
+    default: '(embedded PostgreSQL)',
+    says: 'postgres:// URL of a PostgreSQL 15 or newer; nothing embedded is started then',
+  },
+  { name: 'DATA_DIR', default: './data', says: 'folder of the embedded PostgreSQL' },
+  {
+    name: 'WDA_ADMIN_KEY',
+    default: '(generated)',
+    says: 'credential of the instance administrator, 32 characters or more; unset: generated on the first start and printed once',
+  },
+  {
+    name: 'WDA_DEMO',
+    default: 'on with the embedded database, else off',
+    says: 'on: the first start creates organization demo, workspace shop with sample data',
+  },
+  { name: 'LOG_LEVEL', default: 'info', says: 'trace, debug, info, warn, error, fatal or silent' },
+  { name: 'WDA_MAX_PAGE_SIZE', default: '1000', says: 'largest `size` of a page' },
+  { name: 'WDA_MAX_BODY_BYTES', default: '1048576', says: 'largest JSON body' },
+  { name: 'WDA_MAX_RESPONSE_BYTES', default: '33554432', says: 'largest response of a list or a read with expansions' },
+  { name: 'WDA_MAX_IMPORT_BYTES', default: '10737418240', says: 'largest import body' },
+  { name: 'WDA_READ_CONNECTIONS', default: '4', says: 'database connections for quick reads (pipelined)' },
+  { name: 'WDA_WRITE_CONNECTIONS', default: '6', says: 'database connections for writes (pipelined)' },
+  {
+    name: 'WDA_SLOW_CONNECTIONS',
+    default: '4',
+    says: 'database connections for statements that take long, imports, exports and administration',
+  },
+  { name: 'WDA_MAX_QUEUE', default: '1000', says: 'requests that may wait for the database before new ones get 503' },
+  {
+    name: 'WDA_STATEMENT_TIMEOUT_MS',
+    default: '10000',
+    says: 'longest time of one statement of a request; beyond it 503 QUERY_TIMEOUT',
+  },
+  { name: 'WDA_TRANSFER_TIMEOUT_MS', default: '3600000', says: 'longest time of one import or export' },
+  { name: 'WDA_BODY_TIMEOUT_MS', default: '30000', says: 'longest silence while a request body arrives' },
+  {
+    name: 'WDA_CORS_ORIGINS',
+    default: '*',
+    says: 'origins whose browsers may call the API, separated by commas; * for all; empty for none',
+  },
+  { name: 'WDA_RATE_LIMIT', default: '0', says: 'requests per minute and credential; 0: no limit' },
+];
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+// Names that start with WDA_ and belong to the command line, not to the server.
+const CLIENT_SETTINGS = ['WDA_URL', 'WDA_KEY', 'WDA_WORKSPACE'];
+
+/** Reads and checks every setting; throws ConfigError with all mistakes at once. */
+export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const mistakes: string[] = [];
+  const text = (name: string): string | undefined => {
+    const value = env[name];
+    return value === undefined || value.trim() === '' ? undefined : value.trim();
+  };
+  const integer = (name: string, fallback: number, min: number, max: number): number => {
+    const value = text(name);
+    if (value === undefined) return fallback;
+    const number = /^\d+$/.test(value) ? Number(value) : Number.NaN;
+    if (number >= min && number <= max) return number;
+    mistakes.push(`${name} must be an integer from ${min} to ${max}, is ${JSON.stringify(value)}`);
+    return fallback;
+  };
+  const choice = <T extends string>(name: string, fallback: T, values: readonly T[]): T => {
+    const value = text(name);
+    if (value === undefined) return fallback;
+    const found = values.find((known) => known === value);
+    if (found !== undefined) return found;
+    mistakes.push(`${name} must be one of ${values.join(', ')}, is ${JSON.stringify(value)}`);
+    return fallback;
+  };
+
+  const known = [...SETTINGS.map((setting) => setting.name), ...CLIENT_SETTINGS];
+  for (const name of Object.keys(env)) {
+    if (!name.startsWith('WDA_') || known.includes(name)) continue;
+    const suggestion = closest(name, known);
+    mistakes.push(
+      `${name} is not a setting${suggestion === null ? '' : `; did you mean ${suggestion}?`} Known: ${known.join(', ')}`,
+    );
+  }
+
+  const port = integer('PORT', 3000, 0, 65535);
+  const databaseUrl = text('DATABASE_URL');
+  if (databaseUrl !== undefined && !isDatabaseUrl(databaseUrl)) {
+    mistakes.push('DATABASE_URL must look like postgres://user:password@host:5432/database');
+  }
+  const adminKey = text('WDA_ADMIN_KEY');
+  if (adminKey !== undefined && (adminKey.length < 32 || !/^[\x21-\x7e]+$/.test(adminKey))) {
+    mistakes.push('WDA_ADMIN_KEY must have 32 printable ASCII characters or more, without spaces');
+  }
+  const publicUrl = text('PUBLIC_URL');
+  if (publicUrl !== undefined && !isHttpUrl(publicUrl)) mistakes.push('PUBLIC_URL must be an http or https URL');
+
+  const config: Config = {
+    port,
+    host: text('HOST') ?? '127.0.0.1',
+    publicUrl: (publicUrl ?? `http://localhost:${port}`).replace(/\/+$/, ''),
+    databaseUrl,
+    dataDir: resolve(text('DATA_DIR') ?? './data'),
+    adminKey,
+    demo: choice('WDA_DEMO', databaseUrl === undefined ? 'on' : 'off', ['on', 'off']) === 'on',
+    logLevel: choice('LOG_LEVEL', 'info', LOG_LEVELS),
+    maxPageSize: integer('WDA_MAX_PAGE_SIZE', 1000, 1, 100_000),
+    maxBodyBytes: integer('WDA_MAX_BODY_BYTES', 1_048_576, 1024, 268_435_456),
+    maxResponseBytes: integer('WDA_MAX_RESPONSE_BYTES', 33_554_432, 1024, 268_435_456),
+    maxImportBytes: integer('WDA_MAX_IMPORT_BYTES', 10_737_418_240, 1024, Number.MAX_SAFE_INTEGER),
+    readConnections: integer('WDA_READ_CONNECTIONS', 4, 1, 100),
+    writeConnections: integer('WDA_WRITE_CONNECTIONS', 6, 1, 100),
+    slowConnections: integer('WDA_SLOW_CONNECTIONS', 4, 2, 100),
+    maxQueue: integer('WDA_MAX_QUEUE', 1000, 1, 1_000_000),
+    statementTimeoutMs: integer('WDA_STATEMENT_TIMEOUT_MS', 10_000, 100, 3_600_000),
+    transferTimeoutMs: integer('WDA_TRANSFER_TIMEOUT_MS', 3_600_000, 1000, 86_400_000),
+    bodyTimeoutMs: integer('WDA_BODY_TIMEOUT_MS', 30_000, 100, 3_600_000),
+    corsOrigins: corsOrigins(env.WDA_CORS_ORIGINS, mistakes),
+    rateLimit: integer('WDA_RATE_LIMIT', 0, 0, 1_000_000_000),
+  };
+  if (mistakes.length > 0) throw new ConfigError(mistakes);
+  return Object.freeze(config);
+}
+
+/** The Config of this process. */
+export function processConfig(): Config {
+  return readConfig(process.env);
+}
+
+/** What the command line's client takes from the environment. */
+export function clientSettings(): {
+  readonly url: string | undefined;
+  readonly key: string | undefined;
+  readonly workspace: string | undefined;
+} {
+  const { WDA_URL, WDA_KEY, WDA_ADMIN_KEY, WDA_WORKSPACE } = process.env;
+  return {
+    url: WDA_URL || undefined,
+    key: WDA_KEY || WDA_ADMIN_KEY || undefined,
+    workspace: WDA_WORKSPACE || undefined,
+  };
+}
+
+function isDatabaseUrl(text: string): boolean {
+  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return false;
+  const url = new URL(text);
+  return url.hostname !== '' || url.searchParams.has('host');
+}
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}
+
+function corsOrigins(value: string | undefined, mistakes: string[]): '*' | readonly string[] {
+  if (value === undefined || value.trim() === '*') return '*';
+  const origins = value
+    .split(',')
+    .map((origin) => origin.trim())
+    .filter((origin) => origin !== '');
+  for (const origin of origins) {
+    if (!isHttpUrl(origin) || new URL(origin).origin !== origin) {
+      mistakes.push(
+        `WDA_CORS_ORIGINS must list origins such as https://app.example.com, has ${JSON.stringify(origin)}`,
+      );
+    }
+  }
+  return origins;
+}

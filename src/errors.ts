@@ -1,0 +1,242 @@
+// Every refusal of the service, each with one named constructor. Takes facts, gives an ApiError whose status, code and
+// message are part of the interface; response/error-body.ts turns it into bytes. Nothing internal belongs in a message.
+
+export const ERROR_CODES = {
+  BAD_REQUEST: 400,
+  VALIDATION_FAILED: 400,
+  UNAUTHORIZED: 401,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  CONFLICT: 409,
+  DESTRUCTIVE_CHANGE: 409,
+  PRECONDITION_FAILED: 412,
+  PAYLOAD_TOO_LARGE: 413,
+  UNSUPPORTED_MEDIA_TYPE: 415,
+  RATE_LIMITED: 429,
+  INTERNAL_ERROR: 500,
+  SCHEMA_MIGRATION_IN_PROGRESS: 503,
+  SERVICE_UNAVAILABLE: 503,
+  QUERY_TIMEOUT: 503,
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+/** Codes of one entry of `error.details`. */
+export type DetailCode =
+  | 'REQUIRED'
+  | 'TYPE_MISMATCH'
+  | 'TOO_LONG'
+  | 'OUT_OF_RANGE'
+  | 'NOT_IN_ENUM'
+  | 'READ_ONLY'
+  | 'UNKNOWN_FIELD'
+  | 'REFERENCE_NOT_FOUND'
+  | 'INVALID'
+  | 'NOT_UNIQUE'
+  | 'STILL_REFERENCED'
+  | 'DESTRUCTIVE'
+  | 'UNSUPPORTED_CHANGE';
+
+/** One mistake. `field` is a field of the record, or the path into an admin document; `row` counts from 1 in imports. */
+export interface Detail {
+  readonly row?: number;
+  readonly field: string | null;
+  readonly code: DetailCode;
+  readonly message: string;
+}
+
+export interface ErrorExtra {
+  readonly details?: readonly Detail[];
+  /** Top-level members beside `error`, such as `retryAfterSeconds`. */
+  readonly beside?: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly cause?: unknown;
+  readonly status?: number;
+}
+
+export class ApiError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly details: readonly Detail[] | undefined;
+  readonly beside: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ErrorCode, message: string, extra: ErrorExtra = {}) {
+    super(message, extra.cause === undefined ? undefined : { cause: extra.cause });
+    this.name = 'ApiError';
+    this.code = code;
+    this.status = extra.status ?? ERROR_CODES[code];
+    this.details = extra.details;
+    this.beside = extra.beside ?? {};
+    this.headers = extra.headers ?? {};
+  }
+}
+
+const list = (names: Iterable<string>): string => [...names].join(', ') || 'none';
+const hint = (suggestion: string | null): string => (suggestion === null ? '' : ` Did you mean ${suggestion}?`);
+
+/* ---- requests in general ---- */
+
+export const badRequest = (message: string): ApiError => new ApiError('BAD_REQUEST', message);
+
+export const unknownParameter = (name: string, suggestion: string | null, known: Iterable<string>): ApiError =>
+  badRequest(`Unknown query parameter ${name}.${hint(suggestion)} Known: ${list(known)}`);
+
+export const repeatedParameter = (name: string): ApiError =>
+  badRequest(`Query parameter ${name} may be given only once`);
+
+export const malformedId = (text: string): ApiError => badRequest(`Id ${text} is malformed: an integer is needed`);
+
+/** A name that a request uses and the schema does not have. `role` says what was looked for: field, relation, operator. */
+export const unknownName = (
+  role: string,
+  name: string,
+  entity: string,
+  suggestion: string | null,
+  known: Iterable<string>,
+): ApiError => badRequest(`Unknown ${role} ${name} on entity ${entity}.${hint(suggestion)} Known: ${list(known)}`);
+
+export const notExpandable = (relation: string, allowed: Iterable<string>): ApiError =>
+  badRequest(`Relationship ${relation} is not expandable. Allowed: ${[...allowed].join(', ')}`);
+
+export const expandTooDeep = (maximum: number, path: string): ApiError =>
+  badRequest(`Expand depth exceeds maximum of ${maximum}: ${path}`);
+
+export const responseTooLarge = (limit: number): ApiError =>
+  badRequest(
+    `The response would be larger than ${limit} bytes. Narrow it: a smaller size, fewer fields, or a limit on an expanded list such as <relation>.size=10`,
+  );
+
+export const methodNotAllowed = (method: string, allowed: readonly string[]): ApiError =>
+  new ApiError('METHOD_NOT_ALLOWED', `Method ${method} is not allowed here. Allowed: ${allowed.join(', ')}`, {
+    headers: { Allow: allowed.join(', ') },
+  });
+
+export const payloadTooLarge = (limit: number): ApiError =>
+  new ApiError('PAYLOAD_TOO_LARGE', `The request body is larger than ${limit} bytes`, {
+    headers: { Connection: 'close' },
+  });
+
+export const unsupportedMediaType = (needed: string): ApiError =>
+  new ApiError('UNSUPPORTED_MEDIA_TYPE', `The request body must be sent with Content-Type: ${needed}`);
+
+export const rateLimited = (seconds: number): ApiError =>
+  new ApiError('RATE_LIMITED', `Too many requests; retry after ${seconds} seconds`, {
+    beside: { retryAfterSeconds: seconds },
+    headers: { 'Retry-After': String(seconds) },
+  });
+
+/* ---- who may ---- */
+
+/** 401 with the challenge of RFC 6750 section 3; `error` only when a credential was presented. */
+export const unauthorized = (message: string, presented: boolean): ApiError =>
+  new ApiError('UNAUTHORIZED', message, {
+    headers: {
+      'WWW-Authenticate': presented
+        ? 'Bearer realm="workspace-data-api", error="invalid_token"'
+        : 'Bearer realm="workspace-data-api"',
+    },
+  });
+
+export const missingCredential = (): ApiError =>
+  unauthorized('A credential is needed: send Authorization: Bearer <credential>', false);
+
+export const invalidCredential = (): ApiError => unauthorized('The credential is not valid here', true);
+
+export const readOnly = (): ApiError =>
+  new ApiError('FORBIDDEN', 'READ_ONLY permissions - data modifications are not allowed', {
+    headers: { 'WWW-Authenticate': 'Bearer realm="workspace-data-api", error="insufficient_scope"' },
+  });
+
+export const forbidden = (message: string): ApiError => new ApiError('FORBIDDEN', message);
+
+/* ---- records ---- */
+
+export const unknownEntity = (name: string): ApiError => new ApiError('NOT_FOUND', `Entity ${name} does not exist`);
+
+export const recordNotFound = (): ApiError => new ApiError('NOT_FOUND', 'Record not found');
+
+export const notFound = (message: string): ApiError => new ApiError('NOT_FOUND', message);
+
+export const validationFailed = (details: readonly Detail[], message?: string): ApiError =>
+  new ApiError('VALIDATION_FAILED', message ?? summary(details), { details });
+
+export const conflict = (message: string, details?: readonly Detail[], cause?: unknown): ApiError =>
+  new ApiError('CONFLICT', message, {
+    ...(details === undefined ? {} : { details }),
+    ...(cause === undefined ? {} : { cause }),
+  });
+
+export const preconditionFailed = (): ApiError =>
+  new ApiError('PRECONDITION_FAILED', 'The record has changed since it was read: read it again and repeat the change');
+
+function summary(details: readonly Detail[]): string {
+  const first = details[0];
+  if (first === undefined) return 'Validation failed';
+  const where = first.row === undefined ? '' : `row ${first.row}, `;
+  const rest = details.length > 1 ? ` (and ${details.length - 1} more)` : '';
+  return `Validation failed: ${where}${first.field === null ? '' : `${first.field}: `}${first.message}${rest}`;
+}
+
+/* ---- the service itself ---- */
+
+export const migrationInProgress = (
+  entity: string,
+  gate: { readonly blocksReads: boolean; readonly blocksWrites: boolean; readonly retryAfterSeconds: number },
+): ApiError =>
+  new ApiError(
+    'SCHEMA_MIGRATION_IN_PROGRESS',
+    `Table ${entity} is being migrated; retry after the migration completes`,
+    {
+      beside: {
+        retryAfterSeconds: gate.retryAfterSeconds,
+        blocksReads: gate.blocksReads,
+        blocksWrites: gate.blocksWrites,
+      },
+      headers: { 'Retry-After': String(gate.retryAfterSeconds) },
+    },
+  );
+
+/** A second schema change while one runs: the same code, as a conflict with the running migration. */
+export const anotherMigrationRuns = (): ApiError =>
+  new ApiError(
+    'SCHEMA_MIGRATION_IN_PROGRESS',
+    'Another migration of this workspace is running; retry after it has ended',
+    {
+      status: 409,
+    },
+  );
+
+export const destructiveChange = (details: readonly Detail[]): ApiError =>
+  new ApiError(
+    'DESTRUCTIVE_CHANGE',
+    `The change destroys data (${details.map((detail) => detail.message).join('; ')}). Repeat it with allowDestructive=true if that is meant`,
+    { details },
+  );
+
+export const serviceUnavailable = (message: string, seconds = 1, cause?: unknown): ApiError =>
+  new ApiError('SERVICE_UNAVAILABLE', message, {
+    beside: { retryAfterSeconds: seconds },
+    headers: { 'Retry-After': String(seconds) },
+    ...(cause === undefined ? {} : { cause }),
+  });
+
+export const databaseAway = (cause?: unknown): ApiError =>
+  serviceUnavailable('The database is not reachable at the moment; retry', 1, cause);
+
+export const queryTimeout = (cause?: unknown): ApiError =>
+  new ApiError(
+    'QUERY_TIMEOUT',
+    'The request took too long and was stopped. Narrow it: filter on an indexed field, a smaller size, count=none',
+    {
+      beside: { retryAfterSeconds: 1 },
+      headers: { 'Retry-After': '1' },
+      ...(cause === undefined ? {} : { cause }),
+    },
+  );
+
+export const internalError = (cause?: unknown): ApiError =>
+  new ApiError('INTERNAL_ERROR', 'Something went wrong on our side; the request id helps to find it', {
+    ...(cause === undefined ? {} : { cause }),
+  });

@@ -1,0 +1,49 @@
+// Decimal numbers as text, compared and measured without a float. Takes the text of a number, gives its plain parts.
+
+/** A number written without exponent: no leading zeros in `whole` (but "0"), no trailing zeros in `fraction`. */
+export interface Decimal {
+  readonly negative: boolean;
+  readonly whole: string;
+  readonly fraction: string;
+}
+
+// PostgreSQL's numeric holds 1,000 declared digits; more in one value is junk, and an exponent of a million would be
+// a megabyte of zeros.
+const MAX_DIGITS = 1000;
+const NUMBER = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,6}))?$/;
+
+/** The decimal that the text says; undefined when it is no number or has more than 1,000 digits on a side. */
+export function parseDecimal(text: string): Decimal | undefined {
+  const match = NUMBER.exec(text);
+  if (match === null) return undefined;
+  const [, sign, wholeText = '', fractionText = '', exponentText] = match;
+  if (wholeText === '' && fractionText === '') return undefined;
+  const exponent = exponentText === undefined ? 0 : Number(exponentText);
+  const digits = wholeText + fractionText;
+  if (digits.length > 2 * MAX_DIGITS) return undefined;
+  if (/^0*$/.test(digits)) return { negative: false, whole: '0', fraction: '' };
+  const point = wholeText.length + exponent;
+  if (point > 3 * MAX_DIGITS || point < -2 * MAX_DIGITS) return undefined;
+  const padded = point < 0 ? '0'.repeat(-point) + digits : digits.padEnd(point, '0');
+  const at = Math.max(point, 0);
+  const whole = padded.slice(0, at).replace(/^0+/, '') || '0';
+  const fraction = padded.slice(at).replace(/0+$/, '');
+  if (whole.length > MAX_DIGITS || fraction.length > MAX_DIGITS) return undefined;
+  return { negative: sign === '-', whole, fraction };
+}
+
+export function formatDecimal(value: Decimal): string {
+  return `${value.negative ? '-' : ''}${value.whole}${value.fraction === '' ? '' : `.${value.fraction}`}`;
+}
+
+/** Negative, zero or positive, as for Array.prototype.sort. */
+export function compareDecimals(a: Decimal, b: Decimal): number {
+  if (a.negative !== b.negative) return a.negative ? -1 : 1;
+  const sign = a.negative ? -1 : 1;
+  if (a.whole.length !== b.whole.length) return sign * (a.whole.length - b.whole.length);
+  const length = Math.max(a.fraction.length, b.fraction.length);
+  const left = a.whole + a.fraction.padEnd(length, '0');
+  const right = b.whole + b.fraction.padEnd(length, '0');
+  if (left === right) return 0;
+  return left < right ? -sign : sign;
+}

@@ -1,0 +1,76 @@
+// Entities, fields and settings as values: what one table of a workspace is to the rest of the code.
+// Takes nothing; catalog/load-workspace.ts makes them from a schema document.
+import type { FieldTypeName } from './field-types.ts';
+import type { Relation } from './relation.ts';
+
+export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
+
+/** What a column is there for: only `data` and `reference` fields are written by principals. */
+export type FieldRole = 'id' | 'data' | 'reference' | 'createdAt' | 'updatedAt';
+
+export interface Field {
+  /** Name in the schema, in JSON, in URLs and of the column. */
+  readonly name: string;
+  readonly type: FieldTypeName;
+  readonly role: FieldRole;
+  readonly required: boolean;
+  readonly unique: boolean;
+  readonly indexed: boolean;
+  /** Literal, `"now"`, `"uuid"`, or undefined for no default. */
+  readonly default: JsonValue | undefined;
+  readonly maxLength: number | undefined;
+  readonly precision: number | undefined;
+  readonly scale: number | undefined;
+  /** Bounds as the text of the field's type (digits, ISO dates). */
+  readonly min: string | undefined;
+  readonly max: string | undefined;
+  readonly values: readonly string[] | undefined;
+  readonly description: string | undefined;
+  /** For a reference: the belongsTo relation whose key this column holds. */
+  readonly relation: string | undefined;
+}
+
+export interface EntitySettings {
+  readonly defaultExpand: readonly string[] | null;
+  /** Whitelist; null means that every relation may be expanded. */
+  readonly expandable: readonly string[] | null;
+  readonly maxExpandDepth: number | null;
+  readonly defaultFields: readonly string[] | null;
+}
+
+export const NO_SETTINGS: EntitySettings = {
+  defaultExpand: null,
+  expandable: null,
+  maxExpandDepth: null,
+  defaultFields: null,
+};
+
+/** The spec's default for the nesting of `expand`. */
+export const DEFAULT_MAX_EXPAND_DEPTH = 3;
+
+export interface RowRule {
+  readonly column: string;
+  readonly claim: string;
+  readonly enabled: boolean;
+}
+
+/** What requests see of a running migration. */
+export interface MigrationGate {
+  readonly blocksReads: boolean;
+  readonly blocksWrites: boolean;
+  readonly retryAfterSeconds: number;
+}
+
+export interface Entity {
+  readonly name: string;
+  readonly description: string | undefined;
+  /** PostgreSQL schema and table. */
+  readonly table: { readonly schema: string; readonly name: string };
+  /** Every column in the order of the document: id first, then fields, references, timestamps. */
+  readonly fields: ReadonlyMap<string, Field>;
+  readonly relations: ReadonlyMap<string, Relation>;
+  readonly timestamps: boolean;
+  readonly settings: EntitySettings;
+  readonly rowRules: readonly RowRule[];
+  readonly gate: MigrationGate | null;
+}

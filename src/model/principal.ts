@@ -1,0 +1,47 @@
+// Who sends a request, once authenticated. Values only; auth/ makes them.
+
+export type Permissions = 'OWNER' | 'READ_WRITE' | 'READ_ONLY';
+
+/** API key or internal token of a workspace: sees all data. `permissions` below OWNER have no admin API. */
+export interface Owner {
+  readonly kind: 'owner';
+  readonly permissions: Permissions;
+  readonly workspaceId: string;
+  /** Stable id of the credential, for rate limits and logs; never the credential. */
+  readonly credentialId: string;
+}
+
+/** The instance administrator. */
+export interface Operator {
+  readonly kind: 'operator';
+  readonly credentialId: string;
+}
+
+/** A user of the workspace's identity provider; claims of a verified token (RFC 7519). */
+export interface External {
+  readonly kind: 'external';
+  readonly permissions: 'READ_WRITE' | 'READ_ONLY';
+  readonly workspaceId: string;
+  readonly credentialId: string;
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
+export type Principal = Owner | Operator | External;
+
+export function mayWrite(principal: Principal): boolean {
+  return principal.kind === 'operator' || principal.permissions !== 'READ_ONLY';
+}
+
+/** May the principal use the admin API of this workspace? */
+export function mayAdminister(principal: Principal, workspaceId: string): boolean {
+  switch (principal.kind) {
+    case 'operator':
+      return true;
+    case 'owner':
+      return principal.permissions === 'OWNER' && principal.workspaceId === workspaceId;
+    case 'external':
+      return false;
+    default:
+      return principal satisfies never;
+  }
+}

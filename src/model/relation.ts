@@ -1,0 +1,42 @@
+// Links between entities as values, in both directions, already resolved to the columns that carry them.
+
+export type OnDelete = 'restrict' | 'cascade' | 'setNull';
+
+/** This entity stores the key of the other in `column`. */
+export interface BelongsTo {
+  readonly kind: 'belongsTo';
+  readonly name: string;
+  readonly entity: string;
+  readonly column: string;
+  readonly required: boolean;
+  readonly unique: boolean;
+  readonly onDelete: OnDelete;
+}
+
+/** The other entity's belongsTo `inverse`, stored there in `column`, points here; hasOne if at most one record does. */
+export interface HasRelation {
+  readonly kind: 'hasMany' | 'hasOne';
+  readonly name: string;
+  readonly entity: string;
+  readonly inverse: string;
+  readonly column: string;
+}
+
+/** Through an ordinary entity with two belongsTo relations: `from` to this entity, `to` to the other. */
+export interface ManyToMany {
+  readonly kind: 'manyToMany';
+  readonly name: string;
+  readonly entity: string;
+  readonly through: string;
+  readonly from: string;
+  readonly to: string;
+  readonly fromColumn: string;
+  readonly toColumn: string;
+}
+
+export type Relation = BelongsTo | HasRelation | ManyToMany;
+
+/** Does following the relation lead to at most one record? */
+export function isToOne(relation: Relation): relation is BelongsTo | (HasRelation & { readonly kind: 'hasOne' }) {
+  return relation.kind === 'belongsTo' || relation.kind === 'hasOne';
+}

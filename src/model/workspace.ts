@@ -1,0 +1,29 @@
+// The snapshot of a workspace that a request works with: immutable, replaced as a whole when anything in it changes.
+import type { Entity } from './entity.ts';
+
+/** One constraint or index of a table, as the field or relation that it stands for. */
+export interface ConstraintOwner {
+  readonly entity: string;
+  readonly kind: 'unique' | 'reference' | 'check' | 'primaryKey';
+  readonly field: string;
+}
+
+export interface Workspace {
+  readonly id: string;
+  readonly organization: string;
+  readonly slug: string;
+  /** Grows with every change of schema, settings, credentials or rules. */
+  readonly version: string;
+  /** PostgreSQL schema that holds the tables. */
+  readonly databaseSchema: string;
+  readonly entities: ReadonlyMap<string, Entity>;
+  /** Names of constraints in the database -> what they guard, to explain a refusal by the database. */
+  readonly constraints: ReadonlyMap<string, ConstraintOwner>;
+}
+
+/** The entity that a relation leads to. Snapshots are closed: every relation of a snapshot resolves. */
+export function entityOf(workspace: Workspace, name: string): Entity {
+  const entity = workspace.entities.get(name);
+  if (entity === undefined) throw new TypeError(`snapshot of ${workspace.slug} lacks entity ${name}`);
+  return entity;
+}
