@@ -6,6 +6,8 @@ export interface ConstraintOwner {
   readonly entity: string;
   readonly kind: 'unique' | 'reference' | 'check' | 'primaryKey';
   readonly field: string;
+  /** For a reference: the belongsTo relation. */
+  readonly relation: string | undefined;
 }
 
 export interface Workspace {

@@ -1,0 +1,135 @@
+// PostgreSQL's errors -> our refusals, by SQLSTATE (PostgreSQL documentation, appendix A). Nothing of the database's own
+// message, detail or hint goes to a client: they name tables and values.
+import {
+  ApiError,
+  conflict,
+  type Detail,
+  databaseAway,
+  internalError,
+  queryTimeout,
+  serviceUnavailable,
+  validationFailed,
+} from '../errors.ts';
+import type { ConstraintOwner, Workspace } from '../model/workspace.ts';
+
+interface DatabaseError extends Error {
+  readonly code: string;
+  readonly constraint?: string;
+  readonly column?: string;
+}
+
+export function isDatabaseError(error: unknown): error is DatabaseError {
+  return (
+    error instanceof Error &&
+    !(error instanceof ApiError) &&
+    /^[0-9A-Z]{5}$/.test(String((error as { code?: unknown }).code))
+  );
+}
+
+/** The SQLSTATE of an error of the database, else undefined. */
+export function sqlState(error: unknown): string | undefined {
+  return isDatabaseError(error) ? error.code : undefined;
+}
+
+/** A statement met a table or column that is no longer there, or no longer of that type: the snapshot is stale. */
+export function isStaleSnapshot(error: unknown): boolean {
+  const state = sqlState(error);
+  // 42P01 table, 42703 column, 3F000 schema, 42883 and 42804 operator or type mismatch, 0A000 cached plan, 26000 statement.
+  return state !== undefined && ['42P01', '42703', '3F000', '42883', '42804', '0A000', '26000'].includes(state);
+}
+
+/** 40001 serialization failure, 40P01 deadlock: the same statement may succeed when repeated. */
+export function isRetryable(error: unknown): boolean {
+  const state = sqlState(error);
+  return state === '40001' || state === '40P01';
+}
+
+/** Errors of connecting, or of a connection that broke. */
+export function translateConnectionError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  const state = sqlState(error);
+  if (state === '53300') return serviceUnavailable('The database has no free connection; retry', 1, error);
+  if (error instanceof Error && /timeout exceeded when trying to connect/.test(error.message)) {
+    return serviceUnavailable('No database connection became free in time; retry', 1, error);
+  }
+  return databaseAway(error);
+}
+
+export type WriteKind = 'create' | 'update' | 'delete' | 'read';
+
+/** Any error of running a statement for a record of `entity` -> ApiError. Unknown ones become a 500 that keeps its cause. */
+export function translateError(error: unknown, workspace: Workspace, entity: string, kind: WriteKind): ApiError {
+  if (error instanceof ApiError) return error;
+  if (!isDatabaseError(error)) return isNetworkError(error) ? databaseAway(error) : internalError(error);
+  const state = error.code;
+  const owner = error.constraint === undefined ? undefined : workspace.constraints.get(error.constraint);
+  switch (state) {
+    case '23505':
+      return conflict(
+        owner === undefined
+          ? 'A record with this value exists already'
+          : `A record with this ${owner.field} exists already`,
+        [{ field: owner?.field ?? null, code: 'NOT_UNIQUE', message: 'must be unique: another record has this value' }],
+        error,
+      );
+    case '23503':
+      if (kind === 'delete') return stillReferenced(owner, error);
+      return validationFailed([
+        { field: owner?.field ?? null, code: 'REFERENCE_NOT_FOUND', message: 'refers to a record that does not exist' },
+      ]);
+    case '23001':
+      return stillReferenced(owner, error);
+    case '23502':
+      return validationFailed([{ field: error.column ?? null, code: 'REQUIRED', message: 'is required' }]);
+    case '23514':
+      return validationFailed([
+        { field: owner?.field ?? null, code: 'OUT_OF_RANGE', message: 'is outside what the schema allows' },
+      ]);
+    case '54000':
+      return validationFailed([longestField(entity, 'is too long for the index on it')]);
+    case '22003':
+    case '22008':
+    case '2200H':
+      return validationFailed([
+        { field: null, code: 'OUT_OF_RANGE', message: 'a value is outside the range of its type' },
+      ]);
+    case '57014':
+      return queryTimeout(error);
+    case '55P03':
+    case '40001':
+    case '40P01':
+      return serviceUnavailable('The record is locked by other changes at the moment; retry', 1, error);
+    default:
+  }
+  if (/^22/.test(state))
+    return validationFailed([{ field: null, code: 'INVALID', message: 'a value has the wrong form' }]);
+  if (/^(08|53|57P|25006|58)/.test(state)) return databaseAway(error);
+  if (isStaleSnapshot(error)) return serviceUnavailable('The schema is changing at the moment; retry', 1, error);
+  return internalError(error);
+}
+
+function stillReferenced(
+  owner: { readonly entity: string; readonly field: string } | undefined,
+  error: unknown,
+): ApiError {
+  const detail: Detail = {
+    field: owner === undefined ? null : `${owner.entity}.${relation}`,
+    code: 'STILL_REFERENCED',
+    message:
+      owner === undefined
+        ? 'other records refer to this one'
+        : `records of ${owner.entity} refer to this one by ${relation}`,
+  };
+  return conflict(`The record cannot be deleted: ${detail.message}`, [detail], error);
+}
+
+function longestField(_entity: string, message: string): Detail {
+  return { field: null, code: 'TOO_LONG', message: `a value ${message}` };
+}
+
+function isNetworkError(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    /^(ECONN|EPIPE|ENOENT|ETIMEDOUT|EHOSTUNREACH|EAI_)/.test(String((error as { code?: unknown }).code))
+  );
+}

@@ -1,0 +1,22 @@
+// The table of routes outside the data API: method, pattern and handler as values. Handlers take a RouteRequest and give
+// a Reply; http/server.ts puts them into Fastify and answers what they throw.
+import type { Reply } from '../response/reply.ts';
+
+export interface RouteRequest {
+  readonly id: string;
+  readonly params: Readonly<Record<string, string>>;
+  /** Decoded query parameters; a repeated one has several values. */
+  readonly query: ReadonlyMap<string, readonly string[]>;
+  readonly authorization: string | undefined;
+  /** Parsed JSON body (numbers keep their digits, see model/exact-json.ts); undefined when there is none. */
+  readonly body: unknown;
+}
+
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Fastify's form: `/api/admin/v1/organizations/:org`. */
+  readonly pattern: string;
+  /** Names of the query parameters that the route knows; any other gets a 400. */
+  readonly parameters: readonly string[];
+  readonly handle: (request: RouteRequest) => Promise<Reply>;
+}

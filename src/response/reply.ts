@@ -1,0 +1,29 @@
+// What a handler gives back: a status, headers and a body as a value; http/ writes the bytes.
+import type { Readable } from 'node:stream';
+
+export type ReplyBody =
+  | { readonly kind: 'empty' }
+  | { readonly kind: 'text'; readonly contentType: string; readonly text: string }
+  | { readonly kind: 'stream'; readonly contentType: string; readonly stream: Readable };
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: ReplyBody;
+}
+
+export const JSON_TYPE = 'application/json; charset=utf-8';
+const NONE: Readonly<Record<string, string>> = {};
+
+/** A reply whose JSON text exists already. */
+export function jsonText(status: number, text: string, headers = NONE): Reply {
+  return { status, headers, body: { kind: 'text', contentType: JSON_TYPE, text } };
+}
+
+export function json(status: number, value: unknown, headers = NONE): Reply {
+  return jsonText(status, JSON.stringify(value), headers);
+}
+
+export function noContent(headers = NONE): Reply {
+  return { status: 204, headers, body: { kind: 'empty' } };
+}

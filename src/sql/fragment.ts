@@ -1,0 +1,53 @@
+// The door to the SQL tag: the only place that quotes identifiers or makes SQL from a string. A Fragment is text with
+// values in it; a value is an Operand, bound as $n and never part of the text, so that one text serves every request
+// of its shape.
+import tag, { join as joinFragments, raw, type Sql } from 'sql-template-tag';
+
+export type Fragment = Sql;
+
+/** What PostgreSQL gets: text with $1…, the values in order, and a name when the statement is to be prepared. */
+export interface Query {
+  readonly text: string;
+  readonly values: readonly unknown[];
+  readonly name?: string;
+}
+
+/** Composes SQL; interpolated fragments are spliced, anything else becomes a bound value. */
+export const sql: (strings: TemplateStringsArray, ...values: readonly unknown[]) => Fragment = tag;
+
+const identifiers = new Map<string, Fragment>();
+// Names come from schemas of workspaces: bounded by dropping the lot, as refilling costs less than bookkeeping.
+const MAX_IDENTIFIERS = 50_000;
+
+/** A quoted identifier. Callers pass names that they looked up in a schema, never text of a request. */
+export function ident(name: string): Fragment {
+  const known = identifiers.get(name);
+  if (known !== undefined) return known;
+  if (identifiers.size >= MAX_IDENTIFIERS) identifiers.clear();
+  const fragment = raw(`"${name.replaceAll('"', '""')}"`);
+  identifiers.set(name, fragment);
+  return fragment;
+}
+
+/** A string literal, for DDL, where PostgreSQL takes no bound values. */
+export function literal(text: string): Fragment {
+  const quoted = `'${text.replaceAll("'", "''")}'`;
+  return raw(text.includes('\\') ? ` E${quoted.replaceAll('\\', '\\\\')}` : quoted);
+}
+
+/** A fixed piece of SQL out of this code base (a type name, an operator): never text from outside. */
+export function keyword<const T extends string>(text: T): Fragment {
+  return raw(text);
+}
+
+/** Fragments with a separator between them; `empty` for none. */
+export function join(fragments: readonly Fragment[], separator = ', '): Fragment {
+  return fragments.length === 0 ? empty : joinFragments([...fragments], separator);
+}
+
+export const empty: Fragment = raw('');
+
+/** Closes a fragment into a query whose values are taken as they are. */
+export function toQuery(fragment: Fragment, name?: string): Query {
+  return { text: fragment.text, values: fragment.values, ...(name === undefined ? {} : { name }) };
+}
