@@ -108,10 +108,8 @@ export function translateError(error: unknown, workspace: Workspace, entity: str
   return internalError(error);
 }
 
-function stillReferenced(
-  owner: { readonly entity: string; readonly field: string } | undefined,
-  error: unknown,
-): ApiError {
+function stillReferenced(owner: ConstraintOwner | undefined, error: unknown): ApiError {
+  const relation = owner?.relation ?? owner?.field;
   const detail: Detail = {
     field: owner === undefined ? null : `${owner.entity}.${relation}`,
     code: 'STILL_REFERENCED',

@@ -1,0 +1,192 @@
+// The filter grammar -> FilterTree: `<path>,<op>[,<value>]` of the query string and the JSON tree of `_query`.
+// Syntax only: paths and values are checked against the schema in plan/predicate.ts.
+import { badRequest } from '../errors.ts';
+import { closest } from '../model/closest.ts';
+import { splitPath } from './paths.ts';
+
+export const FILTER_OPERATORS = [
+  'eq',
+  'ne',
+  'gt',
+  'gte',
+  'lt',
+  'lte',
+  'in',
+  'nin',
+  'between',
+  'contains',
+  'startsWith',
+  'endsWith',
+  'isNull',
+  'notNull',
+] as const;
+
+export type FilterOperator = (typeof FILTER_OPERATORS)[number];
+
+/** `text` values come from a query string and are parsed by the field's type; `json` ones from `_query`. */
+export type FilterValue =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'json'; readonly value: unknown };
+
+export type FilterTree =
+  | { readonly kind: 'and' | 'or'; readonly members: readonly FilterTree[] }
+  | { readonly kind: 'not'; readonly member: FilterTree }
+  | {
+      readonly kind: 'compare';
+      readonly path: readonly string[];
+      readonly operator: FilterOperator;
+      /** None for isNull and notNull, two for between, any number for in and nin, else one. */
+      readonly values: readonly FilterValue[];
+    };
+
+// A filter is planned as one condition each; more than this was generated, and belongs into `in`.
+const MAX_CONDITIONS = 100;
+const MAX_VALUES = 1000;
+const MAX_TREE_DEPTH = 20;
+
+/** The parameters `filter` (each one condition) and `or` (each one group), all of them ANDed; undefined for none. */
+export function parseFilters(filters: readonly string[], groups: readonly string[]): FilterTree | undefined {
+  const members: FilterTree[] = filters.map((text) => parseCondition('filter', text));
+  for (const group of groups) {
+    members.push({ kind: 'or', members: splitEscaped(group, ';').map((text) => parseCondition('or', text)) });
+  }
+  if (countConditions(members) > MAX_CONDITIONS) throw badRequest(`More than ${MAX_CONDITIONS} filter conditions`);
+  if (members.length === 0) return undefined;
+  return members.length === 1 ? members[0] : { kind: 'and', members };
+}
+
+function parseCondition(parameter: string, text: string): FilterTree {
+  const first = text.indexOf(',');
+  const second = first < 0 ? -1 : text.indexOf(',', first + 1);
+  const path = splitPath(parameter, first < 0 ? text : text.slice(0, first));
+  if (first < 0) throw badRequest(`${parameter} ${text} is malformed: it takes <field>,<operator>,<value>`);
+  const operator = operatorOf((second < 0 ? text.slice(first + 1) : text.slice(first + 1, second)).trim());
+  const rest = second < 0 ? undefined : text.slice(second + 1);
+  return { kind: 'compare', path, operator, values: textValues(operator, rest, text) };
+}
+
+function operatorOf(name: string): FilterOperator {
+  const operator = FILTER_OPERATORS.find((known) => known === name);
+  if (operator !== undefined) return operator;
+  const suggestion = closest(name, FILTER_OPERATORS);
+  throw badRequest(
+    `Unknown filter operator ${name}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${FILTER_OPERATORS.join(', ')}`,
+  );
+}
+
+function textValues(operator: FilterOperator, rest: string | undefined, whole: string): FilterValue[] {
+  const texts = ((): string[] => {
+    switch (operator) {
+      case 'isNull':
+      case 'notNull':
+        if (rest !== undefined && rest !== '') throw badRequest(`Filter ${whole}: ${operator} takes no value`);
+        return [];
+      case 'in':
+      case 'nin':
+      case 'between':
+        return rest === undefined ? [] : splitEscaped(rest, ',');
+      default:
+        return rest === undefined ? [] : [rest];
+    }
+  })();
+  checkCount(operator, texts.length, whole);
+  return texts.map((text) => ({ kind: 'text', text }));
+}
+
+function checkCount(operator: FilterOperator, count: number, where: string): void {
+  const fault = (needs: string) => badRequest(`Filter ${where}: ${operator} takes ${needs}`);
+  switch (operator) {
+    case 'isNull':
+    case 'notNull':
+      if (count !== 0) throw fault('no value');
+      return;
+    case 'between':
+      if (count !== 2) throw fault('two values, separated by a comma');
+      return;
+    case 'in':
+    case 'nin':
+      if (count === 0) throw fault('one value or more, separated by commas');
+      if (count > MAX_VALUES) throw fault(`at most ${MAX_VALUES} values`);
+      return;
+    default:
+      if (count !== 1) throw fault('one value');
+  }
+}
+
+/** Splits at the separator; a backslash before it makes it part of the text. Other backslashes stay as they are. */
+export function splitEscaped(text: string, separator: ',' | ';'): string[] {
+  const parts: string[] = [];
+  let part = '';
+  for (let index = 0; index < text.length; index++) {
+    const character = text[index] as string;
+    if (character === '\\' && text[index + 1] === separator) {
+      part += separator;
+      index++;
+    } else if (character === separator) {
+      parts.push(part);
+      part = '';
+    } else part += character;
+  }
+  parts.push(part);
+  return parts;
+}
+
+/** The `filter` member of a `_query` body. */
+export function parseFilterTree(value: unknown): FilterTree {
+  let conditions = 0;
+  const parse = (node: unknown, depth: number): FilterTree => {
+    if (depth > MAX_TREE_DEPTH) throw badRequest(`filter is nested more than ${MAX_TREE_DEPTH} levels deep`);
+    if (typeof node !== 'object' || node === null || Array.isArray(node)) throw malformedNode();
+    const members = node as Record<string, unknown>;
+    const keys = Object.keys(members);
+    if (keys.length === 1 && (keys[0] === 'and' || keys[0] === 'or')) {
+      const list = members[keys[0]];
+      if (!Array.isArray(list)) throw badRequest(`filter: ${keys[0]} takes an array`);
+      return { kind: keys[0], members: list.map((member) => parse(member, depth + 1)) };
+    }
+    if (keys.length === 1 && keys[0] === 'not') return { kind: 'not', member: parse(members.not, depth + 1) };
+    const unknown = keys.find((key) => key !== 'field' && key !== 'op' && key !== 'value');
+    if (unknown !== undefined || typeof members.field !== 'string' || typeof members.op !== 'string')
+      throw malformedNode();
+    if (++conditions > MAX_CONDITIONS) throw badRequest(`More than ${MAX_CONDITIONS} filter conditions`);
+    const operator = operatorOf(members.op);
+    const values = jsonValues(operator, members);
+    return { kind: 'compare', path: splitPath('filter', members.field), operator, values };
+  };
+  return parse(value, 1);
+}
+
+function jsonValues(operator: FilterOperator, node: Record<string, unknown>): FilterValue[] {
+  const where = String(node.field);
+  const given = Object.hasOwn(node, 'value') ? node.value : undefined;
+  const values = ((): unknown[] => {
+    switch (operator) {
+      case 'isNull':
+      case 'notNull':
+        if (given !== undefined && given !== null) throw badRequest(`Filter ${where}: ${operator} takes no value`);
+        return [];
+      case 'in':
+      case 'nin':
+      case 'between':
+        if (!Array.isArray(given)) throw badRequest(`Filter ${where}: ${operator} takes an array of values`);
+        return given;
+      default:
+        return given === undefined ? [] : [given];
+    }
+  })();
+  // An empty `in` is a fair question of a program: nothing is in the empty set.
+  if (!((operator === 'in' || operator === 'nin') && values.length === 0)) checkCount(operator, values.length, where);
+  if (values.includes(null))
+    throw badRequest(`Filter ${where}: null is no value to compare with; use isNull or notNull`);
+  return values.map((value) => ({ kind: 'json', value }));
+}
+
+function malformedNode(): Error {
+  return badRequest(
+    'filter is malformed: each node is {"and": []}, {"or": []}, {"not": {}} or {"field", "op", "value"}',
+  );
+}
+
+function countConditions(members: readonly FilterTree[]): number {
+  return members.reduce((count, member) => count + (member.kind === 'or' ? member.members.length : 1), 0);
+}

@@ -1,0 +1,65 @@
+// Dotted paths of `expand` and `fields` -> trees. Syntax only: names are checked against the schema in plan/.
+import { badRequest } from '../errors.ts';
+
+/** Relations to expand, by name; the value is what to expand below. */
+export interface ExpandTree {
+  readonly [relation: string]: ExpandTree;
+}
+
+/** Selected names. `all`: named without a dot, so everything of it; `children`: names below it. */
+export interface FieldTree {
+  readonly [name: string]: { readonly all: boolean; readonly children: FieldTree };
+}
+
+// Each expanded relation is a join; a response with more different joins than this was not meant.
+export const MAX_PATHS = 100;
+
+type MutableExpand = { [relation: string]: MutableExpand };
+type MutableFields = { [name: string]: { all: boolean; children: MutableFields } };
+
+/** `a.b,c` (several parameters are joined) -> tree; `''` -> nothing expanded. */
+export function parseExpand(values: readonly string[]): ExpandTree {
+  const root: MutableExpand = Object.create(null);
+  for (const names of splitPaths('expand', values)) {
+    let level = root;
+    for (const name of names) {
+      level[name] ??= Object.create(null) as MutableExpand;
+      level = level[name];
+    }
+  }
+  return root;
+}
+
+/** `a,b.c` -> tree, in the order asked for; undefined when nothing is named, which means all columns. */
+export function parseFields(values: readonly string[]): FieldTree | undefined {
+  const root: MutableFields = Object.create(null);
+  const paths = splitPaths('fields', values);
+  for (const names of paths) {
+    let level = root;
+    names.forEach((name, index) => {
+      level[name] ??= { all: false, children: Object.create(null) as MutableFields };
+      if (index === names.length - 1) level[name].all = true;
+      level = level[name].children;
+    });
+  }
+  return paths.length === 0 ? undefined : root;
+}
+
+function splitPaths(parameter: string, values: readonly string[]): string[][] {
+  const paths: string[][] = [];
+  for (const value of values) {
+    if (value.trim() === '') continue;
+    for (const part of value.split(',')) paths.push(splitPath(parameter, part.trim()));
+  }
+  if (paths.length > MAX_PATHS) throw badRequest(`${parameter} names more than ${MAX_PATHS} paths`);
+  return paths;
+}
+
+/** `a.b.c` -> names, none of them empty. */
+export function splitPath(parameter: string, path: string): string[] {
+  const names = path.split('.');
+  if (names.some((name) => name === '')) {
+    throw badRequest(`${parameter} is malformed: ${path === '' ? 'a name is empty' : `${path} has an empty name`}`);
+  }
+  return names;
+}

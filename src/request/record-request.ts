@@ -1,0 +1,229 @@
+// A data API request as a value: HTTP syntax -> RecordRequest. Knows no schema; everything here is checked for form only.
+import { badRequest, repeatedParameter, unknownParameter } from '../errors.ts';
+import { closest } from '../model/closest.ts';
+import { numberText } from '../model/exact-json.ts';
+import { type FilterTree, parseFilters, parseFilterTree } from './filter.ts';
+import {
+  type CountMode,
+  type Cursor,
+  DEFAULT_PAGE_SIZE,
+  parseCountMode,
+  parseCursor,
+  parsePage,
+  parseSize,
+} from './page.ts';
+import { type ExpandTree, type FieldTree, parseExpand, parseFields, splitPath } from './paths.ts';
+import { parseQueryString } from './query-string.ts';
+import { parseSort, type SortTerm } from './sort.ts';
+
+/** What to show of each record. `undefined` means that the request does not say, so that defaults apply. */
+export interface Selection {
+  readonly expand: ExpandTree | undefined;
+  /** `'all'`: asked for explicitly with an empty `fields=`. */
+  readonly fields: FieldTree | 'all' | undefined;
+  /** `<path>.size`, `.sort`, `.filter` of expanded lists. */
+  readonly narrowings: readonly Narrowing[];
+}
+
+export interface Narrowing {
+  readonly path: readonly string[];
+  readonly size: number | undefined;
+  readonly sort: readonly SortTerm[];
+  readonly filter: FilterTree | undefined;
+}
+
+export interface ListRequest {
+  readonly kind: 'list';
+  readonly selection: Selection;
+  readonly page: number;
+  readonly size: number;
+  readonly after: Cursor | undefined;
+  readonly count: CountMode;
+  readonly sort: readonly SortTerm[];
+  readonly filter: FilterTree | undefined;
+}
+
+export interface ReadRequest {
+  readonly kind: 'read';
+  readonly selection: Selection;
+}
+
+/** An export: a list without pages. */
+export interface ExportRequest {
+  readonly kind: 'export';
+  readonly format: 'csv' | 'ndjson';
+  readonly fields: FieldTree | undefined;
+  readonly sort: readonly SortTerm[];
+  readonly filter: FilterTree | undefined;
+}
+
+export interface RequestLimits {
+  readonly maxPageSize: number;
+}
+
+const READ_PARAMETERS = ['expand', 'fields'] as const;
+const LIST_PARAMETERS = ['page', 'size', 'sort', 'filter', 'or', 'expand', 'fields', 'count', 'after'] as const;
+const EXPORT_PARAMETERS = ['format', 'filter', 'or', 'sort', 'fields'] as const;
+const NARROWING = /^(.+)\.(size|sort|filter)$/;
+
+interface Collected {
+  readonly values: ReadonlyMap<string, readonly string[]>;
+  readonly narrowings: ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
+}
+
+/** The query string of GET …/{entity}. */
+export function parseListRequest(query: string, limits: RequestLimits): ListRequest {
+  const { values, narrowings } = collect(query, LIST_PARAMETERS, true);
+  const page = single(values, 'page');
+  const after = single(values, 'after');
+  if (page !== undefined && after !== undefined) throw pageAndAfter();
+  const size = single(values, 'size');
+  const count = single(values, 'count');
+  return {
+    kind: 'list',
+    selection: selectionOf(values, narrowings, limits),
+    page: page === undefined ? 0 : parsePage(page),
+    size:
+      size === undefined
+        ? Math.min(DEFAULT_PAGE_SIZE, limits.maxPageSize)
+        : parseSize('size', size, limits.maxPageSize),
+    after: after === undefined ? undefined : parseCursor(after),
+    count: count === undefined ? 'exact' : parseCountMode(count),
+    sort: parseSort(values.get('sort') ?? []),
+    filter: parseFilters(values.get('filter') ?? [], values.get('or') ?? []),
+  };
+}
+
+/** The query string of GET …/{entity}/{id}. */
+export function parseReadRequest(query: string, limits: RequestLimits): ReadRequest {
+  const { values, narrowings } = collect(query, READ_PARAMETERS, true);
+  return { kind: 'read', selection: selectionOf(values, narrowings, limits) };
+}
+
+/** The query string of GET …/{entity}/_export. */
+export function parseExportRequest(query: string): ExportRequest {
+  const { values } = collect(query, EXPORT_PARAMETERS, false);
+  const format = single(values, 'format') ?? 'csv';
+  if (format !== 'csv' && format !== 'ndjson') throw badRequest(`Unknown format ${format}. Known: csv, ndjson`);
+  return {
+    kind: 'export',
+    format,
+    fields: parseFields(values.get('fields') ?? []),
+    sort: parseSort(values.get('sort') ?? []),
+    filter: parseFilters(values.get('filter') ?? [], values.get('or') ?? []),
+  };
+}
+
+/** Parameters of a request that takes only `known` ones, each at most once. */
+export function parseParameters(query: string, known: readonly string[]): ReadonlyMap<string, string> {
+  const { values } = collect(query, known, false);
+  return new Map([...values.keys()].map((name) => [name, single(values, name) as string]));
+}
+
+const QUERY_MEMBERS = ['page', 'size', 'sort', 'expand', 'fields', 'count', 'after', 'filter'] as const;
+
+/** The body of POST …/{entity}/_query. */
+export function parseQueryBody(body: unknown, limits: RequestLimits): ListRequest {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw badRequest('The body must be one JSON object');
+  const members = body as Record<string, unknown>;
+  for (const name of Object.keys(members)) {
+    if (!(QUERY_MEMBERS as readonly string[]).includes(name)) {
+      const suggestion = closest(name, QUERY_MEMBERS);
+      throw badRequest(
+        `Unknown member ${name} of the query.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${QUERY_MEMBERS.join(', ')}`,
+      );
+    }
+  }
+  const has = (name: string): boolean => Object.hasOwn(members, name) && members[name] !== null;
+  const text = (name: string): string => {
+    const value = members[name];
+    if (typeof value !== 'string') throw badRequest(`${name} must be a string`);
+    return value;
+  };
+  const integer = (name: string): string => {
+    const value = numberText(members[name]);
+    if (value === undefined) throw badRequest(`${name} must be an integer`);
+    return value;
+  };
+  const strings = (name: string): string[] => {
+    if (!has(name)) return [];
+    const value = members[name];
+    if (!Array.isArray(value) || !value.every((entry) => typeof entry === 'string')) {
+      throw badRequest(`${name} must be an array of strings`);
+    }
+    return value;
+  };
+  if (has('page') && has('after')) throw pageAndAfter();
+  return {
+    kind: 'list',
+    selection: {
+      expand: has('expand') ? parseExpand(strings('expand')) : undefined,
+      fields: has('fields') ? (parseFields(strings('fields')) ?? 'all') : undefined,
+      narrowings: [],
+    },
+    page: has('page') ? parsePage(integer('page')) : 0,
+    size: has('size')
+      ? parseSize('size', integer('size'), limits.maxPageSize)
+      : Math.min(DEFAULT_PAGE_SIZE, limits.maxPageSize),
+    after: has('after') ? parseCursor(text('after')) : undefined,
+    count: has('count') ? parseCountMode(text('count')) : 'exact',
+    sort: parseSort(strings('sort')),
+    filter: has('filter') ? parseFilterTree(members.filter) : undefined,
+  };
+}
+
+function pageAndAfter(): Error {
+  return badRequest('page and after do not go together: after continues from a cursor');
+}
+
+function collect(query: string, known: readonly string[], narrows: boolean): Collected {
+  const values = new Map<string, string[]>();
+  const narrowings = new Map<string, Map<string, string[]>>();
+  for (const { name, value } of parseQueryString(query)) {
+    if (known.includes(name)) append(values, name, value);
+    else if (!name.startsWith('_')) {
+      const match = narrows ? NARROWING.exec(name) : null;
+      if (match === null) throw unknownParameter(name, closest(name, known), known);
+      const path = match[1] as string;
+      const parts = narrowings.get(path) ?? new Map<string, string[]>();
+      append(parts, match[2] as string, value);
+      narrowings.set(path, parts);
+    }
+  }
+  return { values, narrowings };
+}
+
+function append(map: Map<string, string[]>, name: string, value: string): void {
+  const values = map.get(name);
+  if (values === undefined) map.set(name, [value]);
+  else values.push(value);
+}
+
+function single(values: ReadonlyMap<string, readonly string[]>, name: string): string | undefined {
+  const given = values.get(name);
+  if (given !== undefined && given.length > 1) throw repeatedParameter(name);
+  return given?.[0];
+}
+
+function selectionOf(
+  values: ReadonlyMap<string, readonly string[]>,
+  narrowings: ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>,
+  limits: RequestLimits,
+): Selection {
+  const expand = values.get('expand');
+  const fields = values.get('fields');
+  return {
+    expand: expand === undefined ? undefined : parseExpand(expand),
+    fields: fields === undefined ? undefined : (parseFields(fields) ?? 'all'),
+    narrowings: [...narrowings].map(([path, parts]) => {
+      const size = single(parts, 'size');
+      return {
+        path: splitPath('expand', path),
+        size: size === undefined ? undefined : parseSize(`${path}.size`, size, limits.maxPageSize),
+        sort: parseSort(parts.get('sort') ?? []),
+        filter: parseFilters(parts.get('filter') ?? [], []),
+      };
+    }),
+  };
+}

@@ -1,0 +1,29 @@
+// `<path>,<direction>` -> SortTerm. Syntax only.
+import { badRequest } from '../errors.ts';
+import { splitPath } from './paths.ts';
+
+export interface SortTerm {
+  readonly path: readonly string[];
+  readonly direction: 'asc' | 'desc';
+}
+
+const MAX_SORT_KEYS = 10;
+
+export function parseSort(values: readonly string[]): SortTerm[] {
+  if (values.length > MAX_SORT_KEYS) throw badRequest(`sort has more than ${MAX_SORT_KEYS} keys`);
+  return values.map(parseSortTerm);
+}
+
+function parseSortTerm(value: string): SortTerm {
+  const [path = '', direction = 'asc', ...rest] = value.split(',').map((part) => part.trim());
+  if (rest.length > 0) {
+    throw badRequest(
+      `sort ${value} is malformed: it takes <field>,<asc or desc>; repeat the parameter for several keys`,
+    );
+  }
+  const wanted = direction.toLowerCase();
+  if (wanted !== 'asc' && wanted !== 'desc') {
+    throw badRequest(`Unknown sort direction ${direction} in sort=${value}. Known: asc, desc`);
+  }
+  return { path: splitPath('sort', path), direction: wanted };
+}
