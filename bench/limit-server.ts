@@ -1,0 +1,163 @@
+// The limit: the least that a Node.js server can do for the workloads. node:http and pg with pipelining over 8
+// connections, one constant statement per question, PostgreSQL builds the JSON text and Node passes it on. No
+// authentication, no checks, no generality. Settings by environment: PORT, DATABASE_URL, DATA_SCHEMA.
+
+import { createServer, type ServerResponse } from 'node:http';
+import pg from 'pg';
+
+const CONNECTIONS = 8;
+
+const schema = `"${(process.env.DATA_SCHEMA ?? 'public').replaceAll('"', '""')}"`;
+const clients = await Promise.all(
+  Array.from({ length: CONNECTIONS }, async () => {
+    const client = new pg.Client({ connectionString: process.env.DATABASE_URL, pipeline: true });
+    await client.connect();
+    return { client, pending: 0 };
+  }),
+);
+
+const orderColumns = 'o.id, o."customerId", o.status, o.total, o."createdAt", o.note';
+const customerColumns = 'c.id, c.name, c.email, c.country, c."createdAt"';
+const orders = `${schema}.orders`;
+const customers = `${schema}.customers`;
+
+const orderById = `select ${orderColumns} from ${orders} o where o.id = $1`;
+const orderPage = `select ${orderColumns} from ${orders} o order by o.id desc limit $1 offset $2`;
+const customerPage = `select ${customerColumns} from ${customers} c order by c.id limit $1 offset $2`;
+
+const statements = {
+  order: asObject(orderById),
+  orderWithItems: asObject(`
+    select ${orderColumns}, items.items
+    from ${orders} o
+    cross join lateral (
+      select coalesce(json_agg(item), '[]') as items
+      from (
+        select i.id, i."orderId", i."productId", i.quantity, i.price, row_to_json(product) as product
+        from ${schema}."orderItems" i
+        left join lateral (
+          select p.id, p.sku, p.title, p.price from ${schema}.products p where p.id = i."productId"
+        ) product on true
+        where i."orderId" = o.id order by i.id
+      ) item
+    ) items
+    where o.id = $1`),
+  orders: `select ${asArray(orderPage)} as json`,
+  ordersAndTotal: `select ${asArray(orderPage)} as json, (select count(*) from ${orders})::int as total`,
+  ordersWithCustomer: `select ${asArray(`
+    select ${orderColumns}, row_to_json(customer) as customer
+    from (select * from ${orders} order by id desc limit $1 offset $2) o
+    left join lateral (select ${customerColumns} from ${customers} c where c.id = o."customerId") customer on true
+    order by o.id desc`)} as json`,
+  customers: `select ${asArray(customerPage)} as json`,
+  customersAndTotal: `select ${asArray(customerPage)} as json, (select count(*) from ${customers})::int as total`,
+  customersWithOrders: `select ${asArray(`
+    select ${customerColumns}, children.orders
+    from (select * from ${customers} order by id limit $1 offset $2) c
+    cross join lateral (
+      select coalesce(json_agg(child), '[]') as orders
+      from (select ${orderColumns} from ${orders} o where o."customerId" = c.id order by o.id) child
+    ) children
+    order by c.id`)} as json`,
+  create: `with o as (
+    insert into ${orders} as o ("customerId", status, total, "createdAt", note) values ($1, $2, $3, now(), $4)
+    returning ${orderColumns}
+  ) select row_to_json(o)::text as json from o`,
+  update: `with o as (
+    update ${orders} o set status = $2 where o.id = $1 returning ${orderColumns}
+  ) select row_to_json(o)::text as json from o`,
+};
+
+function asObject(select: string): string {
+  return `select row_to_json(record)::text as json from (${select}) record`;
+}
+
+function asArray(select: string): string {
+  return `(select coalesce(json_agg(record), '[]')::text from (${select}) record)`;
+}
+
+type Row = { readonly json: string; readonly total?: number };
+
+/** Runs a prepared statement on the connection with the fewest unanswered ones. */
+async function run(name: keyof typeof statements, values: unknown[]): Promise<Row | undefined> {
+  let lane = clients[0]!;
+  for (const other of clients) if (other.pending < lane.pending) lane = other;
+  lane.pending++;
+  try {
+    return (await lane.client.query<Row>({ name, text: statements[name], values })).rows[0];
+  } finally {
+    lane.pending--;
+  }
+}
+
+async function readOne(id: string, query: URLSearchParams): Promise<string | undefined> {
+  const row = await run(query.has('expand') ? 'orderWithItems' : 'order', [id]);
+  return row && `{"data":${row.json}}`;
+}
+
+async function readList(entity: string, query: URLSearchParams): Promise<string> {
+  const page = Number(query.get('page') ?? 0);
+  const size = Number(query.get('size') ?? 20);
+  const ofOrders = entity === 'orders';
+  const bounds = [size, page * size];
+  if (query.has('expand')) {
+    const row = await run(ofOrders ? 'ordersWithCustomer' : 'customersWithOrders', bounds);
+    return `{"data":${row?.json}}`;
+  }
+  if (query.get('count') === 'none') {
+    const row = await run(ofOrders ? 'orders' : 'customers', bounds);
+    return `{"data":${row?.json}}`;
+  }
+  const row = await run(ofOrders ? 'ordersAndTotal' : 'customersAndTotal', bounds);
+  const total = row?.total ?? 0;
+  const meta = `"meta":{"page":${page},"size":${size},"totalElements":${total},"totalPages":${Math.ceil(total / size)}}`;
+  return `{"data":${row?.json},${meta}}`;
+}
+
+async function writeOne(id: string | undefined, body: string): Promise<string | undefined> {
+  const order = JSON.parse(body);
+  const row =
+    id === undefined
+      ? await run('create', [order.customerId, order.status, order.total, order.note ?? null])
+      : await run('update', [id, order.status]);
+  return row && `{"data":${row.json}}`;
+}
+
+async function answer(method: string, url: string, body: string, response: ServerResponse): Promise<void> {
+  try {
+    const mark = url.indexOf('?');
+    const [, entity, id] = (mark < 0 ? url : url.slice(0, mark)).split('/');
+    const query = new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1));
+    const text = await (method !== 'GET'
+      ? writeOne(id, body)
+      : id === undefined
+        ? readList(entity ?? '', query)
+        : readOne(id, query));
+    if (text === undefined) send(response, 404, '{"error":{"code":"NOT_FOUND","message":"No such record"}}');
+    else send(response, method === 'POST' ? 201 : 200, text);
+  } catch (error) {
+    send(response, 500, JSON.stringify({ error: { code: 'INTERNAL_ERROR', message: String(error) } }));
+  }
+}
+
+function send(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(text),
+  });
+  response.end(text);
+}
+
+const server = createServer((request, response) => {
+  const { method = 'GET', url = '/' } = request;
+  if (method === 'GET') return void answer(method, url, '', response);
+  let body = '';
+  request.setEncoding('utf8');
+  request.on('data', (chunk: string) => {
+    body += chunk;
+  });
+  request.on('end', () => void answer(method, url, body, response));
+});
+
+server.listen(Number(process.env.PORT), '127.0.0.1');
+process.on('SIGTERM', () => process.exit(0));

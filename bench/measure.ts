@@ -1,0 +1,76 @@
+// The rounds: both servers in turn within seconds, so that what else the machine does meets both, and the ratio of a
+// round is worth more than its absolute figures.
+
+import { cpus } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Side } from './compare.ts';
+import type { DataSet } from './dataset.ts';
+import type { LoadGenerator, LoadResult } from './load.ts';
+import { prepareRequests, type Workload } from './workloads.ts';
+
+export type MeasuredSide = Side & { readonly prefix: string };
+export type Round = { readonly limit: LoadResult; readonly ours: LoadResult; readonly quiet: boolean };
+
+export type RoundSettings = {
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly connections: number;
+  readonly generator: LoadGenerator;
+  readonly data: DataSet;
+  /** Runs after every load of one side. */
+  readonly restore: () => Promise<void>;
+};
+
+/** One warm-up and then the rounds of a workload. The sides take turns in going first. */
+export async function measureWorkload(
+  workload: Workload,
+  limit: MeasuredSide,
+  ours: MeasuredSide,
+  settings: RoundSettings,
+): Promise<readonly Round[]> {
+  const apply = async (side: MeasuredSide, round: number): Promise<LoadResult> => {
+    const result = await settings.generator.apply({
+      port: side.port,
+      headers: { ...side.headers, ...(workload.body === null ? {} : { 'content-type': 'application/json' }) },
+      requests: prepareRequests(workload, side.prefix, settings.data, round),
+      connections: settings.connections,
+      seconds: round === 0 ? Math.min(2, settings.seconds) : settings.seconds,
+    });
+    await settings.restore();
+    return result;
+  };
+  const rounds: Round[] = [];
+  for (let round = 0; round <= settings.rounds; round++) {
+    const quiet = await awaitQuiet();
+    const limitFirst = round % 2 === 0;
+    const first = await apply(limitFirst ? limit : ours, round);
+    const second = await apply(limitFirst ? ours : limit, round);
+    if (round > 0) rounds.push({ limit: limitFirst ? first : second, ours: limitFirst ? second : first, quiet });
+  }
+  return rounds;
+}
+
+const QUIET_SHARE = 0.9;
+const QUIET_ATTEMPTS = 30;
+
+/** Waits until the processors are idle, or about 15 s at most; says whether they are. */
+async function awaitQuiet(): Promise<boolean> {
+  for (let attempt = 0; attempt < QUIET_ATTEMPTS; attempt++) {
+    const before = processorTimes();
+    await sleep(400);
+    const after = processorTimes();
+    if (after.idle - before.idle >= QUIET_SHARE * (after.all - before.all)) return true;
+    await sleep(100);
+  }
+  return false;
+}
+
+function processorTimes(): { readonly idle: number; readonly all: number } {
+  let idle = 0;
+  let all = 0;
+  for (const { times } of cpus()) {
+    idle += times.idle;
+    all += times.idle + times.user + times.sys + times.nice + times.irq;
+  }
+  return { idle, all };
+}
