@@ -1,0 +1,221 @@
+// The command line's HTTP client: one server, one credential. Takes method, path, query and body; gives the `data` of the
+// answer, or throws the failure that the answer stands for. Bodies stream both ways.
+//
+// node:http rather than fetch: fetch gives up when the headers of the answer take longer than 300 s (undici's
+// headersTimeout, which Node offers no way to change), and a large import is checked and stored before it is answered.
+
+import type { IncomingMessage } from 'node:http';
+import { request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { Readable } from 'node:stream';
+import { parseExact } from '../model/exact-json.ts';
+import { CommandFailure, failed, refused, type ServerError, unreachable, usageFailure } from './failure.ts';
+
+export const ADMIN_PREFIX = '/api/admin/v1';
+
+/** Query parameters in order; a repeated name is a repeated parameter, undefined is left out. */
+export type Query = readonly (readonly [string, string | number | boolean | undefined])[];
+
+export interface Answer {
+  readonly status: number;
+  /** The `data` of the envelope; null for an empty body. */
+  readonly data: unknown;
+  readonly meta: unknown;
+  /** The Location header. */
+  readonly location: string | null;
+}
+
+export interface AdminClient {
+  readonly url: string;
+  /** Sends one request with an optional JSON body. */
+  readonly send: (
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+    path: string,
+    parts?: { query?: Query; body?: unknown },
+  ) => Promise<Answer>;
+  /** Reads a list through all of its pages. */
+  readonly readAll: (path: string) => Promise<readonly unknown[]>;
+  /** Streams a request body; the chunks are read only as fast as the server takes them. */
+  readonly upload: (
+    path: string,
+    query: Query,
+    contentType: string,
+    body: AsyncIterable<Uint8Array>,
+  ) => Promise<Answer>;
+  /** Streams a response body. It ends with an error, never early, when the connection breaks. */
+  readonly download: (path: string, query: Query, accept: string) => Promise<Readable>;
+}
+
+/** A client for `url` (http or https, a path prefix is kept); throws a usage failure for anything else. */
+export function makeAdminClient(url: string, key: string): AdminClient {
+  const base = parseBase(url);
+
+  const address = (path: string, query: Query = []): URL => {
+    const whole = new URL(base.href.replace(/\/+$/, '') + path);
+    for (const [name, value] of query) if (value !== undefined) whole.searchParams.append(name, String(value));
+    return whole;
+  };
+  const headers = (more: Readonly<Record<string, string>>): Record<string, string> => ({
+    authorization: `Bearer ${key}`,
+    accept: 'application/json',
+    ...more,
+  });
+
+  const send: AdminClient['send'] = async (method, path, { query, body } = {}) => {
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const response = await exchange(
+      method,
+      address(path, query),
+      headers(
+        text === undefined
+          ? {}
+          : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) },
+      ),
+      text,
+    );
+    return readAnswer(response);
+  };
+
+  const readAll: AdminClient['readAll'] = async (path) => {
+    const found: unknown[] = [];
+    for (let page = 0; ; page++) {
+      const { data, meta } = await send('GET', path, { query: [['page', page]] });
+      if (!Array.isArray(data)) throw failed(`The answer to GET ${path} is not a list`);
+      found.push(...data);
+      const pages = (meta as { totalPages?: unknown } | null)?.totalPages;
+      if (typeof pages !== 'number' || page + 1 >= pages) return found;
+    }
+  };
+
+  const upload: AdminClient['upload'] = async (path, query, contentType, body) =>
+    readAnswer(await exchange('POST', address(path, query), headers({ 'content-type': contentType }), body));
+
+  const download: AdminClient['download'] = async (path, query, accept) => {
+    const response = await exchange(
+      'GET',
+      address(path, query),
+      headers({ accept: `${accept}, application/json;q=0.5` }),
+      undefined,
+    );
+    if (response.statusCode !== 200) {
+      await readAnswer(response);
+      throw failed(`The server answered ${response.statusCode} where 200 was expected`);
+    }
+    return response;
+  };
+
+  return { url: base.href.replace(/\/+$/, ''), send, readAll, upload, download };
+}
+
+function parseBase(url: string): URL {
+  const base = URL.parse(url);
+  if (base === null || !/^https?:$/.test(base.protocol))
+    throw usageFailure(`The server's address must be an http or https URL, not ${url}`, [
+      'Example: http://localhost:3000',
+    ]);
+  if (base.username !== '' || base.search !== '' || base.hash !== '')
+    throw usageFailure(
+      "The server's address takes no user name, query or fragment; the credential goes into WDA_KEY or --key",
+    );
+  return base;
+}
+
+/** One request on the wire; rejects with an `unreachable` failure when no answer comes. */
+function exchange(
+  method: string,
+  url: URL,
+  headers: Record<string, string>,
+  body: string | AsyncIterable<Uint8Array> | undefined,
+): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const outgoing = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, { method, headers });
+    outgoing.on('error', (error) => reject(error instanceof CommandFailure ? error : connectionFailure(url, error)));
+    if (body === undefined || typeof body === 'string') {
+      outgoing.on('response', resolve);
+      outgoing.end(body);
+      return;
+    }
+    const source = Readable.from(body, { objectMode: false });
+    source.on('error', (error) =>
+      outgoing.destroy(error instanceof CommandFailure ? error : failed(error.message, undefined, error)),
+    );
+    outgoing.on('close', () => source.destroy());
+    // An answer before the end of the body is a refusal: the rest need not be read or sent.
+    outgoing.on('response', (response) => {
+      if (!source.readableEnded) {
+        source.unpipe(outgoing);
+        source.destroy();
+        response.on('close', () => outgoing.destroy());
+      }
+      resolve(response);
+    });
+    source.pipe(outgoing);
+  });
+}
+
+function connectionFailure(url: URL, error: Error & { readonly code?: string }): CommandFailure {
+  const reasons: Readonly<Record<string, string>> = {
+    ECONNREFUSED: 'nothing listens there',
+    ENOTFOUND: 'there is no host of that name',
+    EAI_AGAIN: 'the name of the host cannot be resolved at the moment',
+    ECONNRESET: 'the connection was closed before the answer came',
+    EPIPE: 'the connection was closed before the answer came',
+    ETIMEDOUT: 'the connection timed out',
+  };
+  const code = error.code ?? '';
+  return unreachable(
+    `The server at ${url.origin} is not reachable: ${reasons[code] ?? (error.message || code)}`,
+    error,
+  );
+}
+
+async function readAnswer(response: IncomingMessage): Promise<Answer> {
+  const status = response.statusCode ?? 0;
+  const text = await readText(response);
+  const requestId = headerText(response.headers['x-request-id']);
+  const document = text === '' ? null : parseDocument(text);
+  if (status >= 200 && status < 300) {
+    if (document === undefined)
+      throw failed(`The server answered ${status} with something that is not JSON: is it a Workspace Data API?`);
+    const envelope = document as { data?: unknown; meta?: unknown } | null;
+    return {
+      status,
+      data: envelope?.data ?? null,
+      meta: envelope?.meta ?? null,
+      location: headerText(response.headers.location),
+    };
+  }
+  const error = (document as { error?: Partial<ServerError> } | null | undefined)?.error;
+  if (typeof error?.code !== 'string' || typeof error.message !== 'string')
+    throw refused(
+      status,
+      { code: 'UNKNOWN', message: `The server answered ${status} without an error document` },
+      requestId,
+    );
+  const hints =
+    status === 401
+      ? ['Check WDA_KEY, WDA_ADMIN_KEY or --key, and that the key belongs to the workspace named with -w.']
+      : [];
+  throw refused(status, error as ServerError, requestId, hints);
+}
+
+async function readText(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of response) chunks.push(chunk as Buffer);
+  } catch (error) {
+    throw unreachable('The connection was lost in the middle of the answer', error);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** undefined when the text is not JSON, which no JSON text gives. */
+function parseDocument(text: string): unknown {
+  try {
+    return parseExact(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const headerText = (value: string | string[] | undefined): string | null => (typeof value === 'string' ? value : null);

@@ -1,0 +1,133 @@
+// Every way in which a command can end badly, as one value: what kind, what to say, what to try. Takes facts, gives the
+// exit code, the lines for people and the document for scripts. No stack ever reaches a terminal.
+
+import { printable, renderTable } from './table.ts';
+
+/** One mistake of a refused request, as the server lists it in `error.details`. */
+export interface FailureDetail {
+  readonly row?: number;
+  /** Line of the schema file that the detail is about; put in on this side. */
+  readonly line?: number;
+  readonly field?: string | null;
+  readonly code?: string;
+  readonly message?: string;
+}
+
+/** The server's `error` object, as far as the command line reads it. */
+export interface ServerError {
+  readonly code: string;
+  readonly message: string;
+  readonly details?: readonly FailureDetail[];
+}
+
+export type Failure =
+  | { readonly kind: 'usage'; readonly message: string }
+  | { readonly kind: 'failed'; readonly message: string; readonly details?: Readonly<Record<string, unknown>> }
+  | { readonly kind: 'unreachable'; readonly message: string }
+  | {
+      readonly kind: 'refused';
+      readonly status: number;
+      readonly error: ServerError;
+      readonly requestId: string | null;
+    };
+
+export class CommandFailure extends Error {
+  readonly failure: Failure;
+  /** Lines that say what to do next; shown to people, left out of the JSON document. */
+  readonly hints: readonly string[];
+
+  constructor(failure: Failure, hints: readonly string[] = [], cause?: unknown) {
+    super(
+      failure.kind === 'refused' ? failure.error.message : failure.message,
+      cause === undefined ? undefined : { cause },
+    );
+    this.name = 'CommandFailure';
+    this.failure = failure;
+    this.hints = hints;
+  }
+}
+
+/** Wrong arguments or a missing setting: nothing was asked of the server. */
+export const usageFailure = (message: string, hints: readonly string[] = []): CommandFailure =>
+  new CommandFailure({ kind: 'usage', message }, hints);
+
+/** Something on this side went wrong, or the server's work ended badly. */
+export const failed = (message: string, details?: Readonly<Record<string, unknown>>, cause?: unknown): CommandFailure =>
+  new CommandFailure({ kind: 'failed', message, ...(details === undefined ? {} : { details }) }, [], cause);
+
+/** No connection, or one that was lost before the answer was complete. */
+export const unreachable = (message: string, cause?: unknown): CommandFailure =>
+  new CommandFailure({ kind: 'unreachable', message }, [], cause);
+
+/** The server answered with an error. */
+export const refused = (
+  status: number,
+  error: ServerError,
+  requestId: string | null,
+  hints: readonly string[] = [],
+): CommandFailure => new CommandFailure({ kind: 'refused', status, error, requestId }, hints);
+
+/** Exit codes are part of the interface: 1 refused or failed, 2 wrong usage, 3 server not reachable (0 is done). */
+export function exitCode(failure: Failure): number {
+  switch (failure.kind) {
+    case 'refused':
+    case 'failed':
+      return 1;
+    case 'usage':
+      return 2;
+    case 'unreachable':
+      return 3;
+  }
+}
+
+/** A failure for people: the message, then each detail on its own line (those of an import as a table), then what to try. */
+export function describeFailure({ failure, hints }: CommandFailure): string {
+  const head =
+    failure.kind === 'refused'
+      ? `Error: ${failure.error.message} (${failure.status} ${failure.error.code})`
+      : `Error: ${failure.message}`;
+  const details = failure.kind === 'refused' ? describeDetails(failure.error.details ?? []) : [];
+  const trace =
+    failure.kind === 'refused' && failure.status >= 500 && failure.requestId !== null
+      ? [`Request id: ${failure.requestId}`]
+      : [];
+  return [printable(head), ...details, ...trace.map(printable), ...hints.map(printable)].join('\n');
+}
+
+/** A failure for scripts: the server's own `error` object where there is one. */
+export function failureDocument({ failure }: CommandFailure): Readonly<Record<string, unknown>> {
+  switch (failure.kind) {
+    case 'refused':
+      return { error: failure.error, status: failure.status, requestId: failure.requestId };
+    case 'failed':
+      return { error: { code: 'FAILED', message: failure.message, ...(failure.details ?? {}) } };
+    case 'usage':
+      return { error: { code: 'USAGE', message: failure.message } };
+    case 'unreachable':
+      return { error: { code: 'UNREACHABLE', message: failure.message } };
+  }
+}
+
+/** Turns whatever was thrown into a failure; an unforeseen error keeps its message only. */
+export function asFailure(thrown: unknown): CommandFailure {
+  if (thrown instanceof CommandFailure) return thrown;
+  return failed(thrown instanceof Error ? thrown.message : String(thrown), undefined, thrown);
+}
+
+function describeDetails(details: readonly FailureDetail[]): readonly string[] {
+  if (details.some((detail) => detail.row !== undefined)) {
+    const rows = details.map((detail) => [detail.row, detail.field, detail.code, detail.message]);
+    return ['', renderTable(['ROW', 'FIELD', 'CODE', 'REASON'], rows, ['ROW']), ''];
+  }
+  return details.map((detail) => `  ${printable(describeDetail(detail))}`);
+}
+
+/** `line 3: entities.orders: REQUIRED message`: only the parts that there are. */
+function describeDetail(detail: FailureDetail): string {
+  const place = [
+    ...(detail.line === undefined ? [] : [`line ${detail.line}`]),
+    ...(detail.field === undefined || detail.field === null || detail.field === '' ? [] : [detail.field]),
+  ].join(', ');
+  const said = [detail.code, detail.message].filter((part) => part !== undefined).join(' ');
+  return place === '' ? said : `${place}: ${said}`;
+}

@@ -1,0 +1,51 @@
+// The two file formats of import and export: how a file name tells which one it is, what HTTP calls it, and how many
+// records a stream of it has held so far. Pure.
+
+import { usageFailure } from './failure.ts';
+
+export type FileFormat = 'csv' | 'ndjson';
+
+export const MEDIA_TYPES: Readonly<Record<FileFormat, string>> = {
+  csv: 'text/csv',
+  ndjson: 'application/x-ndjson',
+};
+
+const EXTENSIONS: Readonly<Record<string, FileFormat>> = { csv: 'csv', ndjson: 'ndjson', jsonl: 'ndjson' };
+
+/** The format that was asked for, else that of the file's extension, else `fallback`; a usage failure without any. */
+export function chooseFormat(asked: string | undefined, file: string, fallback?: FileFormat): FileFormat {
+  if (asked === 'csv' || asked === 'ndjson') return asked;
+  if (asked !== undefined) throw usageFailure(`--format is csv or ndjson, not ${asked}`);
+  const extension = /\.([A-Za-z]+)$/.exec(file)?.[1]?.toLowerCase();
+  const found = (extension === undefined ? undefined : EXTENSIONS[extension]) ?? fallback;
+  if (found === undefined)
+    throw usageFailure(`The format of ${file === '-' ? 'stdin' : file} is not known`, [
+      'Pass --format csv or --format ndjson.',
+    ]);
+  return found;
+}
+
+export interface RecordCounter {
+  readonly add: (chunk: Uint8Array) => void;
+  /** Records seen so far, the header not counted; a last line without its end counts. */
+  readonly count: () => number;
+}
+
+/** Counts the records of a stream by its line ends; those inside quotes of a CSV do not count. */
+export function makeRecordCounter(format: FileFormat): RecordCounter {
+  let lines = 0;
+  let quoted = false;
+  let open = false;
+  const add = (chunk: Uint8Array): void => {
+    for (const byte of chunk) {
+      if (byte === 0x22 && format === 'csv') {
+        quoted = !quoted;
+        open = true;
+      } else if (byte === 0x0a && !quoted) {
+        if (open) lines++;
+        open = false;
+      } else if (byte !== 0x0d) open = true;
+    }
+  };
+  return { add, count: () => Math.max(0, lines + (open ? 1 : 0) - (format === 'csv' ? 1 : 0)) };
+}

@@ -1,0 +1,143 @@
+// Plans and migrations as the admin API gives them, and as text: the table of steps, the state of a migration, the line
+// of its progress bar. Pure.
+
+import { numberText } from '../model/exact-json.ts';
+import { formatCount, printable, renderPairs, renderTable } from './table.ts';
+
+export interface Step {
+  readonly entity: string | null;
+  readonly kind: string;
+  readonly description: string;
+  readonly destructive: boolean;
+  readonly blocksReads: boolean;
+  readonly blocksWrites: boolean;
+  readonly estimatedSeconds: unknown;
+  readonly conflicts: { readonly count: number; readonly sampleIds: readonly unknown[] } | null;
+  readonly state?: string;
+  readonly progress?: unknown;
+}
+
+export interface Plan {
+  readonly steps: readonly Step[];
+  readonly destructive: boolean;
+}
+
+export interface Migration {
+  readonly id: number | string;
+  readonly state: string;
+  readonly strategy: string;
+  readonly steps: readonly Step[];
+  readonly error: {
+    readonly code: string;
+    readonly message: string;
+    readonly entity?: string | null;
+    readonly field?: string | null;
+    readonly count?: number | null;
+    readonly sampleIds?: readonly unknown[] | null;
+  } | null;
+  readonly createdAt?: string | null;
+  readonly startedAt?: string | null;
+  readonly finishedAt?: string | null;
+}
+
+const ENDED = ['succeeded', 'failed', 'cancelled'];
+
+export const hasEnded = (migration: Migration): boolean => ENDED.includes(migration.state);
+
+/** The steps of a plan for people, then what stands in the way. */
+export function describePlan(plan: Plan): string {
+  if (plan.steps.length === 0) return 'Nothing to change: the schema is already in force';
+  const table = renderTable(
+    ['#', 'ENTITY', 'STEP', 'BLOCKS', 'ESTIMATE', 'DESTRUCTIVE', 'DESCRIPTION'],
+    plan.steps.map((step, index) => [
+      index + 1,
+      step.entity,
+      step.kind,
+      blocks(step),
+      estimate(step.estimatedSeconds),
+      step.destructive ? 'yes' : '-',
+      step.description,
+    ]),
+    ['#'],
+  );
+  const conflicts = plan.steps.flatMap((step, index) =>
+    step.conflicts ? [describeConflicts(index + 1, step.conflicts)] : [],
+  );
+  const closing = plan.destructive ? ['Data would be lost: schema apply needs --allow-destructive for this.'] : [];
+  return [table, ...(conflicts.length + closing.length === 0 ? [] : ['']), ...conflicts, ...closing].join('\n');
+}
+
+/** A migration for people: its state, its steps, and its error if it has one. */
+export function describeMigration(migration: Migration): string {
+  const facts = renderPairs([
+    ['Migration', migration.id],
+    ['State', migration.state],
+    ['Strategy', migration.strategy],
+    ['Created', migration.createdAt],
+    ['Started', migration.startedAt],
+    ['Finished', migration.finishedAt],
+  ]);
+  const steps = renderTable(
+    ['#', 'ENTITY', 'STEP', 'STATE', 'PROGRESS', 'DESCRIPTION'],
+    migration.steps.map((step, index) => [
+      index + 1,
+      step.entity,
+      step.kind,
+      step.state,
+      `${Math.floor(fraction(step.progress) * 100)} %`,
+      step.description,
+    ]),
+    ['#', 'PROGRESS'],
+  );
+  const error =
+    migration.error === null || migration.error === undefined ? [] : ['', describeMigrationError(migration.error)];
+  return [facts, ...(migration.steps.length === 0 ? [] : ['', steps]), ...error].join('\n');
+}
+
+/** The error of a migration with the records that stand in its way. */
+export function describeMigrationError(error: NonNullable<Migration['error']>): string {
+  const place = [error.entity, error.field].filter((part) => part !== null && part !== undefined).join('.');
+  const head = `${error.code}: ${error.message}`;
+  const records =
+    typeof error.count !== 'number'
+      ? []
+      : [`  ${formatCount(error.count)} records${place === '' ? '' : ` of ${place}`}${samples(error.sampleIds ?? [])}`];
+  return [printable(head), ...records.map(printable)].join('\n');
+}
+
+/** What share of a migration is done, 0 to 1: the mean of its steps. */
+export function migrationProgress(migration: Migration): number {
+  if (migration.state === 'succeeded' || migration.steps.length === 0) return hasEnded(migration) ? 1 : 0;
+  const done = migration.steps.map((step) => (step.state === 'succeeded' ? 1 : fraction(step.progress)));
+  return done.reduce((sum, share) => sum + share, 0) / done.length;
+}
+
+/** The step that a migration is at, or its state. */
+export function currentStep(migration: Migration): string {
+  const step = migration.steps.find((candidate) => candidate.state === 'running');
+  return step === undefined ? migration.state : `${step.entity === null ? '' : `${step.entity}: `}${step.description}`;
+}
+
+function describeConflicts(number: number, conflicts: NonNullable<Step['conflicts']>): string {
+  return `Step ${number}: ${formatCount(conflicts.count)} records stand in the way${samples(conflicts.sampleIds)}`;
+}
+
+function samples(ids: readonly unknown[]): string {
+  return ids.length === 0 ? '' : `, such as id ${ids.map((id) => numberText(id) ?? String(id)).join(', ')}`;
+}
+
+function blocks(step: Step): string {
+  const blocked = [...(step.blocksReads ? ['reads'] : []), ...(step.blocksWrites ? ['writes'] : [])];
+  return blocked.length === 0 ? '-' : blocked.join(', ');
+}
+
+function estimate(seconds: unknown): string {
+  const number = Number(numberText(seconds) ?? Number.NaN);
+  if (Number.isNaN(number)) return '-';
+  return number < 1 ? '< 1 s' : `${formatCount(Math.round(number))} s`;
+}
+
+function fraction(progress: unknown): number {
+  const number = Number(numberText(progress) ?? 0);
+  return Math.min(1, Math.max(0, Number.isNaN(number) ? 0 : number));
+}

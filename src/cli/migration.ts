@@ -1,0 +1,130 @@
+// `wda migration`: schema changes of a workspace, running and past. Also follows a running one to its end, for
+// `wda schema apply`.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AdminClient } from './admin-client.ts';
+import {
+  chosenWorkspace,
+  connect,
+  type GlobalOptions,
+  type WorkspaceAddress,
+  workspaceName,
+  workspacePath,
+} from './connection.ts';
+import { CommandFailure, failed } from './failure.ts';
+import { currentStep, describeMigration, hasEnded, type Migration, migrationProgress } from './migration-view.ts';
+import { printResult } from './output.ts';
+import { showsProgress, startShareBar } from './progress.ts';
+import { renderTable } from './table.ts';
+
+const POLL_MS = 500;
+// A restart of the server must not end the watching of a migration: 60 tries of 500 ms are half a minute.
+const PATIENCE = 60;
+
+export async function listMigrations(options: GlobalOptions): Promise<void> {
+  const address = chosenWorkspace(options);
+  const found = (await connect(options).readAll(`${workspacePath(address)}/migrations`)) as readonly Migration[];
+  await printResult(options.json, found, () =>
+    found.length === 0
+      ? `No migrations in ${workspaceName(address)}`
+      : renderTable(
+          ['ID', 'STATE', 'STRATEGY', 'STEPS', 'CREATED', 'FINISHED', 'ERROR'],
+          found.map((migration) => [
+            migration.id,
+            migration.state,
+            migration.strategy,
+            migration.steps?.length,
+            migration.createdAt,
+            migration.finishedAt,
+            migration.error?.message,
+          ]),
+        ),
+  );
+}
+
+/** Shows a migration; with `follow`, once it has ended. Ends with a failure only when a followed migration did. */
+export async function showMigration(id: string, options: GlobalOptions & { readonly follow?: boolean }): Promise<void> {
+  const address = chosenWorkspace(options);
+  const client = connect(options);
+  const migration = options.follow
+    ? await followMigration(client, address, id, { json: options.json, deadline: null })
+    : await readMigration(client, address, id);
+  await printResult(options.json, migration, () => describeMigration(migration));
+  if (options.follow) requireSuccess(migration);
+}
+
+/** Asks the server to cancel a migration; what it has done so far is taken back there. */
+export async function cancelMigration(id: string, options: GlobalOptions): Promise<void> {
+  const address = chosenWorkspace(options);
+  const { data } = await connect(options).send('POST', `${migrationPath(address, id)}/cancel`);
+  await printResult(
+    options.json,
+    data,
+    () => `Cancelling migration ${id}: ${(data as Migration | null)?.state ?? 'requested'}`,
+  );
+}
+
+/**
+ * Polls a migration until it has ended or `deadline` (a performance.now() moment, null for none) is over, with a bar on a
+ * terminal. Ctrl-C stops the watching, not the migration.
+ */
+export async function followMigration(
+  client: AdminClient,
+  address: WorkspaceAddress,
+  id: string,
+  { json, deadline }: { readonly json: boolean | undefined; readonly deadline: number | null },
+): Promise<Migration> {
+  const drawn = startShareBar(showsProgress(json), `Migration ${id}`);
+  const onInterrupt = (): void => {
+    drawn.stop();
+    process.stderr.write(`\n${leftRunning(address, id).join('\n')}\n`);
+    process.exit(130);
+  };
+  process.once('SIGINT', onInterrupt);
+  try {
+    for (let failures = 0; ; ) {
+      try {
+        const migration = await readMigration(client, address, id);
+        failures = 0;
+        drawn.update(migrationProgress(migration), currentStep(migration));
+        if (hasEnded(migration) || (deadline !== null && performance.now() >= deadline)) return migration;
+      } catch (error) {
+        if (!isPassing(error) || ++failures >= PATIENCE) throw error;
+      }
+      await sleep(deadline === null ? POLL_MS : Math.min(POLL_MS, Math.max(10, deadline - performance.now())));
+    }
+  } finally {
+    process.off('SIGINT', onInterrupt);
+    drawn.stop();
+  }
+}
+
+/** Lines that say how to look at a migration that goes on without us. */
+export function leftRunning(address: WorkspaceAddress, id: string | number): readonly string[] {
+  return [
+    `Migration ${id} goes on without this command.`,
+    `Watch it:  wda migration show ${id} --follow -w ${workspaceName(address)}`,
+    `Stop it:   wda migration cancel ${id} -w ${workspaceName(address)}`,
+  ];
+}
+
+/** Throws when a migration ended in another state than succeeded; the details are already printed. */
+export function requireSuccess(migration: Migration): void {
+  if (migration.state === 'failed' || migration.state === 'cancelled')
+    throw failed(`Migration ${migration.id} has ${migration.state}: the schema is as it was before`, {
+      migration: migration.id,
+      state: migration.state,
+    });
+}
+
+async function readMigration(client: AdminClient, address: WorkspaceAddress, id: string): Promise<Migration> {
+  return (await client.send('GET', migrationPath(address, id))).data as Migration;
+}
+
+const migrationPath = (address: WorkspaceAddress, id: string): string =>
+  `${workspacePath(address)}/migrations/${encodeURIComponent(id)}`;
+
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof CommandFailure)) return false;
+  return error.failure.kind === 'unreachable' || (error.failure.kind === 'refused' && error.failure.status === 503);
+}

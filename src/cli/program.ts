@@ -1,0 +1,263 @@
+// The command tree of `wda`: names, arguments, options, help. Each action loads the module of its command only when it
+// runs, so that the server does not carry the client and the other way round.
+
+import { Command, Option } from 'commander';
+
+const URL_HELP = 'address of the server (env WDA_URL; default http://localhost:3000)';
+const KEY_HELP =
+  'credential (better in env WDA_KEY, else WDA_ADMIN_KEY: a command line can be seen in the process list)';
+const WORKSPACE_HELP = 'workspace, such as acme/shop (env WDA_WORKSPACE)';
+
+/** The whole program. Parse errors are thrown as CommanderError, never process.exit. */
+export function makeProgram(): Command {
+  const program = new Command('wda')
+    .description('Workspace Data API: a REST API over PostgreSQL from the schema of a workspace')
+    .version('0.1.0', '-V, --version', 'print the version')
+    .option('--url <url>', URL_HELP)
+    .option('--key <key>', KEY_HELP)
+    .option('-w, --workspace <org/workspace>', WORKSPACE_HELP)
+    .option('--json', 'one JSON document on stdout and nothing else; errors as JSON on stderr')
+    .configureHelp({ showGlobalOptions: true })
+    .showSuggestionAfterError()
+    // cli/run.ts prints errors itself, the same way for parsing and for commands.
+    .configureOutput({ outputError: () => {} })
+    .exitOverride();
+  program
+    .command('serve')
+    .description('start the server; its settings are environment variables')
+    .action(async () => (await import('./serve.ts')).serve());
+  addOrganizations(program);
+  addWorkspaces(program);
+  addKeys(program);
+  addSchema(program);
+  addMigrations(program);
+  addTransfer(program);
+  examples(program, [
+    'wda serve',
+    'wda org create acme',
+    'wda workspace create acme/shop --schema schema.yaml',
+    'wda key create website -w acme/shop --permissions read-only',
+    'wda import customers customers.csv -w acme/shop',
+    'wda export orders open-orders.csv -w acme/shop --filter status,eq,open',
+  ]);
+  program.addHelpText(
+    'after',
+    '\nExit codes: 0 done, 1 refused by the server or failed, 2 wrong usage, 3 server not reachable',
+  );
+  return program;
+}
+
+function addOrganizations(program: Command): void {
+  const group = program
+    .command('org')
+    .alias('organization')
+    .description('organizations, which hold workspaces (needs the admin key)');
+  group
+    .command('create')
+    .description('create an organization')
+    .argument('<slug>', 'lower-case letters, digits and hyphens')
+    .option('--name <name>', 'name for people (default: the slug)')
+    .action(async (slug, _own, command: Command) =>
+      (await import('./organization.ts')).createOrganization(slug, command.optsWithGlobals()),
+    );
+  group
+    .command('list')
+    .description('list the organizations')
+    .action(async (_own, command: Command) =>
+      (await import('./organization.ts')).listOrganizations(command.optsWithGlobals()),
+    );
+  group
+    .command('delete')
+    .description('delete an organization that has no workspaces')
+    .argument('<slug>')
+    .action(async (slug, _own, command: Command) =>
+      (await import('./organization.ts')).deleteOrganization(slug, command.optsWithGlobals()),
+    );
+  examples(group, ['wda org create acme --name "Acme Ltd"', 'wda org list', 'wda org delete acme']);
+}
+
+function addWorkspaces(program: Command): void {
+  const group = program
+    .command('workspace')
+    .alias('ws')
+    .description('workspaces, each with a schema and records of its own');
+  group
+    .command('create')
+    .description('create a workspace')
+    .argument('<org/workspace>', 'its address, such as acme/shop')
+    .option('--name <name>', 'name for people (default: the slug)')
+    .option('--schema <file>', 'schema document, YAML or JSON, that it starts with')
+    .action(async (address, _own, command: Command) =>
+      (await import('./workspace.ts')).createWorkspace(address, command.optsWithGlobals()),
+    );
+  group
+    .command('list')
+    .description('list the workspaces of an organization')
+    .argument('<org>')
+    .action(async (organization, _own, command: Command) =>
+      (await import('./workspace.ts')).listWorkspaces(organization, command.optsWithGlobals()),
+    );
+  group
+    .command('delete')
+    .description('delete a workspace and all of its records')
+    .argument('<org/workspace>')
+    .option('--confirm <slug>', "the workspace's slug once more: nothing brings the records back")
+    .action(async (address, _own, command: Command) =>
+      (await import('./workspace.ts')).deleteWorkspace(address, command.optsWithGlobals()),
+    );
+  examples(group, [
+    'wda workspace create acme/shop --name "Shop" --schema schema.yaml',
+    'wda workspace list acme',
+    'wda workspace delete acme/shop --confirm shop',
+  ]);
+}
+
+function addKeys(program: Command): void {
+  const group = program.command('key').description('API keys of a workspace');
+  group
+    .command('create')
+    .description('create a key; it is printed this once')
+    .argument('<name>', 'what it is for')
+    .option('--permissions <permissions>', 'OWNER (default), READ_WRITE or READ_ONLY (the last two: data only)')
+    .option('--expires <when>', '30d, 12h or 15m from now, a date, or a date and time with Z or an offset')
+    .action(async (name, _own, command: Command) =>
+      (await import('./api-key.ts')).createKey(name, command.optsWithGlobals()),
+    );
+  group
+    .command('list')
+    .description('list the keys: prefix, permissions, last use')
+    .action(async (_own, command: Command) => (await import('./api-key.ts')).listKeys(command.optsWithGlobals()));
+  group
+    .command('revoke')
+    .description('revoke a key; it stops working within a second')
+    .argument('<id>', 'id of the key, as key list shows it')
+    .action(async (id, _own, command: Command) =>
+      (await import('./api-key.ts')).revokeKey(id, command.optsWithGlobals()),
+    );
+  examples(group, [
+    'wda key create website -w acme/shop --permissions READ_ONLY --expires 90d',
+    'wda key list -w acme/shop',
+    'wda key revoke 3 -w acme/shop',
+    'WDA_KEY=$(wda key create ci -w acme/shop --json | jq -r .key)',
+  ]);
+}
+
+function addSchema(program: Command): void {
+  const group = program.command('schema').description('the schema document of a workspace');
+  group
+    .command('show')
+    .description('print the schema in force, ready to be edited and applied')
+    .addOption(new Option('--format <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
+    .action(async (_own, command: Command) => (await import('./schema.ts')).showSchema(command.optsWithGlobals()));
+  group
+    .command('plan')
+    .description('show what apply would do; changes nothing')
+    .argument('<file>', 'schema document, YAML or JSON; - is stdin')
+    .action(async (file, _own, command: Command) =>
+      (await import('./schema.ts')).planSchema(file, command.optsWithGlobals()),
+    );
+  group
+    .command('apply')
+    .description('put a schema in force and watch the migration to its end')
+    .argument('<file>', 'schema document, YAML or JSON; - is stdin')
+    .addOption(
+      new Option('--strategy <strategy>', 'online: requests go on meanwhile; blocking: faster').choices([
+        'online',
+        'blocking',
+      ]),
+    )
+    .option('--allow-destructive', 'let it drop entities, fields or relations with their data')
+    .option('--wait <seconds>', 'wait this long at most, 0 not at all (default: until it has ended)')
+    .action(async (file, _own, command: Command) =>
+      (await import('./schema.ts')).applySchema(file, command.optsWithGlobals()),
+    );
+  examples(group, [
+    'wda schema show -w acme/shop > schema.yaml',
+    'wda schema plan schema.yaml -w acme/shop',
+    'wda schema apply schema.yaml -w acme/shop',
+    'wda schema apply schema.yaml -w acme/shop --allow-destructive --strategy blocking',
+  ]);
+}
+
+function addMigrations(program: Command): void {
+  const group = program.command('migration').description('schema changes of a workspace, running and past');
+  group
+    .command('list')
+    .description('list the migrations')
+    .action(async (_own, command: Command) =>
+      (await import('./migration.ts')).listMigrations(command.optsWithGlobals()),
+    );
+  group
+    .command('show')
+    .description('show one with its steps')
+    .argument('<id>')
+    .option('--follow', 'watch it to its end first; exit code 1 when it fails')
+    .action(async (id, _own, command: Command) =>
+      (await import('./migration.ts')).showMigration(id, command.optsWithGlobals()),
+    );
+  group
+    .command('cancel')
+    .description('cancel one that has not ended')
+    .argument('<id>')
+    .action(async (id, _own, command: Command) =>
+      (await import('./migration.ts')).cancelMigration(id, command.optsWithGlobals()),
+    );
+  examples(group, [
+    'wda migration list -w acme/shop',
+    'wda migration show 7 --follow -w acme/shop',
+    'wda migration cancel 7 -w acme/shop',
+  ]);
+}
+
+function addTransfer(program: Command): void {
+  const importing = program
+    .command('import')
+    .description('import a CSV or NDJSON file into an entity, all or nothing')
+    .argument('<entity>')
+    .argument('<file>', '.csv, .ndjson or .jsonl; - is stdin')
+    .addOption(new Option('--format <format>', 'default: by the extension').choices(['csv', 'ndjson']))
+    .option('--map <pairs>', 'Header:field,… where they differ; "Header:" alone skips that column')
+    .addOption(
+      new Option('--on-conflict <what>', 'what a record whose id is there already does').choices([
+        'fail',
+        'skip',
+        'update',
+      ]),
+    )
+    .action(async (entity, file, _own, command: Command) =>
+      (await import('./import.ts')).importFile(entity, file, command.optsWithGlobals()),
+    );
+  examples(importing, [
+    'wda import customers customers.csv -w acme/shop',
+    'wda import customers crm.csv -w acme/shop --map "Customer Name:name,Mail:email,Notes:"',
+    'wda import orders orders.ndjson -w acme/shop --on-conflict update',
+    'zcat orders.csv.gz | wda import orders - --format csv -w acme/shop',
+  ]);
+  const exporting = program
+    .command('export')
+    .description('export the records of an entity as CSV or NDJSON')
+    .argument('<entity>')
+    .argument('[file]', 'written whole or not at all; - or nothing is stdout', '-')
+    .addOption(new Option('--format <format>', 'default: by the extension; csv on stdout').choices(['csv', 'ndjson']))
+    .option('--filter <filter>', 'field,op[,value]; repeat it for more conditions, all of which must hold', collect)
+    .option('--sort <sort>', 'field[,asc|desc]; repeat it for more keys', collect)
+    .option('--fields <fields>', 'only these fields, separated by commas')
+    .action(async (entity, file, _own, command: Command) =>
+      (await import('./export.ts')).exportFile(entity, file, command.optsWithGlobals()),
+    );
+  examples(exporting, [
+    'wda export customers customers.csv -w acme/shop',
+    'wda export orders big.ndjson -w acme/shop --filter total,gte,100 --filter status,eq,paid --sort total,desc',
+    'wda export customers -w acme/shop --fields id,email | head',
+  ]);
+}
+
+function examples(command: Command, lines: readonly string[]): void {
+  command.addHelpText('after', `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`);
+}
+
+/** Gathers the values of an option that may be given several times. */
+const collect = (value: string, earlier: readonly string[] | undefined): readonly string[] => [
+  ...(earlier ?? []),
+  value,
+];

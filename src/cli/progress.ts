@@ -1,0 +1,129 @@
+// Progress bars on stderr, shown only when stderr is a terminal and the output is for people. The lines themselves are
+// pure functions of what has been done; cli-progress draws them.
+
+import cliProgress from 'cli-progress';
+import { formatCount, printable } from './table.ts';
+
+/** How far a transfer is. `total` is null when nobody knows it (stdin). */
+export interface TransferState {
+  readonly label: string;
+  readonly unit: 'bytes' | 'records';
+  readonly done: number;
+  readonly total: number | null;
+  readonly elapsedMs: number;
+  /** Shown in place of the time left, such as "checking and storing". */
+  readonly phase?: string;
+}
+
+export interface ProgressBar {
+  readonly update: (done: number, phase?: string) => void;
+  readonly stop: () => void;
+}
+
+const BAR_WIDTH = 24;
+
+/** Whether bars are wanted: a person looks at stderr and did not ask for JSON. */
+export const showsProgress = (json: boolean | undefined): boolean => !json && process.stderr.isTTY === true;
+
+/** A bar for a transfer; without a terminal one that draws nothing. */
+export function startTransferBar(
+  shown: boolean,
+  label: string,
+  unit: TransferState['unit'],
+  total: number | null,
+): ProgressBar {
+  const startedAt = performance.now();
+  return drawBar(shown, total ?? 1, (done, phase) =>
+    transferLine({
+      label,
+      unit,
+      done,
+      total,
+      elapsedMs: performance.now() - startedAt,
+      ...(phase === undefined ? {} : { phase }),
+    }),
+  );
+}
+
+/** A bar for work of which only the share done is known, 0 to 1. */
+export function startShareBar(shown: boolean, label: string): ProgressBar {
+  return drawBar(
+    shown,
+    1,
+    (done, phase) => `${printable(label)} ${bar(done)} ${percent(done)}  ${printable(phase ?? '')}`,
+  );
+}
+
+/** One line of a transfer: bar, percent, amount, rate, time left; without a total, amount, rate and time so far. */
+export function transferLine(state: TransferState): string {
+  const { done, total, elapsedMs, unit } = state;
+  const perSecond = elapsedMs > 0 ? (done * 1000) / elapsedMs : 0;
+  const amount = (value: number): string => (unit === 'bytes' ? formatBytes(value) : formatCount(value));
+  const rate = unit === 'bytes' ? `${formatBytes(perSecond)}/s` : `${formatCount(Math.round(perSecond))} records/s`;
+  const label = printable(state.label);
+  if (total === null) return `${label}  ${amount(done)}  ${rate}  ${state.phase ?? formatDuration(elapsedMs)}`;
+  const share = total === 0 ? 1 : Math.min(1, done / total);
+  const left = perSecond === 0 ? 'ETA -' : `ETA ${formatDuration((Math.max(0, total - done) / perSecond) * 1000)}`;
+  return `${label} ${bar(share)} ${percent(share)}  ${amount(done)} of ${amount(total)}  ${rate}  ${state.phase ?? left}`;
+}
+
+/** 1536 as `1.5 KiB`. */
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${unit === 0 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
+}
+
+/** 65000 ms as `1 min 5 s`; under ten seconds with one decimal. */
+export function formatDuration(milliseconds: number): string {
+  if (milliseconds < 9950) return `${(milliseconds / 1000).toFixed(1)} s`;
+  const seconds = Math.round(milliseconds / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+function bar(share: number): string {
+  const full = Math.round(Math.min(1, Math.max(0, share)) * BAR_WIDTH);
+  return `[${'='.repeat(full)}${' '.repeat(BAR_WIDTH - full)}]`;
+}
+
+// Rounded down, so that 100 % is said only of what is whole.
+const percent = (share: number): string => `${Math.floor(share * 100)} %`.padStart(5);
+
+function drawBar(
+  shown: boolean,
+  total: number,
+  line: (done: number, phase: string | undefined) => string,
+): ProgressBar {
+  if (!shown) return { update: () => {}, stop: () => {} };
+  let latest = 0;
+  let phase: string | undefined;
+  const drawn = new cliProgress.SingleBar({
+    stream: process.stderr,
+    format: () => line(latest, phase),
+    fps: 10,
+    hideCursor: null,
+    linewrap: null,
+    gracefulExit: false,
+    forceRedraw: true,
+    clearOnComplete: true,
+  });
+  drawn.start(total, 0);
+  return {
+    update: (done, now) => {
+      latest = done;
+      phase = now;
+      drawn.update(done);
+    },
+    stop: () => {
+      if (drawn.isActive) drawn.stop();
+    },
+  };
+}

@@ -1,0 +1,54 @@
+// Runs one command line. Takes the arguments, gives the exit code; every failure is printed here, as text or as JSON.
+
+import { CommanderError } from 'commander';
+import { asFailure, type CommandFailure, describeFailure, exitCode, failureDocument, usageFailure } from './failure.ts';
+import { makeProgram } from './program.ts';
+
+/** Exit codes: 0 done, 1 refused by the server or failed, 2 wrong usage, 3 server not reachable. */
+export async function run(args: readonly string[]): Promise<number> {
+  const program = makeProgram();
+  if (args.length === 0) {
+    program.outputHelp();
+    return 0;
+  }
+  // The server reports its own trouble, and a mistake in it must keep its stack.
+  if (args[0] === 'serve' && args.length === 1) {
+    await program.parseAsync(args, { from: 'user' });
+    return 0;
+  }
+  // A reader that has seen enough (| head) closes the pipe: the write that meets it ends the command, not a crash.
+  process.stdout.on('error', () => {});
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError) return endOfParsing(error, args);
+    if ((error as NodeJS.ErrnoException | null)?.code === 'EPIPE') return 0;
+    return report(asFailure(error), args);
+  }
+}
+
+function endOfParsing(error: CommanderError, args: readonly string[]): number {
+  if (error.exitCode === 0) return 0;
+  // A command group without a command: commander has already printed its help.
+  if (error.code === 'commander.help') return 2;
+  const words = args.filter((word) => /^[a-z]+$/.test(word)).slice(0, 2);
+  const message = error.message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ');
+  return report(usageFailure(message, [`See wda ${[...knownWords(words), '--help'].join(' ')}`]), args);
+}
+
+function report(failure: CommandFailure, args: readonly string[]): number {
+  const text = args.includes('--json') ? JSON.stringify(failureDocument(failure), null, 2) : describeFailure(failure);
+  process.stderr.write(`${text}\n`);
+  return exitCode(failure.failure);
+}
+
+/** The leading words that name a command, for the pointer to its help. */
+function knownWords(words: readonly string[]): readonly string[] {
+  const group = makeProgram().commands.find(
+    (command) => command.name() === words[0] || command.aliases().includes(words[0] ?? ''),
+  );
+  if (group === undefined) return [];
+  const own = group.commands.find((command) => command.name() === words[1]);
+  return own === undefined ? [group.name()] : [group.name(), own.name()];
+}

@@ -1,0 +1,112 @@
+// A schema document in a file, YAML or JSON. Takes a path, gives the document as the API takes it, and finds the line of
+// the file that a path of the document stands on, so that a mistake the server reports can be pointed at.
+
+import { readFile } from 'node:fs/promises';
+import { text as readStream } from 'node:stream/consumers';
+import { isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument, stringify, visit } from 'yaml';
+import { numberText, parseExact } from '../model/exact-json.ts';
+import { CommandFailure, failed } from './failure.ts';
+
+export interface SchemaFile {
+  readonly name: string;
+  readonly document: unknown;
+  /** Line (from 1) of the deepest part of `path` that the file has; null when it has none of it. */
+  readonly lineOf: (path: string) => number | null;
+}
+
+/** Reads a schema file; `-` is stdin. Throws a failure that names the line and column of a syntax error. */
+export async function readSchemaFile(path: string): Promise<SchemaFile> {
+  const name = path === '-' ? 'stdin' : path;
+  let text: string;
+  try {
+    text = path === '-' ? await readStream(process.stdin) : await readFile(path, 'utf8');
+  } catch (error) {
+    throw failed(`Cannot read ${name}: ${(error as Error).message}`, undefined, error);
+  }
+  return parseSchema(text.replace(/^\uFEFF/, ''), name);
+}
+
+/** Parses YAML 1.2, of which JSON is a part; duplicate keys are mistakes, merge keys (<<) are understood. */
+export function parseSchema(text: string, name: string): SchemaFile {
+  const lines = new LineCounter();
+  const parsed = parseDocument(text, { lineCounter: lines, merge: true, prettyErrors: false });
+  const mistake = parsed.errors[0];
+  if (mistake !== undefined) {
+    const { line, col } = lines.linePos(mistake.pos[0]);
+    throw failed(`${name}:${line}:${col}: ${mistake.message}`);
+  }
+  keepDigits(parsed);
+  let document: unknown;
+  try {
+    document = parsed.toJS();
+  } catch (error) {
+    throw failed(`${name}: ${(error as Error).message}`, undefined, error);
+  }
+  if (typeof document !== 'object' || document === null || Array.isArray(document))
+    throw failed(`${name} holds no schema document: an object with "entities" is expected`);
+  return { name, document, lineOf: (path) => findLine(parsed.contents, path, lines) };
+}
+
+/** A schema document as YAML, as `schema show` prints it and `schema apply` takes it. */
+export function schemaAsYaml(document: unknown): string {
+  return stringify(
+    document,
+    (_key, value) => {
+      const number = typeof value === 'object' ? numberText(value) : undefined;
+      if (number === undefined) return value;
+      return /^-?\d+$/.test(number) ? BigInt(number) : number;
+    },
+    { lineWidth: 0 },
+  ).trimEnd();
+}
+
+/** Rethrows a refusal with the lines of the file in front of its details. `prefix` is where the document sits in the body. */
+export function refuseWithLines(error: unknown, file: SchemaFile | undefined, prefix: readonly string[] = []): never {
+  if (!(error instanceof CommandFailure) || error.failure.kind !== 'refused' || file === undefined) throw error;
+  const { failure } = error;
+  const details = failure.error.details?.map((detail) => {
+    if (typeof detail.field !== 'string') return detail;
+    const parts = pathParts(detail.field);
+    const inFile = prefix.every((part, index) => parts[index] === part) ? parts.slice(prefix.length) : parts;
+    const line = file.lineOf(inFile.join('.'));
+    return line === null ? detail : { ...detail, line };
+  });
+  throw new CommandFailure(
+    { ...failure, error: { ...failure.error, ...(details === undefined ? {} : { details }) } },
+    error.hints,
+    error,
+  );
+}
+
+/** Numbers that a double would change keep their source text, as in JSON (model/exact-json.ts). */
+function keepDigits(parsed: ReturnType<typeof parseDocument>): void {
+  visit(parsed, {
+    Scalar(_key, node) {
+      if (typeof node.value !== 'number' || node.source === undefined) return;
+      if (node.source !== String(node.value) && /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(node.source))
+        node.value = parseExact(node.source);
+    },
+  });
+}
+
+function findLine(root: Node | null, path: string, lines: LineCounter): number | null {
+  let node: unknown = root;
+  let offset: number | undefined;
+  for (const part of pathParts(path)) {
+    if (isMap(node)) {
+      const pair: unknown = node.items.find((item) => isScalar(item.key) && String(item.key.value) === part);
+      if (!isPair(pair)) break;
+      offset = (pair.key as Node).range?.[0];
+      node = pair.value;
+    } else if (isSeq(node)) {
+      const item = node.items[Number(part)] as Node | undefined;
+      if (item === undefined) break;
+      offset = item.range?.[0];
+      node = item;
+    } else break;
+  }
+  return offset === undefined ? null : lines.linePos(offset).line;
+}
+
+/** `a.b[0].c`, `a.b.0.c` and `/a/b/0/c` name the same place. */
+const pathParts = (path: string): readonly string[] => path.split(/[./[\]]+/).filter((part) => part !== '');

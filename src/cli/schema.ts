@@ -1,0 +1,113 @@
+// `wda schema`: the schema document of a workspace. Shows it, plans a change, applies one and watches it to its end.
+
+import {
+  chosenWorkspace,
+  connect,
+  type GlobalOptions,
+  type WorkspaceAddress,
+  workspaceName,
+  workspacePath,
+} from './connection.ts';
+import { CommandFailure, usageFailure } from './failure.ts';
+import { followMigration, leftRunning, requireSuccess } from './migration.ts';
+import { describeMigration, describePlan, hasEnded, type Migration, type Plan } from './migration-view.ts';
+import { printResult, writeOut } from './output.ts';
+import { readSchemaFile, refuseWithLines, schemaAsYaml } from './schema-file.ts';
+import { printable } from './table.ts';
+
+export interface ApplyOptions extends GlobalOptions {
+  readonly strategy?: string;
+  readonly allowDestructive?: boolean;
+  readonly wait?: string;
+}
+
+/** Prints the schema document in force, as YAML or JSON, ready to be edited and applied. */
+export async function showSchema(options: GlobalOptions & { readonly format?: string }): Promise<void> {
+  const { data } = await connect(options).send('GET', `${workspacePath(chosenWorkspace(options))}/schema`);
+  const asJson = options.json || options.format === 'json';
+  await writeOut(`${asJson ? JSON.stringify(data, null, 2) : schemaAsYaml(data)}\n`);
+}
+
+/** Shows what `apply` would do. Nothing is changed. */
+export async function planSchema(path: string, options: GlobalOptions): Promise<void> {
+  const address = chosenWorkspace(options);
+  const client = connect(options);
+  const file = await readSchemaFile(path);
+  const { data } = await client
+    .send('POST', `${workspacePath(address)}/schema/plan`, { body: file.document })
+    .catch((error) => refuseWithLines(error, file));
+  await printResult(options.json, data, () => describePlan(data as Plan));
+}
+
+/** Puts a schema document in force and waits for the migration, without end unless `wait` says how many seconds. */
+export async function applySchema(path: string, options: ApplyOptions): Promise<void> {
+  const address = chosenWorkspace(options);
+  const client = connect(options);
+  const wait = options.wait === undefined ? null : parseWait(options.wait);
+  const file = await readSchemaFile(path);
+  const deadline = wait === null ? null : performance.now() + wait * 1000;
+
+  const answer = await client
+    .send('PUT', `${workspacePath(address)}/schema`, {
+      body: file.document,
+      query: [
+        ['strategy', options.strategy],
+        ['allowDestructive', options.allowDestructive ? true : undefined],
+        // Long enough for an ordinary change to end within the request, short enough that a bar appears soon.
+        ['wait', Math.min(wait ?? 1, 1)],
+      ],
+    })
+    .catch((error) => refuseWithLines(explainDestructive(error, path, address), file));
+
+  const first = answer.data as Migration | null;
+  const id = String(first?.id ?? answer.location?.split('/').at(-1) ?? '');
+  if (first === null && answer.status !== 202) {
+    await printResult(
+      options.json,
+      null,
+      () => `The schema of ${workspaceName(address)} is already in force: nothing to change`,
+    );
+    return;
+  }
+  const ended = first !== null && hasEnded(first);
+  const migration =
+    ended || wait === 0 ? first : await followMigration(client, address, id, { json: options.json, deadline });
+  await printResult(options.json, migration ?? { id }, () => describeOutcome(migration, address, path));
+  if (migration === null) return;
+  requireSuccess(migration);
+  if (!hasEnded(migration) && wait !== 0)
+    throw new CommandFailure(
+      { kind: 'failed', message: `Migration ${migration.id} has not ended within ${wait} s` },
+      leftRunning(address, id),
+    );
+}
+
+/** Whole seconds, 0 or more. */
+export function parseWait(text: string): number {
+  if (!/^\d{1,7}$/.test(text)) throw usageFailure(`--wait takes a number of seconds, not ${text}`);
+  return Number(text);
+}
+
+function describeOutcome(migration: Migration | null, address: WorkspaceAddress, path: string): string {
+  if (migration === null) return `The migration of ${workspaceName(address)} has been accepted`;
+  if (migration.state !== 'succeeded') return describeMigration(migration);
+  const steps = migration.steps.length;
+  if (steps === 0) return `The schema of ${workspaceName(address)} is already in force: nothing to change`;
+  const done = migration.steps.map((step) => `  ${printable(step.description)}`).join('\n');
+  return `Applied ${path} to ${workspaceName(address)}: ${steps} step${steps === 1 ? '' : 's'}\n${done}`;
+}
+
+/** The server names what would go; this adds how to look closer and how to allow it. */
+function explainDestructive(error: unknown, path: string, address: WorkspaceAddress): unknown {
+  if (!(error instanceof CommandFailure) || error.failure.kind !== 'refused') return error;
+  if (error.failure.error.code !== 'DESTRUCTIVE_CHANGE') return error;
+  return new CommandFailure(
+    error.failure,
+    [
+      'Nothing has been changed.',
+      `See every step:   wda schema plan ${path} -w ${workspaceName(address)}`,
+      `Apply it anyway:  wda schema apply ${path} -w ${workspaceName(address)} --allow-destructive`,
+    ],
+    error,
+  );
+}

@@ -1,0 +1,70 @@
+// Tables and single lines for a terminal: takes cells, gives text. Whatever came from a server or a file is made printable
+// first, so that no record can move the cursor or colour the screen.
+
+import Table from 'cli-table3';
+import { numberText } from '../model/exact-json.ts';
+
+/** A value of an answer; numbers may be raw JSON (see model/exact-json.ts). */
+export type Cell = unknown;
+
+const NO_LINES = {
+  top: '',
+  'top-mid': '',
+  'top-left': '',
+  'top-right': '',
+  bottom: '',
+  'bottom-mid': '',
+  'bottom-left': '',
+  'bottom-right': '',
+  left: '',
+  'left-mid': '',
+  mid: '',
+  'mid-mid': '',
+  right: '',
+  'right-mid': '',
+  middle: '  ',
+} as const;
+
+/** A table without lines, columns two spaces apart; what is missing shows as a dash. */
+export function renderTable(
+  head: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  rightAligned: readonly string[] = [],
+): string {
+  const table = new Table({
+    head: [...head],
+    chars: NO_LINES,
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
+    colAligns: head.map((title) => (rightAligned.includes(title) ? 'right' : 'left')),
+  });
+  for (const row of rows) table.push(row.map(cellText));
+  return table
+    .toString()
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n');
+}
+
+/** Names and values, one pair a line. */
+export function renderPairs(pairs: readonly (readonly [string, Cell])[]): string {
+  const width = Math.max(0, ...pairs.map(([name]) => name.length));
+  return pairs.map(([name, value]) => `${name.padEnd(width)}  ${cellText(value)}`).join('\n');
+}
+
+/** Control characters (C0, C1, line separators, bidirectional overrides) as visible escapes. */
+export function printable(text: string): string {
+  return text.replace(
+    /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+/** 1234567 as `1,234,567`, the same on every machine. */
+export function formatCount(count: number): string {
+  return count.toLocaleString('en-US');
+}
+
+function cellText(cell: Cell): string {
+  if (cell === null || cell === undefined || cell === '') return '-';
+  return printable(numberText(cell) ?? String(cell));
+}
