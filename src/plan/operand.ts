@@ -1,0 +1,29 @@
+// What is bound to a statement: a value known when planning, or a slot that each request of the same shape fills.
+import type { Field } from '../model/entity.ts';
+import { fieldType } from '../model/field-types.ts';
+
+export type Operand =
+  /** Text form of a PostgreSQL value; an array is bound as one. */
+  | { readonly kind: 'value'; readonly value: string | null | readonly string[]; readonly type: string }
+  /** The id in the request's path. */
+  | { readonly kind: 'id'; readonly type: 'int8' }
+  /** The value that the request's body gives for a field. */
+  | { readonly kind: 'body'; readonly field: string; readonly type: string }
+  /** The row versions that If-Match allows. */
+  | { readonly kind: 'versions'; readonly type: 'text[]' }
+  /** A claim of the external user, decoded as the column's type; null (which matches nothing) when it cannot be. */
+  | { readonly kind: 'claim'; readonly claim: string; readonly field: Field; readonly type: string };
+
+export function valueOperand(field: Field, text: string): Operand {
+  return { kind: 'value', value: text, type: fieldType(field.type).bindType };
+}
+
+export function valuesOperand(field: Field, texts: readonly string[]): Operand {
+  return { kind: 'value', value: texts, type: `${fieldType(field.type).bindType}[]` };
+}
+
+export function numberOperand(value: number): Operand {
+  return { kind: 'value', value: String(value), type: 'int8' };
+}
+
+export const ID_OPERAND: Operand = { kind: 'id', type: 'int8' };

@@ -1,0 +1,81 @@
+// Sort terms and a cursor -> Ordering: the keys with an id at the end, and where to continue. Throws 400.
+import { badRequest } from '../errors.ts';
+import type { Entity, Field } from '../model/entity.ts';
+import { fieldType } from '../model/field-types.ts';
+import { isToOne } from '../model/relation.ts';
+import { type Cursor, malformedCursor } from '../request/page.ts';
+import type { SortTerm } from '../request/sort.ts';
+import { type Link, linkOf, targetOf, type Viewpoint } from './link.ts';
+import { type Operand, valueOperand } from './operand.ts';
+import { fieldNamed, MAX_PATH_LENGTH, relationNamed } from './predicate.ts';
+
+export interface OrderKey {
+  /** To-one links to follow; empty for a field of the entity itself. */
+  readonly links: readonly Link[];
+  readonly field: Field;
+  readonly direction: 'asc' | 'desc';
+}
+
+export interface Ordering {
+  /** The last key is always the entity's own id. */
+  readonly keys: readonly OrderKey[];
+  /** Canonical text, which binds a cursor to its sort. */
+  readonly text: string;
+}
+
+/** Sort terms of a request; no term: id ascending. */
+export function planOrdering(terms: readonly SortTerm[], entity: Entity, viewpoint: Viewpoint): Ordering {
+  const keys: OrderKey[] = [];
+  const texts: string[] = [];
+  for (const term of terms) {
+    const path = term.path.join('.');
+    if (texts.some((text) => text === `${path},asc` || text === `${path},desc`))
+      throw badRequest(`sort names ${path} twice`);
+    keys.push(planKey(term, entity, viewpoint));
+    texts.push(`${path},${term.direction}`);
+    // Nothing after the id can change the order.
+    if (path === 'id') return { keys, text: texts.join(';') };
+  }
+  const id = entity.fields.get('id');
+  if (id === undefined) throw new TypeError(`entity ${entity.name} has no id`);
+  const direction = keys.at(-1)?.direction ?? 'asc';
+  return { keys: [...keys, { links: [], field: id, direction }], text: [...texts, `id,${direction}`].join(';') };
+}
+
+function planKey(term: SortTerm, entity: Entity, viewpoint: Viewpoint): OrderKey {
+  if (term.path.length > MAX_PATH_LENGTH) {
+    throw badRequest(`sort ${term.path.join('.')} crosses more than ${MAX_PATH_LENGTH - 1} relations`);
+  }
+  const links: Link[] = [];
+  let level = entity;
+  for (const name of term.path.slice(0, -1)) {
+    const relation = relationNamed(level, name);
+    if (!isToOne(relation)) {
+      throw badRequest(
+        `sort ${term.path.join('.')} crosses ${name}, which leads to many records; only to-one relations give an order`,
+      );
+    }
+    links.push(linkOf(relation, viewpoint));
+    level = targetOf(relation, viewpoint);
+  }
+  const field = fieldNamed(level, term.path.at(-1) ?? '', 'sort');
+  if (field.type === 'json') throw badRequest(`sort ${term.path.join('.')}: a field of type json has no order`);
+  return { links, field, direction: term.direction };
+}
+
+/** The cursor's keys as operands (null for null), in the order of the ordering's keys; 400 when it belongs to another sort. */
+export function planCursor(cursor: Cursor, ordering: Ordering): (Operand | null)[] {
+  if (cursor.sort !== ordering.text || cursor.keys.length !== ordering.keys.length) throw malformedCursor();
+  return ordering.keys.map((key, index) => {
+    const text = cursor.keys[index] ?? null;
+    if (text === null) {
+      if (index === ordering.keys.length - 1) throw malformedCursor();
+      return null;
+    }
+    // An enum value may have left the schema since; any text has a place in the order.
+    const type = fieldType(key.field.type === 'enum' ? 'text' : key.field.type);
+    const decoded = type.parseText(text, key.field);
+    if (!decoded.ok) throw malformedCursor();
+    return valueOperand(key.field, decoded.value);
+  });
+}

@@ -1,0 +1,147 @@
+// FilterTree -> Predicate: names looked up in the schema, values decoded by the field's type, relations turned into
+// "some related record". Throws 400 for what does not exist or does not fit.
+import { badRequest, unknownName } from '../errors.ts';
+import { closest } from '../model/closest.ts';
+import type { Entity, Field } from '../model/entity.ts';
+import { type Decoded, fieldType } from '../model/field-types.ts';
+import { isToOne, type Relation } from '../model/relation.ts';
+import { FILTER_OPERATORS, type FilterOperator, type FilterTree, type FilterValue } from '../request/filter.ts';
+import { type Link, linkOf, targetOf, type Viewpoint } from './link.ts';
+import { type Operand, valueOperand, valuesOperand } from './operand.ts';
+
+export type Predicate =
+  | { readonly kind: 'and' | 'or'; readonly members: readonly Predicate[] }
+  /** True where the member is false or unknown. */
+  | { readonly kind: 'not'; readonly member: Predicate }
+  | {
+      readonly kind: 'compare';
+      readonly field: Field;
+      readonly operator: FilterOperator;
+      readonly operands: readonly Operand[];
+    }
+  /** Some record behind the link satisfies the member. */
+  | { readonly kind: 'exists'; readonly link: Link; readonly member: Predicate };
+
+// Each step of a path is a subquery; longer ones are mistakes or attacks.
+export const MAX_PATH_LENGTH = 6;
+
+export function planPredicate(tree: FilterTree, entity: Entity, viewpoint: Viewpoint): Predicate {
+  switch (tree.kind) {
+    case 'and':
+    case 'or':
+      return { kind: tree.kind, members: tree.members.map((member) => planPredicate(member, entity, viewpoint)) };
+    case 'not':
+      return { kind: 'not', member: planPredicate(tree.member, entity, viewpoint) };
+    case 'compare':
+      return planComparison(tree.path, tree.operator, tree.values, entity, viewpoint);
+    default:
+      return tree satisfies never;
+  }
+}
+
+// What each of these denies: through to-one relations the denial stands outside, so that "no related record" counts as null.
+const DENIES: Partial<Record<FilterOperator, FilterOperator>> = { ne: 'eq', nin: 'in', isNull: 'notNull' };
+
+function planComparison(
+  path: readonly string[],
+  operator: FilterOperator,
+  values: readonly FilterValue[],
+  entity: Entity,
+  viewpoint: Viewpoint,
+): Predicate {
+  if (path.length > MAX_PATH_LENGTH)
+    throw badRequest(`filter ${path.join('.')} crosses more than ${MAX_PATH_LENGTH - 1} relations`);
+  const [name = '', ...rest] = path;
+  if (rest.length === 0) return compare(fieldNamed(entity, name, 'filter'), operator, values, path);
+  const relation = relationNamed(entity, name);
+  const target = targetOf(relation, viewpoint);
+  const denied = DENIES[operator];
+  if (denied !== undefined && isToOne(relation) && allToOne(target, rest, viewpoint)) {
+    const member = planComparison(rest, denied, values, target, viewpoint);
+    return { kind: 'not', member: { kind: 'exists', link: linkOf(relation, viewpoint), member } };
+  }
+  return {
+    kind: 'exists',
+    link: linkOf(relation, viewpoint),
+    member: planComparison(rest, operator, values, target, viewpoint),
+  };
+}
+
+function allToOne(entity: Entity, path: readonly string[], viewpoint: Viewpoint): boolean {
+  let level = entity;
+  for (const name of path.slice(0, -1)) {
+    const relation = relationNamed(level, name);
+    if (!isToOne(relation)) return false;
+    level = targetOf(relation, viewpoint);
+  }
+  return true;
+}
+
+function compare(
+  field: Field,
+  operator: FilterOperator,
+  values: readonly FilterValue[],
+  path: readonly string[],
+): Predicate {
+  const type = fieldType(field.type);
+  const allowed = FILTER_OPERATORS.filter((candidate) => applies(candidate, type.ordered, type.textual));
+  if (!allowed.includes(operator)) {
+    throw badRequest(
+      `Filter operator ${operator} does not apply to ${path.join('.')} of type ${field.type}. Known: ${allowed.join(', ')}`,
+    );
+  }
+  const texts = values.map((value) => decode(field, operator, value, path));
+  switch (operator) {
+    case 'in':
+    case 'nin':
+      return { kind: 'compare', field, operator, operands: [valuesOperand(field, texts)] };
+    default:
+      return { kind: 'compare', field, operator, operands: texts.map((text) => valueOperand(field, text)) };
+  }
+}
+
+function applies(operator: FilterOperator, ordered: boolean, textual: boolean): boolean {
+  switch (operator) {
+    case 'gt':
+    case 'gte':
+    case 'lt':
+    case 'lte':
+    case 'between':
+      return ordered;
+    case 'contains':
+    case 'startsWith':
+    case 'endsWith':
+      return textual;
+    default:
+      return true;
+  }
+}
+
+function decode(field: Field, operator: FilterOperator, value: FilterValue, path: readonly string[]): string {
+  const type = fieldType(field.type);
+  // Part of an enum value is any text.
+  const whole = type.textual && /^(contains|startsWith|endsWith)$/.test(operator) ? fieldType('text') : type;
+  const decoded: Decoded =
+    value.kind === 'text' ? whole.parseText(value.text, field) : whole.decode(value.value, field);
+  if (decoded.ok) return decoded.value;
+  throw badRequest(`Filter value for ${path.join('.')} ${decoded.message}`);
+}
+
+/** The field of that name, or 400 that lists what exists. */
+export function fieldNamed(entity: Entity, name: string, parameter: string): Field {
+  const field = entity.fields.get(name);
+  if (field !== undefined) return field;
+  if (entity.relations.has(name)) {
+    throw badRequest(
+      `${parameter}: ${name} is a relation of ${entity.name}; name a field behind it, such as ${name}.id`,
+    );
+  }
+  throw unknownName('field', name, entity.name, closest(name, entity.fields.keys()), entity.fields.keys());
+}
+
+/** The relation of that name, or 400 that lists what exists. */
+export function relationNamed(entity: Entity, name: string): Relation {
+  const relation = entity.relations.get(name);
+  if (relation !== undefined) return relation;
+  throw unknownName('relation', name, entity.name, closest(name, entity.relations.keys()), entity.relations.keys());
+}

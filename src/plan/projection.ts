@@ -1,0 +1,167 @@
+// fields + expand + defaults -> Projection: what each record of the response holds, level by level. The whitelist and
+// the depth limit are checked here, each level against the entity it is on. Throws 400.
+import { badRequest, expandTooDeep, notExpandable, unknownName } from '../errors.ts';
+import { closest } from '../model/closest.ts';
+import { DEFAULT_MAX_EXPAND_DEPTH, type Entity, type Field } from '../model/entity.ts';
+import { isToOne } from '../model/relation.ts';
+import { type ExpandTree, type FieldTree, parseExpand, parseFields } from '../request/paths.ts';
+import type { Narrowing, Selection } from '../request/record-request.ts';
+import { type Link, linkOf, targetOf, type Viewpoint } from './link.ts';
+import { type Ordering, planOrdering } from './ordering.ts';
+import { type Predicate, planPredicate, relationNamed } from './predicate.ts';
+
+export type Output =
+  | { readonly kind: 'column'; readonly field: Field }
+  | { readonly kind: 'toOne'; readonly name: string; readonly link: Link; readonly projection: Projection }
+  | {
+      readonly kind: 'toMany';
+      readonly name: string;
+      readonly link: Link;
+      readonly projection: Projection;
+      readonly ordering: Ordering;
+      readonly predicate: Predicate | undefined;
+      readonly size: number | undefined;
+    };
+
+/** Members of the JSON object, in order. */
+export interface Projection {
+  readonly outputs: readonly Output[];
+}
+
+/** Every column and nothing else: what writes answer with. */
+export function wholeRecord(entity: Entity): Projection {
+  return { outputs: columnsOf(entity) };
+}
+
+export function planProjection(selection: Selection, entity: Entity, viewpoint: Viewpoint): Projection {
+  const { expandable: _, defaultExpand, defaultFields } = entity.settings;
+  const expand = selection.expand ?? parseExpand(defaultExpand ?? []);
+  const explicit = selection.fields !== undefined;
+  const fields =
+    selection.fields === 'all'
+      ? undefined
+      : (selection.fields ?? (defaultFields === null ? undefined : parseFields(defaultFields)));
+  const maximum = entity.settings.maxExpandDepth ?? DEFAULT_MAX_EXPAND_DEPTH;
+  checkExpand(expand, entity, viewpoint, [], maximum);
+  const narrowings = new Map(selection.narrowings.map((narrowing) => [narrowing.path.join('.'), narrowing]));
+  const projection = planLevel({ entity, expand, fields, path: [], explicit, narrowings, viewpoint });
+  const unused = narrowings.keys().next();
+  if (!unused.done) {
+    throw badRequest(
+      `${unused.value} cannot be narrowed: it is no to-many relation that this request expands and returns`,
+    );
+  }
+  return projection;
+}
+
+/** A selection of columns alone, for exports. */
+export function planColumns(fields: FieldTree | undefined, entity: Entity): Field[] {
+  if (fields === undefined) return [...entity.fields.values()];
+  return Object.keys(fields).map((name) => {
+    const field = entity.fields.get(name);
+    if (field === undefined || Object.keys(fields[name]?.children ?? {}).length > 0) {
+      throw unknownName('field', name, entity.name, closest(name, entity.fields.keys()), entity.fields.keys());
+    }
+    return field;
+  });
+}
+
+/** Names, whitelist, then depth: a relation that may not be expanded is named before the path is called too deep. */
+function checkExpand(
+  tree: ExpandTree,
+  entity: Entity,
+  viewpoint: Viewpoint,
+  path: readonly string[],
+  maximum: number,
+): void {
+  for (const name of Object.keys(tree)) {
+    const here = [...path, name];
+    const relation = relationToExpand(entity, name);
+    const below = tree[name] as ExpandTree;
+    if (here.length > maximum) throw expandTooDeep(maximum, deepest(here, below));
+    checkExpand(below, targetOf(relation, viewpoint), viewpoint, here, maximum);
+  }
+}
+
+function relationToExpand(entity: Entity, name: string) {
+  const whitelist = entity.settings.expandable;
+  if (whitelist !== null && entity.relations.has(name) && !whitelist.includes(name))
+    throw notExpandable(name, whitelist);
+  return relationNamed(entity, name);
+}
+
+/** The whole path as the request wrote it (the first one, when it forks further down). */
+function deepest(path: readonly string[], below: ExpandTree): string {
+  const next = Object.keys(below)[0];
+  return next === undefined ? path.join('.') : deepest([...path, next], below[next] as ExpandTree);
+}
+
+interface Level {
+  readonly entity: Entity;
+  readonly expand: ExpandTree;
+  /** undefined: every column and every expanded relation. */
+  readonly fields: FieldTree | undefined;
+  readonly path: readonly string[];
+  /** Was `fields` given by the request? A default selection may name relations that are not expanded. */
+  readonly explicit: boolean;
+  readonly narrowings: Map<string, Narrowing>;
+  readonly viewpoint: Viewpoint;
+}
+
+function planLevel(level: Level): Projection {
+  const { entity, fields, expand } = level;
+  if (fields === undefined) {
+    return {
+      outputs: [...columnsOf(entity), ...Object.keys(expand).map((name) => planRelation(level, name, undefined))],
+    };
+  }
+  const outputs: Output[] = [];
+  for (const name of Object.keys(fields)) {
+    const selected = fields[name] as FieldTree[string];
+    const field = entity.fields.get(name);
+    const below = Object.keys(selected.children);
+    if (field !== undefined) {
+      if (below.length > 0) {
+        throw badRequest(
+          `fields: ${[...level.path, name].join('.')} is a field of ${entity.name}, not a relation, and has nothing below it`,
+        );
+      }
+      outputs.push({ kind: 'column', field });
+    } else if (!entity.relations.has(name)) {
+      const known = [...entity.fields.keys(), ...entity.relations.keys()];
+      throw unknownName('field', name, entity.name, closest(name, known), known);
+    } else if (Object.hasOwn(expand, name) || name in expand) {
+      outputs.push(planRelation(level, name, selected.all ? undefined : selected.children));
+    } else if (level.explicit) {
+      const path = [...level.path, name].join('.');
+      throw badRequest(`fields: ${path} is a relation that is not expanded; add expand=${path}`);
+    }
+  }
+  return { outputs };
+}
+
+function planRelation(level: Level, name: string, fields: FieldTree | undefined): Output {
+  const { viewpoint } = level;
+  const relation = relationToExpand(level.entity, name);
+  const target = targetOf(relation, viewpoint);
+  const path = [...level.path, name];
+  const link = linkOf(relation, viewpoint);
+  const below: Level = { ...level, entity: target, expand: level.expand[name] as ExpandTree, fields, path };
+  if (isToOne(relation)) return { kind: 'toOne', name, link, projection: planLevel(below) };
+  const key = path.join('.');
+  const narrowing = level.narrowings.get(key);
+  level.narrowings.delete(key);
+  return {
+    kind: 'toMany',
+    name,
+    link,
+    projection: planLevel(below),
+    ordering: planOrdering(narrowing?.sort ?? [], target, viewpoint),
+    predicate: narrowing?.filter === undefined ? undefined : planPredicate(narrowing.filter, target, viewpoint),
+    size: narrowing?.size,
+  };
+}
+
+function columnsOf(entity: Entity): Output[] {
+  return [...entity.fields.values()].map((field) => ({ kind: 'column', field }));
+}

@@ -1,0 +1,30 @@
+// THE DOOR: the only maker of a Scan, which is the only way for a statement to name a table. It asks the migration gate
+// and attaches the row filter, so that neither can be forgotten at the root, in an expansion, a filter or a sort.
+import { migrationInProgress } from '../errors.ts';
+import type { Entity } from '../model/entity.ts';
+import type { Principal } from '../model/principal.ts';
+import { type RowFilter, rowFilter } from './row-policy.ts';
+
+const made: unique symbol = Symbol('scan');
+
+/** A table reference that a principal may use: the table with the filter that must stand beside it. */
+export interface Scan {
+  readonly entity: Entity;
+  readonly filter: RowFilter;
+  readonly [made]: true;
+}
+
+export type Operation = 'read' | 'write';
+
+/** A Scan of the entity, or 503 when a migration blocks the operation. */
+export function scan(entity: Entity, principal: Principal, operation: Operation): Scan {
+  passGate(entity, operation);
+  return { entity, filter: rowFilter(entity, principal), [made]: true };
+}
+
+/** Throws the spec's 503 when a running migration of the entity blocks the operation. */
+export function passGate(entity: Entity, operation: Operation): void {
+  const gate = entity.gate;
+  if (gate !== null && (operation === 'read' ? gate.blocksReads : gate.blocksWrites))
+    throw migrationInProgress(entity.name, gate);
+}

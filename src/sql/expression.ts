@@ -1,0 +1,210 @@
+// Pieces of a plan -> fragments: operands, predicates, orderings, the text of a value. Every table reference goes
+// through renderScan, which puts the row filter beside the table.
+import type { Field } from '../model/entity.ts';
+import { fieldType } from '../model/field-types.ts';
+import type { Link } from '../plan/link.ts';
+import type { Operand } from '../plan/operand.ts';
+import type { Ordering, OrderKey } from '../plan/ordering.ts';
+import type { Predicate } from '../plan/predicate.ts';
+import type { Scan } from '../plan/scan.ts';
+import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
+
+/** Hands out table aliases of one statement: r0, r1, … */
+export interface Aliases {
+  next(prefix: string): Fragment;
+}
+
+export function makeAliases(): Aliases {
+  let count = 0;
+  return { next: (prefix) => ident(`${prefix}${count++}`) };
+}
+
+/** A bound value with its type, so that PostgreSQL never guesses one. */
+export function bind(operand: Operand): Fragment {
+  return sql`${operand}::${keyword(operand.type)}`;
+}
+
+/** The table of a scan under an alias, and the condition that must stand in the same where clause. */
+export function renderScan(scan: Scan, alias: Fragment): { readonly table: Fragment; readonly condition: Fragment } {
+  const { schema, name } = scan.entity.table;
+  const table = sql`${ident(schema)}.${ident(name)} ${alias}`;
+  switch (scan.filter.kind) {
+    case 'unrestricted':
+      return { table, condition: empty };
+    case 'rules':
+      return {
+        table,
+        condition: join(
+          scan.filter.rules.map(({ field, operand }) => sql`${alias}.${ident(field.name)} = ${bind(operand)}`),
+          ' and ',
+        ),
+      };
+    default:
+      return scan.filter satisfies never;
+  }
+}
+
+/** ` where a and b`, leaving out empty conditions; '' when none is left. */
+export function where(...conditions: readonly Fragment[]): Fragment {
+  const present = conditions.filter((condition) => condition.text !== '');
+  return present.length === 0 ? empty : sql` where ${join(present, ' and ')}`;
+}
+
+/** The record behind the link belongs to the parent row. */
+export function linkCondition(link: Link, alias: Fragment, parent: Fragment, aliases: Aliases): Fragment {
+  switch (link.kind) {
+    case 'key':
+      return sql`${alias}.${ident(link.near)} = ${parent}.${ident(link.far)}`;
+    case 'through': {
+      const through = aliases.next('m');
+      const { table, condition } = renderScan(link.through, through);
+      const own = sql`${through}.${ident(link.from)} = ${parent}."id"`;
+      return sql`${alias}."id" in (select ${through}.${ident(link.to)} from ${table}${where(own, condition)})`;
+    }
+    default:
+      return link satisfies never;
+  }
+}
+
+export function renderPredicate(predicate: Predicate, alias: Fragment, aliases: Aliases): Fragment {
+  switch (predicate.kind) {
+    case 'and':
+    case 'or': {
+      if (predicate.members.length === 0) return keyword(predicate.kind === 'and' ? 'true' : 'false');
+      const members = predicate.members.map((member) => renderPredicate(member, alias, aliases));
+      return sql`(${join(members, predicate.kind === 'and' ? ' and ' : ' or ')})`;
+    }
+    case 'not':
+      return sql`((${renderPredicate(predicate.member, alias, aliases)}) is not true)`;
+    case 'exists': {
+      const near = aliases.next('f');
+      const { table, condition } = renderScan(predicate.link.scan, near);
+      const link = linkCondition(predicate.link, near, alias, aliases);
+      const member = renderPredicate(predicate.member, near, aliases);
+      return sql`exists (select from ${table}${where(link, condition, member)})`;
+    }
+    case 'compare':
+      return renderComparison(predicate, sql`${alias}.${ident(predicate.field.name)}`);
+    default:
+      return predicate satisfies never;
+  }
+}
+
+const SYMBOLS = { eq: '=', gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
+
+function renderComparison(predicate: Extract<Predicate, { kind: 'compare' }>, column: Fragment): Fragment {
+  const [first, second] = predicate.operands.map(bind);
+  if (first === undefined) {
+    return predicate.operator === 'isNull' ? sql`${column} is null` : sql`${column} is not null`;
+  }
+  switch (predicate.operator) {
+    case 'eq':
+    case 'gt':
+    case 'gte':
+    case 'lt':
+    case 'lte':
+      return sql`${column} ${keyword(SYMBOLS[predicate.operator])} ${first}`;
+    case 'ne':
+      return sql`${column} is distinct from ${first}`;
+    case 'in':
+      return sql`${column} = any(${first})`;
+    case 'nin':
+      return sql`((${column} = any(${first})) is not true)`;
+    case 'between':
+      return sql`${column} between ${first} and ${second}`;
+    case 'contains':
+      return sql`strpos(${fold(column)}, ${fold(first)}) > 0`;
+    case 'startsWith':
+      return sql`starts_with(${fold(column)}, ${fold(first)})`;
+    case 'endsWith':
+      return sql`right(${fold(column)}, length(${fold(first)})) = ${fold(first)}`;
+    default:
+      throw new TypeError(`operator ${predicate.operator} takes no value`);
+  }
+}
+
+/**
+ * Case-folds as Unicode does (full folding: ß and ẞ, σ and ς are alike). PostgreSQL has casefold() only since 18;
+ * lower and then upper under ICU comes to the same but for the dotless ı.
+ */
+function fold(text: Fragment): Fragment {
+  return sql`upper(lower(${text} collate "und-x-icu"))`;
+}
+
+/** What a sort key is compared by: a column, or the column of the related record that the links lead to. */
+export function orderExpression(key: OrderKey, alias: Fragment, aliases: Aliases): Fragment {
+  const [link, ...rest] = key.links;
+  if (link === undefined) return sql`${alias}.${ident(key.field.name)}`;
+  const near = aliases.next('o');
+  const { table, condition } = renderScan(link.scan, near);
+  const inner = orderExpression({ ...key, links: rest }, near, aliases);
+  return sql`(select ${inner} from ${table}${where(linkCondition(link, near, alias, aliases), condition)})`;
+}
+
+export function renderOrdering(ordering: Ordering, alias: Fragment, aliases: Aliases): Fragment {
+  return join(ordering.keys.map((key) => sql`${orderExpression(key, alias, aliases)} ${keyword(key.direction)}`));
+}
+
+/** Records that come after the cursor's keys (null for null). PostgreSQL's own order: nulls last ascending, first descending. */
+export function renderAfter(
+  ordering: Ordering,
+  keys: readonly (Operand | null)[],
+  alias: Fragment,
+  aliases: Aliases,
+): Fragment {
+  const columns = ordering.keys.map((key) => orderExpression(key, alias, aliases));
+  if (isPlain(ordering)) {
+    // A row comparison is one range of an index; the general form below is not.
+    const symbol = keyword(ordering.keys[0]?.direction === 'desc' ? '<' : '>');
+    return sql`(${join(columns)}) ${symbol} (${join((keys as Operand[]).map(bind))})`;
+  }
+  const alternatives: Fragment[] = [];
+  for (let index = 0; index < ordering.keys.length; index++) {
+    const after = isAfter(ordering.keys[index] as OrderKey, columns[index] as Fragment, keys[index] ?? null);
+    if (after === undefined) continue;
+    const equal = columns.slice(0, index).map((column, at) => isEqual(column, keys[at] ?? null));
+    alternatives.push(sql`(${join([...equal, after], ' and ')})`);
+  }
+  return sql`(${join(alternatives, ' or ')})`;
+}
+
+/** Every key is a required column of the entity itself, all in one direction. */
+function isPlain(ordering: Ordering): boolean {
+  const direction = ordering.keys[0]?.direction;
+  return ordering.keys.every(
+    (key) => key.links.length === 0 && key.direction === direction && (key.field.required || key.field.role === 'id'),
+  );
+}
+
+function isAfter(key: OrderKey, column: Fragment, operand: Operand | null): Fragment | undefined {
+  if (key.direction === 'asc')
+    return operand === null ? undefined : sql`(${column} > ${bind(operand)} or ${column} is null)`;
+  return operand === null ? sql`${column} is not null` : sql`${column} < ${bind(operand)}`;
+}
+
+function isEqual(column: Fragment, operand: Operand | null): Fragment {
+  return operand === null ? sql`${column} is null` : sql`${column} = ${bind(operand)}`;
+}
+
+/**
+ * The column as it goes into JSON. Datetimes end in Z and drop a zero fraction: text and two replacements where the
+ * fraction is zero, to_char elsewhere.
+ */
+export function outputValue(field: Field, alias: Fragment): Fragment {
+  const column = sql`${alias}.${ident(field.name)}`;
+  return field.type === 'datetime' ? dateTimeText(column) : column;
+}
+
+function dateTimeText(column: Fragment): Fragment {
+  return sql`case when ${column}::timestamptz(0) = ${column} then translate(left(${column}::text, 19), ' ', 'T') || 'Z' else to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') end`;
+}
+
+/** A sort key as text that parseText of its type reads again. */
+export function cursorText(field: Field, expression: Fragment): Fragment {
+  return field.type === 'datetime' ? dateTimeText(expression) : sql`(${expression})::text`;
+}
+
+/** Assigns a bound value to a column of the field's type. */
+export function storedValue(field: Field, operand: Operand): Fragment {
+  return sql`${operand}::${keyword(fieldType(field.type).bindType)}`;
+}

@@ -1,0 +1,158 @@
+// Scan + Projection -> one select. PostgreSQL builds the JSON text of the whole response (measured against shaping in
+// Node: 0.36 to 0.78 of the throughput), expansions are lateral joins, page and total are one statement.
+import type { Link } from '../plan/link.ts';
+import { ID_OPERAND, numberOperand } from '../plan/operand.ts';
+import type { ExportPlan, ListPlan, ReadPlan } from '../plan/plan.ts';
+import type { Output, Projection } from '../plan/projection.ts';
+import {
+  type Aliases,
+  bind,
+  cursorText,
+  linkCondition,
+  makeAliases,
+  orderExpression,
+  outputValue,
+  renderAfter,
+  renderOrdering,
+  renderPredicate,
+  renderScan,
+  where,
+} from './expression.ts';
+import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
+
+/**
+ * One record: columns `data` (JSON text), `version` (the row's version, for ETag). With expanded lists `data` is null
+ * when it would be longer than `maxBytes`.
+ */
+export function selectRecord(plan: ReadPlan, maxBytes: number): Fragment {
+  const aliases = makeAliases();
+  const root = aliases.next('r');
+  const { table, condition } = renderScan(plan.scan, root);
+  const { joins, columns } = renderProjection(plan.projection, root, aliases);
+  const from = sql`from ${table}${joins} cross join lateral (select ${columns}) t${where(sql`${root}."id" = ${bind(ID_OPERAND)}`, condition)}`;
+  if (!hasLists(plan.projection))
+    return sql`select row_to_json(t)::text as data, ${root}.xmin::text as version ${from}`;
+  // `offset 0` keeps PostgreSQL from building the JSON once for the length and once for the text.
+  return sql`select case when octet_length(q.data) <= ${keyword(String(maxBytes))} then q.data end as data, q.version from (select row_to_json(t)::text as data, ${root}.xmin::text as version ${from} offset 0) q`;
+}
+
+/**
+ * A page: columns `data` (JSON array text, null when longer than `maxBytes`), `total` (null unless counted), `last`
+ * (sort keys of the last record as JSON text, null on an empty page), `more` (is there a record behind the page).
+ */
+export function selectPage(plan: ListPlan, maxBytes: number): Fragment {
+  const aliases = makeAliases();
+  const root = aliases.next('r');
+  const { table, condition } = renderScan(plan.scan, root);
+  const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, root, aliases);
+  const after = plan.start.kind === 'after' ? renderAfter(plan.ordering, plan.start.keys, root, aliases) : empty;
+  const offset = plan.start.kind === 'page' && plan.start.page > 0 ? sql` offset ${bind(plan.start.offset)}` : empty;
+
+  // The page itself, with the columns that anything outside needs; sort keys get names that no field can have.
+  const outer = ident('p');
+  const needed = neededColumns(plan.projection);
+  const byId = plan.ordering.keys.length === 1;
+  const keyTexts = plan.ordering.keys.map((key) => cursorText(key.field, orderExpression(key, root, aliases)));
+  const columns = [
+    ...[...needed].map((name) => sql`${root}.${ident(name)}`),
+    ...(byId ? [] : [sql`json_build_array(${join(keyTexts)})::text as "$keys"`]),
+  ];
+  const ordering = renderOrdering(plan.ordering, root, aliases);
+  // With an exact total, whether more follows is arithmetic; else one record more is looked at, by its keys alone.
+  const looksAhead = !(plan.count === 'exact' && plan.start.kind === 'page');
+  const limit = bind(numberOperand(looksAhead ? plan.size + 1 : plan.size));
+  const page = sql`select ${join(columns)} from ${table}${where(condition, predicate, after)} order by ${ordering} limit ${limit}${offset}`;
+  const seen = looksAhead
+    ? sql`(select * from (select *, row_number() over () as "$row", count(*) over () as "$seen" from (${page}) s) s where "$row" <= ${bind(numberOperand(plan.size))})`
+    : sql`(${page})`;
+
+  const { joins, columns: outputs } = renderProjection(plan.projection, outer, aliases);
+  const last = byId
+    ? sql`json_build_array((${keyword(plan.ordering.keys[0]?.direction === 'desc' ? 'min' : 'max')}(${outer}."id"))::text)::text`
+    : sql`(array_agg(${outer}."$keys"))[count(*)]`;
+  const more = looksAhead ? sql`max(${outer}."$seen") > ${bind(numberOperand(plan.size))}` : keyword('null::bool');
+  const body = sql`select coalesce(json_agg(t), '[]')::text as data, ${last} as last, ${more} as more from ${seen} ${outer}${joins} cross join lateral (select ${outputs}) t`;
+  const total = plan.count === 'exact' ? countOf(plan) : keyword('null::int8');
+  return sql`select case when octet_length(q.data) <= ${keyword(String(maxBytes))} then q.data end as data, ${total} as total, q.last, q.more from (${body}) q`;
+}
+
+/** `(select count(*) …)` of the whole list. */
+function countOf(plan: ListPlan): Fragment {
+  return sql`(${selectMatching(plan, keyword('count(*)'))})`;
+}
+
+/** The rows of the list without page and order, for the planner's estimate. */
+export function selectMatching(plan: ListPlan, output: Fragment): Fragment {
+  const aliases = makeAliases();
+  const root = aliases.next('c');
+  const { table, condition } = renderScan(plan.scan, root);
+  const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, root, aliases);
+  return sql`select ${output} from ${table}${where(condition, predicate)}`;
+}
+
+/** Every record of an export: one column each, as JSON-ready text, in the order of the projection. */
+export function selectExport(plan: ExportPlan, format: 'csv' | 'ndjson'): Fragment {
+  const aliases = makeAliases();
+  const root = aliases.next('r');
+  const { table, condition } = renderScan(plan.scan, root);
+  const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, root, aliases);
+  const { columns } = renderProjection(plan.projection, root, aliases);
+  const from = sql`from ${table} cross join lateral (select ${columns}) t${where(condition, predicate)} order by ${renderOrdering(plan.ordering, root, aliases)}`;
+  return format === 'csv' ? sql`select t.* ${from}` : sql`select row_to_json(t)::text ${from}`;
+}
+
+/** Joins for the expanded relations, and the select list that makes the JSON object's members. */
+function renderProjection(
+  projection: Projection,
+  parent: Fragment,
+  aliases: Aliases,
+): { readonly joins: Fragment; readonly columns: Fragment } {
+  const joins: Fragment[] = [];
+  const columns = projection.outputs.map((output): Fragment => {
+    if (output.kind === 'column') {
+      const value = outputValue(output.field, parent);
+      return output.field.type === 'datetime' ? sql`${value} as ${ident(output.field.name)}` : value;
+    }
+    const joined = aliases.next('e');
+    joins.push(sql` left join lateral (${renderExpansion(output, parent, aliases)}) ${joined} on true`);
+    return sql`${joined}.j as ${ident(output.name)}`;
+  });
+  return { joins: join(joins, ''), columns: join(columns) };
+}
+
+/** Related records as one value `j`: an object or null, an array that may be empty. */
+function renderExpansion(output: Exclude<Output, { kind: 'column' }>, parent: Fragment, aliases: Aliases): Fragment {
+  const near = aliases.next('r');
+  const { table, condition } = renderScan(output.link.scan, near);
+  const link = linkCondition(output.link, near, parent, aliases);
+  const { joins, columns } = renderProjection(output.projection, near, aliases);
+  if (output.kind === 'toOne') {
+    return sql`select row_to_json(t) as j from (select ${columns} from ${table}${joins}${where(link, condition)}) t`;
+  }
+  const predicate = output.predicate === undefined ? empty : renderPredicate(output.predicate, near, aliases);
+  const limit = output.size === undefined ? empty : sql` limit ${bind(numberOperand(output.size))}`;
+  const ordering = renderOrdering(output.ordering, near, aliases);
+  const rows = sql`select ${columns} from ${table}${joins}${where(link, condition, predicate)} order by ${ordering}${limit}`;
+  return sql`select coalesce(json_agg(t), '[]') as j from (${rows}) t`;
+}
+
+/** Columns of the root that its projection, its links and its cursor read. */
+function neededColumns(projection: Projection): Set<string> {
+  const names = new Set<string>(['id']);
+  for (const output of projection.outputs) {
+    if (output.kind === 'column') names.add(output.field.name);
+    else names.add(farColumn(output.link));
+  }
+  return names;
+}
+
+function farColumn(link: Link): string {
+  return link.kind === 'key' ? link.far : 'id';
+}
+
+/** Can the response grow with the number of related records? */
+function hasLists(projection: Projection): boolean {
+  return projection.outputs.some(
+    (output) => output.kind === 'toMany' || (output.kind === 'toOne' && hasLists(output.projection)),
+  );
+}

@@ -1,0 +1,68 @@
+// Create, update and delete -> one statement each, answering with the whole record that they wrote.
+import { fieldType } from '../model/field-types.ts';
+import { ID_OPERAND, type Operand } from '../plan/operand.ts';
+import type { CreatePlan, DeletePlan, UpdatePlan } from '../plan/plan.ts';
+import type { Projection } from '../plan/projection.ts';
+import type { Scan } from '../plan/scan.ts';
+import { bind, makeAliases, outputValue, renderScan, where } from './expression.ts';
+import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
+
+/** insert … returning `data`, `version`. Columns that are not given take their default, else null. */
+export function insertRecord(plan: CreatePlan): Fragment {
+  const root = makeAliases().next('r');
+  const { schema, name } = plan.scan.entity.table;
+  const names = [...plan.values.keys()];
+  const target = sql`${ident(schema)}.${ident(name)} as ${root}`;
+  const values =
+    names.length === 0
+      ? keyword('default values')
+      : sql`(${join(names.map(ident))}) values (${join(names.map((column) => bodyValue(plan.scan, column)))})`;
+  return sql`insert into ${target} ${values} ${returning(plan.projection, root)}`;
+}
+
+/** update … returning `data`, `version`; no row when the record is not there (or not of that version). */
+export function updateRecord(plan: UpdatePlan): Fragment {
+  const root = makeAliases().next('r');
+  const { table, condition } = renderScan(plan.scan, root);
+  const entity = plan.scan.entity;
+  const condition_ = where(sql`${root}."id" = ${bind(ID_OPERAND)}`, condition, plan.guarded ? hasVersion(root) : empty);
+  const names = [...plan.values.keys()];
+  // A body that changes nothing is answered with the record; locking and rewriting the row would be for nothing.
+  if (names.length === 0) {
+    return sql`select ${resultColumns(plan.projection, root)} from ${table}${condition_}`;
+  }
+  const sets = names.map((column) => sql`${ident(column)} = ${bodyValue(plan.scan, column)}`);
+  if (entity.timestamps) sets.push(sql`"updatedAt" = now()`);
+  return sql`update ${table} set ${join(sets)}${condition_} ${returning(plan.projection, root)}`;
+}
+
+/** delete … returning the id; no row when the record is not there (or not of that version). */
+export function deleteRecord(plan: DeletePlan): Fragment {
+  const root = makeAliases().next('r');
+  const { table, condition } = renderScan(plan.scan, root);
+  return sql`delete from ${table}${where(sql`${root}."id" = ${bind(ID_OPERAND)}`, condition, plan.guarded ? hasVersion(root) : empty)} returning ${root}."id"::text`;
+}
+
+function returning(projection: Projection, root: Fragment): Fragment {
+  return sql`returning ${resultColumns(projection, root)}`;
+}
+
+function resultColumns(projection: Projection, root: Fragment): Fragment {
+  const columns = projection.outputs.map((output) => {
+    if (output.kind !== 'column') throw new TypeError('a write answers with columns alone');
+    const value = outputValue(output.field, root);
+    return output.field.type === 'datetime' ? sql`${value} as ${ident(output.field.name)}` : value;
+  });
+  return sql`(select row_to_json(t) from (select ${join(columns)}) t)::text as data, ${root}.xmin::text as version`;
+}
+
+function bodyValue(scan: Scan, column: string): Fragment {
+  const field = scan.entity.fields.get(column);
+  if (field === undefined) throw new TypeError(`entity ${scan.entity.name} has no column ${column}`);
+  return bind({ kind: 'body', field: column, type: fieldType(field.type).bindType });
+}
+
+function hasVersion(root: Fragment): Fragment {
+  const versions: Operand = { kind: 'versions', type: 'text[]' };
+  return sql`${root}.xmin::text = any(${bind(versions)})`;
+}
