@@ -2,6 +2,7 @@
 // runs, so that the server does not carry the client and the other way round.
 
 import { Command, Option } from 'commander';
+import manifest from '../../package.json' with { type: 'json' };
 
 const URL_HELP = 'address of the server (env WDA_URL; default http://localhost:3000)';
 const KEY_HELP =
@@ -12,7 +13,7 @@ const WORKSPACE_HELP = 'workspace, such as acme/shop (env WDA_WORKSPACE)';
 export function makeProgram(): Command {
   const program = new Command('wda')
     .description('Workspace Data API: a REST API over PostgreSQL from the schema of a workspace')
-    .version('0.1.0', '-V, --version', 'print the version')
+    .version(manifest.version, '-V, --version', 'print the version')
     .option('--url <url>', URL_HELP)
     .option('--key <key>', KEY_HELP)
     .option('-w, --workspace <org/workspace>', WORKSPACE_HELP)

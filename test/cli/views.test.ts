@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { describeFailure, failureDocument, refused, usageFailure } from '../../src/cli/failure.ts';
+import {
+  currentStep,
+  describeMigration,
+  describePlan,
+  type Migration,
+  migrationProgress,
+  type Step,
+} from '../../src/cli/migration-view.ts';
+import { printable, renderPairs, renderTable } from '../../src/cli/table.ts';
+
+const step = (more: Partial<Step>): Step => ({
+  entity: 'orders',
+  kind: 'addField',
+  description: 'add field note',
+  destructive: false,
+  blocksReads: false,
+  blocksWrites: false,
+  estimatedSeconds: 0.01,
+  conflicts: null,
+  ...more,
+});
+
+test('a table has its columns side by side and a dash for what is missing', () => {
+  assert.equal(
+    renderTable(
+      ['ID', 'NAME'],
+      [
+        [7, 'x'],
+        [1234, null],
+        [5, ''],
+      ],
+      ['ID'],
+    ),
+    ['  ID  NAME', '   7  x', '1234  -', '   5  -'].join('\n'),
+  );
+  assert.equal(
+    renderPairs([
+      ['A', 1],
+      ['Long', 'b'],
+    ]),
+    'A     1\nLong  b',
+  );
+});
+
+test('nothing that a server or a file says can act on the terminal', () => {
+  assert.equal(printable('a\u001b[31mb\rc\u202ed'), 'a\\u001b[31mb\\u000dc\\u202ed');
+  assert.equal(printable('héé 日本 🎵'), 'héé 日本 🎵');
+  assert.ok(!renderTable(['X'], [['\u001b]0;evil\u0007']]).includes('\u001b'));
+  const failure = refused(
+    400,
+    { code: 'BAD_REQUEST', message: 'bad \u001b[2J', details: [{ row: 1, field: 'a\u001b', message: '\u0007' }] },
+    null,
+  );
+  assert.ok(!/[\u001b\u0007]/.test(describeFailure(failure)));
+});
+
+test('a refusal shows its message and each detail on its own line', () => {
+  const failure = refused(
+    400,
+    {
+      code: 'VALIDATION_FAILED',
+      message: 'Validation failed',
+      details: [
+        { field: 'entities.a.fields.b.type', code: 'INVALID', message: 'no such type', line: 4 },
+        { field: null, code: 'INVALID', message: 'no entities' },
+      ],
+    },
+    'r-1',
+  );
+  assert.equal(
+    describeFailure(failure),
+    [
+      'Error: Validation failed (400 VALIDATION_FAILED)',
+      '  line 4, entities.a.fields.b.type: INVALID no such type',
+      '  INVALID no entities',
+    ].join('\n'),
+  );
+});
+
+test('refused rows are a table', () => {
+  const failure = refused(
+    400,
+    {
+      code: 'VALIDATION_FAILED',
+      message: 'Validation failed',
+      details: [
+        { row: 5, field: 'total', code: 'TYPE_MISMATCH', message: 'must be a number' },
+        { row: 12, field: 'email', code: 'REQUIRED', message: 'is required' },
+      ],
+    },
+    null,
+  );
+  assert.equal(
+    describeFailure(failure),
+    [
+      'Error: Validation failed (400 VALIDATION_FAILED)',
+      '',
+      'ROW  FIELD  CODE           REASON',
+      '  5  total  TYPE_MISMATCH  must be a number',
+      ' 12  email  REQUIRED       is required',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('a failure of the server names the request, and scripts get the error as it came', () => {
+  const failure = refused(500, { code: 'INTERNAL_ERROR', message: 'Something went wrong' }, 'req-9');
+  assert.match(describeFailure(failure), /Request id: req-9$/);
+  assert.deepEqual(failureDocument(failure), {
+    error: { code: 'INTERNAL_ERROR', message: 'Something went wrong' },
+    status: 500,
+    requestId: 'req-9',
+  });
+  assert.deepEqual(failureDocument(usageFailure('no', ['hint'])), { error: { code: 'USAGE', message: 'no' } });
+});
+
+test('a plan is a table of steps with what stands in the way', () => {
+  const text = describePlan({
+    destructive: true,
+    steps: [
+      step({}),
+      step({
+        kind: 'dropField',
+        description: 'drop field old',
+        destructive: true,
+        blocksWrites: true,
+        estimatedSeconds: 12.4,
+        conflicts: { count: 1200, sampleIds: [1, 7] },
+      }),
+    ],
+  });
+  assert.equal(
+    text,
+    [
+      '#  ENTITY  STEP       BLOCKS  ESTIMATE  DESTRUCTIVE  DESCRIPTION',
+      '1  orders  addField   -       < 1 s     -            add field note',
+      '2  orders  dropField  writes  12 s      yes          drop field old',
+      '',
+      'Step 2: 1,200 records stand in the way, such as id 1, 7',
+      'Data would be lost: schema apply needs --allow-destructive for this.',
+    ].join('\n'),
+  );
+  assert.match(describePlan({ steps: [], destructive: false }), /^Nothing to change/);
+});
+
+test('the progress of a migration is the mean of its steps', () => {
+  const running: Migration = {
+    id: 3,
+    state: 'running',
+    strategy: 'online',
+    error: null,
+    steps: [
+      step({ state: 'succeeded', progress: 1 }),
+      step({ state: 'running', progress: 0.5, description: 'fill field note' }),
+      step({ state: 'pending', progress: 0 }),
+    ],
+  };
+  assert.equal(migrationProgress(running), 0.5);
+  assert.equal(currentStep(running), 'orders: fill field note');
+  assert.equal(migrationProgress({ ...running, state: 'succeeded' }), 1);
+  assert.equal(migrationProgress({ ...running, steps: [] }), 0);
+});
+
+test('a failed migration shows why and which records', () => {
+  const text = describeMigration({
+    id: 3,
+    state: 'failed',
+    strategy: 'online',
+    steps: [],
+    error: {
+      code: 'DATA_CONFLICT',
+      message: 'Values are not unique',
+      entity: 'orders',
+      field: 'code',
+      count: 2,
+      sampleIds: [4, 9],
+    },
+    createdAt: '2026-01-01T00:00:00Z',
+    startedAt: '2026-01-01T00:00:00Z',
+    finishedAt: '2026-01-01T00:00:01Z',
+  });
+  assert.match(text, /^State {6}failed$/m);
+  assert.match(text, /DATA_CONFLICT: Values are not unique\n {2}2 records of orders\.code, such as id 4, 9$/);
+});
