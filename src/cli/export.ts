@@ -131,10 +131,9 @@ async function fileTarget(file: string): Promise<Target> {
     };
     process.once('SIGINT', onInterrupt);
     return {
-      stream: handle.createWriteStream({ autoClose: false }),
+      // Flushed before it is closed, so that the new name never stands for less than the records after a power cut.
+      stream: handle.createWriteStream({ flush: true }),
       keep: async () => {
-        await handle.sync();
-        await handle.close();
         await rename(part, place);
         process.off('SIGINT', onInterrupt);
       },

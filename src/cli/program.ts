@@ -115,7 +115,7 @@ function addWorkspaces(program: Command): void {
 
 function addKeys(program: Command): void {
   const group = program.command('key').description('API keys of a workspace');
-  group
+  const creating = group
     .command('create')
     .description('create a key; it is printed this once')
     .argument('<name>', 'what it is for')
@@ -124,6 +124,11 @@ function addKeys(program: Command): void {
     .action(async (name, _own, command: Command) =>
       (await import('./api-key.ts')).createKey(name, command.optsWithGlobals()),
     );
+  examples(creating, [
+    'wda key create website -w acme/shop --permissions READ_ONLY --expires 90d',
+    'wda key create nightly -w acme/shop --expires 2030-01-01',
+    'WDA_KEY=$(wda key create ci -w acme/shop --json | jq -r .key)',
+  ]);
   group
     .command('list')
     .description('list the keys: prefix, permissions, last use')
@@ -139,7 +144,6 @@ function addKeys(program: Command): void {
     'wda key create website -w acme/shop --permissions READ_ONLY --expires 90d',
     'wda key list -w acme/shop',
     'wda key revoke 3 -w acme/shop',
-    'WDA_KEY=$(wda key create ci -w acme/shop --json | jq -r .key)',
   ]);
 }
 
@@ -157,7 +161,7 @@ function addSchema(program: Command): void {
     .action(async (file, _own, command: Command) =>
       (await import('./schema.ts')).planSchema(file, command.optsWithGlobals()),
     );
-  group
+  const applying = group
     .command('apply')
     .description('put a schema in force and watch the migration to its end')
     .argument('<file>', 'schema document, YAML or JSON; - is stdin')
@@ -172,6 +176,12 @@ function addSchema(program: Command): void {
     .action(async (file, _own, command: Command) =>
       (await import('./schema.ts')).applySchema(file, command.optsWithGlobals()),
     );
+  examples(applying, [
+    'wda schema apply schema.yaml -w acme/shop',
+    'wda schema apply schema.yaml -w acme/shop --allow-destructive',
+    'wda schema apply schema.yaml -w acme/shop --wait 0 --json   # starts it, prints the migration',
+    'generate-schema | wda schema apply - -w acme/shop',
+  ]);
   examples(group, [
     'wda schema show -w acme/shop > schema.yaml',
     'wda schema plan schema.yaml -w acme/shop',
