@@ -22,14 +22,18 @@ export type Postgres = {
 };
 
 /** Opens the PostgreSQL of a URL, or starts the embedded one with its data below `cacheDirectory`. */
-export async function openPostgres(databaseUrl: string | undefined, cacheDirectory: string): Promise<Postgres> {
+export async function openPostgres(
+  databaseUrl: string | undefined,
+  cacheDirectory: string,
+  say: (line: string) => void,
+): Promise<Postgres> {
   if (databaseUrl !== undefined) {
     const [, server, database, parameters] = /^(\w+:\/\/[^/?]*)\/?([^?]*)(\?.*)?$/.exec(databaseUrl) ?? [];
     if (server === undefined) throw new Error('--database-url is not a connection string (postgres://...)');
     const urlOf = (name: string) => `${server}/${name}${parameters ?? ''}`;
     return describe(urlOf, database === undefined || database === '' ? 'postgres' : database, async () => {});
   }
-  const embedded = await startEmbedded({ dataDir: cacheDirectory, log: () => {} });
+  const embedded = await startEmbedded({ dataDir: cacheDirectory, log: { debug: () => {}, info: () => {}, warn: say, error: say } });
   const { host, port, user, password, database } = embedded.connection;
   // A host that is a directory names a Unix socket; it must be encoded to pass for a host.
   const credentials = `${encodeURIComponent(user)}:${encodeURIComponent(password)}`;

@@ -76,7 +76,7 @@ async function main(options: Options): Promise<void> {
   const cacheDirectory = join(import.meta.dirname, '..', 'node_modules', '.cache', 'wda-bench');
   await mkdir(cacheDirectory, { recursive: true });
   const scratch = await mkdtemp(join(tmpdir(), 'wda-bench-'));
-  const postgres = await openPostgres(options.databaseUrl, cacheDirectory);
+  const postgres = await openPostgres(options.databaseUrl, cacheDirectory, progress);
   try {
     const adminKey = randomBytes(24).toString('hex');
     const url = await copyGolden(postgres, data, options.fresh ?? false, (empty) => loadGolden(empty, adminKey, data));
