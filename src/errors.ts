@@ -153,7 +153,11 @@ export const forbidden = (message: string): ApiError => new ApiError('FORBIDDEN'
 
 /* ---- records ---- */
 
-export const unknownEntity = (name: string): ApiError => new ApiError('NOT_FOUND', `Entity ${name} does not exist`);
+export const unknownEntity = (name: string, suggestion: string | null, known: Iterable<string>): ApiError =>
+  new ApiError(
+    'NOT_FOUND',
+    `Entity ${name} does not exist.${hint(suggestion)} Known: ${list([...known].slice(0, 50))}`,
+  );
 
 export const recordNotFound = (): ApiError => new ApiError('NOT_FOUND', 'Record not found');
 

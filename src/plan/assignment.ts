@@ -1,5 +1,5 @@
 // Body of a create or update -> column values as text, or every mistake in it at once.
-import { badRequest, type Detail, validationFailed } from '../errors.ts';
+import { badRequest, type Detail } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
@@ -38,12 +38,6 @@ export function planAssignment(
   }
   if (pathId === undefined) requireAll(entity, body, stamped, details);
   return { values, details };
-}
-
-/** The values, or 400 with every mistake. */
-export function assignmentOrRefusal(result: AssignmentResult): Assignment {
-  if (result.details.length > 0) throw validationFailed(result.details);
-  return result.values;
 }
 
 function assign(field: Field, value: unknown, values: Map<string, string | null>, details: Detail[]): void {

@@ -2,18 +2,19 @@
 // the data itself. The order of refusals is that of the functions: may write (403), entity (404), gate (503), names and
 // values (400), row policy on the body (403).
 import { readOnly, unknownEntity } from '../errors.ts';
-import type { Entity } from '../model/entity.ts';
+import { closest } from '../model/closest.ts';
+import type { Entity, Field } from '../model/entity.ts';
 import { mayWrite, type Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import type { CountMode } from '../request/page.ts';
 import type { ExportRequest, ListRequest, ReadRequest } from '../request/record-request.ts';
-import { type Assignment, assignmentOrRefusal, planAssignment } from './assignment.ts';
-import type { Viewpoint } from './link.ts';
-import { numberOperand, type Operand } from './operand.ts';
+import type { Assignment } from './assignment.ts';
+import { targetOf, type Viewpoint } from './link.ts';
+import { numberOperand, type Operand, valueOperand } from './operand.ts';
 import { type Ordering, planCursor, planOrdering } from './ordering.ts';
 import { type Predicate, planPredicate } from './predicate.ts';
 import { type Output, type Projection, planColumns, planProjection, wholeRecord } from './projection.ts';
-import { stampedColumns, stampRow } from './row-policy.ts';
+import { stampRow } from './row-policy.ts';
 import { type Operation, passGate, type Scan, scan } from './scan.ts';
 
 export interface ListPlan {
@@ -66,13 +67,20 @@ export interface ExportPlan {
   readonly ordering: Ordering;
 }
 
-export type Plan = ListPlan | ReadPlan | CreatePlan | UpdatePlan | DeletePlan | ExportPlan;
+/** Which of the references of a body point at no record that the principal can see. */
+export interface ReferencesPlan {
+  readonly kind: 'references';
+  readonly checks: readonly { readonly field: Field; readonly scan: Scan; readonly operand: Operand }[];
+}
+
+export type Plan = ListPlan | ReadPlan | CreatePlan | UpdatePlan | DeletePlan | ExportPlan | ReferencesPlan;
 
 /** The entity that the principal may use for the operation: 403, 404 or 503, in that order. */
 export function admit(workspace: Workspace, principal: Principal, name: string, operation: Operation): Entity {
   if (operation === 'write' && !mayWrite(principal)) throw readOnly();
   const entity = workspace.entities.get(name);
-  if (entity === undefined) throw unknownEntity(name);
+  if (entity === undefined)
+    throw unknownEntity(name, closest(name, workspace.entities.keys()), workspace.entities.keys());
   passGate(entity, operation);
   return entity;
 }
@@ -102,31 +110,21 @@ export function planRead(request: ReadRequest, entity: Entity, viewpoint: Viewpo
   return { kind: 'read', scan: root, projection: planProjection(request.selection, entity, viewpoint) };
 }
 
-export function planCreate(body: unknown, entity: Entity, viewpoint: Viewpoint): CreatePlan {
-  const root = scan(entity, viewpoint.principal, 'write');
-  const values = assignmentOrRefusal(
-    planAssignment(body, entity, undefined, stampedColumns(entity, viewpoint.principal)),
-  );
+/** `values` come from planAssignment, checked. */
+export function planCreate(values: Assignment, entity: Entity, viewpoint: Viewpoint): CreatePlan {
   return {
     kind: 'create',
-    scan: root,
+    scan: scan(entity, viewpoint.principal, 'write'),
     projection: wholeRecord(entity),
     values: stampRow(entity, viewpoint.principal, values, 'create'),
   };
 }
 
-export function planUpdate(
-  body: unknown,
-  id: string,
-  entity: Entity,
-  viewpoint: Viewpoint,
-  guarded: boolean,
-): UpdatePlan {
-  const root = scan(entity, viewpoint.principal, 'write');
-  const values = assignmentOrRefusal(planAssignment(body, entity, id));
+/** `guarded`: the request names versions in If-Match. */
+export function planUpdate(values: Assignment, entity: Entity, viewpoint: Viewpoint, guarded: boolean): UpdatePlan {
   return {
     kind: 'update',
-    scan: root,
+    scan: scan(entity, viewpoint.principal, 'write'),
     projection: wholeRecord(entity),
     values: stampRow(entity, viewpoint.principal, values, 'update'),
     guarded,
@@ -147,4 +145,18 @@ export function planExport(request: ExportRequest, entity: Entity, viewpoint: Vi
     predicate: request.filter === undefined ? undefined : planPredicate(request.filter, entity, viewpoint),
     ordering: planOrdering(request.sort, entity, viewpoint),
   };
+}
+
+/** undefined when the values hold no reference. */
+export function planReferences(values: Assignment, entity: Entity, viewpoint: Viewpoint): ReferencesPlan | undefined {
+  const checks: ReferencesPlan['checks'][number][] = [];
+  for (const relation of entity.relations.values()) {
+    if (relation.kind !== 'belongsTo') continue;
+    const text = values.get(relation.column);
+    const field = entity.fields.get(relation.column);
+    if (text === undefined || text === null || field === undefined) continue;
+    const target = scan(targetOf(relation, viewpoint), viewpoint.principal, 'read');
+    checks.push({ field, scan: target, operand: valueOperand(field, text) });
+  }
+  return checks.length === 0 ? undefined : { kind: 'references', checks };
 }

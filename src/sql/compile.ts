@@ -4,9 +4,10 @@ import { LRUCache } from 'lru-cache';
 import type { Principal } from '../model/principal.ts';
 import type { Operand } from '../plan/operand.ts';
 import type { ListPlan, Plan } from '../plan/plan.ts';
+import type { Projection } from '../plan/projection.ts';
 import { claimText } from '../plan/row-policy.ts';
 import { type Fragment, keyword, type Query, sql } from './fragment.ts';
-import { selectExport, selectMatching, selectPage, selectRecord } from './read.ts';
+import { selectExport, selectMatching, selectMissingReferences, selectPage, selectRecord } from './read.ts';
 import { deleteRecord, insertRecord, updateRecord } from './write.ts';
 
 /** A compiled shape. `cost` is the pool's notebook for it, shared by all requests of the shape. */
@@ -15,8 +16,11 @@ export interface Statement {
   readonly name: string;
   readonly operands: readonly Operand[];
   readonly cost: { milliseconds: number | undefined };
-  /** A short hash of the text, part of ETags: another selection of the same record is another representation. */
-  readonly tag: string;
+  /**
+   * Hash of the columns that the statement shows, the part of an ETag that tells selections of one record apart;
+   * undefined when related records are shown, whose versions the record's own does not know.
+   */
+  readonly tag: string | undefined;
 }
 
 /** What a request fills the slots with. */
@@ -29,7 +33,6 @@ export interface Inputs {
 
 interface Shape {
   readonly name: string;
-  readonly tag: string;
   readonly cost: { milliseconds: number | undefined };
 }
 
@@ -47,13 +50,15 @@ export function compile(plan: Plan, options: CompileOptions): Statement {
     case 'list':
       return close(selectPage(plan, options.maxResponseBytes));
     case 'read':
-      return close(selectRecord(plan, options.maxResponseBytes));
+      return close(selectRecord(plan, options.maxResponseBytes), plan.projection);
     case 'create':
-      return close(insertRecord(plan));
+      return close(insertRecord(plan), plan.projection);
     case 'update':
-      return close(updateRecord(plan));
+      return close(updateRecord(plan), plan.projection);
     case 'delete':
       return close(deleteRecord(plan));
+    case 'references':
+      return close(selectMissingReferences(plan));
     case 'export':
       return close(selectExport(plan, options.format ?? 'ndjson'));
     default:
@@ -66,14 +71,14 @@ export function compileEstimate(plan: ListPlan): Statement {
   return close(sql`explain (format json) ${selectMatching(plan, keyword('1'))}`);
 }
 
-function close(fragment: Fragment): Statement {
+function close(fragment: Fragment, projection?: Projection): Statement {
   const text = fragment.text;
   let shape = shapes.get(text);
   if (shape === undefined) {
-    shape = { name: `s${(nextName++).toString(36)}`, tag: hash(text), cost: { milliseconds: undefined } };
+    shape = { name: `s${(nextName++).toString(36)}`, cost: { milliseconds: undefined } };
     shapes.set(text, shape);
   }
-  return { text, operands: fragment.values as Operand[], ...shape };
+  return { text, operands: fragment.values as Operand[], tag: tagOf(projection), ...shape };
 }
 
 /** The query of one request: the statement's text with its slots filled. */
@@ -97,6 +102,15 @@ function valueFor(operand: Operand, inputs: Inputs): unknown {
     default:
       return operand satisfies never;
   }
+}
+
+function tagOf(projection: Projection | undefined): string | undefined {
+  const columns: string[] = [];
+  for (const output of projection?.outputs ?? []) {
+    if (output.kind !== 'column') return undefined;
+    columns.push(`${output.field.name}:${output.field.type}`);
+  }
+  return hash(columns.join());
 }
 
 /** FNV-1a over the text, 2 x 32 bits: the same in every process. */

@@ -2,7 +2,7 @@
 // Node: 0.36 to 0.78 of the throughput), expansions are lateral joins, page and total are one statement.
 import type { Link } from '../plan/link.ts';
 import { ID_OPERAND, numberOperand } from '../plan/operand.ts';
-import type { ExportPlan, ListPlan, ReadPlan } from '../plan/plan.ts';
+import type { ExportPlan, ListPlan, ReadPlan, ReferencesPlan } from '../plan/plan.ts';
 import type { Output, Projection } from '../plan/projection.ts';
 import {
   type Aliases,
@@ -18,7 +18,7 @@ import {
   renderScan,
   where,
 } from './expression.ts';
-import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
+import { empty, type Fragment, ident, join, keyword, literal, sql } from './fragment.ts';
 
 /**
  * One record: columns `data` (JSON text), `version` (the row's version, for ETag). With expanded lists `data` is null
@@ -62,16 +62,27 @@ export function selectPage(plan: ListPlan, maxBytes: number): Fragment {
   const looksAhead = !(plan.count === 'exact' && plan.start.kind === 'page');
   const limit = bind(numberOperand(looksAhead ? plan.size + 1 : plan.size));
   const page = sql`select ${join(columns)} from ${table}${where(condition, predicate, after)} order by ${ordering} limit ${limit}${offset}`;
+  const isDescending = plan.ordering.keys[0]?.direction === 'desc';
+  const direction = keyword(isDescending ? 'desc' : 'asc');
+  const numbered = looksAhead
+    ? sql`, row_number() over () as "$row", count(*) over () as "$seen"`
+    : sql`, row_number() over () as "$row"`;
   const seen = looksAhead
-    ? sql`(select * from (select *, row_number() over () as "$row", count(*) over () as "$seen" from (${page}) s) s where "$row" <= ${bind(numberOperand(plan.size))})`
-    : sql`(${page})`;
+    ? sql`(select * from (select *${numbered} from (${page}) s) s where "$row" <= ${bind(numberOperand(plan.size))})`
+    : byId
+      ? sql`(${page})`
+      : sql`(select *${numbered} from (${page}) s)`;
 
   const { joins, columns: outputs } = renderProjection(plan.projection, outer, aliases);
+  // Joins may be run in any order; a page with expansions is put back into its own. For the id PostgreSQL knows that
+  // the rows come sorted and adds no sort.
+  const inOrder = joins.text === '' ? empty : sql` order by ${outer}.${byId ? sql`"id" ${direction}` : ident('$row')}`;
+  const rows = sql`select t, ${outer}."id"${byId ? empty : sql`, ${outer}."$keys"`}${looksAhead ? sql`, ${outer}."$seen"` : empty} from ${seen} ${outer}${joins} cross join lateral (select ${outputs}) t${inOrder}`;
   const last = byId
-    ? sql`json_build_array((${keyword(plan.ordering.keys[0]?.direction === 'desc' ? 'min' : 'max')}(${outer}."id"))::text)::text`
-    : sql`(array_agg(${outer}."$keys"))[count(*)]`;
-  const more = looksAhead ? sql`max(${outer}."$seen") > ${bind(numberOperand(plan.size))}` : keyword('null::bool');
-  const body = sql`select coalesce(json_agg(t), '[]')::text as data, ${last} as last, ${more} as more from ${seen} ${outer}${joins} cross join lateral (select ${outputs}) t`;
+    ? sql`json_build_array((${keyword(isDescending ? 'min' : 'max')}(x."id"))::text)::text`
+    : sql`(array_agg(x."$keys"))[count(*)]`;
+  const more = looksAhead ? sql`max(x."$seen") > ${bind(numberOperand(plan.size))}` : keyword('null::bool');
+  const body = sql`select coalesce(json_agg(x.t), '[]')::text as data, ${last} as last, ${more} as more from (${rows}) x`;
   const total = plan.count === 'exact' ? countOf(plan) : keyword('null::int8');
   return sql`select case when octet_length(q.data) <= ${keyword(String(maxBytes))} then q.data end as data, ${total} as total, q.last, q.more from (${body}) q`;
 }
@@ -99,6 +110,17 @@ export function selectExport(plan: ExportPlan, format: 'csv' | 'ndjson'): Fragme
   const { columns } = renderProjection(plan.projection, root, aliases);
   const from = sql`from ${table} cross join lateral (select ${columns}) t${where(condition, predicate)} order by ${renderOrdering(plan.ordering, root, aliases)}`;
   return format === 'csv' ? sql`select t.* ${from}` : sql`select row_to_json(t)::text ${from}`;
+}
+
+/** Names of the fields whose referenced record does not exist, or is hidden from the principal. */
+export function selectMissingReferences(plan: ReferencesPlan): Fragment {
+  const aliases = makeAliases();
+  const checks = plan.checks.map(({ field, scan, operand }) => {
+    const near = aliases.next('r');
+    const { table, condition } = renderScan(scan, near);
+    return sql`select ${literal(field.name)} where not exists (select from ${table}${where(sql`${near}."id" = ${bind(operand)}`, condition)})`;
+  });
+  return join(checks, ' union all ');
 }
 
 /** Joins for the expanded relations, and the select list that makes the JSON object's members. */

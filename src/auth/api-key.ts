@@ -1,0 +1,34 @@
+// API keys: `wda_` + 256 random bits + a checksum, so that junk is refused without asking the database. Only the
+// SHA-256 of a key is stored; it is found by that hash, never compared.
+import { hash, randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+export interface NewKey {
+  /** The secret, shown once. */
+  readonly key: string;
+  /** Its first characters, to recognise it by. */
+  readonly prefix: string;
+  readonly hash: Buffer;
+}
+
+const FORM = /^wda_([A-Za-z0-9_-]{43})([0-9a-f]{8})$/;
+
+export function makeKey(): NewKey {
+  const secret = randomBytes(32).toString('base64url');
+  const key = `wda_${secret}${checksum(secret)}`;
+  return { key, prefix: key.slice(0, 12), hash: hashCredential(key) };
+}
+
+/** Has the text the form of a key, checksum included? */
+export function isKey(text: string): boolean {
+  const match = FORM.exec(text);
+  return match !== null && checksum(match[1] as string) === match[2];
+}
+
+export function hashCredential(text: string): Buffer {
+  return hash('sha256', text, 'buffer');
+}
+
+function checksum(secret: string): string {
+  return crc32(secret).toString(16).padStart(8, '0');
+}

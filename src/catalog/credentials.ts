@@ -1,0 +1,70 @@
+// API keys and the operator's key in the control tables, looked up by hash.
+import type { Database } from '../db/pool.ts';
+import type { Permissions } from '../model/principal.ts';
+import { sql, toQuery } from '../sql/fragment.ts';
+
+export interface StoredKey {
+  readonly id: string;
+  readonly workspaceId: string;
+  /** Version of the workspace when the key was found: a later one means that it must be looked up again. */
+  readonly workspaceVersion: number;
+  readonly permissions: Permissions;
+  /** Milliseconds since 1970, or null. */
+  readonly expiresAt: number | null;
+}
+
+/** The key with this hash, expired or not; undefined when there is none (any more). */
+export async function findApiKey(db: Database, hash: Buffer): Promise<StoredKey | undefined> {
+  const rows = await db.run(
+    toQuery(
+      sql`select k.id, k.workspace_id, w.version, k.permissions, (extract(epoch from k.expires_at) * 1000)::int8
+          from wda.api_key k join wda.workspace w on w.id = k.workspace_id where k.hash = ${hash}`,
+      'find-api-key',
+    ),
+    'read',
+  );
+  const row = rows[0];
+  if (row === undefined) return undefined;
+  const [id, workspaceId, version, permissions, expiresAt] = row as [
+    string,
+    string,
+    string,
+    Permissions,
+    string | null,
+  ];
+  return {
+    id,
+    workspaceId,
+    workspaceVersion: Number(version),
+    permissions,
+    expiresAt: expiresAt === null ? null : Number(expiresAt),
+  };
+}
+
+/** Notes that keys were used; one statement for all of them. */
+export async function touchApiKeys(db: Database, ids: readonly string[]): Promise<void> {
+  await db.run(
+    toQuery(sql`update wda.api_key set last_used_at = now() where id = any(${ids}::int8[])`, 'touch-api-keys'),
+    'write',
+  );
+}
+
+/** SHA-256 (hex) of the operator's key that was generated at the first start; undefined before it. */
+export async function loadOperatorHash(db: Database): Promise<string | undefined> {
+  const rows = await db.query<{ value: string }>(
+    toQuery(sql`select value from wda.instance where name = 'operator_key_hash'`),
+  );
+  return rows[0]?.value;
+}
+
+/** Stores the hash unless another process was first; gives the one that is in force. */
+export async function storeOperatorHash(db: Database, hash: string): Promise<string> {
+  await db.query(
+    toQuery(
+      sql`insert into wda.instance (name, value) values ('operator_key_hash', ${hash}) on conflict (name) do nothing`,
+    ),
+  );
+  const stored = await loadOperatorHash(db);
+  if (stored === undefined) throw new Error('the operator key hash was not stored');
+  return stored;
+}
