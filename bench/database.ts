@@ -33,7 +33,10 @@ export async function openPostgres(
     const urlOf = (name: string) => `${server}/${name}${parameters ?? ''}`;
     return describe(urlOf, database === undefined || database === '' ? 'postgres' : database, async () => {});
   }
-  const embedded = await startEmbedded({ dataDir: cacheDirectory, log: { debug: () => {}, info: () => {}, warn: say, error: say } });
+  const embedded = await startEmbedded({
+    dataDir: cacheDirectory,
+    log: { debug: () => {}, info: () => {}, warn: say, error: say },
+  });
   const { host, port, user, password, database } = embedded.connection;
   // A host that is a directory names a Unix socket; it must be encoded to pass for a host.
   const credentials = `${encodeURIComponent(user)}:${encodeURIComponent(password)}`;
