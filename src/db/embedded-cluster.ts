@@ -1,0 +1,185 @@
+// The data directory of the embedded PostgreSQL: made once with initdb, complete or not at all, and checked ever after.
+// Every function here expects that the caller holds the lock and that no PostgreSQL runs on the data.
+
+import { randomBytes } from 'node:crypto';
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { embeddedFailure } from './embedded-failure.ts';
+import type { ServerLog } from './embedded-log.ts';
+import type { Place } from './embedded-place.ts';
+import { spawnGuarded } from './embedded-process.ts';
+
+export const superuser = 'wda';
+export const databaseName = 'wda';
+
+// Written into postgresql.conf, where the operator may change them. Sized for a small machine. The log holds what the
+// server itself goes through, not the statements that failed: their text and details hold values of records.
+const firstSettings = {
+  shared_buffers: '128MB',
+  effective_cache_size: '512MB',
+  max_connections: '100',
+  max_wal_size: '512MB',
+  random_page_cost: '1.1',
+  jit: 'off',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  log_min_messages: 'log',
+  log_checkpoints: 'off',
+};
+
+/** Makes the data directory if there is none yet. Throws when there is one that this PostgreSQL cannot use. */
+export async function prepareCluster(place: Place, serverLog: ServerLog): Promise<void> {
+  // An initdb that was killed leaves its directory behind. It never had the name of real data.
+  for (const name of readdirSync(place.stateDirectory).filter((entry) => entry.startsWith('initialising-'))) {
+    await rm(join(place.stateDirectory, name), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  }
+  if (!existsSync(place.dataDirectory)) return initialise(place, serverLog);
+  checkVersion(place);
+  if (readPassword(place) === undefined) await resetPassword(place, serverLog);
+}
+
+/** The superuser's password; undefined when there is none yet. */
+export function readPassword(place: Place): string | undefined {
+  return existsSync(place.passwordFile) ? readFileSync(place.passwordFile, 'utf8').trim() : undefined;
+}
+
+function checkVersion({ dataDirectory, binaries }: Place): void {
+  const versionFile = join(dataDirectory, 'PG_VERSION');
+  const version = existsSync(versionFile) ? readFileSync(versionFile, 'utf8').trim() : undefined;
+  if (version === binaries.major) return;
+  if (version === undefined) {
+    throw embeddedFailure(
+      `${dataDirectory} is not a data directory of PostgreSQL: it has no file PG_VERSION.`,
+      '',
+      'Move it away, or choose another DATA_DIR.',
+    );
+  }
+  throw embeddedFailure(
+    `The data in ${dataDirectory} were written by PostgreSQL ${version}, and this version of the server brings PostgreSQL ${binaries.major}.`,
+    '',
+    `Use the version of the server that brought PostgreSQL ${version} to export the data, or run a PostgreSQL ${version} on them and set DATABASE_URL.`,
+  );
+}
+
+async function initialise(place: Place, serverLog: ServerLog): Promise<void> {
+  const password = readPassword(place) ?? newPassword(place);
+  const work = join(place.stateDirectory, `initialising-${randomBytes(6).toString('hex')}`);
+  mkdirSync(work, { mode: 0o700 });
+  const passwordFile = giveFile(join(work, 'password'), `${password}\n`, place);
+  const cluster = join(work, 'cluster');
+  const statement = giveFile(join(work, 'create.sql'), `create database ${databaseName};\n`, place);
+  if (place.user !== undefined) chownSync(work, place.user.uid, place.user.gid);
+  try {
+    await run({ place, serverLog, aim: 'make its data directory' }, 'initdb', [
+      `--pgdata=${cluster}`,
+      `--username=${superuser}`,
+      `--pwfile=${passwordFile}`,
+      '--auth=scram-sha-256',
+      '--encoding=UTF8',
+      '--locale=C',
+      '--locale-provider=icu',
+      '--icu-locale=und',
+      '--data-checksums',
+      '--no-instructions',
+      ...Object.entries(firstSettings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    ]);
+    await runSingleUser({ place, serverLog, aim: 'make its database in' }, cluster, statement);
+    renameSync(cluster, place.dataDirectory);
+    syncDirectory(place.stateDirectory);
+  } finally {
+    await rm(work, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  }
+}
+
+// The password is only a copy of what the data hold in hashed form: whoever owns the data can set a new one.
+async function resetPassword(place: Place, serverLog: ServerLog): Promise<void> {
+  const work = join(place.stateDirectory, `initialising-${randomBytes(6).toString('hex')}`);
+  mkdirSync(work, { mode: 0o700 });
+  const password = randomPassword();
+  const statement = giveFile(join(work, 'password.sql'), `alter role ${superuser} password '${password}';\n`, place);
+  if (place.user !== undefined) chownSync(work, place.user.uid, place.user.gid);
+  try {
+    await runSingleUser({ place, serverLog, aim: 'set a new password in' }, place.dataDirectory, statement);
+    storePassword(place, password);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+interface Errand {
+  readonly place: Place;
+  readonly serverLog: ServerLog;
+  /** What cannot be done to the data directory if it fails, as in "could not make". */
+  readonly aim: string;
+}
+
+function runSingleUser(errand: Errand, cluster: string, input: string): Promise<void> {
+  return run(errand, 'postgres', ['--single', '-D', cluster, '-c', 'exit_on_error=true', 'postgres'], input);
+}
+
+async function run({ place, serverLog, aim }: Errand, program: string, args: readonly string[], input?: string) {
+  const guarded = spawnGuarded({
+    file: join(place.binaries.directory, 'bin', program),
+    args,
+    user: place.user,
+    directory: place.stateDirectory,
+    output: serverLog.descriptor,
+    signal: 'TERM',
+    ...(input === undefined ? {} : { input }),
+  });
+  const failed = await guarded.pid.then(
+    () => '',
+    (error: Error) => error.message,
+  );
+  const code = await guarded.exited;
+  if (code === 0) return;
+  throw embeddedFailure(
+    `PostgreSQL could not ${aim} ${place.dataDirectory}.`,
+    serverLog.tail(12) || failed || `exit code ${code}`,
+    `The lines above are the end of its log, ${place.logFile}. Set DATABASE_URL to use another PostgreSQL.`,
+  );
+}
+
+function newPassword(place: Place): string {
+  const password = randomPassword();
+  storePassword(place, password);
+  return password;
+}
+
+function randomPassword(): string {
+  return randomBytes(24).toString('base64url');
+}
+
+// Complete or not there: an empty password file would be taken for a password.
+function storePassword(place: Place, password: string): void {
+  const unfinished = `${place.passwordFile}.new`;
+  writeFileSync(unfinished, `${password}\n`, { mode: 0o600, flush: true });
+  if (place.user !== undefined) chownSync(unfinished, place.user.uid, place.user.gid);
+  renameSync(unfinished, place.passwordFile);
+  syncDirectory(place.stateDirectory);
+}
+
+function giveFile(path: string, content: string, { user }: Place): string {
+  writeFileSync(path, content, { mode: 0o600, flag: 'wx' });
+  if (user !== undefined) chownSync(path, user.uid, user.gid);
+  return path;
+}
+
+function syncDirectory(path: string): void {
+  if (process.platform === 'win32') return;
+  const descriptor = openSync(path, 'r');
+  fsyncSync(descriptor);
+  closeSync(descriptor);
+}

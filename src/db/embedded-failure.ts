@@ -1,0 +1,59 @@
+// The one error that the embedded database throws at start: a message for the person at the terminal, which says what
+// to do, and no stack, because nothing in it would help that person.
+
+const failureName = 'EmbeddedDatabaseFailure';
+
+/**
+ * A failure of the embedded database in words: what failed, what PostgreSQL or the system said, what to do.
+ * Its `stack` is only its message.
+ */
+export function embeddedFailure(what: string, said: string, advice: string): Error {
+  const message = [what, indent(said), adviceFor(said) ?? advice].filter((part) => part !== '').join('\n');
+  const failure = new Error(message);
+  failure.name = failureName;
+  failure.stack = message;
+  return failure;
+}
+
+/** `error` itself if it is such a failure, else one that says what was done when it was thrown. */
+export function asFailure(error: unknown, what: string): Error {
+  if (error instanceof Error && error.name === failureName) return error;
+  return embeddedFailure(what, messageOf(error), '');
+}
+
+/** The message of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+const knownCauses: readonly (readonly [RegExp, string])[] = [
+  [/no space left on device|ENOSPC|disk quota|EDQUOT/i, 'The disk is full: free some space and start again.'],
+  [
+    /spawn \S+ EPERM/,
+    'Root may not become another user here: start the server as an ordinary user, or set DATABASE_URL to use another PostgreSQL.',
+  ],
+  [
+    /read-only file ?system|EROFS/i,
+    'The file system is read-only: set DATA_DIR to a folder that can be written, or DATABASE_URL to use another PostgreSQL.',
+  ],
+  [
+    /permission denied|operation not permitted|EACCES|EPERM|wrong ownership/i,
+    'The permissions do not allow it: set DATA_DIR to a folder that this user owns, or start the server as its owner.',
+  ],
+  [
+    /could not create shared memory|cannot allocate memory|could not map anonymous shared memory|ENOMEM/i,
+    'The machine has too little memory left: free some, or lower shared_buffers in postgresql.conf of the data.',
+  ],
+  [
+    /error while loading shared libraries|cannot execute|not found|ENOENT/i,
+    'The PostgreSQL of the npm package does not run on this system: set DATABASE_URL to use another PostgreSQL.',
+  ],
+];
+
+function adviceFor(said: string): string | undefined {
+  return knownCauses.find(([pattern]) => pattern.test(said))?.[1];
+}
+
+function indent(text: string): string {
+  return text.trim().replace(/^/gm, text.trim() === '' ? '' : '  ');
+}

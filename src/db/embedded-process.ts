@@ -1,0 +1,177 @@
+// Child processes that must not outlive this one, and a look at the processes of this machine. A guard stands between
+// us and the child: it holds the other end of a pipe, and when that closes, because we closed it or because we died,
+// it ends the child. As a POSIX shell it costs 1 MB; a Node process in its place costs 40 MB (Windows has no other).
+
+import { type ChildProcessByStdio, execFile, spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import { basename } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import { promisify } from 'node:util';
+
+export interface User {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+export interface GuardedCommand {
+  readonly file: string;
+  readonly args: readonly string[];
+  /** Whom it runs as; undefined: the user of this process. */
+  readonly user: User | undefined;
+  /** A directory that this user can enter. */
+  readonly directory: string;
+  /** Open file that takes its output. */
+  readonly output: number;
+  /** File that it reads as its standard input. */
+  readonly input?: string;
+  /** The signal that asks it to end; QUIT follows after 10 s and KILL after 15 s. */
+  readonly signal: 'INT' | 'TERM';
+}
+
+export interface Guarded {
+  /** Process id of the child itself, not of its guard. Rejects when it could not be started. */
+  readonly pid: Promise<number>;
+  /** Resolves when it has ended: exit code, or 128 + signal. Never rejects. */
+  readonly exited: Promise<number>;
+  /** Lets go of it: the guard asks it to end. */
+  release(): void;
+  /** Whether a running child keeps this process alive: it does until this is called with false. */
+  keepAlive(keep: boolean): void;
+}
+
+// The watcher is a process of its own, so that the child is ended even when the guard's shell was killed. The child's
+// id is told after the watcher has begun: if nobody reads it any more, the shell dies of it, the watcher does not.
+// Signals that a service manager sends to every process of the service are for the server; it decides what follows.
+const posixGuard = `
+signal=$1; input=$2; shift 2
+exec 3<&0 </dev/null
+trap '' HUP INT TERM
+"$@" <"$input" 3<&- >&2 &
+child=$!
+(
+  while read -r _ <&3; do :; done
+  waited=0
+  while kill -"$signal" "$child"; do
+    sleep 1
+    waited=$((waited + 1))
+    [ $waited -lt 10 ] || signal=QUIT
+    [ $waited -lt 15 ] || signal=KILL
+    [ $waited -lt 20 ] || exit
+  done
+) >/dev/null 2>&1 &
+watcher=$!
+echo "$child"
+wait "$child"
+code=$?
+kill -KILL "$watcher" 2>/dev/null
+exit "$code"
+`;
+
+// Windows has no signals: postgres.exe is asked by pg_ctl, which lies beside it, and anything else is terminated.
+const windowsGuard = `
+const { spawn, spawnSync } = require('node:child_process');
+const { openSync } = require('node:fs');
+const { dirname, join } = require('node:path');
+const [signal, input, file, ...args] = process.argv.slice(1);
+const child = spawn(file, args, { stdio: [input === '' ? 'ignore' : openSync(input), 2, 2], windowsHide: true });
+child.on('spawn', () => console.log(child.pid));
+child.on('exit', (code) => process.exit(code ?? 1));
+child.on('error', (error) => { console.error(error.message); process.exit(127); });
+process.stdout.on('error', () => {});
+process.stdin.resume().on('close', () => {
+  if (signal !== 'INT') return child.kill();
+  spawnSync(join(dirname(file), 'pg_ctl'), ['stop', '-m', 'fast', '-t', '15', '-D', args[args.indexOf('-D') + 1]]);
+  child.kill();
+});
+`;
+
+/** Starts `command` behind a guard. Its environment is only the C locale and a PATH. */
+export function spawnGuarded(command: GuardedCommand): Guarded {
+  const windows = process.platform === 'win32';
+  const script = windows ? [process.execPath, '-e', windowsGuard] : ['/bin/sh', '-c', posixGuard, 'guard'];
+  const input = command.input ?? (windows ? '' : '/dev/null');
+  const guard = spawn(script[0]!, [...script.slice(1), command.signal, input, command.file, ...command.args], {
+    cwd: command.directory,
+    // On Windows Node itself adds what every process there needs, PATH included.
+    env: windows ? { LC_ALL: 'C' } : { LC_ALL: 'C', PATH: '/usr/local/bin:/usr/bin:/bin' },
+    stdio: ['pipe', 'pipe', command.output],
+    // A session of its own: Ctrl-C in the terminal is for the server, which then ends its database in good order.
+    detached: true,
+    windowsHide: true,
+    ...(command.user === undefined ? {} : command.user),
+  }) as ChildProcessByStdio<Writable, Readable, null>;
+  guard.stdin.on('error', () => {});
+  const exited = new Promise<number>((resolve) => {
+    guard.on('error', () => resolve(127));
+    guard.on('exit', (code, signal) => {
+      // When it was the guard that was killed, this is what tells its watcher to end the child.
+      guard.stdin.destroy();
+      resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]));
+    });
+  });
+  const pid = new Promise<number>((resolve, reject) => {
+    guard.on('error', reject);
+    guard.stdout.on('error', reject).on('data', (data) => resolve(Number.parseInt(String(data), 10)));
+    exited.then((code) => reject(new Error(`it ended at once with code ${code}`)));
+  });
+  pid.catch(() => {});
+  return {
+    pid,
+    exited,
+    release: () => guard.stdin.end(),
+    keepAlive(keep) {
+      for (const handle of [guard, guard.stdin, guard.stdout]) {
+        if (keep) (handle as { ref?(): void }).ref?.();
+        else (handle as { unref?(): void }).unref?.();
+      }
+    },
+  };
+}
+
+/** Sends `signal` if the process is there and ours to signal; signal 0 only asks. */
+export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch {
+    return false;
+  }
+}
+
+export interface RunningProcess {
+  readonly pid: number;
+  /** Its command line, arguments separated by NUL (Linux) or by spaces. PostgreSQL's children put a title there. */
+  readonly title: string;
+}
+
+/** The processes of this machine that we may see; empty on Windows. Linux often has no `ps`, other systems no /proc. */
+export async function runningProcesses(): Promise<readonly RunningProcess[]> {
+  if (process.platform === 'win32') return [];
+  if (process.platform === 'linux') {
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .map((name) => ({ pid: Number(name), title: titleOf(name) }));
+  }
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-ww', '-o', 'pid=,args='], {
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  return stdout.split('\n').flatMap((line) => {
+    const match = /^\s*(\d+)\s+(.*)$/.exec(line);
+    return match === null ? [] : [{ pid: Number(match[1]), title: match[2]! }];
+  });
+}
+
+/** Whether `process` is the main process of a PostgreSQL that was started with `-D dataDirectory`. */
+export function isPostmaster(running: RunningProcess, dataDirectory: string): boolean {
+  const words = running.title.split('\0');
+  if (words.length === 1) return /postgres /.test(running.title) && running.title.includes(` -D ${dataDirectory} `);
+  return basename(words[0]!).startsWith('postgres') && words.includes(dataDirectory);
+}
+
+function titleOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
+  }
+}
