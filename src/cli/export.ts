@@ -1,8 +1,9 @@
 // `wda export`: streams the records of an entity into a CSV or NDJSON file, or to stdout. A file appears under its name
 // only when it is whole: it is written beside its place and renamed.
 
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, rmSync } from 'node:fs';
 import { open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { constants } from 'node:os';
 import { Transform, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { AdminClient, Query } from './admin-client.ts';
@@ -94,6 +95,8 @@ async function countRecords(
   return typeof total === 'number' ? total : null;
 }
 
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
 interface Target {
   readonly stream: Writable;
   /** Makes what was written stand under its name. */
@@ -122,20 +125,24 @@ async function fileTarget(file: string): Promise<Target> {
     const part = `${place}.${process.pid}.part`;
     const handle = await open(part, 'wx', existing?.mode ?? 0o666);
     const discard = async (): Promise<void> => {
-      process.off('SIGINT', onInterrupt);
+      stopListening();
       await handle.close().catch(() => undefined);
       await rm(part, { force: true });
     };
-    const onInterrupt = (): void => {
-      discard().finally(() => process.exit(130));
+    const onSignal = (signal: NodeJS.Signals): void => {
+      rmSync(part, { force: true });
+      process.exit(128 + constants.signals[signal]);
     };
-    process.once('SIGINT', onInterrupt);
+    const stopListening = (): void => {
+      for (const signal of SIGNALS) process.off(signal, onSignal);
+    };
+    for (const signal of SIGNALS) process.once(signal, onSignal);
     return {
       // Flushed before it is closed, so that the new name never stands for less than the records after a power cut.
       stream: handle.createWriteStream({ flush: true }),
       keep: async () => {
         await rename(part, place);
-        process.off('SIGINT', onInterrupt);
+        stopListening();
       },
       discard,
     };

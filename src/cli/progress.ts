@@ -110,7 +110,8 @@ function drawBar(
     format: () => line(latest, phase),
     fps: 10,
     hideCursor: null,
-    linewrap: null,
+    // true trims to the width; anything else changes a mode of the terminal, which Ctrl-C would leave behind.
+    linewrap: true,
     gracefulExit: false,
     forceRedraw: true,
     clearOnComplete: true,
