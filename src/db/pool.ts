@@ -35,8 +35,11 @@ export interface TransactionOptions {
 }
 
 export interface Database {
-  /** One statement on a lane; rows as text. Throws ApiError when the database is away, the driver's error otherwise. */
-  run(query: Query, lane: Lane): Promise<readonly Row[]>;
+  /**
+   * One statement on a lane; rows as text. A read with a `cost` goes to the slow lane while it is known, or not yet
+   * known not, to take long. Throws ApiError when the database is away, the driver's error otherwise.
+   */
+  run(query: Query, lane: Lane, cost?: StatementCost): Promise<readonly Row[]>;
   /** One statement, rows as objects, on a lane for slow work. */
   query<T = Record<string, unknown>>(query: Query): Promise<T[]>;
   session<T>(work: (session: Session) => Promise<T>): Promise<T>;
@@ -63,6 +66,8 @@ export interface DatabaseOptions {
 // A connection that has prepared this many statements is replaced: PostgreSQL keeps each of them until the end
 // (a plan costs 10 to 100 kB), and the driver has no way to forget one.
 const MAX_STATEMENTS = 500;
+// A statement that takes longer on average leaves the pipelined lane: behind it everything on its connection waits.
+const SLOW_MS = 20;
 const CONNECT_TIMEOUT_MS = 3000;
 // While the database is away, connecting is tried again at most this often; requests in between fail at once.
 const RECONNECT_PAUSE_MS = 250;
@@ -123,15 +128,19 @@ export function makeDatabase(options: DatabaseOptions): Database {
   }
 
   return {
-    run(query, lane) {
-      if (lane !== 'slow') return lanes[lane].run(query);
+    run(query, lane, cost) {
+      if (lane === 'write' || (lane === 'read' && (cost === undefined || (cost.milliseconds ?? SLOW_MS) < SLOW_MS))) {
+        return lanes[lane].run(query, cost);
+      }
       return session(async (slow) => {
+        const started = performance.now();
         const result = await slow.client.query({
           text: query.text,
           values: query.values as unknown[],
           rowMode: 'array',
           types: TEXT_TYPES,
         });
+        if (cost !== undefined) note(cost, performance.now() - started);
         return result.rows as Row[];
       });
     },
@@ -172,6 +181,11 @@ export function makeDatabase(options: DatabaseOptions): Database {
   };
 }
 
+/** Moving average over the last few runs. */
+function note(cost: StatementCost, milliseconds: number): void {
+  cost.milliseconds = cost.milliseconds === undefined ? milliseconds : cost.milliseconds * 0.7 + milliseconds * 0.3;
+}
+
 function sessionOf(client: pg.PoolClient): Session {
   return {
     client,
@@ -193,7 +207,7 @@ interface PipelinedConnection {
 }
 
 interface PipelinedLane {
-  run(query: Query): Promise<readonly Row[]>;
+  run(query: Query, cost?: StatementCost): Promise<readonly Row[]>;
   pending(): number;
   size(): number;
   close(): Promise<void>;
@@ -257,16 +271,22 @@ function makePipelinedLane(config: pg.ClientConfig, size: number, options: Datab
     return best;
   }
 
-  function send(connection: PipelinedConnection, query: Query): Promise<readonly Row[]> {
+  function send(
+    connection: PipelinedConnection,
+    query: Query,
+    cost: StatementCost | undefined,
+  ): Promise<readonly Row[]> {
     if (query.name !== undefined && !connection.names.has(query.name)) {
       connection.names.add(query.name);
       if (connection.names.size > MAX_STATEMENTS) {
         // Answers on the wire still arrive: end() waits for them, new requests take another connection.
         retire(connection);
         void connection.client.end().catch(() => undefined);
-        return runNow(query);
+        return runNow(query, cost);
       }
     }
+    // Only a statement that was alone on its connection tells its own time.
+    const started = cost !== undefined && connection.pending === 0 ? performance.now() : 0;
     connection.pending++;
     pending++;
     return new Promise((resolve, reject) => {
@@ -282,13 +302,16 @@ function makePipelinedLane(config: pg.ClientConfig, size: number, options: Datab
           connection.pending--;
           pending--;
           if (error) reject(isConnectionLoss(error) ? translateConnectionError(error) : error);
-          else resolve(result.rows as Row[]);
+          else {
+            if (started > 0) note(cost as StatementCost, performance.now() - started);
+            resolve(result.rows as Row[]);
+          }
         },
       );
     });
   }
 
-  async function runNow(query: Query): Promise<readonly Row[]> {
+  async function runNow(query: Query, cost: StatementCost | undefined): Promise<readonly Row[]> {
     if (closing) throw serviceUnavailable('The server is shutting down');
     if (performance.now() - failedAt < RECONNECT_PAUSE_MS) throw translateConnectionError(failure);
     await grow().catch((error) => {
@@ -296,18 +319,18 @@ function makePipelinedLane(config: pg.ClientConfig, size: number, options: Datab
     });
     const connection = leastBusy();
     if (connection === undefined) throw translateConnectionError(new Error('Connection terminated'));
-    return send(connection, query);
+    return send(connection, query, cost);
   }
 
   return {
-    run(query) {
+    run(query, cost) {
       const connection = leastBusy();
-      if (connection === undefined) return runNow(query);
+      if (connection === undefined) return runNow(query, cost);
       if (pending >= options.maxQueue) return Promise.reject(queueFull());
       if (connection.pending > 0 && connections.length < size && connecting === undefined && !closing) {
         grow().catch((error) => options.onError('database connection failed', error));
       }
-      return send(connection, query);
+      return send(connection, query, cost);
     },
     pending: () => pending,
     size: () => connections.length,

@@ -1,0 +1,71 @@
+// A request of the data API as a value: bytes and headers, the body read only when the handler asks for it, so that a
+// refusal never waits for it.
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import { badRequest, payloadTooLarge } from '../errors.ts';
+
+export interface RawRequest {
+  readonly id: string;
+  readonly method: string;
+  /** Path as sent, without the query. */
+  readonly path: string;
+  /** Raw query string, without `?`. */
+  readonly query: string;
+  readonly headers: Readonly<IncomingMessage['headers']>;
+  /** The whole body; 413 beyond `maxBytes`, 400 when it stops arriving. */
+  readonly body: (maxBytes: number) => Promise<Buffer>;
+  /** The body as a stream, for imports. Errors when it is silent for too long. */
+  readonly stream: () => Readable;
+}
+
+export function makeRawRequest(message: IncomingMessage, id: string, bodyTimeoutMs: number): RawRequest {
+  const url = message.url ?? '/';
+  const at = url.indexOf('?');
+  let whole: Promise<Buffer> | undefined;
+  return {
+    id,
+    method: message.method ?? 'GET',
+    path: at < 0 ? url : url.slice(0, at),
+    query: at < 0 ? '' : url.slice(at + 1),
+    headers: message.headers,
+    // A request that is planned again after a schema change reads its body again.
+    body: (maxBytes) => {
+      whole ??= readBody(message, maxBytes, bodyTimeoutMs);
+      return whole;
+    },
+    stream: () => {
+      const socket = message.socket;
+      const onSilence = (): void => void message.destroy(new Error('the request body stopped arriving'));
+      socket.setTimeout(bodyTimeoutMs, onSilence);
+      message.once('close', () => {
+        socket.setTimeout(0);
+        socket.off('timeout', onSilence);
+      });
+      return message;
+    },
+  };
+}
+
+function readBody(message: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Buffer> {
+  if (Number(message.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(payloadTooLarge(maxBytes));
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const timer = setTimeout(() => finish(badRequest('The request body stopped arriving')), timeoutMs);
+    function finish(error: Error | undefined): void {
+      clearTimeout(timer);
+      message.off('data', onData);
+      if (error === undefined) resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size));
+      else reject(error);
+    }
+    function onData(chunk: Buffer): void {
+      size += chunk.length;
+      if (size > maxBytes) finish(payloadTooLarge(maxBytes));
+      else chunks.push(chunk);
+    }
+    message.on('data', onData);
+    message.once('end', () => finish(undefined));
+    message.once('error', () => finish(badRequest('The request body was cut off')));
+    message.once('close', () => finish(badRequest('The request body was cut off')));
+  });
+}

@@ -1,0 +1,264 @@
+// Bytes <-> values: listens, gives requests of the data API to the record handler and all others to Fastify's router,
+// and is the only place that answers what was thrown. Knows no route.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import Fastify, { type FastifyInstance } from 'fastify';
+import {
+  type ApiError,
+  badRequest,
+  methodNotAllowed,
+  notFound,
+  payloadTooLarge,
+  serviceUnavailable,
+  unknownParameter,
+  unsupportedMediaType,
+} from '../errors.ts';
+import { closest } from '../model/closest.ts';
+import type { Observer } from '../observe.ts';
+import { isJsonType, parseBody } from '../request/body.ts';
+import { parseQueryString } from '../request/query-string.ts';
+import { errorReply, toApiError } from '../response/error-body.ts';
+import type { Reply } from '../response/reply.ts';
+import { makeRawRequest, type RawRequest } from './raw-request.ts';
+import { commonHeaders, writeReply } from './reply.ts';
+import type { Route } from './routes.ts';
+
+/** Answers a request of the data API. `operation` names it for metrics. */
+export interface RecordHandler {
+  (request: RawRequest): Promise<Reply>;
+  readonly operationOf: (method: string, path: string) => string;
+}
+
+export interface HttpOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly maxBodyBytes: number;
+  readonly bodyTimeoutMs: number;
+  readonly corsOrigins: '*' | readonly string[];
+  readonly records: RecordHandler;
+  readonly routes: readonly Route[];
+  /** Does the credential of an admin request hold? Throws 401. Asked before a refusal of the query. */
+  readonly authenticate: (authorization: string | undefined) => Promise<unknown>;
+  /** Why requests cannot be served at the moment (database away, starting), or undefined. */
+  readonly unready: () => string | undefined;
+  readonly observer: Observer;
+}
+
+export interface HttpServer {
+  /** The port in use. */
+  listen(): Promise<number>;
+  /** Stops accepting, lets requests in flight finish for at most `graceMs`, then cuts them. */
+  close(graceMs: number): Promise<void>;
+}
+
+const RECORDS_PREFIX = '/api/v1/';
+const ALWAYS_SERVED = ['/healthz', '/readyz', '/metrics'];
+const MAX_HEADER_BYTES = 16_384;
+
+export function makeHttpServer(options: HttpOptions): HttpServer {
+  const { observer } = options;
+  const idPrefix = Math.floor(Math.random() * 36 ** 6)
+    .toString(36)
+    .padStart(6, '0');
+  let nextId = 0;
+  let closing = false;
+
+  function answer(
+    message: IncomingMessage,
+    response: ServerResponse,
+    handle: (raw: RawRequest) => Promise<Reply>,
+    operation: string,
+  ): void {
+    const started = performance.now();
+    const raw = makeRawRequest(message, `${idPrefix}-${(nextId++).toString(36)}`, options.bodyTimeoutMs);
+    const common = commonHeaders(options.corsOrigins, message.headers.origin);
+    const finish = (reply: Reply, error: unknown): void => {
+      if (closing) response.setHeader('Connection', 'close');
+      writeReply(response, reply, raw.id, common, raw.method === 'HEAD');
+      const { id, method, path } = raw;
+      observer.request({
+        id,
+        method,
+        path,
+        operation,
+        status: reply.status,
+        milliseconds: performance.now() - started,
+        error,
+      });
+    };
+    handle(raw).then(
+      (reply) => finish(reply, undefined),
+      (error) => finish(errorReply(toApiError(error)), error),
+    );
+  }
+
+  const fastify = makeRouter(options, answer);
+  const server = fastify.server as Server;
+
+  function makeRouter({ routes }: HttpOptions, give: typeof answer): FastifyInstance {
+    const router = Fastify({
+      serverFactory: (fallback) => {
+        const created = createServer(
+          {
+            maxHeaderSize: MAX_HEADER_BYTES,
+            headersTimeout: 10_000,
+            // Bodies have their own clock (bodyTimeoutMs between bytes): an import may take longer than any fixed time.
+            requestTimeout: 0,
+            keepAliveTimeout: 65_000,
+            connectionsCheckingInterval: 2000,
+            insecureHTTPParser: false,
+          },
+          (message, response) => {
+            const url = message.url ?? '/';
+            if (message.method === 'OPTIONS') give(message, response, preflight, 'options');
+            else if (isUnready(url)) give(message, response, () => Promise.reject(unavailable()), 'unready');
+            else if (url.startsWith(RECORDS_PREFIX)) {
+              give(message, response, options.records, options.records.operationOf(message.method ?? 'GET', url));
+            } else fallback(message, response);
+          },
+        );
+        created.on('clientError', (error, socket) => refuseBytes(error, socket as Socket));
+        return created;
+      },
+      bodyLimit: options.maxBodyBytes,
+      routerOptions: { caseSensitive: true, ignoreTrailingSlash: true, maxParamLength: 200 },
+      exposeHeadRoutes: true,
+      return503OnClosing: false,
+      logger: false,
+    });
+    router.removeAllContentTypeParsers();
+    router.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+    // Parsing happened before the handler; answering is done by the same function as for records.
+    for (const route of routes) {
+      router.route({
+        method: route.method,
+        url: route.pattern,
+        handler: (request, reply) => {
+          reply.hijack();
+          give(
+            request.raw,
+            reply.raw,
+            (raw) => callRoute(route, raw, request.params, request.body),
+            `${route.method} ${route.pattern}`,
+          );
+        },
+      });
+    }
+    router.setNotFoundHandler((request, reply) => {
+      reply.hijack();
+      give(request.raw, reply.raw, (raw) => Promise.reject(noRoute(raw, routes)), 'unknown');
+    });
+    router.setErrorHandler((error, request, reply) => {
+      reply.hijack();
+      const refusal =
+        (error as { code?: string }).code === 'FST_ERR_CTP_BODY_TOO_LARGE'
+          ? payloadTooLarge(options.maxBodyBytes)
+          : frameworkError(error);
+      give(request.raw, reply.raw, () => Promise.reject(refusal), 'unknown');
+    });
+    return router;
+  }
+
+  function isUnready(url: string): boolean {
+    return options.unready() !== undefined && !ALWAYS_SERVED.some((path) => url === path || url.startsWith(`${path}?`));
+  }
+
+  function unavailable(): ApiError {
+    return serviceUnavailable(options.unready() ?? 'Not ready yet; retry', 1);
+  }
+
+  async function callRoute(route: Route, raw: RawRequest, params: unknown, body: unknown): Promise<Reply> {
+    const { authorization } = raw.headers;
+    let query: ReadonlyMap<string, readonly string[]>;
+    try {
+      query = parametersOf(raw.query, route.parameters);
+    } catch (error) {
+      if (route.pattern.startsWith('/api/admin/')) await options.authenticate(authorization);
+      throw error;
+    }
+    return route.handle({
+      id: raw.id,
+      params: params as Record<string, string>,
+      query,
+      authorization,
+      // Read by the handler after it has checked who asks.
+      get body() {
+        if (!(body instanceof Buffer) || body.length === 0) return undefined;
+        if (!isJsonType(raw.headers['content-type'])) throw unsupportedMediaType('application/json');
+        return parseBody(body);
+      },
+    });
+  }
+
+  return {
+    async listen() {
+      await fastify.listen({ host: options.host, port: options.port });
+      const address = server.address();
+      return typeof address === 'object' && address !== null ? address.port : options.port;
+    },
+    async close(graceMs) {
+      closing = true;
+      const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+      const closed = fastify.close();
+      server.closeIdleConnections();
+      await closed;
+      clearTimeout(cut);
+    },
+  };
+}
+
+/** CORS preflight (WHATWG Fetch) and plain OPTIONS, without a credential: browsers send none. */
+function preflight(): Promise<Reply> {
+  return Promise.resolve({
+    status: 204,
+    headers: {
+      Allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
+      'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
+      'Access-Control-Allow-Headers': 'Authorization, Content-Type, If-Match, If-None-Match',
+      'Access-Control-Max-Age': '600',
+    },
+    body: { kind: 'empty' },
+  });
+}
+
+function parametersOf(query: string, known: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const values = new Map<string, string[]>();
+  for (const { name, value } of parseQueryString(query)) {
+    if (known.includes(name)) values.set(name, [...(values.get(name) ?? []), value]);
+    else if (!name.startsWith('_')) throw unknownParameter(name, closest(name, known), known);
+  }
+  return values;
+}
+
+function noRoute(raw: RawRequest, routes: readonly Route[]): ApiError {
+  const allowed = routes.filter((route) => matchesPattern(route.pattern, raw.path)).map((route) => route.method);
+  if (allowed.length > 0) return methodNotAllowed(raw.method, [...new Set(allowed)]);
+  return notFound(`There is nothing at ${raw.path.slice(0, 200)}`);
+}
+
+function matchesPattern(pattern: string, path: string): boolean {
+  const wanted = pattern.split('/');
+  const given = path.replace(/\/$/, '').split('/');
+  return wanted.length === given.length && wanted.every((part, index) => part.startsWith(':') || part === given[index]);
+}
+
+function frameworkError(error: unknown): unknown {
+  const status = (error as { statusCode?: number }).statusCode;
+  return status !== undefined && status >= 400 && status < 500 ? badRequest('The request is malformed') : error;
+}
+
+/** Bytes that are no HTTP: answered in the usual form, then the connection ends. */
+function refuseBytes(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const tooLarge = error.code === 'HPE_HEADER_OVERFLOW';
+  const message = tooLarge
+    ? `The request's headers are larger than ${MAX_HEADER_BYTES} bytes`
+    : 'The request is malformed HTTP';
+  const body = JSON.stringify({ error: { code: 'BAD_REQUEST', message } });
+  socket.end(
+    `HTTP/1.1 ${tooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request'}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}

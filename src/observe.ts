@@ -1,0 +1,114 @@
+// What the service tells about itself: JSON log lines and metrics. Takes observations as values; no other file writes
+// logs. Credentials, record values and the queries of URLs never get here.
+import pino from 'pino';
+import pretty from 'pino-pretty';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Config } from './config.ts';
+
+export interface Log {
+  debug(message: string, facts?: Record<string, unknown>): void;
+  info(message: string, facts?: Record<string, unknown>): void;
+  warn(message: string, facts?: Record<string, unknown>): void;
+  error(message: string, facts?: Record<string, unknown>): void;
+}
+
+/** One answered request. `operation` is a word of a small set, never a part of the URL. */
+export interface RequestObservation {
+  readonly id: string;
+  readonly method: string;
+  readonly path: string;
+  readonly operation: string;
+  readonly status: number;
+  readonly milliseconds: number;
+  readonly error?: unknown;
+}
+
+export interface Observer {
+  readonly log: Log;
+  request(observation: RequestObservation): void;
+  /** Registers a figure that is read when metrics are asked for. */
+  gauge(name: string, help: string, read: () => number | Readonly<Record<string, number>>): void;
+  /** Prometheus text format 0.0.4. */
+  metrics(): Promise<string>;
+  flush(): void;
+}
+
+export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boolean): Observer {
+  const logger = isTerminal
+    ? pino({ level: config.logLevel }, pretty({ sync: true, ignore: 'pid,hostname', translateTime: 'HH:MM:ss' }))
+    : pino({ level: config.logLevel });
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const requests = new Counter({
+    name: 'wda_requests_total',
+    help: 'Requests answered',
+    labelNames: ['operation', 'status'] as const,
+    registers: [registry],
+  });
+  const duration = new Histogram({
+    name: 'wda_request_duration_seconds',
+    help: 'Time from the head of a request to its answer',
+    labelNames: ['operation'] as const,
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [registry],
+  });
+  // Label look-ups in the library hash every label set; children are kept, as there are few (operations x statuses).
+  const counted = new Map<string, { counter: Counter.Internal; timer: Histogram.Internal<'operation'> }>();
+
+  return {
+    log: {
+      debug: (message, facts = {}) => logger.debug(facts, message),
+      info: (message, facts = {}) => logger.info(facts, message),
+      warn: (message, facts = {}) => logger.warn(facts, message),
+      error: (message, facts = {}) => logger.error(facts, message),
+    },
+    request(observation) {
+      const { operation, status, milliseconds, error } = observation;
+      const key = `${operation} ${status}`;
+      let children = counted.get(key);
+      if (children === undefined) {
+        children = {
+          counter: requests.labels({ operation, status: String(status) }),
+          timer: duration.labels({ operation }),
+        };
+        counted.set(key, children);
+      }
+      children.counter.inc();
+      children.timer.observe(milliseconds / 1000);
+      if (status >= 500 && error !== undefined && status !== 503) {
+        logger.error({ ...line(observation), err: rootOf(error) }, 'request failed');
+      } else if (logger.isLevelEnabled('info')) logger.info(line(observation), 'request');
+    },
+    gauge(name, help, read) {
+      const probe = read();
+      const gauge = new Gauge({
+        name,
+        help,
+        ...(typeof probe === 'number' ? {} : { labelNames: ['kind'] }),
+        registers: [registry],
+        collect() {
+          const value = read();
+          if (typeof value === 'number') this.set(value);
+          else for (const [kind, figure] of Object.entries(value)) this.set({ kind }, figure);
+        },
+      });
+      void gauge;
+    },
+    metrics: () => registry.metrics(),
+    flush: () => logger.flush(),
+  };
+}
+
+function line({ id, method, path, status, milliseconds }: RequestObservation): Record<string, unknown> {
+  return { requestId: id, method, path, status, ms: Math.round(milliseconds * 100) / 100 };
+}
+
+/** The error that started it, with its stack; messages of the database may hold values, so only its code is told. */
+function rootOf(error: unknown): unknown {
+  const root = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  if (root instanceof Error && /^[0-9A-Z]{5}$/.test(String((root as { code?: unknown }).code))) {
+    const { code, routine } = root as Error & { code: string; routine?: string };
+    return { type: 'DatabaseError', code, routine, stack: root.stack?.split('\n').slice(1).join('\n') };
+  }
+  return root;
+}
