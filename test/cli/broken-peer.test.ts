@@ -2,7 +2,7 @@
 // listener that misbehaves on purpose; a well-behaved server cannot be made to do this.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { type ChildProcess, execFileSync } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -122,6 +122,33 @@ test('an export that breaks leaves the file of before as it was', async () => {
     assert.equal((await wda(['export', 'numbers', file], { env })).code, 3);
   });
   assert.equal(await readFile(file, 'utf8'), 'of before');
+});
+
+test('an export that is interrupted leaves nothing behind', async () => {
+  for (const [signal, expected] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const) {
+    let child: ChildProcess | undefined;
+    const holds: Handler = (_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/csv' });
+      response.write('id,n\n1,2\n', () => child?.kill(signal));
+    };
+    await withPeer(holds, async (env) => {
+      const args = ['export', 'numbers', join(folder, 'stopped.csv')];
+      const { code } = await wda(args, {
+        env,
+        onStart: (started) => {
+          child = started;
+        },
+      });
+      assert.equal(code, expected);
+    });
+    assert.deepEqual(
+      (await readdir(folder)).filter((name) => name.startsWith('stopped')),
+      [],
+    );
+  }
 });
 
 test('an export to stdout that breaks is a failure, whatever was printed', async () => {

@@ -1,6 +1,6 @@
 // Runs the command line as a process of its own, the way a person or a script does.
 
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 
 export interface Outcome {
@@ -14,6 +14,8 @@ export interface Invocation {
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string | AsyncIterable<string | Uint8Array>;
   readonly cwd?: string;
+  /** Gets the process while it runs, to send it a signal. */
+  readonly onStart?: (child: ChildProcess) => void;
 }
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
@@ -24,12 +26,16 @@ export function wda(args: readonly string[], invocation: Invocation = {}): Promi
 }
 
 /** Runs a script of the project with Node. */
-export async function runNode(args: readonly string[], { env = {}, stdin, cwd }: Invocation = {}): Promise<Outcome> {
+export async function runNode(
+  args: readonly string[],
+  { env = {}, stdin, cwd, onStart }: Invocation = {},
+): Promise<Outcome> {
   const child = spawn(process.execPath, args, {
     cwd,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, NO_COLOR: '1', ...env },
     stdio: [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
+  onStart?.(child);
   const stdout: Buffer[] = [];
   const stderr: Buffer[] = [];
   child.stdout?.on('data', (chunk: Buffer) => stdout.push(chunk));

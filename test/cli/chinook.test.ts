@@ -1,0 +1,215 @@
+// Real input: the Chinook music shop, loaded by the example's script from its 11 CSV files into a real server, then
+// counted and added up through the API. The figures are those of the CSV files.
+
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { parse } from 'csv-parse/sync';
+import { startServer, type TestServer } from './server-process.ts';
+import { runNode } from './wda.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+// The CSV files are no part of the project; where they are not beside it, these tests are skipped.
+const DATA = join(ROOT, '..', 'shared', 'data', 'chinook');
+const skip = existsSync(DATA) ? false : `no CSV files in ${DATA}`;
+
+type Row = Readonly<Record<string, string>>;
+interface Listing {
+  readonly data: readonly Record<string, unknown>[];
+  readonly meta: { readonly totalElements: number; readonly nextCursor: string | null };
+}
+
+let server: TestServer;
+let loaded = { stdout: '', stderr: '' };
+let key = '';
+
+before(async () => {
+  if (skip) return;
+  server = await startServer();
+  const outcome = await load();
+  assert.equal(outcome.code, 0, outcome.stderr);
+  loaded = outcome;
+  key = /API key .*: (wda_\S+)/.exec(outcome.stdout)?.[1] ?? '';
+});
+after(async () => {
+  if (!skip) await server.stop();
+});
+
+const load = () =>
+  runNode([join(ROOT, 'examples/chinook/load.ts'), DATA], {
+    env: { WDA_URL: server.url, WDA_ADMIN_KEY: server.adminKey },
+  });
+
+const rows = async (file: string): Promise<readonly Row[]> =>
+  parse(await readFile(join(DATA, file)), { columns: true, bom: true }) as Row[];
+
+async function get<T = Listing>(path: string): Promise<T> {
+  const response = await fetch(`${server.url}/api/v1/chinook/music/${path}`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  assert.equal(response.status, 200, `${path}: ${await response.clone().text()}`);
+  return (await response.json()) as T;
+}
+
+/** Every record of an entity, page after page by cursor. */
+async function all(entity: string, query: string): Promise<readonly Record<string, unknown>[]> {
+  const found: Record<string, unknown>[] = [];
+  for (let after: string | null = ''; after !== null; ) {
+    const page: Listing = await get(
+      `${entity}?size=1000&${query}${after === '' ? '' : `&after=${encodeURIComponent(after)}`}`,
+    );
+    found.push(...page.data);
+    after = page.meta.nextCursor;
+  }
+  return found;
+}
+
+/** Money as whole cents: sums of floats are not money. */
+const cents = (amount: unknown): number => Math.round(Number(amount) * 100);
+const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);
+
+test('the script reports every file, prints a key and a curl line', { skip }, () => {
+  assert.match(loaded.stdout, /^artists: 275 inserted, 0 updated, 0 skipped$/m);
+  assert.match(loaded.stdout, /^tracks: 3,503 inserted, 0 updated, 0 skipped$/m);
+  assert.match(loaded.stdout, /^curl -H 'Authorization: Bearer wda_\S+' 'http/m);
+  assert.equal(loaded.stderr, '');
+});
+
+test('the curl line works when pasted', { skip }, async () => {
+  const line = /^curl -H 'Authorization: (Bearer \S+)' '(\S+)'$/m.exec(loaded.stdout);
+  assert.ok(line?.[1] && line[2]);
+  const response = await fetch(line[2], { headers: { authorization: line[1] } });
+  assert.equal(response.status, 200);
+  const { data } = (await response.json()) as { data: { title: string; artist: { name: string }; tracks: unknown[] } };
+  assert.equal(data.title, 'For Those About To Rock We Salute You');
+  assert.equal(data.artist.name, 'AC/DC');
+  assert.equal(data.tracks.length, 10);
+});
+
+test('every entity holds as many records as its file', { skip }, async () => {
+  const files: readonly (readonly [string, string, number])[] = [
+    ['artists', 'Artist.csv', 275],
+    ['albums', 'Album.csv', 347],
+    ['genres', 'Genre.csv', 25],
+    ['mediaTypes', 'MediaType.csv', 5],
+    ['tracks', 'Track.csv', 3503],
+    ['playlists', 'Playlist.csv', 18],
+    ['playlistTracks', 'PlaylistTrack.csv', 8715],
+    ['employees', 'Employee.csv', 8],
+    ['customers', 'Customer.csv', 59],
+    ['invoices', 'Invoice.csv', 412],
+    ['invoiceLines', 'InvoiceLine.csv', 2240],
+  ];
+  for (const [entity, file, count] of files) {
+    assert.equal((await rows(file)).length, count, file);
+    assert.equal((await get(`${entity}?size=1`)).meta.totalElements, count, entity);
+  }
+});
+
+test('the invoices add up to the cent, by themselves and by their lines', { skip }, async () => {
+  const fromFile = sum((await rows('Invoice.csv')).map((row) => cents(row.Total)));
+  const invoices = await all('invoices', 'fields=id,total');
+  assert.equal(sum(invoices.map((invoice) => cents(invoice.total))), fromFile);
+  assert.equal(fromFile, 232_860, '2,328.60');
+  const lines = await all('invoiceLines', 'fields=unitPrice,quantity');
+  assert.equal(sum(lines.map((line) => cents(line.unitPrice) * Number(line.quantity))), fromFile);
+});
+
+test('every invoice is the sum of its lines, read in one expansion', { skip }, async () => {
+  const invoices = await all('invoices', 'expand=lines&fields=total,lines.unitPrice,lines.quantity');
+  for (const invoice of invoices) {
+    const lines = invoice.lines as readonly Record<string, unknown>[];
+    assert.equal(sum(lines.map((line) => cents(line.unitPrice) * Number(line.quantity))), cents(invoice.total));
+  }
+});
+
+test('the tracks of every album are those of the file', { skip }, async () => {
+  const expected = new Map<string, string[]>();
+  for (const row of await rows('Track.csv'))
+    expected.set(row.AlbumId!, [...(expected.get(row.AlbumId!) ?? []), row.Name!]);
+  const albums = await all('albums', 'expand=tracks&fields=id,tracks.name');
+  assert.equal(albums.length, 347);
+  for (const album of albums)
+    assert.deepEqual(
+      (album.tracks as readonly { name: string }[]).map((track) => track.name),
+      expected.get(String(album.id)),
+    );
+});
+
+test('the playlists of a track are reached through the many-to-many relation, both ways', { skip }, async () => {
+  const links = await rows('PlaylistTrack.csv');
+  const names = new Map((await rows('Playlist.csv')).map((row) => [row.PlaylistId, row.Name]));
+  const ofTrack = links.filter((row) => row.TrackId === '3403').map((row) => Number(row.PlaylistId));
+  const { data } = await get<{ data: { playlists: { id: number; name: string }[] } }>('tracks/3403?expand=playlists');
+  assert.deepEqual(
+    data.playlists.map(({ id, name }) => [id, name]),
+    ofTrack.sort((one, other) => one - other).map((id) => [id, names.get(String(id))]),
+  );
+  const grunge = await get<{ data: { name: string; tracks: unknown[] } }>('playlists/16?expand=tracks');
+  assert.equal(grunge.data.name, 'Grunge');
+  assert.equal(grunge.data.tracks.length, links.filter((row) => row.PlaylistId === '16').length);
+});
+
+test('employees report to employees, and customers have their support employee', { skip }, async () => {
+  const { data } = await get<{
+    data: { reportsTo: null; reports: { lastName: string; reports: { lastName: string }[] }[] };
+  }>('employees/1?expand=reportsTo,reports.reports');
+  assert.equal(data.reportsTo, null);
+  assert.deepEqual(
+    data.reports.map(({ lastName, reports }) => [lastName, reports.map((report) => report.lastName)]),
+    [
+      ['Edwards', ['Peacock', 'Park', 'Johnson']],
+      ['Mitchell', ['King', 'Callahan']],
+    ],
+  );
+  const perEmployee = (await rows('Customer.csv')).filter((row) => row.SupportRepId === '3').length;
+  assert.equal((await get('customers?filter=supportRepId,eq,3&size=1')).meta.totalElements, perEmployee);
+});
+
+test('text, empty cells and dates are as in the file', { skip }, async () => {
+  const { data } = await get<{ data: Record<string, unknown> }>('customers/2');
+  assert.equal(data.firstName, 'Leonie');
+  assert.equal(data.address, 'Theodor-Heuss-Straße 34');
+  assert.equal(data.company, null);
+  assert.equal((await get<{ data: Record<string, unknown> }>('invoices/1')).data.invoiceDate, '2021-01-01T00:00:00Z');
+  const brazil = (await rows('Customer.csv')).filter((row) => row.Country === 'Brazil');
+  assert.deepEqual(
+    (await all('customers', 'filter=country,eq,Brazil')).map((customer) => customer.city),
+    brazil.map((row) => row.City),
+  );
+});
+
+test('a record that is created after the import gets an id of its own', { skip }, async () => {
+  const response = await fetch(`${server.url}/api/v1/chinook/music/artists`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'Newcomer' }),
+  });
+  assert.equal(response.status, 201, await response.clone().text());
+  const { data } = (await response.json()) as { data: { id: number } };
+  assert.ok(data.id > 275);
+  const gone = await fetch(`${server.url}/api/v1/chinook/music/artists/${data.id}`, {
+    method: 'DELETE',
+    headers: { authorization: `Bearer ${key}` },
+  });
+  assert.equal(gone.status, 204);
+});
+
+test('the script may run again: records are updated, none are doubled', { skip }, async () => {
+  const { code, stdout, stderr } = await load();
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /^tracks: 0 inserted, 3,503 updated, 0 skipped$/m);
+  assert.match(stdout, /^playlistTracks: 8715 records are there already/m);
+  assert.equal((await get('playlistTracks?size=1')).meta.totalElements, 8715);
+  assert.equal((await get('tracks?size=1')).meta.totalElements, 3503);
+});
+
+test('a directory without the files is refused before anything is created', { skip }, async () => {
+  const { code, stderr } = await runNode([join(ROOT, 'examples/chinook/load.ts'), join(ROOT, 'docs')], {
+    env: { WDA_URL: server.url, WDA_ADMIN_KEY: server.adminKey },
+  });
+  assert.equal(code, 1);
+  assert.match(stderr, /lacks Artist\.csv, Album\.csv/);
+});

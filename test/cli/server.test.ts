@@ -1,0 +1,229 @@
+// The commands against a real server, one story after the other: organization, workspace, schema, keys, records.
+
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { startServer, type TestServer } from './server-process.ts';
+import { type Invocation, type Outcome, wda } from './wda.ts';
+
+const SCHEMA = `
+entities:
+  customers:
+    fields:
+      name: { type: string, required: true, maxLength: 20 }
+      email: { type: string, unique: true }
+      credit: { type: decimal, precision: 12, scale: 2, default: 0 }
+      seenAt: { type: datetime }
+    relations:
+      orders: { kind: hasMany, entity: orders, inverse: customer }
+  orders:
+    fields:
+      code: { type: bigint, max: 9007199254740993 }
+      note: { type: text }
+    relations:
+      customer: { kind: belongsTo, entity: customers }
+`;
+
+let server: TestServer;
+let folder = '';
+let env: Record<string, string> = {};
+
+before(async () => {
+  server = await startServer();
+  folder = await mkdtemp(join(tmpdir(), 'wda-cli-'));
+  env = { WDA_URL: server.url, WDA_ADMIN_KEY: server.adminKey, WDA_WORKSPACE: 'acme/shop' };
+  await writeFile(join(folder, 'schema.yaml'), SCHEMA);
+});
+after(async () => {
+  await server?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const file = (name: string): string => join(folder, name);
+
+/** Runs a command that must succeed. */
+async function done(args: readonly string[], invocation: Invocation = {}): Promise<Outcome> {
+  const outcome = await wda(args, { ...invocation, env: { ...env, ...invocation.env } });
+  assert.equal(outcome.code, 0, `wda ${args.join(' ')}\n${outcome.stderr}`);
+  return outcome;
+}
+
+const json = async (args: readonly string[], invocation: Invocation = {}): Promise<any> => {
+  const { stdout, stderr } = await done([...args, '--json'], invocation);
+  assert.equal(stderr, '');
+  return JSON.parse(stdout);
+};
+
+const refusal = (args: readonly string[], invocation: Invocation = {}): Promise<Outcome> =>
+  wda(args, { ...invocation, env: { ...env, ...invocation.env } });
+
+test('organizations are created, listed through all pages, and refused twice', async () => {
+  assert.equal((await done(['org', 'create', 'acme', '--name', 'Acme Ltd'])).stdout, 'Created organization acme\n');
+  for (let number = 1; number <= 21; number++) await done(['org', 'create', `other-${number}`]);
+  const listed = await json(['org', 'list']);
+  assert.equal(listed.length, 22);
+  assert.match((await done(['org', 'list'])).stdout, /^SLUG +NAME +CREATED\n(.*\n)*acme +Acme Ltd +\d{4}-/);
+  const twice = await refusal(['org', 'create', 'acme']);
+  assert.equal(twice.code, 1);
+  assert.match(twice.stderr, /409 CONFLICT/);
+  assert.equal((await done(['org', 'delete', 'other-21'])).stdout, 'Deleted organization other-21\n');
+  assert.deepEqual(await json(['org', 'delete', 'other-20']), { deleted: 'other-20' });
+});
+
+test('a wrong key is refused with what to check', async () => {
+  const { code, stderr } = await refusal(['org', 'list', '--key', 'wda_wrong']);
+  assert.equal(code, 1);
+  assert.match(stderr, /401 UNAUTHORIZED[\s\S]*WDA_KEY/);
+});
+
+test('a workspace is created and listed', async () => {
+  assert.equal(
+    (await done(['workspace', 'create', 'acme/shop', '--name', 'Shop'])).stdout,
+    'Created workspace acme/shop\n',
+  );
+  assert.match((await done(['workspace', 'list', 'acme'])).stdout, /acme\/shop +Shop/);
+  assert.equal((await json(['workspace', 'list', 'acme']))[0].slug, 'shop');
+});
+
+test('a schema is planned, applied, found in force and shown as it was written', async () => {
+  const plan = await done(['schema', 'plan', file('schema.yaml')]);
+  assert.match(plan.stdout, /ENTITY +STEP +BLOCKS +ESTIMATE +DESTRUCTIVE +DESCRIPTION/);
+  assert.match(plan.stdout, /customers/);
+  const applied = await done(['schema', 'apply', file('schema.yaml')]);
+  assert.match(applied.stdout, /^Applied .*schema\.yaml to acme\/shop: \d+ steps?\n/);
+  assert.match((await done(['schema', 'apply', file('schema.yaml')])).stdout, /nothing to change/);
+  assert.match((await done(['schema', 'plan', file('schema.yaml')])).stdout, /^Nothing to change/);
+
+  const asYaml = (await done(['schema', 'show'])).stdout;
+  await writeFile(file('shown.yaml'), asYaml);
+  assert.match((await done(['schema', 'plan', file('shown.yaml')])).stdout, /^Nothing to change/);
+  assert.match(asYaml, /max: 9007199254740993$/m);
+  const asJson = (await done(['schema', 'show', '--json'])).stdout;
+  assert.match(asJson, /"max": 9007199254740993/);
+  assert.equal((await done(['schema', 'show', '--format', 'json'])).stdout, asJson);
+  assert.match((await done(['schema', 'plan', '-'], { stdin: asJson })).stdout, /^Nothing to change/);
+});
+
+test('every mistake of a schema file is shown with its line', async () => {
+  await writeFile(
+    file('wrong.yaml'),
+    SCHEMA.replace('type: text', 'type: txet').replace('inverse: customer', 'inverse: costumer'),
+  );
+  const { code, stderr } = await refusal(['schema', 'apply', file('wrong.yaml')]);
+  assert.equal(code, 1);
+  assert.match(stderr, /400 VALIDATION_FAILED/);
+  assert.match(stderr, /^ {2}line 14, entities\.orders\.fields\.note\.type: /m);
+  assert.match(stderr, /^ {2}line 10, entities\.customers\.relations\.orders\.inverse: /m);
+  const document = JSON.parse((await refusal(['schema', 'apply', file('wrong.yaml'), '--json'])).stderr);
+  assert.equal(document.status, 400);
+  assert.equal(document.error.details.length, 2);
+});
+
+test('a change that destroys data is refused with what would go and how to allow it', async () => {
+  await writeFile(file('less.yaml'), SCHEMA.replace('      seenAt: { type: datetime }\n', ''));
+  const { code, stderr } = await refusal(['schema', 'apply', file('less.yaml')]);
+  assert.equal(code, 1);
+  assert.match(stderr, /409 DESTRUCTIVE_CHANGE/);
+  assert.match(stderr, /seenAt/);
+  assert.match(stderr, /Nothing has been changed/);
+  assert.match(stderr, /wda schema apply .*less\.yaml -w acme\/shop --allow-destructive/);
+});
+
+test('migrations are listed and shown', async () => {
+  const [latest] = await json(['migration', 'list']);
+  assert.equal(latest.state, 'succeeded');
+  assert.match((await done(['migration', 'show', String(latest.id), '--follow'])).stdout, /^State +succeeded$/m);
+});
+
+test('a key is created, used, listed by its prefix, and revoked', async () => {
+  const owner = await json(['key', 'create', 'automation', '--expires', '30d']);
+  assert.match(owner.key, /^wda_/);
+  const reader = await done(['key', 'create', 'reader', '--permissions', 'read-only']);
+  const readerKey = /^Key +(wda_\S+)$/m.exec(reader.stdout)?.[1] ?? '';
+  assert.match(reader.stdout, /it is not shown again/);
+  const asOwner = { env: { WDA_KEY: owner.key } };
+  const listed = await json(['key', 'list'], asOwner);
+  assert.deepEqual(listed.map((key: any) => key.permissions).sort(), ['OWNER', 'READ_ONLY']);
+  const table = (await done(['key', 'list'], asOwner)).stdout;
+  assert.ok(!table.includes(owner.key) && !table.includes(readerKey), 'no whole key');
+  await done(['export', 'customers'], { env: { WDA_KEY: readerKey } });
+  assert.equal((await refusal(['org', 'list'], asOwner)).code, 1);
+  assert.match((await refusal(['schema', 'show'], { env: { WDA_KEY: readerKey } })).stderr, /403 FORBIDDEN/);
+  const id = String(listed.find((key: any) => key.name === 'reader').id);
+  assert.deepEqual(await json(['key', 'revoke', id], asOwner), { revoked: id });
+  assert.match((await refusal(['export', 'customers'], { env: { WDA_KEY: readerKey } })).stderr, /401 UNAUTHORIZED/);
+});
+
+test('records go in from CSV with mapped headers and come out as they were', async () => {
+  const key = (await json(['key', 'create', 'records'])).key;
+  const asOwner = { env: { WDA_KEY: key } };
+  await writeFile(
+    file('crm.csv'),
+    'No,Customer Name,Mail,Credit,Seen,Remark\n1,"Müller, Ann",ann@example.com,10.50,2026-01-31T12:00:00,x\n2,"Line\nbreak",,,,y\n',
+  );
+  const map = 'No:id,Customer Name:name,Mail:email,Credit:credit,Seen:seenAt,Remark:';
+  const imported = await done(['import', 'customers', file('crm.csv'), '--map', map], asOwner);
+  assert.match(imported.stdout, /^customers: 2 inserted, 0 updated, 0 skipped \(\d+ B in /);
+  assert.equal(imported.stderr, '', 'no bar without a terminal');
+
+  const again = await json(['import', 'customers', file('crm.csv'), '--map', map, '--on-conflict', 'skip'], asOwner);
+  assert.deepEqual(again, { entity: 'customers', inserted: 0, updated: 0, skipped: 2 });
+  assert.equal((await refusal(['import', 'customers', file('crm.csv'), '--map', map], asOwner)).code, 1);
+
+  const exported = await json(['export', 'customers', file('out.csv')], asOwner);
+  assert.equal(exported.records, 2);
+  const text = await readFile(file('out.csv'), 'utf8');
+  assert.match(
+    text,
+    /^id,name,email,credit,seenAt\r?\n1,"Müller, Ann",ann@example\.com,10\.50?,2026-01-31T12:00:00Z\r?\n/,
+  );
+  const back = await json(['import', 'customers', file('out.csv'), '--on-conflict', 'update'], asOwner);
+  assert.deepEqual(back, { entity: 'customers', inserted: 0, updated: 2, skipped: 0 });
+
+  const lines = '{"id": 7, "code": 9007199254740993, "customerId": 1}\n{"id": 8, "note": "a\\nb"}\n';
+  await done(['import', 'orders', '-', '--format', 'ndjson'], { ...asOwner, stdin: lines });
+  const out = await done(
+    ['export', 'orders', '--format', 'ndjson', '--sort', 'id,desc', '--fields', 'id,code,note'],
+    asOwner,
+  );
+  assert.equal(out.stdout, '{"id":8,"code":null,"note":"a\\nb"}\n{"id":7,"code":9007199254740993,"note":null}\n');
+  const one = await done(
+    ['export', 'orders', '--filter', 'code,notNull', '--filter', 'customerId,eq,1', '--fields', 'id'],
+    asOwner,
+  );
+  assert.match(one.stdout, /^id\r?\n7\r?\n$/);
+});
+
+test('a file with bad rows gives a table of them and imports nothing', async () => {
+  await writeFile(
+    file('bad.csv'),
+    'name,email,credit\nfine,a@b,1\n,c@d,2\nfine too,e@f,much\nthis name is far too long,,\n',
+  );
+  const { code, stdout, stderr } = await refusal(['import', 'customers', file('bad.csv')]);
+  assert.equal(code, 1);
+  assert.equal(stdout, '');
+  assert.match(stderr, /^ROW +FIELD +CODE +REASON$/m);
+  assert.match(stderr, /^ +2 +name +REQUIRED/m);
+  assert.match(stderr, /^ +3 +credit +TYPE_MISMATCH/m);
+  assert.match(stderr, /^ +4 +name +TOO_LONG/m);
+  const left = await done(['export', 'customers', '--format', 'ndjson', '--filter', 'name,startsWith,fine']);
+  assert.equal(left.stdout, '');
+});
+
+test('an export that the server refuses leaves no file and names the mistake', async () => {
+  const { code, stderr } = await refusal(['export', 'customers', file('never.csv'), '--fields', 'nmae']);
+  assert.equal(code, 1);
+  assert.match(stderr, /nmae.*400 BAD_REQUEST/s);
+  assert.deepEqual(
+    (await readdir(folder)).filter((name) => name.startsWith('never')),
+    [],
+  );
+});
+
+test('a workspace goes with its slug repeated, then its organization', async () => {
+  assert.match((await refusal(['org', 'delete', 'acme'])).stderr, /409 CONFLICT/);
+  await done(['workspace', 'delete', 'acme/shop', '--confirm', 'shop']);
+  await done(['org', 'delete', 'acme']);
+});
