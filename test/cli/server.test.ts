@@ -50,11 +50,18 @@ async function done(args: readonly string[], invocation: Invocation = {}): Promi
   return outcome;
 }
 
-const json = async (args: readonly string[], invocation: Invocation = {}): Promise<any> => {
+const json = async <T>(args: readonly string[], invocation: Invocation = {}): Promise<T> => {
   const { stdout, stderr } = await done([...args, '--json'], invocation);
   assert.equal(stderr, '');
-  return JSON.parse(stdout);
+  return JSON.parse(stdout) as T;
 };
+
+interface Key {
+  readonly id: number | string;
+  readonly name: string;
+  readonly key: string;
+  readonly permissions: string;
+}
 
 const refusal = (args: readonly string[], invocation: Invocation = {}): Promise<Outcome> =>
   wda(args, { ...invocation, env: { ...env, ...invocation.env } });
@@ -62,7 +69,7 @@ const refusal = (args: readonly string[], invocation: Invocation = {}): Promise<
 test('organizations are created, listed through all pages, and refused twice', async () => {
   assert.equal((await done(['org', 'create', 'acme', '--name', 'Acme Ltd'])).stdout, 'Created organization acme\n');
   for (let number = 1; number <= 21; number++) await done(['org', 'create', `other-${number}`]);
-  const listed = await json(['org', 'list']);
+  const listed = await json<unknown[]>(['org', 'list']);
   assert.equal(listed.length, 22);
   assert.match((await done(['org', 'list'])).stdout, /^SLUG +NAME +CREATED\n(.*\n)*acme +Acme Ltd +\d{4}-/);
   const twice = await refusal(['org', 'create', 'acme']);
@@ -84,7 +91,7 @@ test('a workspace is created and listed', async () => {
     'Created workspace acme/shop\n',
   );
   assert.match((await done(['workspace', 'list', 'acme'])).stdout, /acme\/shop +Shop/);
-  assert.equal((await json(['workspace', 'list', 'acme']))[0].slug, 'shop');
+  assert.equal((await json<{ slug: string }[]>(['workspace', 'list', 'acme']))[0]?.slug, 'shop');
 });
 
 test('a schema is planned, applied, found in force and shown as it was written', async () => {
@@ -132,32 +139,33 @@ test('a change that destroys data is refused with what would go and how to allow
 });
 
 test('migrations are listed and shown', async () => {
-  const [latest] = await json(['migration', 'list']);
+  const [latest] = await json<{ id: number; state: string }[]>(['migration', 'list']);
+  assert.ok(latest);
   assert.equal(latest.state, 'succeeded');
   assert.match((await done(['migration', 'show', String(latest.id), '--follow'])).stdout, /^State +succeeded$/m);
 });
 
 test('a key is created, used, listed by its prefix, and revoked', async () => {
-  const owner = await json(['key', 'create', 'automation', '--expires', '30d']);
+  const owner = await json<Key>(['key', 'create', 'automation', '--expires', '30d']);
   assert.match(owner.key, /^wda_/);
   const reader = await done(['key', 'create', 'reader', '--permissions', 'read-only']);
   const readerKey = /^Key +(wda_\S+)$/m.exec(reader.stdout)?.[1] ?? '';
   assert.match(reader.stdout, /it is not shown again/);
   const asOwner = { env: { WDA_KEY: owner.key } };
-  const listed = await json(['key', 'list'], asOwner);
-  assert.deepEqual(listed.map((key: any) => key.permissions).sort(), ['OWNER', 'READ_ONLY']);
+  const listed = await json<Key[]>(['key', 'list'], asOwner);
+  assert.deepEqual(listed.map((key) => key.permissions).sort(), ['OWNER', 'READ_ONLY']);
   const table = (await done(['key', 'list'], asOwner)).stdout;
   assert.ok(!table.includes(owner.key) && !table.includes(readerKey), 'no whole key');
   await done(['export', 'customers'], { env: { WDA_KEY: readerKey } });
   assert.equal((await refusal(['org', 'list'], asOwner)).code, 1);
   assert.match((await refusal(['schema', 'show'], { env: { WDA_KEY: readerKey } })).stderr, /403 FORBIDDEN/);
-  const id = String(listed.find((key: any) => key.name === 'reader').id);
+  const id = String(listed.find((key) => key.name === 'reader')?.id);
   assert.deepEqual(await json(['key', 'revoke', id], asOwner), { revoked: id });
   assert.match((await refusal(['export', 'customers'], { env: { WDA_KEY: readerKey } })).stderr, /401 UNAUTHORIZED/);
 });
 
 test('records go in from CSV with mapped headers and come out as they were', async () => {
-  const key = (await json(['key', 'create', 'records'])).key;
+  const key = (await json<Key>(['key', 'create', 'records'])).key;
   const asOwner = { env: { WDA_KEY: key } };
   await writeFile(
     file('crm.csv'),
@@ -172,7 +180,7 @@ test('records go in from CSV with mapped headers and come out as they were', asy
   assert.deepEqual(again, { entity: 'customers', inserted: 0, updated: 0, skipped: 2 });
   assert.equal((await refusal(['import', 'customers', file('crm.csv'), '--map', map], asOwner)).code, 1);
 
-  const exported = await json(['export', 'customers', file('out.csv')], asOwner);
+  const exported = await json<{ records: number }>(['export', 'customers', file('out.csv')], asOwner);
   assert.equal(exported.records, 2);
   const text = await readFile(file('out.csv'), 'utf8');
   assert.match(
