@@ -12,13 +12,14 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { embeddedFailure, messageOf } from './embedded-failure.ts';
 import type { User } from './embedded-process.ts';
-import { canExecute, closedTo } from './embedded-user.ts';
+import { canExecute, closedTo, makeOpenDirectory } from './embedded-user.ts';
 
 export interface Binaries {
   /** The directory with `bin`, `lib` and `share`. */
@@ -58,6 +59,8 @@ export function usableBinaries(installed: Binaries, user: User | undefined, copi
   }
   const directory = join(copies, `postgresql-${installed.version}`);
   if (!existsSync(directory)) {
+    makeOpenDirectory(copies);
+    removeAbandoned(copies);
     const unfinished = join(copies, `unfinished-${randomBytes(6).toString('hex')}`);
     try {
       copyTree(installed.directory, unfinished);
@@ -74,6 +77,15 @@ export function usableBinaries(installed: Binaries, user: User | undefined, copi
     }
   }
   return { ...installed, directory };
+}
+
+// Copying takes a second: what is unfinished after an hour was killed.
+function removeAbandoned(copies: string): void {
+  for (const name of readdirSync(copies).filter((entry) => entry.startsWith('unfinished-'))) {
+    const path = join(copies, name);
+    const modified = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+    if (Date.now() - modified > 3_600_000) rmSync(path, { recursive: true, force: true });
+  }
 }
 
 interface Link {

@@ -134,7 +134,6 @@ async function run({ place, serverLog, aim }: Errand, program: string, args: rea
     file: join(place.binaries.directory, 'bin', program),
     args,
     user: place.user,
-    directory: place.stateDirectory,
     output: serverLog.descriptor,
     signal: 'TERM',
     ...(input === undefined ? {} : { input }),

@@ -29,7 +29,7 @@ export function messageOf(error: unknown): string {
 const knownCauses: readonly (readonly [RegExp, string])[] = [
   [/no space left on device|ENOSPC|disk quota|EDQUOT/i, 'The disk is full: free some space and start again.'],
   [
-    /spawn \S+ EPERM/,
+    /spawn (\S+ )?EPERM/,
     'Root may not become another user here: start the server as an ordinary user, or set DATABASE_URL to use another PostgreSQL.',
   ],
   [
@@ -45,7 +45,7 @@ const knownCauses: readonly (readonly [RegExp, string])[] = [
     'The machine has too little memory left: free some, or lower shared_buffers in postgresql.conf of the data.',
   ],
   [
-    /error while loading shared libraries|cannot execute|not found|ENOENT/i,
+    /error while loading shared libraries|cannot execute|: not found|spawn (\S+ )?ENOENT/i,
     'The PostgreSQL of the npm package does not run on this system: set DATABASE_URL to use another PostgreSQL.',
   ],
 ];

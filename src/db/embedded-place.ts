@@ -22,7 +22,7 @@ import { dirname, join, resolve } from 'node:path';
 import { type Binaries, installedBinaries, usableBinaries } from './embedded-binaries.ts';
 import { asFailure, embeddedFailure } from './embedded-failure.ts';
 import type { User } from './embedded-process.ts';
-import { closedTo, isRoot, unprivilegedUser } from './embedded-user.ts';
+import { closedTo, isRoot, makeOpenDirectory, unprivilegedUser } from './embedded-user.ts';
 
 export interface Place {
   /** Whom PostgreSQL runs as; undefined: the user of this process. */
@@ -57,7 +57,6 @@ export function findPlace(dataDir: string, stateRoot: string): Place {
     const user = isRoot() ? userFor(existing) : undefined;
     const stateDirectory = existing ?? makeState(pointer, user, stateRoot);
     checkOwner(stateDirectory, user);
-    if (user !== undefined) makeReachable(stateRoot);
     const binaries = usableBinaries(installedBinaries(), user, user === undefined ? stateDirectory : stateRoot);
     const dataDirectory = join(stateDirectory, 'data');
     const mark = createHash('sha256').update(dataDirectory).digest('hex').slice(0, 16);
@@ -80,7 +79,7 @@ export function findPlace(dataDir: string, stateRoot: string): Place {
 
 /** Makes a directory of mode 0700 that PostgreSQL's user owns. Throws when the name is taken by somebody else's. */
 export function makePrivateDirectory(path: string, user: User | undefined): void {
-  if (!existsSync(path)) mkdirSync(path, { mode: 0o700, recursive: false });
+  makeIfMissing(path, 0o700);
   if (process.platform === 'win32') return;
   const found = lstatSync(path);
   const mine = process.getuid?.();
@@ -146,7 +145,7 @@ function makeState(pointer: string, user: User | undefined, stateRoot: string): 
     .replace(/[^A-Za-z0-9]+/g, '-')
     .replace(/^-/, '')
     .slice(-40);
-  makeReachable(stateRoot);
+  makeOpenDirectory(stateRoot);
   const state = makeDirectory(join(realpathSync(stateRoot), `${readable}-${randomBytes(4).toString('hex')}`), 0o711);
   try {
     symlinkSync(state, pointer);
@@ -159,17 +158,19 @@ function makeState(pointer: string, user: User | undefined, stateRoot: string): 
   }
 }
 
-function makeReachable(stateRoot: string): void {
-  if (!existsSync(stateRoot)) {
-    mkdirSync(stateRoot, { recursive: true });
-    chmodSync(stateRoot, 0o755);
-  }
-}
-
 function makeDirectory(path: string, mode: number): string {
-  mkdirSync(path, { recursive: true });
+  makeIfMissing(path, mode);
   chmodSync(path, mode);
   return path;
+}
+
+// With `recursive` the error of a read-only file system would be ENOENT.
+function makeIfMissing(path: string, mode: number): void {
+  try {
+    mkdirSync(path, { mode });
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
 }
 
 function socketDirectoryOf(stateDirectory: string, mark: string): string {

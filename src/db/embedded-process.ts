@@ -19,8 +19,6 @@ export interface GuardedCommand {
   readonly args: readonly string[];
   /** Whom it runs as; undefined: the user of this process. */
   readonly user: User | undefined;
-  /** A directory that this user can enter. */
-  readonly directory: string;
   /** Open file that takes its output. */
   readonly output: number;
   /** File that it reads as its standard input. */
@@ -92,7 +90,8 @@ export function spawnGuarded(command: GuardedCommand): Guarded {
   const script = windows ? [process.execPath, '-e', windowsGuard] : ['/bin/sh', '-c', posixGuard, 'guard'];
   const input = command.input ?? (windows ? '' : '/dev/null');
   const guard = spawn(script[0]!, [...script.slice(1), command.signal, input, command.file, ...command.args], {
-    cwd: command.directory,
+    // The one directory that every user can enter, and that no mount has to wait for.
+    cwd: '/',
     // On Windows Node itself adds what every process there needs, PATH included.
     env: windows ? { LC_ALL: 'C' } : { LC_ALL: 'C', PATH: '/usr/local/bin:/usr/bin:/bin' },
     stdio: ['pipe', 'pipe', command.output],

@@ -26,7 +26,7 @@ const patienceMs = 5_000;
  * rejects with a failure in words when it ends before that, also because `signal` was aborted.
  */
 export async function startServer(place: Place, log: Log, signal: AbortSignal): Promise<Server> {
-  const { dataDirectory, socketDirectory, stateDirectory, user } = place;
+  const { dataDirectory, socketDirectory, user } = place;
   await clearAway(place, log);
   const serverLog = openServerLog(place.logFile);
   let guarded: Guarded | undefined;
@@ -38,7 +38,6 @@ export async function startServer(place: Place, log: Log, signal: AbortSignal): 
       file: join(place.binaries.directory, 'bin', 'postgres'),
       args: ['-D', dataDirectory, ...(await settings(place)).flatMap((setting) => ['-c', setting])],
       user,
-      directory: stateDirectory,
       output: serverLog.descriptor,
       signal: 'INT',
     });

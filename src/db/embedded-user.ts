@@ -1,7 +1,7 @@
 // PostgreSQL refuses to run as root. Whom it runs as then, and which files that user can reach: `/root` is closed to
 // everybody else, so neither a project nor its data can be read from there.
 
-import { readFileSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { embeddedFailure } from './embedded-failure.ts';
 import type { User } from './embedded-process.ts';
@@ -35,6 +35,13 @@ export function closedTo(user: User, path: string): string | undefined {
 /** Whether the permission bits of an existing file let `user` read and execute it (or enter and list a directory). */
 export function canExecute(user: User, path: string): boolean {
   return allowed(user, path, 'enter') && allowed(user, path, 'read');
+}
+
+/** Makes a directory that everybody can enter, whatever the umask. One that is there stays as it is. */
+export function makeOpenDirectory(path: string): void {
+  if (existsSync(path)) return;
+  mkdirSync(path, { recursive: true });
+  chmodSync(path, 0o755);
 }
 
 // Access lists beyond the permission bits are not read: what they close, PostgreSQL's own message will name.

@@ -14,6 +14,9 @@ import { type EmbeddedConnection, type EmbeddedDatabase, startEmbedded } from '.
 import type { Log } from '../../src/db/embedded-log.ts';
 import { runningProcesses } from '../../src/db/embedded-process.ts';
 
+// The modes that the tests give to folders are meant as they are written.
+process.umask(0o022);
+
 /** Keeps every line, to be read when a test fails. */
 export interface KeptLog extends Log {
   readonly lines: string[];
