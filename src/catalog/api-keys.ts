@@ -1,0 +1,60 @@
+// API keys of a workspace as its administrators see them: made, listed, revoked. Looking one up is in credentials.ts.
+import type { Database } from '../db/pool.ts';
+import type { Permissions } from '../model/principal.ts';
+import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import { loadPage, type PageOf } from './pages.ts';
+
+export interface ApiKey {
+  readonly id: string;
+  readonly name: string;
+  readonly prefix: string;
+  readonly permissions: Permissions;
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+  readonly lastUsedAt: Date | null;
+}
+
+export interface ApiKeyToStore {
+  readonly workspaceId: string;
+  readonly name: string;
+  readonly prefix: string;
+  /** SHA-256 of the key. */
+  readonly hash: Buffer;
+  readonly permissions: Permissions;
+  readonly expiresAt: Date | null;
+}
+
+const COLUMNS: Fragment = sql`k.id, k.name, k.prefix, k.permissions, k.created_at as "createdAt", k.expires_at as "expiresAt", k.last_used_at as "lastUsedAt"`;
+
+/** Undefined when the workspace is gone. */
+export async function createApiKey(db: Database, key: ApiKeyToStore): Promise<ApiKey | undefined> {
+  const rows = await db.query<ApiKey>(
+    toQuery(sql`with bumped as (
+  update wda.workspace set version = version + 1 where id = ${key.workspaceId} returning id
+)
+insert into wda.api_key as k (workspace_id, name, prefix, hash, permissions, expires_at)
+select bumped.id, ${key.name}, ${key.prefix}, ${key.hash}, ${key.permissions}, ${key.expiresAt?.toISOString() ?? null}::timestamptz
+from bumped
+returning ${COLUMNS}`),
+  );
+  return rows[0];
+}
+
+export function loadApiKeys(
+  db: Database,
+  workspaceId: string,
+  page: { readonly page: number; readonly size: number },
+): Promise<PageOf<ApiKey>> {
+  return loadPage(db, sql`select ${COLUMNS} from wda.api_key k where k.workspace_id = ${workspaceId}`, page);
+}
+
+/** Revokes a key; false when the workspace has none of this id. */
+export async function deleteApiKey(db: Database, workspaceId: string, id: string): Promise<boolean> {
+  const rows = await db.query(
+    toQuery(sql`with deleted as (
+  delete from wda.api_key where id = ${id} and workspace_id = ${workspaceId} returning workspace_id
+)
+update wda.workspace w set version = version + 1 from deleted where w.id = deleted.workspace_id returning w.id`),
+  );
+  return rows.length > 0;
+}

@@ -1,0 +1,40 @@
+// Errors of statements on the control tables and of DDL -> refusals.
+import { isDatabaseError, sqlState, translateError } from '../db/pg-error.ts';
+import { type ApiError, conflict } from '../errors.ts';
+import type { Workspace } from '../model/workspace.ts';
+
+// No workspace stands behind these statements; their constraints are told apart by violates().
+const CONTROL: Workspace = {
+  id: '0',
+  organization: '',
+  slug: '',
+  version: '0',
+  databaseSchema: 'wda',
+  entities: new Map(),
+  constraints: new Map(),
+};
+
+export function controlError(error: unknown): ApiError {
+  if (sqlState(error) === '53200') {
+    return conflict(
+      'The change touches more tables and indexes than this PostgreSQL locks at once: apply it in parts, or raise max_locks_per_transaction',
+      undefined,
+      error,
+    );
+  }
+  return translateError(error, CONTROL, '', 'read');
+}
+
+/** Was the statement refused by this constraint or index of a control table? */
+export function violates(error: unknown, constraint: string): boolean {
+  return isDatabaseError(error) && error.constraint === constraint;
+}
+
+/** 409 for a name that is taken. */
+export function taken(what: string, field: string, cause?: unknown): ApiError {
+  return conflict(
+    `${what} exists already`,
+    [{ field, code: 'NOT_UNIQUE', message: 'must be unique: another one has this value' }],
+    cause,
+  );
+}

@@ -1,0 +1,92 @@
+// The only maker of a Workspace. Takes rows of the control tables, gives the snapshot that requests work with.
+import type { Database } from '../db/pool.ts';
+import { parseExact } from '../model/exact-json.ts';
+import { entitiesOf } from '../model/schema-entities.ts';
+import type { SchemaDocument } from '../model/schema-format.ts';
+import { member } from '../model/schema-renames.ts';
+import { type Table, tableOf } from '../model/schema-tables.ts';
+import type { ConstraintOwner, Workspace } from '../model/workspace.ts';
+import { type Query, sql, toQuery } from '../sql/fragment.ts';
+
+/** One workspace as the control tables have it; `document` is what parseSchemaDocument gave. */
+export interface WorkspaceRow {
+  readonly id: string;
+  readonly organization: string;
+  readonly slug: string;
+  readonly version: string;
+  readonly databaseSchema: string;
+  readonly document: SchemaDocument;
+}
+
+export function makeWorkspace(row: WorkspaceRow): Workspace {
+  const entities = entitiesOf(row.document, row.databaseSchema);
+  const constraints = new Map<string, ConstraintOwner>();
+  for (const entity of entities.values()) {
+    const table = tableOf(entity, member(row.document.entities, entity.name) ?? {});
+    for (const [name, owner] of ownersOf(table)) constraints.set(name, owner);
+  }
+  return {
+    id: row.id,
+    organization: row.organization,
+    slug: row.slug,
+    version: row.version,
+    databaseSchema: row.databaseSchema,
+    entities,
+    constraints,
+  };
+}
+
+function* ownersOf(table: Table): Iterable<readonly [string, ConstraintOwner]> {
+  const owner = (kind: ConstraintOwner['kind'], field: string, relation?: string): ConstraintOwner => ({
+    entity: table.name,
+    kind,
+    field,
+    relation,
+  });
+  yield [table.primaryKey, owner('primaryKey', 'id')];
+  for (const check of table.checks) yield [check.name, owner('check', check.field.name)];
+  for (const { name, column, relation } of table.references) yield [name, owner('reference', column, relation.name)];
+  for (const index of table.indexes.values()) {
+    if (index.unique) yield [index.name, owner('unique', index.columns.join(', '))];
+  }
+}
+
+const COLUMNS = sql`w.id, o.slug, w.slug, w.version::text, w.database_schema, w.document::text`;
+
+/** The snapshot of a workspace by its slugs, in one statement; undefined when there is none. */
+export async function loadWorkspace(db: Database, organization: string, slug: string): Promise<Workspace | undefined> {
+  const rows = await db.run(
+    toQuery(
+      sql`select ${COLUMNS} from wda.workspace w join wda.organization o on o.id = w.organization_id
+where o.slug = ${organization} and w.slug = ${slug}`,
+      'load-workspace',
+    ),
+    'read',
+  );
+  const row = rows[0];
+  if (row === undefined) return undefined;
+  const [id, org, name, version, databaseSchema, document] = row as readonly string[];
+  return makeWorkspace({
+    id: id as string,
+    organization: org as string,
+    slug: name as string,
+    version: version as string,
+    databaseSchema: databaseSchema as string,
+    document: parseDocument(document as string),
+  });
+}
+
+/** A document as it was stored: number by number with all digits, members in their order. */
+export function parseDocument(text: string): SchemaDocument {
+  return parseExact(text) as SchemaDocument;
+}
+
+const versionsQuery = (ids: readonly string[]): Query =>
+  toQuery(sql`select id, version::text from wda.workspace where id = any(${ids}::bigint[])`, 'load-versions');
+
+/** Versions in force by workspace id; a workspace that is gone is missing. */
+export async function loadVersions(db: Database, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map();
+  const rows = await db.run(versionsQuery(ids), 'read');
+  return new Map(rows.map(([id, version]) => [id as string, version as string]));
+}

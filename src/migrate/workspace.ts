@@ -1,0 +1,70 @@
+// The beginning and the end of a workspace: its row, its PostgreSQL schema and its tables, each in one transaction.
+import { type WorkspaceSummary, workspaceRefusal } from '../catalog/workspaces.ts';
+import type { Database } from '../db/pool.ts';
+import { databaseSchemaName } from '../model/physical-name.ts';
+import { EMPTY_DOCUMENT, type SchemaDocument } from '../model/schema-format.ts';
+import { tablesOf } from '../model/schema-tables.ts';
+import { sql, toQuery } from '../sql/fragment.ts';
+import { createSchema, createTables, dropSchema, script } from './ddl.ts';
+import { withLockRetry } from './lock-retry.ts';
+
+export interface NewWorkspace {
+  /** Slug of its organization. */
+  readonly organization: string;
+  readonly slug: string;
+  readonly name: string;
+  /** What parseSchemaDocument gave; none: a workspace without entities. */
+  readonly document?: SchemaDocument;
+}
+
+// A document with 500 entities takes seconds, and nobody waits for the locks of new tables.
+const DDL_TIMEOUT_MS = 600_000;
+
+/** Undefined when there is no such organization; 409 when the slug is taken in it. */
+export async function createWorkspace(db: Database, workspace: NewWorkspace): Promise<WorkspaceSummary | undefined> {
+  const { organization, slug, name, document = EMPTY_DOCUMENT } = workspace;
+  return db
+    .transaction(
+      async (session) => {
+        const [next] = await session.query<{ id: string }>(
+          toQuery(sql`select nextval(pg_get_serial_sequence('wda.workspace', 'id')) as id`),
+        );
+        const id = (next as { id: string }).id;
+        const databaseSchema = databaseSchemaName(id, slug);
+        const rows = await session.query<{ createdAt: Date }>(
+          toQuery(sql`insert into wda.workspace (id, organization_id, slug, name, database_schema, document)
+overriding system value
+select ${id}::bigint, o.id, ${slug}, ${name}, ${databaseSchema}, ${JSON.stringify(document)}::json
+from wda.organization o where o.slug = ${organization}
+returning created_at as "createdAt"`),
+        );
+        const row = rows[0];
+        if (row === undefined) return undefined;
+        const tables = [...tablesOf(document, databaseSchema).values()];
+        await session.execute(script([createSchema(databaseSchema), ...createTables(tables)]));
+        return { id, organization, slug, name, databaseSchema, createdAt: row.createdAt };
+      },
+      { statementTimeoutMs: DDL_TIMEOUT_MS },
+    )
+    .catch((error) => {
+      throw workspaceRefusal(error, slug);
+    });
+}
+
+/** Deletes a workspace with all of its records and keys. */
+export async function deleteWorkspace(
+  db: Database,
+  workspace: Pick<WorkspaceSummary, 'id' | 'slug' | 'databaseSchema'>,
+): Promise<void> {
+  await withLockRetry(() =>
+    db.transaction(
+      async (session) => {
+        await session.query(toQuery(sql`delete from wda.workspace where id = ${workspace.id}`));
+        await session.execute(script([dropSchema(workspace.databaseSchema)]));
+      },
+      { statementTimeoutMs: DDL_TIMEOUT_MS },
+    ),
+  ).catch((error) => {
+    throw workspaceRefusal(error, workspace.slug);
+  });
+}

@@ -1,0 +1,110 @@
+// The one parser of a schema document. Takes JSON values and the document in force, gives a document in which nothing
+// dangles, in normal form, with what it renames; or every mistake in it at once, each with its path.
+import type { Detail } from '../errors.ts';
+import { checkFields } from './schema-fields.ts';
+import { DocumentShape, EMPTY_DOCUMENT, type EntityDocument, type SchemaDocument } from './schema-format.ts';
+import { checkIndexes, checkRelations } from './schema-relations.ts';
+import { checkRenames, member, type Renames } from './schema-renames.ts';
+import { makeReport, type Path, type Report } from './schema-report.ts';
+import { checkRowRules, checkSettings } from './schema-settings.ts';
+import { checkShape, plainNumbers } from './schema-shape.ts';
+import { type Loose, viewOf } from './schema-view.ts';
+
+export type ParsedDocument =
+  | { readonly ok: true; readonly document: SchemaDocument; readonly renames: Renames }
+  | { readonly ok: false; readonly details: readonly Detail[] };
+
+/**
+ * Parses what a client asks for. Numbers may keep their digits (model/exact-json.ts) and keep them in the result.
+ * An entity without settings or row rules gets those of `inForce`; renamedFrom is consumed.
+ */
+export function parseSchemaDocument(value: unknown, inForce: SchemaDocument = EMPTY_DOCUMENT): ParsedDocument {
+  const report = makeReport(value);
+  const loose = plainNumbers(value) as LooseDocument;
+  checkShape(DocumentShape, loose, report, [], isName);
+  if (typeof loose !== 'object' || loose === null || typeof loose.entities !== 'object') return refused(report);
+  restoreDigits(loose, value);
+  const asked = viewOf(loose, value, report);
+  for (const entity of asked.values()) {
+    if (entity.name === 'id') report(entity.path, 'INVALID', 'id is reserved');
+    checkFields(entity, report);
+    checkRelations(entity, asked, report);
+    checkIndexes(entity, report);
+  }
+  const renames = checkRenames(asked, inForce, report);
+  const merged = carryOver(loose, value, inForce, renames);
+  const view = viewOf(merged, value, report);
+  for (const entity of view.values()) {
+    checkSettings(entity, view, report);
+    checkRowRules(entity, report);
+  }
+  const mistakes = refused(report);
+  return mistakes.details.length > 0 ? mistakes : { ok: true, document: withoutRenames(merged), renames };
+}
+
+interface LooseDocument {
+  readonly entities?: Readonly<Record<string, Loose<EntityDocument>>>;
+}
+
+function refused(report: Report): { readonly ok: false; readonly details: readonly Detail[] } {
+  return { ok: false, details: report.details() };
+}
+
+/** Entities, fields and relations: others refer to them by name even when their content is mistaken. */
+function isName(path: Path): boolean {
+  if (path[0] !== 'entities') return false;
+  return path.length === 2 || (path.length === 4 && (path[2] === 'fields' || path[2] === 'relations'));
+}
+
+/** Puts the values whose digits count back into the checked copy. */
+function restoreDigits(document: LooseDocument, original: unknown): void {
+  for (const [entity, { fields }] of Object.entries(document.entities ?? {})) {
+    for (const [name, field] of Object.entries(fields ?? {})) {
+      const source = at(original, ['entities', entity, 'fields', name]);
+      for (const attribute of ['default', 'min', 'max'] as const) {
+        if (field[attribute] === undefined) continue;
+        (field as Record<string, unknown>)[attribute] = at(source, [attribute]);
+      }
+    }
+  }
+}
+
+function at(value: unknown, path: readonly string[]): unknown {
+  let current = value;
+  for (const name of path) current = member(current as Record<string, unknown>, name);
+  return current;
+}
+
+/** Settings and row rules that the document does not mention stay as they are in force. */
+function carryOver(asked: LooseDocument, original: unknown, inForce: SchemaDocument, renames: Renames): LooseDocument {
+  const entities: Record<string, Loose<EntityDocument>> = {};
+  for (const [name, entity] of Object.entries(asked.entities ?? {})) {
+    const before = member(inForce.entities, renames.entities.get(name) ?? name);
+    const said = (at(original, ['entities', name]) ?? {}) as object;
+    entities[name] = {
+      ...entity,
+      ...(Object.hasOwn(said, 'settings') || before?.settings === undefined ? {} : { settings: before.settings }),
+      ...(Object.hasOwn(said, 'rowRules') || before?.rowRules === undefined ? {} : { rowRules: before.rowRules }),
+    };
+  }
+  return { entities };
+}
+
+/** The normal form: as it was said, without what is only about the change. */
+function withoutRenames(document: LooseDocument): SchemaDocument {
+  const strip = <T extends { readonly renamedFrom?: unknown }>({
+    renamedFrom: _,
+    ...rest
+  }: T): Omit<T, 'renamedFrom'> => rest;
+  const stripAll = <T extends { readonly renamedFrom?: unknown }>(all: Readonly<Record<string, T>>) =>
+    Object.fromEntries(Object.entries(all).map(([name, one]) => [name, strip(one)]));
+  const entities = Object.entries((document as SchemaDocument).entities).map(([name, entity]) => [
+    name,
+    {
+      ...strip(entity),
+      ...(entity.fields === undefined ? {} : { fields: stripAll(entity.fields) }),
+      ...(entity.relations === undefined ? {} : { relations: stripAll(entity.relations) }),
+    },
+  ]);
+  return { entities: Object.fromEntries(entities) };
+}

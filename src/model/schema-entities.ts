@@ -1,0 +1,144 @@
+// A parsed schema document -> entities as the rest of the code uses them: columns in order, relations resolved to the
+// columns that carry them.
+import { type Entity, type Field, type JsonValue, NO_SETTINGS } from './entity.ts';
+import type { BelongsTo, Relation } from './relation.ts';
+import { attributesOf } from './schema-fields.ts';
+import type { EntityDocument, FieldDocument, RelationDocument, SchemaDocument } from './schema-format.ts';
+import { member } from './schema-renames.ts';
+import { columnOf } from './schema-view.ts';
+
+/** The entities of a document that parseSchemaDocument gave; their tables lie in `databaseSchema`. */
+export function entitiesOf(document: SchemaDocument, databaseSchema: string): ReadonlyMap<string, Entity> {
+  return new Map(
+    Object.entries(document.entities).map(([name, entity]) => [
+      name,
+      {
+        name,
+        description: entity.description,
+        table: { schema: databaseSchema, name },
+        fields: fieldsOf(entity),
+        relations: new Map(
+          Object.entries(entity.relations ?? {}).map(([relation, of]) => [
+            relation,
+            relationOf(relation, of, document),
+          ]),
+        ),
+        timestamps: entity.timestamps === true,
+        settings: { ...NO_SETTINGS, ...entity.settings },
+        rowRules: (entity.rowRules ?? []).map(({ column, claim, enabled = true }) => ({ column, claim, enabled })),
+        gate: null,
+      },
+    ]),
+  );
+}
+
+const PLAIN: Omit<Field, 'name' | 'type' | 'role'> = {
+  required: true,
+  unique: false,
+  indexed: false,
+  default: undefined,
+  maxLength: undefined,
+  precision: undefined,
+  scale: undefined,
+  min: undefined,
+  max: undefined,
+  values: undefined,
+  description: undefined,
+  relation: undefined,
+};
+
+function fieldsOf(entity: EntityDocument): ReadonlyMap<string, Field> {
+  const indexed = new Set([
+    ...(entity.rowRules ?? []).map((rule) => rule.column),
+    ...(entity.indexes ?? []).map((index) => index.fields[0]),
+  ]);
+  const fields: Field[] = [{ ...PLAIN, name: 'id', type: 'bigint', role: 'id', unique: true, indexed: true }];
+  for (const [name, field] of Object.entries(entity.fields ?? {})) {
+    fields.push(dataField(name, field, indexed.has(name)));
+  }
+  for (const [name, relation] of Object.entries(entity.relations ?? {})) {
+    if (relation.kind !== 'belongsTo') continue;
+    fields.push({
+      ...PLAIN,
+      name: columnOf(name, relation),
+      type: 'bigint',
+      role: 'reference',
+      required: relation.required === true,
+      unique: relation.unique === true,
+      indexed: true,
+      description: relation.description,
+      relation: name,
+    });
+  }
+  if (entity.timestamps === true) {
+    for (const name of ['createdAt', 'updatedAt'] as const) {
+      fields.push({ ...PLAIN, name, type: 'datetime', role: name, default: 'now', indexed: indexed.has(name) });
+    }
+  }
+  return new Map(fields.map((field) => [field.name, field]));
+}
+
+function dataField(name: string, field: FieldDocument, indexed: boolean): Field {
+  const { maxLength, precision, scale, min, max, values } = attributesOf(field);
+  return {
+    name,
+    type: field.type,
+    role: 'data',
+    required: field.required === true,
+    unique: field.unique === true,
+    indexed: field.unique === true || field.index === true || indexed,
+    default: (field.default ?? undefined) as JsonValue | undefined,
+    maxLength,
+    precision,
+    scale,
+    min,
+    max,
+    values,
+    description: field.description,
+    relation: undefined,
+  };
+}
+
+function relationOf(name: string, relation: RelationDocument, document: SchemaDocument): Relation {
+  const { entity } = relation;
+  switch (relation.kind) {
+    case 'belongsTo':
+      return {
+        kind: 'belongsTo',
+        name,
+        entity,
+        column: columnOf(name, relation),
+        required: relation.required === true,
+        unique: relation.unique === true,
+        onDelete: relation.onDelete ?? 'restrict',
+      } satisfies BelongsTo;
+    case 'hasMany':
+    case 'hasOne': {
+      const inverse = relation.inverse as string;
+      return { kind: relation.kind, name, entity, inverse, column: keyOf(document, entity, inverse) };
+    }
+    case 'manyToMany': {
+      const { through, from, to } = relation as { through: string; from: string; to: string };
+      const fromColumn = keyOf(document, through, from);
+      return {
+        kind: 'manyToMany',
+        name,
+        entity,
+        through,
+        from,
+        to,
+        fromColumn,
+        toColumn: keyOf(document, through, to),
+      };
+    }
+    default:
+      return relation.kind satisfies never;
+  }
+}
+
+/** Column of a belongsTo relation on another entity; the parser saw to it that it is there. */
+function keyOf(document: SchemaDocument, entity: string, relation: string): string {
+  const found = member(member(document.entities, entity)?.relations, relation);
+  if (found === undefined) throw new TypeError(`document lacks relation ${relation} of entity ${entity}`);
+  return columnOf(relation, found);
+}

@@ -1,0 +1,110 @@
+// Settings and row rules of a schema document: every path and column that they name exists and may be used.
+import { DEFAULT_MAX_EXPAND_DEPTH } from './entity.ts';
+import { isStorable } from './exact-json.ts';
+import { checkColumn, missing } from './schema-relations.ts';
+import type { Path, Report } from './schema-report.ts';
+import type { DocumentView, EntityView } from './schema-view.ts';
+
+export function checkSettings(entity: EntityView, document: DocumentView, report: Report): void {
+  const settings = entity.document.settings;
+  if (settings === undefined) return;
+  const path = [...entity.path, 'settings'];
+  each(settings.expandable, (name, at) => {
+    if (!entity.relations.has(name) && !entity.opaque) {
+      report([...path, 'expandable', at], 'REFERENCE_NOT_FOUND', noRelation(name, entity, report));
+    }
+  });
+  const depth = settings.maxExpandDepth ?? DEFAULT_MAX_EXPAND_DEPTH;
+  each(settings.defaultExpand, (text, at) => {
+    checkExpandPath([...path, 'defaultExpand', at], text, depth, entity, document, report);
+  });
+  each(settings.defaultFields, (text, at) => {
+    checkFieldPath([...path, 'defaultFields', at], text, entity, document, report);
+  });
+}
+
+function each(list: readonly string[] | null | undefined, check: (text: string, at: number) => void): void {
+  // Lists may have holes where an entry was no string.
+  list?.forEach((text: string | undefined, at) => {
+    if (text !== undefined) check(text, at);
+  });
+}
+
+/** Each level of the path is held against the whitelist of the entity that it is on. */
+function checkExpandPath(
+  place: Path,
+  text: string,
+  depth: number,
+  root: EntityView,
+  document: DocumentView,
+  report: Report,
+): void {
+  const names = text.split('.');
+  if (names.length > depth) {
+    report(place, 'OUT_OF_RANGE', `${text} is deeper than the maximum expand depth of ${depth}`);
+    return;
+  }
+  let entity: EntityView | undefined = root;
+  for (const name of names) {
+    if (entity === undefined) return;
+    const relation = entity.relations.get(name);
+    if (relation === undefined) {
+      if (!entity.opaque) report(place, 'REFERENCE_NOT_FOUND', noRelation(name, entity, report));
+      return;
+    }
+    const allowed = entity.document.settings?.expandable;
+    if (Array.isArray(allowed) && !allowed.includes(name)) {
+      report(place, 'INVALID', `relation ${name} is not in the expandable relations of ${entity.name}`);
+      return;
+    }
+    entity = relation.entity === undefined ? undefined : document.get(relation.entity);
+  }
+}
+
+function checkFieldPath(place: Path, text: string, root: EntityView, document: DocumentView, report: Report): void {
+  const names = text.split('.');
+  let entity: EntityView | undefined = root;
+  for (const [index, name] of names.entries()) {
+    if (entity === undefined) return;
+    const relation = entity.relations.get(name);
+    if (relation !== undefined) {
+      entity = relation.entity === undefined ? undefined : document.get(relation.entity);
+      continue;
+    }
+    if (index === names.length - 1 && entity.columns.has(name)) return;
+    if (entity.opaque) return;
+    if (index < names.length - 1) {
+      report(place, 'REFERENCE_NOT_FOUND', noRelation(name, entity, report));
+    } else {
+      const all = [...entity.columns.keys(), ...entity.relations.keys()];
+      report(place, 'REFERENCE_NOT_FOUND', missing(`field or relation of ${entity.name}`, name, all, report));
+    }
+    return;
+  }
+}
+
+const noRelation = (name: string, entity: EntityView, report: Report): string =>
+  missing(`relation of ${entity.name}`, name, entity.relations.keys(), report);
+
+export function checkRowRules(entity: EntityView, report: Report): void {
+  entity.document.rowRules?.forEach((rule, position, rules) => {
+    if (rule?.column === undefined) return;
+    const path = [...entity.path, 'rowRules', position];
+    const place = [...path, 'column'];
+    if (isServerSet(rule.column, entity)) {
+      report(place, 'INVALID', `${rule.column} is set by the server, so no rule can set it for a user`);
+    } else checkColumn(place, rule.column, entity, report, 'a row rule');
+    if (rule.claim !== undefined && !isStorable(rule.claim)) {
+      report([...path, 'claim'], 'INVALID', 'must not contain NUL characters or lone surrogates');
+    }
+    const first = rules.findIndex((other) => other?.column === rule.column && other.claim === rule.claim);
+    if (first < position) report(path, 'INVALID', `is the same rule as rowRules.${first}`);
+  });
+}
+
+function isServerSet(column: string, entity: EntityView): boolean {
+  return (
+    column === 'id' ||
+    (entity.document.timestamps === true && !entity.fields.has(column) && /^(created|updated)At$/.test(column))
+  );
+}
