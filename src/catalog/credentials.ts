@@ -2,6 +2,7 @@
 import type { Database } from '../db/pool.ts';
 import type { Permissions } from '../model/principal.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
+import { loadFact } from './instance.ts';
 
 export interface StoredKey {
   readonly id: string;
@@ -49,19 +50,18 @@ export async function touchApiKeys(db: Database, ids: readonly string[]): Promis
   );
 }
 
+const OPERATOR_FACT = 'operator_key_hash';
+
 /** SHA-256 (hex) of the operator's key that was generated at the first start; undefined before it. */
-export async function loadOperatorHash(db: Database): Promise<string | undefined> {
-  const rows = await db.query<{ value: string }>(
-    toQuery(sql`select value from wda.instance where name = 'operator_key_hash'`),
-  );
-  return rows[0]?.value;
+export function loadOperatorHash(db: Database): Promise<string | undefined> {
+  return loadFact(db, OPERATOR_FACT);
 }
 
 /** Stores the hash unless another process was first; gives the one that is in force. */
 export async function storeOperatorHash(db: Database, hash: string): Promise<string> {
   await db.query(
     toQuery(
-      sql`insert into wda.instance (name, value) values ('operator_key_hash', ${hash}) on conflict (name) do nothing`,
+      sql`insert into wda.instance (name, value) values (${OPERATOR_FACT}, ${hash}) on conflict (name) do nothing`,
     ),
   );
   const stored = await loadOperatorHash(db);

@@ -256,7 +256,9 @@ function refuseBytes(error: Error & { code?: string }, socket: Socket): void {
   const tooLarge = error.code === 'HPE_HEADER_OVERFLOW';
   const message = tooLarge
     ? `The request's headers are larger than ${MAX_HEADER_BYTES} bytes`
-    : 'The request is malformed HTTP';
+    : error.code === 'HPE_INVALID_URL'
+      ? 'The URL is malformed: percent-encode what is not ASCII'
+      : 'The request is malformed HTTP';
   const body = JSON.stringify({ error: { code: 'BAD_REQUEST', message } });
   socket.end(
     `HTTP/1.1 ${tooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request'}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,

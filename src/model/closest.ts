@@ -1,12 +1,12 @@
 // Did-you-mean: the known name nearest to one that is not known. The only importer of the edit distance.
 import { distance } from 'fastest-levenshtein';
 
-/** The nearest known name within a third of the length (at least 2 edits), or null. */
+/** The nearest known name within a third of the length (1 edit in short names, else at least 2), or null. */
 export function closest(name: string, known: Iterable<string>): string | null {
   // Beyond this length nothing sensible is near, and the distance costs length squared.
   if (name.length > 80) return null;
   let best: string | null = null;
-  let least = Math.max(2, Math.floor(name.length / 3)) + 1;
+  let least = (name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3))) + 1;
   for (const candidate of known) {
     const edits = distance(name.toLowerCase(), candidate.toLowerCase());
     if (edits < least) {

@@ -1,0 +1,151 @@
+// The composition root: builds the rooms from a Config and a database connection, and wires them together.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { hashCredential, makeKey } from './auth/api-key.ts';
+import { makeAuthenticator } from './auth/authenticate.ts';
+import { makeRateLimit } from './auth/rate-limit.ts';
+import { findApiKey, touchApiKeys } from './catalog/credentials.ts';
+import { install } from './catalog/install.ts';
+import { loadVersions, loadWorkspace } from './catalog/load-workspace.ts';
+import { makeWorkspaceCache } from './catalog/workspace-cache.ts';
+import type { Config } from './config.ts';
+import { InstallError } from './db/install.ts';
+import { makeDatabase } from './db/pool.ts';
+import { makeHttpServer } from './http/server.ts';
+import type { Observer } from './observe.ts';
+import { adminRoutes } from './routes/admin/routes.ts';
+import { metaRoutes } from './routes/meta.ts';
+import { makeRecordHandler } from './routes/records.ts';
+import { makeTransferHandlers } from './routes/transfer.ts';
+import { bootstrap, type Welcome } from './setup/bootstrap.ts';
+
+export interface App {
+  /** Listens; requests get 503 until prepare() is done. Gives the port. */
+  listen(): Promise<number>;
+  /**
+   * Installs the control tables, the operator's key and the demo; tries again while the database is away. Rejects
+   * with InstallError when the database can never do.
+   */
+  prepare(): Promise<Welcome>;
+  close(graceMs: number): Promise<void>;
+}
+
+// Snapshots in memory; one of 10 entities takes some 50 kB.
+const MAX_SNAPSHOTS = 1000;
+const RETRY_MS = 1000;
+const FLUSH_MS = 5000;
+
+export function makeApp(config: Config, connection: pg.ClientConfig, observer: Observer): App {
+  const { log } = observer;
+  const db = makeDatabase({
+    connection,
+    readConnections: config.readConnections,
+    writeConnections: config.writeConnections,
+    slowConnections: config.slowConnections,
+    maxQueue: config.maxQueue,
+    statementTimeoutMs: config.statementTimeoutMs,
+    onError: (message, error) => log.warn(message, { error: error instanceof Error ? error.message : String(error) }),
+  });
+  const cache = makeWorkspaceCache({
+    load: (organization, slug) => loadWorkspace(db, organization, slug),
+    loadVersions: (ids) => loadVersions(db, ids),
+    now: () => performance.now(),
+    maximum: MAX_SNAPSHOTS,
+  });
+  let operatorHash = config.adminKey === undefined ? undefined : hashCredential(config.adminKey).toString('hex');
+  const authenticator = makeAuthenticator({
+    findApiKey: (hash) => findApiKey(db, hash),
+    touchApiKeys: (ids) => touchApiKeys(db, ids),
+    operatorHash: () => operatorHash,
+    now: () => Date.now(),
+  });
+  const rateLimit = makeRateLimit(config.rateLimit, () => performance.now());
+  let unready: string | undefined = 'The server is starting; retry';
+  let closing = false;
+
+  const server = makeHttpServer({
+    host: config.host,
+    port: config.port,
+    maxBodyBytes: config.maxBodyBytes,
+    bodyTimeoutMs: config.bodyTimeoutMs,
+    corsOrigins: config.corsOrigins,
+    records: makeRecordHandler({
+      config,
+      db,
+      cache,
+      authenticator,
+      rateLimit,
+      transfer: makeTransferHandlers({ config, db }),
+    }),
+    routes: [
+      ...metaRoutes({ db, metrics: () => observer.metrics(), unready: () => unready }),
+      ...adminRoutes({
+        db,
+        authenticate: async (authorization) => {
+          const principal = await authenticator.authenticate(authorization);
+          rateLimit(principal.credentialId);
+          return principal;
+        },
+        changed: (workspaceId) => cache.changed(workspaceId),
+        makeKey,
+      }),
+    ],
+    authenticate: (authorization) => authenticator.authenticate(authorization),
+    unready: () => unready,
+    observer,
+  });
+
+  observer.gauge('wda_database_pending', 'Statements waiting for or running in the database', () => ({
+    ...db.stats().pending,
+  }));
+  observer.gauge('wda_database_connections', 'Open database connections', () => ({ ...db.stats().connections }));
+  observer.gauge('wda_cached_workspaces', 'Snapshots of workspaces in memory', () => cache.size());
+  observer.gauge('wda_cached_credentials', 'Verified credentials in memory', () => authenticator.size());
+
+  const flushing = setInterval(() => {
+    authenticator.flush().catch((error) => log.debug('last use of keys not noted', { error: String(error) }));
+  }, FLUSH_MS).unref();
+
+  return {
+    listen: () => server.listen(),
+    async prepare() {
+      for (;;) {
+        try {
+          await install(connection, (message) => log.info(message));
+          const welcome = await bootstrap({ db, config, knownOperator: operatorHash !== undefined });
+          operatorHash ??= welcome.operatorHash;
+          unready = undefined;
+          return welcome;
+        } catch (error) {
+          if (closing || error instanceof InstallError || !isPassing(error)) throw error;
+          unready = 'The database is not reachable at the moment; retry';
+          log.warn('the database is not reachable; trying again', { error: messageOf(error) });
+          await sleep(RETRY_MS);
+        }
+      }
+    },
+    async close(graceMs) {
+      closing = true;
+      unready = 'The server is shutting down';
+      clearInterval(flushing);
+      await server.close(graceMs);
+      await authenticator.flush().catch(() => undefined);
+      await db.close();
+    },
+  };
+}
+
+/** Errors of a database that is not there (yet), as against one that will never do. */
+function isPassing(error: unknown): boolean {
+  const code = String((error as { code?: unknown })?.code ?? '');
+  return (
+    /^(08|53|57P|55P03|40)/.test(code) ||
+    /^(E[A-Z]+|SERVICE_UNAVAILABLE)$/.test(code) ||
+    /terminated|timeout|ended/i.test(messageOf(error))
+  );
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ');
+  return error instanceof Error ? error.message : String(error);
+}

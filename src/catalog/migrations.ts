@@ -1,0 +1,153 @@
+// Migrations in the control tables: what was asked for, how far it is, how it ended.
+import type { Database, Session } from '../db/pool.ts';
+import type { SchemaDocument } from '../model/schema-format.ts';
+import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import { parseDocument } from './load-workspace.ts';
+import { loadPage, type PageOf } from './pages.ts';
+
+export type MigrationState = 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+export type Strategy = 'online' | 'blocking';
+
+/** How many records stand in the way of a step, and up to ten of their ids. */
+export interface Conflicts {
+  readonly count: number;
+  readonly sampleIds: readonly number[];
+}
+
+export interface PlannedStep {
+  readonly entity: string;
+  readonly kind: string;
+  readonly description: string;
+  readonly destructive: boolean;
+  readonly blocksReads: boolean;
+  readonly blocksWrites: boolean;
+  readonly estimatedSeconds: number;
+  readonly conflicts: Conflicts | null;
+}
+
+export interface MigrationStep extends PlannedStep {
+  readonly state: MigrationState;
+  /** 0 to 1. */
+  readonly progress: number;
+}
+
+export interface MigrationError {
+  readonly code: string;
+  readonly message: string;
+  readonly entity: string | null;
+  readonly field: string | null;
+  readonly count: number | null;
+  readonly sampleIds: readonly number[];
+}
+
+export interface Migration {
+  readonly id: string;
+  readonly state: MigrationState;
+  readonly strategy: Strategy;
+  readonly steps: readonly MigrationStep[];
+  readonly error: MigrationError | null;
+  readonly createdAt: Date;
+  readonly startedAt: Date | null;
+  readonly finishedAt: Date | null;
+}
+
+const COLUMNS: Fragment = sql`m.id, m.state, m.strategy, m.steps, m.error, m.created_at as "createdAt", m.started_at as "startedAt", m.finished_at as "finishedAt"`;
+
+export const isEnded = ({ state }: Pick<Migration, 'state'>): boolean => state !== 'pending' && state !== 'running';
+
+export function loadMigrations(
+  db: Database,
+  workspaceId: string,
+  page: { readonly page: number; readonly size: number },
+): Promise<PageOf<Migration>> {
+  return loadPage(db, sql`select ${COLUMNS} from wda.migration m where m.workspace_id = ${workspaceId}`, page, true);
+}
+
+export async function findMigration(db: Database, workspaceId: string, id: string): Promise<Migration | undefined> {
+  const rows = await db.query<Migration>(
+    toQuery(sql`select ${COLUMNS} from wda.migration m where m.workspace_id = ${workspaceId} and m.id = ${id}`),
+  );
+  return rows[0];
+}
+
+/** Asks the process that runs the migration to stop; false when it has ended. */
+export async function requestCancel(db: Database, workspaceId: string, id: string): Promise<boolean> {
+  const rows = await db.query(
+    toQuery(sql`update wda.migration set cancel_requested = true
+where workspace_id = ${workspaceId} and id = ${id} and state in ('pending', 'running') returning id`),
+  );
+  return rows.length > 0;
+}
+
+/** Workspaces with a migration that has not ended, whether or not anybody works on it. */
+export async function loadMigratingWorkspaces(db: Database): Promise<readonly string[]> {
+  const rows = await db.query<{ id: string }>(
+    toQuery(sql`select workspace_id as id from wda.migration where state in ('pending', 'running')`),
+  );
+  return rows.map((row) => row.id);
+}
+
+/* ---- for the runner, which alone moves the state ---- */
+
+type Runs = Pick<Session, 'query'>;
+
+export async function insertMigration(
+  session: Runs,
+  migration: {
+    readonly workspaceId: string;
+    readonly strategy: Strategy;
+    readonly steps: readonly MigrationStep[];
+    readonly document: SchemaDocument;
+  },
+): Promise<string> {
+  const rows = await session.query<{ id: string }>(
+    toQuery(sql`insert into wda.migration (workspace_id, strategy, steps, document)
+values (${migration.workspaceId}, ${migration.strategy}, ${JSON.stringify(migration.steps)}::jsonb, ${JSON.stringify(migration.document)}::json)
+returning id`),
+  );
+  return (rows[0] as { id: string }).id;
+}
+
+export async function updateMigration(
+  session: Runs,
+  id: string,
+  change: {
+    readonly state: MigrationState;
+    readonly steps: readonly MigrationStep[];
+    readonly error?: MigrationError | null;
+  },
+): Promise<void> {
+  const { state, steps, error = null } = change;
+  await session.query(
+    toQuery(sql`update wda.migration set state = ${state}, steps = ${JSON.stringify(steps)}::jsonb,
+  error = ${error === null ? null : JSON.stringify(error)}::jsonb,
+  started_at = case when ${state} = 'pending' then null else coalesce(started_at, now()) end,
+  finished_at = case when ${state} in ('pending', 'running') then null else clock_timestamp() end
+where id = ${id}`),
+  );
+}
+
+export async function isCancelRequested(session: Runs, id: string): Promise<boolean> {
+  const rows = await session.query<{ asked: boolean }>(
+    toQuery(sql`select cancel_requested as asked from wda.migration where id = ${id}`),
+  );
+  return rows[0]?.asked === true;
+}
+
+export interface OpenMigration {
+  readonly id: string;
+  readonly state: MigrationState;
+  readonly steps: readonly MigrationStep[];
+  readonly document: SchemaDocument;
+  readonly cancelRequested: boolean;
+}
+
+/** The migration of a workspace that has not ended; there is at most one. */
+export async function findOpenMigration(session: Runs, workspaceId: string): Promise<OpenMigration | undefined> {
+  const rows = await session.query<Omit<OpenMigration, 'document'> & { document: string }>(
+    toQuery(sql`select id, state, steps, document::text as document, cancel_requested as "cancelRequested"
+from wda.migration where workspace_id = ${workspaceId} and state in ('pending', 'running')`),
+  );
+  const row = rows[0];
+  return row === undefined ? undefined : { ...row, document: parseDocument(row.document) };
+}

@@ -1,0 +1,40 @@
+// Health, readiness and metrics: for load balancers and monitoring, without a credential.
+import type { Database } from '../db/pool.ts';
+import { serviceUnavailable } from '../errors.ts';
+import type { Route } from '../http/routes.ts';
+import { json } from '../response/reply.ts';
+import { sql, toQuery } from '../sql/fragment.ts';
+
+export interface MetaRooms {
+  readonly db: Database;
+  readonly metrics: () => Promise<string>;
+  /** Why requests cannot be served, or undefined. */
+  readonly unready: () => string | undefined;
+}
+
+export function metaRoutes({ db, metrics, unready }: MetaRooms): Route[] {
+  return [
+    { method: 'GET', pattern: '/healthz', parameters: [], handle: async () => json(200, { status: 'ok' }) },
+    {
+      method: 'GET',
+      pattern: '/readyz',
+      parameters: [],
+      async handle() {
+        const reason = unready();
+        if (reason !== undefined) throw serviceUnavailable(reason);
+        await db.run(toQuery(sql`select 1`, 'ready'), 'read');
+        return json(200, { status: 'ready' });
+      },
+    },
+    {
+      method: 'GET',
+      pattern: '/metrics',
+      parameters: [],
+      handle: async () => ({
+        status: 200,
+        headers: {},
+        body: { kind: 'text', contentType: 'text/plain; version=0.0.4; charset=utf-8', text: await metrics() },
+      }),
+    },
+  ];
+}
