@@ -77,3 +77,11 @@ from ${SOURCE} where w.id = ${id}`),
 export function storeDocument(id: string, document: SchemaDocument): Fragment {
   return sql`update wda.workspace set document = ${JSON.stringify(document)}::json, version = version + 1 where id = ${id}`;
 }
+
+/** The document in force as JSON text, as it was stored; undefined when the workspace is gone. */
+export async function loadDocumentText(db: Database, id: string): Promise<string | undefined> {
+  const rows = await db.query<{ document: string }>(
+    toQuery(sql`select document::text as document from wda.workspace where id = ${id}`),
+  );
+  return rows[0]?.document;
+}

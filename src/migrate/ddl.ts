@@ -32,8 +32,11 @@ export function createTable(table: Table): Fragment {
   return sql`create table ${tableRef(table)} (\n  ${join([id, ...columns, ...constraints], ',\n  ')}\n)`;
 }
 
-/** Tables that refer to each other go together. */
-export const dropTables = (tables: readonly TableName[]): Fragment => sql`drop table ${join(tables.map(tableRef))}`;
+/** Fails when anything outside the document, such as a view, depends on the table. */
+export const dropTable = (table: TableName): Fragment => sql`drop table ${tableRef(table)}`;
+
+/** Takes back createTable; others of the same change may refer to it. */
+export const dropTableIfExists = (table: TableName): Fragment => sql`drop table if exists ${tableRef(table)} cascade`;
 
 /** Column, type, default and `not null`. */
 export function columnDefinition(field: Field): Fragment {
@@ -92,13 +95,16 @@ const ON_DELETE: Readonly<Record<OnDelete, Fragment>> = {
   setNull: sql`set null`,
 };
 
-/** `valid: false` leaves existing rows to validateConstraint, which does not block writes. */
-export function addReference(table: TableName, reference: Reference, valid = true): Fragment {
-  const { column, relation } = reference;
-  const target = tableRef({ schema: table.schema, name: relation.entity });
-  return sql`alter table ${tableRef(table)} add constraint ${ident(reference.name)} foreign key (${ident(column)}) references ${target} ("id") on delete ${ON_DELETE[relation.onDelete]} deferrable${valid ? empty : sql` not valid`}`;
+export function addReference(table: TableName, reference: Reference): Fragment {
+  return sql`alter table ${tableRef(table)} add constraint ${ident(reference.name)} foreign key (${ident(reference.column)}) ${referenceTarget(table, reference)}`;
 }
 
+function referenceTarget(table: TableName, { relation }: Reference): Fragment {
+  const target = tableRef({ schema: table.schema, name: relation.entity });
+  return sql`references ${target} ("id") on delete ${ON_DELETE[relation.onDelete]} deferrable`;
+}
+
+/** Looks at every record, which blocks neither reads nor writes. */
 export const validateConstraint = (table: TableName, name: string): Fragment =>
   sql`alter table ${tableRef(table)} validate constraint ${ident(name)}`;
 
@@ -125,23 +131,37 @@ export const dropIndex = (table: TableName, name: string): Fragment =>
 export const dropIndexConcurrently = (table: TableName, name: string): Fragment =>
   sql`drop index concurrently if exists ${indexRef(table, name)}`;
 
-/** A column with its checks, in one pass over the table. */
-export function addColumn(table: TableName, field: Field, checks: readonly Check[], valid = true): Fragment {
+/**
+ * A column with its checks and its foreign key. `valid: false` leaves existing records to validateConstraint. A foreign
+ * key that comes with a column without default needs no look at them: PostgreSQL knows that all are null.
+ */
+export function addColumn(
+  table: TableName,
+  field: Field,
+  checks: readonly Check[],
+  reference?: Reference,
+  valid = true,
+): Fragment {
+  const key =
+    reference === undefined ? empty : sql` constraint ${ident(reference.name)} ${referenceTarget(table, reference)}`;
   const parts = [
-    sql`add column ${columnDefinition(field)}`,
+    sql`add column ${columnDefinition(field)}${key}`,
     ...checks.map((check) => sql`add ${checkDefinition(check)}${valid ? empty : sql` not valid`}`),
   ];
   return sql`alter table ${tableRef(table)} ${join(parts)}`;
 }
 
 export const dropColumn = (table: TableName, column: string): Fragment =>
-  sql`alter table ${tableRef(table)} drop column if exists ${ident(column)}`;
+  sql`alter table if exists ${tableRef(table)} drop column if exists ${ident(column)}`;
 
 export function setDefault(table: TableName, field: Field): Fragment {
   const value = defaultValue(field);
   const change = value === undefined ? sql`drop default` : sql`set default ${value}`;
   return sql`alter table ${tableRef(table)} alter column ${ident(field.name)} ${change}`;
 }
+
+export const lockTable = (table: TableName, mode: 'access exclusive' | 'share row exclusive'): Fragment =>
+  sql`lock table ${tableRef(table)} in ${keyword(mode)} mode`;
 
 /** All tables of a new workspace, then what connects them; cycles and self references need no order. */
 export function createTables(tables: readonly Table[]): readonly Fragment[] {

@@ -105,14 +105,14 @@ function checkDefault(at: (member: string) => Path, field: TypedField, report: R
   const value = field.default;
   if (value === undefined || value === null) return;
   if (isGenerated(field.type, value)) return;
+  if (field.type === 'enum' && (field.values === undefined || field.values.some((one) => !one))) return;
   const attributes = ['min', 'max', 'maxLength', 'precision', 'scale', 'values'].filter((name) => report.has(at(name)));
   // A default cannot be held against attributes that are mistaken themselves.
   const decoded =
     attributes.length > 0
       ? fieldType(field.type).decode(value, { values: field.values })
       : decodeValue({ type: field.type, ...attributesOf(field) }, value);
-  if (decoded.ok || (field.type === 'enum' && field.values === undefined)) return;
-  report(at('default'), decoded.code, decoded.message + wordFor(field.type));
+  if (!decoded.ok) report(at('default'), decoded.code, decoded.message + wordFor(field.type));
 }
 
 function wordFor(type: FieldTypeName): string {

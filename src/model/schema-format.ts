@@ -23,6 +23,9 @@ const MAX_PATHS = 500;
 /** Names of entities, fields and relations. 63 bytes is what PostgreSQL keeps of a name. */
 export const NAME_PATTERN = '^[A-Za-z][A-Za-z0-9_]{0,62}$';
 
+/** Organizations and workspaces in URLs. */
+export const SLUG_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
+
 /** An object whose keys are names of the user's own. */
 function named<T extends TSchema>(member: T, maxProperties: number, description: string) {
   return Type.Unsafe<Readonly<Record<string, Static<T>>>>({

@@ -52,13 +52,18 @@ function checkExpandPath(
       if (!entity.opaque) report(place, 'REFERENCE_NOT_FOUND', noRelation(name, entity, report));
       return;
     }
-    const allowed = entity.document.settings?.expandable;
-    if (Array.isArray(allowed) && !allowed.includes(name)) {
+    if (!isAllowed(name, entity)) {
       report(place, 'INVALID', `relation ${name} is not in the expandable relations of ${entity.name}`);
       return;
     }
     entity = relation.entity === undefined ? undefined : document.get(relation.entity);
   }
+}
+
+/** A whitelist that names what does not exist is mistaken itself, and nothing is held against it. */
+function isAllowed(name: string, entity: EntityView): boolean {
+  const allowed = entity.document.settings?.expandable;
+  return !Array.isArray(allowed) || allowed.includes(name) || allowed.some((other) => !entity.relations.has(other));
 }
 
 function checkFieldPath(place: Path, text: string, root: EntityView, document: DocumentView, report: Report): void {

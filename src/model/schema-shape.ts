@@ -4,6 +4,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { TSchema } from 'typebox';
 import type { DetailCode } from '../errors.ts';
 import { numberText } from './exact-json.ts';
+import { SLUG_PATTERN } from './schema-format.ts';
 import { known, type Path, type Report } from './schema-report.ts';
 
 interface Mistake {
@@ -86,7 +87,8 @@ function translate(error: ErrorObject, report: Report, prefix: Path): Mistake | 
         message: NAME_MESSAGE,
       };
     case 'pattern':
-      return error.propertyName === undefined ? at('INVALID', NAME_MESSAGE) : undefined;
+      if (error.propertyName !== undefined) return undefined;
+      return at('INVALID', params.pattern === SLUG_PATTERN ? SLUG_MESSAGE : NAME_MESSAGE);
     case 'minimum':
       return at('OUT_OF_RANGE', `must be at least ${params.limit}`);
     case 'maximum':
@@ -117,6 +119,7 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
 };
 
 const NAME_MESSAGE = 'must be a name: a letter, then letters, digits or _, 63 at most';
+const SLUG_MESSAGE = 'must be a slug: letters a to z, digits and -, 63 at most, with a letter or digit at both ends';
 
 /** Takes the member at `path` out of `root`; entries of lists leave a hole, so that the others keep their place. */
 function cut(root: unknown, path: Path, keep: boolean): void {

@@ -1,0 +1,75 @@
+// Why a migration failed, in words for its administrator. Takes what was thrown and the operation at work.
+import type { Conflicts, MigrationError } from '../catalog/migrations.ts';
+import { sqlState } from '../db/pg-error.ts';
+import type { Operation } from './operation.ts';
+
+const NOTHING = { entity: null, field: null, count: null, sampleIds: [] } as const;
+
+export function interrupted(): MigrationError {
+  return {
+    ...NOTHING,
+    code: 'INTERRUPTED',
+    message: 'The server or the database stopped during the migration; it was rolled back',
+  };
+}
+
+/** Records stand in the way of an operation. */
+export function dataConflict({ entity, obstacle }: Operation, { count, sampleIds }: Conflicts): MigrationError {
+  const records = count === 1 ? '1 record stands' : `${count} records stand`;
+  return {
+    code: 'DATA_CONFLICT',
+    message: `${records} in the way in ${entity}: ${obstacle?.reason ?? 'their values do not fit'}`,
+    entity,
+    field: obstacle?.field ?? null,
+    count,
+    sampleIds,
+  };
+}
+
+export function nameTaken(name: string): MigrationError {
+  return {
+    ...NOTHING,
+    code: 'NAME_TAKEN',
+    message: `${name} exists in the database already, made outside of this API: drop or rename it first`,
+  };
+}
+
+const CAUSES: Readonly<Record<string, readonly [code: string, message: string]>> = {
+  '55P03': ['LOCK_TIMEOUT', 'Other transactions held the tables for two minutes; try again when they have ended'],
+  '40P01': ['LOCK_TIMEOUT', 'Other transactions held the tables for two minutes; try again when they have ended'],
+  '2BP01': [
+    'DEPENDENT_OBJECTS',
+    'Something made outside of this API, such as a view, depends on what would be dropped',
+  ],
+  '42P07': ['NAME_TAKEN', 'A table or index of this name exists already, made outside of this API'],
+  '42701': ['NAME_TAKEN', 'A column of this name exists already, made outside of this API'],
+  '53100': ['DISK_FULL', 'The disk of the database is full'],
+  '53200': [
+    'OUT_OF_LOCKS',
+    'The change touches more tables and indexes than PostgreSQL locks at once: apply it in parts, or raise max_locks_per_transaction',
+  ],
+  '54000': ['DATA_CONFLICT', 'A value is too long for an index'],
+  '54011': ['TOO_MANY_COLUMNS', 'PostgreSQL allows a table 1600 columns in its life, dropped ones included'],
+  '42501': ['NOT_ALLOWED', "The database does not let the server's role do this"],
+};
+
+/** Is it the data that made the statement fail? Unique, null, foreign key, check. */
+export function isDataError(error: unknown): boolean {
+  return ['23505', '23502', '23503', '23514'].includes(sqlState(error) ?? '');
+}
+
+export function failureOf(error: unknown, operation: Operation | undefined): MigrationError {
+  const [code, message] = CAUSES[sqlState(error) ?? ''] ?? [
+    isDataError(error) ? 'DATA_CONFLICT' : 'INTERNAL_ERROR',
+    isDataError(error)
+      ? 'Records stand in the way'
+      : 'Something went wrong on our side; the log of the server says what',
+  ];
+  return {
+    ...NOTHING,
+    code,
+    message,
+    entity: operation?.entity ?? null,
+    field: operation?.obstacle?.field ?? null,
+  };
+}

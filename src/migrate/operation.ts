@@ -1,0 +1,102 @@
+// One change of a schema as a value: what it says to people, and the statements that make it true. Operations are made
+// by the files in operations/, one for each kind of change.
+import type { Fragment } from '../sql/fragment.ts';
+
+export type OperationKind =
+  | 'createEntity'
+  | 'dropEntity'
+  | 'addField'
+  | 'dropField'
+  | 'addRelation'
+  | 'dropRelation'
+  | 'changeRelation'
+  | 'addIndex'
+  | 'dropIndex'
+  | 'addUnique'
+  | 'dropUnique'
+  | 'setDefault'
+  | 'changeDescription'
+  | 'changeSettings'
+  | 'changeRowRules';
+
+/**
+ * When a statement runs. The first four prepare what no request sees yet: tables, the links between them, columns, and
+ * what takes long on tables with records. The others belong to the switch to the new document, in its transaction.
+ */
+export const PHASES = ['create', 'link', 'column', 'build', 'detach', 'drop', 'attach'] as const;
+export type Phase = (typeof PHASES)[number];
+export const isPreparing = (phase: Phase): boolean => PHASES.indexOf(phase) < PHASES.indexOf('detach');
+
+export interface Statement {
+  readonly phase: Phase;
+  readonly sql: Fragment;
+  /** `transaction`: with others. `own`: a transaction of its own. `none`: outside of any (CONCURRENTLY). */
+  readonly within: 'transaction' | 'own' | 'none';
+}
+
+/** Locks that the statements of an operation take on tables that exist already; `exclusive` blocks reads, too. */
+export interface TableLock {
+  readonly table: string;
+  readonly mode: 'access exclusive' | 'share row exclusive';
+}
+
+/** Something new in the PostgreSQL schema of the workspace. */
+export type Made =
+  | { readonly kind: 'table'; readonly table: string }
+  | { readonly kind: 'column'; readonly table: string; readonly column: string }
+  | { readonly kind: 'index'; readonly table: string; readonly index: string };
+
+/** Records that make the operation impossible. The query gives one row: `count` and `ids` (the first ten). */
+export interface Obstacle {
+  readonly field: string;
+  /** `there are records without …`: completes "N records stand in the way: ". */
+  readonly reason: string;
+  readonly query: Fragment;
+  /** False while the columns it looks at do not exist. */
+  readonly known: boolean;
+}
+
+export interface Operation {
+  readonly kind: OperationKind;
+  readonly entity: string;
+  /** Where the change stands in the document. */
+  readonly path: string;
+  readonly description: string;
+  readonly destructive: boolean;
+  readonly blocksReads: boolean;
+  readonly blocksWrites: boolean;
+  /** What its time depends on: nothing, one look at every record, an index over them, or writing them all anew. */
+  readonly work: 'none' | 'scan' | 'index' | 'rewrite';
+  readonly statements: readonly Statement[];
+  /** May its preparing statements run before the switch? Else they are part of it. */
+  readonly ahead: boolean;
+  /** What its preparing statements make, and what goes again when the migration ends without the switch. */
+  readonly makes: readonly Made[];
+  readonly locks: readonly TableLock[];
+  readonly obstacle: Obstacle | null;
+}
+
+const QUIET = {
+  destructive: false,
+  blocksReads: false,
+  blocksWrites: false,
+  work: 'none',
+  statements: [],
+  ahead: false,
+  makes: [],
+  locks: [],
+  obstacle: null,
+} as const;
+
+/** An operation; what is not given is what most have: nothing. */
+export function operation(
+  parts: Pick<Operation, 'kind' | 'entity' | 'path' | 'description'> & Partial<Operation>,
+): Operation {
+  return { ...QUIET, ...parts };
+}
+
+export const inTransaction = (phase: Phase, sql: Fragment): Statement => ({ phase, sql, within: 'transaction' });
+export const alone = (phase: Phase, sql: Fragment): Statement => ({ phase, sql, within: 'own' });
+export const concurrently = (phase: Phase, sql: Fragment): Statement => ({ phase, sql, within: 'none' });
+export const exclusive = (table: string): TableLock => ({ table, mode: 'access exclusive' });
+export const shared = (table: string): TableLock => ({ table, mode: 'share row exclusive' });

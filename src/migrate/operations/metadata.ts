@@ -1,0 +1,17 @@
+// Changes of which PostgreSQL need not know: they are in force as soon as the new document is.
+import { type Operation, type OperationKind, operation } from '../operation.ts';
+
+export function changeMetadata(kind: OperationKind, entity: string, path: string, description: string): Operation {
+  return operation({ kind, entity, path, description });
+}
+
+/** A relation without a column: nothing is lost, but requests that follow it are refused from then on. */
+export function dropVirtualRelation(entity: string, relation: string): Operation {
+  return operation({
+    kind: 'dropRelation',
+    entity,
+    path: `entities.${entity}.relations.${relation}`,
+    description: `drop relation ${relation} of ${entity}`,
+    destructive: true,
+  });
+}

@@ -1,0 +1,130 @@
+// What a change would do, before anything happens: its operations, how long they may take, and the records that stand in
+// their way. Reads the database, changes nothing.
+import type { Conflicts, PlannedStep } from '../catalog/migrations.ts';
+import { loadWorkspaceRow } from '../catalog/workspaces.ts';
+import type { Session } from '../db/pool.ts';
+import { notFound, validationFailed } from '../errors.ts';
+import type { ParsedDocument } from '../model/schema-document.ts';
+import type { SchemaDocument } from '../model/schema-format.ts';
+import { member } from '../model/schema-renames.ts';
+import { join, literal, sql, toQuery } from '../sql/fragment.ts';
+import { changeOf } from './change.ts';
+import { tableRef } from './ddl.ts';
+import type { Obstacle, Operation } from './operation.ts';
+
+/** Parses what is asked for against the document in force. */
+export type Ask = (inForce: SchemaDocument) => ParsedDocument;
+
+export interface PreparedChange {
+  readonly inForce: SchemaDocument;
+  readonly asked: SchemaDocument;
+  readonly databaseSchema: string;
+  readonly operations: readonly Operation[];
+}
+
+type Runs = Pick<Session, 'query'>;
+
+/** Throws the refusals of the document, and of changes that cannot be made. */
+export async function prepareChange(session: Runs, workspaceId: string, ask: Ask): Promise<PreparedChange> {
+  const row = await loadWorkspaceRow(session, workspaceId);
+  if (row === undefined) throw notFound('The workspace does not exist any more');
+  const { document: inForce, databaseSchema } = row;
+  const parsed = ask(inForce);
+  if (!parsed.ok) throw validationFailed(parsed.details);
+  const { document: asked, renames } = parsed;
+  const empty = await emptyEntities(session, databaseSchema, changedEntities(inForce, asked));
+  const change = changeOf({ inForce, asked, renames, databaseSchema, empty });
+  if (!change.ok) throw validationFailed(change.details);
+  return { inForce, asked, databaseSchema, operations: change.operations };
+}
+
+/** Entities on both sides whose documents are not the same text. */
+function changedEntities(inForce: SchemaDocument, asked: SchemaDocument): readonly string[] {
+  return Object.keys(inForce.entities).filter((name) => {
+    const after = member(asked.entities, name);
+    return after !== undefined && JSON.stringify(after) !== JSON.stringify(member(inForce.entities, name));
+  });
+}
+
+async function emptyEntities(session: Runs, schema: string, entities: readonly string[]): Promise<ReadonlySet<string>> {
+  if (entities.length === 0) return new Set();
+  const looks = entities.map(
+    (name) => sql`select ${literal(name)} as name where not exists (select from ${tableRef({ schema, name })})`,
+  );
+  const rows = await session.query<{ name: string }>(toQuery(join(looks, ' union all ')));
+  return new Set(rows.map((row) => row.name));
+}
+
+// Records per second, rounded down from what the embedded PostgreSQL did here with rows of 100 bytes: 4.5 M looked at,
+// 0.7 M sorted into an index, 0.3 M written anew.
+const SPEED = { scan: 4_000_000, index: 500_000, rewrite: 250_000 } as const;
+
+/** The steps as people see them, without the records in their way. */
+export async function describeSteps(session: Runs, change: PreparedChange): Promise<readonly PlannedStep[]> {
+  const sizes = await tableSizes(session, change);
+  return change.operations.map((operation) => ({
+    entity: operation.entity,
+    kind: operation.kind,
+    description: operation.description,
+    destructive: operation.destructive,
+    blocksReads: operation.blocksReads,
+    blocksWrites: operation.blocksWrites,
+    estimatedSeconds:
+      operation.work === 'none' ? 0 : Math.ceil((sizes.get(operation.entity) ?? 0) / SPEED[operation.work]),
+    conflicts: null,
+  }));
+}
+
+/** PostgreSQL's own estimate of the number of records; 100 bytes each for tables it has never looked at. */
+async function tableSizes(session: Runs, change: PreparedChange): Promise<ReadonlyMap<string, number>> {
+  if (change.operations.every((operation) => operation.work === 'none')) return new Map();
+  const rows = await session.query<{ name: string; records: number }>(
+    toQuery(sql`select c.relname as name,
+  case when c.reltuples >= 0 then c.reltuples else pg_relation_size(c.oid) / 100 end::float8 as records
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where n.nspname = ${change.databaseSchema} and c.relkind = 'r'`),
+  );
+  return new Map(rows.map(({ name, records }) => [name, records]));
+}
+
+/** The records that make a step impossible; null when there are none. */
+export async function findConflicts(session: Runs, obstacle: Obstacle): Promise<Conflicts | null> {
+  const [row] = await session.query<{ count: string; ids: readonly string[] }>(toQuery(obstacle.query));
+  const count = Number(row?.count ?? 0);
+  return count === 0 ? null : { count, sampleIds: (row?.ids ?? []).map(Number) };
+}
+
+/** The steps with the records in their way. */
+export async function planSteps(session: Runs, change: PreparedChange): Promise<readonly PlannedStep[]> {
+  const steps = await describeSteps(session, change);
+  const planned: PlannedStep[] = [];
+  for (const [index, step] of steps.entries()) {
+    const obstacle = change.operations[index]?.obstacle;
+    const conflicts = obstacle?.known === true ? await findConflicts(session, obstacle) : null;
+    planned.push({ ...step, conflicts });
+  }
+  return planned;
+}
+
+/** Which of the things that the operations make are there already, made by somebody else; the first of them. */
+export async function findTaken(session: Runs, change: PreparedChange): Promise<string | undefined> {
+  const made = change.operations.flatMap((operation) => operation.makes);
+  if (made.length === 0) return undefined;
+  const relations = made.flatMap((one) =>
+    one.kind === 'column' ? [] : [one.kind === 'table' ? one.table : one.index],
+  );
+  const columns = made.flatMap((one) => (one.kind === 'column' ? [one] : []));
+  const rows = await session.query<{ name: string }>(
+    toQuery(sql`select c.relname as name
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where n.nspname = ${change.databaseSchema} and c.relname = any(${relations}::text[])
+union all
+select c.relname || '.' || a.attname
+from unnest(${columns.map((one) => one.table)}::text[], ${columns.map((one) => one.column)}::text[]) as wanted (relation, attribute)
+join pg_namespace n on n.nspname = ${change.databaseSchema}
+join pg_class c on c.relnamespace = n.oid and c.relname = wanted.relation
+join pg_attribute a on a.attrelid = c.oid and a.attname = wanted.attribute and not a.attisdropped
+limit 1`),
+  );
+  return rows[0]?.name;
+}

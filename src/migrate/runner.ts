@@ -1,0 +1,288 @@
+// The only mover of migration state. Takes a change, prepares what takes long without holding up anybody, and switches
+// to the new document in one transaction; whatever ends it before that takes back all that it made.
+import {
+  findOpenMigration,
+  insertMigration,
+  isCancelRequested,
+  loadMigratingWorkspaces,
+  type MigrationError,
+  type MigrationState,
+  type MigrationStep,
+  type PlannedStep,
+  type Strategy,
+  updateMigration,
+} from '../catalog/migrations.ts';
+import { loadWorkspaceRow, storeDocument } from '../catalog/workspaces.ts';
+import type { Database, Session } from '../db/pool.ts';
+import { anotherMigrationRuns, destructiveChange } from '../errors.ts';
+import { NO_RENAMES } from '../model/schema-renames.ts';
+import { toQuery } from '../sql/fragment.ts';
+import { changeOf } from './change.ts';
+import { dataConflict, failureOf, interrupted, isDataError, nameTaken } from './failure.ts';
+import type { Operation } from './operation.ts';
+import { type Ask, describeSteps, findConflicts, findTaken, type PreparedChange, prepareChange } from './plan.ts';
+import { isAhead, prepareAhead, revert, switchOver, type Work } from './statements.ts';
+import { withWorkspaceLock } from './workspace-lock.ts';
+
+export interface MigrationRequest {
+  readonly workspaceId: string;
+  readonly strategy: Strategy;
+  readonly allowDestructive: boolean;
+  readonly ask: Ask;
+  /** Is a change that needs no DDL a migration that people can look up? */
+  readonly recorded: boolean;
+}
+
+export interface StartedMigration {
+  /** Null when nothing was recorded. */
+  readonly id: string | null;
+  /** Resolves when it has ended, however it did. */
+  readonly ended: Promise<void>;
+}
+
+export interface Runner {
+  /** Throws the refusals; what goes wrong later is the error of the migration. */
+  start(request: MigrationRequest): Promise<StartedMigration>;
+  /** Ends migrations whose process is gone; `only`: of one workspace. */
+  recover(only?: string): Promise<void>;
+}
+
+export interface RunnerOptions {
+  readonly db: Database;
+  /** Another document is in force. */
+  readonly changed: (workspaceId: string) => void;
+  readonly onError: (message: string, error: unknown) => void;
+}
+
+// Each migration holds one of the connections for slow work, of which a server has four by default.
+const MAX_RUNNING = 2;
+const RECOVER_AFTER_MS = 2000;
+const RECOVER_ATTEMPTS = 30;
+
+export function makeRunner({ db, changed, onError }: RunnerOptions): Runner {
+  const takeSlot = makeSlots(MAX_RUNNING);
+
+  async function start(request: MigrationRequest): Promise<StartedMigration> {
+    const { workspaceId } = request;
+    const started = Promise.withResolvers<StartedMigration>();
+    const ended = Promise.withResolvers<void>();
+    // Whoever waits for the end handles its failure; nobody has to wait.
+    ended.promise.catch(() => undefined);
+    let job: Job | undefined;
+    const giveBack = await takeSlot();
+    withWorkspaceLock(
+      db,
+      workspaceId,
+      async (session) => {
+        await recoverLocked(session, workspaceId);
+        job = await prepareJob(session, request);
+        started.resolve({ id: job.id, ended: ended.promise });
+        await run(session, job);
+      },
+      () => Promise.reject(anotherMigrationRuns()),
+    )
+      .finally(giveBack)
+      .then(
+        () => {
+          changed(workspaceId);
+          ended.resolve();
+        },
+        (error) => {
+          started.reject(error);
+          if (job === undefined || job.id === null) return ended.reject(error);
+          // Only a lost connection ends here: somebody has to tidy up.
+          onError('a migration lost its connection', error);
+          recoverLater(workspaceId, RECOVER_ATTEMPTS, ended.resolve);
+        },
+      );
+    return started.promise;
+  }
+
+  function recoverLater(workspaceId: string, attempts: number, done: () => void): void {
+    setTimeout(() => {
+      recover(workspaceId).then(done, (error) => {
+        if (attempts > 1) return recoverLater(workspaceId, attempts - 1, done);
+        onError('a migration could not be rolled back; the next start tries again', error);
+        done();
+      });
+    }, RECOVER_AFTER_MS).unref();
+  }
+
+  async function recover(only?: string): Promise<void> {
+    const workspaces = only === undefined ? await loadMigratingWorkspaces(db) : [only];
+    for (const workspaceId of workspaces) {
+      await withWorkspaceLock(
+        db,
+        workspaceId,
+        (session) => recoverLocked(session, workspaceId),
+        () => undefined,
+      );
+      changed(workspaceId);
+    }
+  }
+
+  /** What runs without a holder of the lock, which we are, has lost its process. */
+  async function recoverLocked(session: Session, workspaceId: string): Promise<void> {
+    const open = await findOpenMigration(session, workspaceId);
+    if (open === undefined) return;
+    const row = await loadWorkspaceRow(session, workspaceId);
+    if (open.state === 'running' && row !== undefined) {
+      const { databaseSchema, document: inForce } = row;
+      // As if all tables had records: that is when the most is made before the switch.
+      const empty = new Set<string>();
+      const change = changeOf({ inForce, asked: open.document, renames: NO_RENAMES, databaseSchema, empty });
+      if (change.ok) await revert(session, databaseSchema, change.operations);
+    }
+    const state = open.cancelRequested ? 'cancelled' : 'failed';
+    const error = open.cancelRequested ? null : interrupted();
+    await updateMigration(session, open.id, { state, steps: endSteps(open.steps, state), error });
+  }
+
+  async function run(session: Session, job: Job): Promise<void> {
+    const { id, change } = job;
+    const work: Work = {
+      session,
+      change,
+      cancelled: () => (id === null ? Promise.resolve(false) : isCancelRequested(session, id)),
+      note: job.note,
+      begin: (operation) => job.move(operation, 'running'),
+      done: (operation) => job.move(operation, 'succeeded'),
+    };
+    try {
+      const obstruction = await findObstruction(session, change);
+      if (obstruction !== undefined) return await job.end('failed', obstruction.error, obstruction.operation);
+      await job.save('running');
+      await prepareAhead(work);
+      await switchOver(work, async () => {
+        if (JSON.stringify(change.asked) !== JSON.stringify(change.inForce)) {
+          await session.query(toQuery(storeDocument(job.workspaceId, change.asked)));
+        }
+        await job.end('succeeded', null);
+      });
+    } catch (error) {
+      const failed = job.current();
+      const cancelled = await work.cancelled();
+      const reason = cancelled ? null : await explain(session, error, failed);
+      if (reason?.code === 'INTERNAL_ERROR') onError('a migration failed', error);
+      if (isAhead(change)) await revert(session, change.databaseSchema, change.operations);
+      if (id === null) throw error;
+      await job.end(cancelled ? 'cancelled' : 'failed', reason, failed);
+    }
+  }
+
+  return { start, recover };
+}
+
+/** A change on its way, and what people see of it. */
+interface Job {
+  readonly id: string | null;
+  readonly workspaceId: string;
+  readonly change: PreparedChange;
+  /** The operation at work, for whoever explains a failure. */
+  readonly current: () => Operation | undefined;
+  readonly note: (operation: Operation) => void;
+  readonly move: (operation: Operation, state: MigrationState) => Promise<void>;
+  readonly save: (state: MigrationState) => Promise<void>;
+  readonly end: (state: MigrationState, error: MigrationError | null, failed?: Operation) => Promise<void>;
+}
+
+async function prepareJob(session: Session, request: MigrationRequest): Promise<Job> {
+  const { workspaceId, strategy, allowDestructive, ask, recorded } = request;
+  const change = await prepareChange(session, workspaceId, ask);
+  const { operations } = change;
+  const destructive = operations.filter((operation) => operation.destructive);
+  if (destructive.length > 0 && !allowDestructive) {
+    throw destructiveChange(
+      destructive.map(({ path, description }) => ({ field: path, code: 'DESTRUCTIVE', message: description })),
+    );
+  }
+  let steps = (await describeSteps(session, change)).map(waiting);
+  const needed = recorded || operations.some((operation) => operation.statements.length > 0);
+  const id = needed ? await insertMigration(session, { workspaceId, strategy, steps, document: change.asked }) : null;
+  let current: Operation | undefined;
+  const save = async (state: MigrationState, error: MigrationError | null = null): Promise<void> => {
+    if (id !== null) await updateMigration(session, id, { state, steps, error });
+  };
+  return {
+    id,
+    workspaceId,
+    change,
+    current: () => current,
+    note: (operation) => {
+      current = operation;
+    },
+    save,
+    async move(operation, state) {
+      current = operation;
+      const at = operations.indexOf(operation);
+      if (steps[at]?.state === state) return;
+      steps = steps.map((step, index) =>
+        index === at ? { ...step, state, progress: state === 'succeeded' ? 1 : step.progress } : step,
+      );
+      await save('running');
+    },
+    async end(state, error, failed) {
+      const at = failed === undefined ? -1 : operations.indexOf(failed);
+      steps = endSteps(steps, state, at, error);
+      await save(state, error);
+    },
+  };
+}
+
+const waiting = (step: PlannedStep): MigrationStep => ({ ...step, state: 'pending', progress: 0 });
+
+/** Steps of a migration that has ended: all done, or none, as what was made is gone again. */
+function endSteps(
+  steps: readonly MigrationStep[],
+  state: MigrationState,
+  failed = -1,
+  error: MigrationError | null = null,
+): MigrationStep[] {
+  return steps.map((step, index) => {
+    if (state === 'succeeded') return { ...step, state, progress: 1 };
+    if (index !== failed || state !== 'failed') return { ...step, state: 'cancelled', progress: 0 };
+    const conflicts = error?.count == null ? null : { count: error.count, sampleIds: error.sampleIds };
+    return { ...step, state, progress: 0, conflicts };
+  });
+}
+
+interface Obstruction {
+  readonly error: MigrationError;
+  readonly operation?: Operation;
+}
+
+/** What makes the change impossible, before anything is done. */
+async function findObstruction(session: Session, change: PreparedChange): Promise<Obstruction | undefined> {
+  const taken = await findTaken(session, change);
+  if (taken !== undefined) return { error: nameTaken(taken) };
+  for (const operation of change.operations) {
+    if (operation.obstacle?.known !== true) continue;
+    const conflicts = await findConflicts(session, operation.obstacle);
+    if (conflicts !== null) return { error: dataConflict(operation, conflicts), operation };
+  }
+  return undefined;
+}
+
+/** Counts the records that made a statement fail, while what they failed on is still there. */
+async function explain(session: Session, error: unknown, operation: Operation | undefined): Promise<MigrationError> {
+  const obstacle = operation?.obstacle;
+  if (operation === undefined || obstacle == null || !isDataError(error)) return failureOf(error, operation);
+  const conflicts = await findConflicts(session, obstacle).catch(() => null);
+  return conflicts === null ? failureOf(error, operation) : dataConflict(operation, conflicts);
+}
+
+/** At most `maximum` at a time, first come, first served. */
+function makeSlots(maximum: number): () => Promise<() => void> {
+  const queue: (() => void)[] = [];
+  let free = maximum;
+  const giveBack = (): void => {
+    const next = queue.shift();
+    if (next === undefined) free++;
+    else next();
+  };
+  return async () => {
+    if (free > 0) free--;
+    else await new Promise<void>((resolve) => queue.push(resolve));
+    return giveBack;
+  };
+}

@@ -1,0 +1,78 @@
+// Who may use the admin API for what. The order of refusals: credential (401), right (403), existence (404).
+import { controlError } from '../../catalog/control-error.ts';
+import { findWorkspace, type WorkspaceSummary } from '../../catalog/workspaces.ts';
+import type { Database } from '../../db/pool.ts';
+import { forbidden, notFound } from '../../errors.ts';
+import type { Route, RouteRequest } from '../../http/routes.ts';
+import { mayAdminister, type Principal } from '../../model/principal.ts';
+import { SLUG_PATTERN } from '../../model/schema-format.ts';
+import type { Reply } from '../../response/reply.ts';
+
+export interface AdminRooms {
+  readonly db: Database;
+  /** Throws 401. */
+  readonly authenticate: (authorization: string | undefined) => Promise<Principal>;
+  /** Something in the workspace was changed: this process drops its snapshot at once. */
+  readonly changed: (workspaceId: string) => void;
+  readonly makeKey: () => { readonly key: string; readonly prefix: string; readonly hash: Buffer };
+  /** Takes errors of work that nobody waits for any more. */
+  readonly onError?: (message: string, error: unknown) => void;
+}
+
+export const ADMIN_PREFIX = '/api/admin/v1';
+export const ORGANIZATION = `${ADMIN_PREFIX}/organizations/:org`;
+export const WORKSPACE = `${ORGANIZATION}/workspaces/:ws`;
+
+const SLUG = new RegExp(SLUG_PATTERN);
+
+export async function requireOperator(rooms: AdminRooms, request: RouteRequest): Promise<void> {
+  const principal = await rooms.authenticate(request.authorization);
+  if (principal.kind !== 'operator') throw forbidden('Only the instance administrator may do this');
+}
+
+/** The organization's slug for whoever may see it: the operator, and owners of its workspaces. */
+export async function requireAdministrator(rooms: AdminRooms, request: RouteRequest): Promise<Principal> {
+  const principal = await rooms.authenticate(request.authorization);
+  if (!isAdministrator(principal)) throw mayNot();
+  return principal;
+}
+
+/** The workspace of the path, for whoever may administer it. To an owner all other workspaces look the same. */
+export async function requireWorkspace(rooms: AdminRooms, request: RouteRequest): Promise<WorkspaceSummary> {
+  const principal = await requireAdministrator(rooms, request);
+  const { org = '', ws = '' } = request.params;
+  const workspace = isSlug(org) && isSlug(ws) ? await findWorkspace(rooms.db, org, ws) : undefined;
+  if (workspace === undefined) {
+    throw principal.kind === 'operator' ? notFound(`Workspace ${org}/${ws} does not exist`) : mayNot();
+  }
+  if (!mayAdminister(principal, workspace.id)) throw mayNot();
+  return workspace;
+}
+
+export const isSlug = (text: string): boolean => SLUG.test(text);
+
+export const mayNot = (): Error => forbidden('The credential gives no right to administer this');
+
+export const noOrganization = (slug: string): Error => notFound(`Organization ${slug} does not exist`);
+
+function isAdministrator(principal: Principal): boolean {
+  return principal.kind === 'operator' || (principal.kind === 'owner' && principal.permissions === 'OWNER');
+}
+
+/** A route whose errors of the database are refusals. */
+export function adminRoute(
+  method: Route['method'],
+  pattern: string,
+  parameters: readonly string[],
+  handle: (request: RouteRequest) => Promise<Reply>,
+): Route {
+  return {
+    method,
+    pattern,
+    parameters,
+    handle: (request) =>
+      handle(request).catch((error) => {
+        throw controlError(error);
+      }),
+  };
+}

@@ -1,0 +1,68 @@
+// /migrations: changes of the schema as people watch them, and their cancelling.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findMigration, isEnded, loadMigrations, type Migration, requestCancel } from '../../catalog/migrations.ts';
+import { conflict, notFound } from '../../errors.ts';
+import type { Route } from '../../http/routes.ts';
+import type { Runner } from '../../migrate/runner.ts';
+import { interruptHolder } from '../../migrate/workspace-lock.ts';
+import { type AdminRooms, adminRoute, requireWorkspace, WORKSPACE } from './access.ts';
+import { idOf, list, PAGE_PARAMETERS, pageOf, single, time } from './exchange.ts';
+
+// Cancelling takes back what was made; usually that is a matter of milliseconds.
+const CANCEL_WAIT_MS = 5000;
+const CANCEL_POLL_MS = 50;
+
+export function migrationRoutes(rooms: AdminRooms, runner: Runner): Route[] {
+  const { db } = rooms;
+  return [
+    adminRoute('GET', `${WORKSPACE}/migrations`, PAGE_PARAMETERS, async (request) => {
+      const { id } = await requireWorkspace(rooms, request);
+      const page = pageOf(request);
+      return list(await loadMigrations(db, id, page), page, showMigration);
+    }),
+    adminRoute('GET', `${WORKSPACE}/migrations/:id`, [], async (request) => {
+      const workspace = await requireWorkspace(rooms, request);
+      const id = idOf(request, 'id', 'Migration');
+      return single(showMigration(found(await findMigration(db, workspace.id, id), id)));
+    }),
+    adminRoute('POST', `${WORKSPACE}/migrations/:id/cancel`, [], async (request) => {
+      const workspace = await requireWorkspace(rooms, request);
+      const id = idOf(request, 'id', 'Migration');
+      const migration = found(await findMigration(db, workspace.id, id), id);
+      if (isEnded(migration) || !(await requestCancel(db, workspace.id, id))) {
+        throw conflict(`Migration ${id} has ended already`);
+      }
+      await interruptHolder(db, workspace.id);
+      return single(showMigration(await waitForEnd(workspace.id, id)));
+    }),
+  ];
+
+  async function waitForEnd(workspaceId: string, id: string): Promise<Migration> {
+    for (const deadline = performance.now() + CANCEL_WAIT_MS; ; ) {
+      // Nobody works on it when its process is gone; then it ends here.
+      await runner.recover(workspaceId);
+      const migration = found(await findMigration(db, workspaceId, id), id);
+      if (isEnded(migration) || performance.now() > deadline) return migration;
+      await sleep(CANCEL_POLL_MS);
+    }
+  }
+}
+
+function found(migration: Migration | undefined, id: string): Migration {
+  if (migration === undefined) throw notFound(`Migration ${id} does not exist`);
+  return migration;
+}
+
+export function showMigration(migration: Migration): unknown {
+  const { id, state, strategy, steps, error, createdAt, startedAt, finishedAt } = migration;
+  return {
+    id: Number(id),
+    state,
+    strategy,
+    steps,
+    error,
+    createdAt: time(createdAt),
+    startedAt: time(startedAt),
+    finishedAt: time(finishedAt),
+  };
+}

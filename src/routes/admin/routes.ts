@@ -1,0 +1,25 @@
+// The admin API as a table of routes, one file for each noun.
+import type { Route } from '../../http/routes.ts';
+import { makeRunner } from '../../migrate/runner.ts';
+import type { AdminRooms } from './access.ts';
+import { apiKeyRoutes } from './api-keys.ts';
+import { migrationRoutes } from './migrations.ts';
+import { organizationRoutes } from './organizations.ts';
+import { schemaRoutes } from './schema.ts';
+import { settingsRoutes } from './settings.ts';
+import { workspaceRoutes } from './workspaces.ts';
+
+export type { AdminRooms } from './access.ts';
+
+export function adminRoutes(rooms: AdminRooms): Route[] {
+  const { db, changed, onError = () => undefined } = rooms;
+  const runner = makeRunner({ db, changed, onError });
+  return [
+    ...organizationRoutes(rooms),
+    ...workspaceRoutes(rooms),
+    ...schemaRoutes(rooms, runner),
+    ...migrationRoutes(rooms, runner),
+    ...settingsRoutes(rooms, runner),
+    ...apiKeyRoutes(rooms),
+  ];
+}
