@@ -28,6 +28,13 @@ export interface Projection {
   readonly outputs: readonly Output[];
 }
 
+/** Can the response grow with the number of related records? */
+export function hasLists(projection: Projection): boolean {
+  return projection.outputs.some(
+    (output) => output.kind === 'toMany' || (output.kind === 'toOne' && hasLists(output.projection)),
+  );
+}
+
 /** Every column and nothing else: what writes answer with. */
 export function wholeRecord(entity: Entity): Projection {
   return { outputs: columnsOf(entity) };

@@ -1,5 +1,5 @@
 // Rows of a statement -> the spec's envelopes. The records' JSON text passes through as PostgreSQL wrote it.
-import type { ListPlan } from '../plan/plan.ts';
+import { type ListPlan, lookAhead } from '../plan/plan.ts';
 import { encodeCursor } from '../request/page.ts';
 
 /** One row of a page statement, as text. */
@@ -25,5 +25,14 @@ export function listEnvelope(row: PageRow, plan: ListPlan, estimate: number | un
     more && row.last !== null
       ? JSON.stringify(encodeCursor({ sort: plan.ordering.text, keys: JSON.parse(row.last) }))
       : 'null';
-  return `{"data":${row.data},"meta":{"page":${page},"size":${plan.size},"totalElements":${total},"totalPages":${pages},"nextCursor":${cursor}}}`;
+  const data = more && lookAhead(plan) === 'extra' ? withoutLast(row.data) : row.data;
+  return `{"data":${data},"meta":{"page":${page},"size":${plan.size},"totalElements":${total},"totalPages":${pages},"nextCursor":${cursor}}}`;
+}
+
+// json_agg separates records by this, with a line feed that JSON text of jsonb, of strings and of flat records never
+// holds unescaped (PostgreSQL 9.2 to 18).
+const SEPARATOR = ', \n ';
+
+function withoutLast(records: string): string {
+  return `${records.slice(0, records.lastIndexOf(SEPARATOR))}]`;
 }

@@ -2,8 +2,8 @@
 // Node: 0.36 to 0.78 of the throughput), expansions are lateral joins, page and total are one statement.
 import type { Link } from '../plan/link.ts';
 import { ID_OPERAND, numberOperand } from '../plan/operand.ts';
-import type { ExportPlan, ListPlan, ReadPlan, ReferencesPlan } from '../plan/plan.ts';
-import type { Output, Projection } from '../plan/projection.ts';
+import { type ExportPlan, type ListPlan, lookAhead, type ReadPlan, type ReferencesPlan } from '../plan/plan.ts';
+import { hasLists, type Output, type Projection } from '../plan/projection.ts';
 import {
   type Aliases,
   bind,
@@ -38,7 +38,8 @@ export function selectRecord(plan: ReadPlan, maxBytes: number): Fragment {
 
 /**
  * A page: columns `data` (JSON array text, null when longer than `maxBytes`), `total` (null unless counted), `last`
- * (sort keys of the last record as JSON text, null on an empty page), `more` (is there a record behind the page).
+ * (sort keys of the page's last record as JSON text, null on an empty page), `more` (is there a record behind the
+ * page; null when the total tells). With look-ahead `extra` the array holds that record too.
  */
 export function selectPage(plan: ListPlan, maxBytes: number): Fragment {
   const aliases = makeAliases();
@@ -47,42 +48,47 @@ export function selectPage(plan: ListPlan, maxBytes: number): Fragment {
   const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, root, aliases);
   const after = plan.start.kind === 'after' ? renderAfter(plan.ordering, plan.start.keys, root, aliases) : empty;
   const offset = plan.start.kind === 'page' && plan.start.page > 0 ? sql` offset ${bind(plan.start.offset)}` : empty;
+  const ahead = lookAhead(plan);
+  const size = (): Fragment => bind(numberOperand(plan.size));
 
-  // The page itself, with the columns that anything outside needs; sort keys get names that no field can have.
-  const outer = ident('p');
-  const needed = neededColumns(plan.projection);
+  // The page itself, with the columns that anything outside needs; `$…` is a name that no field can have.
   const byId = plan.ordering.keys.length === 1;
-  const keyTexts = plan.ordering.keys.map((key) => cursorText(key.field, orderExpression(key, root, aliases)));
+  const keys = plan.ordering.keys.map((key) => cursorText(key.field, orderExpression(key, root, aliases)));
   const columns = [
-    ...[...needed].map((name) => sql`${root}.${ident(name)}`),
-    ...(byId ? [] : [sql`json_build_array(${join(keyTexts)})::text as "$keys"`]),
+    ...[...neededColumns(plan.projection)].map((name) => sql`${root}.${ident(name)}`),
+    ...(byId ? [] : [sql`json_build_array(${join(keys)})::text as "$keys"`]),
   ];
   const ordering = renderOrdering(plan.ordering, root, aliases);
-  // With an exact total, whether more follows is arithmetic; else one record more is looked at, by its keys alone.
-  const looksAhead = !(plan.count === 'exact' && plan.start.kind === 'page');
-  const limit = bind(numberOperand(looksAhead ? plan.size + 1 : plan.size));
+  const limit = ahead === 'none' ? size() : bind(numberOperand(plan.size + 1));
   const page = sql`select ${join(columns)} from ${table}${where(condition, predicate, after)} order by ${ordering} limit ${limit}${offset}`;
-  const isDescending = plan.ordering.keys[0]?.direction === 'desc';
-  const direction = keyword(isDescending ? 'desc' : 'asc');
-  const numbered = looksAhead
-    ? sql`, row_number() over () as "$row", count(*) over () as "$seen"`
-    : sql`, row_number() over () as "$row"`;
-  const seen = looksAhead
-    ? sql`(select * from (select *${numbered} from (${page}) s) s where "$row" <= ${bind(numberOperand(plan.size))})`
-    : byId
-      ? sql`(${page})`
-      : sql`(select *${numbered} from (${page}) s)`;
 
+  const outer = ident('p');
   const { joins, columns: outputs } = renderProjection(plan.projection, outer, aliases);
-  // Joins may be run in any order; a page with expansions is put back into its own. For the id PostgreSQL knows that
-  // the rows come sorted and adds no sort.
-  const inOrder = joins.text === '' ? empty : sql` order by ${outer}.${byId ? sql`"id" ${direction}` : ident('$row')}`;
-  const rows = sql`select t, ${outer}."id"${byId ? empty : sql`, ${outer}."$keys"`}${looksAhead ? sql`, ${outer}."$seen"` : empty} from ${seen} ${outer}${joins} cross join lateral (select ${outputs}) t${inOrder}`;
-  const last = byId
-    ? sql`json_build_array((${keyword(isDescending ? 'min' : 'max')}(x."id"))::text)::text`
-    : sql`(array_agg(x."$keys"))[count(*)]`;
-  const more = looksAhead ? sql`max(x."$seen") > ${bind(numberOperand(plan.size))}` : keyword('null::bool');
-  const body = sql`select coalesce(json_agg(x.t), '[]')::text as data, ${last} as last, ${more} as more from (${rows}) x`;
+  const expands = joins.text !== '';
+  const numbers = [
+    // Joins may be run in any order; a page with expansions is put back into its own. By the id PostgreSQL knows that
+    // the rows come sorted and adds no sort.
+    ...(expands && !byId ? [keyword('row_number() over () as "$row"')] : []),
+    ...(ahead === 'window' ? [keyword('row_number() over () as "$at", count(*) over () as "$seen"')] : []),
+  ];
+  const numbered = numbers.length === 0 ? page : sql`select s.*, ${join(numbers)} from (${page}) s`;
+  const seen = ahead === 'window' ? sql`select * from (${numbered}) s where "$at" <= ${size()}` : numbered;
+  const direction = keyword(plan.ordering.keys[0]?.direction ?? 'asc');
+  const inOrder = expands ? sql` order by ${outer}.${byId ? sql`"id" ${direction}` : ident('$row')}` : empty;
+  const carried = [
+    sql`${outer}.${byId ? ident('id') : ident('$keys')} as "$key"`,
+    ...(ahead === 'window' ? [sql`${outer}."$seen"`] : []),
+  ];
+  const rows = sql`select t, ${join(carried)} from (${seen}) ${outer}${joins} cross join lateral (select ${outputs}) t${inOrder}`;
+
+  const at = ahead === 'extra' ? sql`least(count(*), ${size()})` : keyword('count(*)');
+  const last = sql`(array_agg(x."$key"))[${at}]`;
+  const more = {
+    none: () => keyword('null::bool'),
+    extra: () => sql`count(*) > ${size()}`,
+    window: () => sql`max(x."$seen") > ${size()}`,
+  }[ahead]();
+  const body = sql`select coalesce(json_agg(x.t), '[]')::text as data, ${byId ? sql`json_build_array(${last}::text)::text` : last} as last, ${more} as more from (${rows}) x`;
   const total = plan.count === 'exact' ? countOf(plan) : keyword('null::int8');
   return sql`select case when octet_length(q.data) <= ${keyword(String(maxBytes))} then q.data end as data, ${total} as total, q.last, q.more from (${body}) q`;
 }
@@ -170,11 +176,4 @@ function neededColumns(projection: Projection): Set<string> {
 
 function farColumn(link: Link): string {
   return link.kind === 'key' ? link.far : 'id';
-}
-
-/** Can the response grow with the number of related records? */
-function hasLists(projection: Projection): boolean {
-  return projection.outputs.some(
-    (output) => output.kind === 'toMany' || (output.kind === 'toOne' && hasLists(output.projection)),
-  );
 }

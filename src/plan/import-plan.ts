@@ -1,0 +1,201 @@
+// Import request + schema + principal -> ImportPlan: which columns are staged, what is checked against which tables,
+// and what becomes of records that exist already. Throws 400 for a map or a header that does not fit.
+import { type Detail, unknownName, validationFailed } from '../errors.ts';
+import { closest } from '../model/closest.ts';
+import type { Entity, Field } from '../model/entity.ts';
+import type { ConflictMode, ImportRequest } from '../request/import-request.ts';
+import { missing } from './assignment.ts';
+import { targetOf, type Viewpoint } from './link.ts';
+import { stampedColumns, stampRow } from './row-policy.ts';
+import { type Scan, scan } from './scan.ts';
+
+export interface ImportPlan {
+  readonly kind: 'import';
+  /** The table that is written. */
+  readonly scan: Scan;
+  readonly onConflict: ConflictMode;
+  /** What is staged of each row, in this order. */
+  readonly columns: readonly Field[];
+  /** Each row says which columns it gives (NDJSON); else every row gives all of them. */
+  readonly sparse: boolean;
+  /** A row may bring an id; `new` when records may be created under it, not only found. */
+  readonly ids: 'none' | 'known' | 'new';
+  /** Sets of columns whose values no two records may share. */
+  readonly uniques: readonly (readonly Field[])[];
+  readonly references: readonly ImportReference[];
+  /** What a row that creates a record must give, and that cannot be known before it is clear which rows do. */
+  readonly required: readonly Field[];
+}
+
+export interface ImportReference {
+  readonly field: Field;
+  readonly scan: Scan;
+  /** The entity refers to itself: the record may come with the same file. */
+  readonly own: boolean;
+}
+
+/** A CSV import: the plan, and what each column of the file holds (undefined: left out). */
+export interface CsvImport {
+  readonly plan: ImportPlan;
+  readonly cells: readonly (Field | undefined)[];
+}
+
+// A header is a mistake or a handful of columns; beyond this nobody reads on.
+export const MAX_DETAILS = 100;
+
+/** Checks that may be made before the first byte of the body: the fields that `map` names, and the claims of the row rules. */
+export function checkImport(request: ImportRequest, entity: Entity, viewpoint: Viewpoint): void {
+  for (const name of request.map.values()) {
+    if (name !== null && !entity.fields.has(name))
+      throw unknownName('field', name, entity.name, closest(name, entity.fields.keys()), entity.fields.keys());
+  }
+  // Throws 403 when a claim that every row would be stamped with cannot be used.
+  stampRow(entity, viewpoint.principal, new Map(), 'create');
+}
+
+/** The plan of a CSV file with these headers; 400 with every mistake in them (row 0). */
+export function planCsvImport(
+  request: ImportRequest,
+  headers: readonly string[],
+  entity: Entity,
+  viewpoint: Viewpoint,
+): CsvImport {
+  const details: Detail[] = [];
+  const seen = new Set<string>();
+  const cells = headers.map((header, index) => {
+    const name = request.map.has(header) ? request.map.get(header) : header;
+    if (name === null || name === undefined) return undefined;
+    const field = entity.fields.get(name);
+    const mistake = headerMistake(header, index, name, seen.has(name), request, entity, viewpoint, headers);
+    seen.add(name);
+    if (mistake !== undefined) details.push({ row: 0, field: header, ...mistake });
+    return field;
+  });
+  for (const header of request.map.keys()) {
+    if (headers.includes(header)) continue;
+    const message = `is named by map, but is no header of the file.${hint(closest(header, headers))} Headers: ${headers.slice(0, 50).join(', ')}`;
+    details.push({ row: 0, field: header, code: 'UNKNOWN_FIELD', message });
+  }
+  const given = cells.filter((field) => field !== undefined);
+  const byId = given.some((field) => field.role === 'id');
+  const open = requiredFields(entity, viewpoint).filter((field) => !given.includes(field));
+  const decidedLater = request.onConflict === 'update' && byId;
+  if (!decidedLater) {
+    for (const { name } of open)
+      details.push({ row: 0, ...missing(name), message: 'is required, and no column gives it' });
+  }
+  if (given.length === 0 && details.length === 0) {
+    details.push({ row: 0, field: null, code: 'REQUIRED', message: 'no column of the file is imported' });
+  }
+  if (details.length > 0) throw validationFailed(details.slice(0, MAX_DETAILS));
+  const stamped = [...stampedColumns(entity, viewpoint.principal)]
+    .map((name) => entity.fields.get(name))
+    .filter((field) => field !== undefined && !given.includes(field)) as Field[];
+  const plan = planImport(request, [...given, ...stamped], false, decidedLater ? open : [], entity, viewpoint);
+  return { plan, cells };
+}
+
+/** The plan of lines of JSON, each of which gives the fields it likes. */
+export function planNdjsonImport(request: ImportRequest, entity: Entity, viewpoint: Viewpoint): ImportPlan {
+  const columns = [...entity.fields.values()].filter(
+    (field) => readOnlyReason(field, request.onConflict, viewpoint) === undefined,
+  );
+  const required = request.onConflict === 'update' ? requiredFields(entity, viewpoint) : [];
+  return planImport(request, columns, true, required, entity, viewpoint);
+}
+
+/** Fields that a record must be given when it is created. */
+export function requiredFields(entity: Entity, viewpoint: Viewpoint): Field[] {
+  const stamped = stampedColumns(entity, viewpoint.principal);
+  return [...entity.fields.values()].filter(
+    (field) => isWritable(field) && field.required && field.default === undefined && !stamped.has(field.name),
+  );
+}
+
+/** Why the principal may not give the field in an import; undefined when it may. */
+export function readOnlyReason(field: Field, onConflict: ConflictMode, viewpoint: Viewpoint): string | undefined {
+  if (isWritable(field) || viewpoint.principal.kind !== 'external') return undefined;
+  if (field.role !== 'id') return 'is set by the server';
+  return onConflict === 'fail' ? 'is set by the server; it may stand here with onConflict=skip or update' : undefined;
+}
+
+/** Why a name of the file is no field of the entity, with what was probably meant. */
+export function unknownFieldMessage(name: string, entity: Entity): string {
+  const relation = entity.relations.get(name);
+  if (relation?.kind === 'belongsTo') return `is a relation; give the id of the other record as ${relation.column}`;
+  if (relation !== undefined) return `is a relation; import the records of ${relation.entity} instead`;
+  const known = [...entity.fields.keys()];
+  return `is not a field of ${entity.name}.${hint(closest(name, known))} Known: ${known.join(', ')}`;
+}
+
+/** Is the field written by principals, as against set by the server? */
+export function isWritable(field: Field): boolean {
+  return field.role === 'data' || field.role === 'reference';
+}
+
+function planImport(
+  request: ImportRequest,
+  columns: readonly Field[],
+  sparse: boolean,
+  required: readonly Field[],
+  entity: Entity,
+  viewpoint: Viewpoint,
+): ImportPlan {
+  const { workspace, principal } = viewpoint;
+  const byId = columns.some((field) => field.role === 'id');
+  const uniques: Field[][] = [];
+  for (const constraint of workspace.constraints.values()) {
+    if (constraint.kind !== 'unique' || constraint.entity !== entity.name) continue;
+    const fields = constraint.field.split(', ').map((name) => columns.find((field) => field.name === name));
+    // A set of which the file gives a part only is left to the database.
+    if (!fields.includes(undefined)) uniques.push(fields as Field[]);
+  }
+  const references: ImportReference[] = [];
+  for (const relation of entity.relations.values()) {
+    if (relation.kind !== 'belongsTo') continue;
+    const field = columns.find((column) => column.name === relation.column);
+    if (field === undefined) continue;
+    const target = targetOf(relation, viewpoint);
+    references.push({ field, scan: scan(target, principal, 'read'), own: target.name === entity.name });
+  }
+  return {
+    kind: 'import',
+    scan: scan(entity, principal, 'write'),
+    onConflict: request.onConflict,
+    columns,
+    sparse,
+    ids: !byId ? 'none' : principal.kind === 'external' ? 'known' : 'new',
+    uniques,
+    references,
+    required,
+  };
+}
+
+function headerMistake(
+  header: string,
+  index: number,
+  name: string,
+  isSecond: boolean,
+  request: ImportRequest,
+  entity: Entity,
+  viewpoint: Viewpoint,
+  headers: readonly string[],
+): Pick<Detail, 'code' | 'message'> | undefined {
+  const field = entity.fields.get(name);
+  if (header === '') return { code: 'INVALID', message: `column ${index + 1} of the file has no header` };
+  if (field === undefined) {
+    const separator = headers.length === 1 ? /[;\t|]/.exec(header)?.[0] : undefined;
+    const message =
+      separator === undefined
+        ? `${unknownFieldMessage(name, entity)}; map=Header:field gives it another name, map=Header: leaves it out`
+        : `is the only header: columns are separated by commas, not by ${separator === '\t' ? 'tabs' : separator}`;
+    return { code: 'UNKNOWN_FIELD', message };
+  }
+  if (isSecond) return { code: 'INVALID', message: `gives the field ${name} a second time` };
+  const reason = readOnlyReason(field, request.onConflict, viewpoint);
+  return reason === undefined ? undefined : { code: 'READ_ONLY', message: reason };
+}
+
+function hint(suggestion: string | null): string {
+  return suggestion === null ? '' : ` Did you mean ${suggestion}?`;
+}

@@ -1,0 +1,231 @@
+// ImportPlan -> the statements of an import: a staging table that COPY fills, checks over it as sets, and one statement
+// that writes the target. Foreign keys are checked when that statement ends, so a row may refer to a later one.
+import type { Field } from '../model/entity.ts';
+import { decodeValue, fieldType } from '../model/field-types.ts';
+import type { Principal } from '../model/principal.ts';
+import { isGenerated } from '../model/schema-fields.ts';
+import type { ImportPlan, ImportReference } from '../plan/import-plan.ts';
+import { valueOperand } from '../plan/operand.ts';
+import { bindQuery } from './compile.ts';
+import { bind, renderScan, where } from './expression.ts';
+import { empty, type Fragment, ident, join, keyword, literal, type Query, sql } from './fragment.ts';
+
+// One import a connection at a time, and the table goes with its transaction: a fixed name is enough. `$` is in no
+// name of a schema document.
+const STAGING = keyword('pg_temp."$import"');
+const ROW = ident('$row');
+const GIVEN = ident('$given');
+const s = ident('s');
+const r = ident('r');
+
+/** The query of a fragment, its claims filled in for the principal. Not prepared: its text is seldom the same twice. */
+export function importQuery(fragment: Fragment, principal: Principal): Query {
+  const statement = {
+    text: fragment.text,
+    name: '',
+    operands: fragment.values as never,
+    cost: NO_COST,
+    tag: undefined,
+  };
+  const { text, values } = bindQuery(statement, { principal });
+  return { text, values };
+}
+
+const NO_COST = { milliseconds: undefined };
+
+/**
+ * What an import asks of its transaction. It holds no lock that others wait for, but may wait for theirs longer than a
+ * request does; sorting and hashing a million rows in the default 4 MB would spill to disk.
+ */
+export function importSettings(): Fragment {
+  return sql`set local lock_timeout = '30s'; set local work_mem = '32MB'; set local client_min_messages = 'warning'`;
+}
+
+/** `$row`, the columns of the plan under their own names, and for a sparse plan `$given`, a bit for each of them. */
+export function createStaging(plan: ImportPlan): Fragment {
+  const columns = plan.columns.map(
+    (field) => sql`${ident(field.name)} ${keyword(fieldType(field.type).columnType(field))}`,
+  );
+  const given = plan.sparse ? [sql`${GIVEN} varbit`] : [];
+  return sql`create temp table "$import" (${join([sql`${ROW} int8`, ...columns, ...given])}) on commit drop`;
+}
+
+export function copyToStaging(): Fragment {
+  return sql`copy ${STAGING} from stdin`;
+}
+
+/** Row counts and spreads for the planner, which knows nothing of a new table. */
+export function analyzeStaging(): Fragment {
+  return sql`analyze ${STAGING}`;
+}
+
+/* ---- checks: each gives column `row` (and `other`), at most `limit` of them, in order ---- */
+
+/** Rows whose values of the columns an earlier row of the file has too: `row`, `other`. */
+export function findDuplicates(plan: ImportPlan, columns: readonly Field[], limit: number): Fragment {
+  const names = columns.map((field) => ident(field.name));
+  const conditions = [...names.map((name) => sql`${s}.${name} is not null`), written(plan)];
+  const groups = sql`select ${join(names)}, min(${s}.${ROW}) as "first" from ${STAGING} ${s}${where(...conditions)} group by ${join(names)} having count(*) > 1`;
+  const same = names.map((name) => sql`${s}.${name} = d.${name}`);
+  return sql`select ${s}.${ROW}::text as "row", d."first"::text as "other" from ${STAGING} ${s} join (${groups}) d on ${join(same, ' and ')}${where(sql`${s}.${ROW} <> d."first"`, written(plan))} order by ${s}.${ROW} limit ${keyword(String(limit))}`;
+}
+
+/** Rows whose values of the columns another record of the table has. */
+export function findTaken(plan: ImportPlan, columns: readonly Field[], limit: number): Fragment {
+  const { table, condition } = renderScan(plan.scan, r);
+  const same = columns.map((field) => sql`${r}.${ident(field.name)} = ${s}.${ident(field.name)}`);
+  const another = plan.ids === 'none' ? empty : sql`${r}."id" is distinct from ${s}."id"`;
+  return rowsOf(sql`join ${table} on ${join(same, ' and ')}${where(condition, another, written(plan))}`, limit);
+}
+
+/** Rows with an id that a record has. */
+export function findExistingIds(plan: ImportPlan, limit: number): Fragment {
+  const { table, condition } = renderScan(plan.scan, r);
+  return rowsOf(sql`join ${table} on ${r}."id" = ${s}."id"${where(condition)}`, limit);
+}
+
+/** Rows with an id that no record which the principal can see has. */
+export function findUnknownIds(plan: ImportPlan, limit: number): Fragment {
+  return rowsOf(where(sql`${s}."id" is not null`, sql`not ${exists(plan)}`), limit);
+}
+
+/** Rows that create a record and do not give the field. */
+export function findMissing(plan: ImportPlan, field: Field, limit: number): Fragment {
+  const isNull = plan.columns.includes(field) ? sql`${s}.${ident(field.name)} is null` : empty;
+  return rowsOf(where(creates(plan), isNull), limit);
+}
+
+/** Rows that refer to a record that is not there, or not for the principal. */
+export function findDangling(plan: ImportPlan, reference: ImportReference, limit: number): Fragment {
+  const column = sql`${s}.${ident(reference.field.name)}`;
+  const near = ident('t');
+  const { table, condition } = renderScan(reference.scan, near);
+  const conditions = [
+    sql`${column} is not null`,
+    written(plan),
+    sql`not exists (select from ${table}${where(sql`${near}."id" = ${column}`, condition)})`,
+  ];
+  if (reference.own && plan.ids !== 'none') {
+    conditions.push(sql`not exists (select from ${STAGING} o where o."id" = ${column})`);
+  }
+  return rowsOf(where(...conditions), limit);
+}
+
+function rowsOf(rest: Fragment, limit: number): Fragment {
+  return sql`select ${s}.${ROW}::text as "row" from ${STAGING} ${s} ${rest} order by ${s}.${ROW} limit ${keyword(String(limit))}`;
+}
+
+/** A record of this id is there, and the principal can see it. */
+function exists(plan: ImportPlan): Fragment {
+  const { table, condition } = renderScan(plan.scan, r);
+  return sql`exists (select from ${table}${where(sql`${r}."id" = ${s}."id"`, condition)})`;
+}
+
+/** The row is not passed over; empty when none is. */
+function written(plan: ImportPlan): Fragment {
+  return plan.onConflict === 'skip' && plan.ids !== 'none' ? sql`not ${exists(plan)}` : empty;
+}
+
+/** The row creates a record; empty when all do. */
+function creates(plan: ImportPlan): Fragment {
+  if (plan.ids === 'none' || plan.onConflict === 'fail') return empty;
+  return plan.ids === 'known' ? sql`${s}."id" is null` : sql`(${s}."id" is null or not ${exists(plan)})`;
+}
+
+/* ---- ids ahead of the sequence ---- */
+
+/** `behind`: true when the sequence of the ids would come to the largest id of the file later on. */
+export function isSequenceBehind(plan: ImportPlan): Fragment {
+  return sql`select coalesce(max(${s}."id") > ${lastId(plan)}, false) as behind from ${STAGING} ${s}`;
+}
+
+/** No record can be created while this lock is held. */
+export function lockForIds(plan: ImportPlan, timeoutMs: number): readonly Fragment[] {
+  return [
+    sql`set local lock_timeout = ${keyword(String(timeoutMs))}`,
+    sql`lock table ${tableOf(plan)} in share row exclusive mode`,
+  ];
+}
+
+/** Sets the sequence to the largest id of the file, never back. Not undone by a rollback, as nothing on sequences is. */
+export function advanceSequence(plan: ImportPlan): Fragment {
+  return sql`select setval(${sequence(plan)}, q.largest) from (select max(${s}."id") as largest from ${STAGING} ${s}) q where q.largest > ${lastId(plan)}`;
+}
+
+function tableOf(plan: ImportPlan): Fragment {
+  const { schema, name } = plan.scan.entity.table;
+  return sql`${ident(schema)}.${ident(name)}`;
+}
+
+/** Looked up once a statement, as an uncorrelated subquery is. */
+function sequence(plan: ImportPlan): Fragment {
+  return sql`(select pg_get_serial_sequence(${literal(tableOf(plan).text)}, 'id')::regclass)`;
+}
+
+function lastId(plan: ImportPlan): Fragment {
+  return sql`coalesce(pg_sequence_last_value(${sequence(plan)}), 0)`;
+}
+
+/* ---- the write ---- */
+
+/** Writes everything that is staged in one statement: columns `inserted` and `updated` as text. */
+export function writeStaged(plan: ImportPlan): Fragment {
+  const updates = plan.onConflict === 'update' && plan.ids !== 'none';
+  const parts = [sql`inserted as (${insertStaged(plan)})`];
+  if (updates) parts.push(sql`updated as (${updateStaged(plan)})`);
+  const updated = updates ? sql`(select count(*) from updated)` : keyword('0');
+  return sql`with ${join(parts)} select (select count(*) from inserted)::text as inserted, ${updated}::text as updated`;
+}
+
+function insertStaged(plan: ImportPlan): Fragment {
+  const { columns } = plan;
+  const others = columns.filter((field) => field.role !== 'id');
+  const next = sql`nextval(${sequence(plan)})`;
+  const id = plan.ids === 'new' ? sql`coalesce(${s}."id", ${next})` : next;
+  const values = [id, ...others.map((field) => insertedValue(plan, field))];
+  const names = [ident('id'), ...others.map((field) => ident(field.name))];
+  const condition = where(creates(plan));
+  // Staged rows come in the order of the file; only a join may change that.
+  const order = condition.text === '' ? empty : sql` order by ${s}.${ROW}`;
+  const pass = plan.onConflict === 'skip' ? keyword(' on conflict ("id") do nothing') : empty;
+  return sql`insert into ${tableOf(plan)} (${join(names)}) select ${join(values)} from ${STAGING} ${s}${condition}${order}${pass} returning 1`;
+}
+
+function insertedValue(plan: ImportPlan, field: Field): Fragment {
+  const column = sql`${s}.${ident(field.name)}`;
+  if (field.role === 'createdAt' || field.role === 'updatedAt') return sql`coalesce(${column}, now())`;
+  const value = plan.sparse ? defaultOf(field) : undefined;
+  return value === undefined ? column : sql`case when ${isGiven(plan, field)} then ${column} else ${value} end`;
+}
+
+/** A record found by its id gets what its row gives; when it was created stays, and that it changed is noted. */
+function updateStaged(plan: ImportPlan): Fragment {
+  const { table, condition } = renderScan(plan.scan, r);
+  const match = where(sql`${r}."id" = ${s}."id"`, condition);
+  const sets = plan.columns
+    .filter((field) => field.role === 'data' || field.role === 'reference')
+    .map((field) => {
+      const name = ident(field.name);
+      const value = sql`${s}.${name}`;
+      return sql`${name} = ${plan.sparse ? sql`case when ${isGiven(plan, field)} then ${value} else ${r}.${name} end` : value}`;
+    });
+  if (sets.length === 0) return sql`select 1 from ${table} join ${STAGING} ${s} on true${match}`;
+  if (plan.scan.entity.timestamps) sets.push(sql`"updatedAt" = now()`);
+  return sql`update ${table} set ${join(sets)} from ${STAGING} ${s}${match} returning 1`;
+}
+
+function isGiven(plan: ImportPlan, field: Field): Fragment {
+  return sql`get_bit(${s}.${GIVEN}, ${keyword(String(plan.columns.indexOf(field)))}) = 1`;
+}
+
+/** What a create without the field stores in it; undefined for null. */
+function defaultOf(field: Field): Fragment | undefined {
+  if (field.default === undefined) return undefined;
+  if (isGenerated(field.type, field.default)) {
+    if (field.type === 'uuid') return keyword('gen_random_uuid()');
+    return keyword(field.type === 'date' ? "(now() at time zone 'UTC')::date" : 'now()');
+  }
+  const decoded = decodeValue(field, field.default);
+  if (!decoded.ok) throw new TypeError(`default of ${field.name} ${decoded.message}`);
+  return bind(valueOperand(field, decoded.value));
+}
