@@ -61,13 +61,14 @@ export function analyzeStaging(): Fragment {
 
 /* ---- checks: each gives column `row` (and `other`), at most `limit` of them, in order ---- */
 
-/** Rows whose values of the columns an earlier row of the file has too: `row`, `other`. */
+/** Rows whose values of the columns an earlier row of the file has too: `row`, `other`. Rows passed over do not count, but for their ids. */
 export function findDuplicates(plan: ImportPlan, columns: readonly Field[], limit: number): Fragment {
   const names = columns.map((field) => ident(field.name));
-  const conditions = [...names.map((name) => sql`${s}.${name} is not null`), written(plan)];
+  const counted = columns.some((field) => field.role === 'id') ? empty : written(plan);
+  const conditions = [...names.map((name) => sql`${s}.${name} is not null`), counted];
   const groups = sql`select ${join(names)}, min(${s}.${ROW}) as "first" from ${STAGING} ${s}${where(...conditions)} group by ${join(names)} having count(*) > 1`;
   const same = names.map((name) => sql`${s}.${name} = d.${name}`);
-  return sql`select ${s}.${ROW}::text as "row", d."first"::text as "other" from ${STAGING} ${s} join (${groups}) d on ${join(same, ' and ')}${where(sql`${s}.${ROW} <> d."first"`, written(plan))} order by ${s}.${ROW} limit ${keyword(String(limit))}`;
+  return sql`select ${s}.${ROW}::text as "row", d."first"::text as "other" from ${STAGING} ${s} join (${groups}) d on ${join(same, ' and ')}${where(sql`${s}.${ROW} <> d."first"`, counted)} order by ${s}.${ROW} limit ${keyword(String(limit))}`;
 }
 
 /** Rows whose values of the columns another record of the table has. */

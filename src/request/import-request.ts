@@ -1,0 +1,81 @@
+// The parameters and the media type of an import as a value. Knows no schema; everything here is checked for form only.
+import { badRequest, unsupportedMediaType } from '../errors.ts';
+import { closest } from '../model/closest.ts';
+import { splitEscaped } from './filter.ts';
+import { parseParameters } from './record-request.ts';
+
+export type ConflictMode = 'fail' | 'skip' | 'update';
+
+export interface ImportRequest {
+  readonly kind: 'import';
+  readonly format: 'csv' | 'ndjson';
+  /** Header of the file (or member of a line) -> name of the field, null to leave the column out. */
+  readonly map: ReadonlyMap<string, string | null>;
+  readonly onConflict: ConflictMode;
+}
+
+const CONFLICT_MODES = ['fail', 'skip', 'update'] as const;
+const NDJSON_TYPES = ['application/x-ndjson', 'application/ndjson', 'application/jsonl'];
+
+/** The query string and headers of POST …/{entity}/_import. Throws 400 for parameters, then 415. */
+export function parseImportRequest(
+  query: string,
+  headers: { readonly 'content-type'?: string | undefined; readonly 'content-encoding'?: string | undefined },
+): ImportRequest {
+  const parameters = parseParameters(query, ['map', 'onConflict']);
+  const mode = parameters.get('onConflict') ?? 'fail';
+  const onConflict = CONFLICT_MODES.find((known) => known === mode);
+  if (onConflict === undefined) {
+    const suggestion = closest(mode, CONFLICT_MODES);
+    throw badRequest(
+      `Unknown onConflict ${mode}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${CONFLICT_MODES.join(', ')}`,
+    );
+  }
+  const map = parseHeaderMap(parameters.get('map') ?? '');
+  return { kind: 'import', format: formatOf(headers), map, onConflict };
+}
+
+/**
+ * `Header:field,Other:,…`. A header ends at the last colon of its entry, so it may hold colons; `\,` is a comma.
+ * An empty field leaves the column out.
+ */
+export function parseHeaderMap(text: string): Map<string, string | null> {
+  const map = new Map<string, string | null>();
+  if (text === '') return map;
+  for (const entry of splitEscaped(text, ',')) {
+    const at = entry.lastIndexOf(':');
+    if (at < 1)
+      throw badRequest(`map is malformed at "${entry}": each entry is Header:field, or Header: to leave it out`);
+    const header = entry.slice(0, at);
+    if (map.has(header)) throw badRequest(`map names the header ${header} twice`);
+    const field = entry.slice(at + 1);
+    const other = field === '' ? undefined : [...map].find(([, mapped]) => mapped === field);
+    if (other !== undefined) throw badRequest(`map gives the field ${field} to two headers: ${other[0]} and ${header}`);
+    map.set(header, field === '' ? null : field);
+  }
+  return map;
+}
+
+/** RFC 7111 and RFC 4180 for CSV (`charset`, `header`), the NDJSON conventions for lines of JSON. */
+function formatOf(headers: {
+  readonly 'content-type'?: string | undefined;
+  readonly 'content-encoding'?: string | undefined;
+}): 'csv' | 'ndjson' {
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity') {
+    throw unsupportedMediaType('text/csv or application/x-ndjson, without a Content-Encoding');
+  }
+  const [type = '', ...parameters] = (headers['content-type'] ?? '')
+    .split(';')
+    .map((part) => part.trim().toLowerCase());
+  const isCsv = type === 'text/csv';
+  if (!isCsv && !NDJSON_TYPES.includes(type)) throw unsupportedMediaType('text/csv or application/x-ndjson');
+  for (const parameter of parameters) {
+    const utf8 = /^charset="?utf-8"?$/.test(parameter);
+    const header = isCsv && parameter === 'header=present';
+    if (!utf8 && !header && parameter !== '') {
+      throw unsupportedMediaType(isCsv ? 'text/csv; charset=utf-8; header=present' : `${type}; charset=utf-8`);
+    }
+  }
+  return isCsv ? 'csv' : 'ndjson';
+}

@@ -1,0 +1,250 @@
+// One import in its transaction: rows are decoded and copied into a staging table while they arrive, checked there as
+// sets, and written to the target by one statement. All or nothing, with every mistake that was found told by its row.
+
+import { copyInto, copyLine, copyPosition, inSavepoint, inUndoneSavepoint } from '../db/copy.ts';
+import { isRetryable, isStaleSnapshot, sqlState, translateError } from '../db/pg-error.ts';
+import type { Database, Session } from '../db/pool.ts';
+import { type ApiError, conflict, type Detail, type DetailCode, validationFailed } from '../errors.ts';
+import { type ImportPlan, MAX_DETAILS } from '../plan/import-plan.ts';
+import type { RowDecoder } from '../plan/import-row.ts';
+import type { Fragment } from '../sql/fragment.ts';
+import {
+  advanceSequence,
+  analyzeStaging,
+  copyToStaging,
+  createStaging,
+  findDangling,
+  findDuplicates,
+  findExistingIds,
+  findMissing,
+  findTaken,
+  findUnknownIds,
+  importQuery,
+  importSettings,
+  isSequenceBehind,
+  lockForIds,
+  writeStaged,
+} from '../sql/import.ts';
+import { ImportFault } from './import-source.ts';
+import type { Visit } from './records.ts';
+
+export interface ImportCounts {
+  readonly inserted: number;
+  readonly updated: number;
+  readonly skipped: number;
+}
+
+// A write that is sent for each row would cost more than the row; a longer text would only wait.
+const COPY_CHARACTERS = 65_536;
+// From here on the planner is told what is staged.
+const ANALYZE_ROWS = 1000;
+const WRITE_ATTEMPTS = 3;
+// How long creates may have to wait behind the wish for the lock, and how long we do without it in between. The last
+// ones are longer than deadlock_timeout (1 s), which is when an autovacuum in the way gives up.
+const LOCK_TIMEOUTS_MS = [100, 200, 200, 300, 300, 500, 500, 1500, 1500, 1500, 1500];
+
+export interface Import<T> {
+  readonly plan: ImportPlan;
+  readonly batches: AsyncIterable<readonly T[]>;
+  readonly decode: RowDecoder<T>;
+}
+
+export interface ImportRooms {
+  readonly db: Database;
+  readonly timeoutMs: number;
+  /** The workspace's schema is no longer what the snapshot says. */
+  readonly changed: (workspaceId: string) => void;
+}
+
+/** Reads all batches and writes them; throws 400, 403 or 409 when nothing of them was imported. */
+export async function runImport<T>(
+  { plan, batches, decode }: Import<T>,
+  visit: Visit,
+  { db, timeoutMs, changed }: ImportRooms,
+): Promise<ImportCounts> {
+  const reading = makeReading(batches, decode);
+  try {
+    return await db.transaction((session) => importStaged(session, visit, plan, reading), {
+      statementTimeoutMs: timeoutMs,
+    });
+  } catch (error) {
+    // The body is read, so the request cannot be planned again: the client sends it again (503).
+    if (isStaleSnapshot(error)) changed(visit.workspace.id);
+    throw translateError(error, visit.workspace, visit.entity.name, 'create');
+  }
+}
+
+async function importStaged(session: Session, visit: Visit, plan: ImportPlan, reading: Reading): Promise<ImportCounts> {
+  await session.execute(importSettings().text);
+  await session.execute(createStaging(plan).text);
+  try {
+    await copyInto(session, copyToStaging().text, reading.lines());
+  } catch (error) {
+    throw withPosition(error, visit, reading);
+  }
+  const { details } = reading;
+  if (reading.rows() > ANALYZE_ROWS) await session.execute(analyzeStaging().text);
+  if (details.length === 0 && plan.ids === 'new') await putSequenceAhead(session, visit, plan);
+  const found = await findMistakes(session, visit, plan, details.length === 0);
+  if (details.length + found.length > 0) throw refusal([...details, ...found]);
+  return write(session, visit, plan, reading.rows());
+}
+
+/* ---- reading ---- */
+
+interface Reading {
+  /** Text for COPY. Throws when no more need be read: 100 mistakes, or a row that cannot be read. */
+  readonly lines: () => AsyncGenerator<string>;
+  readonly details: readonly Detail[];
+  /** Rows read so far, those with mistakes among them. */
+  readonly rows: () => number;
+  /** Row of the file that was sent as this line, from 1. */
+  readonly rowOfLine: (line: number) => number;
+}
+
+function makeReading<T>(batches: AsyncIterable<readonly T[]>, decode: RowDecoder<T>): Reading {
+  const details: Detail[] = [];
+  const mistaken: number[] = [];
+  let row = 0;
+  const report = (detail: Detail): void => void details.push(detail);
+  async function* lines(): AsyncGenerator<string> {
+    let text = '';
+    try {
+      for await (const batch of batches) {
+        for (const source of batch) {
+          row++;
+          const staged = decode(source, row, report);
+          if (staged === undefined) {
+            mistaken.push(row);
+            if (details.length >= MAX_DETAILS) throw refusal(details);
+          } else text += copyLine([String(row), ...staged]);
+          if (text.length >= COPY_CHARACTERS) {
+            yield text;
+            text = '';
+          }
+        }
+      }
+    } catch (error) {
+      if (!(error instanceof ImportFault)) throw error;
+      throw refusal([...details, { row: row + 1, field: null, code: error.code, message: error.message }]);
+    }
+    if (text !== '') yield text;
+  }
+  const rowOfLine = (line: number): number => mistaken.reduce((at, bad) => (bad <= at ? at + 1 : at), line);
+  return { lines, details, rows: () => row, rowOfLine };
+}
+
+/** A value that passed our checks and not PostgreSQL's: the same refusal, with the row that it says. */
+function withPosition(error: unknown, visit: Visit, reading: Reading): unknown {
+  const position = copyPosition(error);
+  const refused =
+    position === undefined ? undefined : translateError(error, visit.workspace, visit.entity.name, 'create');
+  if (position === undefined || refused?.details === undefined) return error;
+  const row = reading.rowOfLine(position.line);
+  const field = position.column !== null && visit.entity.fields.has(position.column) ? position.column : null;
+  return refusal([
+    ...reading.details,
+    ...refused.details.map((detail) => ({ ...detail, row, field: field ?? detail.field })),
+  ]);
+}
+
+/* ---- checks ---- */
+
+interface FoundRow {
+  readonly row: string;
+  readonly other?: string;
+}
+
+/** `isWhole`: every row of the file is staged; else a row may refer to one that is not. */
+async function findMistakes(session: Session, visit: Visit, plan: ImportPlan, isWhole: boolean): Promise<Detail[]> {
+  const { principal } = visit;
+  const found: Detail[] = [];
+  const look = async (
+    fragment: Fragment,
+    field: string,
+    code: DetailCode,
+    message: string | ((row: FoundRow) => string),
+  ): Promise<void> => {
+    for (const row of await session.query<FoundRow>(importQuery(fragment, principal))) {
+      found.push({ row: Number(row.row), field, code, message: typeof message === 'string' ? message : message(row) });
+    }
+  };
+  const sameAs = ({ other }: FoundRow): string => `must be unique: row ${other} has this value too`;
+  const taken = 'must be unique: another record has this value';
+
+  const id = plan.columns.filter((field) => field.role === 'id');
+  if (plan.ids !== 'none') await look(findDuplicates(plan, id, MAX_DETAILS), 'id', 'NOT_UNIQUE', sameAs);
+  if (plan.ids === 'new' && plan.onConflict === 'fail') {
+    await look(findExistingIds(plan, MAX_DETAILS), 'id', 'NOT_UNIQUE', 'must be unique: a record with this id exists');
+  }
+  if (plan.ids === 'known') {
+    await look(findUnknownIds(plan, MAX_DETAILS), 'id', 'READ_ONLY', 'is set by the server: no record has this id');
+  }
+  for (const field of plan.required) {
+    await look(findMissing(plan, field, MAX_DETAILS), field.name, 'REQUIRED', 'is required: no record has this id');
+  }
+  for (const fields of plan.uniques) {
+    const name = fields.map((field) => field.name).join(', ');
+    await look(findDuplicates(plan, fields, MAX_DETAILS), name, 'NOT_UNIQUE', sameAs);
+    await look(findTaken(plan, fields, MAX_DETAILS), name, 'NOT_UNIQUE', taken);
+  }
+  for (const reference of plan.references) {
+    if (reference.own && !isWhole) continue;
+    const message = 'refers to a record that does not exist';
+    await look(findDangling(plan, reference, MAX_DETAILS), reference.field.name, 'REFERENCE_NOT_FOUND', message);
+  }
+  return found;
+}
+
+/** The first mistakes by row: 409 when all are about records that exist or stand twice, else 400. */
+function refusal(details: readonly Detail[]): ApiError {
+  const first = [...details].sort((a, b) => (a.row ?? 0) - (b.row ?? 0)).slice(0, MAX_DETAILS);
+  const [detail] = first;
+  if (detail === undefined || first.some(({ code }) => code !== 'NOT_UNIQUE')) return validationFailed(first);
+  const more = first.length > 1 ? ` (and ${first.length - 1} more)` : '';
+  return conflict(`Nothing was imported: row ${detail.row}, ${detail.field}: ${detail.message}${more}`, first);
+}
+
+/* ---- writing ---- */
+
+/**
+ * The sequence of the ids must be ahead of those that the file brings before they are written, or a create at the same
+ * time would be given one of them. Between reading the sequence and setting it nobody may draw from it, so the table is
+ * locked against writes for that moment; the savepoint gives the lock back, and the sequence stays as it was set.
+ */
+async function putSequenceAhead(session: Session, visit: Visit, plan: ImportPlan): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    const [state] = await session.query<{ behind: boolean }>(importQuery(isSequenceBehind(plan), visit.principal));
+    if (state?.behind !== true) return;
+    const timeout = LOCK_TIMEOUTS_MS[attempt];
+    try {
+      await inUndoneSavepoint(session, async () => {
+        for (const statement of lockForIds(plan, timeout ?? 100)) await session.execute(statement.text);
+        await session.query(importQuery(advanceSequence(plan), visit.principal));
+      });
+    } catch (error) {
+      if (sqlState(error) !== '55P03' || timeout === undefined) throw error;
+      await new Promise((resolve) => setTimeout(resolve, timeout + Math.random() * timeout));
+    }
+  }
+}
+
+async function write(session: Session, visit: Visit, plan: ImportPlan, rows: number): Promise<ImportCounts> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const [counts] = await inSavepoint(session, () =>
+        session.query<{ inserted: string; updated: string }>(importQuery(writeStaged(plan), visit.principal)),
+      );
+      const inserted = Number(counts?.inserted);
+      const updated = Number(counts?.updated);
+      return { inserted, updated, skipped: rows - inserted - updated };
+    } catch (error) {
+      // Somebody was faster between our checks and the write: what the checks say now tells the row.
+      const isRace = sqlState(error) === '23505' || sqlState(error) === '23503' || sqlState(error) === '23502';
+      if (!isRace && !isRetryable(error)) throw error;
+      const found = await findMistakes(session, visit, plan, true);
+      if (found.length > 0) throw refusal(found);
+      if (attempt >= WRITE_ATTEMPTS) throw error;
+    }
+  }
+}
