@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { parse } from 'csv-parse/sync';
-import { startServer, type TestServer } from './server-process.ts';
+import { ADMIN_KEY, startTestServer, type TestServer } from '../support/server.ts';
 import { runNode } from './wda.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -27,7 +27,7 @@ let key = '';
 
 before(async () => {
   if (skip) return;
-  server = await startServer();
+  server = await startTestServer();
   const outcome = await load();
   assert.equal(outcome.code, 0, outcome.stderr);
   loaded = outcome;
@@ -39,7 +39,7 @@ after(async () => {
 
 const load = () =>
   runNode([join(ROOT, 'examples/chinook/load.ts'), DATA], {
-    env: { WDA_URL: server.url, WDA_ADMIN_KEY: server.adminKey },
+    env: { WDA_URL: server.url, WDA_ADMIN_KEY: ADMIN_KEY },
   });
 
 const rows = async (file: string): Promise<readonly Row[]> =>
@@ -208,7 +208,7 @@ test('the script may run again: records are updated, none are doubled', { skip }
 
 test('a directory without the files is refused before anything is created', { skip }, async () => {
   const { code, stderr } = await runNode([join(ROOT, 'examples/chinook/load.ts'), join(ROOT, 'docs')], {
-    env: { WDA_URL: server.url, WDA_ADMIN_KEY: server.adminKey },
+    env: { WDA_URL: server.url, WDA_ADMIN_KEY: ADMIN_KEY },
   });
   assert.equal(code, 1);
   assert.match(stderr, /lacks Artist\.csv, Album\.csv/);
