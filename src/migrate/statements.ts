@@ -22,7 +22,7 @@ export interface Work {
 export class Cancelled extends Error {}
 
 // How long requests may queue behind a lock that we wait for.
-const LOCK_BUDGET_MS = 300;
+export const LOCK_BUDGET_MS = 300;
 
 /** Runs what can or must run before the switch. With nothing that has to, all is left to the switch. */
 export async function prepareAhead({ session, change, cancelled, begin, done }: Work): Promise<void> {
@@ -132,7 +132,8 @@ function undo(schema: string, made: Made): Fragment {
   }
 }
 
-async function inTransaction(session: Session, lockTimeoutMs: number, work: () => Promise<void>): Promise<void> {
+/** All or nothing, with short waits for locks: everybody who comes after a waiting statement waits behind it. */
+export async function inTransaction(session: Session, lockTimeoutMs: number, work: () => Promise<void>): Promise<void> {
   await session.execute(`begin; set local lock_timeout = ${Math.floor(lockTimeoutMs)}`);
   try {
     await work();

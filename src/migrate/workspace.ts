@@ -1,12 +1,15 @@
 // The beginning and the end of a workspace: its row, its PostgreSQL schema and its tables, each in one transaction.
 import { type WorkspaceSummary, workspaceRefusal } from '../catalog/workspaces.ts';
 import type { Database } from '../db/pool.ts';
+import { anotherMigrationRuns } from '../errors.ts';
 import { databaseSchemaName } from '../model/physical-name.ts';
 import { EMPTY_DOCUMENT, type SchemaDocument } from '../model/schema-format.ts';
 import { tablesOf } from '../model/schema-tables.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import { createSchema, createTables, dropSchema, script } from './ddl.ts';
 import { withLockRetry } from './lock-retry.ts';
+import { inTransaction, LOCK_BUDGET_MS } from './statements.ts';
+import { withWorkspaceLock } from './workspace-lock.ts';
 
 export interface NewWorkspace {
   /** Slug of its organization. */
@@ -51,19 +54,22 @@ returning created_at as "createdAt"`),
     });
 }
 
-/** Deletes a workspace with all of its records and keys. */
+/** Deletes a workspace with all of its records and keys; 409 while its schema is being changed. */
 export async function deleteWorkspace(
   db: Database,
   workspace: Pick<WorkspaceSummary, 'id' | 'slug' | 'databaseSchema'>,
 ): Promise<void> {
-  await withLockRetry(() =>
-    db.transaction(
-      async (session) => {
-        await session.query(toQuery(sql`delete from wda.workspace where id = ${workspace.id}`));
-        await session.execute(script([dropSchema(workspace.databaseSchema)]));
-      },
-      { statementTimeoutMs: DDL_TIMEOUT_MS },
-    ),
+  await withWorkspaceLock(
+    db,
+    workspace.id,
+    (session) =>
+      withLockRetry(() =>
+        inTransaction(session, LOCK_BUDGET_MS, async () => {
+          await session.query(toQuery(sql`delete from wda.workspace where id = ${workspace.id}`));
+          await session.execute(script([dropSchema(workspace.databaseSchema)]));
+        }),
+      ),
+    () => Promise.reject(anotherMigrationRuns()),
   ).catch((error) => {
     throw workspaceRefusal(error, workspace.slug);
   });

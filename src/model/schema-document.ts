@@ -5,7 +5,7 @@ import { checkFields } from './schema-fields.ts';
 import { DocumentShape, EMPTY_DOCUMENT, type EntityDocument, type SchemaDocument } from './schema-format.ts';
 import { checkIndexes, checkRelations } from './schema-relations.ts';
 import { checkRenames, member, type Renames } from './schema-renames.ts';
-import { makeReport, type Path, type Report } from './schema-report.ts';
+import { makeReport, type Path, type Report, withNote } from './schema-report.ts';
 import { checkRowRules, checkSettings } from './schema-settings.ts';
 import { checkShape, plainNumbers } from './schema-shape.ts';
 import { type Loose, viewOf } from './schema-view.ts';
@@ -35,12 +35,15 @@ export function parseSchemaDocument(value: unknown, inForce: SchemaDocument = EM
   const merged = carryOver(loose, value, inForce, renames);
   const view = viewOf(merged, value, report);
   for (const entity of view.values()) {
-    checkSettings(entity, view, report);
-    checkRowRules(entity, report);
+    const said = saidOf(value, entity.name);
+    checkSettings(entity, view, 'settings' in said ? report : withNote(report, KEPT));
+    checkRowRules(entity, 'rowRules' in said ? report : withNote(report, KEPT));
   }
   const mistakes = refused(report);
   return mistakes.details.length > 0 ? mistakes : { ok: true, document: withoutRenames(merged), renames };
 }
+
+const KEPT = ' (what is in force stays in force unless the document says otherwise)';
 
 interface LooseDocument {
   readonly entities?: Readonly<Record<string, Loose<EntityDocument>>>;
@@ -69,6 +72,12 @@ function restoreDigits(document: LooseDocument, original: unknown): void {
   }
 }
 
+/** The entity as the client wrote it. */
+function saidOf(original: unknown, entity: string): object {
+  const said = at(original, ['entities', entity]);
+  return typeof said === 'object' && said !== null ? said : {};
+}
+
 function at(value: unknown, path: readonly string[]): unknown {
   let current = value;
   for (const name of path) current = member(current as Record<string, unknown>, name);
@@ -80,11 +89,11 @@ function carryOver(asked: LooseDocument, original: unknown, inForce: SchemaDocum
   const entities: Record<string, Loose<EntityDocument>> = {};
   for (const [name, entity] of Object.entries(asked.entities ?? {})) {
     const before = member(inForce.entities, renames.entities.get(name) ?? name);
-    const said = (at(original, ['entities', name]) ?? {}) as object;
+    const said = saidOf(original, name);
     entities[name] = {
       ...entity,
-      ...(Object.hasOwn(said, 'settings') || before?.settings === undefined ? {} : { settings: before.settings }),
-      ...(Object.hasOwn(said, 'rowRules') || before?.rowRules === undefined ? {} : { rowRules: before.rowRules }),
+      ...('settings' in said || before?.settings === undefined ? {} : { settings: before.settings }),
+      ...('rowRules' in said || before?.rowRules === undefined ? {} : { rowRules: before.rowRules }),
     };
   }
   return { entities };

@@ -16,6 +16,12 @@ export interface Report {
   readonly details: () => Detail[];
 }
 
+/** The same report; `note` is added to what it is told. */
+export function withNote(report: Report, note: string): Report {
+  const noting = (path: Path, code: DetailCode, message: string): void => report(path, code, `${message}${note}`);
+  return Object.assign(noting, report);
+}
+
 // Enough for anybody to work through; a document of nothing but mistakes would otherwise be answered by a larger one.
 const MAX_DETAILS = 1000;
 // A did-you-mean costs the edit distance to every known name, up to 0.3 ms; a document may hold 50,000 unknown ones.

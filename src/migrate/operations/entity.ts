@@ -9,7 +9,7 @@ export function createEntity(table: Table, isNew: (entity: string) => boolean): 
     kind: 'createEntity',
     entity: table.name,
     path: `entities.${table.name}`,
-    description: `create entity ${table.name} with ${table.columns.size} fields`,
+    description: `create entity ${table.name}`,
     statements: [
       inTransaction('create', createTable(table)),
       ...finishTable(table).map((statement) => inTransaction('link', statement)),

@@ -1,6 +1,14 @@
 // /migrations: changes of the schema as people watch them, and their cancelling.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { findMigration, isEnded, loadMigrations, type Migration, requestCancel } from '../../catalog/migrations.ts';
+import {
+  findMigration,
+  isEnded,
+  loadMigrations,
+  type Migration,
+  type MigrationError,
+  type MigrationStep,
+  requestCancel,
+} from '../../catalog/migrations.ts';
 import { conflict, notFound } from '../../errors.ts';
 import type { Route } from '../../http/routes.ts';
 import type { Runner } from '../../migrate/runner.ts';
@@ -59,10 +67,22 @@ export function showMigration(migration: Migration): unknown {
     id: Number(id),
     state,
     strategy,
-    steps,
-    error,
+    steps: steps.map(showStep),
+    error: error === null ? null : showError(error),
     createdAt: time(createdAt),
     startedAt: time(startedAt),
     finishedAt: time(finishedAt),
   };
+}
+
+// The database gives the members in an order of its own.
+function showStep(step: MigrationStep): MigrationStep {
+  const { entity, kind, description, destructive, blocksReads, blocksWrites, estimatedSeconds, conflicts } = step;
+  const { state, progress } = step;
+  const planned = { entity, kind, description, destructive, blocksReads, blocksWrites, estimatedSeconds, conflicts };
+  return { ...planned, state, progress };
+}
+
+function showError({ code, message, entity, field, count, sampleIds }: MigrationError): MigrationError {
+  return { code, message, entity, field, count, sampleIds };
 }
