@@ -57,7 +57,10 @@ export async function applySchema(path: string, options: ApplyOptions): Promise<
         ['wait', Math.min(wait ?? 1, 1)],
       ],
     })
-    .catch((error) => refuseWithLines(explainDestructive(error, path, address), file));
+    .catch((error) => {
+      explainDestructive(error, path, address);
+      return refuseWithLines(error, file);
+    });
 
   const first = answer.data as Migration | null;
   const id = String(first?.id ?? answer.location?.split('/').at(-1) ?? '');
@@ -97,11 +100,11 @@ function describeOutcome(migration: Migration | null, address: WorkspaceAddress,
   return `Applied ${path} to ${workspaceName(address)}: ${steps} step${steps === 1 ? '' : 's'}\n${done}`;
 }
 
-/** The server names what would go; this adds how to look closer and how to allow it. */
-function explainDestructive(error: unknown, path: string, address: WorkspaceAddress): unknown {
-  if (!(error instanceof CommandFailure) || error.failure.kind !== 'refused') return error;
-  if (error.failure.error.code !== 'DESTRUCTIVE_CHANGE') return error;
-  return new CommandFailure(
+/** Rethrows a refusal for lost data: the server names what would go, this adds how to look closer and how to allow it. */
+function explainDestructive(error: unknown, path: string, address: WorkspaceAddress): void {
+  if (!(error instanceof CommandFailure) || error.failure.kind !== 'refused') return;
+  if (error.failure.error.code !== 'DESTRUCTIVE_CHANGE') return;
+  throw new CommandFailure(
     error.failure,
     [
       'Nothing has been changed.',

@@ -181,6 +181,26 @@ test('text, empty cells and dates are as in the file', { skip }, async () => {
   );
 });
 
+test('the queries of the README give the answers of the README', { skip }, async () => {
+  const readme = await readFile(join(ROOT, 'examples/chinook/README.md'), 'utf8');
+  const pairs = [...readme.matchAll(/```sh\n(curl .+?)\n```\n\n```json\n(.+?)\n```/gs)];
+  assert.equal(pairs.length, 5);
+  for (const [, command = '', answer = ''] of pairs) {
+    const path = /"\$API\/([^"]+)"/.exec(command)?.[1];
+    const body = / -d '(.+)'$/s.exec(command)?.[1];
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const url = `${server.url}/api/v1/chinook/music/${path}`;
+    const response = await (body === undefined
+      ? fetch(url, { headers })
+      : fetch(url, { headers, method: 'POST', body }));
+    // A cursor is opaque: the README says that there is one, not which.
+    const found = JSON.parse(await response.text(), (name, value) =>
+      name === 'nextCursor' && value !== null ? '…' : value,
+    );
+    assert.deepEqual(found, JSON.parse(answer), path);
+  }
+});
+
 test('a record that is created after the import gets an id of its own', { skip }, async () => {
   const response = await fetch(`${server.url}/api/v1/chinook/music/artists`, {
     method: 'POST',
