@@ -138,7 +138,7 @@ function checkBack(
   if (back === undefined) {
     if (!owner.opaque) {
       const keys = [...owner.relations].filter(([, relation]) => relation.kind === 'belongsTo').map(([key]) => key);
-      report(place, 'REFERENCE_NOT_FOUND', missing(`relation of ${owner.name}`, name, keys, report));
+      report(place, 'REFERENCE_NOT_FOUND', missing('relation', name, keys, report, owner.name));
     }
     return undefined;
   }
@@ -184,12 +184,13 @@ export function checkColumn(place: Path, name: string, entity: EntityView, repor
   if (relation?.kind === 'belongsTo') {
     report(place, 'REFERENCE_NOT_FOUND', `${name} is a relation; its field is ${columnOf(name, relation)}`);
   } else {
-    report(place, 'REFERENCE_NOT_FOUND', missing(`field of ${entity.name}`, name, [...entity.columns.keys()], report));
+    report(place, 'REFERENCE_NOT_FOUND', missing('field', name, entity.columns.keys(), report, entity.name));
   }
   return false;
 }
 
-export function missing(role: string, name: string, names: Iterable<string>, report: Report): string {
+/** `entity` is where `name` was looked for; none: in the document. */
+export function missing(role: string, name: string, names: Iterable<string>, report: Report, entity?: string): string {
   const all = [...names];
-  return `there is no ${role} named ${name}.${report.hint(name, all)} Known: ${known(all)}`;
+  return `there is no ${role} ${name}${entity === undefined ? '' : ` on entity ${entity}`}.${report.hint(name, all)} Known: ${known(all)}`;
 }

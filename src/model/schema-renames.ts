@@ -38,8 +38,9 @@ export function checkRenames(document: DocumentView, inForce: SchemaDocument, re
           renamedFrom,
         })),
         before?.[`${role}s`] ?? {},
-        `${role} of ${entity.name}`,
+        role,
         report,
+        entity.name,
       );
       if (found.size > 0) all.set(entity.name, found);
     }
@@ -52,6 +53,7 @@ function renamesOf(
   inForce: Named,
   role: string,
   report: Report,
+  entity?: string,
 ): ReadonlyMap<string, string> {
   const names = new Set(asked.map(({ name }) => name));
   const renames = new Map<string, string>();
@@ -62,7 +64,7 @@ function renamesOf(
     const place = [...path, 'renamedFrom'];
     const other = used.get(renamedFrom);
     if (!Object.hasOwn(inForce, renamedFrom)) {
-      report(place, 'REFERENCE_NOT_FOUND', missing(role, renamedFrom, Object.keys(inForce), report));
+      report(place, 'REFERENCE_NOT_FOUND', missing(role, renamedFrom, Object.keys(inForce), report, entity));
     } else if (names.has(renamedFrom)) {
       report(place, 'INVALID', `${renamedFrom} is still in the document, so it is not renamed`);
     } else if (other !== undefined) {

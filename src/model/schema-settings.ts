@@ -82,14 +82,14 @@ function checkFieldPath(place: Path, text: string, root: EntityView, document: D
       report(place, 'REFERENCE_NOT_FOUND', noRelation(name, entity, report));
     } else {
       const all = [...entity.columns.keys(), ...entity.relations.keys()];
-      report(place, 'REFERENCE_NOT_FOUND', missing(`field or relation of ${entity.name}`, name, all, report));
+      report(place, 'REFERENCE_NOT_FOUND', missing('field or relation', name, all, report, entity.name));
     }
     return;
   }
 }
 
 const noRelation = (name: string, entity: EntityView, report: Report): string =>
-  missing(`relation of ${entity.name}`, name, entity.relations.keys(), report);
+  missing('relation', name, entity.relations.keys(), report, entity.name);
 
 export function checkRowRules(entity: EntityView, report: Report): void {
   entity.document.rowRules?.forEach((rule, position, rules) => {
