@@ -186,7 +186,7 @@ test('the queries of the README give the answers of the README', { skip }, async
   const pairs = [...readme.matchAll(/```sh\n(curl .+?)\n```\n\n```json\n(.+?)\n```/gs)];
   assert.equal(pairs.length, 5);
   for (const [, command = '', answer = ''] of pairs) {
-    const path = /"\$API\/([^"]+)"/.exec(command)?.[1];
+    const path = /"\$API\/([^"]+)"/.exec(command)?.[1] ?? command;
     const body = / -d '(.+)'$/s.exec(command)?.[1];
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
     const url = `${server.url}/api/v1/chinook/music/${path}`;
