@@ -22,6 +22,9 @@ export interface ImportResult {
   readonly skipped: number;
 }
 
+// The server lists no more mistakes than these.
+const LISTED_ROWS = 100;
+
 // Fewer, larger reads: the disk is not the bottleneck, the turns of the event loop are.
 const CHUNK_BYTES = 256 * 1024;
 
@@ -98,12 +101,23 @@ export async function sendRecords(
     );
     return data as ImportResult;
   } catch (error) {
-    if (!(error instanceof CommandFailure) || error.failure.kind !== 'unreachable') throw error;
+    if (!(error instanceof CommandFailure)) throw error;
+    if (error.failure.kind === 'refused') throw new CommandFailure(error.failure, consequences(error), error);
+    if (error.failure.kind !== 'unreachable') throw error;
     const consequence = whole
       ? 'The whole file had been sent: look whether its records are there before trying again.'
       : 'Nothing was imported.';
     throw unreachable(`${error.failure.message}. ${consequence}`, error);
   }
+}
+
+function consequences({ failure, hints }: CommandFailure): readonly string[] {
+  const listed = failure.kind === 'refused' ? (failure.error.details?.length ?? 0) : 0;
+  return [
+    ...(listed >= LISTED_ROWS ? [`Only the first ${LISTED_ROWS} mistakes are listed.`] : []),
+    'Nothing was imported.',
+    ...hints,
+  ];
 }
 
 /** `tracks: 3,503 inserted, 0 updated, 0 skipped`. */

@@ -20,7 +20,8 @@ export interface ProgressBar {
   readonly stop: () => void;
 }
 
-const BAR_WIDTH = 24;
+const WIDEST_BAR = 24;
+const NARROWEST_BAR = 6;
 
 /** Whether bars are wanted: a person looks at stderr and did not ask for JSON. */
 export const showsProgress = (json: boolean | undefined): boolean => !json && process.stderr.isTTY === true;
@@ -33,15 +34,18 @@ export function startTransferBar(
   total: number | null,
 ): ProgressBar {
   const startedAt = performance.now();
-  return drawBar(shown, total ?? 1, (done, phase) =>
-    transferLine({
-      label,
-      unit,
-      done,
-      total,
-      elapsedMs: performance.now() - startedAt,
-      ...(phase === undefined ? {} : { phase }),
-    }),
+  return drawBar(shown, total ?? 1, (done, phase, width) =>
+    transferLine(
+      {
+        label,
+        unit,
+        done,
+        total,
+        elapsedMs: performance.now() - startedAt,
+        ...(phase === undefined ? {} : { phase }),
+      },
+      width,
+    ),
   );
 }
 
@@ -50,12 +54,15 @@ export function startShareBar(shown: boolean, label: string): ProgressBar {
   return drawBar(
     shown,
     1,
-    (done, phase) => `${printable(label)} ${bar(done)} ${percent(done)}  ${printable(phase ?? '')}`,
+    (done, phase) => `${printable(label)} ${bar(done, WIDEST_BAR)} ${percent(done)}  ${printable(phase ?? '')}`,
   );
 }
 
-/** One line of a transfer: bar, percent, amount, rate, time left; without a total, amount, rate and time so far. */
-export function transferLine(state: TransferState): string {
+/**
+ * One line of a transfer, at most `width` wide where that is possible: bar, percent, amount, rate, time left; without a
+ * total, amount, rate and time so far.
+ */
+export function transferLine(state: TransferState, width = 80): string {
   const { done, total, elapsedMs, unit } = state;
   const perSecond = elapsedMs > 0 ? (done * 1000) / elapsedMs : 0;
   const amount = (value: number): string => (unit === 'bytes' ? formatBytes(value) : formatCount(value));
@@ -64,7 +71,8 @@ export function transferLine(state: TransferState): string {
   if (total === null) return `${label}  ${amount(done)}  ${rate}  ${state.phase ?? formatDuration(elapsedMs)}`;
   const share = total === 0 ? 1 : Math.min(1, done / total);
   const left = perSecond === 0 ? 'ETA -' : `ETA ${formatDuration((Math.max(0, total - done) / perSecond) * 1000)}`;
-  return `${label} ${bar(share)} ${percent(share)}  ${amount(done)} of ${amount(total)}  ${rate}  ${state.phase ?? left}`;
+  const facts = `${percent(share)}  ${amount(done)} of ${amount(total)}  ${rate}  ${state.phase ?? left}`;
+  return `${label} ${bar(share, width - label.length - facts.length - 4)} ${facts}`;
 }
 
 /** 1536 as `1.5 KiB`. */
@@ -89,9 +97,10 @@ export function formatDuration(milliseconds: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-function bar(share: number): string {
-  const full = Math.round(Math.min(1, Math.max(0, share)) * BAR_WIDTH);
-  return `[${'='.repeat(full)}${' '.repeat(BAR_WIDTH - full)}]`;
+function bar(share: number, space: number): string {
+  const width = Math.min(WIDEST_BAR, Math.max(NARROWEST_BAR, space));
+  const full = Math.round(Math.min(1, Math.max(0, share)) * width);
+  return `[${'='.repeat(full)}${' '.repeat(width - full)}]`;
 }
 
 // Rounded down, so that 100 % is said only of what is whole.
@@ -100,14 +109,14 @@ const percent = (share: number): string => `${Math.floor(share * 100)} %`.padSta
 function drawBar(
   shown: boolean,
   total: number,
-  line: (done: number, phase: string | undefined) => string,
+  line: (done: number, phase: string | undefined, width: number) => string,
 ): ProgressBar {
   if (!shown) return { update: () => {}, stop: () => {} };
   let latest = 0;
   let phase: string | undefined;
   const drawn = new cliProgress.SingleBar({
     stream: process.stderr,
-    format: () => line(latest, phase),
+    format: (_options, params) => line(latest, phase, params.maxWidth),
     fps: 10,
     hideCursor: null,
     // true trims to the width; anything else changes a mode of the terminal, which Ctrl-C would leave behind.

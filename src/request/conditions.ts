@@ -1,6 +1,8 @@
 // Conditional requests (RFC 9110 section 13): If-Match and If-None-Match -> the entity tags they name. Our tags are
 // `"<row version>.<representation>"`, so that If-Match holds whatever selection the record was read with.
 
+import { badRequest } from '../errors.ts';
+
 /** `any` for `*`, else the tags as written, quotes and weakness taken off. */
 export type EntityTags = 'any' | readonly string[];
 
@@ -18,4 +20,24 @@ export function versionsOf(tags: readonly string[]): string[] {
 
 export function matches(tags: EntityTags, tag: string): boolean {
   return tags === 'any' || tags.includes(tag);
+}
+
+/** The row versions that a write may meet. */
+export interface Guard {
+  /** False without If-Match, and for `*`, which asks only that the record exists. */
+  readonly guarded: boolean;
+  readonly versions: readonly string[];
+}
+
+/** If-Match of a write; 400 when it names nothing. */
+export function guardOf(header: string | undefined): Guard {
+  const tags = header === undefined ? 'any' : parseEntityTags(header);
+  if (tags === 'any') return { guarded: false, versions: [] };
+  if (tags.length === 0) throw badRequest('If-Match is malformed: it takes entity tags in quotes, or *');
+  return { guarded: true, versions: versionsOf(tags) };
+}
+
+/** Does If-Match of a read name the record's version? */
+export function isCurrent(tags: EntityTags, version: string): boolean {
+  return tags === 'any' || versionsOf(tags).includes(version);
 }

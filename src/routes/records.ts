@@ -13,7 +13,6 @@ import {
   badRequest,
   type Detail,
   invalidCredential,
-  malformedId,
   methodNotAllowed,
   notFound,
   preconditionFailed,
@@ -40,8 +39,8 @@ import {
 } from '../plan/plan.ts';
 import { stampedColumns } from '../plan/row-policy.ts';
 import { isJsonType, parseBody } from '../request/body.ts';
-import { type EntityTags, matches, parseEntityTags, versionsOf } from '../request/conditions.ts';
-import { decodePart } from '../request/query-string.ts';
+import { guardOf, isCurrent, matches, parseEntityTags } from '../request/conditions.ts';
+import { operationOf, parseId, segmentsOf } from '../request/record-path.ts';
 import {
   type ListRequest,
   parseListRequest,
@@ -87,8 +86,6 @@ interface Prepared {
 const MAX_PREPARED = 4000;
 const MAX_CACHED_QUERY = 1000;
 const WRITE_ATTEMPTS = 4;
-// 64-bit integers have at most 19 digits.
-const MAX_ID = 9223372036854775807n;
 
 export function makeRecordHandler(rooms: RecordRooms): RecordHandler {
   const { config, db, cache, authenticator } = rooms;
@@ -266,7 +263,7 @@ export function makeRecordHandler(rooms: RecordRooms): RecordHandler {
     const { values, details } = planAssignment(await jsonBody(visit.raw), visit.entity, id ?? '0');
     await refuse(details, values, visit);
     if (id === undefined) throw recordNotFound();
-    const { guarded, versions } = guardOf(visit.raw);
+    const { guarded, versions } = guardOf(visit.raw.headers['if-match']);
     const statement = compile(planUpdate(values, visit.entity, visit, guarded), compileOptions);
     const rows = await write(
       statement,
@@ -285,7 +282,7 @@ export function makeRecordHandler(rooms: RecordRooms): RecordHandler {
     const id = parseId(idText);
     parseParameters(visit.raw.query, []);
     if (id === undefined) throw recordNotFound();
-    const { guarded, versions } = guardOf(visit.raw);
+    const { guarded, versions } = guardOf(visit.raw.headers['if-match']);
     const statement = compile(planDelete(visit.entity, visit, guarded), compileOptions);
     const rows = await write(statement, { id, versions, principal: visit.principal }, undefined, visit, 'delete');
     if (rows.length === 0) throw await missingOrChanged(visit, id, guarded);
@@ -366,61 +363,9 @@ export function makeRecordHandler(rooms: RecordRooms): RecordHandler {
   return Object.assign(handle, { operationOf });
 }
 
-/** Undecoded path below /api/v1/ -> decoded segments; a trailing slash is none. A segment that does not decode names nothing. */
-function segmentsOf(path: string): string[] {
-  const parts = path.slice('/api/v1/'.length).split('/');
-  if (parts.at(-1) === '') parts.pop();
-  return parts.map((part) => decodePart(part) ?? part);
-}
-
 function noSuchPath(workspace: Workspace): ApiError {
   const names = [...workspace.entities.keys()].slice(0, 50).join(', ') || 'none';
   return notFound(`Records are at /api/v1/{organization}/{workspace}/{entity}. Entities: ${names}`);
-}
-
-/** A word for metrics: few, and none of them made by clients. */
-function operationOf(method: string, url: string): string {
-  const query = url.indexOf('?');
-  const depth = (query < 0 ? url : url.slice(0, query)).split('/').length;
-  switch (method) {
-    case 'GET':
-    case 'HEAD':
-      return depth > 6 ? 'read' : 'list';
-    case 'POST':
-      return depth > 6 ? 'query' : 'create';
-    case 'PUT':
-    case 'PATCH':
-      return 'update';
-    case 'DELETE':
-      return 'delete';
-    default:
-      return 'other';
-  }
-}
-
-/** Digits of an id; undefined when it fits into no 64 bits and so names no record. 400 when it is no integer. */
-function parseId(text: string): string | undefined {
-  if (!/^-?\d+$/.test(text)) {
-    if (text.startsWith('_'))
-      throw notFound(`There is no operation ${text.slice(0, 100)}. Known: _query, _import, _export`);
-    throw malformedId(text.slice(0, 100));
-  }
-  if (text.length < 19) return text;
-  const value = text.length > 100 ? MAX_ID + 1n : BigInt(text);
-  return value > MAX_ID || value < -MAX_ID - 1n ? undefined : text;
-}
-
-/** If-Match -> the versions a write may meet. `*` asks only that the record exists. */
-function guardOf(raw: RawRequest): { readonly guarded: boolean; readonly versions: readonly string[] } {
-  const header = raw.headers['if-match'];
-  const tags = header === undefined ? 'any' : parseEntityTags(header);
-  if (tags === 'any') return { guarded: false, versions: [] };
-  if (tags.length === 0) throw badRequest('If-Match is malformed: it takes entity tags in quotes, or *');
-  return { guarded: true, versions: versionsOf(tags) };
-}
-
-function isCurrent(tags: EntityTags, version: string): boolean {
-  return tags === 'any' || versionsOf(tags).includes(version);
 }
 
 /** Row version and representation. With related records in it, the text itself is what tells two apart. */

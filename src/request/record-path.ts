@@ -1,0 +1,46 @@
+// The path of a data API request -> its segments, its id, its name for metrics. Syntax only.
+import { malformedId, notFound } from '../errors.ts';
+import { decodePart } from './query-string.ts';
+
+const PREFIX = '/api/v1/';
+// 64-bit integers.
+const MAX_ID = 9223372036854775807n;
+
+/** Undecoded path below /api/v1/ -> decoded segments; a trailing slash is none. A segment that does not decode names nothing. */
+export function segmentsOf(path: string): string[] {
+  const parts = path.slice(PREFIX.length).split('/');
+  if (parts.at(-1) === '') parts.pop();
+  return parts.map((part) => decodePart(part) ?? part);
+}
+
+/** Digits of an id; undefined when it fits into no 64 bits and so names no record. 400 when it is no integer. */
+export function parseId(text: string): string | undefined {
+  if (!/^-?\d+$/.test(text)) {
+    if (text.startsWith('_'))
+      throw notFound(`There is no operation ${text.slice(0, 100)}. Known: _query, _import, _export`);
+    throw malformedId(text.slice(0, 100));
+  }
+  if (text.length < 19) return text;
+  const value = text.length > 100 ? MAX_ID + 1n : BigInt(text);
+  return value > MAX_ID || value < -MAX_ID - 1n ? undefined : text;
+}
+
+/** A word for metrics: few, and none of them made by clients. */
+export function operationOf(method: string, url: string): string {
+  const query = url.indexOf('?');
+  const depth = (query < 0 ? url : url.slice(0, query)).split('/').length;
+  switch (method) {
+    case 'GET':
+    case 'HEAD':
+      return depth > 6 ? 'read' : 'list';
+    case 'POST':
+      return depth > 6 ? 'query' : 'create';
+    case 'PUT':
+    case 'PATCH':
+      return 'update';
+    case 'DELETE':
+      return 'delete';
+    default:
+      return 'other';
+  }
+}
