@@ -6,10 +6,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Side } from './compare.ts';
 import type { DataSet } from './dataset.ts';
 import type { LoadGenerator, LoadResult } from './load.ts';
+import { readProcessorTime } from './servers.ts';
 import { prepareRequests, type Workload } from './workloads.ts';
 
-export type MeasuredSide = Side & { readonly prefix: string };
-export type Round = { readonly limit: LoadResult; readonly ours: LoadResult; readonly quiet: boolean };
+export type MeasuredSide = Side & { readonly pid: number; readonly prefix: string };
+
+/** `processor`: microseconds of the server process's own processor time per request; NaN where they are not known. */
+export type Result = LoadResult & { readonly processor: number };
+
+/** `quiet`: nothing else used the processors when the round began. */
+export type Round = { readonly limit: Result; readonly ours: Result; readonly quiet: boolean };
 
 export type RoundSettings = {
   readonly rounds: number;
@@ -28,7 +34,8 @@ export async function measureWorkload(
   ours: MeasuredSide,
   settings: RoundSettings,
 ): Promise<readonly Round[]> {
-  const apply = async (side: MeasuredSide, round: number): Promise<LoadResult> => {
+  const apply = async (side: MeasuredSide, round: number): Promise<Result> => {
+    const before = readProcessorTime(side.pid) ?? Number.NaN;
     const result = await settings.generator.apply({
       port: side.port,
       headers: { ...side.headers, ...(workload.body === null ? {} : { 'content-type': 'application/json' }) },
@@ -36,8 +43,9 @@ export async function measureWorkload(
       connections: settings.connections,
       seconds: round === 0 ? Math.min(2, settings.seconds) : settings.seconds,
     });
+    const after = readProcessorTime(side.pid) ?? Number.NaN;
     await settings.restore();
-    return result;
+    return { ...result, processor: (after - before) / result.requests };
   };
   const rounds: Round[] = [];
   for (let round = 0; round <= settings.rounds; round++) {

@@ -2,8 +2,7 @@
 // JSON.
 
 import Table from 'cli-table3';
-import type { LoadResult } from './load.ts';
-import type { Round } from './measure.ts';
+import type { Result, Round } from './measure.ts';
 import type { Workload } from './workloads.ts';
 
 export const goals = { throughput: 0.7, latency: 1.5, memoryAtRest: 150, memoryPeak: 300 } as const;
@@ -24,7 +23,7 @@ export type Run = {
   readonly memoryAtRest: number | undefined;
 };
 
-/** One line of the table. Rates are requests per second, times milliseconds. */
+/** One line of the table. Rates are requests per second, times milliseconds, processor time microseconds per request. */
 export type Summary = {
   readonly name: string;
   readonly title: string;
@@ -37,14 +36,16 @@ export type Summary = {
   readonly p50Ratio: number;
   readonly limitP99: number;
   readonly oursP99: number;
+  readonly limitProcessor: number;
+  readonly oursProcessor: number;
   readonly memoryPeak: number | undefined;
   readonly failed: number;
 };
 
 export function summarize({ workload, connections, many, one, memoryPeak }: Measurement): Summary {
-  const of = (rounds: readonly Round[], side: 'limit' | 'ours', figure: keyof LoadResult) =>
+  const of = (rounds: readonly Round[], side: 'limit' | 'ours', figure: keyof Result) =>
     median(rounds.map((round) => round[side][figure]));
-  const ratio = (rounds: readonly Round[], figure: keyof LoadResult) =>
+  const ratio = (rounds: readonly Round[], figure: keyof Result) =>
     median(rounds.map(({ limit, ours }) => ours[figure] / limit[figure]));
   return {
     name: workload.name,
@@ -58,6 +59,8 @@ export function summarize({ workload, connections, many, one, memoryPeak }: Meas
     p50Ratio: ratio(one, 'p50'),
     limitP99: of(many, 'limit', 'p99'),
     oursP99: of(many, 'ours', 'p99'),
+    limitProcessor: of(many, 'limit', 'processor'),
+    oursProcessor: of(many, 'ours', 'processor'),
     memoryPeak,
     failed: [...many, ...one].reduce((sum, { limit, ours }) => sum + limit.failed + ours.failed, 0),
   };
@@ -82,6 +85,8 @@ function headings(connections: number): readonly string[] {
     'ratio',
     `limit p99 ms ${at}`,
     `ours p99 ms ${at}`,
+    'limit CPU µs',
+    'ours CPU µs',
     'peak MB',
     'errors',
   ];
@@ -100,6 +105,8 @@ function cells(summary: Summary): readonly string[] {
     missed(summary.p50Ratio.toFixed(2), summary.p50Ratio > goals.latency),
     time(summary.limitP99),
     time(summary.oursP99),
+    summary.limitProcessor.toFixed(0),
+    summary.oursProcessor.toFixed(0),
     summary.memoryPeak === undefined ? '-' : summary.memoryPeak.toFixed(0),
     String(summary.failed),
   ];
@@ -118,7 +125,7 @@ export function renderTerminal(run: Run): string {
     head: headings(run.measurements[0]?.connections ?? 0).map((heading, column) =>
       column === 0 ? heading : wrap(heading),
     ),
-    colAligns: ['left', ...Array.from({ length: 10 }, () => 'right' as const)],
+    colAligns: ['left', ...Array.from({ length: 12 }, () => 'right' as const)],
     style: { head: [], border: [], compact: true },
   });
   for (const measurement of run.measurements) table.push([...cells(summarize(measurement))]);
@@ -126,7 +133,7 @@ export function renderTerminal(run: Run): string {
 }
 
 function wrap(heading: string): string {
-  return heading.replace(/ (?=\S+ ms|req\/s|at )/g, '\n');
+  return heading.replace(/ (?=\S+ ms|CPU|req\/s|at )/g, '\n');
 }
 
 export function renderMarkdown(run: Run): string {

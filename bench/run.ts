@@ -48,7 +48,7 @@ const command = new Command('npm run bench --')
   .option('--connections <n>', 'connections of the throughput rounds', wholeNumber, 32)
   .option('--scale <share>', 'size of the data set, 1 being a million orders', share, 1)
   .option('--database-url <url>', 'a PostgreSQL to use instead of the embedded one; its user makes databases there')
-  .option('--profile <directory>', 'write a CPU profile of our server there (see bench/profile.ts)')
+  .option('--profile <directory>', 'write CPU profiles of both servers there (see bench/profile.ts)')
   .option('--json <file>', 'write every figure to a file')
   .option('--markdown', 'print the table as docs/performance.md has it')
   .option('--keep', 'keep the database that the run has worked on (wda_bench_run)')
@@ -151,11 +151,17 @@ async function measureAll(
       await sleep(SECONDS_AT_REST * 1000);
       const memoryAtRest = readMemory(server.pid)?.now;
       const key = await createApiKey(server, adminKey);
-      const limitServer = await startLimit(url, schema);
+      const limitServer = await startLimit(url, schema, options.profile);
       try {
-        const limit: MeasuredSide = { name: 'limit', port: limitServer.port, headers: {}, prefix: '' };
+        const limit: MeasuredSide = {
+          name: 'limit',
+          pid: limitServer.pid,
+          port: limitServer.port,
+          headers: {},
+          prefix: '',
+        };
         const headers = { authorization: `Bearer ${key}` };
-        const ours: MeasuredSide = { name: 'ours', port: server.port, headers, prefix: dataPrefix };
+        const ours: MeasuredSide = { name: 'ours', pid: server.pid, port: server.port, headers, prefix: dataPrefix };
         for (const workload of workloads) await compareAnswers(workload, limit, ours, data);
         const measurements: Measurement[] = [];
         for (const workload of workloads) {

@@ -25,11 +25,7 @@ export async function startOurs(
   adminKey: string,
   profileDirectory?: string,
 ): Promise<RunningServer> {
-  const profiling =
-    profileDirectory === undefined
-      ? []
-      : ['--cpu-prof', '--cpu-prof-dir', profileDirectory, '--cpu-prof-interval', '200'];
-  return start([...profiling, 'src/main.ts', 'serve'], '/readyz', {
+  return start([...profiling(profileDirectory, 'ours'), 'src/main.ts', 'serve'], '/readyz', {
     HOST: '127.0.0.1',
     DATABASE_URL: databaseUrl,
     DATA_DIR: join(tmpdir(), 'wda-bench-unused'),
@@ -40,8 +36,19 @@ export async function startOurs(
 }
 
 /** Starts the limit server on the tables of a PostgreSQL schema. */
-export async function startLimit(databaseUrl: string, schema: string): Promise<RunningServer> {
-  return start(['bench/limit-server.ts'], '/orders/1', { DATABASE_URL: databaseUrl, DATA_SCHEMA: schema });
+export async function startLimit(
+  databaseUrl: string,
+  schema: string,
+  profileDirectory?: string,
+): Promise<RunningServer> {
+  const args = [...profiling(profileDirectory, 'limit'), 'bench/limit-server.ts'];
+  return start(args, '/orders/1', { DATABASE_URL: databaseUrl, DATA_SCHEMA: schema });
+}
+
+function profiling(directory: string | undefined, name: string): readonly string[] {
+  if (directory === undefined) return [];
+  const file = ['--cpu-prof-dir', directory, '--cpu-prof-name', `${name}.cpuprofile`];
+  return ['--cpu-prof', '--cpu-prof-interval', '200', ...file];
 }
 
 async function start(
@@ -137,6 +144,15 @@ export function readMemory(pid: number): { readonly now: number; readonly peak: 
   const megabytes = (name: string) =>
     (Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) * 1024) / 1e6;
   return { now: megabytes('VmRSS'), peak: megabytes('VmHWM') };
+}
+
+/** Processor time that a process has taken so far, in microseconds (kernel ticks of 10 ms). Linux only. */
+export function readProcessorTime(pid: number): number | undefined {
+  if (process.platform !== 'linux') return undefined;
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  // The second field is the name in brackets; user and system time are the 14th and 15th.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * 10_000;
 }
 
 /** Starts a new peak of `readMemory`. */

@@ -1,6 +1,7 @@
 // The difference between the document in force and the document asked for. Takes both, gives the operations that lead
 // from one to the other in a safe order, or the changes that cannot be made (yet), each with its path.
 import type { Detail } from '../errors.ts';
+import { formatDecimal, parseDecimal } from '../model/decimal.ts';
 import type { Field } from '../model/entity.ts';
 import type { BelongsTo } from '../model/relation.ts';
 import { entitiesOf } from '../model/schema-entities.ts';
@@ -136,13 +137,19 @@ function compareFields(
     }
     return;
   }
-  const changed = ATTRIBUTES.filter((name) => JSON.stringify(was[name]) !== JSON.stringify(field[name]));
+  const changed = ATTRIBUTES.filter((name) => meaningOf(was[name]) !== meaningOf(field[name]));
   for (const attribute of changed) {
     refusals.push(unsupported(`${pathOf(entity, field)}.${attribute}`, `changing ${attribute} of a field`));
   }
   if (changed.length === 0 && JSON.stringify(was.default) !== JSON.stringify(field.default)) {
     operations.push(changeDefault(side.table, field));
   }
+}
+
+/** Numbers by their value: 0 and "0.00" are the same bound. */
+function meaningOf(value: Field[(typeof ATTRIBUTES)[number]]): string | undefined {
+  const number = typeof value === 'string' ? parseDecimal(value) : undefined;
+  return number === undefined ? JSON.stringify(value) : formatDecimal(number);
 }
 
 function pathOf(entity: string, field: Field): string {

@@ -10,7 +10,6 @@ import { isRetryable, isStaleSnapshot, sqlState, translateError, type WriteKind 
 import type { Database, Lane, Row } from '../db/pool.ts';
 import {
   type ApiError,
-  badRequest,
   type Detail,
   invalidCredential,
   methodNotAllowed,

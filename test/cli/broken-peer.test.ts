@@ -63,7 +63,10 @@ test('an import that is refused early stops sending and shows the rows', async (
       });
       assert.equal(code, 1);
       assert.equal(stdout, '');
-      assert.match(stderr, /ROW {2}FIELD {2}CODE {11}REASON\n {2}2 {2}n {6}TYPE_MISMATCH {2}must be an integer/);
+      assert.match(
+        stderr,
+        /ROW {2}FIELD {2}CODE {11}REASON\n {2}2 {2}n {6}TYPE_MISMATCH {2}must be an integer\n\nNothing was imported\.\n$/,
+      );
       assert.ok(received < whole * 65_536, 'the rest of the file was not sent');
     },
   );

@@ -28,17 +28,28 @@ test('durations are said in seconds, minutes or hours', () => {
 });
 
 test('a transfer shows bar, percent, amount, rate and time left', () => {
-  const line = transferLine({ label: 'tracks', unit: 'bytes', done: 1024 ** 2, total: 4 * 1024 ** 2, elapsedMs: 2000 });
+  const line = transferLine(
+    { label: 'tracks', unit: 'bytes', done: 1024 ** 2, total: 4 * 1024 ** 2, elapsedMs: 2000 },
+    120,
+  );
   assert.equal(line, 'tracks [======                  ]  25 %  1.0 MiB of 4.0 MiB  512.0 KiB/s  ETA 6.0 s');
 });
 
 test('a transfer of records counts records', () => {
-  const line = transferLine({ label: 'tracks', unit: 'records', done: 1500, total: 3503, elapsedMs: 1000 });
+  const line = transferLine({ label: 'tracks', unit: 'records', done: 1500, total: 3503, elapsedMs: 1000 }, 120);
   assert.equal(line, 'tracks [==========              ]  42 %  1,500 of 3,503  1,500 records/s  ETA 1.3 s');
 });
 
+test('a line keeps to the width of the terminal by its bar', () => {
+  const state = { label: 'invoiceLines', unit: 'bytes', done: 5e7, total: 1e8, elapsedMs: 9000 } as const;
+  const facts = ' 50 %  47.7 MiB of 95.4 MiB  5.3 MiB/s  ETA 9.0 s';
+  assert.equal(transferLine(state, 80), `invoiceLines [========       ] ${facts}`);
+  assert.equal(transferLine(state, 80).length, 80);
+  assert.equal(transferLine(state, 40), `invoiceLines [===   ] ${facts}`);
+});
+
 test('a transfer of unknown size shows no percent', () => {
-  const line = transferLine({ label: 'tracks', unit: 'bytes', done: 2048, total: null, elapsedMs: 12_000 });
+  const line = transferLine({ label: 'tracks', unit: 'bytes', done: 2048, total: null, elapsedMs: 12_000 }, 120);
   assert.equal(line, 'tracks  2.0 KiB  171 B/s  12 s');
 });
 
@@ -57,6 +68,6 @@ test('a phase stands in place of the time left, and 100 % is said only of what i
 });
 
 test('more records than expected stay at 100 %', () => {
-  const line = transferLine({ label: 'x', unit: 'records', done: 12, total: 10, elapsedMs: 1000 });
+  const line = transferLine({ label: 'x', unit: 'records', done: 12, total: 10, elapsedMs: 1000 }, 120);
   assert.equal(line, 'x [========================] 100 %  12 of 10  12 records/s  ETA 0.0 s');
 });
