@@ -109,12 +109,9 @@ export function leftRunning(address: WorkspaceAddress, id: string | number): rea
 }
 
 /** Throws when a migration ended in another state than succeeded; the details are already printed. */
-export function requireSuccess(migration: Migration): void {
-  if (migration.state === 'failed' || migration.state === 'cancelled')
-    throw failed(`Migration ${migration.id} has ${migration.state}: the schema is as it was before`, {
-      migration: migration.id,
-      state: migration.state,
-    });
+export function requireSuccess({ id, state }: Migration): void {
+  if (state === 'failed') throw failed(`Migration ${id} has failed`, { migration: id, state });
+  if (state === 'cancelled') throw failed(`Migration ${id} has been cancelled`, { migration: id, state });
 }
 
 async function readMigration(client: AdminClient, address: WorkspaceAddress, id: string): Promise<Migration> {
