@@ -57,6 +57,9 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
     findApiKey: (hash) => findApiKey(db, hash),
     touchApiKeys: (ids) => touchApiKeys(db, ids),
     operatorHash: () => operatorHash,
+    verifyInternal: undefined,
+    verifyExternal: undefined,
+    issuer: config.publicUrl,
     now: () => Date.now(),
   });
   const rateLimit = makeRateLimit(config.rateLimit, () => performance.now());

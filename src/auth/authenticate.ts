@@ -4,13 +4,16 @@ import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { StoredKey } from '../catalog/credentials.ts';
 import { invalidCredential, missingCredential } from '../errors.ts';
-import type { Operator, Owner, Principal } from '../model/principal.ts';
+import type { External, Operator, Owner, Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { hashCredential, isKey } from './api-key.ts';
 
 export interface Authenticator {
-  /** Looks the credential up anew, for the admin API. Throws 401. */
-  authenticate(authorization: string | undefined): Promise<Principal>;
+  /**
+   * Looks the credential up anew. A token of an identity provider is judged by the workspace it is used for; without
+   * one no provider is known. Throws 401.
+   */
+  authenticate(authorization: string | undefined, workspace?: Workspace): Promise<Principal>;
   /**
    * The principal of a data request, from memory when the workspace has not changed since the credential was looked
    * up; undefined when it must be looked up. Throws 401 without a credential.
@@ -21,19 +24,34 @@ export interface Authenticator {
   size(): number;
 }
 
+/** A principal, and for how long it may be taken from memory. */
+export interface Verified {
+  readonly principal: Owner | External;
+  /** Version of the workspace that the credential was verified under. */
+  readonly workspaceVersion: number;
+  /** Milliseconds since 1970; infinite for a credential that does not expire. */
+  readonly expiresAt: number;
+}
+
 export interface AuthenticatorOptions {
   readonly findApiKey: (hash: Buffer) => Promise<StoredKey | undefined>;
   readonly touchApiKeys: (ids: readonly string[]) => Promise<void>;
   /** SHA-256 (hex) of the operator's key; undefined while it is not known yet. */
   readonly operatorHash: () => string | undefined;
+  /** Internal token (a JWT whose `iss` is ours) -> owner. Throws 401. */
+  readonly verifyInternal: TokenVerifier | undefined;
+  /** Any other JWT -> user of the workspace's identity provider. Throws the spec's 401s. */
+  readonly verifyExternal: TokenVerifier | undefined;
+  /** `iss` of internal tokens. */
+  readonly issuer: string;
   /** Wall clock, milliseconds since 1970. */
   readonly now: () => number;
 }
 
-interface Verdict {
-  readonly principal: Owner;
-  readonly workspaceVersion: number;
-  readonly expiresAt: number;
+/** Judges a token for the workspace it is used for (undefined: none, or one that does not exist). */
+export type TokenVerifier = (token: string, workspace: Workspace | undefined) => Promise<Verified>;
+
+interface Verdict extends Verified {
   /** When the last use was noted, milliseconds since 1970. */
   notedAt: number;
 }
@@ -45,6 +63,7 @@ const NOTE_EVERY_MS = 60_000;
 const MAX_HEADER = 8192;
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 
+const KEY_ID = 'key:';
 const OPERATOR: Operator = { kind: 'operator', credentialId: 'operator' };
 
 export function makeAuthenticator(options: AuthenticatorOptions): Authenticator {
@@ -55,32 +74,41 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
   function note(verdict: Verdict, now: number): void {
     if (now - verdict.notedAt < NOTE_EVERY_MS) return;
     verdict.notedAt = now;
-    if (used.size < MAX_VERDICTS) used.add(verdict.principal.credentialId.slice('key:'.length));
+    const { credentialId } = verdict.principal;
+    if (credentialId.startsWith(KEY_ID) && used.size < MAX_VERDICTS) used.add(credentialId.slice(KEY_ID.length));
+  }
+
+  async function verify(credential: string, workspace: Workspace | undefined): Promise<Verified> {
+    if (isKey(credential)) return verifyKey(credential);
+    const issuer = issuerOf(credential);
+    const verifier = issuer === options.issuer ? options.verifyInternal : options.verifyExternal;
+    if (issuer === undefined || verifier === undefined) throw invalidCredential();
+    return verifier(credential, workspace);
+  }
+
+  async function verifyKey(credential: string): Promise<Verified> {
+    const key = await options.findApiKey(hashCredential(credential));
+    const expiresAt = key?.expiresAt ?? Number.POSITIVE_INFINITY;
+    if (key === undefined || expiresAt <= options.now()) throw invalidCredential();
+    const { id, permissions, workspaceId, workspaceVersion } = key;
+    return {
+      principal: { kind: 'owner', permissions, workspaceId, credentialId: KEY_ID + id },
+      workspaceVersion,
+      expiresAt,
+    };
   }
 
   return {
-    async authenticate(authorization) {
+    async authenticate(authorization, workspace) {
       const credential = credentialOf(authorization);
       if (isOperator(credential, options.operatorHash())) return OPERATOR;
-      if (!isKey(credential)) throw invalidCredential();
-      const key = await options.findApiKey(hashCredential(credential));
-      const now = options.now();
-      const expiresAt = key?.expiresAt ?? Number.POSITIVE_INFINITY;
-      if (key === undefined || expiresAt <= now) {
-        verdicts.delete(authorization as string);
-        throw invalidCredential();
-      }
-      const principal: Owner = {
-        kind: 'owner',
-        permissions: key.permissions,
-        workspaceId: key.workspaceId,
-        credentialId: `key:${key.id}`,
-      };
-      const notedAt = verdicts.get(authorization as string)?.notedAt ?? 0;
-      const verdict: Verdict = { principal, workspaceVersion: key.workspaceVersion, expiresAt, notedAt };
-      verdicts.set(authorization as string, verdict);
-      note(verdict, now);
-      return principal;
+      const header = authorization as string;
+      const notedAt = verdicts.get(header)?.notedAt ?? 0;
+      verdicts.delete(header);
+      const verdict: Verdict = { ...(await verify(credential, workspace)), notedAt };
+      verdicts.set(header, verdict);
+      note(verdict, options.now());
+      return verdict.principal;
     },
     recall(authorization, workspace) {
       const verdict = authorization === undefined ? undefined : verdicts.get(authorization);
@@ -119,4 +147,18 @@ function credentialOf(authorization: string | undefined): string {
 
 function isOperator(credential: string, operatorHash: string | undefined): boolean {
   return operatorHash !== undefined && timingSafeEqual(hashCredential(credential), Buffer.from(operatorHash, 'hex'));
+}
+
+/** `iss` of a JWT, unverified, to choose who judges it; undefined for anything that is no JWT (RFC 7519 section 7.2). */
+function issuerOf(token: string): string | undefined {
+  const parts = token.split('.');
+  if (parts.length !== 3) return undefined;
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(parts[1] as string, 'base64url').toString('utf8'));
+    if (typeof claims !== 'object' || claims === null || Array.isArray(claims)) return undefined;
+    const { iss } = claims as { iss?: unknown };
+    return typeof iss === 'string' ? iss : '';
+  } catch {
+    return undefined;
+  }
 }

@@ -32,6 +32,7 @@ export function makeWorkspace(row: WorkspaceRow): Workspace {
     version: row.version,
     databaseSchema: row.databaseSchema,
     entities,
+    identityProvider: null,
     constraints,
   };
 }

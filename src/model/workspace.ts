@@ -10,6 +10,18 @@ export interface ConstraintOwner {
   readonly relation: string | undefined;
 }
 
+/** The identity provider whose users may use the workspace (OpenID Connect Discovery, RFC 7519). */
+export interface IdentityProvider {
+  /** Equal to the tokens' `iss` to the byte. */
+  readonly issuerUrl: string;
+  /** null: discovered from the issuer. */
+  readonly jwksUri: string | null;
+  /** null: `aud` is not looked at. */
+  readonly audience: string | null;
+  readonly defaultPermissions: 'READ_ONLY' | 'READ_WRITE';
+  readonly enabled: boolean;
+}
+
 export interface Workspace {
   readonly id: string;
   readonly organization: string;
@@ -19,6 +31,7 @@ export interface Workspace {
   /** PostgreSQL schema that holds the tables. */
   readonly databaseSchema: string;
   readonly entities: ReadonlyMap<string, Entity>;
+  readonly identityProvider: IdentityProvider | null;
   /** Names of constraints in the database -> what they guard, to explain a refusal by the database. */
   readonly constraints: ReadonlyMap<string, ConstraintOwner>;
 }

@@ -121,8 +121,8 @@ export function makeRecordHandler(rooms: RecordRooms): RecordHandler {
       const recalled = authenticator.recall(authorization, found);
       if (recalled !== undefined) return { workspace: found, principal: recalled };
     }
-    const principal = await authenticator.authenticate(authorization);
     const workspace = await found;
+    const principal = await authenticator.authenticate(authorization, workspace);
     if (principal.kind === 'operator') {
       if (workspace === undefined) throw notFound('The workspace does not exist');
     } else if (workspace === undefined || workspace.id !== principal.workspaceId) throw invalidCredential();
