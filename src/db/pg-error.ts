@@ -58,7 +58,12 @@ export function translateConnectionError(error: unknown): ApiError {
 export type WriteKind = 'create' | 'update' | 'delete' | 'read';
 
 /** Any error of running a statement for a record of `entity` -> ApiError. Unknown ones become a 500 that keeps its cause. */
-export function translateError(error: unknown, workspace: Workspace, entity: string, kind: WriteKind): ApiError {
+export function translateError(
+  error: unknown,
+  workspace: Pick<Workspace, 'constraints'>,
+  entity: string,
+  kind: WriteKind,
+): ApiError {
   if (error instanceof ApiError) return error;
   if (!isDatabaseError(error)) return isNetworkError(error) ? databaseAway(error) : internalError(error);
   const state = error.code;
