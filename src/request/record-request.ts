@@ -124,8 +124,9 @@ const QUERY_MEMBERS = ['page', 'size', 'sort', 'expand', 'fields', 'count', 'aft
 
 /** The body of POST …/{entity}/_query. */
 export function parseQueryBody(body: unknown, limits: RequestLimits): ListRequest {
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
+  if (typeof body !== 'object' || body === null || Array.isArray(body) || numberText(body) !== undefined) {
     throw badRequest('The body must be one JSON object');
+  }
   const members = body as Record<string, unknown>;
   for (const name of Object.keys(members)) {
     if (!(QUERY_MEMBERS as readonly string[]).includes(name)) {
@@ -200,9 +201,10 @@ function append(map: Map<string, string[]>, name: string, value: string): void {
   else values.push(value);
 }
 
-function single(values: ReadonlyMap<string, readonly string[]>, name: string): string | undefined {
+/** The value of a parameter that may be given once; `as` is its name in a refusal. */
+function single(values: ReadonlyMap<string, readonly string[]>, name: string, as = name): string | undefined {
   const given = values.get(name);
-  if (given !== undefined && given.length > 1) throw repeatedParameter(name);
+  if (given !== undefined && given.length > 1) throw repeatedParameter(as);
   return given?.[0];
 }
 
@@ -217,7 +219,7 @@ function selectionOf(
     expand: expand === undefined ? undefined : parseExpand(expand),
     fields: fields === undefined ? undefined : (parseFields(fields) ?? 'all'),
     narrowings: [...narrowings].map(([path, parts]) => {
-      const size = single(parts, 'size');
+      const size = single(parts, 'size', `${path}.size`);
       return {
         path: splitPath('expand', path),
         size: size === undefined ? undefined : parseSize(`${path}.size`, size, limits.maxPageSize),

@@ -1,0 +1,125 @@
+// The workspace that tests of the pure rooms plan against, and the principals who ask: made as the server makes them,
+// from a schema document, without a database.
+import { makeWorkspace } from '../../src/catalog/load-workspace.ts';
+import type { Entity, MigrationGate } from '../../src/model/entity.ts';
+import type { External, Operator, Owner, Principal } from '../../src/model/principal.ts';
+import { parseSchemaDocument } from '../../src/model/schema-document.ts';
+import type { EntityDocument, SchemaDocument } from '../../src/model/schema-format.ts';
+import { entityOf, type Workspace } from '../../src/model/workspace.ts';
+import type { Viewpoint } from '../../src/plan/link.ts';
+
+/** Every kind of relation, one entity with every type, no settings and no row rules. */
+export const SHOP = {
+  entities: {
+    customers: {
+      fields: {
+        name: { type: 'string', required: true, maxLength: 20 },
+        email: { type: 'string', unique: true },
+        country: { type: 'string', index: true },
+      },
+      relations: {
+        orders: { kind: 'hasMany', entity: 'orders', inverse: 'customer' },
+        profile: { kind: 'hasOne', entity: 'profiles', inverse: 'customer' },
+      },
+      timestamps: true,
+    },
+    profiles: {
+      fields: { bio: { type: 'text' } },
+      relations: { customer: { kind: 'belongsTo', entity: 'customers', required: true, unique: true } },
+    },
+    orders: {
+      fields: {
+        status: { type: 'enum', values: ['open', 'paid', 'shipped'], default: 'open' },
+        total: { type: 'decimal', precision: 12, scale: 2, min: 0 },
+        placedAt: { type: 'datetime', default: 'now' },
+      },
+      relations: {
+        customer: { kind: 'belongsTo', entity: 'customers', required: true },
+        items: { kind: 'hasMany', entity: 'items', inverse: 'order' },
+        tags: { kind: 'manyToMany', entity: 'tags', through: 'orderTags', from: 'order', to: 'tag' },
+      },
+    },
+    items: {
+      fields: { product: { type: 'string' }, quantity: { type: 'integer', required: true, min: 1, max: 1000 } },
+      relations: { order: { kind: 'belongsTo', entity: 'orders', required: true, onDelete: 'cascade' } },
+    },
+    tags: {
+      fields: { label: { type: 'string', required: true } },
+      relations: { orders: { kind: 'manyToMany', entity: 'orders', through: 'orderTags', from: 'tag', to: 'order' } },
+    },
+    orderTags: {
+      relations: {
+        order: { kind: 'belongsTo', entity: 'orders', required: true },
+        tag: { kind: 'belongsTo', entity: 'tags', required: true },
+      },
+    },
+    categories: {
+      fields: { name: { type: 'string' } },
+      relations: {
+        parent: { kind: 'belongsTo', entity: 'categories' },
+        children: { kind: 'hasMany', entity: 'categories', inverse: 'parent' },
+      },
+    },
+    things: {
+      fields: {
+        aString: { type: 'string', maxLength: 3 },
+        aText: { type: 'text' },
+        anInteger: { type: 'integer', min: -5, max: 5 },
+        aBigint: { type: 'bigint' },
+        aDecimal: { type: 'decimal', precision: 5, scale: 2 },
+        aFreeDecimal: { type: 'decimal' },
+        aFloat: { type: 'float', max: 100 },
+        aBoolean: { type: 'boolean' },
+        aDate: { type: 'date', min: '2020-01-01' },
+        aDatetime: { type: 'datetime', max: '2030-01-01T00:00:00Z' },
+        aUuid: { type: 'uuid' },
+        aJson: { type: 'json' },
+        anEnum: { type: 'enum', values: ['red', 'green'] },
+      },
+    },
+  },
+} as const;
+
+/** What a test changes in entities of SHOP. */
+export type Changes = Readonly<Record<string, Partial<EntityDocument>>>;
+
+/** The shop as a snapshot; `changes` are laid over its entities. */
+export function makeShop(changes: Changes = {}): Workspace {
+  const entities: Record<string, unknown> = { ...SHOP.entities };
+  for (const [name, change] of Object.entries(changes)) {
+    entities[name] = { ...(entities[name] as object | undefined), ...change };
+  }
+  return workspaceOf({ entities });
+}
+
+/** The snapshot of any document that the parser accepts. */
+export function workspaceOf(document: unknown): Workspace {
+  const parsed = parseSchemaDocument(document);
+  if (!parsed.ok) throw new TypeError(JSON.stringify(parsed.details));
+  return makeWorkspace({ ...IDENTITY, document: parsed.document as SchemaDocument });
+}
+
+const IDENTITY = { id: '7', organization: 'acme', slug: 'shop', version: '1', databaseSchema: 'ws7_shop' } as const;
+
+/** The snapshot while a migration of the entity runs. */
+export function withGate(workspace: Workspace, name: string, gate: MigrationGate): Workspace {
+  const entity: Entity = { ...entityOf(workspace, name), gate };
+  return { ...workspace, entities: new Map([...workspace.entities, [name, entity]]) };
+}
+
+export const OWNER: Owner = { kind: 'owner', permissions: 'OWNER', workspaceId: '7', credentialId: 'key:1' };
+export const OPERATOR: Operator = { kind: 'operator', credentialId: 'operator' };
+
+/** A user of the identity provider with these claims. */
+export function external(
+  claims: Readonly<Record<string, unknown>>,
+  permissions: External['permissions'] = 'READ_WRITE',
+): External {
+  return { kind: 'external', permissions, workspaceId: '7', credentialId: 'sub:1', claims };
+}
+
+export function viewpoint(workspace: Workspace = makeShop(), principal: Principal = OWNER): Viewpoint {
+  return { workspace, principal };
+}
+
+export const LIMITS = { maxPageSize: 1000 } as const;

@@ -1,0 +1,120 @@
+// Bytes of a body become a JSON value, or a 400.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { isJsonType, MAX_NESTING, parseBody } from '../../../src/request/body.ts';
+import { refuses, unlessBadRequest } from '../../support/refusal.ts';
+
+const parse = (text: string) => parseBody(Buffer.from(text));
+
+for (const [text, value] of [
+  ['{}', {}],
+  [' {"a":[1,"x",null,true]}\r\n', { a: [1, 'x', null, true] }],
+  ['\uFEFF{"a":1}', { a: 1 }],
+  ['{"a":1,"a":2}', { a: 2 }],
+  ['{"a":1.5,"a":"x"}', { a: 'x' }],
+  ['"\\u00e4\\ud83d\\ude00"', 'ä😀'],
+  ['"\\ud800"', '\ud800'],
+  ['null', null],
+] as const) {
+  test(`${JSON.stringify(text)} is ${JSON.stringify(value)}`, () => assert.deepEqual(parse(text), value));
+}
+
+for (const [name, text, message] of [
+  ['nothing', '', 'The request body is empty; send a JSON object'],
+  ['blanks', ' \r\n', 'The request body is empty; send a JSON object'],
+  ['a bare word', 'hello', 'The request body is malformed JSON'],
+  ['a form', 'a=1&b=2', 'The request body is malformed JSON'],
+  ['single quotes', "{'a':1}", 'The request body is malformed JSON'],
+  ['a trailing comma', '{"a":1,}', 'The request body is malformed JSON'],
+  ['two values', '{}{}', 'The request body is malformed JSON'],
+  ['a cut-off object', '{"a":', 'The request body is malformed JSON'],
+  ['NaN', '{"a":NaN}', 'The request body is malformed JSON'],
+  ['a leading zero', '{"a":01}', 'The request body is malformed JSON'],
+  ['a control character in a string', '"\n"', 'The request body is malformed JSON'],
+  ['two byte order marks', '\uFEFF\uFEFF{}', 'The request body is malformed JSON'],
+] as const) {
+  test(`a body of ${name} is refused`, () => refuses(() => parse(text), message));
+}
+
+test('bytes that are not UTF-8 are refused, and the next body is read as if nothing had been', () => {
+  for (const bytes of [
+    [0xff],
+    [0x22, 0xe4, 0x22],
+    [0x22, 0xc0, 0xaf, 0x22],
+    [0x22, 0xed, 0xa0, 0x80, 0x22],
+    [0x22, 0xc3],
+  ]) {
+    refuses(() => parseBody(Uint8Array.from(bytes)), 'The request body is not UTF-8');
+    assert.deepEqual(parse('{"a":"ä"}'), { a: 'ä' });
+  }
+});
+
+test(`${MAX_NESTING} levels are the most, brackets in strings are none`, () => {
+  const nested = (levels: number, open: string, close: string) => open.repeat(levels) + 1 + close.repeat(levels);
+  for (const [open, close] of [
+    ['[', ']'],
+    ['{"a":', '}'],
+  ] as const) {
+    assert.notEqual(parse(nested(MAX_NESTING, open, close)), undefined);
+    refuses(() => parse(nested(MAX_NESTING + 1, open, close)), 'The request body is nested more than 64 levels deep');
+  }
+  assert.equal(parse(`"${'['.repeat(100)}"`), '['.repeat(100));
+  assert.equal(parse(`"${'\\"['.repeat(100)}"`), '"['.repeat(100));
+  refuses(() => parse('['.repeat(100_000)), 'The request body is nested more than 64 levels deep');
+});
+
+for (const text of [
+  '12345678901234567890',
+  '0.1000',
+  '1.0',
+  '-0',
+  '-0.00',
+  '1e400',
+  '1E-7',
+  '9007199254740993',
+  '[0.10,{"a":[100000000000000000001]}]',
+  '{"total":1.50,"id":5}',
+]) {
+  test(`${text} keeps its digits`, () => assert.equal(JSON.stringify(parse(text)), text));
+}
+
+test('of duplicate keys the last counts, digits and all', () => {
+  assert.equal(JSON.stringify(parse('{"a":1.10,"b":0,"a":2.20}')), '{"a":2.20,"b":0}');
+  assert.equal(JSON.stringify(parse('{"a":{"b":1.10},"a":[1.10,2.20]}')), '{"a":[1.10,2.20]}');
+  assert.equal(JSON.stringify(parse('{"a":[1.10,2.20],"a":3}')), '{"a":3}');
+  assert.equal(JSON.stringify(parse('{"a":3,"a":[1.10,2.20]}')), '{"a":[1.10,2.20]}');
+});
+
+test('JSON is parsed as JSON.parse does, and written back as it was', () => {
+  fc.assert(
+    fc.property(fc.json(), (text) => {
+      const value = parse(text);
+      assert.equal(JSON.stringify(value), text);
+      assert.deepEqual(JSON.parse(JSON.stringify(value)), JSON.parse(text));
+    }),
+  );
+});
+
+test('no bytes make anything but a value or a 400', () => {
+  fc.assert(fc.property(fc.uint8Array(), (bytes) => void unlessBadRequest(() => parseBody(bytes))));
+});
+
+for (const [type, verdict] of [
+  ['application/json', true],
+  ['Application/JSON', true],
+  ['application/json;charset=utf-8', true],
+  ['application/json; charset=UTF-8', true],
+  ['application/json; charset="utf-8"', true],
+  [undefined, false],
+  ['', false],
+  ['text/plain', false],
+  ['text/json', false],
+  ['application/jsonp', false],
+  ['application/x-www-form-urlencoded', false],
+  ['multipart/form-data; boundary=application/json', false],
+  ['application/json; charset=latin1', false],
+  ['application/json, text/plain', false],
+] as const) {
+  test(`Content-Type ${type} is ${verdict ? '' : 'not '}JSON`, () => assert.equal(isJsonType(type), verdict));
+}
