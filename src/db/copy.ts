@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { finished } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import type { Query } from '../sql/fragment.ts';
-import type { Row, Session } from './pool.ts';
+import { type Query, sql, toQuery } from '../sql/fragment.ts';
+import type { Database, Row, Session } from './pool.ts';
 
 /** Sends lines of copyLine() to a `copy … from stdin`. What the source throws undoes the COPY and is thrown. */
 export async function copyInto(session: Session, text: string, lines: AsyncIterable<string>): Promise<void> {
@@ -56,31 +56,56 @@ export interface RowStream {
   /** Stops rows from arriving, but for those that are here already (a socket read of 64 kB). */
   readonly pause: () => void;
   readonly resume: () => void;
-  /** When the last row has been handed over; rejects with the error of the statement. */
+  /** Stops the statement; rows on their way still arrive. */
+  readonly cancel: () => void;
+  /** When the last row was handed over and the connection is free; rejects with the error of the statement. */
   readonly done: Promise<void>;
 }
 
 const TEXT_TYPES = { getTypeParser: () => (value: string) => value } as unknown as pg.CustomTypesConfig;
 
+/** What the driver's client has beyond its types. */
+interface Internals {
+  readonly connection: { readonly stream: NodeJS.ReadableStream };
+  readonly processID: number;
+}
+
 /**
  * Runs a select and hands over each row, as text, when it arrives. Measured against a cursor (100,000 rows of 10
  * columns to CSV): the same speed, and no batch whose size in bytes is not known before it is in memory.
  */
-export function streamRows(session: Session, query: Query, onRow: (row: Row) => void): RowStream {
+export function streamRows(db: Database, session: Session, query: Query, onRow: (row: Row) => void): RowStream {
+  const { connection, processID } = session.client as unknown as Internals;
+  const { stream } = connection;
+  let cancelling: Promise<unknown> | undefined;
+  let isOver = false;
   const running = new pg.Query({
     text: query.text,
     values: query.values as unknown[],
     rowMode: 'array',
     types: TEXT_TYPES,
   } as pg.QueryArrayConfig);
-  const done = new Promise<void>((resolve, reject) => {
+  const answered = new Promise<void>((resolve, reject) => {
     running.on('row', onRow);
     running.on('end', () => resolve());
     running.on('error', reject);
   });
   session.client.query(running);
-  const { stream } = (session.client as unknown as { connection: { stream: NodeJS.ReadableStream } }).connection;
-  return { pause: () => void stream.pause(), resume: () => void stream.resume(), done };
+  return {
+    pause: () => void (isOver || stream.pause()),
+    resume: () => void (isOver || stream.resume()),
+    cancel() {
+      if (isOver || cancelling !== undefined) return;
+      cancelling = db.run(toQuery(sql`select pg_cancel_backend(${processID}::int4)`), 'write').catch(() => undefined);
+      stream.resume();
+    },
+    done: answered.finally(() => {
+      isOver = true;
+      stream.resume();
+      // Else it might stop what the connection does next.
+      return cancelling;
+    }),
+  };
 }
 
 /** Runs `work` in a savepoint: what it throws undoes what it did and nothing else. */

@@ -1,16 +1,10 @@
-// Rows of an export -> the bytes of its file as a stream that pauses the database when the client does not read. CSV is
-// put together here, NDJSON comes from PostgreSQL line by line.
+// Rows of an export -> the bytes of its file, as a stream that pauses the database when the client does not read. Lines
+// are put together here from the text of the columns.
 import { Readable } from 'node:stream';
 import { type RowStream, streamRows } from '../db/copy.ts';
-import type { Database, Row } from '../db/pool.ts';
-import type { Field } from '../model/entity.ts';
-import { type Query, sql, toQuery } from '../sql/fragment.ts';
-
-export interface ExportFile {
-  /** Line of column names, or ''. */
-  readonly header: string;
-  readonly line: (row: Row) => string;
-}
+import type { Database } from '../db/pool.ts';
+import type { ExportFile } from '../response/export-file.ts';
+import type { Query } from '../sql/fragment.ts';
 
 export interface ExportLimits {
   readonly timeoutMs: number;
@@ -36,7 +30,6 @@ export function openExport(
     let rows: RowStream | undefined;
     let text = file.header;
     let stalled: NodeJS.Timeout | undefined;
-    let abandoned: (() => void) | undefined;
     const stream = new Readable({
       highWaterMark: CHUNK_CHARACTERS,
       read() {
@@ -45,7 +38,8 @@ export function openExport(
       },
       destroy(error, done) {
         clearTimeout(stalled);
-        abandoned?.();
+        // The rest of the rows would be computed and sent for nothing.
+        rows?.cancel();
         done(error);
       },
     });
@@ -62,26 +56,13 @@ export function openExport(
 
     db.transaction(
       async (session) => {
-        const [backend] = await session.query<{ pid: number }>(toQuery(sql`select pg_backend_pid() as pid`));
-        let isOver = false;
-        rows = streamRows(session, query, (row) => {
+        rows = streamRows(db, session, query, (row) => {
+          if (stream.destroyed) return;
           text += file.line(row);
           if (text.length >= CHUNK_CHARACTERS) flush();
           resolve(stream);
         });
-        abandoned = () => {
-          if (isOver) return;
-          // The rest of the rows would be computed and sent for nothing.
-          const cancel = toQuery(sql`select pg_cancel_backend(${backend?.pid}::int4)`);
-          db.run(cancel, 'write').catch(() => undefined);
-          rows?.resume();
-        };
-        if (stream.destroyed) abandoned();
-        try {
-          await rows.done;
-        } finally {
-          isOver = true;
-        }
+        await rows.done;
       },
       { readOnly: true, statementTimeoutMs: limits.timeoutMs },
     )
@@ -98,49 +79,4 @@ export function openExport(
       )
       .finally(ended);
   });
-}
-
-/** CSV of RFC 4180 with lines that end in a newline: null is an empty cell, an empty string is `""`. */
-export function csvFile(fields: readonly Field[]): ExportFile {
-  const cells = fields.map(cellOf);
-  // A line without anything in it would be no row at all.
-  const alone = fields.length === 1;
-  return {
-    header: `${fields.map((field) => field.name).join(',')}\n`,
-    line(row) {
-      let line = '';
-      for (let index = 0; index < cells.length; index++) {
-        const value = row[index];
-        if (index > 0) line += ',';
-        if (value !== null && value !== undefined) line += (cells[index] as Cell)(value);
-        else if (alone) line += '""';
-      }
-      return `${line}\n`;
-    },
-  };
-}
-
-/** One JSON object a line, as PostgreSQL wrote it. */
-export function ndjsonFile(): ExportFile {
-  return { header: '', line: (row) => `${row[0]}\n` };
-}
-
-type Cell = (text: string) => string;
-
-const NEEDS_QUOTES = /[",\n\r]|^$/;
-const quoted: Cell = (text) => (NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-
-/** PostgreSQL's text of a column -> the text that JSON responses have, quoted where CSV needs it. */
-function cellOf(field: Field): Cell {
-  switch (field.type) {
-    case 'boolean':
-      return (text) => (text === 't' ? 'true' : 'false');
-    case 'string':
-    case 'text':
-    case 'enum':
-    case 'json':
-      return quoted;
-    default:
-      return (text) => text;
-  }
 }

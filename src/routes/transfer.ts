@@ -11,9 +11,10 @@ import { makeCellDecoder, makeMemberDecoder, type RowDecoder } from '../plan/imp
 import { planExport } from '../plan/plan.ts';
 import { type ImportRequest, parseImportRequest } from '../request/import-request.ts';
 import { parseExportRequest } from '../request/record-request.ts';
+import { csvFile, ndjsonFile } from '../response/export-file.ts';
 import { json, type Reply } from '../response/reply.ts';
 import { bindQuery, compile } from '../sql/compile.ts';
-import { csvFile, ndjsonFile, openExport } from './export-stream.ts';
+import { openExport } from './export-stream.ts';
 import { type ImportCounts, type ImportRooms, runImport } from './import-run.ts';
 import { ImportFault, type Line, readCsv, readLines, type SourceLimits } from './import-source.ts';
 import type { TransferHandlers, Visit } from './records.ts';
@@ -96,12 +97,12 @@ export function makeTransferHandlers({ config, db, changed = () => undefined }: 
     const { entity, principal } = visit;
     const request = parseExportRequest(visit.raw.query);
     const plan = planExport(request, entity, visit);
-    const statement = compile(plan, { maxResponseBytes: config.maxResponseBytes, format: request.format });
+    const statement = compile(plan, { maxResponseBytes: config.maxResponseBytes, format: 'csv' });
     const { text, values } = bindQuery(statement, { principal });
     const fields = plan.projection.outputs.flatMap((output): Field[] =>
       output.kind === 'column' ? [output.field] : [],
     );
-    const file = request.format === 'csv' ? csvFile(fields) : ndjsonFile();
+    const file = request.format === 'csv' ? csvFile(fields) : ndjsonFile(fields);
     const end = await turns.take();
     const stream = await openExport(
       db,

@@ -1,0 +1,90 @@
+// The lines of an exported file: PostgreSQL's text of a record's columns -> CSV or NDJSON with the values of JSON
+// responses. What is written here, an import reads.
+import type { Field } from '../model/entity.ts';
+
+export interface ExportFile {
+  /** Line of column names, or ''. */
+  readonly header: string;
+  readonly line: (row: readonly (string | null)[]) => string;
+}
+
+type Cell = (text: string) => string;
+
+/** CSV of RFC 4180 with lines that end in a newline: null is an empty cell, an empty string is `""`. */
+export function csvFile(fields: readonly Field[]): ExportFile {
+  const cells = fields.map(cellOf);
+  // A line without anything in it would be no row at all.
+  const alone = fields.length === 1;
+  return {
+    header: `${fields.map((field) => field.name).join(',')}\n`,
+    line(row) {
+      let line = '';
+      for (let index = 0; index < cells.length; index++) {
+        const value = row[index];
+        if (index > 0) line += ',';
+        if (value !== null && value !== undefined) line += (cells[index] as Cell)(value);
+        else if (alone) line += '""';
+      }
+      return `${line}\n`;
+    },
+  };
+}
+
+/** One JSON object a line. Measured: half the time of PostgreSQL's row_to_json, which has one core and computes there. */
+export function ndjsonFile(fields: readonly Field[]): ExportFile {
+  const values = fields.map(memberOf);
+  const keys = fields.map((field, index) => `${index === 0 ? '' : ','}${JSON.stringify(field.name)}:`);
+  return {
+    header: '',
+    line(row) {
+      let line = '{';
+      for (let index = 0; index < values.length; index++) {
+        const value = row[index];
+        line += keys[index];
+        line += value === null || value === undefined ? 'null' : (values[index] as Cell)(value);
+      }
+      return `${line}}\n`;
+    },
+  };
+}
+
+const verbatim: Cell = (text) => text;
+const truth: Cell = (text) => (text === 't' ? 'true' : 'false');
+
+const NEEDS_QUOTES = /[",\n\r]|^$/;
+const quoted: Cell = (text) => (NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+
+/** PostgreSQL's text of a column -> the text that JSON responses have, quoted where CSV needs it. */
+function cellOf(field: Field): Cell {
+  switch (field.type) {
+    case 'boolean':
+      return truth;
+    case 'string':
+    case 'text':
+    case 'enum':
+    case 'json':
+      return quoted;
+    default:
+      return verbatim;
+  }
+}
+
+// What JSON escapes (RFC 8259 section 7).
+const NEEDS_ESCAPE = /["\\\u0000-\u001f]/;
+const string: Cell = (text) => (NEEDS_ESCAPE.test(text) ? JSON.stringify(text) : `"${text}"`);
+
+/** PostgreSQL's text of a column -> JSON, as responses have it. */
+function memberOf(field: Field): Cell {
+  switch (field.type) {
+    case 'boolean':
+      return truth;
+    case 'integer':
+    case 'bigint':
+    case 'decimal':
+    case 'float':
+    case 'json':
+      return verbatim;
+    default:
+      return string;
+  }
+}
