@@ -240,8 +240,13 @@ export const TYPES_SCHEMA = {
 /** The shop with its records. */
 export async function makeShop(server: TestServer, path = 'acme/shop'): Promise<TestWorkspace> {
   const shop = await server.workspace(path, SHOP_SCHEMA);
-  for (const [entity, records] of SHOP_RECORDS) await shop.create(entity, records);
+  await fillShop(shop);
   return shop;
+}
+
+/** Puts the records into a workspace whose schema has the shop's entities, among others. */
+export async function fillShop(workspace: TestWorkspace): Promise<void> {
+  for (const [entity, records] of SHOP_RECORDS) await workspace.create(entity, records);
 }
 
 /** A server with a workspace for all tests of the file; both are there once its tests run. */
