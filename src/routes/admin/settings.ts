@@ -62,7 +62,9 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): Route[] {
     adminRoute('PUT', `${WORKSPACE}/entities/:entity/settings`, [], async (request) => {
       // As everywhere, PUT changes what is given: leaving out a whitelist must not lift it.
       const merge = (entity: EntityDocument, body: unknown): unknown =>
-        typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...entity.settings, ...body } : body;
+        typeof body === 'object' && body !== null && !Array.isArray(body)
+          ? { ...body, ...without(entity.settings, body) }
+          : body;
       return single(showSettings(await change(request, 'settings', merge)));
     }),
     adminRoute('GET', `${WORKSPACE}/entities/:entity/row-rules`, [], async (request) => {
@@ -73,6 +75,11 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): Route[] {
       return single(showRules(await change(request, 'rowRules', (_entity, body) => body)));
     }),
   ];
+}
+
+/** The members of `all` that `taken` does not have. */
+function without(all: object = {}, taken: object): object {
+  return Object.fromEntries(Object.entries(all).filter(([name]) => !Object.hasOwn(taken, name)));
 }
 
 function knownEntity(document: SchemaDocument, name: string): EntityDocument {

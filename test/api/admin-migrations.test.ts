@@ -1,0 +1,218 @@
+// Migrations that take their time: watched, cancelled, interrupted, and one at a time.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { type Answer, startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+
+let server: TestServer;
+let count = 0;
+before(async () => {
+  server = await startTestServer();
+});
+after(() => server.stop());
+
+// biome-ignore lint/suspicious/noExplicitAny: answers of the API
+type Json = any;
+
+const NOTES = { entities: { notes: { fields: { text: { type: 'string' } } } } };
+/** A field, an index that is built concurrently, and a new entity. */
+const MORE = {
+  entities: {
+    notes: { fields: { text: { type: 'string', index: true }, extra: { type: 'string', default: 'x' } } },
+    people: {},
+  },
+};
+
+async function workspaceWithRecords(): Promise<TestWorkspace> {
+  const workspace = await server.workspace(`acme/m${++count}`, NOTES);
+  await workspace.create('notes', [{ text: 'a' }, { text: 'b' }]);
+  return workspace;
+}
+
+const put = (workspace: TestWorkspace, body: unknown, query = ''): Promise<Answer> =>
+  workspace.admin(`schema${query}`, { method: 'PUT', body });
+
+const migrationOf = async (workspace: TestWorkspace, id: number): Promise<Json> =>
+  (await workspace.admin(`migrations/${id}`)).json.data;
+
+async function ended(workspace: TestWorkspace, id: number): Promise<Json> {
+  for (;;) {
+    const migration = await migrationOf(workspace, id);
+    if (migration.state !== 'running' && migration.state !== 'pending') return migration;
+    await sleep(20);
+  }
+}
+
+/** While a transaction with an old snapshot is open, no index is finished concurrently. */
+async function holdingBack<T>(work: () => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: server.database.url });
+  await client.connect();
+  await client.query('begin isolation level repeatable read; select count(*) from wda.instance');
+  try {
+    return await work();
+  } finally {
+    await client.end();
+  }
+}
+
+/** Everything that the workspace's PostgreSQL schema holds. */
+async function contents(): Promise<string[]> {
+  const rows = await server.database.query(
+    `select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname like '%\\_m${count}'
+     union all
+     select table_name || '.' || column_name from information_schema.columns where table_schema like '%\\_m${count}' order by 1`,
+  );
+  return rows.map(({ name }) => String(name));
+}
+
+test('a change that outlasts the wait is 202 with the place to watch it', async () => {
+  const workspace = await workspaceWithRecords();
+  const id = await holdingBack(async () => {
+    const answer = await put(workspace, MORE, '?wait=0');
+    assert.equal(answer.status, 202, answer.text);
+    const { data } = answer.json;
+    assert.ok(data.state === 'pending' || data.state === 'running');
+    assert.equal(data.finishedAt, null);
+    const location = answer.headers.get('location') ?? '';
+    assert.equal(location, `/api/admin/v1/organizations/acme/workspaces/m${count}/migrations/${data.id}`);
+    // Requests go on: the old shape is in force until the new one is.
+    assert.deepEqual((await workspace.call('notes/1')).json.data, { id: 1, text: 'a' });
+    assert.equal((await workspace.call('notes', { method: 'POST', body: { text: 'c' } })).status, 201);
+    assert.equal((await workspace.call('people')).status, 404);
+    return data.id;
+  });
+  const migration = await ended(workspace, id);
+  assert.equal(migration.state, 'succeeded');
+  assert.deepEqual((await workspace.call('notes/3')).json.data, { id: 3, text: 'c', extra: 'x' });
+  assert.equal((await workspace.call('people')).status, 200);
+});
+
+test('while one runs, other changes of the workspace are 409, plans and other workspaces are not', async () => {
+  const other = await workspaceWithRecords();
+  const workspace = await workspaceWithRecords();
+  const id = await holdingBack(async () => {
+    const running = (await put(workspace, MORE, '?wait=0')).json.data.id;
+    for (const answer of [
+      await put(workspace, NOTES),
+      await workspace.admin('entities/notes/settings', { method: 'PUT', body: { maxExpandDepth: 1 } }),
+      await workspace.admin('entities/notes/row-rules', { method: 'PUT', body: [] }),
+      await server.call(`/api/admin/v1/organizations/acme/workspaces/m${count}?confirm=m${count}`, {
+        method: 'DELETE',
+        credential: 'operator-key-of-the-tests-0123456789',
+      }),
+    ]) {
+      assert.equal(answer.status, 409, answer.text);
+      assert.equal(answer.json.error.code, 'SCHEMA_MIGRATION_IN_PROGRESS');
+    }
+    assert.equal((await workspace.admin('schema/plan', { method: 'POST', body: MORE })).status, 200);
+    assert.equal((await put(other, { entities: { ...NOTES.entities, more: {} } })).json.data.state, 'succeeded');
+    const key = await workspace.admin('api-keys', { method: 'POST', body: { name: 'meanwhile' } });
+    assert.equal(key.status, 201);
+    return running;
+  });
+  assert.equal((await ended(workspace, id)).state, 'succeeded');
+});
+
+test('cancelling takes everything back', async () => {
+  const workspace = await workspaceWithRecords();
+  const before = await contents();
+  await holdingBack(async () => {
+    const { id } = (await put(workspace, MORE, '?wait=0')).json.data;
+    while (!(await contents()).includes('notes$text$ix')) await sleep(10);
+    const answer = await workspace.admin(`migrations/${id}/cancel`, { method: 'POST' });
+    assert.equal(answer.status, 200, answer.text);
+    const migration = await ended(workspace, id);
+    assert.equal(migration.state, 'cancelled');
+    assert.equal(migration.error, null);
+    assert.ok(migration.steps.every((step: Json) => step.state === 'cancelled'));
+    const again = await workspace.admin(`migrations/${id}/cancel`, { method: 'POST' });
+    assert.equal(again.status, 409);
+    assert.equal(again.json.error.code, 'CONFLICT');
+  });
+  assert.deepEqual(await contents(), before);
+  assert.equal((await put(workspace, MORE)).json.data.state, 'succeeded');
+});
+
+test('a migration whose database connection is cut is rolled back and says so', async () => {
+  const workspace = await workspaceWithRecords();
+  const before = await contents();
+  const id = await holdingBack(async () => {
+    const running = (await put(workspace, MORE, '?wait=0')).json.data.id;
+    while (!(await contents()).includes('notes$text$ix')) await sleep(10);
+    await server.database.query(
+      "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())",
+    );
+    return running;
+  });
+  const migration = await ended(workspace, id);
+  assert.equal(migration.state, 'failed');
+  assert.equal(migration.error.code, 'INTERRUPTED');
+  assert.deepEqual(await contents(), before);
+});
+
+test('what a dead process left behind is taken back by the next change', async () => {
+  const workspace = await workspaceWithRecords();
+  const before = await contents();
+  const schema = (
+    await server.database.query(`select database_schema as name from wda.workspace where slug = 'm${count}'`)
+  )[0]?.name;
+  await server.database.query(
+    `insert into wda.migration (workspace_id, state, strategy, steps, document, started_at)
+     select id, 'running', 'online', '[]', $1, now() from wda.workspace where slug = 'm${count}'`,
+    [JSON.stringify(MORE)],
+  );
+  await server.database.query(
+    `alter table "${schema}".notes add column extra text; create table "${schema}".people (id int)`,
+  );
+  assert.notDeepEqual(await contents(), before);
+  assert.equal((await put(workspace, NOTES)).json.data.state, 'succeeded');
+  assert.deepEqual(await contents(), before);
+  const [, dead] = (await workspace.admin('migrations')).json.data;
+  assert.deepEqual([dead.state, dead.error.code], ['failed', 'INTERRUPTED']);
+});
+
+test('a change waits for tables in use without holding up anybody, and is made when they are free', async () => {
+  const workspace = await workspaceWithRecords();
+  const schema = (
+    await server.database.query(`select database_schema as name from wda.workspace where slug = 'm${count}'`)
+  )[0]?.name;
+  const client = new pg.Client({ connectionString: server.database.url });
+  await client.connect();
+  await client.query(`begin; lock table "${schema}".notes in row exclusive mode`);
+  const { id } = (await put(workspace, { entities: { notes: {} } }, '?wait=0&allowDestructive=true')).json.data;
+  for (let n = 0; n < 20; n++) {
+    assert.equal((await workspace.call('notes')).status, 200);
+    assert.equal((await workspace.call('notes', { method: 'POST', body: {} })).status, 201);
+    await sleep(20);
+  }
+  assert.equal((await migrationOf(workspace, id)).state, 'running');
+  await client.end();
+  assert.equal((await ended(workspace, id)).state, 'succeeded');
+});
+
+test('what was made outside of the API is neither taken over nor dropped', async () => {
+  const workspace = await workspaceWithRecords();
+  const schema = (
+    await server.database.query(`select database_schema as name from wda.workspace where slug = 'm${count}'`)
+  )[0]?.name;
+  await server.database.query(
+    `create table "${schema}".people (x int); create view "${schema}".v as select text from "${schema}".notes`,
+  );
+  const taken = (await put(workspace, MORE)).json.data;
+  assert.deepEqual([taken.state, taken.error.code], ['failed', 'NAME_TAKEN']);
+  const depended = (await put(workspace, { entities: {} }, '?allowDestructive=true')).json.data;
+  assert.deepEqual([depended.state, depended.error.code], ['failed', 'DEPENDENT_OBJECTS']);
+  assert.ok((await contents()).includes('people') && (await contents()).includes('v'));
+  assert.equal((await workspace.call('notes/1')).status, 200);
+});
+
+test('migrations are listed newest first', async () => {
+  const workspace = await workspaceWithRecords();
+  await put(workspace, MORE);
+  await put(workspace, MORE);
+  const { data, meta } = (await workspace.admin('migrations?size=1')).json;
+  assert.equal(data.length, 1);
+  assert.deepEqual(data[0].steps, []);
+  assert.deepEqual(meta, { page: 0, size: 1, totalElements: 2, totalPages: 2 });
+});
