@@ -34,6 +34,9 @@ export function numberText(value: unknown): string | undefined {
   return undefined;
 }
 
+/** Parsers and PostgreSQL's json recurse; nobody nests records this deep by hand. */
+export const MAX_NESTING = 64;
+
 /** Deepest nesting of arrays and objects in JSON text, without parsing it: parsers recurse, this does not. */
 export function nestingDepth(text: string): number {
   let depth = 0;

@@ -3,7 +3,7 @@
 import type { DetailCode } from '../errors.ts';
 import { parseDate, parseDateTime } from './date-time.ts';
 import { compareDecimals, type Decimal, formatDecimal, parseDecimal } from './decimal.ts';
-import { isStorable, numberText } from './exact-json.ts';
+import { isStorable, MAX_NESTING, nestingDepth, numberText, parseExact } from './exact-json.ts';
 
 export type FieldTypeName =
   | 'string'
@@ -161,6 +161,17 @@ function jsonFrom(value: unknown): Decoded {
   return isStorableJson(value)
     ? done(JSON.stringify(value))
     : invalid('must not contain NUL characters or lone surrogates');
+}
+
+function jsonFromText(text: string): Decoded {
+  if (text.length > MAX_NESTING && nestingDepth(text) > MAX_NESTING) {
+    return invalid(`must not be nested more than ${MAX_NESTING} levels deep`);
+  }
+  try {
+    return jsonFrom(parseExact(text));
+  } catch {
+    return invalid('must be JSON');
+  }
 }
 
 function isStorableJson(value: unknown): boolean {
@@ -324,16 +335,7 @@ const TYPES: Record<FieldTypeName, FieldType> = {
     columnType: () => 'jsonb',
     bindType: 'jsonb',
     decode: jsonFrom,
-    parseText: (text) => {
-      try {
-        JSON.parse(text);
-      } catch {
-        return invalid('must be JSON');
-      }
-      return isStorable(text) && !/\\u(0000|d[89a-f])/i.test(text)
-        ? done(text)
-        : invalid('must not contain NUL characters or lone surrogates');
-    },
+    parseText: jsonFromText,
     attributes: [],
     ordered: false,
     textual: false,

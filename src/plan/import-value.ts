@@ -3,9 +3,7 @@
 
 import { parseDateTime } from '../model/date-time.ts';
 import type { Field } from '../model/entity.ts';
-import { nestingDepth } from '../model/exact-json.ts';
 import { type Decoded, decodeValue, fieldType, parseStored } from '../model/field-types.ts';
-import { MAX_NESTING } from '../request/body.ts';
 
 /** A CSV cell that is not empty. */
 export function decodeCell(field: Field, text: string): Decoded {
@@ -14,11 +12,6 @@ export function decodeCell(field: Field, text: string): Decoded {
       return parseStored(field, BOOLEANS.get(text.toLowerCase()) ?? text);
     case 'datetime':
       return dateTimeFrom(field, text);
-    case 'json':
-      // PostgreSQL's parser recurses; in NDJSON the whole line is held against the same limit.
-      return text.length > MAX_NESTING && nestingDepth(text) > MAX_NESTING
-        ? { ok: false, code: 'INVALID', message: `must not be nested more than ${MAX_NESTING} levels deep` }
-        : parseStored(field, text);
     default:
       return field.role === 'id' ? checkedId(parseStored(field, text)) : parseStored(field, text);
   }

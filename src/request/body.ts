@@ -1,9 +1,8 @@
 // Bytes of a request body -> JSON value, strictly: UTF-8, bounded nesting, numbers with all their digits.
 import { badRequest } from '../errors.ts';
-import { nestingDepth, parseExact } from '../model/exact-json.ts';
+import { MAX_NESTING, nestingDepth, parseExact } from '../model/exact-json.ts';
 
-/** Parsers and PostgreSQL's json recurse; nobody nests records this deep by hand. */
-export const MAX_NESTING = 64;
+export { MAX_NESTING };
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 

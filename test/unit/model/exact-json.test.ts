@@ -1,0 +1,87 @@
+// JSON without loss of digits, and what of it PostgreSQL can store.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { isStorable, nestingDepth, numberText, parseExact } from '../../../src/model/exact-json.ts';
+
+for (const [text, digits] of [
+  ['0', '0'],
+  ['-1', '-1'],
+  ['1.5', '1.5'],
+  ['1.50', '1.50'],
+  ['-0', '-0'],
+  ['1e2', '1e2'],
+  ['9007199254740993', '9007199254740993'],
+  ['123456789012345678901234567890.10', '123456789012345678901234567890.10'],
+  ['"1"', undefined],
+  ['true', undefined],
+  ['null', undefined],
+  ['[1.50]', undefined],
+  ['{"rawJSON":"1.50"}', undefined],
+] as const) {
+  test(`the number text of ${text} is ${digits}`, () => assert.equal(numberText(parseExact(text)), digits));
+}
+
+test('an integer or a fraction that a double holds as written is a plain number', () => {
+  assert.deepEqual(parseExact('{"a":1,"b":1.5,"c":[0.25]}'), { a: 1, b: 1.5, c: [0.25] });
+});
+
+test('members named like those of the prototype are members', () => {
+  const value = parseExact('{"__proto__":1.50,"constructor":2}') as object;
+  assert.deepEqual(Object.keys(value), ['__proto__', 'constructor']);
+  assert.equal(Object.getPrototypeOf(value), Object.prototype);
+});
+
+test('the text of any number comes back as it was', () => {
+  const digits = (min: number) => fc.stringMatching(new RegExp(`^[0-9]{${min},30}$`));
+  const number = fc
+    .tuple(
+      fc.constantFrom('', '-'),
+      fc.bigInt({ min: 0n }),
+      fc.option(digits(1)),
+      fc.option(fc.integer({ min: -400, max: 400 })),
+    )
+    .map(
+      ([sign, whole, fraction, exponent]) =>
+        `${sign}${whole}${fraction === null ? '' : `.${fraction}`}${exponent === null ? '' : `e${exponent}`}`,
+    );
+  fc.assert(
+    fc.property(fc.array(number, { minLength: 1 }), (numbers) => {
+      const text = `{"numbers":[${numbers.join(',')}]}`;
+      const value = parseExact(text) as { numbers: unknown[] };
+      assert.equal(JSON.stringify(value), text);
+      assert.deepEqual(value.numbers.map(numberText), numbers);
+    }),
+  );
+});
+
+for (const [text, depth] of [
+  ['1', 0],
+  ['{}', 1],
+  ['[[]]', 2],
+  ['[[],{"a":[1]}]', 3],
+  ['"[[["', 0],
+  ['["\\"[["]', 1],
+  ['["\\\\",[1]]', 2],
+  ['{"[":{}}', 2],
+] as const) {
+  test(`${text} nests ${depth} deep`, () => assert.equal(nestingDepth(text), depth));
+}
+
+test('nesting is measured as the parser sees it', () => {
+  const deepest = (value: unknown): number =>
+    typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(deepest)) : 0;
+  fc.assert(fc.property(fc.json(), (text) => assert.equal(nestingDepth(text), deepest(JSON.parse(text)))));
+});
+
+for (const [name, text, verdict] of [
+  ['nothing', '', true],
+  ['letters and an emoji', 'ä😀', true],
+  ['control characters', '\u0001\n\t\u007f', true],
+  ['NUL', 'a\u0000b', false],
+  ['a lone high surrogate', 'a\ud83d', false],
+  ['a lone low surrogate', '\ude00a', false],
+  ['surrogates in the wrong order', '\ude00\ud83d', false],
+] as const) {
+  test(`text of ${name} is ${verdict ? '' : 'not '}storable`, () => assert.equal(isStorable(text), verdict));
+}
