@@ -1,10 +1,12 @@
 // Errors of statements on the control tables and of DDL -> refusals.
 import { isDatabaseError, sqlState, translateError } from '../db/pg-error.ts';
-import { type ApiError, conflict } from '../errors.ts';
-import type { Workspace } from '../model/workspace.ts';
+import { ApiError, conflict, databaseAway } from '../errors.ts';
 
 // No workspace stands behind these statements; their constraints are told apart by violates().
-const CONTROL: Pick<Workspace, 'constraints'> = { constraints: new Map() };
+const NO_CONSTRAINTS = { constraints: new Map() };
+
+// The driver's own errors about a connection that broke under a statement have no code.
+const LOST = /connection (terminated|ended|error|timeout)|not queryable|client was closed/i;
 
 export function controlError(error: unknown): ApiError {
   if (sqlState(error) === '53200') {
@@ -14,7 +16,8 @@ export function controlError(error: unknown): ApiError {
       error,
     );
   }
-  return translateError(error, CONTROL, '', 'read');
+  if (error instanceof Error && !(error instanceof ApiError) && LOST.test(error.message)) return databaseAway(error);
+  return translateError(error, NO_CONSTRAINTS, '', 'read');
 }
 
 /** Was the statement refused by this constraint or index of a control table? */

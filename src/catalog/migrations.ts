@@ -91,6 +91,10 @@ export async function loadMigratingWorkspaces(db: Database): Promise<readonly st
 
 type Runs = Pick<Session, 'query'>;
 
+// Each keeps the document that was asked for, which may be a megabyte.
+const KEPT_MIGRATIONS = 200;
+
+/** Records a migration; of those before it the newest 199 are kept. */
 export async function insertMigration(
   session: Runs,
   migration: {
@@ -101,7 +105,13 @@ export async function insertMigration(
   },
 ): Promise<string> {
   const rows = await session.query<{ id: string }>(
-    toQuery(sql`insert into wda.migration (workspace_id, strategy, steps, document)
+    toQuery(sql`with outlived as (
+  delete from wda.migration where workspace_id = ${migration.workspaceId} and id <= (
+    select id from wda.migration where workspace_id = ${migration.workspaceId}
+    order by id desc limit 1 offset ${KEPT_MIGRATIONS - 1}
+  )
+)
+insert into wda.migration (workspace_id, strategy, steps, document)
 values (${migration.workspaceId}, ${migration.strategy}, ${JSON.stringify(migration.steps)}::jsonb, ${JSON.stringify(migration.document)}::json)
 returning id`),
   );
