@@ -78,7 +78,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
       cache,
       authenticator,
       rateLimit,
-      transfer: makeTransferHandlers({ config, db }),
+      transfer: makeTransferHandlers({ config, db, changed: (workspaceId) => cache.changed(workspaceId) }),
     }),
     routes: [
       ...metaRoutes({ db, metrics: () => observer.metrics(), unready: () => unready }),
