@@ -26,16 +26,17 @@ export interface Ordering {
 /** Sort terms of a request; no term: id ascending. */
 export function planOrdering(terms: readonly SortTerm[], entity: Entity, viewpoint: Viewpoint): Ordering {
   const keys: OrderKey[] = [];
-  const texts: string[] = [];
+  const paths: string[] = [];
   for (const term of terms) {
     const path = term.path.join('.');
-    if (texts.some((text) => text === `${path},asc` || text === `${path},desc`))
-      throw badRequest(`sort names ${path} twice`);
+    if (paths.includes(path)) throw badRequest(`sort names ${path} twice`);
+    paths.push(path);
     keys.push(planKey(term, entity, viewpoint));
-    texts.push(`${path},${term.direction}`);
-    // Nothing after the id can change the order.
-    if (path === 'id') return { keys, text: texts.join(';') };
   }
+  const texts = keys.map((key, index) => `${paths[index]},${key.direction}`);
+  const own = paths.indexOf('id');
+  // Nothing after the id can change the order.
+  if (own >= 0) return { keys: keys.slice(0, own + 1), text: texts.slice(0, own + 1).join(';') };
   const id = entity.fields.get('id');
   if (id === undefined) throw new TypeError(`entity ${entity.name} has no id`);
   const direction = keys.at(-1)?.direction ?? 'asc';
@@ -69,7 +70,7 @@ export function planCursor(cursor: Cursor, ordering: Ordering): (Operand | null)
   return ordering.keys.map((key, index) => {
     const text = cursor.keys[index] ?? null;
     if (text === null) {
-      if (index === ordering.keys.length - 1) throw malformedCursor();
+      if (isNeverNull(key)) throw malformedCursor();
       return null;
     }
     // An enum value may have left the schema since; any text has a place in the order.
@@ -78,4 +79,9 @@ export function planCursor(cursor: Cursor, ordering: Ordering): (Operand | null)
     if (!decoded.ok) throw malformedCursor();
     return valueOperand(key.field, decoded.value);
   });
+}
+
+/** Is the key a required column of the entity itself? */
+function isNeverNull(key: OrderKey): boolean {
+  return key.links.length === 0 && key.field.required;
 }

@@ -66,9 +66,10 @@ export function planColumns(fields: FieldTree | undefined, entity: Entity): Fiel
   if (fields === undefined) return [...entity.fields.values()];
   return Object.keys(fields).map((name) => {
     const field = entity.fields.get(name);
-    if (field === undefined || Object.keys(fields[name]?.children ?? {}).length > 0) {
+    if (field === undefined) {
       throw unknownName('field', name, entity.name, closest(name, entity.fields.keys()), entity.fields.keys());
     }
+    refuseBelow(entity, fields[name], name);
     return field;
   });
 }
@@ -126,13 +127,8 @@ function planLevel(level: Level): Projection {
   for (const name of Object.keys(fields)) {
     const selected = fields[name] as FieldTree[string];
     const field = entity.fields.get(name);
-    const below = Object.keys(selected.children);
     if (field !== undefined) {
-      if (below.length > 0) {
-        throw badRequest(
-          `fields: ${[...level.path, name].join('.')} is a field of ${entity.name}, not a relation, and has nothing below it`,
-        );
-      }
+      refuseBelow(entity, selected, [...level.path, name].join('.'));
       outputs.push({ kind: 'column', field });
     } else if (!entity.relations.has(name)) {
       const known = [...entity.fields.keys(), ...entity.relations.keys()];
@@ -145,6 +141,12 @@ function planLevel(level: Level): Projection {
     }
   }
   return { outputs };
+}
+
+/** Only relations have something below them. */
+function refuseBelow(entity: Entity, selected: FieldTree[string] | undefined, path: string): void {
+  if (Object.keys(selected?.children ?? {}).length === 0) return;
+  throw badRequest(`fields: ${path} is a field of ${entity.name}, not a relation, and has nothing below it`);
 }
 
 function planRelation(level: Level, name: string, fields: FieldTree | undefined): Output {
