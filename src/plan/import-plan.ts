@@ -50,7 +50,7 @@ export function checkImport(request: ImportRequest, entity: Entity, viewpoint: V
       throw unknownName('field', name, entity.name, closest(name, entity.fields.keys()), entity.fields.keys());
   }
   // Throws 403 when a claim that every row would be stamped with cannot be used.
-  stampRow(entity, viewpoint.principal, new Map(), 'create');
+  stampRow(entity, viewpoint.principal, new Map());
 }
 
 /** The plan of a CSV file with these headers; 400 with every mistake in them (row 0). */

@@ -144,7 +144,7 @@ function makeStamp(plan: ImportPlan, entity: Entity, viewpoint: Viewpoint) {
   return (values: (string | null)[], given: boolean[]): void => {
     const row = new Map<string, string | null>();
     for (const [name, place] of places) if (given[place]) row.set(name, values[place] ?? null);
-    const result = stampRow(entity, viewpoint.principal, row, 'create');
+    const result = stampRow(entity, viewpoint.principal, row);
     for (const [name, place] of places) {
       values[place] = result.get(name) ?? null;
       given[place] = true;

@@ -7,7 +7,7 @@ export type Operand =
   | { readonly kind: 'value'; readonly value: string | null | readonly string[]; readonly type: string }
   /** The id in the request's path. */
   | { readonly kind: 'id'; readonly type: 'int8' }
-  /** The value that the request's body gives for a field. */
+  /** The value that is written into a field: the body's, or a claim's. */
   | { readonly kind: 'body'; readonly field: string; readonly type: string }
   /** The row versions that If-Match allows. */
   | { readonly kind: 'versions'; readonly type: 'text[]' }
@@ -24,6 +24,11 @@ export function valuesOperand(field: Field, texts: readonly string[]): Operand {
 
 export function numberOperand(value: number): Operand {
   return { kind: 'value', value: String(value), type: 'int8' };
+}
+
+/** What the request writes into the field. */
+export function bodyOperand(field: Field): Operand {
+  return { kind: 'body', field: field.name, type: fieldType(field.type).bindType };
 }
 
 export const ID_OPERAND: Operand = { kind: 'id', type: 'int8' };

@@ -10,12 +10,12 @@ import type { CountMode } from '../request/page.ts';
 import type { ExportRequest, ListRequest, ReadRequest } from '../request/record-request.ts';
 import type { Assignment } from './assignment.ts';
 import { targetOf, type Viewpoint } from './link.ts';
-import { numberOperand, type Operand, valueOperand } from './operand.ts';
+import { bodyOperand, numberOperand, type Operand } from './operand.ts';
 import { type Ordering, planCursor, planOrdering } from './ordering.ts';
-import { type Predicate, planPredicate } from './predicate.ts';
+import { crossesHidden, type Predicate, planPredicate } from './predicate.ts';
 import { hasLists, type Output, type Projection, planColumns, planProjection, wholeRecord } from './projection.ts';
-import { stampRow } from './row-policy.ts';
-import { type Operation, passGate, type Scan, scan } from './scan.ts';
+import { keepRow, stampRow } from './row-policy.ts';
+import { hidesRows, type Operation, passGate, type Scan, scan } from './scan.ts';
 
 export interface ListPlan {
   readonly kind: 'list';
@@ -47,11 +47,20 @@ export interface ReadPlan {
   readonly projection: Projection;
 }
 
+/** A reference of a write into an entity of which the principal may not see all records. */
+export interface ReferenceCheck {
+  readonly field: Field;
+  readonly scan: Scan;
+  readonly operand: Operand;
+}
+
 export interface CreatePlan {
   readonly kind: 'create';
   readonly scan: Scan;
   readonly projection: Projection;
   readonly values: Assignment;
+  /** Checked by the statement that writes. */
+  readonly references: readonly ReferenceCheck[];
 }
 
 export interface UpdatePlan {
@@ -59,6 +68,8 @@ export interface UpdatePlan {
   readonly scan: Scan;
   readonly projection: Projection;
   readonly values: Assignment;
+  /** Checked by the statement that writes, but for those that stay as they are. */
+  readonly references: readonly ReferenceCheck[];
   /** Only when the row still has one of the versions of If-Match. */
   readonly guarded: boolean;
 }
@@ -80,7 +91,9 @@ export interface ExportPlan {
 /** Which of the references of a body point at no record that the principal can see. */
 export interface ReferencesPlan {
   readonly kind: 'references';
-  readonly checks: readonly { readonly field: Field; readonly scan: Scan; readonly operand: Operand }[];
+  readonly checks: readonly ReferenceCheck[];
+  /** The record of an update, whose references may stay as they are; null for a create. */
+  readonly record: Scan | null;
 }
 
 export type Plan = ListPlan | ReadPlan | CreatePlan | UpdatePlan | DeletePlan | ExportPlan | ReferencesPlan;
@@ -98,13 +111,16 @@ export function admit(workspace: Workspace, principal: Principal, name: string, 
 export function planList(request: ListRequest, entity: Entity, viewpoint: Viewpoint): ListPlan {
   const root = scan(entity, viewpoint.principal, 'read');
   const ordering = planOrdering(request.sort, entity, viewpoint);
-  // An estimate of the planner counts rows that the filter hides; only an exact total tells nothing about them.
-  const count = request.count === 'estimated' && root.filter.kind === 'rules' ? 'exact' : request.count;
+  const predicate = request.filter === undefined ? undefined : planPredicate(request.filter, entity, viewpoint);
+  // An estimate of the planner knows the rows that a filter hides, at the root and behind relations; only an exact total
+  // tells nothing about them.
+  const isRestricted = hidesRows(root) || (predicate !== undefined && crossesHidden(predicate));
+  const count = request.count === 'estimated' && isRestricted ? 'exact' : request.count;
   return {
     kind: 'list',
     scan: root,
     projection: planProjection(request.selection, entity, viewpoint),
-    predicate: request.filter === undefined ? undefined : planPredicate(request.filter, entity, viewpoint),
+    predicate,
     ordering,
     start:
       request.after === undefined
@@ -120,23 +136,27 @@ export function planRead(request: ReadRequest, entity: Entity, viewpoint: Viewpo
   return { kind: 'read', scan: root, projection: planProjection(request.selection, entity, viewpoint) };
 }
 
-/** `values` come from planAssignment, checked. */
+/** `values` come from planAssignment, checked. Throws 403 for a row of somebody else. */
 export function planCreate(values: Assignment, entity: Entity, viewpoint: Viewpoint): CreatePlan {
+  const stamped = stampRow(entity, viewpoint.principal, values);
   return {
     kind: 'create',
     scan: scan(entity, viewpoint.principal, 'write'),
     projection: wholeRecord(entity),
-    values: stampRow(entity, viewpoint.principal, values, 'create'),
+    values: stamped,
+    references: hiddenReferences(stamped, entity, viewpoint),
   };
 }
 
-/** `guarded`: the request names versions in If-Match. */
+/** `guarded`: the request names versions in If-Match. Throws 403 for a row that is given away. */
 export function planUpdate(values: Assignment, entity: Entity, viewpoint: Viewpoint, guarded: boolean): UpdatePlan {
+  keepRow(entity, viewpoint.principal, values);
   return {
     kind: 'update',
     scan: scan(entity, viewpoint.principal, 'write'),
     projection: wholeRecord(entity),
-    values: stampRow(entity, viewpoint.principal, values, 'update'),
+    values,
+    references: hiddenReferences(values, entity, viewpoint),
     guarded,
   };
 }
@@ -157,16 +177,32 @@ export function planExport(request: ExportRequest, entity: Entity, viewpoint: Vi
   };
 }
 
-/** undefined when the values hold no reference. */
-export function planReferences(values: Assignment, entity: Entity, viewpoint: Viewpoint): ReferencesPlan | undefined {
-  const checks: ReferencesPlan['checks'][number][] = [];
+/** undefined when the values hold no reference. `operation`: an update may leave a reference as it is. */
+export function planReferences(
+  values: Assignment,
+  entity: Entity,
+  viewpoint: Viewpoint,
+  operation: 'create' | 'update',
+): ReferencesPlan | undefined {
+  const checks = referencesOf(values, entity, viewpoint);
+  const record = operation === 'update' ? scan(entity, viewpoint.principal, 'read') : null;
+  return checks.length === 0 ? undefined : { kind: 'references', checks, record };
+}
+
+/** The references that a foreign key alone does not guard: their records may exist and be hidden. */
+function hiddenReferences(values: Assignment, entity: Entity, viewpoint: Viewpoint): ReferenceCheck[] {
+  return referencesOf(values, entity, viewpoint).filter((check) => hidesRows(check.scan));
+}
+
+function referencesOf(values: Assignment, entity: Entity, viewpoint: Viewpoint): ReferenceCheck[] {
+  const checks: ReferenceCheck[] = [];
   for (const relation of entity.relations.values()) {
     if (relation.kind !== 'belongsTo') continue;
     const text = values.get(relation.column);
     const field = entity.fields.get(relation.column);
     if (text === undefined || text === null || field === undefined) continue;
     const target = scan(targetOf(relation, viewpoint), viewpoint.principal, 'read');
-    checks.push({ field, scan: target, operand: valueOperand(field, text) });
+    checks.push({ field, scan: target, operand: bodyOperand(field) });
   }
-  return checks.length === 0 ? undefined : { kind: 'references', checks };
+  return checks;
 }

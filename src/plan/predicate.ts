@@ -8,6 +8,7 @@ import { isToOne, type Relation } from '../model/relation.ts';
 import { FILTER_OPERATORS, type FilterOperator, type FilterTree, type FilterValue } from '../request/filter.ts';
 import { type Link, linkOf, targetOf, type Viewpoint } from './link.ts';
 import { type Operand, valueOperand, valuesOperand } from './operand.ts';
+import { hidesRows } from './scan.ts';
 
 export type Predicate =
   | { readonly kind: 'and' | 'or'; readonly members: readonly Predicate[] }
@@ -36,6 +37,25 @@ export function planPredicate(tree: FilterTree, entity: Entity, viewpoint: Viewp
       return planComparison(tree.path, tree.operator, tree.values, entity, viewpoint);
     default:
       return tree satisfies never;
+  }
+}
+
+/** Does the predicate ask about records of an entity of which the principal may not see all? */
+export function crossesHidden(predicate: Predicate): boolean {
+  switch (predicate.kind) {
+    case 'and':
+    case 'or':
+      return predicate.members.some(crossesHidden);
+    case 'not':
+      return crossesHidden(predicate.member);
+    case 'exists': {
+      const { link, member } = predicate;
+      return hidesRows(link.scan) || (link.kind === 'through' && hidesRows(link.through)) || crossesHidden(member);
+    }
+    case 'compare':
+      return false;
+    default:
+      return predicate satisfies never;
   }
 }
 

@@ -1,8 +1,10 @@
 // Who may see and write which rows: the row filter of an entity for a principal, and the stamp on what it writes.
 // Closed by default: a principal that is not an owner gets the entity's rules, and a claim that cannot be used matches
 // nothing, because null equals nothing.
-import { type Detail, forbidden } from '../errors.ts';
-import type { Entity, Field } from '../model/entity.ts';
+import { forbidden } from '../errors.ts';
+import { compareDecimals, parseDecimal } from '../model/decimal.ts';
+import type { Entity, Field, RowRule } from '../model/entity.ts';
+import { numberText, parseExact } from '../model/exact-json.ts';
 import { fieldType } from '../model/field-types.ts';
 import type { External, Principal } from '../model/principal.ts';
 import type { Operand } from './operand.ts';
@@ -20,7 +22,7 @@ export function rowFilter(entity: Entity, principal: Principal): RowFilter {
     case 'operator':
       return UNRESTRICTED;
     case 'external': {
-      const rules = entity.rowRules.filter((rule) => rule.enabled);
+      const rules = rulesFor(entity, principal);
       if (rules.length === 0) return UNRESTRICTED;
       return {
         kind: 'rules',
@@ -37,56 +39,138 @@ export function rowFilter(entity: Entity, principal: Principal): RowFilter {
 
 /** The columns that stampRow will set on a create, so that the body need not give them. */
 export function stampedColumns(entity: Entity, principal: Principal): ReadonlySet<string> {
-  if (principal.kind !== 'external') return new Set();
-  return new Set(entity.rowRules.filter((rule) => rule.enabled).map((rule) => rule.column));
+  return new Set(rulesFor(entity, principal).map((rule) => rule.column));
+}
+
+/** The entity's rules that hold for the principal. */
+function rulesFor(entity: Entity, principal: Principal): readonly RowRule[] {
+  return principal.kind === 'external' ? entity.rowRules.filter((rule) => rule.enabled) : [];
 }
 
 /**
- * Sets the columns of the entity's rules from the claims of an external user. Throws 403 when the body gives another
- * value, or when a claim cannot be used (on create).
+ * The values of a create with the columns of the entity's rules set from the claims of an external user. Throws 403
+ * when the body gives another value (null is one), or when a claim cannot be used or stored.
  */
 export function stampRow(
   entity: Entity,
   principal: Principal,
   values: ReadonlyMap<string, string | null>,
-  operation: 'create' | 'update',
 ): ReadonlyMap<string, string | null> {
-  if (principal.kind !== 'external') return values;
-  const rules = entity.rowRules.filter((rule) => rule.enabled);
-  if (rules.length === 0) return values;
+  const rules = rulesFor(entity, principal);
+  if (principal.kind !== 'external' || rules.length === 0) return values;
   const stamped = new Map(values);
+  const decided = new Map<string, string>();
   for (const rule of rules) {
     const field = ruleField(entity, rule.column);
-    const claimed = claimText(principal, rule.claim, field);
+    const claim = readClaim(principal.claims, rule.claim, field);
+    if (!claim.ok || fieldType(field.type).check?.(claim.text, field).ok === false) throw unusableClaim(rule.column);
+    // Two rules on one column whose claims differ allow no record at all.
+    const earlier = decided.get(rule.column);
+    if (earlier !== undefined && !isSameValue(field, earlier, claim.text)) throw unusableClaim(rule.column);
     const given = values.get(rule.column);
-    if (operation === 'create') {
-      if (claimed === null || (given !== undefined && given !== claimed)) throw foreignRow(rule.column);
-      stamped.set(rule.column, claimed);
-    } else if (given !== undefined && given !== claimed) throw foreignRow(rule.column);
+    if (given !== undefined && !isSameValue(field, given, claim.text)) throw foreignRow(rule.column);
+    decided.set(rule.column, claim.text);
+    stamped.set(rule.column, claim.text);
   }
   return stamped;
 }
 
+/** The rule's column to which an update gives another value than the claim's; undefined when none is. */
+export function foreignColumn(
+  entity: Entity,
+  principal: Principal,
+  values: ReadonlyMap<string, string | null>,
+): string | undefined {
+  if (principal.kind !== 'external') return undefined;
+  return rulesFor(entity, principal).find((rule) => {
+    const given = values.get(rule.column);
+    const field = ruleField(entity, rule.column);
+    return given !== undefined && !isSameValue(field, given, claimText(principal, rule.claim, field));
+  })?.column;
+}
+
+/** Throws 403 when an update would give a record away. */
+export function keepRow(entity: Entity, principal: Principal, values: ReadonlyMap<string, string | null>): void {
+  const column = foreignColumn(entity, principal, values);
+  if (column !== undefined) throw foreignRow(column);
+}
+
+/** A claim as the text of a column's type, or why it matches nothing. */
+export type ClaimReading =
+  | { readonly ok: true; readonly text: string }
+  | { readonly ok: false; readonly reason: string };
+
 /** The claim as the text of the column's type, or null when it is missing, structured or of another type. */
 export function claimText(principal: External, claim: string, field: Field): string | null {
-  const value = findClaim(principal.claims, claim);
-  if (value === null || value === undefined || typeof value === 'object') return null;
-  const type = fieldType(field.type);
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  const decoded = type.parseText(text, field);
-  return decoded.ok ? decoded.value : null;
+  const reading = readClaim(principal.claims, claim, field);
+  return reading.ok ? reading.text : null;
 }
+
+/**
+ * Reads a claim (RFC 7519) as a value of the column. A string is parsed as in a filter; a number or boolean is taken as
+ * in a body, and on a text column as its JSON text.
+ */
+export function readClaim(claims: Readonly<Record<string, unknown>>, claim: string, field: Field): ClaimReading {
+  const value = findClaim(claims, claim);
+  if (value === undefined) return unusable('is missing');
+  if (value === null) return unusable('is null');
+  const number = numberText(value);
+  if (typeof value === 'object' && number === undefined) {
+    return unusable(Array.isArray(value) ? 'is an array' : 'is an object');
+  }
+  // A double beyond 2^53 stands for many integers: it must not match the record of a neighbour. A float column has
+  // doubles itself.
+  if (Number.isInteger(value) && !Number.isSafeInteger(value) && field.type !== 'float') {
+    return unusable('is an integer beyond 2^53-1 whose digits were lost');
+  }
+  const type = fieldType(field.type);
+  const isText = typeof value === 'string' && field.type !== 'json';
+  const decoded =
+    isText || type.textual
+      ? type.parseText(typeof value === 'string' ? value : (number ?? JSON.stringify(value)), field)
+      : type.decode(value, field);
+  return decoded.ok
+    ? { ok: true, text: decoded.value }
+    : unusable(`does not fit the column of type ${field.type}: it ${decoded.message}`);
+}
+
+const unusable = (reason: string): ClaimReading => ({ ok: false, reason });
 
 /** A claim by its literal name, else as a dotted path. */
 function findClaim(claims: Readonly<Record<string, unknown>>, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
   let value: unknown = claims;
   for (const part of name.split('.')) {
-    if (typeof value !== 'object' || value === null || Array.isArray(value) || !Object.hasOwn(value, part))
-      return undefined;
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+    if (numberText(value) !== undefined || !Object.hasOwn(value, part)) return undefined;
     value = (value as Record<string, unknown>)[part];
   }
   return value;
+}
+
+/** Are two texts of the column's type one value to the database? null is a value of its own. */
+function isSameValue(field: Field, left: string | null, right: string | null): boolean {
+  if (left === null || right === null) return false;
+  if (left === right) return true;
+  switch (field.type) {
+    case 'decimal':
+      return isSameNumber(left, right);
+    case 'float':
+      return Number(left) === Number(right);
+    case 'json': {
+      // What a claim gives is no object and no array.
+      const [a, b] = [parseExact(left), parseExact(right)];
+      const [x, y] = [numberText(a), numberText(b)];
+      return x !== undefined && y !== undefined ? isSameNumber(x, y) : a === b;
+    }
+    default:
+      return false;
+  }
+}
+
+function isSameNumber(left: string, right: string): boolean {
+  const [a, b] = [parseDecimal(left), parseDecimal(right)];
+  return a !== undefined && b !== undefined && compareDecimals(a, b) === 0;
 }
 
 function ruleField(entity: Entity, column: string): Field {
@@ -97,7 +181,7 @@ function ruleField(entity: Entity, column: string): Field {
   return field;
 }
 
-function foreignRow(column: string): Error {
-  const detail: Detail = { field: column, code: 'INVALID', message: 'must have the value of your token' };
-  return forbidden(`Column ${detail.field} may only have the value of your token`);
-}
+const foreignRow = (column: string): Error => forbidden(`Column ${column} may only have the value of your token`);
+
+const unusableClaim = (column: string): Error =>
+  forbidden(`Column ${column} is set from your token, which has no usable value for it`);

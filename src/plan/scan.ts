@@ -22,6 +22,11 @@ export function scan(entity: Entity, principal: Principal, operation: Operation)
   return { entity, filter: rowFilter(entity, principal), [made]: true };
 }
 
+/** May the table hold rows that the principal must not know of? */
+export function hidesRows({ filter }: Scan): boolean {
+  return filter.kind === 'rules';
+}
+
 /** Throws the spec's 503 when a running migration of the entity blocks the operation. */
 export function passGate(entity: Entity, operation: Operation): void {
   const gate = entity.gate;

@@ -26,7 +26,7 @@ import {
   writeStaged,
 } from '../sql/import.ts';
 import { ImportFault } from './import-source.ts';
-import type { Visit } from './records.ts';
+import type { Visit } from './visit.ts';
 
 export interface ImportCounts {
   readonly inserted: number;

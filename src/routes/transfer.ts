@@ -17,8 +17,8 @@ import { bindQuery, compile } from '../sql/compile.ts';
 import { openExport } from './export-stream.ts';
 import { type ImportCounts, type ImportRooms, runImport } from './import-run.ts';
 import { ImportFault, type Line, readCsv, readLines, type SourceLimits } from './import-source.ts';
-import type { TransferHandlers, Visit } from './records.ts';
 import { makeTurns } from './transfer-turns.ts';
+import type { TransferHandlers, Visit } from './visit.ts';
 
 export interface TransferRooms {
   readonly config: Config;

@@ -5,6 +5,7 @@ import { fieldType } from '../model/field-types.ts';
 import type { Link } from '../plan/link.ts';
 import type { Operand } from '../plan/operand.ts';
 import type { Ordering, OrderKey } from '../plan/ordering.ts';
+import type { ReferenceCheck } from '../plan/plan.ts';
 import type { Predicate } from '../plan/predicate.ts';
 import type { Scan } from '../plan/scan.ts';
 import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
@@ -42,6 +43,18 @@ export function renderScan(scan: Scan, alias: Fragment): { readonly table: Fragm
     default:
       return scan.filter satisfies never;
   }
+}
+
+/** The record that a reference points at exists, and the principal can see it. */
+export function isVisible({ scan, operand }: ReferenceCheck, aliases: Aliases): Fragment {
+  const near = aliases.next('k');
+  const { table, condition } = renderScan(scan, near);
+  return sql`exists (select from ${table}${where(sql`${near}."id" = ${bind(operand)}`, condition)})`;
+}
+
+/** The reference of the row stays as it is. */
+export function isUnchanged({ field, operand }: ReferenceCheck, row: Fragment): Fragment {
+  return sql`${row}.${ident(field.name)} = ${bind(operand)}`;
 }
 
 /** ` where a and b`, leaving out empty conditions; '' when none is left. */

@@ -6,6 +6,7 @@ import type { Principal } from '../model/principal.ts';
 import { isGenerated } from '../model/schema-fields.ts';
 import type { ImportPlan, ImportReference } from '../plan/import-plan.ts';
 import { valueOperand } from '../plan/operand.ts';
+import { hidesRows } from '../plan/scan.ts';
 import { bindQuery } from './compile.ts';
 import { bind, renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, literal, type Query, sql } from './fragment.ts';
@@ -108,6 +109,12 @@ export function findDangling(plan: ImportPlan, reference: ImportReference, limit
   ];
   if (reference.own && plan.ids !== 'none') {
     conditions.push(sql`not exists (select from ${STAGING} o where o."id" = ${column})`);
+  }
+  if (hidesRows(reference.scan) && plan.onConflict === 'update' && plan.ids !== 'none') {
+    // A reference that stays as it is tells nothing, as in a single update.
+    const { table: own, condition: visible } = renderScan(plan.scan, r);
+    const same = [sql`${r}."id" = ${s}."id"`, sql`${r}.${ident(reference.field.name)} = ${column}`];
+    conditions.push(sql`not exists (select from ${own}${where(...same, visible)})`);
   }
   return rowsOf(where(...conditions), limit);
 }

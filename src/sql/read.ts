@@ -8,6 +8,8 @@ import {
   type Aliases,
   bind,
   cursorText,
+  isUnchanged,
+  isVisible,
   linkCondition,
   makeAliases,
   orderExpression,
@@ -119,14 +121,19 @@ export function selectExport(plan: ExportPlan, format: 'csv' | 'ndjson'): Fragme
 }
 
 /** Names of the fields whose referenced record does not exist, or is hidden from the principal. */
-export function selectMissingReferences(plan: ReferencesPlan): Fragment {
+export function selectMissingReferences({ checks, record }: ReferencesPlan): Fragment {
   const aliases = makeAliases();
-  const checks = plan.checks.map(({ field, scan, operand }) => {
-    const near = aliases.next('r');
-    const { table, condition } = renderScan(scan, near);
-    return sql`select ${literal(field.name)} where not exists (select from ${table}${where(sql`${near}."id" = ${bind(operand)}`, condition)})`;
+  const selects = checks.map((check) => {
+    const conditions = [sql`not ${isVisible(check, aliases)}`];
+    if (record !== null) {
+      const root = aliases.next('r');
+      const { table, condition } = renderScan(record, root);
+      const own = sql`${root}."id" = ${bind(ID_OPERAND)}`;
+      conditions.push(sql`not exists (select from ${table}${where(own, condition, isUnchanged(check, root))})`);
+    }
+    return sql`select ${literal(check.field.name)}${where(...conditions)}`;
   });
-  return join(checks, ' union all ');
+  return join(selects, ' union all ');
 }
 
 /** Joins for the expanded relations, and the select list that makes the JSON object's members. */

@@ -1,31 +1,58 @@
 // Create, update and delete -> one statement each, answering with the whole record that they wrote.
-import { fieldType } from '../model/field-types.ts';
-import { ID_OPERAND, type Operand } from '../plan/operand.ts';
+import { bodyOperand, ID_OPERAND, type Operand } from '../plan/operand.ts';
 import type { CreatePlan, DeletePlan, UpdatePlan } from '../plan/plan.ts';
 import type { Projection } from '../plan/projection.ts';
 import type { Scan } from '../plan/scan.ts';
-import { bind, makeAliases, outputValue, renderScan, where } from './expression.ts';
+import {
+  type Aliases,
+  bind,
+  isUnchanged,
+  isVisible,
+  makeAliases,
+  outputValue,
+  renderScan,
+  where,
+} from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
 
-/** insert … returning `data`, `version`. Columns that are not given take their default, else null. */
+/**
+ * insert … returning `data`, `version`; no row when a reference points at a record that the principal cannot see.
+ * Columns that are not given take their default, else null.
+ */
 export function insertRecord(plan: CreatePlan): Fragment {
-  const root = makeAliases().next('r');
+  const aliases = makeAliases();
+  const root = aliases.next('r');
   const { schema, name } = plan.scan.entity.table;
   const names = [...plan.values.keys()];
   const target = sql`${ident(schema)}.${ident(name)} as ${root}`;
-  const values =
-    names.length === 0
-      ? keyword('default values')
-      : sql`(${join(names.map(ident))}) values (${join(names.map((column) => bodyValue(plan.scan, column)))})`;
-  return sql`insert into ${target} ${values} ${returning(plan.projection, root)}`;
+  return sql`insert into ${target} ${insertedValues(plan, names, aliases)} ${returning(plan.projection, root)}`;
 }
 
-/** update … returning `data`, `version`; no row when the record is not there (or not of that version). */
+function insertedValues(plan: CreatePlan, names: readonly string[], aliases: Aliases): Fragment {
+  if (names.length === 0) return keyword('default values');
+  const columns = join(names.map(ident));
+  const values = join(names.map((column) => bodyValue(plan.scan, column)));
+  // One statement, so that nothing can come between the look and the write.
+  return plan.references.length === 0
+    ? sql`(${columns}) values (${values})`
+    : sql`(${columns}) select ${values}${where(...plan.references.map((check) => isVisible(check, aliases)))}`;
+}
+
+/**
+ * update … returning `data`, `version`; no row when the record is not there (or not of that version), or when a
+ * reference that changes points at a record that the principal cannot see.
+ */
 export function updateRecord(plan: UpdatePlan): Fragment {
-  const root = makeAliases().next('r');
+  const aliases = makeAliases();
+  const root = aliases.next('r');
   const { table, condition } = renderScan(plan.scan, root);
   const entity = plan.scan.entity;
-  const condition_ = where(sql`${root}."id" = ${bind(ID_OPERAND)}`, condition, plan.guarded ? hasVersion(root) : empty);
+  const condition_ = where(
+    sql`${root}."id" = ${bind(ID_OPERAND)}`,
+    condition,
+    plan.guarded ? hasVersion(root) : empty,
+    ...plan.references.map((check) => sql`(${isUnchanged(check, root)} or ${isVisible(check, aliases)})`),
+  );
   const names = [...plan.values.keys()];
   // A body that changes nothing is answered with the record; locking and rewriting the row would be for nothing.
   if (names.length === 0) {
@@ -59,7 +86,7 @@ function resultColumns(projection: Projection, root: Fragment): Fragment {
 function bodyValue(scan: Scan, column: string): Fragment {
   const field = scan.entity.fields.get(column);
   if (field === undefined) throw new TypeError(`entity ${scan.entity.name} has no column ${column}`);
-  return bind({ kind: 'body', field: column, type: fieldType(field.type).bindType });
+  return bind(bodyOperand(field));
 }
 
 function hasVersion(root: Fragment): Fragment {
