@@ -66,20 +66,21 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
   let unready: string | undefined = 'The server is starting; retry';
   let closing = false;
 
+  const records = makeRecordHandler({
+    config,
+    db,
+    cache,
+    authenticator,
+    rateLimit,
+    transfer: makeTransferHandlers({ config, db, changed: (workspaceId) => cache.changed(workspaceId) }),
+  });
   const server = makeHttpServer({
     host: config.host,
     port: config.port,
     maxBodyBytes: config.maxBodyBytes,
     bodyTimeoutMs: config.bodyTimeoutMs,
     corsOrigins: config.corsOrigins,
-    records: makeRecordHandler({
-      config,
-      db,
-      cache,
-      authenticator,
-      rateLimit,
-      transfer: makeTransferHandlers({ config, db, changed: (workspaceId) => cache.changed(workspaceId) }),
-    }),
+    records,
     routes: [
       ...metaRoutes({ db, metrics: () => observer.metrics(), unready: () => unready }),
       ...adminRoutes({
@@ -91,6 +92,8 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
         },
         changed: (workspaceId) => cache.changed(workspaceId),
         makeKey,
+        answerAs: records.answerAs,
+        maxResponseBytes: config.maxResponseBytes,
       }),
     ],
     authenticate: (authorization) => authenticator.authenticate(authorization),

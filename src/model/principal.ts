@@ -17,7 +17,10 @@ export interface Operator {
   readonly credentialId: string;
 }
 
-/** A user of the workspace's identity provider; claims of a verified token (RFC 7519). */
+/**
+ * A user of the workspace's identity provider; claims of a verified token (RFC 7519), numbers with all of their digits
+ * (see exact-json.ts).
+ */
 export interface External {
   readonly kind: 'external';
   readonly permissions: 'READ_WRITE' | 'READ_ONLY';

@@ -2,6 +2,7 @@
 import type { Route } from '../../http/routes.ts';
 import { makeRunner } from '../../migrate/runner.ts';
 import type { AdminRooms } from './access.ts';
+import { type AccessTestRooms, accessTestRoutes } from './access-test.ts';
 import { apiKeyRoutes } from './api-keys.ts';
 import { migrationRoutes } from './migrations.ts';
 import { organizationRoutes } from './organizations.ts';
@@ -11,7 +12,7 @@ import { workspaceRoutes } from './workspaces.ts';
 
 export type { AdminRooms } from './access.ts';
 
-export function adminRoutes(rooms: AdminRooms): Route[] {
+export function adminRoutes(rooms: AdminRooms & AccessTestRooms): Route[] {
   const { db, changed, onError = () => undefined } = rooms;
   const runner = makeRunner({ db, changed, onError });
   return [
@@ -21,5 +22,6 @@ export function adminRoutes(rooms: AdminRooms): Route[] {
     ...migrationRoutes(rooms, runner),
     ...settingsRoutes(rooms, runner),
     ...apiKeyRoutes(rooms),
+    ...accessTestRoutes(rooms),
   ];
 }

@@ -1,0 +1,112 @@
+// /access/test: what a user with given claims would be answered. For administrators, who may see every record anyway;
+// the requests run through the pipeline of the data API as an external user who may only read.
+import type { Readable } from 'node:stream';
+import Type, { type Static } from 'typebox';
+import { ApiError, responseTooLarge } from '../../errors.ts';
+import type { RawRequest } from '../../http/raw-request.ts';
+import type { Route, RouteRequest } from '../../http/routes.ts';
+import type { External } from '../../model/principal.ts';
+import { errorReply } from '../../response/error-body.ts';
+import { JSON_TYPE, jsonText, type Reply } from '../../response/reply.ts';
+import { type AdminRooms, adminRoute, requireWorkspace, WORKSPACE } from './access.ts';
+import { bodyOf } from './exchange.ts';
+
+export interface AccessTestRooms extends AdminRooms {
+  /** The data API's answer to a principal who is known. */
+  readonly answerAs: (principal: External, raw: RawRequest) => Promise<Reply>;
+  /** All answers of one call together. */
+  readonly maxResponseBytes: number;
+}
+
+// One call holds no more than a few connections for a few seconds; a longer list is sent in parts.
+const MAX_REQUESTS = 100;
+
+const AccessTest = Type.Object(
+  {
+    claims: Type.Unsafe<External['claims']>({ type: 'object' }),
+    requests: Type.Array(
+      Type.Object(
+        { path: Type.String({ minLength: 1, maxLength: 16_384 }), body: Type.Optional(Type.Unsafe<unknown>({})) },
+        { additionalProperties: false },
+      ),
+      { maxItems: MAX_REQUESTS },
+    ),
+  },
+  { additionalProperties: false },
+);
+
+export function accessTestRoutes(rooms: AccessTestRooms): Route[] {
+  return [
+    adminRoute('POST', `${WORKSPACE}/access/test`, [], async (request) => {
+      const { id, organization, slug } = await requireWorkspace(rooms, request);
+      bodyOf(request, AccessTest);
+      // The shape was checked on a copy; the numbers of this one have all of their digits.
+      const { claims, requests } = request.body as Static<typeof AccessTest>;
+      const principal: External = {
+        kind: 'external',
+        permissions: 'READ_ONLY',
+        workspaceId: id,
+        credentialId: 'access-test',
+        claims,
+      };
+      let left = rooms.maxResponseBytes;
+      const answers: string[] = [];
+      for (const [index, { path, body }] of requests.entries()) {
+        const raw = rawRequest(request, index, `/api/v1/${organization}/${slug}/${path}`, body);
+        const reply = await rooms.answerAs(principal, raw).catch(refusal);
+        const text = await bodyText(reply, left);
+        left -= text.length;
+        if (left < 0) throw responseTooLarge(rooms.maxResponseBytes);
+        const parts = [`"path":${JSON.stringify(path)}`, `"status":${reply.status}`, `"body":${text}`];
+        answers.push(`{${parts.join()}}`);
+      }
+      return jsonText(200, `{"data":[${answers.join()}]}`);
+    }),
+  ];
+}
+
+function rawRequest(request: RouteRequest, index: number, url: string, body: unknown): RawRequest {
+  const at = url.indexOf('?');
+  const bytes = Buffer.from(body === undefined ? '' : JSON.stringify(body));
+  return {
+    id: `${request.id}.${index}`,
+    method: body === undefined ? 'GET' : 'POST',
+    path: at < 0 ? url : url.slice(0, at),
+    query: at < 0 ? '' : url.slice(at + 1),
+    headers: body === undefined ? {} : { 'content-type': 'application/json' },
+    body: async () => bytes,
+    stream: () => {
+      throw new TypeError('a principal who may only read sends no stream');
+    },
+  };
+}
+
+/** A refusal is an answer like any other; what is our own fault, or passes, ends the whole test. */
+function refusal(error: unknown): Reply {
+  if (error instanceof ApiError && error.status < 500) return errorReply(error);
+  throw error;
+}
+
+/** The body as JSON text: JSON as it is, an export as a string, null when there is none. */
+async function bodyText({ body }: Reply, maxBytes: number): Promise<string> {
+  switch (body.kind) {
+    case 'empty':
+      return 'null';
+    case 'text':
+      return body.contentType === JSON_TYPE ? body.text : JSON.stringify(body.text);
+    case 'stream':
+      return JSON.stringify(await readText(body.stream, maxBytes));
+    default:
+      return body satisfies never;
+  }
+}
+
+async function readText(stream: Readable, maxBytes: number): Promise<string> {
+  let text = '';
+  for await (const chunk of stream) {
+    text += String(chunk);
+    // Leaving the loop destroys the stream.
+    if (text.length > maxBytes) throw responseTooLarge(maxBytes);
+  }
+  return text;
+}
