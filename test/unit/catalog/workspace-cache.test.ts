@@ -1,0 +1,253 @@
+// Snapshots are loaded once, compared with the database while requests come, and never older than a second. The clock
+// is a number that the tests set; loads end when the tests say so.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { makeWorkspaceCache, type WorkspaceCache } from '../../../src/catalog/workspace-cache.ts';
+import { makeShop } from '../../support/fixture.ts';
+
+const SHOP = makeShop();
+
+/** A database of versions by slug, and a cache over it that counts what it asks. */
+function makeScene(slugs: readonly string[] = ['shop'], maximum = 10) {
+  const versions = new Map(slugs.map((slug) => [slug, 1]));
+  const scene = {
+    time: 0,
+    loads: 0,
+    checks: 0,
+    /** When set, every question to the database fails. */
+    isAway: false,
+    /** When set, loads wait for it after they have read. */
+    hold: undefined as Promise<void> | undefined,
+    change: (slug: string) => void versions.set(slug, (versions.get(slug) ?? 0) + 1),
+    remove: (slug: string) => void versions.delete(slug),
+    cache: undefined as unknown as WorkspaceCache,
+  };
+  scene.cache = makeWorkspaceCache({
+    now: () => scene.time,
+    maximum,
+    async load(_organization, slug) {
+      scene.loads++;
+      if (scene.isAway) throw new Error('the database is away');
+      const version = versions.get(slug);
+      await scene.hold;
+      return version === undefined ? undefined : { ...SHOP, id: slug, slug, version: String(version) };
+    },
+    async loadVersions(ids) {
+      scene.checks++;
+      if (scene.isAway) throw new Error('the database is away');
+      const found = ids.filter((id) => versions.has(id));
+      return new Map(found.map((id) => [id, String(versions.get(id))]));
+    },
+  });
+  return scene;
+}
+
+const versionOf = async (found: ReturnType<WorkspaceCache['get']>): Promise<string | undefined> =>
+  (await found)?.version;
+
+test('a snapshot is loaded once and then given at once', async () => {
+  const scene = makeScene();
+  const loaded = await scene.cache.get('acme', 'shop');
+  assert.equal(loaded?.version, '1');
+  assert.equal(scene.cache.get('acme', 'shop'), loaded);
+  assert.equal(scene.cache.size(), 1);
+  assert.equal(scene.checks, 0);
+});
+
+test('requests that come while it is loaded wait for the same load', async () => {
+  const scene = makeScene();
+  const found = await Promise.all([1, 2, 3].map(() => scene.cache.get('acme', 'shop')));
+  assert.equal(scene.loads, 1);
+  assert.equal(found[0], found[1]);
+  assert.equal(found[0], found[2]);
+});
+
+test('workspaces of one slug in two organizations are two', async () => {
+  const scene = makeScene();
+  await scene.cache.get('acme', 'shop');
+  await scene.cache.get('other', 'shop');
+  assert.equal(scene.loads, 2);
+  assert.equal(scene.cache.size(), 2);
+});
+
+test('from 300 ms on versions are compared in the background, once, while the snapshot is still given at once', async () => {
+  const scene = makeScene();
+  const loaded = await scene.cache.get('acme', 'shop');
+  scene.change('shop');
+  scene.time = 300;
+  assert.equal(scene.cache.get('acme', 'shop'), loaded);
+  assert.equal(scene.checks, 0);
+  scene.time = 301;
+  assert.equal(scene.cache.get('acme', 'shop'), loaded);
+  assert.equal(scene.cache.get('acme', 'shop'), loaded);
+  assert.equal(scene.checks, 1);
+  await settled();
+  assert.equal(await versionOf(scene.cache.get('acme', 'shop')), '2');
+  assert.equal(scene.checks, 1);
+});
+
+test('from 800 ms on a request waits for the comparison', async () => {
+  const scene = makeScene();
+  const loaded = await scene.cache.get('acme', 'shop');
+  scene.time = 801;
+  assert.equal(await scene.cache.get('acme', 'shop'), loaded);
+  assert.equal(scene.checks, 1);
+  assert.equal(scene.loads, 1);
+  scene.change('shop');
+  scene.time = 1602;
+  assert.equal(await versionOf(scene.cache.get('acme', 'shop')), '2');
+  assert.equal(scene.loads, 2);
+});
+
+test('many requests after a pause share one comparison', async () => {
+  const scene = makeScene();
+  await scene.cache.get('acme', 'shop');
+  scene.time = 5000;
+  await Promise.all([1, 2, 3].map(() => scene.cache.get('acme', 'shop')));
+  assert.equal(scene.checks, 1);
+});
+
+test('a workspace that is gone is not given any more', async () => {
+  const scene = makeScene();
+  await scene.cache.get('acme', 'shop');
+  scene.remove('shop');
+  scene.time = 801;
+  assert.equal(await scene.cache.get('acme', 'shop'), undefined);
+  assert.equal(scene.cache.size(), 0);
+});
+
+test('a workspace that does not exist is nothing, until this process makes it', async () => {
+  const scene = makeScene([]);
+  assert.equal(await scene.cache.get('acme', 'shop'), undefined);
+  scene.change('shop');
+  scene.cache.changed('shop');
+  assert.equal(await versionOf(scene.cache.get('acme', 'shop')), '1');
+});
+
+test('a change by this process is in force at once, and leaves other workspaces alone', async () => {
+  const scene = makeScene(['shop', 'club']);
+  await scene.cache.get('acme', 'shop');
+  const club = await scene.cache.get('acme', 'club');
+  scene.change('shop');
+  scene.cache.changed('shop');
+  assert.equal(await versionOf(scene.cache.get('acme', 'shop')), '2');
+  assert.equal(scene.cache.get('acme', 'club'), club);
+});
+
+test('what was read before a change of this process is not kept, even when it arrives after it', async () => {
+  const scene = makeScene();
+  const gate = Promise.withResolvers<void>();
+  scene.hold = gate.promise;
+  const early = scene.cache.get('acme', 'shop');
+  await settled();
+  scene.change('shop');
+  scene.cache.changed('shop');
+  scene.hold = undefined;
+  assert.equal(await versionOf(scene.cache.get('acme', 'shop')), '2');
+  gate.resolve();
+  assert.equal(await versionOf(early), '1');
+  assert.equal(await versionOf(scene.cache.get('acme', 'shop')), '2');
+  assert.equal(scene.loads, 2);
+});
+
+test('a change during a comparison is not undone by it', async () => {
+  const scene = makeScene();
+  await scene.cache.get('acme', 'shop');
+  scene.time = 400;
+  scene.cache.get('acme', 'shop');
+  scene.change('shop');
+  scene.cache.changed('shop');
+  const changed = await scene.cache.get('acme', 'shop');
+  await settled();
+  assert.equal(changed?.version, '2');
+  assert.equal(await scene.cache.get('acme', 'shop'), changed);
+});
+
+test('while the database is away a fresh snapshot serves, a stale one does not, and recovery needs no restart', async () => {
+  const scene = makeScene();
+  const loaded = await scene.cache.get('acme', 'shop');
+  scene.isAway = true;
+  scene.time = 500;
+  assert.equal(scene.cache.get('acme', 'shop'), loaded);
+  await settled();
+  scene.time = 900;
+  await assert.rejects(async () => scene.cache.get('acme', 'shop'), /the database is away/);
+  await assert.rejects(async () => scene.cache.get('acme', 'shop'), /the database is away/);
+  scene.isAway = false;
+  assert.equal(await scene.cache.get('acme', 'shop'), loaded);
+});
+
+test('a load that failed is not remembered', async () => {
+  const scene = makeScene();
+  scene.isAway = true;
+  await assert.rejects(async () => scene.cache.get('acme', 'shop'), /the database is away/);
+  scene.isAway = false;
+  assert.equal(await versionOf(scene.cache.get('acme', 'shop')), '1');
+});
+
+test('memory is bounded', async () => {
+  const slugs = ['a', 'b', 'c'];
+  const scene = makeScene(slugs, 2);
+  for (const slug of slugs) await scene.cache.get('acme', slug);
+  assert.equal(scene.cache.size(), 2);
+  assert.equal(await versionOf(scene.cache.get('acme', 'a')), '1');
+  assert.equal(scene.loads, 4);
+});
+
+test('whatever happens in between, a snapshot given is at most a second behind', async () => {
+  const slugs = ['a', 'b', 'c'];
+  const step = fc.record({
+    wait: fc.nat({ max: 400 }),
+    slug: fc.constantFrom(...slugs),
+    event: fc.constantFrom('request', 'request', 'request', 'change elsewhere'),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 100 }), async (steps) => {
+      const scene = makeScene(slugs);
+      const changes = new Map(slugs.map((slug) => [slug, [0]]));
+      for (const { wait, slug, event } of steps) {
+        scene.time += wait;
+        const times = changes.get(slug) as number[];
+        if (event === 'request') {
+          const version = Number(await versionOf(scene.cache.get('acme', slug)));
+          const replacedAt = times[version] ?? Number.POSITIVE_INFINITY;
+          assert.ok(
+            scene.time - replacedAt < 1000,
+            `version ${version} was replaced ${scene.time - replacedAt} ms ago`,
+          );
+        } else {
+          scene.change(slug);
+          times.push(scene.time);
+        }
+        await settled();
+      }
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test('a load that takes long does not pass for fresh because others were compared meanwhile', {
+  todo: 'the age of a snapshot is counted from the last comparison, which it took no part in',
+}, async () => {
+  const scene = makeScene(['shop', 'club']);
+  await scene.cache.get('acme', 'club');
+  scene.time = 100;
+  const gate = Promise.withResolvers<void>();
+  scene.hold = gate.promise;
+  const slow = scene.cache.get('acme', 'shop');
+  await settled();
+  scene.time = 150;
+  scene.change('shop');
+  scene.time = 1000;
+  await scene.cache.get('acme', 'club');
+  gate.resolve();
+  await slow;
+  scene.time = 1700;
+  assert.equal(await versionOf(scene.cache.get('acme', 'shop')), '2');
+});
+
+/** Lets everything that waits for answers already given run. */
+async function settled(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+}
