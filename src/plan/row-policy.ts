@@ -168,7 +168,8 @@ function isSameNumber(left: string, right: string): boolean {
   return a !== undefined && b !== undefined && compareDecimals(a, b) === 0;
 }
 
-function ruleField(entity: Entity, column: string): Field {
+/** The column of a rule. */
+export function ruleField(entity: Entity, column: string): Field {
   const field = entity.fields.get(column);
   // A rule that points at nothing must not become "no rule".
   if (field === undefined)

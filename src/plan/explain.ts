@@ -1,0 +1,66 @@
+// Which records of each entity an external user sees, in words and values, for whoever administers the rules. The
+// reading of the claims is that of the filter itself (row-policy.ts).
+import type { Entity, RowRule } from '../model/entity.ts';
+import type { External } from '../model/principal.ts';
+import { readClaim, ruleField } from './row-policy.ts';
+
+export interface RuleExplanation {
+  readonly column: string;
+  readonly claim: string;
+  /** What the column must equal, as text of its type; null when the claim matches nothing. */
+  readonly value: string | null;
+  /** Why the claim matches nothing; null when it can be used. */
+  readonly reason: string | null;
+}
+
+export interface EntityExplanation {
+  readonly entity: string;
+  /** `none`: no record can match. `some`: those that match, which may be none. */
+  readonly sees: 'all' | 'some' | 'none';
+  readonly filter: string;
+  /** The rules in force. */
+  readonly rules: readonly RuleExplanation[];
+}
+
+/** The row filter of every entity for a user with these claims, in the order of the schema. */
+export function explainRows(entities: Iterable<Entity>, claims: External['claims']): EntityExplanation[] {
+  return [...entities].map((entity) => explainEntity(entity, claims));
+}
+
+function explainEntity(entity: Entity, claims: External['claims']): EntityExplanation {
+  const enabled = entity.rowRules.filter((rule) => rule.enabled);
+  const disabled = entity.rowRules.length - enabled.length;
+  if (enabled.length === 0) {
+    const note = disabled === 0 ? '' : ` (${disabled} ${disabled === 1 ? 'rule is' : 'rules are'} disabled)`;
+    return { entity: entity.name, sees: 'all', filter: `every record${note}`, rules: [] };
+  }
+  const rules = enabled.map((rule) => explainRule(entity, rule, claims));
+  const useless = rules.filter((rule) => rule.reason !== null);
+  const filter =
+    useless.length > 0
+      ? `matches no record: ${useless.map(({ claim, reason }) => `claim ${claim} ${reason}`).join('; ')}`
+      : rules.map(({ column, value }) => `${column} = ${shown(entity, column, value as string)}`).join(' and ');
+  return { entity: entity.name, sees: useless.length > 0 ? 'none' : 'some', filter, rules };
+}
+
+function explainRule(entity: Entity, { column, claim }: RowRule, claims: External['claims']): RuleExplanation {
+  const reading = readClaim(claims, claim, ruleField(entity, column));
+  return reading.ok
+    ? { column, claim, value: reading.text, reason: null }
+    : { column, claim, value: null, reason: reading.reason };
+}
+
+/** Numbers, booleans and JSON as they are, everything else in quotes. */
+function shown(entity: Entity, column: string, value: string): string {
+  switch (ruleField(entity, column).type) {
+    case 'integer':
+    case 'bigint':
+    case 'decimal':
+    case 'float':
+    case 'boolean':
+    case 'json':
+      return value;
+    default:
+      return JSON.stringify(value);
+  }
+}
