@@ -3,8 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { hashCredential, makeKey } from './auth/api-key.ts';
 import { makeAuthenticator } from './auth/authenticate.ts';
+import { makeExternalTokens } from './auth/external-token.ts';
+import { makeIdentifyExternal } from './auth/identify-external.ts';
+import { makeKeySets } from './auth/key-set.ts';
+import { makeOutbound } from './auth/outbound.ts';
 import { makeRateLimit } from './auth/rate-limit.ts';
 import { findApiKey, touchApiKeys } from './catalog/credentials.ts';
+import { findProvidersByIssuer } from './catalog/identity-provider.ts';
 import { install } from './catalog/install.ts';
 import { loadVersions, loadWorkspace } from './catalog/load-workspace.ts';
 import { makeWorkspaceCache } from './catalog/workspace-cache.ts';
@@ -53,12 +58,25 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
     maximum: MAX_SNAPSHOTS,
   });
   let operatorHash = config.adminKey === undefined ? undefined : hashCredential(config.adminKey).toString('hex');
+  const outbound = makeOutbound({ allowPrivate: config.idpPrivateNetwork });
+  const keySets = makeKeySets({
+    outbound,
+    now: () => performance.now(),
+    onError: ({ issuerUrl }, { message }) =>
+      log.warn('keys of an identity provider could not be fetched', { issuer: issuerUrl, reason: message }),
+  });
+  const externalTokens = makeExternalTokens({
+    keySets,
+    clockSkewSeconds: config.clockSkewSeconds,
+    now: () => Date.now(),
+  });
   const authenticator = makeAuthenticator({
     findApiKey: (hash) => findApiKey(db, hash),
     touchApiKeys: (ids) => touchApiKeys(db, ids),
     operatorHash: () => operatorHash,
     verifyInternal: undefined,
-    verifyExternal: undefined,
+    verifyExternal: externalTokens.verify,
+    identifyExternal: makeIdentifyExternal((issuer) => findProvidersByIssuer(db, issuer), externalTokens),
     issuer: config.publicUrl,
     now: () => Date.now(),
   });
@@ -86,17 +104,18 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
       ...adminRoutes({
         db,
         authenticate: async (authorization) => {
-          const principal = await authenticator.authenticate(authorization);
+          const principal = await authenticator.identify(authorization);
           rateLimit(principal.credentialId);
           return principal;
         },
         changed: (workspaceId) => cache.changed(workspaceId),
         makeKey,
+        identityProviders: { outbound, externalTokens, publicUrl: config.publicUrl },
         answerAs: records.answerAs,
         maxResponseBytes: config.maxResponseBytes,
       }),
     ],
-    authenticate: (authorization) => authenticator.authenticate(authorization),
+    authenticate: (authorization) => authenticator.identify(authorization),
     unready: () => unready,
     observer,
   });
@@ -107,6 +126,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
   observer.gauge('wda_database_connections', 'Open database connections', () => ({ ...db.stats().connections }));
   observer.gauge('wda_cached_workspaces', 'Snapshots of workspaces in memory', () => cache.size());
   observer.gauge('wda_cached_credentials', 'Verified credentials in memory', () => authenticator.size());
+  observer.gauge('wda_cached_key_sets', 'Key sets of identity providers in memory', () => keySets.size());
 
   const flushing = setInterval(() => {
     authenticator.flush().catch((error) => log.debug('last use of keys not noted', { error: String(error) }));
@@ -135,6 +155,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
       unready = 'The server is shutting down';
       clearInterval(flushing);
       await server.close(graceMs);
+      await outbound.close();
       await authenticator.flush().catch(() => undefined);
       await db.close();
     },

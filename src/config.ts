@@ -24,6 +24,11 @@ export interface Config {
   readonly bodyTimeoutMs: number;
   readonly corsOrigins: '*' | readonly string[];
   readonly rateLimit: number;
+  readonly tokenLifetimeSeconds: number;
+  readonly signingKeyDays: number;
+  /** May identity providers be in private networks, and there use plain http? */
+  readonly idpPrivateNetwork: boolean;
+  readonly clockSkewSeconds: number;
 }
 
 /** One row of the settings table in docs/reference/settings.md; the test of that page reads this list. */
@@ -92,6 +97,22 @@ export const SETTINGS: readonly Setting[] = [
     says: 'origins whose browsers may call the API, separated by commas; * for all; empty for none',
   },
   { name: 'WDA_RATE_LIMIT', default: '0', says: 'requests per minute and credential; 0: no limit' },
+  { name: 'WDA_TOKEN_LIFETIME_SECONDS', default: '3600', says: 'lifetime of internal OAuth 2.0 tokens' },
+  {
+    name: 'WDA_SIGNING_KEY_DAYS',
+    default: '90',
+    says: 'a key that has signed internal tokens for this long is replaced; 0: only on request',
+  },
+  {
+    name: 'WDA_IDP_PRIVATE_NETWORK',
+    default: 'deny',
+    says: 'allow: identity providers may be at loopback and private addresses, and there use plain http',
+  },
+  {
+    name: 'WDA_CLOCK_SKEW_SECONDS',
+    default: '0',
+    says: "how far the clocks of identity providers may differ from the server's, for exp and nbf",
+  },
 ];
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -142,7 +163,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     mistakes.push('WDA_ADMIN_KEY must have 32 printable ASCII characters or more, without spaces');
   }
   const publicUrl = text('PUBLIC_URL');
-  if (publicUrl !== undefined && !isHttpUrl(publicUrl)) mistakes.push('PUBLIC_URL must be an http or https URL');
+  if (publicUrl !== undefined && !isBaseUrl(publicUrl)) {
+    mistakes.push('PUBLIC_URL must be an http or https URL without user, query and fragment');
+  }
 
   const config: Config = {
     port,
@@ -166,6 +189,10 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     bodyTimeoutMs: integer('WDA_BODY_TIMEOUT_MS', 30_000, 100, 3_600_000),
     corsOrigins: corsOrigins(env.WDA_CORS_ORIGINS, mistakes),
     rateLimit: integer('WDA_RATE_LIMIT', 0, 0, 1_000_000_000),
+    tokenLifetimeSeconds: integer('WDA_TOKEN_LIFETIME_SECONDS', 3600, 1, 2_592_000),
+    signingKeyDays: integer('WDA_SIGNING_KEY_DAYS', 90, 0, 3650),
+    idpPrivateNetwork: choice('WDA_IDP_PRIVATE_NETWORK', 'deny', ['deny', 'allow']) === 'allow',
+    clockSkewSeconds: integer('WDA_CLOCK_SKEW_SECONDS', 0, 0, 300),
   };
   if (mistakes.length > 0) throw new ConfigError(mistakes);
   return Object.freeze(config);
@@ -194,6 +221,13 @@ function isDatabaseUrl(text: string): boolean {
   if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return false;
   const url = new URL(text);
   return url.hostname !== '' || url.searchParams.has('host');
+}
+
+/** RFC 8414 section 2: an issuer has no query and no fragment. */
+function isBaseUrl(text: string): boolean {
+  if (!isHttpUrl(text) || /[?#]/.test(text)) return false;
+  const { username, password } = new URL(text);
+  return username === '' && password === '';
 }
 
 function isHttpUrl(text: string): boolean {

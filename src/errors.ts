@@ -151,6 +151,31 @@ export const readOnly = (): ApiError =>
 
 export const forbidden = (message: string): ApiError => new ApiError('FORBIDDEN', message);
 
+/* ---- tokens of an identity provider: the specification's words, then those of the contract ---- */
+
+export const noIdentityProvider = (): ApiError =>
+  unauthorized('No external identity provider configured for this workspace', true);
+
+export const issuerMismatch = (): ApiError =>
+  unauthorized('Token issuer does not match configured identity provider', true);
+
+export const audienceMismatch = (): ApiError => unauthorized('Token audience does not match configured audience', true);
+
+export const tokenExpired = (): ApiError => unauthorized('Token has expired', true);
+
+export const jwksNotDiscovered = (): ApiError => unauthorized('Failed to discover JWKS endpoint for issuer', true);
+
+export const missingSub = (): ApiError => unauthorized('Token is missing the sub claim', true);
+
+export const missingExp = (): ApiError => unauthorized('Token is missing the exp claim', true);
+
+export const signatureInvalid = (): ApiError => unauthorized('Token signature is invalid', true);
+
+export const tokenNotYetValid = (): ApiError => unauthorized('Token is not valid yet', true);
+
+/** Opaque and malformed tokens. */
+export const notAJwt = (): ApiError => unauthorized('Token is not a valid JWT', true);
+
 /* ---- records ---- */
 
 export const unknownEntity = (name: string, suggestion: string | null, known: Iterable<string>): ApiError =>

@@ -11,6 +11,8 @@ export interface NewKey {
   readonly hash: Buffer;
 }
 
+export const KEY_PREFIX = 'wda_';
+
 const FORM = /^wda_([A-Za-z0-9_-]{43})([0-9a-f]{8})$/;
 
 export function makeKey(): NewKey {

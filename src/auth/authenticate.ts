@@ -3,17 +3,20 @@
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { StoredKey } from '../catalog/credentials.ts';
-import { invalidCredential, missingCredential } from '../errors.ts';
+import { invalidCredential, missingCredential, notAJwt } from '../errors.ts';
 import type { External, Operator, Owner, Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
-import { hashCredential, isKey } from './api-key.ts';
+import { hashCredential, isKey, KEY_PREFIX } from './api-key.ts';
+import { readJwt } from './jwt.ts';
 
 export interface Authenticator {
   /**
-   * Looks the credential up anew. A token of an identity provider is judged by the workspace it is used for; without
-   * one no provider is known. Throws 401.
+   * Looks the credential of a data request up anew. A token of an identity provider is judged by the workspace it is
+   * used for (undefined: one that does not exist). Throws 401.
    */
   authenticate(authorization: string | undefined, workspace?: Workspace): Promise<Principal>;
+  /** The same for the admin API, which is no workspace's: a token is judged by whichever workspace knows its issuer. */
+  identify(authorization: string | undefined): Promise<Principal>;
   /**
    * The principal of a data request, from memory when the workspace has not changed since the credential was looked
    * up; undefined when it must be looked up. Throws 401 without a credential.
@@ -42,6 +45,8 @@ export interface AuthenticatorOptions {
   readonly verifyInternal: TokenVerifier | undefined;
   /** Any other JWT -> user of the workspace's identity provider. Throws the spec's 401s. */
   readonly verifyExternal: TokenVerifier | undefined;
+  /** Any other JWT -> user of the provider of some workspace. Throws the spec's 401s. */
+  readonly identifyExternal: ((token: string) => Promise<Verified>) | undefined;
   /** `iss` of internal tokens. */
   readonly issuer: string;
   /** Wall clock, milliseconds since 1970. */
@@ -78,12 +83,16 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
     if (credentialId.startsWith(KEY_ID) && used.size < MAX_VERDICTS) used.add(credentialId.slice(KEY_ID.length));
   }
 
-  async function verify(credential: string, workspace: Workspace | undefined): Promise<Verified> {
-    if (isKey(credential)) return verifyKey(credential);
-    const issuer = issuerOf(credential);
-    const verifier = issuer === options.issuer ? options.verifyInternal : options.verifyExternal;
-    if (issuer === undefined || verifier === undefined) throw invalidCredential();
-    return verifier(credential, workspace);
+  async function look(authorization: string | undefined, verify: (credential: string) => Promise<Verified>) {
+    const credential = credentialOf(authorization);
+    if (isOperator(credential, options.operatorHash())) return OPERATOR;
+    const header = authorization as string;
+    const notedAt = verdicts.get(header)?.notedAt ?? 0;
+    verdicts.delete(header);
+    const verdict: Verdict = { ...(await verify(credential)), notedAt };
+    verdicts.set(header, verdict);
+    note(verdict, options.now());
+    return verdict.principal;
   }
 
   async function verifyKey(credential: string): Promise<Verified> {
@@ -99,17 +108,28 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
   }
 
   return {
-    async authenticate(authorization, workspace) {
-      const credential = credentialOf(authorization);
-      if (isOperator(credential, options.operatorHash())) return OPERATOR;
-      const header = authorization as string;
-      const notedAt = verdicts.get(header)?.notedAt ?? 0;
-      verdicts.delete(header);
-      const verdict: Verdict = { ...(await verify(credential, workspace)), notedAt };
-      verdicts.set(header, verdict);
-      note(verdict, options.now());
-      return verdict.principal;
-    },
+    authenticate: (authorization, workspace) =>
+      look(authorization, async (credential) => {
+        if (isKey(credential)) return verifyKey(credential);
+        const jwt = readJwt(credential);
+        if (jwt === undefined) throw credential.startsWith(KEY_PREFIX) ? invalidCredential() : notAJwt();
+        const { verifyInternal, verifyExternal } = options;
+        const verifier = jwt.claims.iss === options.issuer ? verifyInternal : verifyExternal;
+        if (verifier === undefined) throw invalidCredential();
+        return verifier(credential, workspace);
+      }),
+    identify: (authorization) =>
+      look(authorization, async (credential) => {
+        if (isKey(credential)) return verifyKey(credential);
+        const jwt = readJwt(credential);
+        const { verifyInternal, identifyExternal } = options;
+        if (jwt?.claims.iss === options.issuer && verifyInternal !== undefined) {
+          return verifyInternal(credential, undefined);
+        }
+        // What is no JWT is a key with a mistake in it here, more often than a token.
+        if (jwt === undefined || identifyExternal === undefined) throw invalidCredential();
+        return identifyExternal(credential);
+      }),
     recall(authorization, workspace) {
       const verdict = authorization === undefined ? undefined : verdicts.get(authorization);
       if (verdict === undefined) {
@@ -147,18 +167,4 @@ function credentialOf(authorization: string | undefined): string {
 
 function isOperator(credential: string, operatorHash: string | undefined): boolean {
   return operatorHash !== undefined && timingSafeEqual(hashCredential(credential), Buffer.from(operatorHash, 'hex'));
-}
-
-/** `iss` of a JWT, unverified, to choose who judges it; undefined for anything that is no JWT (RFC 7519 section 7.2). */
-function issuerOf(token: string): string | undefined {
-  const parts = token.split('.');
-  if (parts.length !== 3) return undefined;
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(parts[1] as string, 'base64url').toString('utf8'));
-    if (typeof claims !== 'object' || claims === null || Array.isArray(claims)) return undefined;
-    const { iss } = claims as { iss?: unknown };
-    return typeof iss === 'string' ? iss : '';
-  } catch {
-    return undefined;
-  }
 }

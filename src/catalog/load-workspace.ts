@@ -1,11 +1,11 @@
 // The only maker of a Workspace. Takes rows of the control tables, gives the snapshot that requests work with.
-import type { Database } from '../db/pool.ts';
+import type { Database, Row } from '../db/pool.ts';
 import { parseExact } from '../model/exact-json.ts';
 import { entitiesOf } from '../model/schema-entities.ts';
 import type { SchemaDocument } from '../model/schema-format.ts';
 import { member } from '../model/schema-renames.ts';
 import { type Table, tableOf } from '../model/schema-tables.ts';
-import type { ConstraintOwner, Workspace } from '../model/workspace.ts';
+import type { ConstraintOwner, IdentityProvider, Workspace } from '../model/workspace.ts';
 import { type Query, sql, toQuery } from '../sql/fragment.ts';
 
 /** One workspace as the control tables have it; `document` is what parseSchemaDocument gave. */
@@ -18,7 +18,7 @@ export interface WorkspaceRow {
   readonly document: SchemaDocument;
 }
 
-export function makeWorkspace(row: WorkspaceRow): Workspace {
+export function makeWorkspace(row: WorkspaceRow, identityProvider: IdentityProvider | null = null): Workspace {
   const entities = entitiesOf(row.document, row.databaseSchema);
   const constraints = new Map<string, ConstraintOwner>();
   for (const entity of entities.values()) {
@@ -32,7 +32,7 @@ export function makeWorkspace(row: WorkspaceRow): Workspace {
     version: row.version,
     databaseSchema: row.databaseSchema,
     entities,
-    identityProvider: null,
+    identityProvider,
     constraints,
   };
 }
@@ -52,13 +52,15 @@ function* ownersOf(table: Table): Iterable<readonly [string, ConstraintOwner]> {
   }
 }
 
-const COLUMNS = sql`w.id, o.slug, w.slug, w.version::text, w.database_schema, w.document::text`;
+const COLUMNS = sql`w.id, o.slug, w.slug, w.version::text, w.database_schema, w.document::text,
+  p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
 
 /** The snapshot of a workspace by its slugs, in one statement; undefined when there is none. */
 export async function loadWorkspace(db: Database, organization: string, slug: string): Promise<Workspace | undefined> {
   const rows = await db.run(
     toQuery(
       sql`select ${COLUMNS} from wda.workspace w join wda.organization o on o.id = w.organization_id
+left join wda.identity_provider p on p.workspace_id = w.id
 where o.slug = ${organization} and w.slug = ${slug}`,
       'load-workspace',
     ),
@@ -66,15 +68,29 @@ where o.slug = ${organization} and w.slug = ${slug}`,
   );
   const row = rows[0];
   if (row === undefined) return undefined;
-  const [id, org, name, version, databaseSchema, document] = row as readonly string[];
-  return makeWorkspace({
-    id: id as string,
-    organization: org as string,
-    slug: name as string,
-    version: version as string,
-    databaseSchema: databaseSchema as string,
-    document: parseDocument(document as string),
-  });
+  const [id, org, name, version, databaseSchema, document, ...provider] = row as readonly string[];
+  return makeWorkspace(
+    {
+      id: id as string,
+      organization: org as string,
+      slug: name as string,
+      version: version as string,
+      databaseSchema: databaseSchema as string,
+      document: parseDocument(document as string),
+    },
+    identityProviderOf(provider),
+  );
+}
+
+function identityProviderOf([issuerUrl, jwksUri, audience, permissions, enabled]: Row): IdentityProvider | null {
+  if (issuerUrl === undefined || issuerUrl === null) return null;
+  return {
+    issuerUrl,
+    jwksUri: jwksUri ?? null,
+    audience: audience ?? null,
+    defaultPermissions: permissions as IdentityProvider['defaultPermissions'],
+    enabled: enabled === 't',
+  };
 }
 
 /** A document as it was stored: number by number with all digits, members in their order. */

@@ -4,6 +4,7 @@ import { makeRunner } from '../../migrate/runner.ts';
 import type { AdminRooms } from './access.ts';
 import { type AccessTestRooms, accessTestRoutes } from './access-test.ts';
 import { apiKeyRoutes } from './api-keys.ts';
+import { type IdentityProviderRooms, identityProviderRoutes } from './identity-provider.ts';
 import { migrationRoutes } from './migrations.ts';
 import { organizationRoutes } from './organizations.ts';
 import { schemaRoutes } from './schema.ts';
@@ -12,7 +13,7 @@ import { workspaceRoutes } from './workspaces.ts';
 
 export type { AdminRooms } from './access.ts';
 
-export function adminRoutes(rooms: AdminRooms & AccessTestRooms): Route[] {
+export function adminRoutes(rooms: AdminRooms & AccessTestRooms & IdentityProviderRooms): Route[] {
   const { db, changed, onError = () => undefined } = rooms;
   const runner = makeRunner({ db, changed, onError });
   return [
@@ -23,5 +24,6 @@ export function adminRoutes(rooms: AdminRooms & AccessTestRooms): Route[] {
     ...settingsRoutes(rooms, runner),
     ...apiKeyRoutes(rooms),
     ...accessTestRoutes(rooms),
+    ...identityProviderRoutes(rooms),
   ];
 }

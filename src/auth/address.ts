@@ -1,0 +1,95 @@
+// What an IP address stands for, when a server is asked to connect to it: the public internet, a network of its own, or
+// a place that no identity provider can be at. Takes addresses in any notation, gives a word.
+import { BlockList, isIP, isIPv4 } from 'node:net';
+
+/** `private`: loopback, RFC 1918, unique local, shared (RFC 6598). `forbidden`: link-local, metadata services, multicast, reserved. */
+export type AddressKind = 'public' | 'private' | 'forbidden';
+
+// IANA special-purpose address registries (RFC 6890), and the metadata services of clouds at other addresses.
+const FORBIDDEN = [
+  '0.0.0.0/8',
+  '168.63.129.16/32',
+  '169.254.0.0/16',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+  '100.100.100.200/32',
+  '::/128',
+  '100::/64',
+  '2001::/23',
+  '2001:db8::/32',
+  '3fff::/20',
+  '5f00::/16',
+  'fd00:ec2::/32',
+  'fe80::/10',
+  'ff00::/8',
+];
+const PRIVATE = [
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '::1/128',
+  '64:ff9b:1::/48',
+  'fc00::/7',
+  'fec0::/10',
+];
+
+const forbidden = listOf(FORBIDDEN);
+const ours = listOf(PRIVATE);
+
+/** The kind of an IPv4 or IPv6 address; anything that is no address is forbidden. */
+export function addressKind(address: string): AddressKind {
+  // A zone (fe80::1%eth0) belongs to link-local addresses, which are forbidden with and without it.
+  const text = address.split('%')[0] as string;
+  if (isIP(text) === 0) return 'forbidden';
+  const plain = isIPv4(text) ? text : (embeddedIPv4(text) ?? text);
+  const family = isIPv4(plain) ? 'ipv4' : 'ipv6';
+  if (forbidden.check(plain, family)) return 'forbidden';
+  return ours.check(plain, family) ? 'private' : 'public';
+}
+
+/** The IPv4 address that a mapped, compatible, NAT64 (RFC 6052) or 6to4 (RFC 3056) address leads to. */
+function embeddedIPv4(address: string): string | undefined {
+  const parts = hextets(address);
+  const [a, b, c, d, e, f, g, h] = parts as [number, number, number, number, number, number, number, number];
+  const low = dotted(g, h);
+  if (a === 0x2002) return dotted(b, c);
+  if (a === 0x64 && b === 0xff9b && c === 0 && d === 0 && e === 0 && f === 0) return low;
+  if (a !== 0 || b !== 0 || c !== 0 || d !== 0) return undefined;
+  if (e === 0 && f === 0xffff) return low;
+  // Translated (RFC 2765) and compatible; :: and ::1 are not of these.
+  if (e === 0xffff && f === 0) return low;
+  return e === 0 && f === 0 && (g !== 0 || h > 1) ? low : undefined;
+}
+
+/** The eight 16-bit parts of an IPv6 address that isIP accepts. */
+function hextets(address: string): number[] {
+  // The URL parser (WHATWG) gives the canonical form, without dotted parts.
+  const [head = '', tail] = new URL(`http://[${address}]/`).hostname.slice(1, -1).split('::');
+  const numbers = (text: string): number[] =>
+    text === '' ? [] : text.split(':').map((part) => Number.parseInt(part, 16));
+  const left = numbers(head);
+  if (tail === undefined) return left;
+  const right = numbers(tail);
+  return [...left, ...new Array<number>(8 - left.length - right.length).fill(0), ...right];
+}
+
+function dotted(high: number, low: number): string {
+  return [high >> 8, high & 255, low >> 8, low & 255].join('.');
+}
+
+function listOf(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = '', prefix] = network.split('/');
+    list.addSubnet(address, Number(prefix), isIPv4(address) ? 'ipv4' : 'ipv6');
+  }
+  return list;
+}

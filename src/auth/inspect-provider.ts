@@ -1,0 +1,69 @@
+// Is the configuration of an identity provider one that can work? Takes its URLs, gives what is wrong with them, and
+// what the provider does not do as it should at the moment, which may pass and so is only a warning.
+import { fetchKeySet, type KeySource } from './key-set.ts';
+import { type Outbound, OutboundError } from './outbound.ts';
+
+export interface Inspection {
+  readonly mistakes: readonly UrlMistake[];
+  /** Sentences for the administrator. */
+  readonly warnings: readonly string[];
+}
+
+export interface UrlMistake {
+  readonly field: 'issuerUrl' | 'jwksUri';
+  readonly message: string;
+}
+
+const RESOLVE_TIMEOUT_MS = 3000;
+
+/** `ownIssuer`: the issuer of internal tokens, which nobody else can be. */
+export async function inspectProvider(outbound: Outbound, ownIssuer: string, source: KeySource): Promise<Inspection> {
+  const written = [...mistakesInIssuer(outbound, ownIssuer, source.issuerUrl), ...mistakesInUri(outbound, source)];
+  if (written.length > 0) return { mistakes: written, warnings: [] };
+  const mistakes = await mistakesInAddresses(outbound, source);
+  if (mistakes.length > 0) return { mistakes, warnings: [] };
+  try {
+    const { keys } = await fetchKeySet(outbound, source);
+    const warnings =
+      keys.length > 0 ? [] : ['The key set has no RSA key of 2048 bits or more and no P-256, P-384 or P-521 key'];
+    return { mistakes, warnings };
+  } catch (error) {
+    if (!(error instanceof OutboundError)) throw error;
+    return { mistakes, warnings: [`No token can be verified at the moment: ${error.message}`] };
+  }
+}
+
+function mistakesInIssuer(outbound: Outbound, ownIssuer: string, issuerUrl: string): UrlMistake[] {
+  const message = outbound.mistakeIn(issuerUrl) ?? mistakeInIssuer(ownIssuer, new URL(issuerUrl));
+  return message === undefined ? [] : [{ field: 'issuerUrl', message }];
+}
+
+function mistakeInIssuer(ownIssuer: string, url: URL): string | undefined {
+  // OpenID Connect Discovery 1.0 section 3.
+  if (/[?#]/.test(url.href)) return 'must not have a query or a fragment';
+  if (withoutSlash(url.href) !== withoutSlash(new URL(ownIssuer).href)) return undefined;
+  return 'must not be this server: its own tokens need no identity provider';
+}
+
+function mistakesInUri(outbound: Outbound, { jwksUri }: KeySource): UrlMistake[] {
+  const message = jwksUri === null ? undefined : outbound.mistakeIn(jwksUri);
+  return message === undefined ? [] : [{ field: 'jwksUri', message }];
+}
+
+/** A name that does not resolve is no mistake: it may tomorrow, and it is judged again whenever it is connected to. */
+async function mistakesInAddresses(outbound: Outbound, { issuerUrl, jwksUri }: KeySource): Promise<UrlMistake[]> {
+  const signal = AbortSignal.timeout(RESOLVE_TIMEOUT_MS);
+  const judge = async (field: UrlMistake['field'], url: string): Promise<UrlMistake[]> => {
+    try {
+      await outbound.resolve(url, signal);
+      return [];
+    } catch (error) {
+      if (!(error instanceof OutboundError)) throw error;
+      return error.kind === 'refused' ? [{ field, message: error.message }] : [];
+    }
+  };
+  const found = await Promise.all([judge('issuerUrl', issuerUrl), jwksUri === null ? [] : judge('jwksUri', jwksUri)]);
+  return found.flat();
+}
+
+const withoutSlash = (href: string): string => href.replace(/\/+$/, '');

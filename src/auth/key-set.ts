@@ -1,0 +1,173 @@
+// The key sets of identity providers: found by URI or by discovery (OpenID Connect Discovery 1.0), kept, and fetched anew
+// no more often than the rules below allow, whatever tokens arrive. An outage of a provider, or of the network, costs
+// nobody whose key is known.
+import { LRUCache } from 'lru-cache';
+import type { IdentityProvider } from '../model/workspace.ts';
+import { parseKeySet, type VerificationKey } from './jwk.ts';
+import { type Outbound, OutboundError } from './outbound.ts';
+
+/** Where the keys of a provider are. */
+export type KeySource = Pick<IdentityProvider, 'issuerUrl' | 'jwksUri'>;
+
+/** Keys as they were published at one moment; another object when others were published. */
+export interface KeySet {
+  /** Unique in this process. */
+  readonly id: number;
+  readonly keys: readonly VerificationKey[];
+}
+
+export interface KeySets {
+  /** The keys that are known; fetched when there are none. Throws OutboundError. */
+  current(source: KeySource): Promise<KeySet>;
+  /** Keys other than these, which did not do: fetched when it is time to. undefined when there are none. */
+  newer(source: KeySource, than: KeySet): Promise<KeySet | undefined>;
+  size(): number;
+}
+
+export interface KeySetOptions {
+  readonly outbound: Outbound;
+  /** Milliseconds, never going back. */
+  readonly now: () => number;
+  readonly onError: (source: KeySource, error: OutboundError) => void;
+}
+
+const MAX_SETS = 1000;
+const REFRESH_AFTER_MS = 10 * 60_000;
+const USELESS_AFTER_MS = 24 * 3_600_000;
+// Tokens that no known key verifies cause one fetch in this time, however many they are.
+const UNKNOWN_EVERY_MS = 30_000;
+// After failures: 10, 20, 30, 30 … s. Nobody waits for the network in between.
+const RETRY_AFTER_MS = 10_000;
+const MAX_RETRY_AFTER_MS = 30_000;
+const FETCH_TIMEOUT_MS = 5000;
+
+interface Entry {
+  readonly source: KeySource;
+  set: KeySet | undefined;
+  /** What the set was made from. */
+  text: string;
+  fetchedAt: number;
+  failures: number;
+  retryAt: number;
+  failure: OutboundError | undefined;
+  /** Last fetch for the sake of a token that no key verified. */
+  unknownAt: number;
+  running: Promise<void> | undefined;
+}
+
+export function makeKeySets({ outbound, now, onError }: KeySetOptions): KeySets {
+  const entries = new LRUCache<string, Entry>({ max: MAX_SETS });
+  let lastId = 0;
+
+  function entryOf(source: KeySource): Entry {
+    const key = JSON.stringify([source.issuerUrl, source.jwksUri]);
+    let entry = entries.get(key);
+    if (entry === undefined) {
+      entry = {
+        source: { issuerUrl: source.issuerUrl, jwksUri: source.jwksUri },
+        set: undefined,
+        text: '',
+        fetchedAt: Number.NEGATIVE_INFINITY,
+        failures: 0,
+        retryAt: Number.NEGATIVE_INFINITY,
+        failure: undefined,
+        unknownAt: Number.NEGATIVE_INFINITY,
+        running: undefined,
+      };
+      entries.set(key, entry);
+    }
+    return entry;
+  }
+
+  /** One fetch at a time; resolves when it is done, with the outcome in the entry. */
+  function refresh(entry: Entry): Promise<void> {
+    entry.running ??= fetchKeySet(outbound, entry.source)
+      .then(
+        ({ keys, text }) => {
+          if (entry.set === undefined || entry.text !== text) entry.set = { id: ++lastId, keys };
+          entry.text = text;
+          entry.fetchedAt = now();
+          entry.failures = 0;
+          entry.retryAt = Number.NEGATIVE_INFINITY;
+        },
+        (error: unknown) => {
+          entry.failures++;
+          entry.retryAt = now() + Math.min(RETRY_AFTER_MS * entry.failures, MAX_RETRY_AFTER_MS);
+          entry.failure = error instanceof OutboundError ? error : new OutboundError('failed', String(error), error);
+          onError(entry.source, entry.failure);
+        },
+      )
+      .finally(() => {
+        entry.running = undefined;
+      });
+    return entry.running;
+  }
+
+  return {
+    async current(source) {
+      const entry = entryOf(source);
+      const age = now() - entry.fetchedAt;
+      if (age > USELESS_AFTER_MS) entry.set = undefined;
+      const mayFetch = now() >= entry.retryAt;
+      if (entry.set !== undefined) {
+        if (age > REFRESH_AFTER_MS && mayFetch) void refresh(entry);
+        return entry.set;
+      }
+      if (mayFetch) await refresh(entry);
+      if (entry.set === undefined) throw entry.failure as OutboundError;
+      return entry.set;
+    },
+    async newer(source, than) {
+      const entry = entryOf(source);
+      if (entry.set === than) {
+        if (entry.running === undefined) {
+          if (now() - entry.unknownAt < UNKNOWN_EVERY_MS) return undefined;
+          entry.unknownAt = now();
+        }
+        await refresh(entry);
+      }
+      return entry.set === than ? undefined : entry.set;
+    },
+    size: () => entries.size,
+  };
+}
+
+/** The keys as they are published now, in 5 s at most. Throws OutboundError, its message naming the URL. */
+export async function fetchKeySet(
+  outbound: Outbound,
+  source: KeySource,
+): Promise<{ readonly keys: readonly VerificationKey[]; readonly text: string }> {
+  const signal = AbortSignal.timeout(FETCH_TIMEOUT_MS);
+  const uri = source.jwksUri ?? (await discover(outbound, source.issuerUrl, signal));
+  const document = await fetchNamed(outbound, uri, signal);
+  const keys = parseKeySet(document);
+  if (keys === undefined)
+    throw new OutboundError('failed', `${uri.split('?')[0]} answered a document that is no JWK Set`);
+  return { keys, text: JSON.stringify(document) };
+}
+
+/** Where the provider describes itself (OpenID Connect Discovery 1.0 section 4). */
+export function discoveryUrl(issuerUrl: string): string {
+  return `${issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`;
+}
+
+async function discover(outbound: Outbound, issuerUrl: string, signal: AbortSignal): Promise<string> {
+  const url = discoveryUrl(issuerUrl);
+  const document = await fetchNamed(outbound, url, signal);
+  const { issuer, jwks_uri: jwksUri } = (document ?? {}) as { issuer?: unknown; jwks_uri?: unknown };
+  if (issuer !== issuerUrl) {
+    const found = typeof issuer === 'string' ? JSON.stringify(issuer.slice(0, 200)) : 'missing';
+    throw new OutboundError('failed', `${url}: its issuer is ${found}, not ${JSON.stringify(issuerUrl)}`);
+  }
+  if (typeof jwksUri !== 'string') throw new OutboundError('failed', `${url}: it has no jwks_uri`);
+  return jwksUri;
+}
+
+async function fetchNamed(outbound: Outbound, url: string, signal: AbortSignal): Promise<unknown> {
+  try {
+    return await outbound.fetchJson(url, signal);
+  } catch (error) {
+    if (!(error instanceof OutboundError)) throw error;
+    throw new OutboundError(error.kind, `${url.split('?')[0]?.slice(0, 200)} ${error.message}`, error);
+  }
+}

@@ -1,0 +1,212 @@
+// Every connection that this server opens because somebody configured a URL: JSON documents of identity providers. The
+// address is judged when the connection is made, so that neither a name that resolves differently the second time nor a
+// redirect leads inside (SSRF). The only importer of undici.
+import { type LookupAddress, type LookupOptions, lookup as systemLookup } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import { Agent, request } from 'undici';
+import { type AddressKind, addressKind } from './address.ts';
+
+export interface Outbound {
+  /** What is wrong with the URL itself, in words, or undefined. Asks nobody. */
+  mistakeIn(url: string): string | undefined;
+  /** Resolves the URL's host and judges its addresses without connecting. Throws OutboundError. */
+  resolve(url: string, signal: AbortSignal): Promise<void>;
+  /** GET of a JSON document, at most MAX_BYTES, no redirects. Throws OutboundError. */
+  fetchJson(url: string, signal: AbortSignal): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+/** `refused` is a URL or an address that this server does not connect to; `failed` is everything that may pass. */
+export class OutboundError extends Error {
+  readonly kind: 'refused' | 'failed';
+  constructor(kind: OutboundError['kind'], message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'OutboundError';
+    this.kind = kind;
+  }
+}
+
+export type Lookup = (
+  hostname: string,
+  options: LookupOptions & { readonly all: true },
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+export interface OutboundOptions {
+  /** Private and loopback addresses may be connected to, and they alone by plain http. */
+  readonly allowPrivate: boolean;
+  readonly lookup?: Lookup;
+}
+
+export const MAX_URL_LENGTH = 2048;
+const MAX_BYTES = 1_048_576;
+const CONNECT_TIMEOUT_MS = 3000;
+
+export function makeOutbound({ allowPrivate, lookup = systemLookup }: OutboundOptions): Outbound {
+  type Scheme = 'http:' | 'https:';
+  const permits = (scheme: Scheme, kind: AddressKind): boolean =>
+    kind === 'private' ? allowPrivate : kind === 'public' && scheme === 'https:';
+
+  function refusalOf(scheme: Scheme, address: string): string | undefined {
+    const kind = addressKind(address);
+    if (permits(scheme, kind)) return undefined;
+    switch (kind) {
+      case 'public':
+        return 'must be an https URL: http is for private networks only';
+      case 'private':
+        return 'must not lead to a loopback or private address, unless the server runs with WDA_IDP_PRIVATE_NETWORK=allow';
+      case 'forbidden':
+        return 'must not lead to a link-local, multicast or reserved address';
+      default:
+        return kind satisfies never;
+    }
+  }
+
+  /** All addresses of a name must do: which of them is connected to is not ours to say. */
+  function judge(scheme: Scheme, addresses: readonly LookupAddress[]): void {
+    for (const { address } of addresses) {
+      const refusal = refusalOf(scheme, address);
+      if (refusal !== undefined) throw new OutboundError('refused', refusal);
+    }
+  }
+
+  const guardedLookup =
+    (scheme: Scheme): LookupFunction =>
+    (hostname, options, callback) => {
+      lookup(hostname, { ...options, all: true }, (error, addresses) => {
+        if (error !== null) return callback(error, '', 0);
+        const first = addresses[0];
+        try {
+          judge(scheme, addresses);
+        } catch (refusal) {
+          return callback(refusal as NodeJS.ErrnoException, '', 0);
+        }
+        if (first === undefined) return callback(new OutboundError('failed', 'has no address'), '', 0);
+        // Node asks for all of them and tries one after the other; the types know the other form only.
+        if (options.all) (callback as unknown as (error: null, all: LookupAddress[]) => void)(null, addresses);
+        else callback(null, first.address, first.family);
+      });
+    };
+
+  // One request now and then: connections are not kept, so none outlives the judgement of its address.
+  const agentFor = (scheme: Scheme): Agent =>
+    new Agent({
+      connect: { lookup: guardedLookup(scheme), timeout: CONNECT_TIMEOUT_MS },
+      headersTimeout: CONNECT_TIMEOUT_MS,
+      bodyTimeout: CONNECT_TIMEOUT_MS,
+      maxResponseSize: MAX_BYTES,
+      pipelining: 0,
+    });
+  const agents = { 'http:': agentFor('http:'), 'https:': agentFor('https:') } as const;
+
+  function mistakeIn(text: string): string | undefined {
+    if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
+    // The URL parser silently drops tabs and line ends, and turns backslashes round.
+    if (!/^[\x21-\x7e]+$/.test(text) || text.includes('\\'))
+      return 'must be a URL without spaces or control characters';
+    const url = URL.parse(text);
+    if (url === null || !/^https?:\/\//i.test(text)) {
+      return allowPrivate ? 'must be an https or http URL' : 'must be an https URL';
+    }
+    if (url.protocol === 'http:' && !allowPrivate) {
+      return 'must be an https URL (plain http only in a private network, with WDA_IDP_PRIVATE_NETWORK=allow)';
+    }
+    if (url.username !== '' || url.password !== '') return 'must not contain a user name or password';
+    const host = hostOf(url);
+    return isIP(host) === 0 ? undefined : refusalOf(url.protocol as Scheme, host);
+  }
+
+  function parse(text: string): { readonly url: URL; readonly scheme: Scheme } {
+    const mistake = mistakeIn(text);
+    if (mistake !== undefined) throw new OutboundError('refused', mistake);
+    const url = new URL(text);
+    return { url, scheme: url.protocol as Scheme };
+  }
+
+  return {
+    mistakeIn,
+    async resolve(text, signal) {
+      const { url, scheme } = parse(text);
+      const host = hostOf(url);
+      if (isIP(host) !== 0) return;
+      const addresses = await new Promise<LookupAddress[]>((resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+        lookup(host, { all: true }, (error, found) => (error === null ? resolve(found) : reject(error)));
+      }).catch((error) => {
+        throw asOutboundError(error);
+      });
+      judge(scheme, addresses);
+    },
+    async fetchJson(text, signal) {
+      const { url, scheme } = parse(text);
+      try {
+        const response = await request(url, {
+          dispatcher: agents[scheme],
+          signal,
+          headers: { accept: 'application/json', 'accept-encoding': 'identity' },
+        });
+        if (response.statusCode !== 200) {
+          response.body.on('error', () => undefined).destroy();
+          const { statusCode } = response;
+          const redirected = statusCode >= 300 && statusCode < 400 ? ', and redirects are not followed' : '';
+          throw new OutboundError('failed', `answered ${statusCode}${redirected}`);
+        }
+        const chunks: Buffer[] = [];
+        let size = 0;
+        for await (const chunk of response.body) {
+          size += (chunk as Buffer).length;
+          if (size > MAX_BYTES) throw tooLarge();
+          chunks.push(chunk as Buffer);
+        }
+        return parseJson(Buffer.concat(chunks));
+      } catch (error) {
+        throw asOutboundError(error);
+      }
+    },
+    async close() {
+      await Promise.all(Object.values(agents).map((agent) => agent.destroy()));
+    },
+  };
+}
+
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, '$1');
+}
+
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (cause) {
+    throw new OutboundError('failed', 'answered something that is not JSON', cause);
+  }
+}
+
+const tooLarge = (): OutboundError => new OutboundError('failed', `answered more than ${MAX_BYTES} bytes`);
+
+/** The reason in words that go behind the URL: "… did not answer in time". */
+function asOutboundError(error: unknown): OutboundError {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof OutboundError) return cause;
+  }
+  const { code, name } = error as { code?: string; name?: string };
+  const failed = (message: string): OutboundError => new OutboundError('failed', message, error);
+  if (name === 'TimeoutError' || name === 'AbortError' || /TIMEOUT|ETIMEDOUT/.test(code ?? '')) {
+    return failed('did not answer in time');
+  }
+  switch (code) {
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+    case 'EAI_NODATA':
+      return failed('has a host whose name cannot be resolved');
+    case 'ECONNREFUSED':
+      return failed('refused the connection');
+    case 'UND_ERR_RES_EXCEEDED_MAX_SIZE':
+      return tooLarge();
+    default:
+      return failed(
+        /^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code ?? '')
+          ? `has a certificate that is not valid here (${code})`
+          : 'could not be reached',
+      );
+  }
+}
