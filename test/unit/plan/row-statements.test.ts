@@ -1,0 +1,117 @@
+// Row rules in the statements: the text that is sent for an external user, and the values it is sent with.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Principal } from '../../../src/model/principal.ts';
+import { entityOf } from '../../../src/model/workspace.ts';
+import { planCreate, planDelete, planList, planReferences, planUpdate } from '../../../src/plan/plan.ts';
+import { parseListRequest } from '../../../src/request/record-request.ts';
+import { bindQuery, compile, type Inputs } from '../../../src/sql/compile.ts';
+import { external, LIMITS, makeShop, OWNER, SHOP, viewpoint } from '../../support/fixture.ts';
+
+/** Orders belong to customers, and a user sees one customer by email and the orders of one customer by id. */
+const shop = makeShop({
+  customers: { ...SHOP.entities.customers, rowRules: [{ column: 'email', claim: 'email' }] },
+  orders: { ...SHOP.entities.orders, rowRules: [{ column: 'customerId', claim: 'customer_id' }] },
+} as never);
+const orders = entityOf(shop, 'orders');
+const ADA = external({ email: 'ada@example.com', customer_id: 7 });
+const OPTIONS = { maxResponseBytes: 1000 };
+
+/** The text with its aliases unquoted, for people to read. */
+const plain = (text: string): string => text.replace(/"([a-z]\d+)"/g, '$1');
+
+const RECORD =
+  '(select row_to_json(t) from (select r0."id", r0."status", r0."total", case when r0."placedAt"::timestamptz(0) = r0."placedAt" then replace(replace(r0."placedAt"::text, \' \', \'T\'), \'+00\', \'Z\') else to_char(r0."placedAt", \'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"\') end as "placedAt", r0."customerId") t)::text as data, r0.xmin::text as version';
+
+function created(principal: Principal, body: Record<string, string | null>) {
+  const plan = planCreate(new Map(Object.entries(body)), orders, viewpoint(shop, principal));
+  return bindQuery(compile(plan, OPTIONS), { principal, body: plan.values });
+}
+
+function updated(principal: Principal, body: Record<string, string | null>, inputs: Partial<Inputs> = {}) {
+  const values = new Map(Object.entries(body));
+  const plan = planUpdate(values, orders, viewpoint(shop, principal), inputs.versions !== undefined);
+  return bindQuery(compile(plan, OPTIONS), { principal, body: values, id: '3', ...inputs });
+}
+
+test('a create is stamped, and looks for what it refers to in the statement that writes', () => {
+  const { text, values } = created(ADA, { total: '9.5' });
+  assert.equal(
+    plain(text),
+    `insert into "ws7_shop"."orders" as r0 ("total", "customerId") select $1::numeric, $2::int8 where exists (select from "ws7_shop"."customers" k1 where k1."id" = $3::int8 and k1."email" = $4::text) returning ${RECORD}`,
+  );
+  assert.deepEqual(values, ['9.5', '7', '7', 'ada@example.com']);
+});
+
+test("an owner's create leaves references to the foreign key", () => {
+  const { text, values } = created(OWNER, { total: '9.5', customerId: '8' });
+  assert.equal(
+    plain(text),
+    `insert into "ws7_shop"."orders" as r0 ("total", "customerId") values ($1::numeric, $2::int8) returning ${RECORD}`,
+  );
+  assert.deepEqual(values, ['9.5', '8']);
+});
+
+test('an update finds only rows of the user, and lets a reference stay as it is', () => {
+  const { text, values } = updated(ADA, { total: '1', customerId: '7' });
+  assert.equal(
+    plain(text),
+    `update "ws7_shop"."orders" r0 set "total" = $1::numeric, "customerId" = $2::int8 where r0."id" = $3::int8 and r0."customerId" = $4::int8 and (r0."customerId" = $5::int8 or exists (select from "ws7_shop"."customers" k1 where k1."id" = $6::int8 and k1."email" = $7::text)) returning ${RECORD}`,
+  );
+  assert.deepEqual(values, ['1', '7', '3', '7', '7', '7', 'ada@example.com']);
+});
+
+test('an empty update shows only rows of the user', () => {
+  const { text } = updated(ADA, {});
+  assert.equal(
+    plain(text),
+    `select ${RECORD} from "ws7_shop"."orders" r0 where r0."id" = $1::int8 and r0."customerId" = $2::int8`,
+  );
+});
+
+test('a delete finds only rows of the user', () => {
+  const plan = planDelete(orders, viewpoint(shop, ADA), false);
+  const { text, values } = bindQuery(compile(plan, OPTIONS), { principal: ADA, id: '3' });
+  assert.equal(
+    plain(text),
+    'delete from "ws7_shop"."orders" r0 where r0."id" = $1::int8 and r0."customerId" = $2::int8 returning r0."id"::text',
+  );
+  assert.deepEqual(values, ['3', '7']);
+});
+
+test('missing references of an update are those that change and cannot be seen', () => {
+  const body = new Map([['customerId', '8']]);
+  const plan = planReferences(body, orders, viewpoint(shop, ADA), 'update');
+  assert.ok(plan);
+  const { text, values } = bindQuery(compile(plan, OPTIONS), { principal: ADA, id: '3', body });
+  assert.equal(
+    plain(text),
+    'select \'customerId\' where not exists (select from "ws7_shop"."customers" k0 where k0."id" = $1::int8 and k0."email" = $2::text) and not exists (select from "ws7_shop"."orders" r1 where r1."id" = $3::int8 and r1."customerId" = $4::int8 and r1."customerId" = $5::int8)',
+  );
+  assert.deepEqual(values, ['8', 'ada@example.com', '3', '7', '8']);
+});
+
+test('one statement serves every user: a claim that cannot be used is bound as null', () => {
+  const plan = planList(parseListRequest('fields=id', LIMITS), orders, viewpoint(shop, ADA));
+  const statement = compile(plan, OPTIONS);
+  const claimsOf = (principal: Principal) =>
+    bindQuery(statement, { principal }).values.filter((value) => value !== '20');
+  assert.deepEqual(claimsOf(ADA), ['7', '7']);
+  assert.deepEqual(claimsOf(external({ customer_id: '8' })), ['8', '8']);
+  for (const claims of [{}, { customer_id: null }, { customer_id: [7] }, { customer_id: 'seven' }]) {
+    assert.deepEqual(claimsOf(external(claims)), [null, null]);
+  }
+});
+
+test('every table of a list carries its rules: root, total, expansion, filter, sort', () => {
+  const query = 'expand=customer,tags&filter=customer.name,eq,x&sort=customer.name&tags.filter=orders.total,gt,1';
+  const plan = planList(parseListRequest(query, LIMITS), orders, viewpoint(shop, ADA));
+  const { text } = bindQuery(compile(plan, OPTIONS), { principal: ADA });
+  const tables = [...plain(text).matchAll(/"ws7_shop"\."(customers|orders)" (\w+)/g)];
+  assert.equal(tables.filter(([, table]) => table === 'orders').length, 3);
+  assert.ok(tables.length >= 7, text);
+  for (const [, table, alias] of tables) {
+    const rule = table === 'orders' ? `${alias}."customerId" = $` : `${alias}."email" = $`;
+    assert.ok(plain(text).includes(rule), `${table} ${alias} is without its rule in ${text}`);
+  }
+});
