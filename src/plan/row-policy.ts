@@ -4,7 +4,7 @@
 import { forbidden } from '../errors.ts';
 import { compareDecimals, parseDecimal } from '../model/decimal.ts';
 import type { Entity, Field, RowRule } from '../model/entity.ts';
-import { numberText, parseExact } from '../model/exact-json.ts';
+import { numberText } from '../model/exact-json.ts';
 import { fieldType } from '../model/field-types.ts';
 import type { External, Principal } from '../model/principal.ts';
 import type { Operand } from './operand.ts';
@@ -119,9 +119,8 @@ export function readClaim(claims: Readonly<Record<string, unknown>>, claim: stri
     return unusable(Array.isArray(value) ? 'is an array' : 'is an object');
   }
   const type = fieldType(field.type);
-  const isText = typeof value === 'string' && field.type !== 'json';
   const decoded =
-    isText || type.textual
+    typeof value === 'string' || type.textual
       ? type.parseText(typeof value === 'string' ? value : (number ?? JSON.stringify(value)), field)
       : type.decode(value, field);
   return decoded.ok
@@ -148,24 +147,15 @@ function isSameValue(field: Field, left: string | null, right: string | null): b
   if (left === null || right === null) return false;
   if (left === right) return true;
   switch (field.type) {
-    case 'decimal':
-      return isSameNumber(left, right);
+    case 'decimal': {
+      const [a, b] = [parseDecimal(left), parseDecimal(right)];
+      return a !== undefined && b !== undefined && compareDecimals(a, b) === 0;
+    }
     case 'float':
       return Number(left) === Number(right);
-    case 'json': {
-      // What a claim gives is no object and no array.
-      const [a, b] = [parseExact(left), parseExact(right)];
-      const [x, y] = [numberText(a), numberText(b)];
-      return x !== undefined && y !== undefined ? isSameNumber(x, y) : a === b;
-    }
     default:
       return false;
   }
-}
-
-function isSameNumber(left: string, right: string): boolean {
-  const [a, b] = [parseDecimal(left), parseDecimal(right)];
-  return a !== undefined && b !== undefined && compareDecimals(a, b) === 0;
 }
 
 /** The column of a rule. */
