@@ -107,10 +107,14 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
             keepAliveTimeout: 65_000,
             connectionsCheckingInterval: 2000,
             insecureHTTPParser: false,
+            // Asked for below, so that the refusal has the usual body.
+            requireHostHeader: false,
           },
           (message, response) => {
             const url = message.url ?? '/';
-            if (message.method === 'OPTIONS') give(message, response, preflight, 'options');
+            if (message.headers.host === undefined && message.httpVersion === '1.1') {
+              give(message, response, () => Promise.reject(badRequest('The Host header is missing')), 'unknown');
+            } else if (message.method === 'OPTIONS') give(message, response, preflight, 'options');
             else if (isUnready(url)) give(message, response, () => Promise.reject(unavailable()), 'unready');
             else if (url.startsWith(RECORDS_PREFIX)) {
               give(message, response, options.records, options.records.operationOf(message.method ?? 'GET', url));
@@ -121,6 +125,11 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
         return created;
       },
       bodyLimit: options.maxBodyBytes,
+      // Paths that the router cannot take: escapes that do not decode, segments without end.
+      frameworkErrors: (_error, request, reply) => {
+        reply.hijack();
+        give(request.raw, reply.raw, () => Promise.reject(badRequest('The path is malformed')), 'unknown');
+      },
       routerOptions: { caseSensitive: true, ignoreTrailingSlash: true, maxParamLength: 200 },
       exposeHeadRoutes: true,
       return503OnClosing: false,

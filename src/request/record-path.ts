@@ -1,16 +1,23 @@
 // The path of a data API request -> its segments, its id, its name for metrics. Syntax only.
 import { malformedId, notFound } from '../errors.ts';
+import { isStorable } from '../model/exact-json.ts';
 import { decodePart } from './query-string.ts';
 
 const PREFIX = '/api/v1/';
 // 64-bit integers.
 const MAX_ID = 9223372036854775807n;
 
-/** Undecoded path below /api/v1/ -> decoded segments; a trailing slash is none. A segment that does not decode names nothing. */
+/**
+ * Undecoded path below /api/v1/ -> decoded segments; a trailing slash is none. A segment that does not decode, or to
+ * text that PostgreSQL cannot be asked for, stays as it is and so names nothing.
+ */
 export function segmentsOf(path: string): string[] {
   const parts = path.slice(PREFIX.length).split('/');
   if (parts.at(-1) === '') parts.pop();
-  return parts.map((part) => decodePart(part) ?? part);
+  return parts.map((part) => {
+    const decoded = decodePart(part);
+    return decoded !== undefined && isStorable(decoded) ? decoded : part;
+  });
 }
 
 /** Digits of an id; undefined when it fits into no 64 bits and so names no record. 400 when it is no integer. */

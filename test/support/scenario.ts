@@ -29,7 +29,7 @@ export interface Scenario {
 }
 
 // Nothing of these may ever reach a client.
-const INTERNALS = /\bselect\b.*\bfrom\b|pg_|SQLSTATE|\bat .*\.ts:\d+|node:internal|wda\./i;
+export const INTERNALS = /\bselect\b.*\bfrom\b|pg_|SQLSTATE|\bat .*\.ts:\d+|node:internal|wda\./i;
 
 /** Registers one test per scenario. */
 export function runScenarios(workspace: () => TestWorkspace, scenarios: readonly Scenario[]): void {
