@@ -5,9 +5,12 @@ import { hashCredential, makeKey } from './auth/api-key.ts';
 import { makeAuthenticator } from './auth/authenticate.ts';
 import { makeExternalTokens } from './auth/external-token.ts';
 import { makeIdentifyExternal } from './auth/identify-external.ts';
+import { makeInternalOAuth } from './auth/internal-oauth.ts';
 import { makeKeySets } from './auth/key-set.ts';
+import { isClientId, makeOAuthClient } from './auth/oauth-client.ts';
 import { makeOutbound } from './auth/outbound.ts';
 import { makeRateLimit } from './auth/rate-limit.ts';
+import { SIGNING_ALGORITHM } from './auth/signing-keys.ts';
 import { findApiKey, touchApiKeys } from './catalog/credentials.ts';
 import { findProvidersByIssuer } from './catalog/identity-provider.ts';
 import { install } from './catalog/install.ts';
@@ -20,6 +23,7 @@ import { makeHttpServer } from './http/server.ts';
 import type { Observer } from './observe.ts';
 import { adminRoutes } from './routes/admin/routes.ts';
 import { metaRoutes } from './routes/meta.ts';
+import { oauthPaths, TOKEN_PATH } from './routes/oauth.ts';
 import { makeRecordHandler } from './routes/records.ts';
 import { makeTransferHandlers } from './routes/transfer.ts';
 import { bootstrap, type Welcome } from './setup/bootstrap.ts';
@@ -70,17 +74,28 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
     clockSkewSeconds: config.clockSkewSeconds,
     now: () => Date.now(),
   });
+  const rateLimit = makeRateLimit(config.rateLimit, () => performance.now());
+  const onOAuthError = (message: string, error: unknown): void =>
+    log.error(message, { error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+  const oauth = makeInternalOAuth({
+    db,
+    issuer: config.publicUrl,
+    tokenPath: TOKEN_PATH,
+    tokenLifetimeSeconds: config.tokenLifetimeSeconds,
+    signingKeyDays: config.signingKeyDays,
+    rateLimit,
+    onError: onOAuthError,
+  });
   const authenticator = makeAuthenticator({
     findApiKey: (hash) => findApiKey(db, hash),
     touchApiKeys: (ids) => touchApiKeys(db, ids),
     operatorHash: () => operatorHash,
-    verifyInternal: undefined,
+    verifyInternal: oauth.verify,
     verifyExternal: externalTokens.verify,
     identifyExternal: makeIdentifyExternal((issuer) => findProvidersByIssuer(db, issuer), externalTokens),
     issuer: config.publicUrl,
     now: () => Date.now(),
   });
-  const rateLimit = makeRateLimit(config.rateLimit, () => performance.now());
   let unready: string | undefined = 'The server is starting; retry';
   let closing = false;
 
@@ -111,10 +126,21 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
         changed: (workspaceId) => cache.changed(workspaceId),
         makeKey,
         identityProviders: { outbound, externalTokens, publicUrl: config.publicUrl },
+        makeOAuthClient,
+        isClientId,
+        signingKeys: oauth.keys,
         answerAs: records.answerAs,
         maxResponseBytes: config.maxResponseBytes,
       }),
     ],
+    ownPaths: oauthPaths({
+      publicUrl: config.publicUrl,
+      tokenEndpoint: oauth.tokenEndpoint,
+      publicKeys: () => oauth.keys.list(),
+      algorithm: SIGNING_ALGORITHM,
+      unready: () => unready,
+      onError: onOAuthError,
+    }),
     authenticate: (authorization) => authenticator.identify(authorization),
     unready: () => unready,
     observer,

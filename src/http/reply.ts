@@ -1,5 +1,5 @@
 // Reply value -> bytes on the response, with the headers that every answer carries.
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream';
 import type { Reply } from '../response/reply.ts';
 
@@ -21,6 +21,25 @@ const CLOSED: readonly string[] = [
   'Authorization, Origin',
 ];
 const OPEN: readonly string[] = [...CLOSED, 'Access-Control-Allow-Origin', '*', ...EXPOSED];
+
+/** In place of a reply: a library that answers by itself, on top of the headers of every response. */
+export interface Delegation {
+  readonly serve: (message: IncomingMessage, response: ServerResponse) => Promise<void>;
+}
+
+/** Lets the library answer; `observe` gets the status once it has. */
+export function delegate(
+  response: ServerResponse,
+  { serve }: Delegation,
+  id: string,
+  common: readonly string[],
+  observe: (status: number) => void,
+): void {
+  response.once('close', () => observe(response.statusCode));
+  response.setHeader('X-Request-Id', id);
+  for (let at = 0; at < common.length; at += 2) response.setHeader(common[at] as string, common[at + 1] as string);
+  serve(response.req, response).catch(() => response.destroy());
+}
 
 /** Writes the reply; `isHead` leaves the body out. Calls `done` when everything was handed to the socket. */
 export function writeReply(

@@ -20,7 +20,7 @@ import { parseQueryString } from '../request/query-string.ts';
 import { errorReply, toApiError } from '../response/error-body.ts';
 import type { Reply } from '../response/reply.ts';
 import { makeRawRequest, type RawRequest } from './raw-request.ts';
-import { commonHeaders, writeReply } from './reply.ts';
+import { commonHeaders, type Delegation, delegate, writeReply } from './reply.ts';
 import type { Route } from './routes.ts';
 
 /** Answers a request of the data API. `operation` names it for metrics. */
@@ -28,6 +28,9 @@ export interface RecordHandler {
   (request: RawRequest): Promise<Reply>;
   readonly operationOf: (method: string, path: string) => string;
 }
+
+/** Answers a request, or names the library that will. */
+export type PathHandler = (request: RawRequest) => Promise<Reply | Delegation>;
 
 export interface HttpOptions {
   readonly host: string;
@@ -37,6 +40,8 @@ export interface HttpOptions {
   readonly corsOrigins: '*' | readonly string[];
   readonly records: RecordHandler;
   readonly routes: readonly Route[];
+  /** Paths with a handler for whatever comes to them: every method, and refusals in a form of their own. */
+  readonly ownPaths: ReadonlyMap<string, PathHandler>;
   /** Does the credential of an admin request hold? Throws 401. Asked before a refusal of the query. */
   readonly authenticate: (authorization: string | undefined) => Promise<unknown>;
   /** Why requests cannot be served at the moment (database away, starting), or undefined. */
@@ -63,28 +68,21 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
   let nextId = 0;
   let closing = false;
 
-  function answer(
-    message: IncomingMessage,
-    response: ServerResponse,
-    handle: (raw: RawRequest) => Promise<Reply>,
-    operation: string,
-  ): void {
+  function answer(message: IncomingMessage, response: ServerResponse, handle: PathHandler, operation: string): void {
     const started = performance.now();
     const raw = makeRawRequest(message, `${idPrefix}-${(nextId++).toString(36)}`, options.bodyTimeoutMs);
     const common = commonHeaders(options.corsOrigins, message.headers.origin);
-    const finish = (reply: Reply, error: unknown): void => {
+    const finish = (reply: Reply | Delegation, error: unknown): void => {
       if (closing) response.setHeader('Connection', 'close');
-      writeReply(response, reply, raw.id, common, raw.method === 'HEAD');
       const { id, method, path } = raw;
-      observer.request({
-        id,
-        method,
-        path,
-        operation,
-        status: reply.status,
-        milliseconds: performance.now() - started,
-        error,
-      });
+      const observe = (status: number): void =>
+        observer.request({ id, method, path, operation, status, milliseconds: performance.now() - started, error });
+      if ('serve' in reply) {
+        delegate(response, reply, raw.id, common, observe);
+        return;
+      }
+      writeReply(response, reply, raw.id, common, raw.method === 'HEAD');
+      observe(reply.status);
     };
     handle(raw).then(
       (reply) => finish(reply, undefined),
@@ -112,9 +110,11 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
           },
           (message, response) => {
             const url = message.url ?? '/';
+            const own = url.startsWith(RECORDS_PREFIX) ? undefined : ownPath(url);
             if (message.headers.host === undefined && message.httpVersion === '1.1') {
               give(message, response, () => Promise.reject(badRequest('The Host header is missing')), 'unknown');
             } else if (message.method === 'OPTIONS') give(message, response, preflight, 'options');
+            else if (own !== undefined) give(message, response, own.handle, own.path);
             else if (isUnready(url)) give(message, response, () => Promise.reject(unavailable()), 'unready');
             else if (url.startsWith(RECORDS_PREFIX)) {
               give(message, response, options.records, options.records.operationOf(message.method ?? 'GET', url));
@@ -166,6 +166,12 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
       give(request.raw, reply.raw, () => Promise.reject(refusal), 'unknown');
     });
     return router;
+  }
+
+  function ownPath(url: string): { readonly path: string; readonly handle: PathHandler } | undefined {
+    const path = url.replace(/\/?(\?.*)?$/s, '');
+    const handle = options.ownPaths.get(path);
+    return handle === undefined ? undefined : { path, handle };
   }
 
   function isUnready(url: string): boolean {

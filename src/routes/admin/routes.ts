@@ -6,14 +6,18 @@ import { type AccessTestRooms, accessTestRoutes } from './access-test.ts';
 import { apiKeyRoutes } from './api-keys.ts';
 import { type IdentityProviderRooms, identityProviderRoutes } from './identity-provider.ts';
 import { migrationRoutes } from './migrations.ts';
+import { type OAuthClientMaker, oauthClientRoutes } from './oauth-clients.ts';
 import { organizationRoutes } from './organizations.ts';
 import { schemaRoutes } from './schema.ts';
 import { settingsRoutes } from './settings.ts';
+import { type SigningKeyRooms, signingKeyRoutes } from './signing-keys.ts';
 import { workspaceRoutes } from './workspaces.ts';
 
 export type { AdminRooms } from './access.ts';
 
-export function adminRoutes(rooms: AdminRooms & AccessTestRooms & IdentityProviderRooms): Route[] {
+export function adminRoutes(
+  rooms: AdminRooms & AccessTestRooms & IdentityProviderRooms & OAuthClientMaker & SigningKeyRooms,
+): Route[] {
   const { db, changed, onError = () => undefined } = rooms;
   const runner = makeRunner({ db, changed, onError });
   return [
@@ -23,6 +27,8 @@ export function adminRoutes(rooms: AdminRooms & AccessTestRooms & IdentityProvid
     ...migrationRoutes(rooms, runner),
     ...settingsRoutes(rooms, runner),
     ...apiKeyRoutes(rooms),
+    ...oauthClientRoutes(rooms),
+    ...signingKeyRoutes(rooms),
     ...accessTestRoutes(rooms),
     ...identityProviderRoutes(rooms),
   ];

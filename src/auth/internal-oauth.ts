@@ -1,0 +1,68 @@
+// OAuth 2.0 of our own put together over the control tables: the keys, who judges a token, who makes one.
+import { controlError } from '../catalog/control-error.ts';
+import { findOAuthClient, findTokenClient } from '../catalog/oauth-clients.ts';
+import { loadSigningKeys, raiseTokenLifetime, rotateSigningKey } from '../catalog/signing-keys.ts';
+import type { Database } from '../db/pool.ts';
+import type { TokenVerifier } from './authenticate.ts';
+import { makeInternalVerifier } from './internal-token.ts';
+import type { RateLimit } from './rate-limit.ts';
+import { makeSigningKeys, type SigningKeys } from './signing-keys.ts';
+import { makeTokenEndpoint, type NodeHandler } from './token-endpoint.ts';
+
+export interface InternalOAuthOptions {
+  readonly db: Database;
+  readonly issuer: string;
+  readonly tokenPath: string;
+  readonly tokenLifetimeSeconds: number;
+  readonly signingKeyDays: number;
+  readonly rateLimit: RateLimit;
+  readonly onError: (message: string, error: unknown) => void;
+}
+
+export interface InternalOAuth {
+  readonly keys: SigningKeys;
+  readonly verify: TokenVerifier;
+  readonly tokenEndpoint: () => Promise<NodeHandler>;
+}
+
+const DAY_SECONDS = 86_400;
+
+export function makeInternalOAuth(options: InternalOAuthOptions): InternalOAuth {
+  const { db, issuer, tokenPath, tokenLifetimeSeconds, rateLimit, onError } = options;
+  const rotateAfterSeconds = options.signingKeyDays * DAY_SECONDS;
+  const keys = makeSigningKeys({
+    store: {
+      load: () => refusing(loadSigningKeys(db, rotateAfterSeconds)),
+      rotate: (key, rotation) => refusing(rotateSigningKey(db, key, rotation)),
+      raiseTokenLifetime: (kid, seconds) => refusing(raiseTokenLifetime(db, kid, seconds)),
+    },
+    tokenLifetimeSeconds,
+    rotateAfterSeconds,
+    now: () => performance.now(),
+  });
+  return {
+    keys,
+    verify: makeInternalVerifier({
+      issuer,
+      verificationKey: (kid) => keys.verificationKey(kid),
+      findClient: (clientId, kid) => refusing(findTokenClient(db, clientId, kid)),
+      now: () => Date.now(),
+    }),
+    tokenEndpoint: makeTokenEndpoint({
+      issuer,
+      path: tokenPath,
+      tokenLifetimeSeconds,
+      signingKey: () => keys.signingKey(),
+      findClient: (clientId) => refusing(findOAuthClient(db, clientId)),
+      rateLimit,
+      onError,
+    }),
+  };
+}
+
+/** Errors of the database as refusals. */
+function refusing<T>(work: Promise<T>): Promise<T> {
+  return work.catch((error) => {
+    throw controlError(error);
+  });
+}

@@ -1,0 +1,82 @@
+// Internal token (RFC 9068, signed by us) -> owner of a workspace. A token is believed when its key, its claims and its
+// client are; the client is looked up in the database, so deleting it ends its tokens.
+import { type CryptoKey, errors, type JWTPayload, jwtVerify } from 'jose';
+import type { TokenClient } from '../catalog/oauth-clients.ts';
+import { invalidCredential, notAJwt, signatureInvalid, tokenExpired } from '../errors.ts';
+import type { TokenVerifier } from './authenticate.ts';
+import { isClientId } from './oauth-client.ts';
+import { SIGNING_ALGORITHM } from './signing-keys.ts';
+
+/** The claim that holds the id of the token's workspace. */
+export const WORKSPACE_CLAIM = 'workspace_id';
+
+export interface InternalTokenOptions {
+  /** Our `iss`, and the `aud` of our tokens: they are for this API and nothing else. */
+  readonly issuer: string;
+  readonly verificationKey: (kid: string) => Promise<CryptoKey | undefined>;
+  /** The token's client, while it and the key are there. */
+  readonly findClient: (clientId: string, kid: string) => Promise<TokenClient | undefined>;
+  /** Wall clock, milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+interface Token {
+  readonly clientId: string;
+  readonly workspaceId: string;
+  readonly kid: string;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+}
+
+const REQUIRED = ['sub', 'client_id', 'iat', 'exp', 'jti', WORKSPACE_CLAIM];
+
+export function makeInternalVerifier(options: InternalTokenOptions): TokenVerifier {
+  return async (text) => {
+    const token = await readToken(text, options);
+    const client = await options.findClient(token.clientId, token.kid);
+    if (client === undefined || client.workspaceId !== token.workspaceId) throw invalidCredential();
+    const { workspaceId, workspaceVersion } = client;
+    return {
+      principal: { kind: 'owner', permissions: 'OWNER', workspaceId, credentialId: `client:${token.clientId}` },
+      workspaceVersion,
+      expiresAt: token.expiresAt,
+    };
+  };
+}
+
+/** RFC 9068 section 4; what only our own tokens can have is required as well. Throws 401. */
+async function readToken(text: string, { issuer, verificationKey, now }: InternalTokenOptions): Promise<Token> {
+  let kid = '';
+  const { payload } = await jwtVerify(
+    text,
+    async (header) => {
+      kid = typeof header.kid === 'string' ? header.kid : '';
+      const key = kid === '' ? undefined : await verificationKey(kid);
+      if (key === undefined) throw signatureInvalid();
+      return key;
+    },
+    {
+      algorithms: [SIGNING_ALGORITHM],
+      typ: 'at+jwt',
+      issuer,
+      audience: issuer,
+      requiredClaims: REQUIRED,
+      currentDate: new Date(now()),
+    },
+  ).catch((error) => {
+    throw refusalOf(error);
+  });
+  const { client_id: clientId, [WORKSPACE_CLAIM]: workspaceId, sub, exp } = payload as JWTPayload;
+  if (typeof clientId !== 'string' || sub !== clientId || !isClientId(clientId)) throw invalidCredential();
+  if (typeof workspaceId !== 'string') throw invalidCredential();
+  return { clientId, workspaceId, kid, expiresAt: (exp as number) * 1000 };
+}
+
+function refusalOf(error: unknown): unknown {
+  if (error instanceof errors.JWTExpired) return tokenExpired();
+  if (error instanceof errors.JWSSignatureVerificationFailed || error instanceof errors.JOSEAlgNotAllowed) {
+    return signatureInvalid();
+  }
+  if (error instanceof errors.JWTClaimValidationFailed) return invalidCredential();
+  return error instanceof errors.JOSEError ? notAJwt() : error;
+}

@@ -1,0 +1,32 @@
+// OAuth clients: a public id and a secret of 256 random bits each. Only the SHA-256 of a secret is stored; with that much
+// randomness a slow hash would guard nothing.
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { hashCredential } from './api-key.ts';
+
+export interface NewOAuthClient {
+  readonly clientId: string;
+  /** Shown once. */
+  readonly clientSecret: string;
+  readonly secretHash: Buffer;
+}
+
+const ID_FORM = /^wdac_[A-Za-z0-9_-]{22}$/;
+
+export function makeOAuthClient(): NewOAuthClient {
+  const clientSecret = `wdas_${randomBytes(32).toString('base64url')}`;
+  return {
+    clientId: `wdac_${randomBytes(16).toString('base64url')}`,
+    clientSecret,
+    secretHash: hashCredential(clientSecret),
+  };
+}
+
+/** Has the text the form of a client id? Anything else is refused without asking the database. */
+export function isClientId(text: string): boolean {
+  return ID_FORM.test(text);
+}
+
+/** `hash`: SHA-256 of the right secret, hex. */
+export function isSecret(secret: string, hash: string): boolean {
+  return timingSafeEqual(hashCredential(secret), Buffer.from(hash, 'hex'));
+}

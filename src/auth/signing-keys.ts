@@ -1,0 +1,133 @@
+// The keys of internal tokens as one process knows them: the one to sign with, the ones to verify with, the set to
+// publish. Stored keys are read again while they are used, so that what another process does holds here within a second.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK } from 'jose';
+import type { Rotation, SigningKeyToStore, StoredJwk, StoredSigningKey } from '../catalog/signing-keys.ts';
+
+/** RFC 7518 section 3.4: signatures of 64 bytes, keys that any verifier takes. */
+export const SIGNING_ALGORITHM = 'ES256';
+
+/** Where the keys are kept. */
+export interface SigningKeyStore {
+  readonly load: () => Promise<readonly StoredSigningKey[]>;
+  readonly rotate: (key: SigningKeyToStore, rotation: Rotation) => Promise<void>;
+  /** False when the key is gone. */
+  readonly raiseTokenLifetime: (kid: string, seconds: number) => Promise<boolean>;
+}
+
+export interface SigningKeysOptions {
+  readonly store: SigningKeyStore;
+  readonly tokenLifetimeSeconds: number;
+  /** A key that has signed for this long is replaced when the next token is asked for; 0: never. */
+  readonly rotateAfterSeconds: number;
+  /** Milliseconds, never going back. */
+  readonly now: () => number;
+}
+
+export interface SigningKey {
+  readonly kid: string;
+  readonly privateJwk: StoredJwk;
+}
+
+export interface SigningKeys {
+  /** The key that signs; made when there is none, replaced when it is due. */
+  signingKey(): Promise<SigningKey>;
+  /** The public key of this id; undefined when no process knows it. */
+  verificationKey(kid: string): Promise<CryptoKey | undefined>;
+  /** What verifies, newest first; public halves are in it, private ones must not leave. */
+  list(): Promise<readonly StoredSigningKey[]>;
+  /** Another key signs from now on. On `revoke` the tokens of all older keys end. */
+  rotate(revoke: boolean): Promise<void>;
+}
+
+interface Loaded {
+  readonly stored: readonly StoredSigningKey[];
+  readonly byKid: ReadonlyMap<string, CryptoKey>;
+  /** When reading began. */
+  readonly startedAt: number;
+}
+
+// Keys of this age are used as they are: with the time that reading takes, well below the second that is promised.
+const FRESH_MS = 500;
+// Between two readings. A token with an unknown key id waits for the next one instead of being refused, so that a new key
+// is known to whoever asks, and a flood of made-up ids costs four readings a second and no more.
+const PAUSE_MS = 250;
+
+export function makeSigningKeys(options: SigningKeysOptions): SigningKeys {
+  const { store, now, tokenLifetimeSeconds, rotateAfterSeconds } = options;
+  let loaded: Loaded = { stored: [], byKid: new Map(), startedAt: Number.NEGATIVE_INFINITY };
+  let lastStart = Number.NEGATIVE_INFINITY;
+  let running: Promise<Loaded> | undefined;
+  let next: Promise<Loaded> | undefined;
+
+  async function read(): Promise<Loaded> {
+    const startedAt = now();
+    lastStart = startedAt;
+    const stored = await store.load();
+    const byKid = new Map<string, CryptoKey>();
+    for (const { kid, publicJwk } of stored) {
+      byKid.set(kid, loaded.byKid.get(kid) ?? ((await importJWK({ ...publicJwk }, SIGNING_ALGORITHM)) as CryptoKey));
+    }
+    loaded = { stored, byKid, startedAt };
+    return loaded;
+  }
+
+  /** The keys as they stand now or later: a reading that begins after this call, shared by all who wait for it. */
+  function readAnew(): Promise<Loaded> {
+    next ??= (async () => {
+      await running?.catch(() => undefined);
+      const pause = lastStart + PAUSE_MS - now();
+      if (pause > 0) await sleep(pause);
+      next = undefined;
+      running = read();
+      return running;
+    })();
+    return next;
+  }
+
+  async function fresh(): Promise<Loaded> {
+    return now() - loaded.startedAt <= FRESH_MS ? loaded : readAnew();
+  }
+
+  async function replace(rotation: Rotation): Promise<Loaded> {
+    await store.rotate(await makeKey(tokenLifetimeSeconds), rotation);
+    return readAnew();
+  }
+
+  return {
+    async signingKey() {
+      let key = signerOf(await fresh());
+      if (key === undefined) key = signerOf(await replace({ kind: 'first' }));
+      else if (key.isDue) key = signerOf(await replace({ kind: 'due', afterSeconds: rotateAfterSeconds }));
+      if (key !== undefined && key.tokenLifetimeSeconds < tokenLifetimeSeconds) {
+        await store.raiseTokenLifetime(key.kid, tokenLifetimeSeconds);
+        key = signerOf(await readAnew());
+      }
+      // Another process can take the key away between two statements only by a rotation, which leaves one.
+      if (key === undefined) throw new Error('there is no signing key');
+      return { kid: key.kid, privateJwk: key.privateJwk as StoredJwk };
+    },
+    async verificationKey(kid) {
+      const asked = now();
+      let keys = await fresh();
+      if (!keys.byKid.has(kid) && keys.startedAt < asked) keys = await readAnew();
+      return keys.byKid.get(kid);
+    },
+    list: async () => (await fresh()).stored,
+    async rotate(revoke) {
+      await replace({ kind: revoke ? 'revoke' : 'now' });
+    },
+  };
+}
+
+function signerOf({ stored }: Loaded): StoredSigningKey | undefined {
+  return stored.find((key) => key.privateJwk !== null);
+}
+
+async function makeKey(tokenLifetimeSeconds: number): Promise<SigningKeyToStore> {
+  const { publicKey, privateKey } = await generateKeyPair(SIGNING_ALGORITHM, { extractable: true });
+  const publicJwk = (await exportJWK(publicKey)) as StoredJwk;
+  const privateJwk = (await exportJWK(privateKey)) as StoredJwk;
+  // RFC 7638: the id of a key follows from the key, so no two keys share one.
+  return { kid: await calculateJwkThumbprint(publicJwk), publicJwk, privateJwk, tokenLifetimeSeconds };
+}

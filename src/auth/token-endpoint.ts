@@ -1,0 +1,161 @@
+// The token endpoint (RFC 6749 section 4.4: client credentials), spoken by the certified library oidc-provider: it reads
+// the request, authenticates the client, makes the token and answers, refusals included. What it does not do here:
+// sessions, cookies, storage (JWT access tokens are not stored), the key set and the metadata, which routes/oauth.ts has.
+import type { EventEmitter } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Adapter, Configuration, errors as oidcErrors, Provider } from 'oidc-provider';
+import type { RegisteredClient } from '../catalog/oauth-clients.ts';
+import { ApiError } from '../errors.ts';
+import { WORKSPACE_CLAIM } from './internal-token.ts';
+import { isClientId, isSecret } from './oauth-client.ts';
+import type { RateLimit } from './rate-limit.ts';
+import { SIGNING_ALGORITHM, type SigningKey } from './signing-keys.ts';
+
+export interface TokenEndpointOptions {
+  /** Our `iss`; also the only resource that tokens are for (RFC 8707). */
+  readonly issuer: string;
+  readonly path: string;
+  readonly tokenLifetimeSeconds: number;
+  readonly signingKey: () => Promise<SigningKey>;
+  readonly findClient: (clientId: string) => Promise<RegisteredClient | undefined>;
+  readonly rateLimit: RateLimit;
+  readonly onError: (message: string, error: unknown) => void;
+}
+
+/** Answers a request by itself. */
+export type NodeHandler = (message: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+/** Gives the handler for one POST request, with the key that signs now. */
+export function makeTokenEndpoint(options: TokenEndpointOptions): () => Promise<NodeHandler> {
+  let made: { readonly kid: string; readonly handler: Promise<NodeHandler> } | undefined;
+  return async () => {
+    const key = await options.signingKey();
+    // The library takes its keys once, when it is made; making it takes half a millisecond.
+    if (made?.kid !== key.kid) made = { kid: key.kid, handler: makeHandler(options, key) };
+    return made.handler;
+  };
+}
+
+async function makeHandler(options: TokenEndpointOptions, key: SigningKey): Promise<NodeHandler> {
+  // Loaded when the first token is asked for: it takes 140 ms and 30 MB that a server without clients need not spend.
+  const { default: OidcProvider, errors } = await import('oidc-provider');
+  const provider = new OidcProvider(options.issuer, configurationOf(options, key, errors));
+  // Secrets are stored as hashes: the library lets this method be replaced for that.
+  provider.Client.prototype.compareClientSecret = function compareHash(secret) {
+    return isSecret(secret, this.clientSecret ?? '');
+  };
+  keepServerHeaders(provider);
+  provider.on('server_error', (_context, error) => options.onError('the token endpoint failed', error));
+  // Koa prints errors that nobody listens to; the library's types do not know that it is one.
+  (provider as EventEmitter).on('error', (error) => options.onError('the token endpoint failed', error));
+  return provider.callback() as NodeHandler;
+}
+
+function configurationOf(options: TokenEndpointOptions, key: SigningKey, errors: typeof oidcErrors): Configuration {
+  const { issuer, tokenLifetimeSeconds } = options;
+  const off = { enabled: false } as const;
+  return {
+    adapter: (model) => makeAdapter(model, options, errors),
+    jwks: { keys: [{ ...key.privateJwk, kid: key.kid, alg: SIGNING_ALGORITHM, use: 'sig' }] },
+    routes: { token: options.path },
+    clientAuthMethods: ['client_secret_basic', 'client_secret_post'],
+    clientDefaults: {
+      grant_types: ['client_credentials'],
+      response_types: [],
+      redirect_uris: [],
+      id_token_signed_response_alg: SIGNING_ALGORITHM,
+    },
+    enabledJWA: { idTokenSigningAlgValues: [SIGNING_ALGORITHM] },
+    scopes: [],
+    ttl: { ClientCredentials: tokenLifetimeSeconds },
+    extraClientMetadata: { properties: [WORKSPACE_CLAIM] },
+    extraTokenClaims: ({ oidc }) => ({ [WORKSPACE_CLAIM]: oidc.client?.[WORKSPACE_CLAIM] }),
+    // Whose browsers may call is decided by the server for all paths alike.
+    clientBasedCORS: () => true,
+    // For whoever asks for HTML: the same JSON.
+    renderError(context, out) {
+      context.type = 'json';
+      context.body = out;
+    },
+    features: {
+      clientCredentials: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => issuer,
+        getResourceServerInfo(_context, resource) {
+          if (resource !== issuer) throw new errors.InvalidTarget();
+          return {
+            scope: '',
+            audience: issuer,
+            accessTokenFormat: 'jwt',
+            accessTokenTTL: tokenLifetimeSeconds,
+            jwt: { sign: { alg: SIGNING_ALGORITHM, kid: key.kid } },
+          };
+        },
+      },
+      devInteractions: off,
+      dPoP: off,
+      pushedAuthorizationRequests: off,
+      rpInitiatedLogout: off,
+      userinfo: off,
+    },
+  };
+}
+
+/** Clients come from the control tables; nothing else is looked up, and nothing is ever stored. */
+function makeAdapter(model: string, options: TokenEndpointOptions, errors: typeof oidcErrors): Adapter {
+  const never = (): Promise<never> => Promise.reject(new TypeError(`the token endpoint stores no ${model}`));
+  return {
+    async find(id) {
+      if (model !== 'Client' || !isClientId(id)) return undefined;
+      try {
+        const client = await options.findClient(id);
+        if (client === undefined) return undefined;
+        options.rateLimit(`token:${id}`);
+        return { client_id: id, client_secret: client.secretHash, [WORKSPACE_CLAIM]: client.workspaceId };
+      } catch (error) {
+        throw error instanceof ApiError && error.status !== 500 ? passingError(error, errors) : error;
+      }
+    },
+    upsert: never,
+    findByUserCode: never,
+    findByUid: never,
+    consume: never,
+    destroy: never,
+    revokeByGrantId: never,
+  };
+}
+
+/** One of our refusals (429, 503) in the library's form. */
+function passingError(error: ApiError, errors: typeof oidcErrors): Error {
+  const { status, message, headers } = error;
+  return Object.assign(new errors.CustomOIDCProviderError(PASSING, message), {
+    status,
+    statusCode: status,
+    expose: true,
+    retryAfter: headers['Retry-After'],
+  });
+}
+
+/** The error code of answers that a later request may not get (RFC 6749 has it for its other endpoint). */
+export const PASSING = 'temporarily_unavailable';
+
+// The library would answer for CORS by itself.
+const CORS_HEADERS = ['Access-Control-Allow-Origin', 'Access-Control-Expose-Headers'] as const;
+
+function keepServerHeaders(provider: Provider): void {
+  provider.on('grant.error', (context, error) => {
+    const { retryAfter } = error as { retryAfter?: string };
+    if (retryAfter !== undefined) context.set('Retry-After', retryAfter);
+  });
+  provider.use(async ({ req, res }, next) => {
+    const given = CORS_HEADERS.map((name) => [name, res.getHeader(name)] as const);
+    await next();
+    for (const [name, value] of given) {
+      if (value === undefined) res.removeHeader(name);
+      else res.setHeader(name, value);
+    }
+    // A body that was refused before its end would be read to the end on a connection that stays.
+    if (!req.complete) res.setHeader('Connection', 'close');
+  });
+}

@@ -1,0 +1,98 @@
+// OAuth clients of a workspace in the control tables: made, listed, deleted, and looked up when they ask for a token or
+// use one.
+import type { Database } from '../db/pool.ts';
+import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import { loadPage, type PageOf } from './pages.ts';
+
+export interface OAuthClient {
+  readonly clientId: string;
+  readonly name: string;
+  readonly createdAt: Date;
+}
+
+export interface OAuthClientToStore {
+  readonly workspaceId: string;
+  readonly clientId: string;
+  readonly name: string;
+  /** SHA-256 of the secret. */
+  readonly secretHash: Buffer;
+}
+
+const COLUMNS: Fragment = sql`c.id, c.client_id as "clientId", c.name, c.created_at as "createdAt"`;
+
+/** Undefined when the workspace is gone. */
+export async function createOAuthClient(db: Database, client: OAuthClientToStore): Promise<OAuthClient | undefined> {
+  const rows = await db.query<OAuthClient>(
+    toQuery(sql`with held as (
+  select id from wda.workspace where id = ${client.workspaceId} for key share
+)
+insert into wda.oauth_client as c (workspace_id, client_id, name, secret_hash)
+select held.id, ${client.clientId}, ${client.name}, ${client.secretHash} from held
+returning ${COLUMNS}`),
+  );
+  return rows[0];
+}
+
+export function loadOAuthClients(
+  db: Database,
+  workspaceId: string,
+  page: { readonly page: number; readonly size: number },
+): Promise<PageOf<OAuthClient>> {
+  return loadPage(db, sql`select ${COLUMNS} from wda.oauth_client c where c.workspace_id = ${workspaceId}`, page);
+}
+
+/** Deletes a client, and with the workspace's new version every verdict on its tokens; false when there is none. */
+export async function deleteOAuthClient(db: Database, workspaceId: string, clientId: string): Promise<boolean> {
+  const rows = await db.query(
+    toQuery(sql`with deleted as (
+  delete from wda.oauth_client where client_id = ${clientId} and workspace_id = ${workspaceId} returning workspace_id
+)
+update wda.workspace w set version = version + 1 from deleted where w.id = deleted.workspace_id returning w.id`),
+  );
+  return rows.length > 0;
+}
+
+/** Who asks for a token. */
+export interface RegisteredClient {
+  readonly clientId: string;
+  readonly workspaceId: string;
+  /** SHA-256 of the secret, hex. */
+  readonly secretHash: string;
+}
+
+export async function findOAuthClient(db: Database, clientId: string): Promise<RegisteredClient | undefined> {
+  const rows = await db.run(
+    toQuery(
+      sql`select client_id, workspace_id, encode(secret_hash, 'hex') from wda.oauth_client where client_id = ${clientId}`,
+      'find-oauth-client',
+    ),
+    'read',
+  );
+  const row = rows[0];
+  if (row === undefined) return undefined;
+  const [id, workspaceId, secretHash] = row as [string, string, string];
+  return { clientId: id, workspaceId, secretHash };
+}
+
+/** Who uses a token. */
+export interface TokenClient {
+  readonly workspaceId: string;
+  /** Version of the workspace when the client was found: a later one means that it must be looked up again. */
+  readonly workspaceVersion: number;
+}
+
+/** The client of a token, while both it and the key that signed the token are there. */
+export async function findTokenClient(db: Database, clientId: string, kid: string): Promise<TokenClient | undefined> {
+  const rows = await db.run(
+    toQuery(
+      sql`select c.workspace_id, w.version from wda.oauth_client c join wda.workspace w on w.id = c.workspace_id
+where c.client_id = ${clientId} and exists (select from wda.signing_key k where k.kid = ${kid})`,
+      'find-token-client',
+    ),
+    'read',
+  );
+  const row = rows[0];
+  if (row === undefined) return undefined;
+  const [workspaceId, version] = row as [string, string];
+  return { workspaceId, workspaceVersion: Number(version) };
+}
