@@ -3,6 +3,7 @@
 import { Readable } from 'node:stream';
 import { type RowStream, streamRows } from '../db/copy.ts';
 import type { Database } from '../db/pool.ts';
+import { queryTimeout } from '../errors.ts';
 import type { ExportFile } from '../response/export-file.ts';
 import type { Query } from '../sql/fragment.ts';
 
@@ -30,6 +31,8 @@ export function openExport(
     let rows: RowStream | undefined;
     let text = file.header;
     let stalled: NodeJS.Timeout | undefined;
+    // PostgreSQL's own clock does not tick while it waits for a client that reads a little now and then.
+    const deadline = setTimeout(() => stream.destroy(new Error('the export took too long')), limits.timeoutMs);
     const stream = new Readable({
       highWaterMark: CHUNK_CHARACTERS,
       read() {
@@ -38,6 +41,7 @@ export function openExport(
       },
       destroy(error, done) {
         clearTimeout(stalled);
+        clearTimeout(deadline);
         // The rest of the rows would be computed and sent for nothing.
         rows?.cancel();
         done(error);
@@ -56,6 +60,7 @@ export function openExport(
 
     db.transaction(
       async (session) => {
+        if (stream.destroyed) throw queryTimeout();
         rows = streamRows(db, session, query, (row) => {
           if (stream.destroyed) return;
           text += file.line(row);

@@ -45,6 +45,8 @@ export function makeTransferHandlers({ config, db, changed = () => undefined }: 
     if (Number(raw.headers['content-length'] ?? 0) > limits.maxBytes) throw payloadTooLarge(limits.maxBytes);
     const end = await turns.take();
     const source = raw.stream();
+    // PostgreSQL's own clock does not tick while COPY waits for a client that sends a byte now and then.
+    const deadline = setTimeout(() => source.destroy(new Error('it took too long')), config.transferTimeoutMs);
     try {
       return json(200, {
         data: await (request.format === 'csv'
@@ -55,6 +57,7 @@ export function makeTransferHandlers({ config, db, changed = () => undefined }: 
       discard(source);
       throw error;
     } finally {
+      clearTimeout(deadline);
       end();
     }
   }
