@@ -1,0 +1,29 @@
+// Users of a workspace's identity provider in tests: the provider is configured, and tokens with any claims are signed
+// by its own key.
+import { forge, type Issuer, signature } from './issuer.ts';
+import type { TestWorkspace } from './server.ts';
+
+/** The server must be allowed to fetch keys from this machine. */
+export const LOCAL_PROVIDER = { WDA_IDP_PRIVATE_NETWORK: 'allow' } as const;
+
+/** Gives a token with the claims; JSON text keeps the digits of its numbers. */
+export type TokenOf = (claims: object | string) => string;
+
+/** Makes the issuer the identity provider of the workspace. */
+export async function makeUsers(
+  workspace: TestWorkspace,
+  issuer: Issuer,
+  defaultPermissions: 'READ_ONLY' | 'READ_WRITE' = 'READ_WRITE',
+): Promise<TokenOf> {
+  const body = { issuerUrl: issuer.url, defaultPermissions, enabled: true };
+  const answer = await workspace.admin('identity-provider', { method: 'PUT', body });
+  if (answer.status !== 200) throw new Error(`identity provider: ${answer.status} ${answer.text}`);
+  const { kid, privateKey } = issuer.key('ES256');
+  return (claims) => {
+    const standing = JSON.stringify({ iss: issuer.url, exp: Math.floor(Date.now() / 1000) + 600 }).slice(1, -1);
+    const own = (typeof claims === 'string' ? claims : JSON.stringify(claims)).slice(1, -1);
+    const sub = /"sub"\s*:/.test(own) ? [] : ['"sub":"user"'];
+    const text = `{${[standing, ...sub, ...(own === '' ? [] : [own])].join()}}`;
+    return forge({ alg: 'ES256', kid, typ: 'JWT' }, text, signature('ES256', privateKey));
+  };
+}
