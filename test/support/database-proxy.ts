@@ -1,0 +1,103 @@
+// A wire between a server and its PostgreSQL that can be cut, and that hears every statement on it.
+import { connect, createServer, type Socket } from 'node:net';
+import type { TestDatabase } from './database.ts';
+
+export interface DatabaseProxy {
+  /** The same database, reached through the wire. */
+  readonly database: TestDatabase;
+  /** Ends every connection and takes no more. */
+  cut(): void;
+  restore(): void;
+  /** Texts of the statements executed since the last call. */
+  statements(): string[];
+  close(): Promise<void>;
+}
+
+export async function openProxy(database: TestDatabase): Promise<DatabaseProxy> {
+  const url = new URL(database.url);
+  const folder = url.searchParams.get('host');
+  const port = Number(url.port === '' ? 5432 : url.port);
+  const target = folder?.startsWith('/')
+    ? { path: `${folder}/.s.PGSQL.${port}` }
+    : { host: folder ?? url.hostname, port };
+  const sockets = new Set<Socket>();
+  let isCut = false;
+  let heard: string[] = [];
+
+  const server = createServer((client) => {
+    if (isCut) {
+      client.destroy();
+      return;
+    }
+    const backend = connect(target as { host: string; port: number });
+    const end = (): void => {
+      client.destroy();
+      backend.destroy();
+    };
+    for (const socket of [client, backend]) {
+      sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.on('error', end);
+      socket.on('close', () => {
+        sockets.delete(socket);
+        end();
+      });
+    }
+    const listen = makeListener((text) => heard.push(text));
+    client.on('data', (chunk: Buffer) => {
+      listen(chunk);
+      backend.write(chunk);
+    });
+    backend.on('data', (chunk: Buffer) => client.write(chunk));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  url.host = `127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
+  url.searchParams.delete('host');
+
+  const hangUp = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    database: { ...database, url: url.href },
+    cut() {
+      isCut = true;
+      hangUp();
+    },
+    restore() {
+      isCut = false;
+    },
+    statements() {
+      const all = heard;
+      heard = [];
+      return all;
+    },
+    async close() {
+      hangUp();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Follows the messages of one client (PostgreSQL documentation, "Message Formats") and tells the statements it runs. */
+function makeListener(onStatement: (text: string) => void): (chunk: Buffer) => void {
+  const prepared = new Map<string, string>();
+  let rest = Buffer.alloc(0);
+  let started = false;
+  return (chunk) => {
+    rest = Buffer.concat([rest, chunk]);
+    for (;;) {
+      const head = started ? 1 : 0;
+      if (rest.length < head + 4) return;
+      const end = head + rest.readInt32BE(head);
+      if (rest.length < end) return;
+      const type = started ? String.fromCharCode(rest[0] as number) : '';
+      const words = rest.toString('utf8', head + 4, end).split('\0');
+      rest = rest.subarray(end);
+      started = true;
+      if (type === 'P') prepared.set(words[0] ?? '', words[1] ?? '');
+      else if (type === 'B') onStatement(prepared.get(words[1] ?? '') ?? '');
+      else if (type === 'Q') onStatement(words[0] ?? '');
+    }
+  };
+}
