@@ -44,6 +44,13 @@ function load(entity: string, body: string, query = ''): Promise<Answer> {
   return workspace.call(`${entity}/_import${query}`, { method: 'POST', headers: CSV, body });
 }
 
+/** 20 MB of lines: more than the sockets of a client that does not read take. */
+async function fill(schema: string): Promise<void> {
+  await server.database.query(
+    `insert into ${schema}.lines (text) select repeat('x', 1000) from generate_series(1, 20000)`,
+  );
+}
+
 async function countOf(entity: string): Promise<number> {
   return (await workspace.call(`${entity}?size=1`)).json.meta.totalElements;
 }
@@ -302,8 +309,8 @@ describe('clients that leave or fall silent', () => {
   });
 
   test('an export whose client leaves frees its connection', async () => {
-    await freshWorkspace();
-    await load('lines', `text\n${`${'x'.repeat(1000)}\n`.repeat(20_000)}`);
+    const schema = await freshWorkspace();
+    await fill(schema);
     const leaving = open('lines/_export', 'GET');
     leaving.end();
     const [response] = (await once(leaving, 'response')) as [IncomingMessage];
@@ -360,8 +367,8 @@ describe('limits of time', () => {
   });
 
   test('an export that takes too long is broken off', async () => {
-    await freshWorkspace();
-    await load('lines', `text\n${`${'x'.repeat(1000)}\n`.repeat(20_000)}`);
+    const schema = await freshWorkspace();
+    await fill(schema);
     const slow = open('lines/_export', 'GET');
     slow.end();
     const [response] = (await once(slow, 'response')) as [IncomingMessage];
