@@ -20,6 +20,12 @@ export function makeAliases(): Aliases {
   return { next: (prefix) => ident(`${prefix}${count++}`) };
 }
 
+/**
+ * Alias of the row that becomes a JSON object. Where it stands bare PostgreSQL would take a column of that name first,
+ * so it is a name that no field can have.
+ */
+export const RECORD = ident('$');
+
 /** A bound value with its type, so that PostgreSQL never guesses one. */
 export function bind(operand: Operand): Fragment {
   return sql`${operand}::${keyword(operand.type)}`;

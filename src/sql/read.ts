@@ -14,6 +14,7 @@ import {
   makeAliases,
   orderExpression,
   outputValue,
+  RECORD,
   renderAfter,
   renderOrdering,
   renderPredicate,
@@ -31,11 +32,11 @@ export function selectRecord(plan: ReadPlan, maxBytes: number): Fragment {
   const root = aliases.next('r');
   const { table, condition } = renderScan(plan.scan, root);
   const { joins, columns } = renderProjection(plan.projection, root, aliases);
-  const from = sql`from ${table}${joins} cross join lateral (select ${columns}) t${where(sql`${root}."id" = ${bind(ID_OPERAND)}`, condition)}`;
+  const from = sql`from ${table}${joins} cross join lateral (select ${columns}) ${RECORD}${where(sql`${root}."id" = ${bind(ID_OPERAND)}`, condition)}`;
   if (!hasLists(plan.projection))
-    return sql`select row_to_json(t)::text as data, ${root}.xmin::text as version ${from}`;
+    return sql`select row_to_json(${RECORD})::text as data, ${root}.xmin::text as version ${from}`;
   // `offset 0` keeps PostgreSQL from building the JSON once for the length and once for the text.
-  return sql`select case when octet_length(q.data) <= ${keyword(String(maxBytes))} then q.data end as data, q.version from (select row_to_json(t)::text as data, ${root}.xmin::text as version ${from} offset 0) q`;
+  return sql`select case when octet_length(q.data) <= ${keyword(String(maxBytes))} then q.data end as data, q.version from (select row_to_json(${RECORD})::text as data, ${root}.xmin::text as version ${from} offset 0) q`;
 }
 
 /**
@@ -81,7 +82,7 @@ export function selectPage(plan: ListPlan, maxBytes: number): Fragment {
     sql`${outer}.${byId ? ident('id') : ident('$keys')} as "$key"`,
     ...(ahead === 'window' ? [sql`${outer}."$seen"`] : []),
   ];
-  const rows = sql`select t, ${join(carried)} from (${seen}) ${outer}${joins} cross join lateral (select ${outputs}) t${inOrder}`;
+  const rows = sql`select ${RECORD}, ${join(carried)} from (${seen}) ${outer}${joins} cross join lateral (select ${outputs}) ${RECORD}${inOrder}`;
 
   const at = ahead === 'extra' ? sql`least(count(*), ${size()})` : keyword('count(*)');
   const last = sql`(array_agg(x."$key"))[${at}]`;
@@ -90,7 +91,7 @@ export function selectPage(plan: ListPlan, maxBytes: number): Fragment {
     extra: () => sql`count(*) > ${size()}`,
     window: () => sql`max(x."$seen") > ${size()}`,
   }[ahead]();
-  const body = sql`select coalesce(json_agg(x.t), '[]')::text as data, ${byId ? sql`json_build_array(${last}::text)::text` : last} as last, ${more} as more from (${rows}) x`;
+  const body = sql`select coalesce(json_agg(x.${RECORD}), '[]')::text as data, ${byId ? sql`json_build_array(${last}::text)::text` : last} as last, ${more} as more from (${rows}) x`;
   const total = plan.count === 'exact' ? countOf(plan) : keyword('null::int8');
   return sql`select case when octet_length(q.data) <= ${keyword(String(maxBytes))} then q.data end as data, ${total} as total, q.last, q.more from (${body}) q`;
 }
@@ -116,8 +117,8 @@ export function selectExport(plan: ExportPlan, format: 'csv' | 'ndjson'): Fragme
   const { table, condition } = renderScan(plan.scan, root);
   const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, root, aliases);
   const { columns } = renderProjection(plan.projection, root, aliases);
-  const from = sql`from ${table} cross join lateral (select ${columns}) t${where(condition, predicate)} order by ${renderOrdering(plan.ordering, root, aliases)}`;
-  return format === 'csv' ? sql`select t.* ${from}` : sql`select row_to_json(t)::text ${from}`;
+  const from = sql`from ${table} cross join lateral (select ${columns}) ${RECORD}${where(condition, predicate)} order by ${renderOrdering(plan.ordering, root, aliases)}`;
+  return format === 'csv' ? sql`select ${RECORD}.* ${from}` : sql`select row_to_json(${RECORD})::text ${from}`;
 }
 
 /** Names of the fields whose referenced record does not exist, or is hidden from the principal. */
@@ -162,13 +163,13 @@ function renderExpansion(output: Exclude<Output, { kind: 'column' }>, parent: Fr
   const link = linkCondition(output.link, near, parent, aliases);
   const { joins, columns } = renderProjection(output.projection, near, aliases);
   if (output.kind === 'toOne') {
-    return sql`select row_to_json(t) as j from (select ${columns} from ${table}${joins}${where(link, condition)}) t`;
+    return sql`select row_to_json(${RECORD}) as j from (select ${columns} from ${table}${joins}${where(link, condition)}) ${RECORD}`;
   }
   const predicate = output.predicate === undefined ? empty : renderPredicate(output.predicate, near, aliases);
   const limit = output.size === undefined ? empty : sql` limit ${bind(numberOperand(output.size))}`;
   const ordering = renderOrdering(output.ordering, near, aliases);
   const rows = sql`select ${columns} from ${table}${joins}${where(link, condition, predicate)} order by ${ordering}${limit}`;
-  return sql`select coalesce(json_agg(t), '[]') as j from (${rows}) t`;
+  return sql`select coalesce(json_agg(${RECORD}), '[]') as j from (${rows}) ${RECORD}`;
 }
 
 /** Columns of the root that its projection, its links and its cursor read. */

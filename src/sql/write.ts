@@ -10,6 +10,7 @@ import {
   isVisible,
   makeAliases,
   outputValue,
+  RECORD,
   renderScan,
   where,
 } from './expression.ts';
@@ -80,7 +81,7 @@ function resultColumns(projection: Projection, root: Fragment): Fragment {
     const value = outputValue(output.field, root);
     return output.field.type === 'datetime' ? sql`${value} as ${ident(output.field.name)}` : value;
   });
-  return sql`(select row_to_json(t) from (select ${join(columns)}) t)::text as data, ${root}.xmin::text as version`;
+  return sql`(select row_to_json(${RECORD}) from (select ${join(columns)}) ${RECORD})::text as data, ${root}.xmin::text as version`;
 }
 
 function bodyValue(scan: Scan, column: string): Fragment {
