@@ -3,6 +3,9 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { calculateJwkThumbprint, createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
+import { makeApp } from '../../src/app.ts';
+import { readConfig } from '../../src/config.ts';
+import { makeObserver } from '../../src/observe.ts';
 import { askToken, basic, createClient, type TestClient, tokenOf } from '../support/oauth.ts';
 import { type Answer, startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
 
@@ -252,5 +255,26 @@ test('a limit on requests holds for the token endpoint', async () => {
     assert.match(last.headers.get('retry-after') ?? '', /^\d+$/);
   } finally {
     await limited.stop();
+  }
+});
+
+test('while the database is away the answer is 503, in the same form, and the metadata is there', async () => {
+  const DATABASE_URL = 'postgres://127.0.0.1:1/nowhere';
+  const config = readConfig({ PORT: '0', DATABASE_URL, LOG_LEVEL: 'silent', PUBLIC_URL });
+  const app = makeApp(config, { connectionString: DATABASE_URL }, makeObserver(config, false));
+  const url = `http://127.0.0.1:${await app.listen()}`;
+  try {
+    for (const [path, method] of [
+      ['/oauth/token', 'POST'],
+      ['/oauth/jwks', 'GET'],
+    ] as const) {
+      const answer = await fetch(url + path, { method });
+      assert.equal(answer.status, 503);
+      assert.equal(answer.headers.get('retry-after'), '1');
+      assert.equal(((await answer.json()) as { error: string }).error, 'temporarily_unavailable');
+    }
+    assert.equal((await fetch(`${url}/.well-known/oauth-authorization-server`)).status, 200);
+  } finally {
+    await app.close(1000);
   }
 });
