@@ -1,0 +1,146 @@
+// The text of conditions: every operator, what null means, and relations crossed.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { entityOf } from '../../../src/model/workspace.ts';
+import { planPredicate } from '../../../src/plan/predicate.ts';
+import { type FilterTree, parseFilters, parseFilterTree } from '../../../src/request/filter.ts';
+import { makeAliases, renderPredicate } from '../../../src/sql/expression.ts';
+import { ident } from '../../../src/sql/fragment.ts';
+import { external, makeShop, OWNER, viewpoint } from '../../support/fixture.ts';
+import { flat } from './statements.ts';
+
+const SHOP = makeShop();
+
+function render(
+  tree: FilterTree,
+  entity: string,
+  principal = OWNER as Parameters<typeof viewpoint>[1],
+  workspace = SHOP,
+) {
+  const predicate = planPredicate(tree, entityOf(workspace, entity), viewpoint(workspace, principal));
+  return renderPredicate(predicate, ident('r'), makeAliases());
+}
+
+const textOf = (filter: string, entity = 'things'): string =>
+  render(parseFilters([filter], []) as FilterTree, entity).text;
+const fold = (text: string): string => `upper(lower(${text} collate "und-x-icu"))`;
+
+const OPERATORS: readonly (readonly [filter: string, text: string])[] = [
+  ['aText,eq,x', '"r"."aText" = ?::text'],
+  ['aText,ne,x', '"r"."aText" is distinct from ?::text'],
+  ['aText,gt,x', '"r"."aText" > ?::text'],
+  ['aText,gte,x', '"r"."aText" >= ?::text'],
+  ['aText,lt,x', '"r"."aText" < ?::text'],
+  ['aText,lte,x', '"r"."aText" <= ?::text'],
+  ['aText,in,x,y', '"r"."aText" = any(?::text[])'],
+  ['aText,nin,x,y', '(("r"."aText" = any(?::text[])) is not true)'],
+  ['aText,between,x,y', '"r"."aText" between ?::text and ?::text'],
+  ['aText,contains,x', `strpos(${fold('"r"."aText"')}, ${fold('?::text')}) > 0`],
+  ['aText,startsWith,x', `starts_with(${fold('"r"."aText"')}, ${fold('?::text')})`],
+  ['aText,endsWith,x', `right(${fold('"r"."aText"')}, length(${fold('?::text')})) = ${fold('?::text')}`],
+  ['aText,isNull', '"r"."aText" is null'],
+  ['aText,notNull', '"r"."aText" is not null'],
+];
+
+for (const [filter, text] of OPERATORS) {
+  test(`${filter} is ${text}`, () => assert.equal(textOf(filter).replaceAll(/\$\d+/g, '?'), text));
+}
+
+for (const [filter, type] of [
+  ['aString,eq,x', 'text'],
+  ['anInteger,eq,1', 'int4'],
+  ['aBigint,eq,1', 'int8'],
+  ['aDecimal,eq,1', 'numeric'],
+  ['aFloat,eq,1', 'float8'],
+  ['aBoolean,eq,true', 'bool'],
+  ['aDate,eq,2026-01-31', 'date'],
+  ['aDatetime,eq,2026-01-31T00:00:00Z', 'timestamptz'],
+  ['aUuid,eq,3f2504e0-4f89-11d3-9a0c-0305e82c3301', 'uuid'],
+  ['aJson,eq,1', 'jsonb'],
+  ['anEnum,eq,red', 'text'],
+] as const) {
+  test(`${filter} is bound as ${type}`, () => {
+    const name = filter.slice(0, filter.indexOf(','));
+    assert.equal(textOf(filter), `"r"."${name}" = $1::${type}`);
+  });
+}
+
+const ACROSS: readonly (readonly [entity: string, filter: string, text: string])[] = [
+  [
+    'orders',
+    'customer.name,eq,x',
+    'exists (select from "ws7_shop"."customers" "f0" where "f0"."id" = "r"."customerId" and "f0"."name" = $1::text)',
+  ],
+  [
+    'orders',
+    'items.quantity,gt,1',
+    'exists (select from "ws7_shop"."items" "f0" where "f0"."orderId" = "r"."id" and "f0"."quantity" > $1::int4)',
+  ],
+  [
+    'orders',
+    'tags.label,eq,x',
+    `exists (select from "ws7_shop"."tags" "f0" where "f0"."id" in
+    (select "m1"."tagId" from "ws7_shop"."orderTags" "m1" where "m1"."orderId" = "r"."id") and "f0"."label" = $1::text)`,
+  ],
+  [
+    'orders',
+    'customer.name,ne,x',
+    `((exists (select from "ws7_shop"."customers" "f0" where "f0"."id" = "r"."customerId" and "f0"."name" = $1::text)) is not true)`,
+  ],
+  [
+    'customers',
+    'orders.customer.name,isNull',
+    `exists (select from "ws7_shop"."orders" "f0" where "f0"."customerId" = "r"."id" and
+    ((exists (select from "ws7_shop"."customers" "f1" where "f1"."id" = "f0"."customerId" and "f1"."name" is not null)) is not true))`,
+  ],
+];
+
+for (const [entity, filter, text] of ACROSS) {
+  test(`${entity}: ${filter}`, () => assert.equal(textOf(filter, entity), flat(text)));
+}
+
+const TREES: readonly (readonly [tree: unknown, text: string])[] = [
+  [{ and: [] }, 'true'],
+  [{ or: [] }, 'false'],
+  [{ not: { and: [] } }, '((true) is not true)'],
+  [{ not: { field: 'aText', op: 'eq', value: 'x' } }, '(("r"."aText" = $1::text) is not true)'],
+  [{ field: 'aText', op: 'in', value: [] }, '"r"."aText" = any($1::text[])'],
+  [
+    {
+      or: [
+        { field: 'aText', op: 'isNull' },
+        {
+          and: [
+            { field: 'anInteger', op: 'gt', value: 1 },
+            { field: 'aText', op: 'lt', value: 'x' },
+          ],
+        },
+      ],
+    },
+    '("r"."aText" is null or ("r"."anInteger" > $1::int4 and "r"."aText" < $2::text))',
+  ],
+];
+
+for (const [tree, text] of TREES) {
+  test(`${JSON.stringify(tree)} is ${text}`, () => assert.equal(render(parseFilterTree(tree), 'things').text, text));
+}
+
+test('a filter of a user crosses to no record that the row rules hide, denied or not', () => {
+  const workspace = makeShop({
+    customers: { rowRules: [{ column: 'country', claim: 'country' }] },
+    orderTags: { rowRules: [{ column: 'tagId', claim: 'tag' }] },
+  });
+  const text = (filter: string) =>
+    render(parseFilters([filter], []) as FilterTree, 'orders', external({}), workspace).text;
+  assert.equal(
+    text('customer.name,isNull'),
+    flat(`((exists (select from "ws7_shop"."customers" "f0" where "f0"."id" = "r"."customerId" and "f0"."country" = $1::text
+    and "f0"."name" is not null)) is not true)`),
+  );
+  assert.equal(
+    text('tags.label,eq,x'),
+    flat(`exists (select from "ws7_shop"."tags" "f0" where "f0"."id" in
+    (select "m1"."tagId" from "ws7_shop"."orderTags" "m1" where "m1"."orderId" = "r"."id" and "m1"."tagId" = $1::int8)
+    and "f0"."label" = $2::text)`),
+  );
+});

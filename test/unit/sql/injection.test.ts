@@ -1,0 +1,224 @@
+// Nothing of a request's text becomes SQL: whatever is asked, it is refused with 400, or the statement is made of our
+// own words, quoted names of the schema and slots for values.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { entityOf } from '../../../src/model/workspace.ts';
+import { planList } from '../../../src/plan/plan.ts';
+import { parseBody } from '../../../src/request/body.ts';
+import { FILTER_OPERATORS } from '../../../src/request/filter.ts';
+import { parseQueryBody } from '../../../src/request/record-request.ts';
+import { compile, compileEstimate, type Statement } from '../../../src/sql/compile.ts';
+import { external, LIMITS, makeShop, SHOP as SHOP_DOCUMENT, viewpoint } from '../../support/fixture.ts';
+import { unlessBadRequest } from '../../support/refusal.ts';
+import { bound, compileExport, compileList, compileRead, OPTIONS } from './statements.ts';
+
+const SHOP = makeShop({
+  customers: { rowRules: [{ column: 'country', claim: 'country' }] },
+  orderTags: { rowRules: [{ column: 'tagId', claim: 'tag' }] },
+});
+const USER = external({ country: 'zqclaim', tag: 7 });
+
+/** Every word that may stand in a statement outside of quotes. */
+const WORDS = new Set(
+  `select from where and or not exists is null true false distinct any between in order by asc desc limit offset as on left cross
+  join lateral case when then else end over collate coalesce json_agg row_to_json json_build_array array_agg count max least
+  row_number octet_length strpos starts_with right length upper lower replace to_char explain format json
+  text int4 int8 numeric float8 bool date timestamptz uuid jsonb xmin data total last more version q x s j`.split(
+    /\s+/,
+  ),
+);
+
+/** Names of the schema, and what our statements call things themselves. */
+const NAMES = new Set<string>([
+  'ws7_shop',
+  'id',
+  'createdAt',
+  'updatedAt',
+  'p',
+  '$',
+  '$key',
+  '$keys',
+  '$row',
+  '$at',
+  '$seen',
+  'und-x-icu',
+]);
+for (const [name, entity] of Object.entries(SHOP_DOCUMENT.entities)) {
+  NAMES.add(name);
+  for (const field of Object.keys('fields' in entity ? entity.fields : {})) NAMES.add(field);
+  for (const relation of Object.keys('relations' in entity ? entity.relations : {}))
+    NAMES.add(relation).add(`${relation}Id`);
+}
+
+/** Literals of our own: an empty list, and how datetimes are written. */
+const LITERALS = new Set(["'[]'", "' '", "'T'", "'+00'", "'Z'", `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`]);
+
+/** Numbers of our own: in types, the second page's look ahead, and the limit of a response. */
+const NUMBERS = new Set(['0', '1', String(OPTIONS.maxResponseBytes)]);
+
+function assertOurs({ text, operands }: Statement): void {
+  const tokens = text.match(/"(?:[^"]|"")*"|'(?:[^'\\]|'')*'|\$\d+|\w+|[^\w\s]/g) ?? [];
+  let slots = 0;
+  for (const token of tokens) {
+    if (token.startsWith('"')) {
+      const name = token.slice(1, -1);
+      assert.ok(NAMES.has(name) || /^[a-z]\d+$/.test(name), `${token} in ${text}`);
+    } else if (token.startsWith("'")) assert.ok(LITERALS.has(token), `${token} in ${text}`);
+    else if (/^\$\d+$/.test(token)) assert.equal(token, `$${++slots}`);
+    else if (/^\d/.test(token)) assert.ok(NUMBERS.has(token), `${token} in ${text}`);
+    else if (/^\w/.test(token)) assert.ok(WORDS.has(token), `${token} in ${text}`);
+    else assert.match(token, /^[()[\].,:=<>*]$/, `${token} in ${text}`);
+  }
+  assert.equal(slots, operands.length);
+}
+
+const hostile = fc
+  .string({ unit: fc.constantFrom("'", '"', '\\', ';', '-', '$', '1', ' ', ')', '/', '*', 'ä', ',') })
+  .map((text) => `zq${text}`);
+const value = fc.oneof(
+  hostile,
+  fc.constantFrom('77', '-77', '77.77', '2026-01-31T12:00:00Z', '2026-01-31', 'open', 'paid', 'true', ''),
+);
+const path = fc.oneof(
+  {
+    weight: 12,
+    arbitrary: fc.constantFrom(
+      'id',
+      'status',
+      'total',
+      'placedAt',
+      'customerId',
+      'customer.name',
+      'customer.profile.bio',
+      'items.quantity',
+      'items.product',
+      'tags.label',
+      'customer.orders.total',
+      'items.order.customer.email',
+    ),
+  },
+  { weight: 1, arbitrary: hostile },
+  { weight: 1, arbitrary: hostile.map((text) => `customer.${text}`) },
+);
+const operator = fc.oneof(
+  { weight: 20, arbitrary: fc.constantFrom<string>(...FILTER_OPERATORS) },
+  { weight: 1, arbitrary: hostile },
+);
+const filter = fc
+  .tuple(path, operator, fc.array(value, { maxLength: 3 }))
+  .map(([field, op, values]) => (/Null$/.test(op) ? `${field},${op}` : `${field},${op},${values.join(',')}`));
+const sort = fc
+  .tuple(
+    path,
+    fc.oneof({ weight: 9, arbitrary: fc.constantFrom('asc', 'desc', 'DESC') }, { weight: 1, arbitrary: hostile }),
+  )
+  .map((parts) => parts.join(','));
+const expand = fc.oneof(
+  {
+    weight: 9,
+    arbitrary: fc.constantFrom('customer', 'items', 'tags', 'customer.profile', 'customer.orders.tags', 'items.order'),
+  },
+  { weight: 1, arbitrary: hostile },
+);
+const fields = fc.oneof(
+  {
+    weight: 9,
+    arbitrary: fc.constantFrom('id', 'total', 'placedAt', 'customer', 'customer.name', 'items.product', 'tags'),
+  },
+  { weight: 1, arbitrary: hostile },
+);
+
+const parameter = fc.oneof(
+  filter.map((text) => ['filter', text]),
+  fc.array(filter, { minLength: 1, maxLength: 3 }).map((filters) => ['or', filters.join(';')]),
+  sort.map((text) => ['sort', text]),
+  expand.map((text) => ['expand', text]),
+  fields.map((text) => ['fields', text]),
+  filter.map((text) => ['items.filter', text]),
+  fc.constantFrom('7', '77').map((text) => ['items.size', text]),
+  fc.constantFrom('none', 'exact', 'estimated').map((text) => ['count', text]),
+  fc.constantFrom('7', '77').map((text) => ['page', text]),
+  fc.constantFrom('7', '77').map((text) => ['size', text]),
+);
+const query = fc
+  .array(parameter, { minLength: 1, maxLength: 3 })
+  .map((pairs) => pairs.map((pair) => pair.map((text) => encodeURIComponent(text as string)).join('=')).join('&'));
+
+test('query strings of lists, reads and exports', () => {
+  let compiled = 0;
+  fc.assert(
+    fc.property(query, (text) => {
+      for (const run of [compileList, compileRead, compileExport]) {
+        const statement = unlessBadRequest(() => run(text, { workspace: SHOP, principal: USER }));
+        if (statement === undefined) continue;
+        compiled++;
+        assertOurs(statement);
+        assert.equal(bound(statement, USER).values.length, statement.operands.length);
+      }
+    }),
+    { numRuns: 2000 },
+  );
+  // Not everything was refused: the property has met statements.
+  assert.ok(compiled > 100, `only ${compiled} requests were compiled`);
+});
+
+const { tree } = fc.letrec((tie) => ({
+  tree: fc.oneof(
+    { depthSize: 'small' },
+    fc.record({ field: path, op: operator, value: fc.oneof(value, fc.integer(), fc.array(value, { maxLength: 2 })) }),
+    fc.record({ and: fc.array(tie('tree'), { maxLength: 3 }) }),
+    fc.record({ or: fc.array(tie('tree'), { maxLength: 3 }) }),
+    fc.record({ not: tie('tree') }),
+  ),
+}));
+
+test('bodies of _query, and the estimates of their totals', () => {
+  let compiled = 0;
+  const orders = entityOf(SHOP, 'orders');
+  const body = fc.record(
+    {
+      filter: tree,
+      sort: fc.array(sort, { maxLength: 2 }),
+      expand: fc.array(expand, { maxLength: 2 }),
+      fields: fc.array(fields, { maxLength: 2 }),
+    },
+    { requiredKeys: ['filter'] },
+  );
+  fc.assert(
+    fc.property(body, (asked) => {
+      unlessBadRequest(() => {
+        const request = parseQueryBody(parseBody(Buffer.from(JSON.stringify(asked))), LIMITS);
+        const plan = planList(request, orders, viewpoint(SHOP, USER));
+        for (const statement of [compile(plan, OPTIONS), compileEstimate(plan)]) assertOurs(statement);
+        compiled++;
+      });
+    }),
+    { numRuns: 2000 },
+  );
+  assert.ok(compiled > 100, `only ${compiled} requests were compiled`);
+});
+
+test('the check above finds what does not belong', () => {
+  const statement = (text: string): Statement => ({
+    text,
+    name: 's',
+    operands: [],
+    cost: { milliseconds: undefined },
+    tag: undefined,
+  });
+  assertOurs(statement('select "name" from "ws7_shop"."customers" "r0"'));
+  for (const text of [
+    'select "zq"',
+    "select 'zq'",
+    'select zq',
+    'select 77',
+    'select $2',
+    'select $1',
+    'select "name"; select "id"',
+    'select -- "name"',
+    'select /* */ "name"',
+  ]) {
+    assert.throws(() => assertOurs(statement(text)), assert.AssertionError, text);
+  }
+});
