@@ -67,9 +67,9 @@ export function findDuplicates(plan: ImportPlan, columns: readonly Field[], limi
   const names = columns.map((field) => ident(field.name));
   const counted = columns.some((field) => field.role === 'id') ? empty : written(plan);
   const conditions = [...names.map((name) => sql`${s}.${name} is not null`), counted];
-  const groups = sql`select ${join(names)}, min(${s}.${ROW}) as "first" from ${STAGING} ${s}${where(...conditions)} group by ${join(names)} having count(*) > 1`;
+  const groups = sql`select ${join(names)}, min(${s}.${ROW}) as "$first" from ${STAGING} ${s}${where(...conditions)} group by ${join(names)} having count(*) > 1`;
   const same = names.map((name) => sql`${s}.${name} = d.${name}`);
-  return sql`select ${s}.${ROW}::text as "row", d."first"::text as "other" from ${STAGING} ${s} join (${groups}) d on ${join(same, ' and ')}${where(sql`${s}.${ROW} <> d."first"`, counted)} order by ${s}.${ROW} limit ${keyword(String(limit))}`;
+  return sql`select ${s}.${ROW}::text as "row", d."$first"::text as "other" from ${STAGING} ${s} join (${groups}) d on ${join(same, ' and ')}${where(sql`${s}.${ROW} <> d."$first"`, counted)} order by ${s}.${ROW} limit ${keyword(String(limit))}`;
 }
 
 /** Rows whose values of the columns another record of the table has. */
