@@ -3,6 +3,7 @@
 
 import { Command, Option } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
+import { addOAuth } from './oauth-commands.ts';
 
 const URL_HELP = 'address of the server (env WDA_URL; default http://localhost:3000)';
 const KEY_HELP =
@@ -30,6 +31,7 @@ export function makeProgram(): Command {
   addOrganizations(program);
   addWorkspaces(program);
   addKeys(program);
+  addOAuth(program, examples);
   addSchema(program);
   addMigrations(program);
   addTransfer(program);

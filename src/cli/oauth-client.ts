@@ -1,0 +1,87 @@
+// `wda client` and `wda signing-key`: OAuth clients of a workspace, and the keys that sign their tokens. The server keeps
+// the hash of a secret only, so a secret is printed once, when its client is created.
+import { ADMIN_PREFIX } from './admin-client.ts';
+import { chosenWorkspace, connect, type GlobalOptions, workspaceName, workspacePath } from './connection.ts';
+import { printResult } from './output.ts';
+import { renderPairs, renderTable } from './table.ts';
+
+interface OAuthClient {
+  readonly clientId: string;
+  readonly name: string;
+  readonly createdAt: string;
+  /** In the answer that made the client, and never again. */
+  readonly clientSecret?: string;
+}
+
+interface SigningKey {
+  readonly kid: string;
+  readonly state: string;
+  readonly createdAt: string;
+  readonly rotatedAt: string | null;
+  readonly expiresAt: string | null;
+}
+
+export interface RotateOptions extends GlobalOptions {
+  readonly revoke?: boolean;
+}
+
+export async function createClient(name: string, options: GlobalOptions): Promise<void> {
+  const address = chosenWorkspace(options);
+  const { data } = await connect(options).send('POST', `${workspacePath(address)}/oauth-clients`, { body: { name } });
+  const { clientId, clientSecret } = data as OAuthClient;
+  await printResult(options.json, data, () =>
+    [
+      renderPairs([
+        ['Client id', clientId],
+        ['Client secret', clientSecret],
+        ['Name', (data as OAuthClient).name],
+      ]),
+      '',
+      'Keep the secret now: it is not shown again.',
+    ].join('\n'),
+  );
+}
+
+export async function listClients(options: GlobalOptions): Promise<void> {
+  const address = chosenWorkspace(options);
+  const found = (await connect(options).readAll(`${workspacePath(address)}/oauth-clients`)) as readonly OAuthClient[];
+  await printResult(options.json, found, () =>
+    found.length === 0
+      ? `No OAuth clients in ${workspaceName(address)}`
+      : renderTable(
+          ['CLIENT ID', 'NAME', 'CREATED'],
+          found.map(({ clientId, name, createdAt }) => [clientId, name, createdAt]),
+        ),
+  );
+}
+
+/** Deletes a client; its tokens stop working everywhere within a second. */
+export async function deleteClient(id: string, options: GlobalOptions): Promise<void> {
+  const address = chosenWorkspace(options);
+  await connect(options).send('DELETE', `${workspacePath(address)}/oauth-clients/${encodeURIComponent(id)}`);
+  await printResult(options.json, { deleted: id }, () => `Deleted OAuth client ${id} of ${workspaceName(address)}`);
+}
+
+export async function listSigningKeys(options: GlobalOptions): Promise<void> {
+  const { data } = await connect(options).send('GET', `${ADMIN_PREFIX}/signing-keys`);
+  await printKeys(options, data as readonly SigningKey[]);
+}
+
+/** Lets a new key sign; with `revoke` the tokens of all older ones end. */
+export async function rotateSigningKey(options: RotateOptions): Promise<void> {
+  const { data } = await connect(options).send('POST', `${ADMIN_PREFIX}/signing-keys/rotate`, {
+    query: [['revoke', options.revoke]],
+  });
+  await printKeys(options, data as readonly SigningKey[]);
+}
+
+function printKeys(options: GlobalOptions, keys: readonly SigningKey[]): Promise<void> {
+  return printResult(options.json, keys, () =>
+    keys.length === 0
+      ? 'No signing keys yet: the first token makes one'
+      : renderTable(
+          ['KEY ID', 'STATE', 'CREATED', 'ROTATED', 'EXPIRES'],
+          keys.map(({ kid, state, createdAt, rotatedAt, expiresAt }) => [kid, state, createdAt, rotatedAt, expiresAt]),
+        ),
+  );
+}

@@ -1,0 +1,56 @@
+// `wda client` and `wda signing-key` against a real server.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { askToken, basic, type TestClient, tokenOf } from '../support/oauth.ts';
+import { ADMIN_KEY, startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+import { wda } from './wda.ts';
+
+let server: TestServer;
+let workspace: TestWorkspace;
+before(async () => {
+  server = await startTestServer();
+  workspace = await server.workspace('acme/shop', { entities: { notes: { fields: { text: { type: 'text' } } } } });
+});
+after(() => server.stop());
+
+async function run(args: readonly string[], key = ADMIN_KEY, code = 0): Promise<string> {
+  const env = { WDA_URL: server.url, WDA_KEY: key, WDA_WORKSPACE: 'acme/shop' };
+  const outcome = await wda(args, { env });
+  assert.equal(outcome.code, code, `wda ${args.join(' ')}\n${outcome.stderr}`);
+  return code === 0 ? outcome.stdout : outcome.stderr;
+}
+
+test('a client is created, gets a token, is listed without its secret, and deleted', async () => {
+  assert.match(await run(['client', 'list']), /^No OAuth clients in acme\/shop$/m);
+  const shown = await run(['client', 'create', 'nightly sync']);
+  assert.match(shown, /it is not shown again/);
+  const client: TestClient = {
+    clientId: /^Client id +(\S+)$/m.exec(shown)?.[1] ?? '',
+    clientSecret: /^Client secret +(\S+)$/m.exec(shown)?.[1] ?? '',
+  };
+  const token = await tokenOf(server, client);
+  // A token is a credential of the command line like any other.
+  const table = await run(['client', 'list'], token);
+  assert.match(table, new RegExp(`^${client.clientId} +nightly sync +\\d{4}-`, 'm'));
+  assert.ok(!table.includes(client.clientSecret));
+  assert.equal(JSON.parse(await run(['client', 'list', '--json'], workspace.key)).length, 1);
+  assert.deepEqual(JSON.parse(await run(['client', 'delete', client.clientId, '--json'])), {
+    deleted: client.clientId,
+  });
+  assert.equal((await askToken(server, { grant_type: 'client_credentials' }, basic(client))).status, 401);
+  assert.match(await run(['client', 'delete', client.clientId], ADMIN_KEY, 1), /404 NOT_FOUND/);
+});
+
+test('signing keys are listed and rotated with the admin key', async () => {
+  const client = JSON.parse(await run(['client', 'create', 'other', '--json'])) as TestClient;
+  const token = await tokenOf(server, client);
+  assert.match(await run(['signing-key', 'list']), /^\S{43} +signing /m);
+  assert.match(await run(['signing-key', 'rotate'], workspace.key, 1), /403 FORBIDDEN/);
+  const keys = JSON.parse(await run(['signing-key', 'rotate', '--json'])) as { state: string }[];
+  assert.deepEqual(
+    keys.map(({ state }) => state),
+    ['signing', 'verifying'],
+  );
+  assert.equal((await workspace.call('notes', { credential: token })).status, 200);
+  assert.equal(JSON.parse(await run(['signing-key', 'rotate', '--revoke', '--json'])).length, 1);
+});
