@@ -241,6 +241,42 @@ test('a body that never ends is refused and its connection closed', async () => 
   assert.match(text, /^HTTP\/1\.1 400 .*"error":"invalid_request"/s);
 });
 
+test('a body that stops arriving ends the connection', async () => {
+  const impatient = await startTestServer({ WDA_BODY_TIMEOUT_MS: '100' }, server.database);
+  try {
+    const socket = connect(Number(new URL(impatient.url).port), '127.0.0.1');
+    socket.on('error', () => undefined).resume();
+    const form = 'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100';
+    socket.write(`POST /oauth/token HTTP/1.1\r\nHost: x\r\n${form}\r\n\r\ngrant_type`);
+    await new Promise((resolve) => socket.once('close', resolve));
+  } finally {
+    await impatient.stop();
+  }
+});
+
+test('any base URL that the settings accept can issue', async () => {
+  for (const url of ['http://[::1]:3000', 'http://127.0.0.1:8080', 'https://EXAMPLE.com/a_b/c', 'http://my_host:1']) {
+    const other = await startTestServer({ PUBLIC_URL: url }, server.database);
+    try {
+      const token = await tokenOf(other, client);
+      assert.equal(decodeJwt(token).iss, url);
+      assert.equal((await other.call('/api/v1/acme/tokens/notes', { credential: token })).status, 200);
+      // For another issuer it is a token of somebody else.
+      assert.equal((await workspace.call('notes', { credential: token })).status, 401);
+    } finally {
+      await other.stop();
+    }
+  }
+  for (const url of [
+    'https://example.com/?a=b',
+    'https://example.com/#x',
+    'https://user:pass@example.com',
+    'ftp://x',
+  ]) {
+    assert.throws(() => readConfig({ PUBLIC_URL: url }), /PUBLIC_URL/);
+  }
+});
+
 test('a limit on requests holds for the token endpoint', async () => {
   const limited = await startTestServer({ WDA_RATE_LIMIT: '3' }, server.database);
   try {
