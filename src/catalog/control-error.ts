@@ -1,12 +1,9 @@
 // Errors of statements on the control tables and of DDL -> refusals.
 import { isDatabaseError, sqlState, translateError } from '../db/pg-error.ts';
-import { ApiError, conflict, databaseAway } from '../errors.ts';
+import { type ApiError, conflict } from '../errors.ts';
 
 // No workspace stands behind these statements; their constraints are told apart by violates().
 const NO_CONSTRAINTS = { constraints: new Map() };
-
-// The driver's own errors about a connection that broke under a statement have no code.
-const LOST = /connection (terminated|ended|error|timeout)|not queryable|client was closed/i;
 
 export function controlError(error: unknown): ApiError {
   if (sqlState(error) === '53200') {
@@ -16,7 +13,6 @@ export function controlError(error: unknown): ApiError {
       error,
     );
   }
-  if (error instanceof Error && !(error instanceof ApiError) && LOST.test(error.message)) return databaseAway(error);
   return translateError(error, NO_CONSTRAINTS, '', 'read');
 }
 

@@ -38,6 +38,14 @@ export function isStaleSnapshot(error: unknown): boolean {
   return state !== undefined && ['42P01', '42703', '3F000', '42883', '42804', '0A000', '26000'].includes(state);
 }
 
+/** The connection broke under a statement. The driver's own errors about that have no code. */
+export function isConnectionLoss(error: unknown): boolean {
+  if (!(error instanceof Error) || error instanceof ApiError) return false;
+  const code = (error as { code?: unknown }).code;
+  if (typeof code === 'string') return /^(08|57P0[123]|ECONN|EPIPE|ENOENT|ETIMEDOUT|EHOSTUNREACH|EAI_)/.test(code);
+  return /connection (terminated|ended|error|timeout)|not queryable|client was closed/i.test(error.message);
+}
+
 /** 40001 serialization failure, 40P01 deadlock: the same statement may succeed when repeated. */
 export function isRetryable(error: unknown): boolean {
   const state = sqlState(error);
@@ -65,7 +73,7 @@ export function translateError(
   kind: WriteKind,
 ): ApiError {
   if (error instanceof ApiError) return error;
-  if (!isDatabaseError(error)) return isNetworkError(error) ? databaseAway(error) : internalError(error);
+  if (!isDatabaseError(error)) return isConnectionLoss(error) ? databaseAway(error) : internalError(error);
   const state = error.code;
   const owner = error.constraint === undefined ? undefined : workspace.constraints.get(error.constraint);
   switch (state) {
@@ -128,11 +136,4 @@ function stillReferenced(owner: ConstraintOwner | undefined, error: unknown): Ap
 
 function longestField(_entity: string, message: string): Detail {
   return { field: null, code: 'TOO_LONG', message: `a value ${message}` };
-}
-
-function isNetworkError(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    /^(ECONN|EPIPE|ENOENT|ETIMEDOUT|EHOSTUNREACH|EAI_)/.test(String((error as { code?: unknown }).code))
-  );
 }

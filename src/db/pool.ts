@@ -5,7 +5,7 @@
 import pg from 'pg';
 import { serviceUnavailable } from '../errors.ts';
 import type { Query } from '../sql/fragment.ts';
-import { translateConnectionError } from './pg-error.ts';
+import { isConnectionLoss, translateConnectionError } from './pg-error.ts';
 
 /** A row as PostgreSQL's text output, one entry a column. */
 export type Row = readonly (string | null)[];
@@ -344,11 +344,4 @@ function makePipelinedLane(config: pg.ClientConfig, size: number, options: Datab
 
 function queueFull(): Error {
   return serviceUnavailable('Too many requests wait for the database; retry', 1);
-}
-
-function isConnectionLoss(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const code = (error as { code?: unknown }).code;
-  if (typeof code === 'string') return /^(08|57P0[123]|ECONN|EPIPE|ENOENT|ETIMEDOUT|EHOSTUNREACH|EAI_)/.test(code);
-  return /connection (terminated|ended|error|timeout)|not queryable|client was closed/i.test(error.message);
 }
