@@ -1,0 +1,89 @@
+// The parameters and the media type of an import.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseHeaderMap, parseImportRequest } from '../../../src/request/import-request.ts';
+import { refuses } from '../../support/refusal.ts';
+
+const CSV = { 'content-type': 'text/csv' };
+
+test('an import of CSV fails on conflicts and maps nothing, unless it says otherwise', () => {
+  assert.deepEqual(parseImportRequest('', CSV), { kind: 'import', format: 'csv', map: new Map(), onConflict: 'fail' });
+  assert.equal(parseImportRequest('onConflict=update', CSV).onConflict, 'update');
+  assert.equal(parseImportRequest('onConflict=skip&_=1', CSV).onConflict, 'skip');
+  assert.deepEqual([...parseImportRequest('map=Full%20name:name', CSV).map], [['Full name', 'name']]);
+});
+
+for (const [query, message] of [
+  ['onConflict=replace', 'Unknown onConflict replace. Known: fail, skip, update'],
+  ['onConflict=updat', 'Unknown onConflict updat. Did you mean update? Known: fail, skip, update'],
+  ['onConflict=', 'Unknown onConflict . Known: fail, skip, update'],
+  ['onConflict=fail&onConflict=skip', 'Query parameter onConflict may be given only once'],
+  ['map=a:b&map=c:d', 'Query parameter map may be given only once'],
+  ['onconflict=skip', 'Unknown query parameter onconflict. Did you mean onConflict? Known: map, onConflict'],
+  ['format=csv', 'Unknown query parameter format. Known: map, onConflict'],
+] as const) {
+  test(`an import with ?${query} is refused`, () => refuses(() => parseImportRequest(query, CSV), message));
+}
+
+for (const [text, map] of [
+  ['', []],
+  ['A:a', [['A', 'a']]],
+  ['A:a,B:b', [['A', 'a'], ['B', 'b']]], // biome-ignore format: one row a line
+  ['A:', [['A', null]]],
+  ['A:,B:', [['A', null], ['B', null]]], // biome-ignore format: one row a line
+  ['a:b:c', [['a:b', 'c']]],
+  ['Name\\, first:name', [['Name, first', 'name']]],
+  [' A :a', [[' A ', 'a']]],
+] as const) {
+  test(`map=${text} is ${JSON.stringify(map)}`, () => {
+    assert.deepEqual([...parseHeaderMap(text)], map);
+  });
+}
+
+for (const [text, message] of [
+  ['A', 'map is malformed at "A": each entry is Header:field, or Header: to leave it out'],
+  [':a', 'map is malformed at ":a": each entry is Header:field, or Header: to leave it out'],
+  ['A:a,', 'map is malformed at "": each entry is Header:field, or Header: to leave it out'],
+  ['A:a,A:b', 'map names the header A twice'],
+  ['A:a,B:a', 'map gives the field a to two headers: A and B'],
+] as const) {
+  test(`map=${text} is refused`, () => refuses(() => parseHeaderMap(text), message));
+}
+
+for (const [type, format] of [
+  ['text/csv', 'csv'],
+  ['Text/CSV', 'csv'],
+  ['text/csv; charset=utf-8', 'csv'],
+  ['text/csv;charset="UTF-8";header=present', 'csv'],
+  ['text/csv;', 'csv'],
+  ['application/x-ndjson', 'ndjson'],
+  ['application/ndjson; charset=utf-8', 'ndjson'],
+  ['application/jsonl', 'ndjson'],
+] as const) {
+  test(`Content-Type ${type} is ${format}`, () => {
+    assert.equal(parseImportRequest('', { 'content-type': type }).format, format);
+  });
+}
+
+for (const headers of [
+  {},
+  { 'content-type': '' },
+  { 'content-type': 'application/json' },
+  { 'content-type': 'text/plain' },
+  { 'content-type': 'text/csv; charset=latin1' },
+  { 'content-type': 'text/csv; header=absent' },
+  { 'content-type': 'application/x-ndjson; header=present' },
+  { 'content-type': 'text/csv', 'content-encoding': 'gzip' },
+]) {
+  test(`an import with ${JSON.stringify(headers)} is 415`, () => {
+    refuses(
+      () => parseImportRequest('', headers),
+      /^The request body must be sent with Content-Type: /,
+      'UNSUPPORTED_MEDIA_TYPE',
+    );
+  });
+}
+
+test('parameters are refused before the media type', () => {
+  refuses(() => parseImportRequest('x=1', {}), /^Unknown query parameter x\./);
+});
