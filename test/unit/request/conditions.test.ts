@@ -1,7 +1,15 @@
 // Entity tags of If-Match and If-None-Match.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type EntityTags, matches, parseEntityTags, versionsOf } from '../../../src/request/conditions.ts';
+import {
+  type EntityTags,
+  guardOf,
+  isCurrent,
+  matches,
+  parseEntityTags,
+  versionsOf,
+} from '../../../src/request/conditions.ts';
+import { refuses } from '../../support/refusal.ts';
 
 const PARSED: readonly (readonly [header: string, tags: EntityTags])[] = [
   ['*', 'any'],
@@ -31,4 +39,25 @@ test('a tag matches itself as a whole, and * matches every one', () => {
   assert.equal(matches(['740.abc', '741.abc'], '741.abc'), true);
   assert.equal(matches(['741.abd', '741', ''], '741.abc'), false);
   assert.equal(matches([], '741.abc'), false);
+});
+
+test('a write without If-Match, or with *, is guarded by nothing', () => {
+  for (const header of [undefined, '*', ' * ']) assert.deepEqual(guardOf(header), { guarded: false, versions: [] });
+});
+
+test('a write with If-Match may meet the versions that it names', () => {
+  assert.deepEqual(guardOf('"741.abc", "742.x"'), { guarded: true, versions: ['741', '742'] });
+  assert.deepEqual(guardOf('"foreign"'), { guarded: true, versions: ['foreign'] });
+});
+
+test('If-Match without a tag in it is refused, not ignored', () => {
+  for (const header of ['', '741.abc', '"741.abc', 'W/']) {
+    refuses(() => guardOf(header), 'If-Match is malformed: it takes entity tags in quotes, or *');
+  }
+});
+
+test('a read with If-Match is of a version that it names', () => {
+  assert.equal(isCurrent(parseEntityTags('"741.abc"'), '741'), true);
+  assert.equal(isCurrent(parseEntityTags('"741.abc"'), '742'), false);
+  assert.equal(isCurrent(parseEntityTags('*'), '742'), true);
 });
