@@ -1,0 +1,248 @@
+// Settings: defaults, what is accepted, and every mistake at once.
+import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
+import { test } from 'node:test';
+import { type Config, ConfigError, readConfig, SETTINGS } from '../../src/config.ts';
+
+/** The lines of the mistakes in an environment; none when it is accepted. */
+function mistakes(env: Readonly<Record<string, string>>): readonly string[] {
+  try {
+    readConfig(env);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.mistakes;
+    throw error;
+  }
+}
+
+const DEFAULTS: Config = {
+  port: 3000,
+  host: '127.0.0.1',
+  publicUrl: 'http://localhost:3000',
+  databaseUrl: undefined,
+  dataDir: resolve('data'),
+  adminKey: undefined,
+  demo: true,
+  logLevel: 'info',
+  maxPageSize: 1000,
+  maxBodyBytes: 1_048_576,
+  maxResponseBytes: 33_554_432,
+  maxImportBytes: 10_737_418_240,
+  readConnections: 4,
+  writeConnections: 6,
+  slowConnections: 4,
+  maxQueue: 1000,
+  statementTimeoutMs: 10_000,
+  transferTimeoutMs: 3_600_000,
+  bodyTimeoutMs: 30_000,
+  corsOrigins: '*',
+  rateLimit: 0,
+  tokenLifetimeSeconds: 3600,
+  signingKeyDays: 90,
+  idpPrivateNetwork: false,
+  clockSkewSeconds: 0,
+};
+
+test('without a setting the defaults hold, and nobody changes them afterwards', () => {
+  assert.deepEqual(readConfig({}), DEFAULTS);
+  assert.ok(Object.isFrozen(readConfig({})));
+});
+
+test('a setting of blanks is none', () => {
+  const blank = Object.fromEntries(
+    SETTINGS.filter(({ name }) => name !== 'WDA_CORS_ORIGINS').map(({ name }) => [name, '  ']),
+  );
+  assert.deepEqual(readConfig(blank), DEFAULTS);
+});
+
+test('the documented default of a number is the one in force', () => {
+  const numbers = SETTINGS.filter((setting) => /^\d+$/.test(setting.default));
+  assert.ok(numbers.length > 10);
+  for (const { name, default: text } of numbers) assert.deepEqual(readConfig({ [name]: text }), DEFAULTS, name);
+});
+
+const KEY = 'k'.repeat(32);
+
+const GOOD: readonly (readonly [env: Readonly<Record<string, string>>, config: Partial<Config>])[] = [
+  [{ PORT: '8080' }, { port: 8080, publicUrl: 'http://localhost:8080' }],
+  [{ PORT: '0' }, { port: 0 }],
+  [{ PORT: ' 8080 ' }, { port: 8080 }],
+  [{ HOST: '0.0.0.0' }, { host: '0.0.0.0' }],
+  [{ HOST: '::' }, { host: '::' }],
+  [{ PUBLIC_URL: 'https://data.example.com/' }, { publicUrl: 'https://data.example.com' }],
+  [{ PUBLIC_URL: 'https://example.com/data' }, { publicUrl: 'https://example.com/data' }],
+  [{ DATABASE_URL: 'postgres://user:pw@db:5432/wda' }, { databaseUrl: 'postgres://user:pw@db:5432/wda', demo: false }],
+  [
+    { DATABASE_URL: 'postgresql:///wda?host=/run/postgresql' },
+    { databaseUrl: 'postgresql:///wda?host=/run/postgresql' },
+  ],
+  [{ DATABASE_URL: 'postgres://db/wda', WDA_DEMO: 'on' }, { demo: true }],
+  [{ WDA_DEMO: 'off' }, { demo: false }],
+  [{ DATA_DIR: '/var/lib/wda' }, { dataDir: '/var/lib/wda' }],
+  [{ WDA_ADMIN_KEY: KEY }, { adminKey: KEY }],
+  [{ LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
+  [{ WDA_MAX_PAGE_SIZE: '1' }, { maxPageSize: 1 }],
+  [{ WDA_CORS_ORIGINS: '*' }, { corsOrigins: '*' }],
+  [{ WDA_CORS_ORIGINS: '' }, { corsOrigins: [] }],
+  [
+    { WDA_CORS_ORIGINS: 'https://a.example.com, http://localhost:5173' },
+    { corsOrigins: ['https://a.example.com', 'http://localhost:5173'] },
+  ],
+  [{ WDA_RATE_LIMIT: '600' }, { rateLimit: 600 }],
+  [{ WDA_IDP_PRIVATE_NETWORK: 'allow' }, { idpPrivateNetwork: true }],
+  [{ WDA_URL: 'http://x', WDA_KEY: 'y', WDA_WORKSPACE: 'a/b' }, {}],
+  [{ PATH: '/bin', NODE_ENV: 'test', wda_x: '1' }, {}],
+];
+
+for (const [env, config] of GOOD) {
+  test(`${JSON.stringify(env)} is accepted`, () => {
+    assert.deepEqual({ ...readConfig(env), ...config }, readConfig(env));
+    assert.deepEqual(Object.keys(readConfig(env)), Object.keys(DEFAULTS));
+  });
+}
+
+/** Integers: the least, the most. */
+const RANGES: Readonly<Record<string, readonly [min: number, max: number]>> = {
+  PORT: [0, 65535],
+  WDA_MAX_PAGE_SIZE: [1, 100_000],
+  WDA_MAX_BODY_BYTES: [1024, 268_435_456],
+  WDA_MAX_RESPONSE_BYTES: [1024, 268_435_456],
+  WDA_MAX_IMPORT_BYTES: [1024, Number.MAX_SAFE_INTEGER],
+  WDA_READ_CONNECTIONS: [1, 100],
+  WDA_WRITE_CONNECTIONS: [1, 100],
+  WDA_SLOW_CONNECTIONS: [2, 100],
+  WDA_MAX_QUEUE: [1, 1_000_000],
+  WDA_STATEMENT_TIMEOUT_MS: [100, 3_600_000],
+  WDA_TRANSFER_TIMEOUT_MS: [1000, 86_400_000],
+  WDA_BODY_TIMEOUT_MS: [100, 3_600_000],
+  WDA_RATE_LIMIT: [0, 1_000_000_000],
+  WDA_TOKEN_LIFETIME_SECONDS: [1, 2_592_000],
+  WDA_SIGNING_KEY_DAYS: [0, 3650],
+  WDA_CLOCK_SKEW_SECONDS: [0, 300],
+};
+
+for (const [name, [min, max]] of Object.entries(RANGES)) {
+  test(`${name} is an integer from ${min} to ${max}`, () => {
+    for (const text of [String(min), String(max)]) assert.deepEqual(mistakes({ [name]: text }), []);
+    for (const text of [
+      String(min - 1),
+      String(max + 1),
+      '1.5',
+      '1e3',
+      '0x10',
+      'many',
+      '-',
+      '1 0',
+      '٣',
+      'NaN',
+      'Infinity',
+    ]) {
+      assert.deepEqual(mistakes({ [name]: text }), [
+        `${name} must be an integer from ${min} to ${max}, is ${JSON.stringify(text)}`,
+      ]);
+    }
+  });
+}
+
+const BAD: readonly (readonly [env: Readonly<Record<string, string>>, mistake: string | RegExp])[] = [
+  ...[
+    'mysql://db/wda',
+    'db',
+    'postgres://',
+    'postgres:///wda',
+    'http://db',
+    'postgres://db:port/wda',
+    'postgres://db:99999/wda',
+  ].map(
+    (url) =>
+      [{ DATABASE_URL: url }, 'DATABASE_URL must look like postgres://user:password@host:5432/database'] as const,
+  ),
+  ...[
+    'localhost:3000',
+    'ftp://x',
+    'x',
+    'https://',
+    'https://u:p@example.com',
+    'https://example.com?a=1',
+    'https://example.com#a',
+  ].map(
+    (url) => [{ PUBLIC_URL: url }, 'PUBLIC_URL must be an http or https URL without user, query and fragment'] as const,
+  ),
+  ...['k'.repeat(31), `${'k'.repeat(32)} k`, `${'k'.repeat(31)}ä`].map(
+    (key) =>
+      [
+        { WDA_ADMIN_KEY: key },
+        'WDA_ADMIN_KEY must have 32 printable ASCII characters or more, without spaces',
+      ] as const,
+  ),
+  [{ WDA_DEMO: 'true' }, 'WDA_DEMO must be one of on, off, is "true"'],
+  [{ WDA_DEMO: 'On' }, 'WDA_DEMO must be one of on, off, is "On"'],
+  [{ LOG_LEVEL: 'verbose' }, 'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent, is "verbose"'],
+  [{ WDA_IDP_PRIVATE_NETWORK: 'yes' }, 'WDA_IDP_PRIVATE_NETWORK must be one of deny, allow, is "yes"'],
+  ...[
+    'example.com',
+    'https://example.com/',
+    'https://example.com/path',
+    'https://*.example.com:x',
+    '*.example.com',
+    'null',
+    'ws://example.com',
+  ].map(
+    (origin) =>
+      [
+        { WDA_CORS_ORIGINS: origin },
+        `WDA_CORS_ORIGINS must list origins such as https://app.example.com, has ${JSON.stringify(origin)}`,
+      ] as const,
+  ),
+  [{ WDA_CORS_ORIGINS: '*, https://a.example.com' }, /has "\*"$/],
+  [
+    { WDA_MAX_PAGESIZE: '5' },
+    /^WDA_MAX_PAGESIZE is not a setting; did you mean WDA_MAX_PAGE_SIZE\? Known: PORT, HOST, /,
+  ],
+  [{ WDA_X: '' }, /^WDA_X is not a setting/],
+];
+
+for (const [env, mistake] of BAD) {
+  test(`${JSON.stringify(env)} is refused`, () => {
+    const [first, ...more] = mistakes(env);
+    if (typeof mistake === 'string') assert.equal(first, mistake);
+    else assert.match(first ?? '', mistake);
+    assert.deepEqual(more, []);
+  });
+}
+
+test('every mistake is told, in one go', () => {
+  const env = {
+    ...Object.fromEntries(Object.keys(RANGES).map((name) => [name, 'x'])),
+    DATABASE_URL: 'x',
+    PUBLIC_URL: 'x',
+    WDA_ADMIN_KEY: 'x',
+    WDA_DEMO: 'x',
+    LOG_LEVEL: 'x',
+    WDA_CORS_ORIGINS: 'x,y',
+    WDA_IDP_PRIVATE_NETWORK: 'x',
+    WDA_UNKNOWN: 'x',
+  };
+  const told = mistakes(env);
+  assert.equal(told.length, Object.keys(env).length + 1);
+  for (const name of Object.keys(env))
+    assert.ok(
+      told.some((line) => line.startsWith(`${name} `)),
+      name,
+    );
+});
+
+test('every setting has its test', () => {
+  const tested = new Set([...Object.keys(RANGES), ...[...GOOD, ...BAD].flatMap(([env]) => Object.keys(env))]);
+  for (const { name } of SETTINGS) assert.ok(tested.has(name), name);
+});
+
+test('a mistake does not repeat a password or a key', () => {
+  for (const env of [
+    { DATABASE_URL: 'postgres://user:secret@db:port/x' },
+    { WDA_ADMIN_KEY: 'secret' },
+    { PUBLIC_URL: 'https://u:secret@x' },
+  ]) {
+    assert.doesNotMatch(mistakes(env).join(), /secret/);
+  }
+});
