@@ -6,6 +6,7 @@ import pg from 'pg';
 import { serviceUnavailable } from '../errors.ts';
 import type { Query } from '../sql/fragment.ts';
 import { isConnectionLoss, translateConnectionError } from './pg-error.ts';
+import { watchSilence } from './silence.ts';
 
 /** A row as PostgreSQL's text output, one entry a column. */
 export type Row = readonly (string | null)[];
@@ -127,12 +128,23 @@ export function makeDatabase(options: DatabaseOptions): Database {
     }
   }
 
+  /** One statement in a session of its own, given up when the database falls silent. */
+  const single = <T>(work: (session: Session) => Promise<T>): Promise<T> =>
+    session(async (slow) => {
+      const unwatch = watchSilence(slow.client, options.statementTimeoutMs, () => true);
+      try {
+        return await work(slow);
+      } finally {
+        unwatch();
+      }
+    });
+
   return {
     run(query, lane, cost) {
       if (lane === 'write' || (lane === 'read' && (cost === undefined || (cost.milliseconds ?? SLOW_MS) < SLOW_MS))) {
         return lanes[lane].run(query, cost);
       }
-      return session(async (slow) => {
+      return single(async (slow) => {
         const started = performance.now();
         const result = await slow.client.query({
           text: query.text,
@@ -144,7 +156,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
         return result.rows as Row[];
       });
     },
-    query: (query) => session((slow) => slow.query(query)),
+    query: (query) => single((slow) => slow.query(query)),
     session,
     transaction: (work, transactionOptions = {}) =>
       session(async (slow) => {
@@ -234,9 +246,14 @@ function makePipelinedLane(config: pg.ClientConfig, size: number, options: Datab
       options.onError('database connection lost', error);
       retire(connection);
     });
-    client.on('end', () => retire(connection));
+    let unwatch = (): void => undefined;
+    client.on('end', () => {
+      unwatch();
+      retire(connection);
+    });
     try {
       await client.connect();
+      unwatch = watchSilence(client, options.statementTimeoutMs, () => connection.pending > 0);
       connections.push(connection);
     } catch (error) {
       connection.usable = false;

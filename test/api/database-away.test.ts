@@ -19,7 +19,7 @@ let shop: TestWorkspace;
 before(async () => {
   database = await createTestDatabase();
   proxy = await openProxy(database);
-  server = await startTestServer({}, proxy.database);
+  server = await startTestServer({ WDA_STATEMENT_TIMEOUT_MS: '1000' }, proxy.database);
   shop = await makeShop(server);
 });
 after(async () => {
@@ -113,6 +113,20 @@ test('connections ended by the database are replaced', async () => {
   const made = await shop.call('tags', { method: 'POST', body: { name: 'after' } });
   if (made.status !== 201) unavailable(made);
   await recovered(() => shop.call('orders?expand=items.product'));
+});
+
+test('a database that falls silent without a word is given up, by every kind of request', async () => {
+  await recovered(() => shop.call('tags'));
+  proxy.freeze();
+  const answers = await Promise.all([
+    ...REQUESTS.filter(([path]) => !path.includes('_export')).map(([path, call]) => shop.call(path, call)),
+    shop.call('orders?sort=total&filter=note,contains,new'),
+    shop.admin('api-keys'),
+    server.call('/readyz'),
+  ]);
+  for (const answer of answers) unavailable(answer);
+  proxy.restore();
+  await recovered(() => shop.call('tags'));
 });
 
 test('it goes away and comes back many times', async () => {

@@ -7,6 +7,8 @@ export interface DatabaseProxy {
   readonly database: TestDatabase;
   /** Ends every connection and takes no more. */
   cut(): void;
+  /** Lets every connection be, and passes on nothing more on any of them. */
+  freeze(): void;
   restore(): void;
   /** Texts of the statements executed since the last call. */
   statements(): string[];
@@ -22,6 +24,7 @@ export async function openProxy(database: TestDatabase): Promise<DatabaseProxy> 
     : { host: folder ?? url.hostname, port };
   const sockets = new Set<Socket>();
   let isCut = false;
+  let isFrozen = false;
   let heard: string[] = [];
 
   const server = createServer((client) => {
@@ -45,10 +48,13 @@ export async function openProxy(database: TestDatabase): Promise<DatabaseProxy> 
     }
     const listen = makeListener((text) => heard.push(text));
     client.on('data', (chunk: Buffer) => {
+      if (isFrozen) return;
       listen(chunk);
       backend.write(chunk);
     });
-    backend.on('data', (chunk: Buffer) => client.write(chunk));
+    backend.on('data', (chunk: Buffer) => {
+      if (!isFrozen) client.write(chunk);
+    });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
@@ -64,7 +70,13 @@ export async function openProxy(database: TestDatabase): Promise<DatabaseProxy> 
       isCut = true;
       hangUp();
     },
+    freeze() {
+      isFrozen = true;
+    },
     restore() {
+      // What was held back is lost: connections that live through it would have holes.
+      if (isFrozen) hangUp();
+      isFrozen = false;
       isCut = false;
     },
     statements() {
