@@ -131,13 +131,12 @@ function makeProvider(issuer: string, keys: readonly JWK[], wish: () => TokenWis
           scope: '',
           audience: resource,
           accessTokenFormat: 'jwt',
-          accessTokenTTL: wish().lifetimeSeconds ?? 600,
           jwt: { sign: { alg: wish().algorithm ?? 'RS256' } },
         }),
       },
     },
     extraTokenClaims: () => ({ ...wish().claims }),
-    ttl: { ClientCredentials: 600 },
+    ttl: { ClientCredentials: () => wish().lifetimeSeconds ?? 600 },
   };
   return new Provider(issuer, configuration);
 }
