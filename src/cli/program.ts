@@ -35,6 +35,7 @@ export function makeProgram(): Command {
   addSchema(program);
   addMigrations(program);
   addTransfer(program);
+  addAccess(program);
   examples(program, [
     'wda serve',
     'wda org create acme',
@@ -263,6 +264,28 @@ function addTransfer(program: Command): void {
     'wda export orders big.ndjson -w acme/shop --filter total,gte,100 --filter status,eq,paid --sort total,desc',
     'wda export customers -w acme/shop --fields id,email | head',
   ]);
+}
+
+function addAccess(program: Command): void {
+  const group = program.command('access').description('what users of the identity provider may see');
+  const explaining = group
+    .command('explain')
+    .description('take a token through every check, and show the records that its user sees')
+    .argument('[file]', 'holds the token; - or nothing is stdin')
+    .option('--token <token>', 'the token itself (better in a file: a command line can be seen in the process list)')
+    .action(async (file, _own, command: Command) =>
+      (await import('./access-explain.ts')).explainAccess(file, command.optsWithGlobals()),
+    );
+  examples(explaining, ['wda access explain token.txt -w acme/shop', 'get-token | wda access explain -w acme/shop']);
+  const testing = group
+    .command('test')
+    .description('run a file of "with these claims, these records are visible, these are not"')
+    .argument('<file>', 'YAML or JSON; - is stdin')
+    .action(async (file, _own, command: Command) =>
+      (await import('./access-test.ts')).testAccess(file, command.optsWithGlobals()),
+    );
+  examples(testing, ['wda access test access.yaml -w acme/shop   # exit code 1 at the first leak']);
+  examples(group, ['wda access explain token.txt -w acme/shop', 'wda access test access.yaml -w acme/shop']);
 }
 
 function examples(command: Command, lines: readonly string[]): void {

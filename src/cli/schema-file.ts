@@ -14,8 +14,10 @@ export interface SchemaFile {
   readonly lineOf: (path: string) => number | null;
 }
 
-/** Reads a schema file; `-` is stdin. Throws a failure that names the line and column of a syntax error. */
-export async function readSchemaFile(path: string): Promise<SchemaFile> {
+const SCHEMA = 'schema document: an object with "entities"';
+
+/** Reads a schema file (or another `kind`); `-` is stdin. Throws a failure that names the place of a syntax error. */
+export async function readSchemaFile(path: string, kind = SCHEMA): Promise<SchemaFile> {
   const name = path === '-' ? 'stdin' : path;
   let text: string;
   try {
@@ -23,11 +25,11 @@ export async function readSchemaFile(path: string): Promise<SchemaFile> {
   } catch (error) {
     throw failed(`Cannot read ${name}: ${(error as Error).message}`, undefined, error);
   }
-  return parseSchema(text.replace(/^\uFEFF/, ''), name);
+  return parseSchema(text.replace(/^\uFEFF/, ''), name, kind);
 }
 
 /** Parses YAML 1.2, of which JSON is a part; duplicate keys are mistakes, merge keys (<<) are understood. */
-export function parseSchema(text: string, name: string): SchemaFile {
+export function parseSchema(text: string, name: string, kind = SCHEMA): SchemaFile {
   const lines = new LineCounter();
   const parsed = parseDocument(text, { lineCounter: lines, merge: true, prettyErrors: false });
   const mistake = parsed.errors[0];
@@ -43,7 +45,7 @@ export function parseSchema(text: string, name: string): SchemaFile {
     throw failed(`${name}: ${(error as Error).message}`, undefined, error);
   }
   if (typeof document !== 'object' || document === null || Array.isArray(document))
-    throw failed(`${name} holds no schema document: an object with "entities" is expected`);
+    throw failed(`${name} holds no ${kind} is expected`);
   return { name, document, lineOf: (path) => findLine(parsed.contents, path, lines) };
 }
 

@@ -20,10 +20,14 @@ export async function makeUsers(
   if (answer.status !== 200) throw new Error(`identity provider: ${answer.status} ${answer.text}`);
   const { kid, privateKey } = issuer.key('ES256');
   return (claims) => {
-    const standing = JSON.stringify({ iss: issuer.url, exp: Math.floor(Date.now() / 1000) + 600 }).slice(1, -1);
     const own = (typeof claims === 'string' ? claims : JSON.stringify(claims)).slice(1, -1);
-    const sub = /"sub"\s*:/.test(own) ? [] : ['"sub":"user"'];
-    const text = `{${[standing, ...sub, ...(own === '' ? [] : [own])].join()}}`;
-    return forge({ alg: 'ES256', kid, typ: 'JWT' }, text, signature('ES256', privateKey));
+    const standing: Record<string, unknown> = {
+      iss: issuer.url,
+      exp: Math.floor(Date.now() / 1000) + 600,
+      sub: 'user',
+    };
+    for (const name of Object.keys(JSON.parse(`{${own}}`))) delete standing[name];
+    const members = [JSON.stringify(standing).slice(1, -1), own].filter((part) => part !== '');
+    return forge({ alg: 'ES256', kid, typ: 'JWT' }, `{${members.join()}}`, signature('ES256', privateKey));
   };
 }

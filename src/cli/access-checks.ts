@@ -1,0 +1,205 @@
+// What a test of access asks, and what the answers must be: every way in which a record could be seen or inferred. Takes
+// what is known of the records, gives requests with the judge of each answer. Sends nothing itself.
+
+import { numberText } from '../model/exact-json.ts';
+
+/** A way to records of the entity from another one. */
+export interface Way {
+  readonly from: string;
+  readonly relation: string;
+  readonly isToOne: boolean;
+  /** Ids of records there that are linked with records of the test. */
+  readonly linked: readonly string[];
+}
+
+export interface Expectation {
+  readonly entity: string;
+  readonly visible: readonly string[];
+  readonly hidden: readonly string[];
+  readonly ways: readonly Way[];
+  /** Visible are all that there are. */
+  readonly isAll: boolean;
+}
+
+export interface Check {
+  readonly path: string;
+  readonly body?: unknown;
+  /** undefined when the answer is right; else what it shows, or fails to. */
+  readonly judge: (answer: CheckAnswer) => string | undefined;
+}
+
+export interface CheckAnswer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+// A query string of 200 ids stays below 4 kB.
+const CHUNK = 200;
+// The largest id; no sequence gets there.
+const NO_RECORD = String(Number.MAX_SAFE_INTEGER);
+
+export function checksOf(expected: Expectation): Check[] {
+  const { entity, visible, hidden } = expected;
+  const all = [...visible, ...hidden].sort(byNumber);
+  const checks = expected.isAll ? [counting(`${entity}?size=1&fields=id&expand=`, visible.length)] : [];
+  for (const ids of chunks(all))
+    checks.push(
+      ...listChecks(
+        entity,
+        ids,
+        ids.filter((id) => visible.includes(id)),
+      ),
+    );
+  for (const ids of chunks(hidden)) checks.push(...absenceChecks(entity, ids));
+  checks.push(...readChecks(entity, visible, hidden));
+  for (const way of expected.ways) checks.push(...wayChecks(entity, way, hidden));
+  return checks;
+}
+
+/** List, query, export and both directions of a sort give the visible ones, and count them. */
+function listChecks(entity: string, ids: readonly string[], visible: readonly string[]): Check[] {
+  const filter = `filter=id,in,${ids.join()}&fields=id`;
+  const total = visible.length;
+  const body = { filter: { field: 'id', op: 'in', value: ids.map(Number) }, fields: ['id'], expand: [], size: CHUNK };
+  return [
+    exactly(`${entity}?${filter}&expand=&size=${CHUNK}`, visible, total),
+    exactly(`${entity}?${filter}&expand=&size=${CHUNK}&sort=id,desc`, [...visible].reverse(), total),
+    { ...exactly(`${entity}/_query`, visible, total), body },
+    {
+      path: `${entity}/_export?${filter}&format=ndjson`,
+      judge: ({ status, body: lines }) =>
+        status !== 200 || typeof lines !== 'string'
+          ? unexpected(status)
+          : difference(
+              lines
+                .split('\n')
+                .filter((line) => line !== '')
+                .map((line) => idOf(JSON.parse(line))),
+              visible,
+            ),
+    },
+  ];
+}
+
+/** Totals of hidden records are 0, however they are counted. */
+function absenceChecks(entity: string, hidden: readonly string[]): Check[] {
+  return ['exact', 'estimated'].map((count) =>
+    exactly(`${entity}?filter=id,in,${hidden.join()}&fields=id&expand=&size=1&count=${count}`, [], 0),
+  );
+}
+
+/** A hidden record is answered exactly as one that does not exist. */
+function readChecks(entity: string, visible: readonly string[], hidden: readonly string[]): Check[] {
+  let absent: string | undefined;
+  const read = (id: string, judge: Check['judge']): Check => ({ path: `${entity}/${id}?fields=id&expand=`, judge });
+  return [
+    read(NO_RECORD, (answer) => {
+      absent = JSON.stringify(answer);
+      return answer.status === 404 ? undefined : unexpected(answer.status);
+    }),
+    ...visible.map((id) =>
+      read(id, ({ status }) => (status === 200 ? undefined : `record ${id} is not shown (${status})`)),
+    ),
+    ...hidden.map((id) =>
+      read(id, (answer) => {
+        if (answer.status === 200) return `record ${id} is shown`;
+        return JSON.stringify({ status: answer.status, body: answer.body }) === absent
+          ? undefined
+          : `record ${id} is answered otherwise than one that does not exist`;
+      }),
+    ),
+  ];
+}
+
+/** Expansions, filters and sorts from another entity do not reach hidden records. */
+function wayChecks(entity: string, way: Way, hidden: readonly string[]): Check[] {
+  const { from, relation, isToOne, linked } = way;
+  const checks: Check[] = [];
+  for (const ids of chunks(hidden)) {
+    checks.push(exactly(`${from}?filter=${relation}.id,in,${ids.join()}&fields=id&expand=&size=1`, [], 0));
+  }
+  for (const ids of chunks(linked)) {
+    const expanded = `${from}?filter=id,in,${ids.join()}&expand=${relation}&fields=id,${relation}.id&size=${CHUNK}`;
+    checks.push({ path: expanded, judge: (answer) => judgeExpansion(answer, entity, relation, hidden) });
+    if (isToOne)
+      checks.push({ path: `${expanded}&sort=${relation}.id`, judge: (answer) => judgeSort(answer, relation) });
+  }
+  return checks;
+}
+
+function judgeExpansion(
+  answer: CheckAnswer,
+  entity: string,
+  relation: string,
+  hidden: readonly string[],
+): string | undefined {
+  const records = recordsOf(answer);
+  // A relation that the administrator does not let anybody expand shows nothing.
+  if (records === undefined) return answer.status === 400 ? undefined : unexpected(answer.status);
+  const shown = records.flatMap((record) => relatedIds(record[relation]));
+  const leak = shown.find((id) => hidden.includes(id));
+  return leak === undefined ? undefined : `record ${leak} of ${entity} is shown`;
+}
+
+/** Records whose relation leads to nothing visible come last, among themselves by their own id. */
+function judgeSort(answer: CheckAnswer, relation: string): string | undefined {
+  const records = recordsOf(answer);
+  if (records === undefined) return answer.status === 400 ? undefined : unexpected(answer.status);
+  const keys = records.map((record) => [relatedIds(record[relation])[0], idOf(record)] as const);
+  const sorted = [...keys].sort(([a, own], [b, other]) => {
+    if (a !== b) return a === undefined ? 1 : b === undefined ? -1 : byNumber(a, b);
+    return byNumber(own, other);
+  });
+  return keys.every((key, index) => key === sorted[index]) ? undefined : 'the order follows hidden records';
+}
+
+/** These records in this order, and their number. */
+function exactly(path: string, ids: readonly string[], total: number): Check {
+  const { judge } = counting(path, total);
+  return {
+    path,
+    judge: (answer) => judge(answer) ?? difference((recordsOf(answer) ?? []).map(idOf), ids),
+  };
+}
+
+function counting(path: string, total: number): Check {
+  return {
+    path,
+    judge(answer) {
+      if (recordsOf(answer) === undefined) return unexpected(answer.status);
+      const counted = Number(numberText((answer.body as { meta: { totalElements: unknown } }).meta.totalElements));
+      return counted === total ? undefined : `totalElements is ${counted}, not ${total}`;
+    },
+  };
+}
+
+function difference(found: readonly string[], wanted: readonly string[]): string | undefined {
+  const leak = found.find((id) => !wanted.includes(id));
+  if (leak !== undefined) return `record ${leak} is shown`;
+  const missing = wanted.find((id) => !found.includes(id));
+  if (missing !== undefined) return `record ${missing} is not shown`;
+  return found.join() === wanted.join() ? undefined : 'the order is wrong';
+}
+
+type Shown = Readonly<Record<string, unknown>>;
+
+function recordsOf({ status, body }: CheckAnswer): readonly Shown[] | undefined {
+  return status === 200 ? (body as { data: readonly Shown[] }).data : undefined;
+}
+
+function relatedIds(related: unknown): string[] {
+  if (related === null || related === undefined) return [];
+  return (Array.isArray(related) ? related : [related]).map(idOf);
+}
+
+const idOf = (record: Shown): string => numberText(record.id) ?? '';
+
+const unexpected = (status: number): string => `the answer is ${status}`;
+
+const byNumber = (a: string, b: string): number => Number(a) - Number(b);
+
+function chunks(ids: readonly string[]): string[][] {
+  const found: string[][] = [];
+  for (let at = 0; at < ids.length; at += CHUNK) found.push(ids.slice(at, at + CHUNK));
+  return found;
+}

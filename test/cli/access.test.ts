@@ -1,0 +1,155 @@
+// `wda access`: the explainer with real tokens, and the rules test with rules that hold and rules that leak.
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { DEMO_RECORDS, DEMO_SCHEMA } from '../../src/setup/demo.ts';
+import { type Issuer, startIssuer } from '../support/issuer.ts';
+import { startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+import { LOCAL_PROVIDER, makeUsers, type TokenOf } from '../support/users.ts';
+import { type Outcome, wda } from './wda.ts';
+
+const DEMO_TEST = join(import.meta.dirname, '../../examples/access/demo-shop.yaml');
+const RULES = {
+  orders: [{ column: 'customerId', claim: 'customer_id', enabled: true }],
+  customers: [{ column: 'email', claim: 'email', enabled: true }],
+};
+
+let server: TestServer;
+let issuer: Issuer;
+let shop: TestWorkspace;
+let tokenOf: TokenOf;
+before(async () => {
+  issuer = await startIssuer();
+  server = await startTestServer(LOCAL_PROVIDER);
+  shop = await server.workspace('demo/shop', DEMO_SCHEMA);
+  for (const [entity, records] of DEMO_RECORDS) await shop.create(entity, records);
+  tokenOf = await makeUsers(shop, issuer, 'READ_ONLY');
+  await setRules(RULES);
+});
+after(async () => {
+  await server?.stop();
+  await issuer?.stop();
+});
+
+async function setRules(rules: Readonly<Record<string, unknown>>): Promise<void> {
+  for (const [entity, body] of Object.entries(rules)) {
+    const answer = await shop.admin(`entities/${entity}/row-rules`, { method: 'PUT', body });
+    assert.equal(answer.status, 200, answer.text);
+  }
+}
+
+const run = (args: readonly string[], stdin?: string): Promise<Outcome> =>
+  wda(['access', ...args, '-w', 'demo/shop'], {
+    env: { WDA_URL: server.url, WDA_KEY: shop.key },
+    ...(stdin === undefined ? {} : { stdin }),
+  });
+
+let files = 0;
+async function fileOf(text: string): Promise<string> {
+  const path = join(tmpdir(), `wda-access-${process.pid}-${files++}.yaml`);
+  await writeFile(path, text);
+  return path;
+}
+
+describe('access test', () => {
+  test('the shipped test of the demo passes', async () => {
+    const { code, stdout, stderr } = await run(['test', DEMO_TEST]);
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^8 cases, \d{3,} requests: no leak, and nothing missing\n$/);
+  });
+  for (const [entity, rules, found] of [
+    ['orders', [], /^Error: A customer sees itself and its orders: orders: totalElements is 6, not 2$/m],
+    [
+      'customers',
+      [{ ...RULES.customers[0], enabled: false }],
+      /^Error: A customer sees itself and its orders: customers: /m,
+    ],
+    ['orders', [{ column: 'status', claim: 'sub' }], /^Error: A customer .*: orders: totalElements is 0, not 2$/m],
+  ] as const) {
+    test(`rules ${JSON.stringify(rules)} on ${entity} end it with the request that tells`, async () => {
+      await setRules({ [entity]: rules });
+      try {
+        const { code, stdout, stderr } = await run(['test', DEMO_TEST]);
+        assert.equal(code, 1);
+        assert.equal(stdout, '');
+        assert.match(stderr, found);
+        assert.match(stderr, /^Request: GET \/api\/v1\/demo\/shop\/(orders|customers)\?/m);
+        assert.match(stderr, /^Claims: {2}\{"sub":"ada","email":"ada@example.com","customer_id":1\}$/m);
+      } finally {
+        await setRules(RULES);
+      }
+    });
+  }
+  test('a leak is a document for scripts', async () => {
+    const file = await fileOf('{"cases":[{"name":"n","claims":{"customer_id":1},"hidden":{"orders":[2]}}]}');
+    const { code, stderr } = await run(['test', file, '--json']);
+    assert.equal(code, 1);
+    const { error } = JSON.parse(stderr);
+    assert.deepEqual(error.case, 'n');
+    assert.deepEqual(error.claims, { customer_id: 1 });
+    assert.match(error.request, /^GET \/api\/v1\/demo\/shop\/orders\?/);
+  });
+  for (const [text, message] of [
+    ['cases: []', /cases must be a list with a case or more/],
+    [
+      'cases:\n  - claims: {}\n    visble: { orders: [1] }',
+      /:3: visble means nothing here; known: name, claims, visible, hidden, only/,
+    ],
+    ['cases:\n  - visible: { orders: [1] }', /:2: claims must be an object/],
+    ['cases:\n  - claims: {}', /:2: a case without visible, hidden or only tests nothing/],
+    ['cases:\n  - claims: {}\n    visible: { orders: [one] }', /:3: must be a list of ids such as \[1, 2\]/],
+    [
+      'cases:\n  - claims: {}\n    visible: { orders: [1] }\n    hidden: { orders: [1] }',
+      /:4: record 1 of orders cannot be visible and hidden/,
+    ],
+    [
+      'cases:\n  - claims: {}\n    hidden: { orders: [99] }',
+      /record 99 of orders does not exist, so a test of it shows nothing/,
+    ],
+    ['cases:\n  - claims: {}\n    hidden: { order: [1] }', /Entity order does not exist/],
+    ['- 1', /holds no access tests: an object with "cases" is expected/],
+  ] as const) {
+    test(`a mistake in the file: ${message.source}`, async () => {
+      const { code, stderr } = await run(['test', '-'], text);
+      assert.equal(code, 1, stderr);
+      assert.match(stderr, message);
+    });
+  }
+});
+
+describe('access explain', () => {
+  test('tells each check and the records of each entity', async () => {
+    const { code, stdout, stderr } = await run(['explain'], `Bearer ${tokenOf({ sub: 'ada', customer_id: 1 })}\n`);
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^signature +pass/m);
+    assert.match(stdout, /^permission +pass +READ_ONLY: reads; writes are refused$/m);
+    assert.match(stdout, /^orders +customerId = 1$/m);
+    assert.match(stdout, /^customers +matches no record: claim email is missing$/m);
+    assert.match(stdout, /^products +every record$/m);
+  });
+  test('a token that is refused says why, and still shows what it claims', async () => {
+    const expired = tokenOf({ customer_id: 2, exp: 1 });
+    const { code, stdout, stderr } = await run(['explain', '--token', expired]);
+    assert.equal(code, 1);
+    assert.match(stdout, /^expiry +fail +Token has expired$/m);
+    assert.match(stdout, /^permission +skipped/m);
+    assert.match(stdout, /^orders +customerId = 2$/m);
+    assert.match(stderr, /^Error: The token is refused: Token has expired$/m);
+  });
+  test('an opaque token has nothing to show', async () => {
+    const { code, stdout, stderr } = await run(['explain'], await issuer.token());
+    assert.equal(code, 1);
+    assert.match(stdout, /^format +fail +Token is not a valid JWT$/m);
+    assert.doesNotMatch(stdout, /orders/);
+    assert.match(stderr, /Token is not a valid JWT/);
+  });
+  test('with --json it is the answer of the server', async () => {
+    const { stdout } = await run(['explain', '--json'], tokenOf({ customer_id: 7 }));
+    const { accepted, entities } = JSON.parse(stdout);
+    assert.equal(accepted, true);
+    assert.equal(entities.find(({ entity }: { entity: string }) => entity === 'orders').filter, 'customerId = 7');
+  });
+  test('an empty token is wrong usage', async () => assert.equal((await run(['explain'], '\n')).code, 2));
+});
