@@ -14,7 +14,7 @@ import {
 } from '../catalog/migrations.ts';
 import { loadWorkspaceRow, storeDocument } from '../catalog/workspaces.ts';
 import type { Database, Session } from '../db/pool.ts';
-import { anotherMigrationRuns, destructiveChange } from '../errors.ts';
+import { anotherMigrationRuns, destructiveChange, serviceUnavailable } from '../errors.ts';
 import { NO_RENAMES } from '../model/schema-renames.ts';
 import { toQuery } from '../sql/fragment.ts';
 import { changeOf } from './change.ts';
@@ -54,13 +54,13 @@ export interface RunnerOptions {
   readonly onError: (message: string, error: unknown) => void;
 }
 
-// Each migration holds one of the connections for slow work, of which a server has four by default.
-const MAX_RUNNING = 2;
+// A migration that takes its time holds one of the connections for slow work, of which a server has four by default.
+const MAX_LONG = 2;
 const RECOVER_AFTER_MS = 2000;
 const RECOVER_ATTEMPTS = 30;
 
 export function makeRunner({ db, changed, onError }: RunnerOptions): Runner {
-  const takeSlot = makeSlots(MAX_RUNNING);
+  let long = 0;
 
   async function start(request: MigrationRequest): Promise<StartedMigration> {
     const { workspaceId } = request;
@@ -69,32 +69,37 @@ export function makeRunner({ db, changed, onError }: RunnerOptions): Runner {
     // Whoever waits for the end handles its failure; nobody has to wait.
     ended.promise.catch(() => undefined);
     let job: Job | undefined;
-    const giveBack = await takeSlot();
     withWorkspaceLock(
       db,
       workspaceId,
       async (session) => {
         await recoverLocked(session, workspaceId);
-        job = await prepareJob(session, request);
-        started.resolve({ id: job.id, ended: ended.promise });
-        await run(session, job);
+        const change = await prepareAllowed(session, request);
+        const isLong = isAhead(change);
+        if (isLong && long >= MAX_LONG) throw tooManyMigrations();
+        if (isLong) long++;
+        try {
+          job = await makeJob(session, request, change);
+          started.resolve({ id: job.id, ended: ended.promise });
+          await run(session, job);
+        } finally {
+          if (isLong) long--;
+        }
       },
       () => Promise.reject(anotherMigrationRuns()),
-    )
-      .finally(giveBack)
-      .then(
-        () => {
-          changed(workspaceId);
-          ended.resolve();
-        },
-        (error) => {
-          started.reject(error);
-          if (job === undefined || job.id === null) return ended.reject(error);
-          // Only a lost connection ends here: somebody has to tidy up.
-          onError('a migration lost its connection', error);
-          recoverLater(workspaceId, RECOVER_ATTEMPTS, ended.resolve);
-        },
-      );
+    ).then(
+      () => {
+        changed(workspaceId);
+        ended.resolve();
+      },
+      (error) => {
+        started.reject(error);
+        if (job === undefined || job.id === null) return ended.reject(error);
+        // Only a lost connection ends here: somebody has to tidy up.
+        onError('a migration lost its connection', error);
+        recoverLater(workspaceId, RECOVER_ATTEMPTS, ended.resolve);
+      },
+    );
     return started.promise;
   }
 
@@ -186,16 +191,24 @@ interface Job {
   readonly end: (state: MigrationState, error: MigrationError | null, failed?: Operation) => Promise<void>;
 }
 
-async function prepareJob(session: Session, request: MigrationRequest): Promise<Job> {
-  const { workspaceId, strategy, allowDestructive, ask, recorded } = request;
-  const change = await prepareChange(session, workspaceId, ask);
-  const { operations } = change;
-  const destructive = operations.filter((operation) => operation.destructive);
-  if (destructive.length > 0 && !allowDestructive) {
+/** The change, if it may be made. */
+async function prepareAllowed(session: Session, request: MigrationRequest): Promise<PreparedChange> {
+  const change = await prepareChange(session, request.workspaceId, request.ask);
+  const destructive = change.operations.filter((operation) => operation.destructive);
+  if (destructive.length > 0 && !request.allowDestructive) {
     throw destructiveChange(
       destructive.map(({ path, description }) => ({ field: path, code: 'DESTRUCTIVE', message: description })),
     );
   }
+  return change;
+}
+
+const tooManyMigrations = (): Error =>
+  serviceUnavailable('Migrations of other workspaces take all the room for long ones; retry when one has ended', 10);
+
+async function makeJob(session: Session, request: MigrationRequest, change: PreparedChange): Promise<Job> {
+  const { workspaceId, strategy, recorded } = request;
+  const { operations } = change;
   let steps = (await describeSteps(session, change)).map(waiting);
   const needed = recorded || operations.some((operation) => operation.statements.length > 0);
   const id = needed ? await insertMigration(session, { workspaceId, strategy, steps, document: change.asked }) : null;
@@ -269,20 +282,4 @@ async function explain(session: Session, error: unknown, operation: Operation | 
   if (operation === undefined || obstacle == null || !isDataError(error)) return failureOf(error, operation);
   const conflicts = await findConflicts(session, obstacle).catch(() => null);
   return conflicts === null ? failureOf(error, operation) : dataConflict(operation, conflicts);
-}
-
-/** At most `maximum` at a time, first come, first served. */
-function makeSlots(maximum: number): () => Promise<() => void> {
-  const queue: (() => void)[] = [];
-  let free = maximum;
-  const giveBack = (): void => {
-    const next = queue.shift();
-    if (next === undefined) free++;
-    else next();
-  };
-  return async () => {
-    if (free > 0) free--;
-    else await new Promise<void>((resolve) => queue.push(resolve));
-    return giveBack;
-  };
 }

@@ -25,21 +25,30 @@ export const WORKSPACE = `${ORGANIZATION}/workspaces/:ws`;
 
 const SLUG = new RegExp(SLUG_PATTERN);
 
-export async function requireOperator(rooms: AdminRooms, request: RouteRequest): Promise<void> {
+export async function requireOperator(rooms: AdminRooms, request: RouteRequest): Promise<Principal> {
   const principal = await rooms.authenticate(request.authorization);
   if (principal.kind !== 'operator') throw forbidden('Only the instance administrator may do this');
+  return principal;
 }
 
-/** The organization's slug for whoever may see it: the operator, and owners of its workspaces. */
+/** The operator, or an owner, of whatever workspace. */
 export async function requireAdministrator(rooms: AdminRooms, request: RouteRequest): Promise<Principal> {
   const principal = await rooms.authenticate(request.authorization);
   if (!isAdministrator(principal)) throw mayNot();
   return principal;
 }
 
-/** The workspace of the path, for whoever may administer it. To an owner all other workspaces look the same. */
+/** The workspace of the path, for whoever may administer it. */
 export async function requireWorkspace(rooms: AdminRooms, request: RouteRequest): Promise<WorkspaceSummary> {
-  const principal = await requireAdministrator(rooms, request);
+  return workspaceFor(await requireAdministrator(rooms, request), rooms, request);
+}
+
+/** The workspace of the path; to an owner all others look the same, whether or not they exist. */
+export async function workspaceFor(
+  principal: Principal,
+  rooms: AdminRooms,
+  request: RouteRequest,
+): Promise<WorkspaceSummary> {
   const { org = '', ws = '' } = request.params;
   const workspace = isSlug(org) && isSlug(ws) ? await findWorkspace(rooms.db, org, ws) : undefined;
   if (workspace === undefined) {

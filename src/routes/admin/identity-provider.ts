@@ -143,9 +143,9 @@ function filled(text: string | null | undefined): string | null | undefined {
 
 const none = (): ApiError => notFound('The workspace has no identity provider');
 
-/** Warnings stand beside `data`, which is the same as a GET's. */
+/** Warnings are in `meta`; `data` is the same as a GET's. */
 function answer(provider: IdentityProvider, warnings: readonly string[]): Reply {
-  return json(200, { data: show(provider), ...(warnings.length === 0 ? {} : { warnings }) });
+  return json(200, { data: show(provider), ...(warnings.length === 0 ? {} : { meta: { warnings } }) });
 }
 
 function show({ issuerUrl, jwksUri, audience, defaultPermissions, enabled }: IdentityProvider): IdentityProvider {

@@ -17,6 +17,7 @@ import {
   requireOperator,
   requireWorkspace,
   WORKSPACE,
+  workspaceFor,
 } from './access.ts';
 import { bodyOf, created, list, PAGE_PARAMETERS, pageOf, parameter, single, time } from './exchange.ts';
 import { DisplayName, Renaming, Slug } from './organizations.ts';
@@ -72,8 +73,7 @@ export function workspaceRoutes(rooms: AdminRooms): Route[] {
       return single(show(updated));
     }),
     adminRoute('DELETE', WORKSPACE, ['confirm'], async (request) => {
-      await requireOperator(rooms, request);
-      const workspace = await requireWorkspace(rooms, request);
+      const workspace = await workspaceFor(await requireOperator(rooms, request), rooms, request);
       if (parameter(request, 'confirm') !== workspace.slug) {
         throw badRequest(
           `Deleting workspace ${workspace.slug} deletes all of its records: repeat with confirm=${workspace.slug} if that is meant`,
