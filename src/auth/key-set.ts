@@ -33,6 +33,8 @@ export interface KeySetOptions {
 
 const MAX_SETS = 1000;
 const REFRESH_AFTER_MS = 10 * 60_000;
+// After a time without tokens the keys may be hours old: the first token waits for newer ones, unless the last fetch failed.
+const WAIT_AFTER_MS = 15 * 60_000;
 const USELESS_AFTER_MS = 24 * 3_600_000;
 // Tokens that no known key verifies cause one fetch in this time, however many they are.
 const UNKNOWN_EVERY_MS = 30_000;
@@ -110,7 +112,8 @@ export function makeKeySets({ outbound, now, onError }: KeySetOptions): KeySets 
       if (age > USELESS_AFTER_MS) entry.set = undefined;
       const mayFetch = now() >= entry.retryAt;
       if (entry.set !== undefined) {
-        if (age > REFRESH_AFTER_MS && mayFetch) void refresh(entry);
+        if (age > WAIT_AFTER_MS && entry.failures === 0) await refresh(entry);
+        else if (age > REFRESH_AFTER_MS && mayFetch) void refresh(entry);
         return entry.set;
       }
       if (mayFetch) await refresh(entry);

@@ -3,6 +3,7 @@
 
 import { Command, Option } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
+import { addIdentityProvider } from './identity-provider-commands.ts';
 import { addOAuth } from './oauth-commands.ts';
 
 const URL_HELP = 'address of the server (env WDA_URL; default http://localhost:3000)';
@@ -32,6 +33,7 @@ export function makeProgram(): Command {
   addWorkspaces(program);
   addKeys(program);
   addOAuth(program, examples);
+  addIdentityProvider(program, examples);
   addSchema(program);
   addMigrations(program);
   addTransfer(program);

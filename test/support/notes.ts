@@ -37,7 +37,7 @@ export async function configure(workspace: TestWorkspace, wish: ProviderWish): P
   const answer = await workspace.admin('identity-provider', { method: 'PUT', body });
   assert.equal(answer.status, 200, answer.text);
   assert.deepEqual(answer.json.data, { jwksUri: null, audience: null, ...body });
-  return answer.json.warnings ?? [];
+  return answer.json.meta?.warnings ?? [];
 }
 
 /** Asserts that the token is refused with 401 and the message. */

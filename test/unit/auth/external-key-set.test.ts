@@ -85,6 +85,16 @@ test('keys are used for ten minutes, then fetched anew while the old ones serve'
   assert.equal(server.count(path), 2);
 });
 
+test('after a time without tokens the first one waits for the keys of now', async () => {
+  const { source, path } = provider();
+  server.serve(path, keySet('withdrawn'));
+  assert.deepEqual(await kidsOf(source), ['withdrawn']);
+  server.serve(path, keySet('b'));
+  now += 15 * MINUTE + 1;
+  assert.deepEqual(await Promise.all([kidsOf(source), kidsOf(source)]), [['b'], ['b']]);
+  assert.equal(server.count(path), 2);
+});
+
 test('keys that do not do are asked for again at once, then every 30 s', async () => {
   const { source, path } = provider();
   server.serve(path, keySet('a'));

@@ -1,0 +1,94 @@
+// `wda idp` against a server and a real provider: configured, shown, tested with a token, disabled, deleted.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type Issuer, startIssuer } from '../support/issuer.ts';
+import { isAccepted, isRefused, makeNotes } from '../support/notes.ts';
+import { startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+import { type Outcome, wda } from './wda.ts';
+
+let server: TestServer;
+let issuer: Issuer;
+let notes: TestWorkspace;
+const NONE = { issuerUrl: '', jwksUri: null, audience: null, defaultPermissions: 'READ_ONLY', enabled: true };
+
+before(async () => {
+  server = await startTestServer({ WDA_IDP_PRIVATE_NETWORK: 'allow' });
+  issuer = await startIssuer();
+  notes = await makeNotes(server, 'acme/notes');
+});
+after(async () => {
+  await issuer?.stop();
+  await server?.stop();
+});
+
+const idp = (args: readonly string[], stdin?: string): Promise<Outcome> =>
+  wda(['idp', ...args], {
+    env: { WDA_URL: server.url, WDA_KEY: notes.key, WDA_WORKSPACE: notes.path },
+    ...(stdin === undefined ? {} : { stdin }),
+  });
+
+async function done(args: readonly string[]): Promise<unknown> {
+  const { code, stdout, stderr } = await idp([...args, '--json']);
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout);
+}
+
+test('a provider is set, shown, tested, changed and deleted', async () => {
+  const whole = { ...NONE, issuerUrl: issuer.url, audience: 'urn:api' };
+  const args = ['--issuer', issuer.url, '--audience', 'urn:api', '--permissions', 'read-only'];
+  assert.deepEqual(await done(['set', ...args]), whole);
+  assert.deepEqual(await done(['show']), whole);
+  assert.match(
+    (await idp(['show'])).stdout,
+    /^Issuer URL {3}http.*\nJWKS URI {5}\(discovered\)\nAudience {5}urn:api\nPermissions {2}READ_ONLY\nEnabled {6}yes\n$/,
+  );
+
+  const token = await issuer.token({ resource: 'urn:api' });
+  await isAccepted(notes, token);
+  const good = await idp(['test'], token);
+  assert.equal(good.code, 0, good.stderr);
+  const bad = await idp(['test', '-'], await issuer.token({ resource: 'urn:other' }));
+  assert.equal(bad.code, 1);
+  assert.match(bad.stderr, /Token audience does not match configured audience/);
+
+  assert.deepEqual(await done(['set', '--audience', '', '--permissions', 'READ_WRITE']), {
+    ...whole,
+    audience: null,
+    defaultPermissions: 'READ_WRITE',
+  });
+  await done(['set', '--disable']);
+  await isRefused(notes, token, 'No external identity provider configured for this workspace');
+  await done(['set', '--enable']);
+  await isAccepted(notes, token);
+  assert.deepEqual(await done(['delete']), { deleted: notes.path });
+  const gone = await idp(['show']);
+  assert.equal(gone.code, 1);
+  assert.match(gone.stderr, /The workspace has no identity provider \(404 NOT_FOUND\)/);
+});
+
+test('a provider that does not answer is set with a warning on stderr', async () => {
+  const absent = await startIssuer();
+  await absent.stop();
+  const { code, stdout, stderr } = await idp(['set', '--issuer', absent.url, '--permissions', 'READ_ONLY', '--json']);
+  assert.equal(code, 0, stderr);
+  assert.deepEqual(JSON.parse(stdout), { ...NONE, issuerUrl: absent.url });
+  assert.match(stderr, /^Warning: No token can be verified at the moment: .* refused the connection$/m);
+});
+
+test('mistakes are told by their option or by the server', async () => {
+  for (const [args, code, message] of [
+    [['set'], 2, /Nothing to set/],
+    [['set', '--issuer', 'https://idp.example.com'], 2, /needs permissions/],
+    [['set', '--permissions', 'owner'], 2, /Permissions are READ_ONLY or READ_WRITE/],
+    [['set', '--enable', '--disable'], 2, /exclude each other/],
+    [
+      ['set', '--issuer', 'https://169.254.169.254', '--permissions', 'READ_ONLY'],
+      1,
+      /issuerUrl: INVALID must not lead to a link-local/,
+    ],
+  ] as const) {
+    const outcome = await idp(args);
+    assert.equal(outcome.code, code, outcome.stderr);
+    assert.match(outcome.stderr, message);
+  }
+});
