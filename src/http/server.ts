@@ -109,7 +109,8 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
             requireHostHeader: false,
           },
           (message, response) => {
-            const url = message.url ?? '/';
+            message.url = originForm(message.url ?? '/');
+            const { url } = message;
             const own = url.startsWith(RECORDS_PREFIX) ? undefined : ownPath(url);
             if (message.headers.host === undefined && message.httpVersion === '1.1') {
               give(message, response, () => Promise.reject(badRequest('The Host header is missing')), 'unknown');
@@ -220,6 +221,14 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
       clearTimeout(cut);
     },
   };
+}
+
+/** The path and query of a request target: the whole URL is to be taken, too (RFC 9112 section 3.2.2). */
+function originForm(target: string): string {
+  const whole = /^https?:\/\/[^/?]*/i.exec(target);
+  if (whole === null) return target;
+  const rest = target.slice(whole[0].length);
+  return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
 /** CORS preflight (WHATWG Fetch) and plain OPTIONS, without a credential: browsers send none. */

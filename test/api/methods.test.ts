@@ -1,10 +1,11 @@
 // Paths, ids, methods and headers of the data API, whatever the entity.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { rawRequest, sendBytes } from '../support/raw-http.ts';
 import { runScenarios } from '../support/scenario.ts';
 import { makeShop, useWorkspace } from '../support/shop.ts';
 
-const { workspace: shop } = useWorkspace(makeShop);
+const { server, workspace: shop } = useWorkspace(makeShop);
 
 runScenarios(shop, [
   {
@@ -144,4 +145,20 @@ test('every response has a request id of its own', async () => {
   }
   assert.equal(ids.size, 3);
   assert.ok(!ids.has(null));
+});
+
+test('the whole URL as the target of a request is taken, as RFC 9112 says', async () => {
+  const headers = [`Authorization: Bearer ${shop().key}`];
+  for (const [target, status] of [
+    ['http://test/api/v1/acme/shop/tags/1?fields=id', 200],
+    ['HTTPS://example.com:8443/api/v1/acme/shop/tags/1?fields=id', 200],
+    ['http://test/healthz', 200],
+    ['http://test', 404],
+    ['http://test?x=1', 404],
+    ['ftp://test/api/v1/acme/shop/tags/1', 404],
+  ] as const) {
+    const answer = await sendBytes(server().url, rawRequest('GET', target, headers));
+    assert.equal(answer.status, status, `${target}: ${answer.text}`);
+    if (target.includes('fields')) assert.equal(answer.text, '{"data":{"id":1}}');
+  }
 });
