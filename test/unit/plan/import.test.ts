@@ -1,0 +1,216 @@
+// Files that are imported: headers and rows against the schema, every mistake of them, and the text that is staged.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Detail } from '../../../src/errors.ts';
+import type { Field } from '../../../src/model/entity.ts';
+import { parseExact } from '../../../src/model/exact-json.ts';
+import type { Principal } from '../../../src/model/principal.ts';
+import { entityOf, type Workspace } from '../../../src/model/workspace.ts';
+import { checkImport, planCsvImport, planNdjsonImport } from '../../../src/plan/import-plan.ts';
+import { makeCellDecoder, makeMemberDecoder } from '../../../src/plan/import-row.ts';
+import { decodeCell, decodeMember } from '../../../src/plan/import-value.ts';
+import { type ImportRequest, parseImportRequest } from '../../../src/request/import-request.ts';
+import { external, makeShop, OWNER, viewpoint } from '../../support/fixture.ts';
+import { refusalOf, refuses } from '../../support/refusal.ts';
+
+const SHOP = makeShop();
+const RULED = makeShop({ customers: { rowRules: [{ column: 'country', claim: 'country' }] } });
+const field = (name: string, entity = 'things'): Field => entityOf(SHOP, entity).fields.get(name) as Field;
+
+const CELLS: readonly (readonly [name: string, cell: string, verdict: string])[] = [
+  ['aString', 'abc', '= abc'],
+  ['aString', ' a ', '=  a '],
+  ['aString', 'abcd', 'TOO_LONG'],
+  ['anInteger', '5', '= 5'],
+  ['anInteger', '5.0', 'TYPE_MISMATCH'],
+  ['anInteger', '6', 'OUT_OF_RANGE'],
+  ['aDecimal', '1.50', '= 1.50'],
+  ['aDecimal', '1,50', 'TYPE_MISMATCH'],
+  ['aBoolean', 'TRUE', '= true'],
+  ['aBoolean', 't', '= true'],
+  ['aBoolean', '0', '= false'],
+  ['aBoolean', 'yes', 'TYPE_MISMATCH'],
+  ['aDate', '2026-01-31', '= 2026-01-31'],
+  ['aDate', '31.01.2026', 'INVALID'],
+  ['aDatetime', '2026-01-31T12:00:00', '= 2026-01-31T12:00:00.000Z'],
+  ['aDatetime', '2026-01-31 12:00:00', '= 2026-01-31T12:00:00.000Z'],
+  ['aDatetime', '2026-01-31 12:00:00.5+02', '= 2026-01-31T10:00:00.500Z'],
+  ['aDatetime', '2026-01-31', 'INVALID'],
+  ['aDatetime', '2031-01-01T00:00:00', 'OUT_OF_RANGE'],
+  ['aUuid', '3F2504E0-4F89-11D3-9A0C-0305E82C3301', '= 3f2504e0-4f89-11d3-9a0c-0305e82c3301'],
+  ['aJson', '{"a": 1.50}', '= {"a":1.50}'],
+  ['aJson', 'plain', 'INVALID'],
+  ['aJson', `${'['.repeat(65)}${']'.repeat(65)}`, 'INVALID'],
+  ['anEnum', 'red', '= red'],
+  ['anEnum', 'RED', 'NOT_IN_ENUM'],
+  ['id', '7', '= 7'],
+  ['id', '9007199254740991', '= 9007199254740991'],
+  ['id', '9007199254740992', 'OUT_OF_RANGE'],
+  ['id', '0', 'OUT_OF_RANGE'],
+  ['id', '-1', 'OUT_OF_RANGE'],
+  ['id', 'x', 'TYPE_MISMATCH'],
+];
+
+for (const [name, cell, verdict] of CELLS) {
+  test(`the cell ${cell.slice(0, 40)} for ${name} is ${verdict}`, () => {
+    const decoded = decodeCell(field(name), cell);
+    assert.equal(decoded.ok ? `= ${decoded.value}` : decoded.code, verdict);
+  });
+}
+
+for (const [name, json, verdict] of [
+  ['aDatetime', '"2026-01-31T12:00:00"', '= 2026-01-31T12:00:00.000Z'],
+  ['aDatetime', '1', 'TYPE_MISMATCH'],
+  ['aBoolean', '"t"', 'TYPE_MISMATCH'],
+  ['anInteger', '"5"', 'TYPE_MISMATCH'],
+  ['aDecimal', '1.50', '= 1.50'],
+  ['id', '"7"', '= 7'],
+  ['id', '0', 'OUT_OF_RANGE'],
+] as const) {
+  test(`the member ${json} for ${name} is ${verdict}`, () => {
+    const decoded = decodeMember(field(name), parseExact(json));
+    assert.equal(decoded.ok ? `= ${decoded.value}` : decoded.code, verdict);
+  });
+}
+
+interface Asked {
+  readonly entity?: string;
+  readonly query?: string;
+  readonly principal?: Principal;
+  readonly workspace?: Workspace;
+}
+
+const request = (query: string, type = 'text/csv'): ImportRequest =>
+  parseImportRequest(query, { 'content-type': type });
+
+function csv(headers: readonly string[], rows: readonly (readonly string[])[], asked: Asked = {}) {
+  const { entity = 'customers', query = '', principal = OWNER, workspace = SHOP } = asked;
+  const [target, view] = [entityOf(workspace, entity), viewpoint(workspace, principal)];
+  const file = planCsvImport(request(query), headers, target, view);
+  const decode = makeCellDecoder(file, target, view);
+  const details: Detail[] = [];
+  const staged = rows.map((row, index) => decode(row, index + 1, (detail) => details.push(detail)));
+  return { columns: file.plan.columns.map(({ name }) => name), staged, mistakes: told(details), plan: file.plan };
+}
+
+function ndjson(lines: readonly string[], asked: Asked = {}) {
+  const { entity = 'customers', query = '', principal = OWNER, workspace = SHOP } = asked;
+  const [target, view] = [entityOf(workspace, entity), viewpoint(workspace, principal)];
+  const asks = request(query, 'application/x-ndjson');
+  const plan = planNdjsonImport(asks, target, view);
+  const decode = makeMemberDecoder(plan, asks, target, view);
+  const details: Detail[] = [];
+  const staged = lines.map((line, index) => decode(parseExact(line), index + 1, (detail) => details.push(detail)));
+  return { columns: plan.columns.map(({ name }) => name), staged, mistakes: told(details), plan };
+}
+
+const told = (details: readonly Detail[]): string[] =>
+  details.map(({ row, field: at, code }) => `${row} ${at} ${code}`);
+
+test('columns of a CSV file are staged in its order, an empty cell as null', () => {
+  const { columns, staged, mistakes } = csv(['email', 'name'], [['a@b', 'Ann'], ['', 'Bob']]); // biome-ignore format: a file
+  assert.deepEqual(columns, ['email', 'name']);
+  assert.deepEqual(staged, [['a@b', 'Ann'], [null, 'Bob']]); // biome-ignore format: a file
+  assert.deepEqual(mistakes, []);
+});
+
+test('headers are mapped to fields, and left out', () => {
+  const { columns, staged } = csv(['Full name', 'Age'], [['Ann', '7']], { query: 'map=Full name:name,Age:' });
+  assert.deepEqual(columns, ['name']);
+  assert.deepEqual(staged, [['Ann']]);
+});
+
+for (const [name, headers, query, mistakes] of [
+  ['a name that is no field', ['name', 'nmae'], '', ['0 nmae UNKNOWN_FIELD']],
+  ['a relation', ['name', 'orders'], '', ['0 orders UNKNOWN_FIELD']],
+  ['a field twice', ['name', 'name'], '', ['0 name INVALID']],
+  ['a field twice by its map', ['name', 'Name'], 'map=Name:name', ['0 Name INVALID']],
+  ['a header without a name', ['name', ''], '', ['0  INVALID']],
+  ['a required field that is missing', ['email'], '', ['0 name REQUIRED']],
+  ['a map of a header that is not there', ['name'], 'map=Age:', ['0 Age UNKNOWN_FIELD']],
+  ['semicolons', ['name;email'], '', ['0 name;email UNKNOWN_FIELD', '0 name REQUIRED']],
+  ['several mistakes at once', ['nmae', 'x'], '', ['0 nmae UNKNOWN_FIELD', '0 x UNKNOWN_FIELD', '0 name REQUIRED']],
+] as const) {
+  test(`headers with ${name} are refused`, () => {
+    const refusal = refusalOf(() => csv(headers, [], { query }));
+    assert.equal(refusal.code, 'VALIDATION_FAILED');
+    assert.deepEqual(told(refusal.details ?? []), mistakes);
+  });
+}
+
+test('every mistake of a row is told, and the row is not staged', () => {
+  const rows = [
+    ['', '0', 'x'],
+    ['p', '5', '1'],
+    ['p', '5'],
+  ];
+  const { staged, mistakes } = csv(['product', 'quantity', 'orderId'], rows, { entity: 'items' });
+  assert.deepEqual(mistakes, ['1 quantity OUT_OF_RANGE', '1 orderId TYPE_MISMATCH', '3 null INVALID']);
+  assert.deepEqual(staged, [undefined, ['p', '5', '1'], undefined]);
+});
+
+test('lines of JSON say which columns they give', () => {
+  const { columns, staged, mistakes } = ndjson(['{"label":"x"}', '{"id":7,"label":"y"}'], { entity: 'tags' });
+  assert.deepEqual(columns, ['id', 'label']);
+  assert.deepEqual(staged, [
+    [null, 'x', '01'],
+    ['7', 'y', '11'],
+  ]);
+  assert.deepEqual(mistakes, []);
+});
+
+for (const [line, mistakes] of [
+  ['{}', ['1 name REQUIRED']],
+  ['{"name":null}', ['1 name REQUIRED']],
+  ['{"name":1,"x":2,"orders":[]}', ['1 name TYPE_MISMATCH', '1 x UNKNOWN_FIELD', '1 orders UNKNOWN_FIELD']],
+  ['{"name":"Ann","createdAt":"junk"}', ['1 createdAt INVALID']],
+  ['[]', ['1 null TYPE_MISMATCH']],
+  ['null', ['1 null TYPE_MISMATCH']],
+  ['1.50', ['1 null TYPE_MISMATCH']],
+] as const) {
+  test(`the line ${line} is refused`, () => {
+    const refused = ndjson([line]);
+    assert.deepEqual(refused.mistakes, mistakes);
+    assert.deepEqual(refused.staged, [undefined]);
+  });
+}
+
+test('an update needs no field but the id, a create all that are required', () => {
+  const { mistakes } = ndjson(['{"id":1}', '{"email":"a@b"}'], { query: 'onConflict=update' });
+  assert.deepEqual(mistakes, ['2 name REQUIRED']);
+});
+
+test('owners give ids and timestamps, users may not', () => {
+  const user = external({ country: 'nl' });
+  assert.deepEqual(csv(['id', 'name', 'createdAt'], []).columns, ['id', 'name', 'createdAt']);
+  const refusal = refusalOf(() => csv(['id', 'name', 'createdAt'], [], { principal: user }));
+  assert.deepEqual(told(refusal.details ?? []), ['0 id READ_ONLY', '0 createdAt READ_ONLY']);
+  const { plan } = csv(['id', 'name'], [], { principal: user, query: 'onConflict=update' });
+  assert.equal(plan.ids, 'known');
+  assert.deepEqual(ndjson(['{"id":1,"name":"Ann"}'], { principal: user }).mistakes, ['1 id READ_ONLY']);
+});
+
+test('a row rule stamps its column on every row, and refuses rows of others', () => {
+  const asked: Asked = { principal: external({ country: 'nl' }), workspace: RULED };
+  assert.deepEqual(csv(['name'], [['Ann']], asked).staged, [['Ann', 'nl']]);
+  assert.deepEqual(csv(['name', 'country'], [['Ann', 'nl']], asked).staged, [['Ann', 'nl']]);
+  refuses(() => csv(['name', 'country'], [['Ann', 'be']], asked), /^Column country may only/, 'FORBIDDEN');
+  refuses(() => csv(['name', 'country'], [['Ann', '']], asked), /^Column country may only/, 'FORBIDDEN');
+  const { columns, staged } = ndjson(['{"name":"Ann"}'], asked);
+  assert.deepEqual(staged[0]?.[columns.indexOf('country')], 'nl');
+  refuses(() => ndjson(['{"name":"Ann","country":null}'], asked), /^Column country may only/, 'FORBIDDEN');
+});
+
+test('what can be refused before the first byte of a file is', () => {
+  const customers = entityOf(RULED, 'customers');
+  checkImport(request('map=A:name,B:'), customers, viewpoint(RULED));
+  refuses(
+    () => checkImport(request('map=A:nmae'), customers, viewpoint(RULED)),
+    /^Unknown field nmae on entity customers\. Did you mean name\?/,
+  );
+  refuses(
+    () => checkImport(request(''), customers, viewpoint(RULED, external({}))),
+    /no usable value for it$/,
+    'FORBIDDEN',
+  );
+});
