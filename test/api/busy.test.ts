@@ -109,7 +109,7 @@ test('random writes on few records are never an error of the server', async () =
 });
 
 test('a statement that takes too long is stopped with 503 QUERY_TIMEOUT', async () => {
-  const impatient = await startTestServer({ WDA_STATEMENT_TIMEOUT_MS: '200' }, server().database);
+  const impatient = await startTestServer({ WDA_STATEMENT_TIMEOUT_MS: '1000' }, server().database);
   try {
     const call = (path: string, options = {}) =>
       impatient.call(`/api/v1/${shop().path}/${path}`, { credential: shop().key, ...options });

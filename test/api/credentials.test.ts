@@ -217,8 +217,12 @@ test('a key works everywhere as soon as it is made', async () => {
 test('a key expires', async () => {
   const expiresAt = Date.now() + 1500;
   const { key } = await makeApiKey({ expiresAt: new Date(expiresAt).toISOString() });
-  for (const at of [server, second]) assert.equal((await tags(at, key)).status, 200);
-  await sleep(expiresAt - Date.now());
+  for (const at of [server, second]) {
+    const { status } = await tags(at, key);
+    // On a machine that stands still for a second the key may be over before it is used.
+    if (Date.now() < expiresAt) assert.equal(status, 200);
+  }
+  await sleep(Math.max(0, expiresAt - Date.now()));
   for (const at of [server, second]) await withinASecond(401, () => tags(at, key));
 });
 

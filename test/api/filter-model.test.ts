@@ -251,7 +251,7 @@ test('a filter tree finds what the model finds', async () => {
       assert.deepEqual(found, expected(filter));
       assert.equal(json.meta.totalElements, found.length);
     }),
-    { numRuns: 400 },
+    { numRuns: 250 },
   );
 });
 
@@ -283,6 +283,6 @@ test('filters and groups of alternatives of a query string find what the model f
         );
       },
     ),
-    { numRuns: 300 },
+    { numRuns: 200 },
   );
 });

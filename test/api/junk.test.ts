@@ -96,13 +96,12 @@ for (const name of ['page', 'size', 'sort', 'filter', 'or', 'expand', 'fields', 
 }
 test('junk in the value of a filter, whatever the type', async () => {
   const fields = Object.keys(TYPES_SCHEMA.entities.samples.fields);
-  await each(JUNK, async (junk) => {
-    for (const field of fields) {
-      for (const operator of ['eq', 'in', 'lt', 'contains']) {
-        if (/^[#&]/.test(junk)) continue;
-        const filter = `${field},${operator},${junk}`;
-        judge(await send('GET', `${BASE}/samples?count=none&filter=${filter}`), filter);
-      }
+  const operators = ['eq', 'in', 'lt', 'contains'];
+  await each([...JUNK.entries()], async ([index, junk]) => {
+    if (/^[#&]/.test(junk)) return;
+    for (const [at, field] of fields.entries()) {
+      const filter = `${field},${operators[(index + at) % operators.length]},${junk}`;
+      judge(await send('GET', `${BASE}/samples?count=none&filter=${filter}`), filter);
     }
   });
 });
