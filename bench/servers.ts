@@ -25,7 +25,7 @@ export async function startOurs(
   adminKey: string,
   profileDirectory?: string,
 ): Promise<RunningServer> {
-  return start([...profiling(profileDirectory, 'ours'), 'src/main.ts', 'serve'], '/readyz', {
+  return start(['--max-semi-space-size=8', ...profiling(profileDirectory, 'ours'), 'src/main.ts', 'serve'], '/readyz', {
     HOST: '127.0.0.1',
     DATABASE_URL: databaseUrl,
     DATA_DIR: join(tmpdir(), 'wda-bench-unused'),

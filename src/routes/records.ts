@@ -1,3 +1,5 @@
+// The data API: one pipeline from raw request to reply. Order of refusals: credential (401), workspace, method (405),
+// permission (403), entity (404), migration gate (503), parameters (400), body (400).
 import { LRUCache } from 'lru-cache';
 import type { Authenticator } from '../auth/authenticate.ts';
 import type { RateLimit } from '../auth/rate-limit.ts';
