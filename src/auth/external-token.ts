@@ -98,7 +98,7 @@ const TRUST_MS = 5 * 60_000;
 // Keys tried for one token: several under one `kid`, or all that fit when it names none.
 const MAX_TRIES = 16;
 // Signatures judged, by key set and token: a token that is sent again after a refusal costs a hash, not a verification
-// (1 µs against 60 µs).
+// (the whole judgement: 27 µs against 165 µs with RS256).
 const MAX_SIGNATURES = 10_000;
 
 export function makeExternalTokens({ keySets, clockSkewSeconds, now }: ExternalTokenOptions): ExternalTokens {
