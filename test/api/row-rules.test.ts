@@ -436,6 +436,29 @@ describe('imports', () => {
   });
 });
 
+test('an import meets a unique value of a hidden record, and does not say in which row', async () => {
+  const fields = { owner: { type: 'string' }, code: { type: 'string', unique: true } };
+  shop = await server.workspace('acme/codes', {
+    entities: { codes: { fields, rowRules: [{ column: 'owner', claim: 'sub' }] } },
+  });
+  tokenOf = await makeUsers(shop, issuer);
+  await shop.create('codes', [
+    { owner: 'bob', code: 'hidden' },
+    { owner: 'ada', code: 'own' },
+  ]);
+  const load = (body: string): Promise<Answer> =>
+    ada('codes/_import', { method: 'POST', body, headers: { 'content-type': 'text/csv' } });
+  const own = await load('code\nfree\nown\n');
+  assert.deepEqual([own.status, own.json.error.details[0].row, own.json.error.details[0].code], [409, 2, 'NOT_UNIQUE']);
+  const hidden = await load('code\nfree\nhidden\n');
+  assert.equal(hidden.status, 409);
+  assert.deepEqual(hidden.json.error.details, [
+    { field: 'code', code: 'NOT_UNIQUE', message: 'must be unique: another record has this value' },
+  ]);
+  assert.doesNotMatch(hidden.text, /bob/);
+  assert.equal((await shop.call('codes')).json.meta.totalElements, 2);
+});
+
 describe('columns of every type', () => {
   const VALUES: readonly (readonly [type: object, own: unknown, other: unknown, claim: string])[] = [
     [{ type: 'string' }, 'ada', 'bob', '"ada"'],
