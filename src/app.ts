@@ -20,6 +20,7 @@ import type { Config } from './config.ts';
 import { InstallError } from './db/install.ts';
 import { makeDatabase } from './db/pool.ts';
 import { makeHttpServer } from './http/server.ts';
+import { makeRunner } from './migrate/runner.ts';
 import type { Observer } from './observe.ts';
 import { adminRoutes } from './routes/admin/routes.ts';
 import { metaRoutes } from './routes/meta.ts';
@@ -75,8 +76,9 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
     now: () => Date.now(),
   });
   const rateLimit = makeRateLimit(config.rateLimit, () => performance.now());
-  const onOAuthError = (message: string, error: unknown): void =>
+  const onFault = (message: string, error: unknown): void =>
     log.error(message, { error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+  const runner = makeRunner({ db, changed: (workspaceId) => cache.changed(workspaceId), onError: onFault });
   const oauth = makeInternalOAuth({
     db,
     issuer: config.publicUrl,
@@ -84,7 +86,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
     tokenLifetimeSeconds: config.tokenLifetimeSeconds,
     signingKeyDays: config.signingKeyDays,
     rateLimit,
-    onError: onOAuthError,
+    onError: onFault,
   });
   const authenticator = makeAuthenticator({
     findApiKey: (hash) => findApiKey(db, hash),
@@ -116,22 +118,25 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
     records,
     routes: [
       ...metaRoutes({ db, metrics: () => observer.metrics(), unready: () => unready }),
-      ...adminRoutes({
-        db,
-        authenticate: async (authorization) => {
-          const principal = await authenticator.identify(authorization);
-          rateLimit(principal.credentialId);
-          return principal;
+      ...adminRoutes(
+        {
+          db,
+          authenticate: async (authorization) => {
+            const principal = await authenticator.identify(authorization);
+            rateLimit(principal.credentialId);
+            return principal;
+          },
+          changed: (workspaceId) => cache.changed(workspaceId),
+          makeKey,
+          identityProviders: { outbound, externalTokens, publicUrl: config.publicUrl },
+          makeOAuthClient,
+          isClientId,
+          signingKeys: oauth.keys,
+          answerAs: records.answerAs,
+          maxResponseBytes: config.maxResponseBytes,
         },
-        changed: (workspaceId) => cache.changed(workspaceId),
-        makeKey,
-        identityProviders: { outbound, externalTokens, publicUrl: config.publicUrl },
-        makeOAuthClient,
-        isClientId,
-        signingKeys: oauth.keys,
-        answerAs: records.answerAs,
-        maxResponseBytes: config.maxResponseBytes,
-      }),
+        runner,
+      ),
     ],
     ownPaths: oauthPaths({
       publicUrl: config.publicUrl,
@@ -139,7 +144,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
       publicKeys: () => oauth.keys.list(),
       algorithm: SIGNING_ALGORITHM,
       unready: () => unready,
-      onError: onOAuthError,
+      onError: onFault,
     }),
     authenticate: (authorization) => authenticator.identify(authorization),
     unready: () => unready,
@@ -166,6 +171,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
           await install(connection, (message) => log.info(message));
           const welcome = await bootstrap({ db, config, knownOperator: operatorHash !== undefined });
           operatorHash ??= welcome.operatorHash;
+          await runner.recover();
           unready = undefined;
           return welcome;
         } catch (error) {

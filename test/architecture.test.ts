@@ -35,7 +35,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // A client of the HTTP API; only `serve` runs the server.
   cli: ['config.ts', 'model/exact-json.ts'],
   'cli/serve.ts': ['app.ts', 'config.ts', 'db', 'observe.ts', 'type setup'],
-  'app.ts': ['auth', 'catalog', 'config.ts', 'db', 'http', 'observe.ts', 'routes', 'setup'],
+  'app.ts': ['auth', 'catalog', 'config.ts', 'db', 'http', 'migrate', 'observe.ts', 'routes', 'setup'],
   'main.ts': ['cli'],
   'config.ts': ['model/closest.ts'],
   'observe.ts': ['type config.ts'],

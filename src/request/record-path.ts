@@ -35,13 +35,13 @@ export function parseId(text: string): string | undefined {
 /** A word for metrics: few, and none of them made by clients. */
 export function operationOf(method: string, url: string): string {
   const query = url.indexOf('?');
-  const depth = (query < 0 ? url : url.slice(0, query)).split('/').length;
+  const [, , , , , , tail = ''] = (query < 0 ? url : url.slice(0, query)).split('/');
   switch (method) {
     case 'GET':
     case 'HEAD':
-      return depth > 6 ? 'read' : 'list';
+      return tail === '' ? 'list' : tail === '_export' ? 'export' : 'read';
     case 'POST':
-      return depth > 6 ? 'query' : 'create';
+      return tail === '' ? 'create' : tail === '_import' ? 'import' : 'query';
     case 'PUT':
     case 'PATCH':
       return 'update';

@@ -100,7 +100,7 @@ export function makeTransferHandlers({ config, db, changed = () => undefined }: 
     const { entity, principal } = visit;
     const request = parseExportRequest(visit.raw.query);
     const plan = planExport(request, entity, visit);
-    const statement = compile(plan, { maxResponseBytes: config.maxResponseBytes, format: 'csv' });
+    const statement = compile(plan, { maxResponseBytes: config.maxResponseBytes });
     const { text, values } = bindQuery(statement, { principal });
     const fields = plan.projection.outputs.flatMap((output): Field[] =>
       output.kind === 'column' ? [output.field] : [],

@@ -42,7 +42,6 @@ let nextName = 0;
 
 export interface CompileOptions {
   readonly maxResponseBytes: number;
-  readonly format?: 'csv' | 'ndjson';
 }
 
 export function compile(plan: Plan, options: CompileOptions): Statement {
@@ -60,7 +59,7 @@ export function compile(plan: Plan, options: CompileOptions): Statement {
     case 'references':
       return close(selectMissingReferences(plan));
     case 'export':
-      return close(selectExport(plan, options.format ?? 'ndjson'));
+      return close(selectExport(plan));
     default:
       return plan satisfies never;
   }

@@ -111,14 +111,13 @@ export function selectMatching(plan: ListPlan, output: Fragment): Fragment {
 }
 
 /** Every record of an export: one column each, as JSON-ready text, in the order of the projection. */
-export function selectExport(plan: ExportPlan, format: 'csv' | 'ndjson'): Fragment {
+export function selectExport(plan: ExportPlan): Fragment {
   const aliases = makeAliases();
   const root = aliases.next('r');
   const { table, condition } = renderScan(plan.scan, root);
   const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, root, aliases);
   const { columns } = renderProjection(plan.projection, root, aliases);
-  const from = sql`from ${table} cross join lateral (select ${columns}) ${RECORD}${where(condition, predicate)} order by ${renderOrdering(plan.ordering, root, aliases)}`;
-  return format === 'csv' ? sql`select ${RECORD}.* ${from}` : sql`select row_to_json(${RECORD})::text ${from}`;
+  return sql`select ${RECORD}.* from ${table} cross join lateral (select ${columns}) ${RECORD}${where(condition, predicate)} order by ${renderOrdering(plan.ordering, root, aliases)}`;
 }
 
 /** Names of the fields whose referenced record does not exist, or is hidden from the principal. */

@@ -1,6 +1,6 @@
 // The admin API as a table of routes, one file for each noun.
 import type { Route } from '../../http/routes.ts';
-import { makeRunner } from '../../migrate/runner.ts';
+import type { Runner } from '../../migrate/runner.ts';
 import type { AdminRooms } from './access.ts';
 import { type AccessTestRooms, accessTestRoutes } from './access-test.ts';
 import { apiKeyRoutes } from './api-keys.ts';
@@ -17,9 +17,8 @@ export type { AdminRooms } from './access.ts';
 
 export function adminRoutes(
   rooms: AdminRooms & AccessTestRooms & IdentityProviderRooms & OAuthClientMaker & SigningKeyRooms,
+  runner: Runner,
 ): Route[] {
-  const { db, changed, onError = () => undefined } = rooms;
-  const runner = makeRunner({ db, changed, onError });
   return [
     ...organizationRoutes(rooms),
     ...workspaceRoutes(rooms),

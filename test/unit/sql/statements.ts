@@ -42,7 +42,7 @@ export function compileExport(
 ): Statement {
   const request = parseExportRequest(query);
   const plan = planExport(request, entityOf(workspace, entity), viewpoint(workspace, principal));
-  return compile(plan, { ...OPTIONS, format: request.format });
+  return compile(plan, { ...OPTIONS });
 }
 
 /** The query of a list or an export, which need no input but the principal. */
