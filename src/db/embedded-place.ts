@@ -22,7 +22,7 @@ import { dirname, join, resolve } from 'node:path';
 import { type Binaries, installedBinaries, usableBinaries } from './embedded-binaries.ts';
 import { asFailure, embeddedFailure } from './embedded-failure.ts';
 import type { User } from './embedded-process.ts';
-import { closedTo, isRoot, makeOpenDirectory, unprivilegedUser } from './embedded-user.ts';
+import { closedTo, isRoot, makeDirectories, makeOpenDirectory, unprivilegedUser } from './embedded-user.ts';
 
 export interface Place {
   /** Whom PostgreSQL runs as; undefined: the user of this process. */
@@ -91,10 +91,10 @@ export function makePrivateDirectory(path: string, user: User | undefined): void
 }
 
 function makeHome(dataDir: string): string {
-  const made = mkdirSync(dataDir, { recursive: true });
+  const made = makeDirectories(dataDir);
   const home = realpathSync(dataDir);
   // What is made here by root can be entered by PostgreSQL's user, whatever the umask; what was there stays as it was.
-  if (made !== undefined && isRoot()) chmodSync(home, 0o755);
+  if (made && isRoot()) chmodSync(home, 0o755);
   return home;
 }
 

@@ -40,8 +40,20 @@ export function canExecute(user: User, path: string): boolean {
 /** Makes a directory that everybody can enter, whatever the umask. One that is there stays as it is. */
 export function makeOpenDirectory(path: string): void {
   if (existsSync(path)) return;
-  mkdirSync(path, { recursive: true });
+  makeDirectories(path);
   chmodSync(path, 0o755);
+}
+
+/**
+ * Makes a directory and those above it; true when it was not there. Node's own `recursive` never ends where a file
+ * system answers ENOENT for a directory whose parent is there, as below /proc.
+ */
+export function makeDirectories(path: string): boolean {
+  if (existsSync(path)) return false;
+  const parent = dirname(path);
+  if (parent !== path) makeDirectories(parent);
+  mkdirSync(path);
+  return true;
 }
 
 // Access lists beyond the permission bits are not read: what they close, PostgreSQL's own message will name.

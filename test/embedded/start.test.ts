@@ -174,6 +174,14 @@ test('a DATA_DIR that cannot be made is one clear error', async (t) => {
   });
 });
 
+test('a DATA_DIR on a file system that takes none is one clear error, not an endless attempt', {
+  skip: process.platform !== 'linux',
+}, async () => {
+  await assert.rejects(startEmbedded({ dataDir: '/proc/wda/data', log: keepLog() }), {
+    name: 'EmbeddedDatabaseFailure',
+  });
+});
+
 test('the log of PostgreSQL is cut at 10 MB and keeps the part before', (t) => {
   const file = join(openFolder(t), 'postgresql.log');
   writeFileSync(file, 'x'.repeat(10 * 1024 * 1024));
