@@ -149,7 +149,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     if (!name.startsWith('WDA_') || known.includes(name)) continue;
     const suggestion = closest(name, known);
     mistakes.push(
-      `${name} is not a setting${suggestion === null ? '' : `; did you mean ${suggestion}?`} Known: ${known.join(', ')}`,
+      `${name} is not a setting${suggestion === null ? '.' : `; did you mean ${suggestion}?`} Known: ${known.join(', ')}`,
     );
   }
 

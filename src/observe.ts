@@ -35,7 +35,18 @@ export interface Observer {
 
 export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boolean): Observer {
   const logger = isTerminal
-    ? pino({ level: config.logLevel }, pretty({ sync: true, ignore: 'pid,hostname', translateTime: 'HH:MM:ss' }))
+    ? pino(
+        { level: config.logLevel },
+        pretty({
+          sync: true,
+          singleLine: true,
+          // A request is one line, in the order that people read it.
+          ignore: 'pid,hostname,requestId,method,path,status,ms',
+          translateTime: 'HH:MM:ss',
+          messageFormat: ({ msg, method, path, status, ms }) =>
+            method === undefined ? String(msg) : `${method} ${path} ${status} ${ms} ms`,
+        }),
+      )
     : pino({ level: config.logLevel });
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });

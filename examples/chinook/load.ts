@@ -1,7 +1,7 @@
 // Loads the Chinook music shop: creates organization chinook and workspace music, applies schema.yaml and imports the 11
 // CSV files of a directory with their ids. Run it again at will: records are updated, none are doubled.
 //
-//   node examples/chinook/load.ts CSV_DIR [--url http://localhost:3000] [--key ADMIN_KEY]
+//   npm run chinook -- CSV_DIR [--url http://localhost:3000] [--key ADMIN_KEY]
 
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -52,7 +52,7 @@ const FILES: readonly { readonly file: string; readonly entity: string; readonly
   },
 ];
 
-const USAGE = 'Usage: node examples/chinook/load.ts CSV_DIR [--url URL] [--key KEY]   (or WDA_URL, WDA_ADMIN_KEY)';
+const USAGE = 'Usage: npm run chinook -- CSV_DIR [--url URL] [--key KEY]   (or WDA_URL, WDA_ADMIN_KEY)';
 
 async function load(args: readonly string[]): Promise<void> {
   const { directory, url, key } = readArguments(args);

@@ -171,10 +171,10 @@ function addSchema(program: Command): void {
     .description('put a schema in force and watch the migration to its end')
     .argument('<file>', 'schema document, YAML or JSON; - is stdin')
     .addOption(
-      new Option('--strategy <strategy>', 'online: requests go on meanwhile; blocking: faster').choices([
-        'online',
-        'blocking',
-      ]),
+      new Option(
+        '--strategy <strategy>',
+        'online: requests go on meanwhile; blocking: at once, where that is quicker (both work online for now)',
+      ).choices(['online', 'blocking']),
     )
     .option('--allow-destructive', 'let it drop entities, fields or relations with their data')
     .option('--wait <seconds>', 'wait this long at most, 0 not at all (default: until it has ended)')

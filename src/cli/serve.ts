@@ -128,10 +128,12 @@ export function startScreen(
       `    curl -H 'Authorization: Bearer ${welcome.demoKey}' '${base}/api/v1/demo/shop/orders?expand=customer,items.product&size=2'`,
     );
   } else if (welcome.hasDemo) {
+    // The command line looks at port 3000 unless it is told.
+    const client = base === 'http://localhost:3000' ? '' : `WDA_URL=${base} `;
     lines.push(
       '',
       '  Demo workspace demo/shop is there; for a new API key:',
-      '    WDA_KEY=<admin key> npm run wda -- key create mine -w demo/shop',
+      `    ${client}WDA_KEY=<admin key> npm run wda -- key create mine -w demo/shop`,
     );
   } else {
     lines.push('', '  Next: npm run wda -- --help');

@@ -144,7 +144,12 @@ function decode(field: Field, operator: FilterOperator, value: FilterValue, path
   const decoded: Decoded =
     value.kind === 'text' ? whole.parseText(value.text, field) : whole.decode(value.value, field);
   if (decoded.ok) return decoded.value;
-  throw badRequest(`Filter value for ${path.join('.')} ${decoded.message}`);
+  // The + of an offset is a space in a query string unless it is written as %2B.
+  const hint =
+    value.kind === 'text' && / \d\d(:?\d\d)?$/.test(value.text) && field.type === 'datetime'
+      ? ' (in a URL, write + as %2B)'
+      : '';
+  throw badRequest(`Filter value for ${path.join('.')} ${decoded.message}${hint}`);
 }
 
 /** The field of that name, or 400 that lists what exists. */

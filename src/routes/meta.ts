@@ -14,6 +14,21 @@ export interface MetaRooms {
 
 export function metaRoutes({ db, metrics, unready }: MetaRooms): Route[] {
   return [
+    {
+      method: 'GET',
+      pattern: '/',
+      parameters: [],
+      // For whoever opens the address in a browser.
+      handle: async () =>
+        json(200, {
+          data: {
+            name: 'Workspace Data API',
+            records: '/api/v1/{organization}/{workspace}/{entity}',
+            admin: '/api/admin/v1',
+            health: ['/healthz', '/readyz', '/metrics'],
+          },
+        }),
+    },
     { method: 'GET', pattern: '/healthz', parameters: [], handle: async () => json(200, { status: 'ok' }) },
     {
       method: 'GET',
