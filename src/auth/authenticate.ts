@@ -1,13 +1,15 @@
 // Authorization header -> Principal; the one entry for every request. Refusals are the same whether or not the
 // organization, workspace or entity exists.
 import { timingSafeEqual } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { StoredKey } from '../catalog/credentials.ts';
-import { invalidCredential, missingCredential, notAJwt } from '../errors.ts';
+import { ApiError, invalidCredential, missingCredential, notAJwt } from '../errors.ts';
 import type { External, Operator, Owner, Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { hashCredential, isKey, KEY_PREFIX } from './api-key.ts';
 import { readJwt } from './jwt.ts';
+import { makeRefusalPace } from './refusal-pace.ts';
 
 export interface Authenticator {
   /**
@@ -75,6 +77,7 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
   // Keyed by the header as it came: one look-up from header to principal.
   const verdicts = new LRUCache<string, Verdict>({ max: MAX_VERDICTS });
   const used = new Set<string>();
+  const refusalTurn = makeRefusalPace(() => performance.now(), sleep);
 
   function note(verdict: Verdict, now: number): void {
     if (now - verdict.notedAt < NOTE_EVERY_MS) return;
@@ -89,10 +92,15 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
     const header = authorization as string;
     const notedAt = verdicts.get(header)?.notedAt ?? 0;
     verdicts.delete(header);
-    const verdict: Verdict = { ...(await verify(credential)), notedAt };
+    const verdict: Verdict = { ...(await verify(credential).catch(refuseInTurn)), notedAt };
     verdicts.set(header, verdict);
     note(verdict, options.now());
     return verdict.principal;
+  }
+
+  async function refuseInTurn(error: unknown): Promise<never> {
+    if (error instanceof ApiError && error.status === 401) await refusalTurn();
+    throw error;
   }
 
   async function verifyKey(credential: string): Promise<Verified> {

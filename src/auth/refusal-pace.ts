@@ -1,0 +1,31 @@
+// The pace of refusals: whoever floods a process with invalid credentials waits for the answers, so that the work of
+// refusing leaves the process to those who are known. Valid credentials never wait, remembered or new.
+
+/** Resolves when a refusal may be sent. */
+export type RefusalPace = () => Promise<void>;
+
+// A refused token costs about 150 µs of processor time with everything around it: 500 a second are a thirteenth of a
+// processor. 16 connections that flood without a pace took three quarters of the throughput of 16 that read.
+const PER_SECOND = 500;
+const INTERVAL_MS = 1000 / PER_SECOND;
+// So many at once go unhindered: a page that was left open overnight asks for much with its old token.
+const BURST = 100;
+const MAX_DELAY_MS = 2000;
+// Each waiting refusal is a request in memory, some kB.
+const MAX_WAITING = 10_000;
+
+/** `now` in milliseconds, never going back; `sleep` resolves after as many as it is given. */
+export function makeRefusalPace(now: () => number, sleep: (milliseconds: number) => Promise<unknown>): RefusalPace {
+  let turn = Number.NEGATIVE_INFINITY;
+  let waiting = 0;
+  return async () => {
+    const time = now();
+    turn = Math.min(Math.max(turn, time - BURST * INTERVAL_MS) + INTERVAL_MS, time + MAX_DELAY_MS);
+    const delay = turn - time;
+    if (delay <= 0 || waiting >= MAX_WAITING) return;
+    waiting++;
+    await sleep(delay).finally(() => {
+      waiting--;
+    });
+  };
+}
