@@ -206,4 +206,5 @@ async function compareAnswers(
   await assertSameAnswer(workload, [limit, ours], [toLimit, toOurs]);
 }
 
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 await main(command.parse().opts<Options>());

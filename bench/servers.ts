@@ -25,7 +25,7 @@ export async function startOurs(
   adminKey: string,
   profileDirectory?: string,
 ): Promise<RunningServer> {
-  return start(['--max-semi-space-size=8', ...profiling(profileDirectory, 'ours'), 'src/main.ts', 'serve'], '/readyz', {
+  return start([...profiling(profileDirectory, 'ours'), ...startArguments()], '/readyz', {
     HOST: '127.0.0.1',
     DATABASE_URL: databaseUrl,
     DATA_DIR: join(tmpdir(), 'wda-bench-unused'),
@@ -68,6 +68,10 @@ async function start(
     env: { ...process.env, NODE_ENV: 'production', PORT: String(port), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  // A run that is broken off leaves nobody behind.
+  const abandon = () => child.kill('SIGTERM');
+  process.once('exit', abandon);
+  child.once('exit', () => process.off('exit', abandon));
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
