@@ -2,7 +2,8 @@
 // in order, prints the table.
 
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -76,6 +77,7 @@ async function main(options: Options): Promise<void> {
   const cacheDirectory = join(import.meta.dirname, '..', 'node_modules', '.cache', 'wda-bench');
   await mkdir(cacheDirectory, { recursive: true });
   const scratch = await mkdtemp(join(tmpdir(), 'wda-bench-'));
+  process.once('exit', () => rmSync(scratch, { recursive: true, force: true }));
   const postgres = await openPostgres(options.databaseUrl, cacheDirectory, progress);
   try {
     const adminKey = randomBytes(24).toString('hex');
@@ -99,7 +101,6 @@ async function main(options: Options): Promise<void> {
     if (!options.keep) await dropCopy(postgres);
   } finally {
     await postgres.stop();
-    await rm(scratch, { recursive: true });
   }
 }
 
