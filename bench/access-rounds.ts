@@ -8,7 +8,7 @@ import { readProcessorTime } from './servers.ts';
 /** One round of load; the number of the round chooses its requests. `perSecondBeside`: of what is sent beside it. */
 export type Variant = (round: number) => Promise<LoadResult & { readonly perSecondBeside?: number }>;
 
-/** Medians. `processor`: microseconds of the server's processor time per second. */
+/** Medians. `processor`: microseconds of the server's processor time per answer, with what was sent beside it. */
 export type Figures = Pick<LoadResult, 'perSecond' | 'p50' | 'p99' | 'failed'> & {
   readonly processor: number;
   readonly perSecondBeside: number;
@@ -35,10 +35,9 @@ export async function compareVariants<const V extends readonly Variant[]>(
   for (let round = 0; round <= rounds; round++) {
     for (let turn = 0; turn < variants.length; turn++) {
       const which = (turn + round) % variants.length;
-      const [processorBefore, startedAt] = [readProcessorTime(pid) ?? Number.NaN, performance.now()];
+      const before = readProcessorTime(pid) ?? Number.NaN;
       const result = await (variants[which] as Variant)(round);
-      const seconds = (performance.now() - startedAt) / 1000;
-      const processor = ((readProcessorTime(pid) ?? Number.NaN) - processorBefore) / seconds;
+      const processor = ((readProcessorTime(pid) ?? Number.NaN) - before) / result.requests;
       if (round > 0) results[which]?.push({ perSecondBeside: 0, ...result, processor });
     }
   }
@@ -64,7 +63,7 @@ function median(values: readonly number[]): number {
   return (low + high) / 2;
 }
 
-const HEADINGS = ['Compared', 'figure', 'first', 'second', 'ratio', 'goal', 'beside req/s', 'CPU %', 'errors'];
+const HEADINGS = ['Compared', 'figure', 'first', 'second', 'ratio', 'goal', 'beside req/s', 'CPU µs', 'errors'];
 
 /** One line for each comparison; a missed goal carries an exclamation mark. */
 export function renderTable(comparisons: readonly Comparison[], markdown: boolean): string {
@@ -83,7 +82,6 @@ function cells({ title, figure, of, before, after, atLeast, below }: Comparison)
   const missed = (atLeast !== undefined && ratio < atLeast) || (below !== undefined && ratio >= below);
   const goal = atLeast !== undefined ? `≥ ${atLeast}` : below !== undefined ? `< ${below}` : '-';
   const show = (value: number) => (of === 'p50' ? value.toFixed(2) : Math.round(value).toLocaleString('en'));
-  const share = ({ processor }: Figures) => (processor / 1e4).toFixed(0);
   return [
     title,
     figure,
@@ -92,7 +90,7 @@ function cells({ title, figure, of, before, after, atLeast, below }: Comparison)
     `${ratio.toFixed(2)}${missed ? ' !' : ''}`,
     goal,
     after.perSecondBeside === 0 ? '-' : Math.round(after.perSecondBeside).toLocaleString('en'),
-    `${share(before)}, ${share(after)}`,
+    `${before.processor.toFixed(0)}, ${after.processor.toFixed(0)}`,
     String(before.failed + after.failed),
   ];
 }
