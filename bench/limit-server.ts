@@ -1,6 +1,8 @@
 // The limit: the least that a Node.js server can do for the workloads. node:http and pg with pipelining over 8
-// connections, one constant statement per question, PostgreSQL builds the JSON text and Node passes it on. No
+// connections, one prepared statement per question, PostgreSQL builds the JSON text and Node passes it on. No
 // authentication, no checks, no generality. Settings by environment: PORT, DATABASE_URL, DATA_SCHEMA.
+// Pages have their size and offset in the text: with bound ones PostgreSQL supposes a tenth of the table, finds every
+// general plan too dear and plans the statement anew each time (20 of a million orders: 0.17 instead of 0.11 ms).
 
 import { createServer, type ServerResponse } from 'node:http';
 import pg from 'pg';
@@ -22,8 +24,8 @@ const orders = `${schema}.orders`;
 const customers = `${schema}.customers`;
 
 const orderById = `select ${orderColumns} from ${orders} o where o.id = $1`;
-const orderPage = `select ${orderColumns} from ${orders} o order by o.id desc limit $1 offset $2`;
-const customerPage = `select ${customerColumns} from ${customers} c order by c.id limit $1 offset $2`;
+const orderPage = `select ${orderColumns} from ${orders} o order by o.id desc {bounds}`;
+const customerPage = `select ${customerColumns} from ${customers} c order by c.id {bounds}`;
 
 const statements = {
   order: asObject(orderById),
@@ -46,14 +48,14 @@ const statements = {
   ordersAndTotal: `select ${asArray(orderPage)} as json, (select count(*) from ${orders})::int as total`,
   ordersWithCustomer: `select ${asArray(`
     select ${orderColumns}, row_to_json(customer) as customer
-    from (select * from ${orders} order by id desc limit $1 offset $2) o
+    from (select * from ${orders} order by id desc {bounds}) o
     left join lateral (select ${customerColumns} from ${customers} c where c.id = o."customerId") customer on true
     order by o.id desc`)} as json`,
   customers: `select ${asArray(customerPage)} as json`,
   customersAndTotal: `select ${asArray(customerPage)} as json, (select count(*) from ${customers})::int as total`,
   customersWithOrders: `select ${asArray(`
     select ${customerColumns}, children.orders
-    from (select * from ${customers} order by id limit $1 offset $2) c
+    from (select * from ${customers} order by id {bounds}) c
     cross join lateral (
       select coalesce(json_agg(child), '[]') as orders
       from (select ${orderColumns} from ${orders} o where o."customerId" = c.id order by o.id) child
@@ -79,19 +81,37 @@ function asArray(select: string): string {
 type Row = { readonly json: string; readonly total?: number };
 
 /** Runs a prepared statement on the connection with the fewest unanswered ones. */
-async function run(name: keyof typeof statements, values: unknown[]): Promise<Row | undefined> {
+async function run(name: string, text: string, values: unknown[]): Promise<Row | undefined> {
   let lane = clients[0]!;
   for (const other of clients) if (other.pending < lane.pending) lane = other;
   lane.pending++;
   try {
-    return (await lane.client.query<Row>({ name, text: statements[name], values })).rows[0];
+    return (await lane.client.query<Row>({ name, text, values })).rows[0];
   } finally {
     lane.pending--;
   }
 }
 
+type StatementName = keyof typeof statements;
+
+function runConstant(name: StatementName, values: unknown[]): Promise<Row | undefined> {
+  return run(name, statements[name], values);
+}
+
+const pages = new Map<string, string>();
+
+function runPage(name: StatementName, size: number, offset: number): Promise<Row | undefined> {
+  const key = `${name} ${size} ${offset}`;
+  let text = pages.get(key);
+  if (text === undefined) {
+    text = statements[name].replace('{bounds}', `limit ${size} offset ${offset}`);
+    pages.set(key, text);
+  }
+  return run(key, text, []);
+}
+
 async function readOne(id: string, query: URLSearchParams): Promise<string | undefined> {
-  const row = await run(query.has('expand') ? 'orderWithItems' : 'order', [id]);
+  const row = await runConstant(query.has('expand') ? 'orderWithItems' : 'order', [id]);
   return row && `{"data":${row.json}}`;
 }
 
@@ -99,16 +119,16 @@ async function readList(entity: string, query: URLSearchParams): Promise<string>
   const page = Number(query.get('page') ?? 0);
   const size = Number(query.get('size') ?? 20);
   const ofOrders = entity === 'orders';
-  const bounds = [size, page * size];
+  const offset = page * size;
   if (query.has('expand')) {
-    const row = await run(ofOrders ? 'ordersWithCustomer' : 'customersWithOrders', bounds);
+    const row = await runPage(ofOrders ? 'ordersWithCustomer' : 'customersWithOrders', size, offset);
     return `{"data":${row?.json}}`;
   }
   if (query.get('count') === 'none') {
-    const row = await run(ofOrders ? 'orders' : 'customers', bounds);
+    const row = await runPage(ofOrders ? 'orders' : 'customers', size, offset);
     return `{"data":${row?.json}}`;
   }
-  const row = await run(ofOrders ? 'ordersAndTotal' : 'customersAndTotal', bounds);
+  const row = await runPage(ofOrders ? 'ordersAndTotal' : 'customersAndTotal', size, offset);
   const total = row?.total ?? 0;
   const meta = `"meta":{"page":${page},"size":${size},"totalElements":${total},"totalPages":${Math.ceil(total / size)}}`;
   return `{"data":${row?.json},${meta}}`;
@@ -118,8 +138,8 @@ async function writeOne(id: string | undefined, body: string): Promise<string | 
   const order = JSON.parse(body);
   const row =
     id === undefined
-      ? await run('create', [order.customerId, order.status, order.total, order.note ?? null])
-      : await run('update', [id, order.status]);
+      ? await runConstant('create', [order.customerId, order.status, order.total, order.note ?? null])
+      : await runConstant('update', [id, order.status]);
   return row && `{"data":${row.json}}`;
 }
 
