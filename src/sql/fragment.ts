@@ -35,6 +35,16 @@ export function literal(text: string): Fragment {
   return raw(text.includes('\\') ? ` E${quoted.replaceAll('\\', '\\\\')}` : quoted);
 }
 
+/**
+ * A whole number in the text itself, for page sizes: of a bound limit PostgreSQL supposes a tenth of the table, finds
+ * every general plan too dear and plans the statement anew on each run (20 of a million records: 0.17 instead of
+ * 0.11 ms). Throws RangeError for anything else.
+ */
+export function wholeNumber(value: number): Fragment {
+  if (!Number.isSafeInteger(value)) throw new RangeError('not a whole number');
+  return raw(String(value));
+}
+
 /** A fixed piece of SQL out of this code base (a type name, an operator): never text from outside. */
 export function keyword<const T extends string>(text: T): Fragment {
   return raw(text);

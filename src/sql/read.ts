@@ -1,7 +1,7 @@
 // Scan + Projection -> one select. PostgreSQL builds the JSON text of the whole response (measured against shaping in
 // Node: 0.36 to 0.78 of the throughput), expansions are lateral joins, page and total are one statement.
 import type { Link } from '../plan/link.ts';
-import { ID_OPERAND, numberOperand } from '../plan/operand.ts';
+import { ID_OPERAND } from '../plan/operand.ts';
 import { type ExportPlan, type ListPlan, lookAhead, type ReadPlan, type ReferencesPlan } from '../plan/plan.ts';
 import { hasLists, type Output, type Projection } from '../plan/projection.ts';
 import {
@@ -21,7 +21,7 @@ import {
   renderScan,
   where,
 } from './expression.ts';
-import { empty, type Fragment, ident, join, keyword, literal, sql } from './fragment.ts';
+import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber } from './fragment.ts';
 
 /**
  * One record: columns `data` (JSON text), `version` (the row's version, for ETag). With expanded lists `data` is null
@@ -36,7 +36,7 @@ export function selectRecord(plan: ReadPlan, maxBytes: number): Fragment {
   if (!hasLists(plan.projection))
     return sql`select row_to_json(${RECORD})::text as data, ${root}.xmin::text as version ${from}`;
   // `offset 0` keeps PostgreSQL from building the JSON once for the length and once for the text.
-  return sql`select case when octet_length(q.data) <= ${keyword(String(maxBytes))} then q.data end as data, q.version from (select row_to_json(${RECORD})::text as data, ${root}.xmin::text as version ${from} offset 0) q`;
+  return sql`select case when octet_length(q.data) <= ${wholeNumber(maxBytes)} then q.data end as data, q.version from (select row_to_json(${RECORD})::text as data, ${root}.xmin::text as version ${from} offset 0) q`;
 }
 
 /**
@@ -52,7 +52,7 @@ export function selectPage(plan: ListPlan, maxBytes: number): Fragment {
   const after = plan.start.kind === 'after' ? renderAfter(plan.ordering, plan.start.keys, root, aliases) : empty;
   const offset = plan.start.kind === 'page' && plan.start.page > 0 ? sql` offset ${bind(plan.start.offset)}` : empty;
   const ahead = lookAhead(plan);
-  const size = (): Fragment => bind(numberOperand(plan.size));
+  const size = wholeNumber(plan.size);
 
   // The page itself, with the columns that anything outside needs; `$…` is a name that no field can have.
   const byId = plan.ordering.keys.length === 1;
@@ -62,7 +62,7 @@ export function selectPage(plan: ListPlan, maxBytes: number): Fragment {
     ...(byId ? [] : [sql`json_build_array(${join(keys)})::text as "$keys"`]),
   ];
   const ordering = renderOrdering(plan.ordering, root, aliases);
-  const limit = ahead === 'none' ? size() : bind(numberOperand(plan.size + 1));
+  const limit = ahead === 'none' ? size : wholeNumber(plan.size + 1);
   const page = sql`select ${join(columns)} from ${table}${where(condition, predicate, after)} order by ${ordering} limit ${limit}${offset}`;
 
   const outer = ident('p');
@@ -75,7 +75,7 @@ export function selectPage(plan: ListPlan, maxBytes: number): Fragment {
     ...(ahead === 'window' ? [keyword('row_number() over () as "$at", count(*) over () as "$seen"')] : []),
   ];
   const numbered = numbers.length === 0 ? page : sql`select s.*, ${join(numbers)} from (${page}) s`;
-  const seen = ahead === 'window' ? sql`select * from (${numbered}) s where "$at" <= ${size()}` : numbered;
+  const seen = ahead === 'window' ? sql`select * from (${numbered}) s where "$at" <= ${size}` : numbered;
   const direction = keyword(plan.ordering.keys[0]?.direction ?? 'asc');
   const inOrder = expands ? sql` order by ${outer}.${byId ? sql`"id" ${direction}` : ident('$row')}` : empty;
   const carried = [
@@ -84,16 +84,16 @@ export function selectPage(plan: ListPlan, maxBytes: number): Fragment {
   ];
   const rows = sql`select ${RECORD}, ${join(carried)} from (${seen}) ${outer}${joins} cross join lateral (select ${outputs}) ${RECORD}${inOrder}`;
 
-  const at = ahead === 'extra' ? sql`least(count(*), ${size()})` : keyword('count(*)');
+  const at = ahead === 'extra' ? sql`least(count(*), ${size})` : keyword('count(*)');
   const last = sql`(array_agg(x."$key"))[${at}]`;
   const more = {
     none: () => keyword('null::bool'),
-    extra: () => sql`count(*) > ${size()}`,
-    window: () => sql`max(x."$seen") > ${size()}`,
+    extra: () => sql`count(*) > ${size}`,
+    window: () => sql`max(x."$seen") > ${size}`,
   }[ahead]();
   const body = sql`select coalesce(json_agg(x.${RECORD}), '[]')::text as data, ${byId ? sql`json_build_array(${last}::text)::text` : last} as last, ${more} as more from (${rows}) x`;
   const total = plan.count === 'exact' ? countOf(plan) : keyword('null::int8');
-  return sql`select case when octet_length(q.data) <= ${keyword(String(maxBytes))} then q.data end as data, ${total} as total, q.last, q.more from (${body}) q`;
+  return sql`select case when octet_length(q.data) <= ${wholeNumber(maxBytes)} then q.data end as data, ${total} as total, q.last, q.more from (${body}) q`;
 }
 
 /** `(select count(*) …)` of the whole list. */
@@ -165,7 +165,7 @@ function renderExpansion(output: Exclude<Output, { kind: 'column' }>, parent: Fr
     return sql`select row_to_json(${RECORD}) as j from (select ${columns} from ${table}${joins}${where(link, condition)}) ${RECORD}`;
   }
   const predicate = output.predicate === undefined ? empty : renderPredicate(output.predicate, near, aliases);
-  const limit = output.size === undefined ? empty : sql` limit ${bind(numberOperand(output.size))}`;
+  const limit = output.size === undefined ? empty : sql` limit ${wholeNumber(output.size)}`;
   const ordering = renderOrdering(output.ordering, near, aliases);
   const rows = sql`select ${columns} from ${table}${joins}${where(link, condition, predicate)} order by ${ordering}${limit}`;
   return sql`select coalesce(json_agg(${RECORD}), '[]') as j from (${rows}) ${RECORD}`;

