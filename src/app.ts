@@ -43,6 +43,7 @@ export interface App {
 // Snapshots in memory; one of 10 entities takes some 50 kB.
 const MAX_SNAPSHOTS = 1000;
 const RETRY_MS = 1000;
+const SWEEP_MS = 5000;
 const FLUSH_MS = 5000;
 
 export function makeApp(config: Config, connection: pg.ClientConfig, observer: Observer): App {
@@ -163,6 +164,12 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
     authenticator.flush().catch((error) => log.debug('last use of keys not noted', { error: String(error) }));
   }, FLUSH_MS).unref();
 
+  let sweeping: NodeJS.Timeout | undefined;
+  /** Another process may have died in the middle of a migration. */
+  function sweep(): void {
+    runner.recover().catch((error) => log.debug('migrations not looked after', { error: String(error) }));
+  }
+
   return {
     listen: () => server.listen(),
     async prepare() {
@@ -173,6 +180,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
           operatorHash ??= welcome.operatorHash;
           await runner.recover();
           unready = undefined;
+          sweeping = setInterval(sweep, SWEEP_MS).unref();
           return welcome;
         } catch (error) {
           if (closing || error instanceof InstallError || !isPassing(error)) throw error;
@@ -186,6 +194,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
       closing = true;
       unready = 'The server is shutting down';
       clearInterval(flushing);
+      clearInterval(sweeping);
       await server.close(graceMs);
       await outbound.close();
       await authenticator.flush().catch(() => undefined);

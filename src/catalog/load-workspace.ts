@@ -1,6 +1,8 @@
 // The only maker of a Workspace. Takes rows of the control tables, gives the snapshot that requests work with.
 import type { Database, Row } from '../db/pool.ts';
+import type { MigrationGate } from '../model/entity.ts';
 import { parseExact } from '../model/exact-json.ts';
+import type { PhysicalNames } from '../model/physical-name.ts';
 import { entitiesOf } from '../model/schema-entities.ts';
 import type { SchemaDocument } from '../model/schema-format.ts';
 import { member } from '../model/schema-renames.ts';
@@ -16,13 +18,19 @@ export interface WorkspaceRow {
   readonly version: string;
   readonly databaseSchema: string;
   readonly document: SchemaDocument;
+  readonly names: PhysicalNames;
+  /** What a running migration refuses, by entity. */
+  readonly gates: Readonly<Record<string, MigrationGate>>;
 }
 
 export function makeWorkspace(row: WorkspaceRow, identityProvider: IdentityProvider | null = null): Workspace {
-  const entities = entitiesOf(row.document, row.databaseSchema);
+  const ungated = entitiesOf(row.document, row.databaseSchema, row.names);
+  const entities = new Map(
+    [...ungated].map(([name, entity]) => [name, { ...entity, gate: member(row.gates, name) ?? null }]),
+  );
   const constraints = new Map<string, ConstraintOwner>();
   for (const entity of entities.values()) {
-    const table = tableOf(entity, member(row.document.entities, entity.name) ?? {});
+    const table = tableOf(entity, member(row.document.entities, entity.name) ?? {}, entities);
     for (const [name, owner] of ownersOf(table)) constraints.set(name, owner);
   }
   return {
@@ -39,20 +47,22 @@ export function makeWorkspace(row: WorkspaceRow, identityProvider: IdentityProvi
 
 function* ownersOf(table: Table): Iterable<readonly [string, ConstraintOwner]> {
   const owner = (kind: ConstraintOwner['kind'], field: string, relation?: string): ConstraintOwner => ({
-    entity: table.name,
+    entity: table.entity,
     kind,
     field,
     relation,
   });
   yield [table.primaryKey, owner('primaryKey', 'id')];
   for (const check of table.checks) yield [check.name, owner('check', check.field.name)];
-  for (const { name, column, relation } of table.references) yield [name, owner('reference', column, relation.name)];
+  for (const { name, field, relation } of table.references) {
+    yield [name, owner('reference', field.name, relation.name)];
+  }
   for (const index of table.indexes.values()) {
-    if (index.unique) yield [index.name, owner('unique', index.columns.join(', '))];
+    if (index.unique) yield [index.name, owner('unique', index.fields.map((field) => field.name).join(', '))];
   }
 }
 
-const COLUMNS = sql`w.id, o.slug, w.slug, w.version::text, w.database_schema, w.document::text,
+const COLUMNS = sql`w.id, o.slug, w.slug, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text,
   p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
 
 /** The snapshot of a workspace by its slugs, in one statement; undefined when there is none. */
@@ -68,7 +78,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
   );
   const row = rows[0];
   if (row === undefined) return undefined;
-  const [id, org, name, version, databaseSchema, document, ...provider] = row as readonly string[];
+  const [id, org, name, version, databaseSchema, document, names, gates, ...provider] = row as readonly string[];
   return makeWorkspace(
     {
       id: id as string,
@@ -77,6 +87,8 @@ where o.slug = ${organization} and w.slug = ${slug}`,
       version: version as string,
       databaseSchema: databaseSchema as string,
       document: parseDocument(document as string),
+      names: JSON.parse(names as string),
+      gates: JSON.parse(gates as string),
     },
     identityProviderOf(provider),
   );

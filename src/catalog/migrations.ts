@@ -2,7 +2,6 @@
 import type { Database, Session } from '../db/pool.ts';
 import type { SchemaDocument } from '../model/schema-format.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
-import { parseDocument } from './load-workspace.ts';
 import { loadPage, type PageOf } from './pages.ts';
 
 export type MigrationState = 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
@@ -29,6 +28,8 @@ export interface MigrationStep extends PlannedStep {
   readonly state: MigrationState;
   /** 0 to 1. */
   readonly progress: number;
+  /** While records are filled: how many are, of about how many. */
+  readonly records?: { readonly done: number; readonly total: number };
 }
 
 export interface MigrationError {
@@ -102,6 +103,8 @@ export async function insertMigration(
     readonly strategy: Strategy;
     readonly steps: readonly MigrationStep[];
     readonly document: SchemaDocument;
+    /** What it makes before it is in force, as JSON. */
+    readonly made: unknown;
   },
 ): Promise<string> {
   const rows = await session.query<{ id: string }>(
@@ -111,8 +114,9 @@ export async function insertMigration(
     order by id desc limit 1 offset ${KEPT_MIGRATIONS - 1}
   )
 )
-insert into wda.migration (workspace_id, strategy, steps, document)
-values (${migration.workspaceId}, ${migration.strategy}, ${JSON.stringify(migration.steps)}::jsonb, ${JSON.stringify(migration.document)}::json)
+insert into wda.migration (workspace_id, strategy, steps, document, made)
+values (${migration.workspaceId}, ${migration.strategy}, ${JSON.stringify(migration.steps)}::jsonb, ${JSON.stringify(migration.document)}::json,
+  ${JSON.stringify(migration.made)}::jsonb)
 returning id`),
   );
   return (rows[0] as { id: string }).id;
@@ -144,20 +148,35 @@ export async function isCancelRequested(session: Runs, id: string): Promise<bool
   return rows[0]?.asked === true;
 }
 
+/** The process of the session in PostgreSQL. */
+export async function findBackend(session: Runs): Promise<number> {
+  const [row] = await session.query<{ pid: number }>(toQuery(sql`select pg_backend_pid() as pid`));
+  return (row as { pid: number }).pid;
+}
+
+/** How far PostgreSQL is with the index that a process of it builds, 0 to 1; undefined when it builds none. */
+export async function findIndexProgress(db: Database, pid: number): Promise<number | undefined> {
+  const rows = await db.query<{ progress: number }>(
+    toQuery(sql`select case when tuples_total > 0 then 0.5 + 0.4 * tuples_done / tuples_total
+  when blocks_total > 0 then 0.5 * blocks_done / blocks_total else 0 end::float8 as progress
+from pg_stat_progress_create_index where pid = ${pid}`),
+  );
+  return rows[0]?.progress;
+}
+
 export interface OpenMigration {
   readonly id: string;
   readonly state: MigrationState;
   readonly steps: readonly MigrationStep[];
-  readonly document: SchemaDocument;
+  readonly made: unknown;
   readonly cancelRequested: boolean;
 }
 
 /** The migration of a workspace that has not ended; there is at most one. */
 export async function findOpenMigration(session: Runs, workspaceId: string): Promise<OpenMigration | undefined> {
-  const rows = await session.query<Omit<OpenMigration, 'document'> & { document: string }>(
-    toQuery(sql`select id, state, steps, document::text as document, cancel_requested as "cancelRequested"
+  const rows = await session.query<OpenMigration>(
+    toQuery(sql`select id, state, steps, made, cancel_requested as "cancelRequested"
 from wda.migration where workspace_id = ${workspaceId} and state in ('pending', 'running')`),
   );
-  const row = rows[0];
-  return row === undefined ? undefined : { ...row, document: parseDocument(row.document) };
+  return rows[0];
 }

@@ -1,5 +1,7 @@
 // Workspaces in the control tables. Their making and their end, which create and drop tables, are in migrate/.
 import type { Database, Session } from '../db/pool.ts';
+import type { MigrationGate } from '../model/entity.ts';
+import type { PhysicalNames } from '../model/physical-name.ts';
 import type { SchemaDocument } from '../model/schema-format.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import { controlError, taken, violates } from './control-error.ts';
@@ -66,7 +68,7 @@ export function workspaceRefusal(error: unknown, slug: string): Error {
 /** The row with its document, as a statement of a session; undefined when the workspace is gone. */
 export async function loadWorkspaceRow(session: Pick<Session, 'query'>, id: string): Promise<WorkspaceRow | undefined> {
   const rows = await session.query<Omit<WorkspaceRow, 'document'> & { document: string }>(
-    toQuery(sql`select w.id, o.slug as organization, w.slug, w.version, w.database_schema as "databaseSchema", w.document::text as document
+    toQuery(sql`select w.id, o.slug as organization, w.slug, w.version, w.database_schema as "databaseSchema", w.document::text as document, w.names, w.gates
 from ${SOURCE} where w.id = ${id}`),
   );
   const row = rows[0];
@@ -74,8 +76,15 @@ from ${SOURCE} where w.id = ${id}`),
 }
 
 /** Puts another document in force; a statement of the transaction that makes it true. */
-export function storeDocument(id: string, document: SchemaDocument): Fragment {
-  return sql`update wda.workspace set document = ${JSON.stringify(document)}::json, version = version + 1 where id = ${id}`;
+export function storeDocument(id: string, document: SchemaDocument, names: PhysicalNames): Fragment {
+  return sql`update wda.workspace set document = ${JSON.stringify(document)}::json, names = ${JSON.stringify(names)}::jsonb,
+  gates = '{}', version = version + 1 where id = ${id}`;
+}
+
+/** Opens and closes the gates of entities; none: all are open. */
+export function storeGates(id: string, gates: Readonly<Record<string, MigrationGate>>): Fragment {
+  return sql`update wda.workspace set gates = ${JSON.stringify(gates)}::jsonb, version = version + 1
+where id = ${id} and gates <> ${JSON.stringify(gates)}::jsonb`;
 }
 
 /** The document in force as JSON text, as it was stored; undefined when the workspace is gone. */

@@ -1,69 +1,91 @@
 // The difference between the document in force and the document asked for. Takes both, gives the operations that lead
-// from one to the other in a safe order, or the changes that cannot be made (yet), each with its path.
+// from one to the other in a safe order, or the changes that cannot be made, each with its path.
 import type { Detail } from '../errors.ts';
 import { formatDecimal, parseDecimal } from '../model/decimal.ts';
-import type { Field } from '../model/entity.ts';
-import type { BelongsTo } from '../model/relation.ts';
+import type { Entity, Field } from '../model/entity.ts';
+import type { PhysicalNames } from '../model/physical-name.ts';
 import { entitiesOf } from '../model/schema-entities.ts';
 import type { EntityDocument, SchemaDocument } from '../model/schema-format.ts';
 import { member, type Renames } from '../model/schema-renames.ts';
-import { type Table, tableOf } from '../model/schema-tables.ts';
+import { type Check, type Reference, type Table, tableOf } from '../model/schema-tables.ts';
+import { nameChange } from './names.ts';
 import type { Operation } from './operation.ts';
+import {
+  changeCheck,
+  changeReference,
+  dropCheck,
+  liftRequired,
+  loosenReference,
+  requireField,
+} from './operations/constraint.ts';
 import { createEntity, dropEntity } from './operations/entity.ts';
-import { addField, addRelation, changeDefault, dropField, dropRelation, type Place } from './operations/field.ts';
+import {
+  addField,
+  addRelation,
+  changeDefault,
+  dropField,
+  dropRelation,
+  type Place,
+  pathOfField,
+} from './operations/field.ts';
 import { addIndex, removeIndex } from './operations/indexing.ts';
 import { changeMetadata, dropVirtualRelation } from './operations/metadata.ts';
+import { changeType } from './operations/type.ts';
 
 export interface ChangeRequest {
   readonly inForce: SchemaDocument;
+  readonly names: PhysicalNames;
   readonly asked: SchemaDocument;
   readonly renames: Renames;
   readonly databaseSchema: string;
   /** Entities in force without records. */
   readonly empty: ReadonlySet<string>;
+  readonly strategy: 'online' | 'blocking';
+  /** A number that no change of the workspace has had before, for new names of columns. */
+  readonly change: string;
 }
 
 export type Change =
-  | { readonly ok: true; readonly operations: readonly Operation[] }
+  | { readonly ok: true; readonly operations: readonly Operation[]; readonly names: PhysicalNames }
   | { readonly ok: false; readonly details: readonly Detail[] };
 
-export function changeOf({ inForce, asked, renames, databaseSchema, empty }: ChangeRequest): Change {
-  const before = sidesOf(inForce, databaseSchema);
-  const after = sidesOf(asked, databaseSchema);
-  const isNew = (entity: string): boolean => !before.has(entity);
+export function changeOf(request: ChangeRequest): Change {
+  const { inForce, asked, renames, databaseSchema, empty, strategy } = request;
+  const entities = entitiesOf(inForce, databaseSchema, request.names);
+  const { names, origins } = nameChange(entities, asked, renames, request.change);
+  const before = sidesOf(inForce, entities);
+  const after = sidesOf(asked, entitiesOf(asked, databaseSchema, names));
+  const isNew = (entity: string): boolean => !origins.entities.has(entity);
   const refusals: Detail[] = [];
   const operations: Operation[] = [];
-  const kept = new Set(renames.entities.values());
+  const kept = new Set<string>();
   for (const [name, side] of after) {
-    const old = before.get(name);
-    if (old !== undefined) {
-      const place = { table: side.table, isEmpty: empty.has(name) };
-      compareEntities({ place, old, side, isNew, renames, operations, refusals });
-    } else if (renames.entities.has(name)) {
-      refusals.push(unsupported(`entities.${name}.renamedFrom`, 'renaming an entity'));
-    } else operations.push(createEntity(side.table, isNew));
+    const origin = origins.entities.get(name);
+    const old = origin === undefined ? undefined : before.get(origin.name);
+    if (old === undefined) {
+      operations.push(createEntity(side.table, isNew));
+      continue;
+    }
+    kept.add(old.table.entity);
+    const isEmpty = empty.has(old.table.entity);
+    const place = { table: side.table, isEmpty, atOnce: isEmpty || strategy === 'blocking' };
+    const fields = origins.fields.get(name) ?? new Map<string, Field>();
+    compareEntities({ place, old, side, fields, isNew, renames, operations, refusals });
   }
-  for (const [name, side] of before) {
-    if (!after.has(name) && !kept.has(name)) operations.push(dropEntity(side.table));
-  }
-  return refusals.length > 0 ? { ok: false, details: refusals } : { ok: true, operations };
+  for (const [name, side] of before) if (!kept.has(name)) operations.push(dropEntity(side.table));
+  return refusals.length > 0 ? { ok: false, details: refusals } : { ok: true, operations, names };
 }
 
 interface Side {
   readonly document: EntityDocument;
   readonly table: Table;
-  readonly relations: ReadonlyMap<string, BelongsTo>;
 }
 
-function sidesOf(document: SchemaDocument, databaseSchema: string): ReadonlyMap<string, Side> {
+function sidesOf(document: SchemaDocument, entities: ReadonlyMap<string, Entity>): ReadonlyMap<string, Side> {
   const sides = new Map<string, Side>();
-  for (const entity of entitiesOf(document, databaseSchema).values()) {
+  for (const entity of entities.values()) {
     const own = member(document.entities, entity.name) ?? {};
-    const relations = new Map<string, BelongsTo>();
-    for (const relation of entity.relations.values()) {
-      if (relation.kind === 'belongsTo') relations.set(relation.name, relation);
-    }
-    sides.set(entity.name, { document: own, table: tableOf(entity, own), relations });
+    sides.set(entity.name, { document: own, table: tableOf(entity, own, entities) });
   }
   return sides;
 }
@@ -72,6 +94,8 @@ interface Comparison {
   readonly place: Place;
   readonly old: Side;
   readonly side: Side;
+  /** What each field was before, by its name now. */
+  readonly fields: ReadonlyMap<string, Field>;
   readonly isNew: (entity: string) => boolean;
   readonly renames: Renames;
   readonly operations: Operation[];
@@ -79,122 +103,163 @@ interface Comparison {
 }
 
 function compareEntities(comparison: Comparison): void {
+  const { old, side, operations } = comparison;
+  if (old.table.entity !== side.table.entity) {
+    const { entity } = side.table;
+    operations.push(
+      changeMetadata('renameEntity', entity, `entities.${entity}`, `rename entity ${old.table.entity} to ${entity}`),
+    );
+  }
   compareColumns(comparison);
   compareIndexes(comparison);
   compareMetadata(comparison);
 }
 
-function compareColumns({ place, old, side, isNew, renames, operations, refusals }: Comparison): void {
-  const entity = side.table.name;
-  const renamedFields = renames.fields.get(entity);
-  const renamedRelations = renames.relations.get(entity);
-  const kept = new Set([...(renamedFields?.values() ?? []), ...(renamedRelations?.values() ?? [])]);
+function compareColumns(comparison: Comparison): void {
+  const { place, old, side, fields, isNew, operations } = comparison;
   for (const [name, field] of side.table.columns) {
-    const was = old.table.columns.get(name);
-    const relation = field.relation;
-    if (was !== undefined) compareFields(entity, was, field, old, side, operations, refusals);
-    else if (relation === undefined && renamedFields?.has(name)) {
-      refusals.push(unsupported(`entities.${entity}.fields.${name}.renamedFrom`, 'renaming a field'));
-    } else if (relation === undefined) operations.push(addField(place, field));
-    else if (renamedRelations?.has(relation)) {
-      refusals.push(unsupported(`entities.${entity}.relations.${relation}.renamedFrom`, 'renaming a relation'));
-    } else if (old.relations.has(relation)) {
-      refusals.push(unsupported(`entities.${entity}.relations.${relation}.column`, 'changing the field of a relation'));
-      kept.add(relation);
-    } else {
-      const reference = referenceOf(side.table, name);
-      operations.push(addRelation(place, field, reference, isNew(reference.relation.entity)));
-    }
+    const was = fields.get(name);
+    const reference = referenceOf(side.table, field);
+    if (was !== undefined) compareFields(comparison, was, field);
+    else if (reference === undefined) operations.push(addField(place, field));
+    else operations.push(addRelation(place, field, reference, isNew(reference.relation.entity)));
   }
-  for (const [name, field] of old.table.columns) {
-    if (side.table.columns.has(name) || kept.has(field.relation ?? name)) continue;
-    if (field.relation === undefined) operations.push(dropField(old.table, field));
-    else operations.push(dropRelation(old.table, field, referenceOf(old.table, name)));
+  const kept = new Set(fields.values());
+  for (const field of old.table.columns.values()) {
+    if (kept.has(field)) continue;
+    // What goes is named as it is in force, in the table that it is in.
+    const table = { ...old.table, entity: side.table.entity };
+    const reference = referenceOf(old.table, field);
+    operations.push(reference === undefined ? dropField(table, field) : dropRelation(table, field, reference));
   }
 }
 
-const ATTRIBUTES = ['type', 'required', 'maxLength', 'precision', 'scale', 'min', 'max', 'values'] as const;
+function compareFields(comparison: Comparison, was: Field, now: Field): void {
+  const { place, old, side, isNew, operations, refusals } = comparison;
+  if (was.role === 'id') return;
+  compareNames(comparison, was, now);
+  const [from, to] = [referenceOf(old.table, was), referenceOf(side.table, now)];
+  const targetIsNew = to !== undefined && isNew(to.relation.entity);
+  if (was.column !== now.column) {
+    const change = changeType({ place, old: old.table, was, now, reference: to, targetIsNew });
+    if (change === undefined) refusals.push(impossible(side.table, was, now));
+    else operations.push(change);
+    return;
+  }
+  if (was.type !== now.type || was.precision !== now.precision || was.scale !== now.scale) {
+    const change = changeType({ place, old: old.table, was, now, reference: to, targetIsNew });
+    if (change !== undefined) operations.push(change);
+  }
+  if (was.required !== now.required) operations.push((now.required ? requireField : liftRequired)(place, now));
+  if (meaningOf(was.default) !== meaningOf(now.default)) operations.push(changeDefault(side.table, now));
+  compareChecks(place, checksOf(old.table, was), checksOf(side.table, now), now, operations);
+  if (
+    to !== undefined &&
+    (from === undefined || from.target !== to.target || from.relation.onDelete !== to.relation.onDelete)
+  ) {
+    operations.push(changeReference(place, to, from, targetIsNew));
+  } else if (to === undefined && from !== undefined) operations.push(loosenReference(place, now, from));
+}
 
-function compareFields(
-  entity: string,
-  was: Field,
+function compareNames({ side, operations }: Comparison, was: Field, now: Field): void {
+  const { entity } = side.table;
+  const path = pathOfField(side.table, now);
+  if (was.relation !== undefined && now.relation !== undefined && was.relation !== now.relation) {
+    const words = `rename relation ${was.relation} of ${entity} to ${now.relation}`;
+    operations.push(changeMetadata('renameRelation', entity, path, words));
+  }
+  if (was.name !== now.name) {
+    operations.push(
+      changeMetadata('renameField', entity, path, `rename field ${was.name} of ${entity} to ${now.name}`),
+    );
+  }
+}
+
+function compareChecks(
+  place: Place,
+  old: readonly Check[],
+  asked: readonly Check[],
   field: Field,
-  old: Side,
-  side: Side,
   operations: Operation[],
-  refusals: Detail[],
 ): void {
-  if (was.role !== field.role || was.relation !== field.relation) {
-    refusals.push(unsupported(pathOf(entity, field), `making ${wordsFor(field)} of ${wordsFor(was)}`));
-    return;
-  }
-  if (field.role === 'reference') {
-    const path = pathOf(entity, field);
-    const [from, to] = [referenceOf(old.table, field.name).relation, referenceOf(side.table, field.name).relation];
-    for (const attribute of ['entity', 'required', 'onDelete'] as const) {
-      if (from[attribute] === to[attribute]) continue;
-      refusals.push(unsupported(`${path}.${attribute}`, `changing ${attribute} of a relation`));
+  for (const check of asked) {
+    const was = old.find(({ kind }) => kind === check.kind);
+    if (was === undefined || demandsOf(was) !== demandsOf(check)) {
+      operations.push(changeCheck(place, check, was !== undefined));
     }
-    return;
   }
-  const changed = ATTRIBUTES.filter((name) => meaningOf(was[name]) !== meaningOf(field[name]));
-  for (const attribute of changed) {
-    refusals.push(unsupported(`${pathOf(entity, field)}.${attribute}`, `changing ${attribute} of a field`));
+  for (const check of old) {
+    if (!asked.some(({ kind }) => kind === check.kind)) operations.push(dropCheck(place, check, field));
   }
-  if (changed.length === 0 && JSON.stringify(was.default) !== JSON.stringify(field.default)) {
-    operations.push(changeDefault(side.table, field));
+}
+
+function demandsOf({ kind, field }: Check): string {
+  switch (kind) {
+    case 'length':
+      return String(field.maxLength);
+    case 'range':
+      return `${meaningOf(field.min)} ${meaningOf(field.max)}`;
+    case 'enum':
+      return JSON.stringify([...(field.values ?? [])].sort());
+    default:
+      return kind satisfies never;
   }
 }
 
 /** Numbers by their value: 0 and "0.00" are the same bound. */
-function meaningOf(value: Field[(typeof ATTRIBUTES)[number]]): string | undefined {
+function meaningOf(value: Field['default']): string | undefined {
   const number = typeof value === 'string' ? parseDecimal(value) : undefined;
   return number === undefined ? JSON.stringify(value) : formatDecimal(number);
 }
 
-function pathOf(entity: string, field: Field): string {
-  if (field.role === 'reference') return `entities.${entity}.relations.${field.relation}`;
-  return field.role === 'data' ? `entities.${entity}.fields.${field.name}` : `entities.${entity}.timestamps`;
+const checksOf = (table: Table, field: Field): readonly Check[] =>
+  table.checks.filter((check) => check.field === field);
+
+const referenceOf = (table: Table, field: Field): Reference | undefined =>
+  table.references.find((reference) => reference.field === field);
+
+function impossible(table: Table, was: Field, now: Field): Detail {
+  return {
+    field: `${pathOfField(table, now)}.type`,
+    code: 'UNSUPPORTED_CHANGE',
+    message: `no value of type ${was.type} is one of type ${now.type}: add a new field, or change the type while ${table.entity} has no records`,
+  };
 }
 
-function wordsFor(field: Field): string {
-  if (field.role === 'reference') return `relation ${field.relation}`;
-  return field.role === 'data' ? `field ${field.name}` : `the time stamp ${field.name}`;
-}
-
-function referenceOf(table: Table, column: string): Table['references'][number] {
-  const reference = table.references.find((one) => one.column === column);
-  if (reference === undefined) throw new TypeError(`table ${table.name} lacks a reference in ${column}`);
-  return reference;
-}
-
-function compareIndexes({ place, old, side, operations }: Comparison): void {
+function compareIndexes({ place, old, side, fields, operations }: Comparison): void {
   for (const [name, index] of side.table.indexes) {
     if (old.table.indexes.has(name)) continue;
-    const columnsExist = index.columns.every((column) => old.table.columns.has(column));
+    const columnsExist = index.fields.every((field) => fields.get(field.name)?.column === field.column);
     operations.push(addIndex(place, index, columnsExist));
   }
+  const columns = new Set([...side.table.columns.values()].map((field) => field.column));
   for (const [name, index] of old.table.indexes) {
     // An index goes with its columns by itself.
-    if (side.table.indexes.has(name) || !index.columns.every((column) => side.table.columns.has(column))) continue;
-    operations.push(removeIndex(old.table, index));
+    if (side.table.indexes.has(name) || !index.fields.every((field) => columns.has(field.column))) continue;
+    operations.push(removeIndex({ ...old.table, entity: side.table.entity }, index));
   }
 }
 
-function compareMetadata({ old, side, renames, operations, refusals }: Comparison): void {
-  const entity = side.table.name;
+function compareMetadata({ old, side, renames, operations }: Comparison): void {
+  const { entity } = side.table;
   const renamed = renames.relations.get(entity) ?? new Map<string, string>();
   const kept = new Set(renamed.values());
   const path = `entities.${entity}`;
   const [from, to] = [old.document, side.document];
   for (const [name, relation] of Object.entries(to.relations ?? {})) {
     if (relation.kind === 'belongsTo') continue;
-    const was = member(from.relations, name);
+    const before = renamed.get(name);
+    const was = member(from.relations, before ?? name);
     const place = `${path}.relations.${name}`;
-    if (renamed.has(name)) refusals.push(unsupported(`${place}.renamedFrom`, 'renaming a relation'));
-    else if (was === undefined || was.kind === 'belongsTo') {
+    if (was === undefined || was.kind === 'belongsTo') {
       operations.push(changeMetadata('addRelation', entity, place, `add relation ${name} to ${entity}`));
-    } else if (differs(withoutDescription(was), withoutDescription(relation))) {
+      continue;
+    }
+    if (before !== undefined) {
+      const words = `rename relation ${before} of ${entity} to ${name}`;
+      operations.push(changeMetadata('renameRelation', entity, place, words));
+    }
+    if (differs(withoutDescription(was), withoutDescription(relation))) {
       operations.push(changeMetadata('changeRelation', entity, place, `change relation ${name} of ${entity}`));
     }
   }
@@ -237,8 +302,4 @@ function descriptionsOf(entity: EntityDocument): unknown {
   const descriptions = (all: Readonly<Record<string, { readonly description?: string }>> | undefined) =>
     Object.entries(all ?? {}).flatMap(([name, { description }]) => (description ? [[name, description]] : []));
   return [entity.description ?? '', descriptions(entity.fields).sort(), descriptions(entity.relations).sort()];
-}
-
-function unsupported(field: string, what: string): Detail {
-  return { field, code: 'UNSUPPORTED_CHANGE', message: `${what} is not supported yet` };
 }

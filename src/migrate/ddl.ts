@@ -6,7 +6,8 @@ import { decodeValue, fieldType } from '../model/field-types.ts';
 import type { OnDelete } from '../model/relation.ts';
 import { isGenerated } from '../model/schema-fields.ts';
 import type { Check, Index, Reference, Table } from '../model/schema-tables.ts';
-import { empty, type Fragment, ident, join, keyword, literal, sql } from '../sql/fragment.ts';
+import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber } from '../sql/fragment.ts';
+import { columnType } from './cast.ts';
 
 // 2^53 - 1: every JSON client reads it exactly.
 const MAX_ID = keyword(String(Number.MAX_SAFE_INTEGER));
@@ -15,7 +16,7 @@ type TableName = Pick<Table, 'schema' | 'name'>;
 
 export const tableRef = (table: TableName): Fragment => sql`${ident(table.schema)}.${ident(table.name)}`;
 const indexRef = (table: TableName, name: string): Fragment => sql`${ident(table.schema)}.${ident(name)}`;
-const names = (columns: readonly string[]): Fragment => join(columns.map(ident));
+const names = (fields: readonly Field[]): Fragment => join(fields.map((field) => ident(field.column)));
 
 export const createSchema = (schema: string): Fragment => sql`create schema ${ident(schema)}`;
 export const dropSchema = (schema: string): Fragment => sql`drop schema if exists ${ident(schema)} cascade`;
@@ -40,9 +41,8 @@ export const dropTableIfExists = (table: TableName): Fragment => sql`drop table 
 
 /** Column, type, default and `not null`. */
 export function columnDefinition(field: Field): Fragment {
-  const type = keyword(fieldType(field.type).columnType(field));
   const value = defaultValue(field);
-  return sql`${ident(field.name)} ${type}${value === undefined ? empty : sql` default ${value}`}${field.required ? sql` not null` : empty}`;
+  return sql`${ident(field.column)} ${columnType(field)}${value === undefined ? empty : sql` default ${value}`}${field.required ? sql` not null` : empty}`;
 }
 
 /** The default of a column as an expression; undefined for none. */
@@ -57,15 +57,16 @@ export function defaultValue(field: Field): Fragment | undefined {
   return typed(field, decoded.value);
 }
 
-const typed = (field: Field, text: string): Fragment =>
+/** The text of a value of the field's type. */
+export const typed = (field: Field, text: string): Fragment =>
   sql`${literal(text)}::${keyword(fieldType(field.type).bindType)}`;
 
 export function checkDefinition(check: Check): Fragment {
   return sql`constraint ${ident(check.name)} check (${checkCondition(check)})`;
 }
 
-function checkCondition({ kind, field }: Check): Fragment {
-  const column = ident(field.name);
+export function checkCondition({ kind, field }: Check): Fragment {
+  const column = ident(field.column);
   switch (kind) {
     case 'length':
       return sql`char_length(${column}) <= ${keyword(String(field.maxLength))}`;
@@ -85,7 +86,7 @@ function checkCondition({ kind, field }: Check): Fragment {
 }
 
 function uniqueDefinition(index: Index): Fragment {
-  return sql`constraint ${ident(index.name)} unique (${names(index.columns)})`;
+  return sql`constraint ${ident(index.name)} unique (${names(index.fields)})`;
 }
 
 const ON_DELETE: Readonly<Record<OnDelete, Fragment>> = {
@@ -95,13 +96,118 @@ const ON_DELETE: Readonly<Record<OnDelete, Fragment>> = {
   setNull: sql`set null`,
 };
 
-export function addReference(table: TableName, reference: Reference): Fragment {
-  return sql`alter table ${tableRef(table)} add constraint ${ident(reference.name)} foreign key (${ident(reference.column)}) ${referenceTarget(table, reference)}`;
+/** `name`: another than its own, for the time that the one it replaces is there. */
+export function addReference(table: TableName, reference: Reference, name = reference.name, valid = true): Fragment {
+  return sql`alter table ${tableRef(table)} add constraint ${ident(name)} foreign key (${ident(reference.field.column)}) ${referenceTarget(table, reference)}${valid ? empty : sql` not valid`}`;
 }
 
-function referenceTarget(table: TableName, { relation }: Reference): Fragment {
-  const target = tableRef({ schema: table.schema, name: relation.entity });
-  return sql`references ${target} ("id") on delete ${ON_DELETE[relation.onDelete]} deferrable`;
+function referenceTarget(table: TableName, { relation, target }: Reference): Fragment {
+  return sql`references ${tableRef({ schema: table.schema, name: target })} ("id") on delete ${ON_DELETE[relation.onDelete]} deferrable`;
+}
+
+export const addCheck = (table: TableName, check: Check, name = check.name, valid = true): Fragment =>
+  sql`alter table ${tableRef(table)} add constraint ${ident(name)} check (${checkCondition(check)})${valid ? empty : sql` not valid`}`;
+
+/** A check that set not null finds and then needs no look at the records of its own. */
+export const addNotNullCheck = (table: TableName, name: string, column: string): Fragment =>
+  sql`alter table ${tableRef(table)} add constraint ${ident(name)} check (${ident(column)} is not null) not valid`;
+
+export const setNotNull = (table: TableName, column: string): Fragment =>
+  sql`alter table ${tableRef(table)} alter column ${ident(column)} set not null`;
+
+export const dropNotNull = (table: TableName, column: string): Fragment =>
+  sql`alter table ${tableRef(table)} alter column ${ident(column)} drop not null`;
+
+export const renameConstraint = (table: TableName, from: string, to: string): Fragment =>
+  sql`alter table ${tableRef(table)} rename constraint ${ident(from)} to ${ident(to)}`;
+
+export const renameColumn = (table: TableName, from: string, to: string): Fragment =>
+  sql`alter table ${tableRef(table)} rename column ${ident(from)} to ${ident(to)}`;
+
+/** Of a type that needs no look at the records. */
+export const widenColumn = (table: TableName, field: Field): Fragment =>
+  sql`alter table ${tableRef(table)} alter column ${ident(field.column)} type ${columnType(field)}`;
+
+/** Writes every record anew, which nobody can read or write meanwhile. */
+export const rewriteColumn = (table: TableName, column: string, field: Field, value: Fragment): Fragment =>
+  sql`alter table ${tableRef(table)} alter column ${ident(column)} drop default, alter column ${ident(column)} type ${columnType(field)} using ${value}`;
+
+/** Type alone: no default and no constraint. */
+export const addPlainColumn = (table: TableName, field: Field): Fragment =>
+  sql`alter table ${tableRef(table)} add column ${ident(field.column)} ${columnType(field)}`;
+
+export interface Sync {
+  /** Of the function and its triggers. */
+  readonly name: string;
+  readonly from: string;
+  readonly field: Field;
+  readonly value: (column: Fragment) => Fragment;
+  /** What wda.migration_conflict knows the column by. */
+  readonly subject: string;
+  /** A value for a record whose value cannot be converted, so that its write is not refused: the migration fails later. */
+  readonly placeholder: Fragment | null;
+}
+
+/** Keeps a new column equal to the converted old one. Two triggers, so that an update of other fields costs nothing. */
+export function createSync(table: TableName, sync: Sync): readonly Fragment[] {
+  const name = sql`${ident(table.schema)}.${ident(sync.name)}`;
+  const [from, to] = [sql`new.${ident(sync.from)}`, sql`new.${ident(sync.field.column)}`];
+  const placeholder = sync.placeholder === null ? empty : sql`\n    ${to} := ${sync.placeholder};`;
+  const body = sql`begin
+  ${to} := ${sync.value(from)};
+  if ${to} is null and ${from} is not null then
+    insert into wda.migration_conflict (subject, record_id) values (${literal(sync.subject)}, new."id");${placeholder}
+  end if;
+  return new;
+end`;
+  const trigger = (suffix: string, event: Fragment): Fragment =>
+    sql`create trigger ${ident(`~${suffix}${sync.name}`.slice(0, 63))} before ${event} execute function ${name}()`;
+  const changed = sql`old.${ident(sync.from)} is distinct from ${from}`;
+  return [
+    // Whoever writes to the table directly need not have rights on the platform's own.
+    sql`create function ${name}() returns trigger language plpgsql security definer as ${literal(body.text)}`,
+    trigger('i', sql`insert on ${tableRef(table)} for each row`),
+    trigger('u', sql`update on ${tableRef(table)} for each row when (${changed})`),
+  ];
+}
+
+/** The function with its triggers. */
+export const dropSync = (table: Pick<TableName, 'schema'>, name: string): Fragment =>
+  sql`drop function if exists ${ident(table.schema)}.${ident(name)}() cascade`;
+
+/** What the triggers of a sync have noted. */
+export const forgetConflicts = (subject: string): Fragment =>
+  sql`delete from wda.migration_conflict where subject = ${literal(subject)}`;
+
+/** Records by their ids, a batch at a time. */
+export interface Filling {
+  readonly column: string;
+  readonly value: Fragment;
+  /** The records that are still to be filled. */
+  readonly pending: Fragment;
+}
+
+/**
+ * The next `size` records after an id: `last` (null behind the end), `seen` (records looked at), `refused` (were any left
+ * without a value?).
+ */
+export function fillBatch(
+  table: TableName,
+  { column, value, pending }: Filling,
+  after: string,
+  size: number,
+): Fragment {
+  const target = tableRef(table);
+  return sql`with bounds as (
+  select max(b.id) as last, count(*) as seen
+  from (select id from ${target} where id > ${after}::int8 order by id limit ${wholeNumber(size)}) b
+), filled as (
+  update ${target} set ${ident(column)} = ${value}
+  where id > ${after}::int8 and id <= (select last from bounds) and ${pending}
+  returning ${ident(column)} is null as refused
+)
+select (select last from bounds)::text as last, (select seen from bounds)::int4 as seen,
+  coalesce((select bool_or(refused) from filled), false) as refused`;
 }
 
 /** Looks at every record, which blocks neither reads nor writes. */
@@ -109,7 +215,7 @@ export const validateConstraint = (table: TableName, name: string): Fragment =>
   sql`alter table ${tableRef(table)} validate constraint ${ident(name)}`;
 
 export const dropConstraint = (table: TableName, name: string): Fragment =>
-  sql`alter table ${tableRef(table)} drop constraint if exists ${ident(name)}`;
+  sql`alter table if exists ${tableRef(table)} drop constraint if exists ${ident(name)}`;
 
 export const addUnique = (table: TableName, index: Index): Fragment =>
   sql`alter table ${tableRef(table)} add ${uniqueDefinition(index)}`;
@@ -119,11 +225,11 @@ export const attachUnique = (table: TableName, name: string): Fragment =>
   sql`alter table ${tableRef(table)} add constraint ${ident(name)} unique using index ${ident(name)}`;
 
 export const createIndex = (table: TableName, index: Index): Fragment =>
-  sql`create index ${ident(index.name)} on ${tableRef(table)} (${names(index.columns)})`;
+  sql`create index ${ident(index.name)} on ${tableRef(table)} (${names(index.fields)})`;
 
 /** Blocks no one; outside of transactions only. Leaves an invalid index behind when it fails. */
 export const createIndexConcurrently = (table: TableName, index: Index): Fragment =>
-  sql`create ${index.unique ? sql`unique ` : empty}index concurrently ${ident(index.name)} on ${tableRef(table)} (${names(index.columns)})`;
+  sql`create ${index.unique ? sql`unique ` : empty}index concurrently ${ident(index.name)} on ${tableRef(table)} (${names(index.fields)})`;
 
 export const dropIndex = (table: TableName, name: string): Fragment =>
   sql`drop index if exists ${indexRef(table, name)}`;
@@ -157,7 +263,7 @@ export const dropColumn = (table: TableName, column: string): Fragment =>
 export function setDefault(table: TableName, field: Field): Fragment {
   const value = defaultValue(field);
   const change = value === undefined ? sql`drop default` : sql`set default ${value}`;
-  return sql`alter table ${tableRef(table)} alter column ${ident(field.name)} ${change}`;
+  return sql`alter table ${tableRef(table)} alter column ${ident(field.column)} ${change}`;
 }
 
 export const lockTable = (table: TableName, mode: 'access exclusive' | 'share row exclusive'): Fragment =>

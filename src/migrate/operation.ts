@@ -1,6 +1,6 @@
 // One change of a schema as a value: what it says to people, and the statements that make it true. Operations are made
 // by the files in operations/, one for each kind of change.
-import type { Fragment } from '../sql/fragment.ts';
+import { empty, type Fragment } from '../sql/fragment.ts';
 
 export type OperationKind =
   | 'createEntity'
@@ -10,6 +10,15 @@ export type OperationKind =
   | 'addRelation'
   | 'dropRelation'
   | 'changeRelation'
+  | 'renameEntity'
+  | 'renameField'
+  | 'renameRelation'
+  | 'changeType'
+  | 'setRequired'
+  | 'liftRequired'
+  | 'addCheck'
+  | 'changeCheck'
+  | 'dropCheck'
   | 'addIndex'
   | 'dropIndex'
   | 'addUnique'
@@ -20,21 +29,27 @@ export type OperationKind =
   | 'changeRowRules';
 
 /**
- * When a statement runs. The first four prepare what no request sees yet: tables, the links between them, columns, and
- * what takes long on tables with records. The others belong to the switch to the new document, in its transaction.
+ * When a statement runs. The first five prepare what no request sees yet: tables, the links between them, columns, the
+ * values of those, and what takes long on tables with records. The others belong to the switch to the new document, in
+ * its transaction.
  */
-export const PHASES = ['create', 'link', 'column', 'build', 'detach', 'drop', 'attach'] as const;
+export const PHASES = ['create', 'link', 'column', 'fill', 'build', 'detach', 'drop', 'attach'] as const;
 export type Phase = (typeof PHASES)[number];
 export const isPreparing = (phase: Phase): boolean => PHASES.indexOf(phase) < PHASES.indexOf('detach');
 
 export interface Statement {
   readonly phase: Phase;
   readonly sql: Fragment;
-  /** `transaction`: with others. `own`: a transaction of its own. `none`: outside of any (CONCURRENTLY). */
-  readonly within: 'transaction' | 'own' | 'none';
+  /**
+   * `transaction`: with others. `own`: a transaction of its own. `none`: outside of any (CONCURRENTLY). `batches`: again
+   * and again, a transaction each, for the records after an id.
+   */
+  readonly within: 'transaction' | 'own' | 'none' | 'batches';
+  /** For `batches`: the statement for up to `size` records after the id. */
+  readonly batch?: (after: string, size: number) => Fragment;
 }
 
-/** Locks that the statements of an operation take on tables that exist already; `exclusive` blocks reads, too. */
+/** Locks that the statements of an operation take on tables (in PostgreSQL) that exist already; `exclusive` blocks reads, too. */
 export interface TableLock {
   readonly table: string;
   readonly mode: 'access exclusive' | 'share row exclusive';
@@ -44,7 +59,10 @@ export interface TableLock {
 export type Made =
   | { readonly kind: 'table'; readonly table: string }
   | { readonly kind: 'column'; readonly table: string; readonly column: string }
-  | { readonly kind: 'index'; readonly table: string; readonly index: string };
+  | { readonly kind: 'index'; readonly table: string; readonly index: string }
+  | { readonly kind: 'constraint'; readonly table: string; readonly constraint: string }
+  /** A function with its triggers, and what its trigger noted about `subject`. */
+  | { readonly kind: 'sync'; readonly name: string; readonly subject: string };
 
 /** Records that make the operation impossible. The query gives one row: `count` and `ids` (the first ten). */
 export interface Obstacle {
@@ -63,8 +81,6 @@ export interface Operation {
   readonly path: string;
   readonly description: string;
   readonly destructive: boolean;
-  readonly blocksReads: boolean;
-  readonly blocksWrites: boolean;
   /** What its time depends on: nothing, one look at every record, an index over them, or writing them all anew. */
   readonly work: 'none' | 'scan' | 'index' | 'rewrite';
   readonly statements: readonly Statement[];
@@ -74,18 +90,19 @@ export interface Operation {
   readonly makes: readonly Made[];
   readonly locks: readonly TableLock[];
   readonly obstacle: Obstacle | null;
+  /** Records that came to stand in the way while the change was prepared; looked for under the locks of the switch. */
+  readonly late: Obstacle | null;
 }
 
 const QUIET = {
   destructive: false,
-  blocksReads: false,
-  blocksWrites: false,
   work: 'none',
   statements: [],
   ahead: false,
   makes: [],
   locks: [],
   obstacle: null,
+  late: null,
 } as const;
 
 /** An operation; what is not given is what most have: nothing. */
@@ -98,5 +115,11 @@ export function operation(
 export const inTransaction = (phase: Phase, sql: Fragment): Statement => ({ phase, sql, within: 'transaction' });
 export const alone = (phase: Phase, sql: Fragment): Statement => ({ phase, sql, within: 'own' });
 export const concurrently = (phase: Phase, sql: Fragment): Statement => ({ phase, sql, within: 'none' });
+export const batches = (batch: (after: string, size: number) => Fragment): Statement => ({
+  phase: 'fill',
+  sql: empty,
+  within: 'batches',
+  batch,
+});
 export const exclusive = (table: string): TableLock => ({ table, mode: 'access exclusive' });
 export const shared = (table: string): TableLock => ({ table, mode: 'share row exclusive' });

@@ -1,12 +1,15 @@
 // What a change would do, before anything happens: its operations, how long they may take, and the records that stand in
 // their way. Reads the database, changes nothing.
-import type { Conflicts, PlannedStep } from '../catalog/migrations.ts';
+import type { Conflicts, PlannedStep, Strategy } from '../catalog/migrations.ts';
 import { loadWorkspaceRow } from '../catalog/workspaces.ts';
 import type { Session } from '../db/pool.ts';
 import { notFound, validationFailed } from '../errors.ts';
+import type { Entity, MigrationGate } from '../model/entity.ts';
+import { type PhysicalNames, physicalTable } from '../model/physical-name.ts';
 import type { ParsedDocument } from '../model/schema-document.ts';
+import { entitiesOf } from '../model/schema-entities.ts';
 import type { SchemaDocument } from '../model/schema-format.ts';
-import { member } from '../model/schema-renames.ts';
+import { member, type Renames } from '../model/schema-renames.ts';
 import { join, literal, sql, toQuery } from '../sql/fragment.ts';
 import { changeOf } from './change.ts';
 import { tableRef } from './ddl.ts';
@@ -19,37 +22,61 @@ export interface PreparedChange {
   readonly inForce: SchemaDocument;
   readonly asked: SchemaDocument;
   readonly databaseSchema: string;
+  /** Tables and columns in PostgreSQL once the change is in force. */
+  readonly names: PhysicalNames;
   readonly operations: readonly Operation[];
+  readonly strategy: Strategy;
+  /** Entities in force by their tables in PostgreSQL. */
+  readonly entities: ReadonlyMap<string, string>;
 }
 
 type Runs = Pick<Session, 'query'>;
 
 /** Throws the refusals of the document, and of changes that cannot be made. */
-export async function prepareChange(session: Runs, workspaceId: string, ask: Ask): Promise<PreparedChange> {
+export async function prepareChange(
+  session: Runs,
+  workspaceId: string,
+  ask: Ask,
+  strategy: Strategy,
+): Promise<PreparedChange> {
   const row = await loadWorkspaceRow(session, workspaceId);
   if (row === undefined) throw notFound('The workspace does not exist any more');
-  const { document: inForce, databaseSchema } = row;
+  const { document: inForce, databaseSchema, version } = row;
   const parsed = ask(inForce);
   if (!parsed.ok) throw validationFailed(parsed.details);
   const { document: asked, renames } = parsed;
-  const empty = await emptyEntities(session, databaseSchema, changedEntities(inForce, asked));
-  const change = changeOf({ inForce, asked, renames, databaseSchema, empty });
+  const entities = entitiesOf(inForce, databaseSchema, row.names);
+  const looked = changedEntities(inForce, asked, renames).flatMap((name) => entities.get(name) ?? []);
+  const empty = await emptyEntities(session, looked);
+  const change = changeOf({
+    inForce,
+    names: row.names,
+    asked,
+    renames,
+    databaseSchema,
+    empty,
+    strategy,
+    change: version,
+  });
   if (!change.ok) throw validationFailed(change.details);
-  return { inForce, asked, databaseSchema, operations: change.operations };
+  const { operations, names } = change;
+  const tables = new Map([...entities.values()].map((entity) => [entity.table.name, entity.name]));
+  return { inForce, asked, databaseSchema, names, operations, strategy, entities: tables };
 }
 
-/** Entities on both sides whose documents are not the same text. */
-function changedEntities(inForce: SchemaDocument, asked: SchemaDocument): readonly string[] {
+/** Entities in force that stay and whose documents are not the same text. */
+function changedEntities(inForce: SchemaDocument, asked: SchemaDocument, renames: Renames): readonly string[] {
+  const renamed = new Map([...renames.entities].map(([name, before]) => [before, name]));
   return Object.keys(inForce.entities).filter((name) => {
-    const after = member(asked.entities, name);
+    const after = member(asked.entities, renamed.get(name) ?? name);
     return after !== undefined && JSON.stringify(after) !== JSON.stringify(member(inForce.entities, name));
   });
 }
 
-async function emptyEntities(session: Runs, schema: string, entities: readonly string[]): Promise<ReadonlySet<string>> {
+async function emptyEntities(session: Runs, entities: readonly Entity[]): Promise<ReadonlySet<string>> {
   if (entities.length === 0) return new Set();
   const looks = entities.map(
-    (name) => sql`select ${literal(name)} as name where not exists (select from ${tableRef({ schema, name })})`,
+    ({ name, table }) => sql`select ${literal(name)} as name where not exists (select from ${tableRef(table)})`,
   );
   const rows = await session.query<{ name: string }>(toQuery(join(looks, ' union all ')));
   return new Set(rows.map((row) => row.name));
@@ -67,16 +94,51 @@ export async function describeSteps(session: Runs, change: PreparedChange): Prom
     kind: operation.kind,
     description: operation.description,
     destructive: operation.destructive,
-    blocksReads: operation.blocksReads,
-    blocksWrites: operation.blocksWrites,
-    estimatedSeconds:
-      operation.work === 'none' ? 0 : Math.ceil((sizes.get(operation.entity) ?? 0) / SPEED[operation.work]),
+    ...blocksOf(change, operation),
+    estimatedSeconds: secondsFor(operation, sizes.get(operation.entity) ?? 0),
     conflicts: null,
   }));
 }
 
+function secondsFor({ work }: Operation, records: number): number {
+  return work === 'none' ? 0 : Math.ceil(records / SPEED[work]);
+}
+
+/** Done at once, an operation holds its locks as long as it takes; otherwise nobody waits for it. */
+function blocksOf(
+  { strategy }: PreparedChange,
+  { work, locks }: Operation,
+): { blocksReads: boolean; blocksWrites: boolean } {
+  const holds = strategy === 'blocking' && work !== 'none';
+  return {
+    blocksReads: holds && locks.some(({ mode }) => mode === 'access exclusive'),
+    blocksWrites: holds && locks.length > 0,
+  };
+}
+
+/** What the change refuses while it is made at once, by entity in force: where its locks reach. */
+export function gatesOf(
+  change: PreparedChange,
+  steps: readonly PlannedStep[],
+): Readonly<Record<string, MigrationGate>> {
+  const gates: Record<string, MigrationGate> = {};
+  const takesTime = change.strategy === 'blocking' && change.operations.some(({ work }) => work !== 'none');
+  if (!takesTime) return gates;
+  const seconds = steps.reduce((sum, step) => sum + step.estimatedSeconds, 0);
+  for (const { table, mode } of change.operations.flatMap((operation) => operation.locks)) {
+    const entity = change.entities.get(table);
+    if (entity === undefined) continue;
+    const blocksReads = mode === 'access exclusive' || gates[entity]?.blocksReads === true;
+    gates[entity] = { blocksReads, blocksWrites: true, retryAfterSeconds: retryAfter(seconds) };
+  }
+  return gates;
+}
+
+/** Seconds left as clients are told: whole, 1 to 60. */
+export const retryAfter = (seconds: number): number => Math.min(60, Math.max(1, Math.ceil(seconds)));
+
 /** PostgreSQL's own estimate of the number of records; 100 bytes each for tables it has never looked at. */
-async function tableSizes(session: Runs, change: PreparedChange): Promise<ReadonlyMap<string, number>> {
+export async function tableSizes(session: Runs, change: PreparedChange): Promise<ReadonlyMap<string, number>> {
   if (change.operations.every((operation) => operation.work === 'none')) return new Map();
   const rows = await session.query<{ name: string; records: number }>(
     toQuery(sql`select c.relname as name,
@@ -84,7 +146,8 @@ async function tableSizes(session: Runs, change: PreparedChange): Promise<Readon
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where n.nspname = ${change.databaseSchema} and c.relkind = 'r'`),
   );
-  return new Map(rows.map(({ name, records }) => [name, records]));
+  const tables = new Map(rows.map(({ name, records }) => [name, records]));
+  return new Map(change.operations.map(({ entity }) => [entity, tables.get(physicalTable(change.names, entity)) ?? 0]));
 }
 
 /** The records that make a step impossible; null when there are none. */
@@ -111,7 +174,7 @@ export async function findTaken(session: Runs, change: PreparedChange): Promise<
   const made = change.operations.flatMap((operation) => operation.makes);
   if (made.length === 0) return undefined;
   const relations = made.flatMap((one) =>
-    one.kind === 'column' ? [] : [one.kind === 'table' ? one.table : one.index],
+    one.kind === 'table' ? [one.table] : one.kind === 'index' ? [one.index] : [],
   );
   const columns = made.flatMap((one) => (one.kind === 'column' ? [one] : []));
   const rows = await session.query<{ name: string }>(

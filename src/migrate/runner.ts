@@ -1,6 +1,9 @@
 // The only mover of migration state. Takes a change, prepares what takes long without holding up anybody, and switches
 // to the new document in one transaction; whatever ends it before that takes back all that it made.
 import {
+  type Conflicts,
+  findBackend,
+  findIndexProgress,
   findOpenMigration,
   insertMigration,
   isCancelRequested,
@@ -12,15 +15,23 @@ import {
   type Strategy,
   updateMigration,
 } from '../catalog/migrations.ts';
-import { loadWorkspaceRow, storeDocument } from '../catalog/workspaces.ts';
+import { loadWorkspaceRow, storeDocument, storeGates } from '../catalog/workspaces.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { anotherMigrationRuns, destructiveChange, serviceUnavailable } from '../errors.ts';
-import { NO_RENAMES } from '../model/schema-renames.ts';
 import { toQuery } from '../sql/fragment.ts';
-import { changeOf } from './change.ts';
 import { dataConflict, failureOf, interrupted, isDataError, nameTaken } from './failure.ts';
-import type { Operation } from './operation.ts';
-import { type Ask, describeSteps, findConflicts, findTaken, type PreparedChange, prepareChange } from './plan.ts';
+import { RefusedValue } from './fill.ts';
+import { closeGates, type Gate } from './gate.ts';
+import type { Made, Operation } from './operation.ts';
+import {
+  type Ask,
+  describeSteps,
+  findConflicts,
+  findTaken,
+  type PreparedChange,
+  prepareChange,
+  tableSizes,
+} from './plan.ts';
 import { isAhead, prepareAhead, revert, switchOver, type Work } from './statements.ts';
 import { withWorkspaceLock } from './workspace-lock.ts';
 
@@ -119,10 +130,12 @@ export function makeRunner({ db, changed, onError }: RunnerOptions): Runner {
       await withWorkspaceLock(
         db,
         workspaceId,
-        (session) => recoverLocked(session, workspaceId),
+        async (session) => {
+          await recoverLocked(session, workspaceId);
+          changed(workspaceId);
+        },
         () => undefined,
       );
-      changed(workspaceId);
     }
   }
 
@@ -132,11 +145,8 @@ export function makeRunner({ db, changed, onError }: RunnerOptions): Runner {
     if (open === undefined) return;
     const row = await loadWorkspaceRow(session, workspaceId);
     if (open.state === 'running' && row !== undefined) {
-      const { databaseSchema, document: inForce } = row;
-      // As if all tables had records: that is when the most is made before the switch.
-      const empty = new Set<string>();
-      const change = changeOf({ inForce, asked: open.document, renames: NO_RENAMES, databaseSchema, empty });
-      if (change.ok) await revert(session, databaseSchema, change.operations);
+      await revert(session, row.databaseSchema, open.made as readonly Made[]);
+      await session.query(toQuery(storeGates(workspaceId, {})));
     }
     const state = open.cancelRequested ? 'cancelled' : 'failed';
     const error = open.cancelRequested ? null : interrupted();
@@ -152,24 +162,39 @@ export function makeRunner({ db, changed, onError }: RunnerOptions): Runner {
       note: job.note,
       begin: (operation) => job.move(operation, 'running'),
       done: (operation) => job.move(operation, 'succeeded'),
+      progress: job.progress,
+      watch: (operation) => watchIndex(db, job, operation),
+      records: ({ entity }) => job.sizes.get(entity) ?? 0,
+      async locked() {
+        for (const operation of change.operations) {
+          if (operation.late === null) continue;
+          work.note(operation);
+          const conflicts = await findConflicts(session, operation.late);
+          if (conflicts !== null) throw new LateConflict(conflicts);
+        }
+      },
     };
+    let gate: Gate | undefined;
     try {
       const obstruction = await findObstruction(session, change);
       if (obstruction !== undefined) return await job.end('failed', obstruction.error, obstruction.operation);
       await job.save('running');
       await prepareAhead(work);
+      gate = await closeGates(db, job.workspaceId, change, job.steps(), () => changed(job.workspaceId));
       await switchOver(work, async () => {
-        if (JSON.stringify(change.asked) !== JSON.stringify(change.inForce)) {
-          await session.query(toQuery(storeDocument(job.workspaceId, change.asked)));
+        await gate?.rest();
+        if (changesDocument(change)) {
+          await session.query(toQuery(storeDocument(job.workspaceId, change.asked, change.names)));
         }
         await job.end('succeeded', null);
       });
     } catch (error) {
       const failed = job.current();
+      await gate?.open();
       const cancelled = await work.cancelled();
       const reason = cancelled ? null : await explain(session, error, failed);
       if (reason?.code === 'INTERNAL_ERROR') onError('a migration failed', error);
-      if (isAhead(change)) await revert(session, change.databaseSchema, change.operations);
+      if (isAhead(change)) await revert(session, change.databaseSchema, madeBy(change));
       if (id === null) throw error;
       await job.end(cancelled ? 'cancelled' : 'failed', reason, failed);
     }
@@ -178,11 +203,35 @@ export function makeRunner({ db, changed, onError }: RunnerOptions): Runner {
   return { start, recover };
 }
 
+/** Does anything about the workspace change that requests see? */
+function changesDocument({ asked, inForce, operations }: PreparedChange): boolean {
+  return operations.length > 0 || JSON.stringify(asked) !== JSON.stringify(inForce);
+}
+
+const madeBy = ({ operations }: PreparedChange): readonly Made[] => operations.flatMap((operation) => operation.makes);
+
+/** Records that came to stand in the way while the change was prepared. */
+class LateConflict extends Error {
+  readonly conflicts: Conflicts;
+  constructor(conflicts: Conflicts) {
+    super('records stand in the way');
+    this.conflicts = conflicts;
+  }
+}
+
 /** A change on its way, and what people see of it. */
 interface Job {
   readonly id: string | null;
   readonly workspaceId: string;
   readonly change: PreparedChange;
+  /** Process of the session in PostgreSQL. */
+  readonly pid: number;
+  /** Estimated number of records by entity. */
+  readonly sizes: ReadonlyMap<string, number>;
+  readonly steps: () => readonly MigrationStep[];
+  readonly progress: Work['progress'];
+  /** How far the operation at work is, 0 to 1, kept by another connection than the session's. */
+  readonly show: (db: Database, operation: Operation, progress: number) => Promise<void>;
   /** The operation at work, for whoever explains a failure. */
   readonly current: () => Operation | undefined;
   readonly note: (operation: Operation) => void;
@@ -193,7 +242,7 @@ interface Job {
 
 /** The change, if it may be made. */
 async function prepareAllowed(session: Session, request: MigrationRequest): Promise<PreparedChange> {
-  const change = await prepareChange(session, request.workspaceId, request.ask);
+  const change = await prepareChange(session, request.workspaceId, request.ask, request.strategy);
   const destructive = change.operations.filter((operation) => operation.destructive);
   if (destructive.length > 0 && !request.allowDestructive) {
     throw destructiveChange(
@@ -211,8 +260,15 @@ async function makeJob(session: Session, request: MigrationRequest, change: Prep
   const { operations } = change;
   let steps = (await describeSteps(session, change)).map(waiting);
   const needed = recorded || operations.some((operation) => operation.statements.length > 0);
-  const id = needed ? await insertMigration(session, { workspaceId, strategy, steps, document: change.asked }) : null;
+  const made = isAhead(change) ? madeBy(change) : [];
+  const id = needed
+    ? await insertMigration(session, { workspaceId, strategy, steps, document: change.asked, made })
+    : null;
   let current: Operation | undefined;
+  const put = (operation: Operation, part: Partial<MigrationStep>): void => {
+    const at = operations.indexOf(operation);
+    steps = steps.map((step, index) => (index === at ? { ...step, ...part } : step));
+  };
   const save = async (state: MigrationState, error: MigrationError | null = null): Promise<void> => {
     if (id !== null) await updateMigration(session, id, { state, steps, error });
   };
@@ -220,6 +276,9 @@ async function makeJob(session: Session, request: MigrationRequest, change: Prep
     id,
     workspaceId,
     change,
+    pid: await findBackend(session),
+    sizes: await tableSizes(session, change),
+    steps: () => steps,
     current: () => current,
     note: (operation) => {
       current = operation;
@@ -227,12 +286,18 @@ async function makeJob(session: Session, request: MigrationRequest, change: Prep
     save,
     async move(operation, state) {
       current = operation;
-      const at = operations.indexOf(operation);
-      if (steps[at]?.state === state) return;
-      steps = steps.map((step, index) =>
-        index === at ? { ...step, state, progress: state === 'succeeded' ? 1 : step.progress } : step,
-      );
+      const step = steps[operations.indexOf(operation)];
+      if (step?.state === state) return;
+      put(operation, { state, progress: state === 'succeeded' ? 1 : (step?.progress ?? 0) });
       await save('running');
+    },
+    async progress(operation, records) {
+      put(operation, { records, progress: records.total === 0 ? 1 : Math.min(0.99, records.done / records.total) });
+      await save('running');
+    },
+    async show(db, operation, progress) {
+      put(operation, { progress });
+      if (id !== null) await updateMigration(db, id, { state: 'running', steps });
     },
     async end(state, error, failed) {
       const at = failed === undefined ? -1 : operations.indexOf(failed);
@@ -251,7 +316,7 @@ function endSteps(
   failed = -1,
   error: MigrationError | null = null,
 ): MigrationStep[] {
-  return steps.map((step, index) => {
+  return steps.map(({ records: _, ...step }, index) => {
     if (state === 'succeeded') return { ...step, state, progress: 1 };
     if (index !== failed || state !== 'failed') return { ...step, state: 'cancelled', progress: 0 };
     const conflicts = error?.count == null ? null : { count: error.count, sampleIds: error.sampleIds };
@@ -279,7 +344,26 @@ async function findObstruction(session: Session, change: PreparedChange): Promis
 /** Counts the records that made a statement fail, while what they failed on is still there. */
 async function explain(session: Session, error: unknown, operation: Operation | undefined): Promise<MigrationError> {
   const obstacle = operation?.obstacle;
-  if (operation === undefined || obstacle == null || !isDataError(error)) return failureOf(error, operation);
+  if (operation !== undefined && error instanceof LateConflict) return dataConflict(operation, error.conflicts);
+  const isConflict = isDataError(error) || error instanceof RefusedValue;
+  if (operation === undefined || obstacle == null || !isConflict) return failureOf(error, operation);
   const conflicts = await findConflicts(session, obstacle).catch(() => null);
   return conflicts === null ? failureOf(error, operation) : dataConflict(operation, conflicts);
+}
+
+const WATCH_EVERY_MS = 500;
+
+/** Shows how far PostgreSQL is with an index, while the session waits for it; gives what ends that. */
+function watchIndex(db: Database, job: Job, operation: Operation): () => void {
+  const timer = setInterval(() => {
+    // What cannot be shown now is shown the next time, or never.
+    findIndexProgress(db, job.pid)
+      .then((progress) => (progress === undefined || ended ? undefined : job.show(db, operation, progress)))
+      .catch(() => undefined);
+  }, WATCH_EVERY_MS);
+  let ended = false;
+  return () => {
+    ended = true;
+    clearInterval(timer);
+  };
 }

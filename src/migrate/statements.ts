@@ -1,11 +1,21 @@
 // Runs the statements of operations: those that prepare, each on its own and without holding up anybody; those of the
 // switch, all in one transaction; and those that take back what was prepared.
 import type { Session } from '../db/pool.ts';
-import type { Fragment } from '../sql/fragment.ts';
-import { dropColumn, dropIndexConcurrently, dropTableIfExists, lockTable } from './ddl.ts';
+import { type Fragment, toQuery } from '../sql/fragment.ts';
+import {
+  dropColumn,
+  dropConstraint,
+  dropIndexConcurrently,
+  dropSync,
+  dropTableIfExists,
+  forgetConflicts,
+  lockTable,
+} from './ddl.ts';
+import { Cancelled, fill } from './fill.ts';
 import { withLockRetry } from './lock-retry.ts';
 import { isPreparing, type Made, type Operation, PHASES, type Statement } from './operation.ts';
 import type { PreparedChange } from './plan.ts';
+import { inTransaction, LOCK_BUDGET_MS } from './transaction.ts';
 
 export interface Work {
   readonly session: Session;
@@ -16,16 +26,22 @@ export interface Work {
   /** The same, and shows it. */
   readonly begin: (operation: Operation) => Promise<void>;
   readonly done: (operation: Operation) => Promise<void>;
+  /** Shows how far it is: records done, of about so many. */
+  readonly progress: (
+    operation: Operation,
+    records: { readonly done: number; readonly total: number },
+  ) => Promise<void>;
+  /** Has its locks now: the last look for records in the way. Throws when there are any. */
+  readonly locked: () => Promise<void>;
+  /** Shows how far the building of an index is, until what it gives is called. */
+  readonly watch: (operation: Operation) => () => void;
+  /** Estimated number of records of the operation's table. */
+  readonly records: (operation: Operation) => number;
 }
 
-/** Somebody asked for the end of the migration. */
-export class Cancelled extends Error {}
-
-// How long requests may queue behind a lock that we wait for.
-export const LOCK_BUDGET_MS = 300;
-
 /** Runs what can or must run before the switch. With nothing that has to, all is left to the switch. */
-export async function prepareAhead({ session, change, cancelled, begin, done }: Work): Promise<void> {
+export async function prepareAhead(work: Work): Promise<void> {
+  const { change, cancelled, begin, done } = work;
   if (!isAhead(change)) return;
   for (const phase of PHASES.filter(isPreparing)) {
     for (const operation of change.operations) {
@@ -34,26 +50,29 @@ export async function prepareAhead({ session, change, cancelled, begin, done }: 
         if (statement.phase !== phase) continue;
         if (await cancelled()) throw new Cancelled();
         await begin(operation);
-        await withLockRetry(() => runAhead(session, statement, operation, change), cancelled);
+        if (statement.batch === undefined) {
+          await withLockRetry(() => runAhead(work, statement, operation), cancelled);
+        } else await fill(work, operation, statement.batch);
         if (isLast(statement, operation)) await done(operation);
       }
     }
   }
 }
 
-async function runAhead(
-  session: Session,
-  statement: Statement,
-  operation: Operation,
-  change: PreparedChange,
-): Promise<void> {
+async function runAhead(work: Work, statement: Statement, operation: Operation): Promise<void> {
+  const { session, change } = work;
   if (statement.within !== 'none') {
     await inTransaction(session, LOCK_BUDGET_MS, () => session.execute(statement.sql.text));
     return;
   }
   // An attempt that was refused a lock leaves an invalid index behind.
   for (const made of operation.makes) await session.execute(undo(change.databaseSchema, made).text);
-  await session.execute(statement.sql.text);
+  const stop = work.watch(operation);
+  try {
+    await session.execute(statement.sql.text);
+  } finally {
+    stop();
+  }
 }
 
 /** Is there anything that cannot run in the transaction of the switch? */
@@ -82,6 +101,7 @@ export async function switchOver(work: Work, commit: () => Promise<void>): Promi
     if (await cancelled()) throw new Cancelled();
     await inTransaction(session, budget, async () => {
       for (const lock of locks) await session.execute(lock.text);
+      await work.locked();
       for (const { statement, operation } of statements) {
         work.note(operation);
         await session.execute(statement.sql.text);
@@ -104,10 +124,9 @@ function locksOf(change: PreparedChange, operations: ReadonlySet<Operation>): re
     .map((name) => lockTable({ schema: change.databaseSchema, name }, modes.get(name) ?? 'access exclusive'));
 }
 
-/** Takes back what the operations made before a switch that never came; what is not there is no mistake. */
-export async function revert(session: Session, schema: string, operations: readonly Operation[]): Promise<void> {
-  const made = operations.flatMap((operation) => operation.makes);
-  const order: readonly Made['kind'][] = ['index', 'column', 'table'];
+/** Takes back what was made before a switch that never came; what is not there is no mistake. */
+export async function revert(session: Session, schema: string, made: readonly Made[]): Promise<void> {
+  const order: readonly Made['kind'][] = ['sync', 'index', 'constraint', 'column', 'table'];
   for (const one of order.flatMap((kind) => made.filter((each) => each.kind === kind))) {
     const statement = undo(schema, one).text;
     await withLockRetry(() =>
@@ -115,10 +134,12 @@ export async function revert(session: Session, schema: string, operations: reado
         ? session.execute(statement)
         : inTransaction(session, LOCK_BUDGET_MS, () => session.execute(statement)),
     );
+    if (one.kind === 'sync') await session.query(toQuery(forgetConflicts(one.subject)));
   }
 }
 
 function undo(schema: string, made: Made): Fragment {
+  if (made.kind === 'sync') return dropSync({ schema }, made.name);
   const table = { schema, name: made.table };
   switch (made.kind) {
     case 'table':
@@ -127,19 +148,9 @@ function undo(schema: string, made: Made): Fragment {
       return dropColumn(table, made.column);
     case 'index':
       return dropIndexConcurrently(table, made.index);
+    case 'constraint':
+      return dropConstraint(table, made.constraint);
     default:
       return made satisfies never;
-  }
-}
-
-/** All or nothing, with short waits for locks: everybody who comes after a waiting statement waits behind it. */
-export async function inTransaction(session: Session, lockTimeoutMs: number, work: () => Promise<void>): Promise<void> {
-  await session.execute(`begin; set local lock_timeout = ${Math.floor(lockTimeoutMs)}`);
-  try {
-    await work();
-    await session.execute('commit');
-  } catch (error) {
-    await session.execute('rollback');
-    throw error;
   }
 }

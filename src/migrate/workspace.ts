@@ -8,7 +8,7 @@ import { tablesOf } from '../model/schema-tables.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import { createSchema, createTables, dropSchema, script } from './ddl.ts';
 import { withLockRetry } from './lock-retry.ts';
-import { inTransaction, LOCK_BUDGET_MS } from './statements.ts';
+import { inTransaction, LOCK_BUDGET_MS } from './transaction.ts';
 import { withWorkspaceLock } from './workspace-lock.ts';
 
 export interface NewWorkspace {

@@ -9,8 +9,10 @@ export type JsonValue = null | boolean | number | string | readonly JsonValue[] 
 export type FieldRole = 'id' | 'data' | 'reference' | 'createdAt' | 'updatedAt';
 
 export interface Field {
-  /** Name in the schema, in JSON, in URLs and of the column. */
+  /** Name in the schema, in JSON and in URLs. */
   readonly name: string;
+  /** Name of the column in PostgreSQL: that of the field unless it was renamed or changed its type since. */
+  readonly column: string;
   readonly type: FieldTypeName;
   readonly role: FieldRole;
   readonly required: boolean;

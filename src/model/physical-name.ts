@@ -1,14 +1,47 @@
-// Names of everything in PostgreSQL that the schema document does not name itself. Tables and columns carry the names
-// of the document; derived names hold a `$`, which no name of a document may, so the two never meet.
+// Names of everything in PostgreSQL. A table or column carries the name that it was made under: that of the document,
+// unless it was taken; renaming in the document leaves it as it is. Derived names hold a `$`, which no name of a document
+// may, so the two never meet.
 
-export type DerivedKind = 'pk' | 'uq' | 'fk' | 'ix' | 'ck_range' | 'ck_length' | 'ck_enum';
+export type DerivedKind =
+  | 'pk'
+  | 'uq'
+  | 'fk'
+  | 'ix'
+  | 'ck_range'
+  | 'ck_length'
+  | 'ck_enum'
+  | 'ck_null'
+  | 'cast'
+  | 'sync';
+
+/** Tables and columns whose names are not those of the document, by the names of the document. */
+export interface PhysicalNames {
+  readonly tables: Readonly<Record<string, string>>;
+  readonly columns: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+export const NO_NAMES: PhysicalNames = { tables: {}, columns: {} };
+
+export function physicalTable(names: PhysicalNames, entity: string): string {
+  return Object.hasOwn(names.tables, entity) ? (names.tables[entity] as string) : entity;
+}
+
+export function physicalColumn(names: PhysicalNames, entity: string, field: string): string {
+  const columns = Object.hasOwn(names.columns, entity) ? names.columns[entity] : undefined;
+  return columns !== undefined && Object.hasOwn(columns, field) ? (columns[field] as string) : field;
+}
+
+/** Another name for a table or column whose own is taken; `change` is a number that no change has had before. */
+export function freshName(name: string, change: string): string {
+  return fit(`${name}$${change}`);
+}
 
 // PostgreSQL cuts names at 63 bytes; all our names are ASCII.
 const MAX_NAME = 63;
 
-/** `orders$status$ix`; too long ones are cut and end in a hash of the whole. */
-export function derivedName(entity: string, parts: readonly string[], kind: DerivedKind): string {
-  return fit([entity, ...parts, kind].join('$'));
+/** Of a table and columns in PostgreSQL: `orders$status$ix`; too long ones are cut and end in a hash of the whole. */
+export function derivedName(table: string, parts: readonly string[], kind: DerivedKind): string {
+  return fit([table, ...parts, kind].join('$'));
 }
 
 /** PostgreSQL schema of a workspace: readable in psql, unique by its id. */

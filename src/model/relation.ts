@@ -2,24 +2,25 @@
 
 export type OnDelete = 'restrict' | 'cascade' | 'setNull';
 
-/** This entity stores the key of the other in `column`. */
+/** This entity stores the key of the other in its field `column`; `key` is the name of that column in PostgreSQL. */
 export interface BelongsTo {
   readonly kind: 'belongsTo';
   readonly name: string;
   readonly entity: string;
   readonly column: string;
+  readonly key: string;
   readonly required: boolean;
   readonly unique: boolean;
   readonly onDelete: OnDelete;
 }
 
-/** The other entity's belongsTo `inverse`, stored there in `column`, points here; hasOne if at most one record does. */
+/** The other entity's belongsTo `inverse`, stored there in the column `key`, points here; hasOne if at most one record does. */
 export interface HasRelation {
   readonly kind: 'hasMany' | 'hasOne';
   readonly name: string;
   readonly entity: string;
   readonly inverse: string;
-  readonly column: string;
+  readonly key: string;
 }
 
 /** Through an ordinary entity with two belongsTo relations: `from` to this entity, `to` to the other. */
@@ -30,8 +31,8 @@ export interface ManyToMany {
   readonly through: string;
   readonly from: string;
   readonly to: string;
-  readonly fromColumn: string;
-  readonly toColumn: string;
+  readonly fromKey: string;
+  readonly toKey: string;
 }
 
 export type Relation = BelongsTo | HasRelation | ManyToMany;

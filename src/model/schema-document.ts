@@ -1,6 +1,7 @@
 // The one parser of a schema document. Takes JSON values and the document in force, gives a document in which nothing
 // dangles, in normal form, with what it renames; or every mistake in it at once, each with its path.
 import type { Detail } from '../errors.ts';
+import { makeCarrier } from './schema-carry.ts';
 import { checkFields } from './schema-fields.ts';
 import { DocumentShape, EMPTY_DOCUMENT, type EntityDocument, type SchemaDocument } from './schema-format.ts';
 import { checkIndexes, checkRelations } from './schema-relations.ts';
@@ -84,16 +85,17 @@ function at(value: unknown, path: readonly string[]): unknown {
   return current;
 }
 
-/** Settings and row rules that the document does not mention stay as they are in force. */
+/** Settings and row rules that the document does not mention stay as they are in force, under new names. */
 function carryOver(asked: LooseDocument, original: unknown, inForce: SchemaDocument, renames: Renames): LooseDocument {
   const entities: Record<string, Loose<EntityDocument>> = {};
+  const carrier = makeCarrier(asked.entities ?? {}, inForce, renames);
   for (const [name, entity] of Object.entries(asked.entities ?? {})) {
-    const before = member(inForce.entities, renames.entities.get(name) ?? name);
     const said = saidOf(original, name);
+    const [settings, rowRules] = [carrier.settings(name), carrier.rowRules(name)];
     entities[name] = {
       ...entity,
-      ...('settings' in said || before?.settings === undefined ? {} : { settings: before.settings }),
-      ...('rowRules' in said || before?.rowRules === undefined ? {} : { rowRules: before.rowRules }),
+      ...('settings' in said || settings === undefined ? {} : { settings }),
+      ...('rowRules' in said || rowRules === undefined ? {} : { rowRules }),
     };
   }
   return { entities };

@@ -1,6 +1,7 @@
 // A parsed schema document -> entities as the rest of the code uses them: columns in order, relations resolved to the
 // columns that carry them.
 import { type Entity, type Field, type JsonValue, NO_SETTINGS } from './entity.ts';
+import { NO_NAMES, type PhysicalNames, physicalColumn, physicalTable } from './physical-name.ts';
 import type { BelongsTo, Relation } from './relation.ts';
 import { attributesOf } from './schema-fields.ts';
 import type { EntityDocument, FieldDocument, RelationDocument, SchemaDocument } from './schema-format.ts';
@@ -8,19 +9,23 @@ import { member } from './schema-renames.ts';
 import { columnOf } from './schema-view.ts';
 
 /** The entities of a document that parseSchemaDocument gave; their tables lie in `databaseSchema`. */
-export function entitiesOf(document: SchemaDocument, databaseSchema: string): ReadonlyMap<string, Entity> {
+export function entitiesOf(
+  document: SchemaDocument,
+  databaseSchema: string,
+  names: PhysicalNames = NO_NAMES,
+): ReadonlyMap<string, Entity> {
   return new Map(
     Object.entries(document.entities).map(([name, entity]) => [
       name,
       {
         name,
         description: entity.description,
-        table: { schema: databaseSchema, name },
-        fields: fieldsOf(entity),
+        table: { schema: databaseSchema, name: physicalTable(names, name) },
+        fields: fieldsOf(entity, (field) => physicalColumn(names, name, field)),
         relations: new Map(
           Object.entries(entity.relations ?? {}).map(([relation, of]) => [
             relation,
-            relationOf(relation, of, document),
+            relationOf(name, relation, of, document, names),
           ]),
         ),
         timestamps: entity.timestamps === true,
@@ -32,7 +37,7 @@ export function entitiesOf(document: SchemaDocument, databaseSchema: string): Re
   );
 }
 
-const PLAIN: Omit<Field, 'name' | 'type' | 'role'> = {
+const PLAIN: Omit<Field, 'name' | 'column' | 'type' | 'role'> = {
   required: true,
   unique: false,
   indexed: false,
@@ -47,20 +52,24 @@ const PLAIN: Omit<Field, 'name' | 'type' | 'role'> = {
   relation: undefined,
 };
 
-function fieldsOf(entity: EntityDocument): ReadonlyMap<string, Field> {
+function fieldsOf(entity: EntityDocument, column: (field: string) => string): ReadonlyMap<string, Field> {
   const indexed = new Set([
     ...(entity.rowRules ?? []).map((rule) => rule.column),
     ...(entity.indexes ?? []).map((index) => index.fields[0]),
   ]);
-  const fields: Field[] = [{ ...PLAIN, name: 'id', type: 'bigint', role: 'id', unique: true, indexed: true }];
+  const fields: Field[] = [
+    { ...PLAIN, name: 'id', column: 'id', type: 'bigint', role: 'id', unique: true, indexed: true },
+  ];
   for (const [name, field] of Object.entries(entity.fields ?? {})) {
-    fields.push(dataField(name, field, indexed.has(name)));
+    fields.push(dataField(name, column(name), field, indexed.has(name)));
   }
   for (const [name, relation] of Object.entries(entity.relations ?? {})) {
     if (relation.kind !== 'belongsTo') continue;
+    const key = columnOf(name, relation);
     fields.push({
       ...PLAIN,
-      name: columnOf(name, relation),
+      name: key,
+      column: column(key),
       type: 'bigint',
       role: 'reference',
       required: relation.required === true,
@@ -72,16 +81,25 @@ function fieldsOf(entity: EntityDocument): ReadonlyMap<string, Field> {
   }
   if (entity.timestamps === true) {
     for (const name of ['createdAt', 'updatedAt'] as const) {
-      fields.push({ ...PLAIN, name, type: 'datetime', role: name, default: 'now', indexed: indexed.has(name) });
+      fields.push({
+        ...PLAIN,
+        name,
+        column: column(name),
+        type: 'datetime',
+        role: name,
+        default: 'now',
+        indexed: indexed.has(name),
+      });
     }
   }
   return new Map(fields.map((field) => [field.name, field]));
 }
 
-function dataField(name: string, field: FieldDocument, indexed: boolean): Field {
+function dataField(name: string, column: string, field: FieldDocument, indexed: boolean): Field {
   const { maxLength, precision, scale, min, max, values } = attributesOf(field);
   return {
     name,
+    column,
     type: field.type,
     role: 'data',
     required: field.required === true,
@@ -99,7 +117,13 @@ function dataField(name: string, field: FieldDocument, indexed: boolean): Field 
   };
 }
 
-function relationOf(name: string, relation: RelationDocument, document: SchemaDocument): Relation {
+function relationOf(
+  owner: string,
+  name: string,
+  relation: RelationDocument,
+  document: SchemaDocument,
+  names: PhysicalNames,
+): Relation {
   const { entity } = relation;
   switch (relation.kind) {
     case 'belongsTo':
@@ -108,6 +132,7 @@ function relationOf(name: string, relation: RelationDocument, document: SchemaDo
         name,
         entity,
         column: columnOf(name, relation),
+        key: physicalColumn(names, owner, columnOf(name, relation)),
         required: relation.required === true,
         unique: relation.unique === true,
         onDelete: relation.onDelete ?? 'restrict',
@@ -115,11 +140,10 @@ function relationOf(name: string, relation: RelationDocument, document: SchemaDo
     case 'hasMany':
     case 'hasOne': {
       const inverse = relation.inverse as string;
-      return { kind: relation.kind, name, entity, inverse, column: keyOf(document, entity, inverse) };
+      return { kind: relation.kind, name, entity, inverse, key: keyOf(document, names, entity, inverse) };
     }
     case 'manyToMany': {
       const { through, from, to } = relation as { through: string; from: string; to: string };
-      const fromColumn = keyOf(document, through, from);
       return {
         kind: 'manyToMany',
         name,
@@ -127,8 +151,8 @@ function relationOf(name: string, relation: RelationDocument, document: SchemaDo
         through,
         from,
         to,
-        fromColumn,
-        toColumn: keyOf(document, through, to),
+        fromKey: keyOf(document, names, through, from),
+        toKey: keyOf(document, names, through, to),
       };
     }
     default:
@@ -137,8 +161,8 @@ function relationOf(name: string, relation: RelationDocument, document: SchemaDo
 }
 
 /** Column of a belongsTo relation on another entity; the parser saw to it that it is there. */
-function keyOf(document: SchemaDocument, entity: string, relation: string): string {
+function keyOf(document: SchemaDocument, names: PhysicalNames, entity: string, relation: string): string {
   const found = member(member(document.entities, entity)?.relations, relation);
   if (found === undefined) throw new TypeError(`document lacks relation ${relation} of entity ${entity}`);
-  return columnOf(relation, found);
+  return physicalColumn(names, entity, columnOf(relation, found));
 }

@@ -1,7 +1,7 @@
 // What an entity is in PostgreSQL: columns, constraints and indexes with their names. Takes entities and their document,
 // gives values; migrate/ddl.ts writes the SQL, catalog/load-workspace.ts explains refusals of the database with them.
 import type { Entity, Field } from './entity.ts';
-import { derivedName } from './physical-name.ts';
+import { derivedName, NO_NAMES, type PhysicalNames } from './physical-name.ts';
 import type { BelongsTo } from './relation.ts';
 import { entitiesOf } from './schema-entities.ts';
 import type { EntityDocument, IndexDocument, SchemaDocument } from './schema-format.ts';
@@ -9,8 +9,10 @@ import { member } from './schema-renames.ts';
 
 export interface Reference {
   readonly name: string;
-  readonly column: string;
+  readonly field: Field;
   readonly relation: BelongsTo;
+  /** Table in PostgreSQL that it refers to. */
+  readonly target: string;
 }
 
 export interface Check {
@@ -23,12 +25,15 @@ export interface Check {
 export interface Index {
   readonly name: string;
   readonly unique: boolean;
-  readonly columns: readonly string[];
+  readonly fields: readonly Field[];
 }
 
 export interface Table {
   readonly schema: string;
+  /** In PostgreSQL. */
   readonly name: string;
+  readonly entity: string;
+  /** By the names of the fields. */
   readonly columns: ReadonlyMap<string, Field>;
   readonly primaryKey: string;
   /** Sequence of the ids. */
@@ -39,24 +44,31 @@ export interface Table {
   readonly indexes: ReadonlyMap<string, Index>;
 }
 
-export function tableOf(entity: Entity, document: Pick<EntityDocument, 'indexes' | 'fields'>): Table {
+export function tableOf(
+  entity: Entity,
+  document: Pick<EntityDocument, 'indexes' | 'fields'>,
+  entities: ReadonlyMap<string, Entity>,
+): Table {
+  const { name } = entity.table;
   return {
     ...entity.table,
+    entity: entity.name,
     columns: entity.fields,
-    primaryKey: derivedName(entity.name, ['id'], 'pk'),
-    sequence: derivedName(entity.name, ['id', 'sequence'], 'pk'),
-    checks: [...entity.fields.values()].flatMap((field) => checksOf(entity.name, field)),
+    primaryKey: derivedName(name, ['id'], 'pk'),
+    sequence: derivedName(name, ['id', 'sequence'], 'pk'),
+    checks: [...entity.fields.values()].flatMap((field) => checksOf(name, field)),
     references: [...entity.relations.values()].flatMap((relation) =>
-      relation.kind === 'belongsTo' ? [referenceOf(entity.name, relation)] : [],
+      relation.kind === 'belongsTo' ? [referenceOf(entity, relation, entities)] : [],
     ),
     indexes: new Map(indexesOf(entity, document).map((index) => [index.name, index])),
   };
 }
 
-export function checksOf(entity: string, field: Field): readonly Check[] {
+/** `table` is its name in PostgreSQL. */
+export function checksOf(table: string, field: Field): readonly Check[] {
   const checks: Check[] = [];
   const add = (kind: Check['kind']): void => {
-    checks.push({ name: derivedName(entity, [field.name], `ck_${kind}`), kind, field });
+    checks.push({ name: derivedName(table, [field.column], `ck_${kind}`), kind, field });
   };
   if (field.maxLength !== undefined) add('length');
   if (field.min !== undefined || field.max !== undefined) add('range');
@@ -64,8 +76,21 @@ export function checksOf(entity: string, field: Field): readonly Check[] {
   return checks;
 }
 
-function referenceOf(entity: string, relation: BelongsTo): Reference {
-  return { name: derivedName(entity, [relation.column], 'fk'), column: relation.column, relation };
+function referenceOf(entity: Entity, relation: BelongsTo, entities: ReadonlyMap<string, Entity>): Reference {
+  const target = entities.get(relation.entity);
+  if (target === undefined) throw new TypeError(`relation ${relation.name} of ${entity.name} leads nowhere`);
+  return {
+    name: derivedName(entity.table.name, [relation.key], 'fk'),
+    field: fieldOf(entity, relation.column),
+    relation,
+    target: target.table.name,
+  };
+}
+
+function fieldOf(entity: Entity, name: string): Field {
+  const field = entity.fields.get(name);
+  if (field === undefined) throw new TypeError(`entity ${entity.name} has no field ${name}`);
+  return field;
 }
 
 function indexesOf(entity: Entity, document: Pick<EntityDocument, 'indexes' | 'fields'>): readonly Index[] {
@@ -80,17 +105,26 @@ function indexesOf(entity: Entity, document: Pick<EntityDocument, 'indexes' | 'f
   const unique = new Set(asked.filter((index) => index.unique).map((index) => index.fields.join()));
   return asked
     .filter((index) => index.unique === true || !unique.has(index.fields.join()))
-    .map((index) => ({
-      name: derivedName(entity.name, index.fields, index.unique === true ? 'uq' : 'ix'),
-      unique: index.unique === true,
-      columns: index.fields,
-    }));
+    .map((index) => {
+      const fields = index.fields.map((name) => fieldOf(entity, name));
+      const columns = fields.map((field) => field.column);
+      return {
+        name: derivedName(entity.table.name, columns, index.unique === true ? 'uq' : 'ix'),
+        unique: index.unique === true,
+        fields,
+      };
+    });
 }
 
-/** The tables of a document that parseSchemaDocument gave, by name. */
-export function tablesOf(document: SchemaDocument, databaseSchema: string): ReadonlyMap<string, Table> {
-  const tables = [...entitiesOf(document, databaseSchema).values()].map((entity) =>
-    tableOf(entity, member(document.entities, entity.name) ?? {}),
+/** The tables of a document that parseSchemaDocument gave, by entity. */
+export function tablesOf(
+  document: SchemaDocument,
+  databaseSchema: string,
+  names: PhysicalNames = NO_NAMES,
+): ReadonlyMap<string, Table> {
+  const entities = entitiesOf(document, databaseSchema, names);
+  const tables = [...entities.values()].map((entity) =>
+    tableOf(entity, member(document.entities, entity.name) ?? {}, entities),
   );
-  return new Map(tables.map((table) => [table.name, table]));
+  return new Map(tables.map((table) => [table.entity, table]));
 }

@@ -29,17 +29,17 @@ export function linkOf(relation: Relation, viewpoint: Viewpoint): Link {
   const targetScan = scan(target, viewpoint.principal, 'read');
   switch (relation.kind) {
     case 'belongsTo':
-      return { kind: 'key', scan: targetScan, near: 'id', far: relation.column };
+      return { kind: 'key', scan: targetScan, near: 'id', far: relation.key };
     case 'hasMany':
     case 'hasOne':
-      return { kind: 'key', scan: targetScan, near: relation.column, far: 'id' };
+      return { kind: 'key', scan: targetScan, near: relation.key, far: 'id' };
     case 'manyToMany':
       return {
         kind: 'through',
         scan: targetScan,
         through: scan(entityOf(viewpoint.workspace, relation.through), viewpoint.principal, 'read'),
-        from: relation.fromColumn,
-        to: relation.toColumn,
+        from: relation.fromKey,
+        to: relation.toKey,
       };
     default:
       return relation satisfies never;

@@ -42,7 +42,7 @@ export function renderScan(scan: Scan, alias: Fragment): { readonly table: Fragm
       return {
         table,
         condition: join(
-          scan.filter.rules.map(({ field, operand }) => sql`${alias}.${ident(field.name)} = ${bind(operand)}`),
+          scan.filter.rules.map(({ field, operand }) => sql`${alias}.${ident(field.column)} = ${bind(operand)}`),
           ' and ',
         ),
       };
@@ -60,7 +60,7 @@ export function isVisible({ scan, operand }: ReferenceCheck, aliases: Aliases): 
 
 /** The reference of the row stays as it is. */
 export function isUnchanged({ field, operand }: ReferenceCheck, row: Fragment): Fragment {
-  return sql`${row}.${ident(field.name)} = ${bind(operand)}`;
+  return sql`${row}.${ident(field.column)} = ${bind(operand)}`;
 }
 
 /** ` where a and b`, leaving out empty conditions; '' when none is left. */
@@ -103,7 +103,7 @@ export function renderPredicate(predicate: Predicate, alias: Fragment, aliases: 
       return sql`exists (select from ${table}${where(link, condition, member)})`;
     }
     case 'compare':
-      return renderComparison(predicate, sql`${alias}.${ident(predicate.field.name)}`);
+      return renderComparison(predicate, sql`${alias}.${ident(predicate.field.column)}`);
     default:
       return predicate satisfies never;
   }
@@ -153,7 +153,7 @@ function fold(text: Fragment): Fragment {
 /** What a sort key is compared by: a column, or the column of the related record that the links lead to. */
 export function orderExpression(key: OrderKey, alias: Fragment, aliases: Aliases): Fragment {
   const [link, ...rest] = key.links;
-  if (link === undefined) return sql`${alias}.${ident(key.field.name)}`;
+  if (link === undefined) return sql`${alias}.${ident(key.field.column)}`;
   const near = aliases.next('o');
   const { table, condition } = renderScan(link.scan, near);
   const inner = orderExpression({ ...key, links: rest }, near, aliases);
@@ -205,10 +205,11 @@ function isEqual(column: Fragment, operand: Operand | null): Fragment {
   return operand === null ? sql`${column} is null` : sql`${column} = ${bind(operand)}`;
 }
 
-/** The column as it goes into JSON. */
-export function outputValue(field: Field, alias: Fragment): Fragment {
-  const column = sql`${alias}.${ident(field.name)}`;
-  return field.type === 'datetime' ? dateTimeText(column) : column;
+/** The column as it goes into JSON, under the name of the field. */
+export function outputColumn(field: Field, alias: Fragment): Fragment {
+  const column = sql`${alias}.${ident(field.column)}`;
+  if (field.type !== 'datetime') return field.column === field.name ? column : sql`${column} as ${ident(field.name)}`;
+  return sql`${dateTimeText(column)} as ${ident(field.name)}`;
 }
 
 /**

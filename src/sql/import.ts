@@ -75,7 +75,7 @@ export function findDuplicates(plan: ImportPlan, columns: readonly Field[], limi
 /** Rows whose values of the columns another record of the table has. */
 export function findTaken(plan: ImportPlan, columns: readonly Field[], limit: number): Fragment {
   const { table, condition } = renderScan(plan.scan, r);
-  const same = columns.map((field) => sql`${r}.${ident(field.name)} = ${s}.${ident(field.name)}`);
+  const same = columns.map((field) => sql`${r}.${ident(field.column)} = ${s}.${ident(field.name)}`);
   const another = plan.ids === 'none' ? empty : sql`${r}."id" is distinct from ${s}."id"`;
   return rowsOf(sql`join ${table} on ${join(same, ' and ')}${where(condition, another, written(plan))}`, limit);
 }
@@ -113,7 +113,7 @@ export function findDangling(plan: ImportPlan, reference: ImportReference, limit
   if (hidesRows(reference.scan) && plan.onConflict === 'update' && plan.ids !== 'none') {
     // A reference that stays as it is tells nothing, as in a single update.
     const { table: own, condition: visible } = renderScan(plan.scan, r);
-    const same = [sql`${r}."id" = ${s}."id"`, sql`${r}.${ident(reference.field.name)} = ${column}`];
+    const same = [sql`${r}."id" = ${s}."id"`, sql`${r}.${ident(reference.field.column)} = ${column}`];
     conditions.push(sql`not exists (select from ${own}${where(...same, visible)})`);
   }
   return rowsOf(where(...conditions), limit);
@@ -191,7 +191,7 @@ function insertStaged(plan: ImportPlan): Fragment {
   const next = sql`nextval(${sequence(plan)})`;
   const id = plan.ids === 'new' ? sql`coalesce(${s}."id", ${next})` : next;
   const values = [id, ...others.map((field) => insertedValue(plan, field))];
-  const names = [ident('id'), ...others.map((field) => ident(field.name))];
+  const names = [ident('id'), ...others.map((field) => ident(field.column))];
   const condition = where(creates(plan));
   // Staged rows come in the order of the file; only a join may change that.
   const order = condition.text === '' ? empty : sql` order by ${s}.${ROW}`;
@@ -213,12 +213,13 @@ function updateStaged(plan: ImportPlan): Fragment {
   const sets = plan.columns
     .filter((field) => field.role === 'data' || field.role === 'reference')
     .map((field) => {
-      const name = ident(field.name);
-      const value = sql`${s}.${name}`;
-      return sql`${name} = ${plan.sparse ? sql`case when ${isGiven(plan, field)} then ${value} else ${r}.${name} end` : value}`;
+      const column = ident(field.column);
+      const value = sql`${s}.${ident(field.name)}`;
+      return sql`${column} = ${plan.sparse ? sql`case when ${isGiven(plan, field)} then ${value} else ${r}.${column} end` : value}`;
     });
   if (sets.length === 0) return sql`select 1 from ${table} join ${STAGING} ${s} on true${match}`;
-  if (plan.scan.entity.timestamps) sets.push(sql`"updatedAt" = now()`);
+  const updatedAt = plan.scan.entity.timestamps ? plan.scan.entity.fields.get('updatedAt') : undefined;
+  if (updatedAt !== undefined) sets.push(sql`${ident(updatedAt.column)} = now()`);
   return sql`update ${table} set ${join(sets)} from ${STAGING} ${s}${match} returning 1`;
 }
 

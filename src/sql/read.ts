@@ -13,7 +13,7 @@ import {
   linkCondition,
   makeAliases,
   orderExpression,
-  outputValue,
+  outputColumn,
   RECORD,
   renderAfter,
   renderOrdering,
@@ -144,10 +144,7 @@ function renderProjection(
 ): { readonly joins: Fragment; readonly columns: Fragment } {
   const joins: Fragment[] = [];
   const columns = projection.outputs.map((output): Fragment => {
-    if (output.kind === 'column') {
-      const value = outputValue(output.field, parent);
-      return output.field.type === 'datetime' ? sql`${value} as ${ident(output.field.name)}` : value;
-    }
+    if (output.kind === 'column') return outputColumn(output.field, parent);
     const joined = aliases.next('e');
     joins.push(sql` left join lateral (${renderExpansion(output, parent, aliases)}) ${joined} on true`);
     return sql`${joined}.j as ${ident(output.name)}`;
@@ -175,7 +172,7 @@ function renderExpansion(output: Exclude<Output, { kind: 'column' }>, parent: Fr
 function neededColumns(projection: Projection): Set<string> {
   const names = new Set<string>(['id']);
   for (const output of projection.outputs) {
-    if (output.kind === 'column') names.add(output.field.name);
+    if (output.kind === 'column') names.add(output.field.column);
     else names.add(farColumn(output.link));
   }
   return names;

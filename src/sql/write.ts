@@ -1,4 +1,5 @@
 // Create, update and delete -> one statement each, answering with the whole record that they wrote.
+import type { Field } from '../model/entity.ts';
 import { bodyOperand, ID_OPERAND, type Operand } from '../plan/operand.ts';
 import type { CreatePlan, DeletePlan, UpdatePlan } from '../plan/plan.ts';
 import type { Projection } from '../plan/projection.ts';
@@ -9,7 +10,7 @@ import {
   isUnchanged,
   isVisible,
   makeAliases,
-  outputValue,
+  outputColumn,
   RECORD,
   renderScan,
   where,
@@ -31,8 +32,9 @@ export function insertRecord(plan: CreatePlan): Fragment {
 
 function insertedValues(plan: CreatePlan, names: readonly string[], aliases: Aliases): Fragment {
   if (names.length === 0) return keyword('default values');
-  const columns = join(names.map(ident));
-  const values = join(names.map((column) => bodyValue(plan.scan, column)));
+  const fields = names.map((field) => fieldOf(plan.scan, field));
+  const columns = join(fields.map((field) => ident(field.column)));
+  const values = join(fields.map((field) => bind(bodyOperand(field))));
   // One statement, so that nothing can come between the look and the write.
   return plan.references.length === 0
     ? sql`(${columns}) values (${values})`
@@ -59,8 +61,11 @@ export function updateRecord(plan: UpdatePlan): Fragment {
   if (names.length === 0) {
     return sql`select ${resultColumns(plan.projection, root)} from ${table}${condition_}`;
   }
-  const sets = names.map((column) => sql`${ident(column)} = ${bodyValue(plan.scan, column)}`);
-  if (entity.timestamps) sets.push(sql`"updatedAt" = now()`);
+  const sets = names.map((name) => {
+    const field = fieldOf(plan.scan, name);
+    return sql`${ident(field.column)} = ${bind(bodyOperand(field))}`;
+  });
+  if (entity.timestamps) sets.push(sql`${ident(fieldOf(plan.scan, 'updatedAt').column)} = now()`);
   return sql`update ${table} set ${join(sets)}${condition_} ${returning(plan.projection, root)}`;
 }
 
@@ -78,16 +83,15 @@ function returning(projection: Projection, root: Fragment): Fragment {
 function resultColumns(projection: Projection, root: Fragment): Fragment {
   const columns = projection.outputs.map((output) => {
     if (output.kind !== 'column') throw new TypeError('a write answers with columns alone');
-    const value = outputValue(output.field, root);
-    return output.field.type === 'datetime' ? sql`${value} as ${ident(output.field.name)}` : value;
+    return outputColumn(output.field, root);
   });
   return sql`(select row_to_json(${RECORD}) from (select ${join(columns)}) ${RECORD})::text as data, ${root}.xmin::text as version`;
 }
 
-function bodyValue(scan: Scan, column: string): Fragment {
-  const field = scan.entity.fields.get(column);
-  if (field === undefined) throw new TypeError(`entity ${scan.entity.name} has no column ${column}`);
-  return bind(bodyOperand(field));
+function fieldOf(scan: Scan, name: string): Field {
+  const field = scan.entity.fields.get(name);
+  if (field === undefined) throw new TypeError(`entity ${scan.entity.name} has no field ${name}`);
+  return field;
 }
 
 function hasVersion(root: Fragment): Fragment {

@@ -1,7 +1,9 @@
 // The workspace that tests of the pure rooms plan against, and the principals who ask: made as the server makes them,
 // from a schema document, without a database.
+
 import { makeWorkspace } from '../../src/catalog/load-workspace.ts';
 import type { Entity, MigrationGate } from '../../src/model/entity.ts';
+import { NO_NAMES } from '../../src/model/physical-name.ts';
 import type { External, Operator, Owner, Principal } from '../../src/model/principal.ts';
 import { parseSchemaDocument } from '../../src/model/schema-document.ts';
 import type { EntityDocument, SchemaDocument } from '../../src/model/schema-format.ts';
@@ -99,7 +101,15 @@ export function workspaceOf(document: unknown): Workspace {
   return makeWorkspace({ ...IDENTITY, document: parsed.document as SchemaDocument });
 }
 
-const IDENTITY = { id: '7', organization: 'acme', slug: 'shop', version: '1', databaseSchema: 'ws7_shop' } as const;
+const IDENTITY = {
+  id: '7',
+  organization: 'acme',
+  slug: 'shop',
+  version: '1',
+  databaseSchema: 'ws7_shop',
+  names: NO_NAMES,
+  gates: {},
+} as const;
 
 /** The snapshot while a migration of the entity runs. */
 export function withGate(workspace: Workspace, name: string, gate: MigrationGate): Workspace {

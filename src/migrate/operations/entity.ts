@@ -7,34 +7,31 @@ import { exclusive, inTransaction, type Operation, operation, shared } from '../
 export function createEntity(table: Table, isNew: (entity: string) => boolean): Operation {
   return operation({
     kind: 'createEntity',
-    entity: table.name,
-    path: `entities.${table.name}`,
-    description: `create entity ${table.name}`,
+    entity: table.entity,
+    path: `entities.${table.entity}`,
+    description: `create entity ${table.entity}`,
     statements: [
       inTransaction('create', createTable(table)),
       ...finishTable(table).map((statement) => inTransaction('link', statement)),
     ],
     ahead: true,
     makes: [{ kind: 'table', table: table.name }],
-    locks: table.references
-      .map(({ relation }) => relation.entity)
-      .filter((entity) => !isNew(entity))
-      .map(shared),
+    locks: table.references.filter(({ relation }) => !isNew(relation.entity)).map(({ target }) => shared(target)),
   });
 }
 
 export function dropEntity(table: Table): Operation {
   return operation({
     kind: 'dropEntity',
-    entity: table.name,
-    path: `entities.${table.name}`,
-    description: `drop entity ${table.name} and all of its records`,
+    entity: table.entity,
+    path: `entities.${table.entity}`,
+    description: `drop entity ${table.entity} and all of its records`,
     destructive: true,
     statements: [
       // Tables that refer to each other can only go one by one without these.
       ...table.references.map(({ name }) => inTransaction('detach', dropConstraint(table, name))),
       inTransaction('drop', dropTable(table)),
     ],
-    locks: [exclusive(table.name), ...table.references.map(({ relation }) => exclusive(relation.entity))],
+    locks: [exclusive(table.name), ...table.references.map(({ target }) => exclusive(target))],
   });
 }

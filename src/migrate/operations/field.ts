@@ -1,43 +1,96 @@
 // Fields and belongsTo relations that come and go on an entity that is there already, and their defaults.
 import type { Field } from '../../model/entity.ts';
+import { derivedName } from '../../model/physical-name.ts';
 import { isGenerated } from '../../model/schema-fields.ts';
 import type { Reference, Table } from '../../model/schema-tables.ts';
-import { sql } from '../../sql/fragment.ts';
-import { addColumn, dropColumn, setDefault, tableRef, validateConstraint } from '../ddl.ts';
-import { alone, exclusive, inTransaction, type Operation, operation, shared, type TableLock } from '../operation.ts';
+import { ident, keyword, sql } from '../../sql/fragment.ts';
+import {
+  addColumn,
+  addNotNullCheck,
+  addPlainColumn,
+  dropColumn,
+  dropConstraint,
+  fillBatch,
+  setDefault,
+  setNotNull,
+  tableRef,
+  validateConstraint,
+} from '../ddl.ts';
+import {
+  alone,
+  batches,
+  exclusive,
+  inTransaction,
+  type Operation,
+  operation,
+  type Statement,
+  shared,
+  type TableLock,
+} from '../operation.ts';
 
 export interface Place {
   readonly table: Table;
   /** No records when the change was planned; what holds up nobody then is done at once. */
   readonly isEmpty: boolean;
+  /** All in one transaction, under locks that others wait for: on an empty table, or because that was asked for. */
+  readonly atOnce: boolean;
 }
 
-export function addField({ table, isEmpty }: Place, field: Field): Operation {
-  const checks = table.checks.filter((check) => check.field.name === field.name);
+export function pathOfField(table: Table, field: Field): string {
+  if (field.relation !== undefined) return `entities.${table.entity}.relations.${field.relation}`;
+  return field.role === 'data'
+    ? `entities.${table.entity}.fields.${field.name}`
+    : `entities.${table.entity}.timestamps`;
+}
+
+export function addField(place: Place, field: Field): Operation {
+  const { table, isEmpty, atOnce } = place;
+  const checks = table.checks.filter((check) => check.field === field);
   const needsRecordsGone = field.required && field.default === undefined;
   // Only a value of its own for each record makes PostgreSQL write the table anew; any other default is a note in the
   // catalog, whatever the number of records.
   const rewrites = !isEmpty && field.type === 'uuid' && isGenerated(field.type, field.default);
-  const later = !isEmpty && !needsRecordsGone && checks.length > 0;
+  const fills = rewrites && !atOnce;
+  const later = !atOnce && !fills && !needsRecordsGone && checks.length > 0;
   return operation({
-    ...(field.role === 'data'
-      ? { path: `entities.${table.name}.fields.${field.name}` }
-      : { path: `entities.${table.name}.timestamps` }),
+    path: pathOfField(table, field),
     kind: 'addField',
-    entity: table.name,
-    description: `add field ${field.name} to ${table.name}${filling(field)}`,
-    blocksReads: rewrites,
-    blocksWrites: rewrites,
+    entity: table.entity,
+    description: `add field ${field.name} to ${table.entity}${filling(field)}`,
     work: rewrites ? 'rewrite' : later ? 'scan' : 'none',
-    statements: [
-      inTransaction('column', addColumn(table, field, checks, undefined, !later)),
-      ...(later ? checks.map((check) => alone('build', validateConstraint(table, check.name))) : []),
-    ],
-    ahead: !isEmpty,
-    makes: [{ kind: 'column', table: table.name, column: field.name }],
+    statements: fills
+      ? fillGenerated(table, field)
+      : [
+          inTransaction('column', addColumn(table, field, checks, undefined, !later)),
+          ...(later ? checks.map((check) => alone('build', validateConstraint(table, check.name))) : []),
+        ],
+    ahead: !atOnce,
+    makes: atOnce ? [] : [{ kind: 'column', table: table.name, column: field.column }],
     locks: [exclusive(table.name)],
-    obstacle: needsRecordsGone ? recordsWithout(table, field.name) : null,
+    obstacle: needsRecordsGone && !isEmpty ? recordsWithout(table, field.name) : null,
   });
+}
+
+/** A generated value for each record: new ones get it by the default, the others a batch at a time. */
+function fillGenerated(table: Table, field: Field): readonly Statement[] {
+  const column = ident(field.column);
+  const value = keyword('gen_random_uuid()');
+  const check = derivedName(table.name, [field.column], 'ck_null');
+  return [
+    inTransaction('column', addPlainColumn(table, field)),
+    inTransaction('column', setDefault(table, field)),
+    batches((after, size) =>
+      fillBatch(table, { column: field.column, value, pending: sql`${column} is null` }, after, size),
+    ),
+    ...(field.required
+      ? [
+          inTransaction('build', addNotNullCheck(table, check, field.column)),
+          alone('build', validateConstraint(table, check)),
+          inTransaction('attach', setNotNull(table, field.column)),
+          inTransaction('attach', dropConstraint(table, check)),
+        ]
+      : []),
+  ];
 }
 
 function filling(field: Field): string {
@@ -49,34 +102,30 @@ function filling(field: Field): string {
 }
 
 /** The column of a belongsTo relation with its foreign key. New columns are null, so nothing has to be looked at. */
-export function addRelation(
-  { table, isEmpty }: Place,
-  field: Field,
-  reference: Reference,
-  targetIsNew: boolean,
-): Operation {
+export function addRelation(place: Place, field: Field, reference: Reference, targetIsNew: boolean): Operation {
+  const { table, isEmpty, atOnce } = place;
   const { relation } = reference;
   return operation({
     kind: 'addRelation',
-    entity: table.name,
-    path: `entities.${table.name}.relations.${relation.name}`,
-    description: `add relation ${relation.name} to ${table.name}, stored in ${field.name}`,
+    entity: table.entity,
+    path: `entities.${table.entity}.relations.${relation.name}`,
+    description: `add relation ${relation.name} to ${table.entity}, stored in ${field.name}`,
     statements: [inTransaction('column', addColumn(table, field, [], reference))],
-    ahead: !isEmpty,
-    makes: [{ kind: 'column', table: table.name, column: field.name }],
-    locks: [exclusive(table.name), ...(targetIsNew ? [] : target(table, reference, shared))],
-    obstacle: field.required ? recordsWithout(table, field.name) : null,
+    ahead: !atOnce,
+    makes: atOnce ? [] : [{ kind: 'column', table: table.name, column: field.column }],
+    locks: [exclusive(table.name), ...(targetIsNew ? [] : targetOf(table, reference, shared))],
+    obstacle: field.required && !isEmpty ? recordsWithout(table, field.name) : null,
   });
 }
 
 export function dropField(table: Table, field: Field): Operation {
   return operation({
     kind: 'dropField',
-    entity: table.name,
-    path: field.role === 'data' ? `entities.${table.name}.fields.${field.name}` : `entities.${table.name}.timestamps`,
-    description: `drop field ${field.name} of ${table.name} and its values`,
+    entity: table.entity,
+    path: pathOfField(table, field),
+    description: `drop field ${field.name} of ${table.entity} and its values`,
     destructive: true,
-    statements: [inTransaction('detach', dropColumn(table, field.name))],
+    statements: [inTransaction('detach', dropColumn(table, field.column))],
     locks: [exclusive(table.name)],
   });
 }
@@ -84,28 +133,33 @@ export function dropField(table: Table, field: Field): Operation {
 export function dropRelation(table: Table, field: Field, reference: Reference): Operation {
   return operation({
     kind: 'dropRelation',
-    entity: table.name,
-    path: `entities.${table.name}.relations.${reference.relation.name}`,
-    description: `drop relation ${reference.relation.name} of ${table.name} and its field ${field.name} with its values`,
+    entity: table.entity,
+    path: `entities.${table.entity}.relations.${reference.relation.name}`,
+    description: `drop relation ${reference.relation.name} of ${table.entity} and its field ${field.name} with its values`,
     destructive: true,
-    statements: [inTransaction('detach', dropColumn(table, field.name))],
-    locks: [exclusive(table.name), ...target(table, reference, exclusive)],
+    statements: [inTransaction('detach', dropColumn(table, field.column))],
+    locks: [exclusive(table.name), ...targetOf(table, reference, exclusive)],
   });
 }
 
-function target(table: Table, { relation }: Reference, lock: (table: string) => TableLock): readonly TableLock[] {
-  return relation.entity === table.name ? [] : [lock(relation.entity)];
+/** The lock on the other table of a reference; none on its own. */
+export function targetOf(
+  table: Table,
+  { target }: Reference,
+  lock: (table: string) => TableLock,
+): readonly TableLock[] {
+  return target === table.name ? [] : [lock(target)];
 }
 
 export function changeDefault(table: Table, field: Field): Operation {
   return operation({
     kind: 'setDefault',
-    entity: table.name,
-    path: `entities.${table.name}.fields.${field.name}.default`,
+    entity: table.entity,
+    path: `${pathOfField(table, field)}.default`,
     description:
       field.default === undefined
-        ? `drop the default of field ${field.name} of ${table.name}`
-        : `change the default of field ${field.name} of ${table.name} for new records`,
+        ? `drop the default of field ${field.name} of ${table.entity}`
+        : `change the default of field ${field.name} of ${table.entity} for new records`,
     statements: [inTransaction('attach', setDefault(table, field))],
     locks: [exclusive(table.name)],
   });

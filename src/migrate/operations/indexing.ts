@@ -14,30 +14,29 @@ import { concurrently, exclusive, inTransaction, type Operation, operation } fro
 import type { Place } from './field.ts';
 
 /** `columnsExist` is false when a column comes with the same change. */
-export function addIndex({ table, isEmpty }: Place, index: Index, columnsExist: boolean): Operation {
+export function addIndex({ table, isEmpty, atOnce }: Place, index: Index, columnsExist: boolean): Operation {
   const shared = {
     kind: index.unique ? 'addUnique' : 'addIndex',
-    entity: table.name,
+    entity: table.entity,
     path: pathOf(table, index),
     description: index.unique
-      ? `make ${listed(index)} of ${table.name} unique`
-      : `add an index on ${listed(index)} of ${table.name}`,
+      ? `make ${listed(index)} of ${table.entity} unique`
+      : `add an index on ${listed(index)} of ${table.entity}`,
     obstacle: index.unique
       ? {
-          field: index.columns.join(', '),
+          field: listed(index),
           reason: `they have the same ${listed(index)} as another record`,
           query: duplicates(table, index),
           known: columnsExist,
         }
       : null,
   } as const;
-  const makes = [{ kind: 'index', table: table.name, index: index.name }] as const;
-  if (isEmpty) {
+  if (atOnce) {
     const statement = index.unique ? addUnique(table, index) : createIndex(table, index);
     return operation({
       ...shared,
-      statements: [inTransaction('build', statement)],
-      makes,
+      work: isEmpty ? 'none' : 'index',
+      statements: [inTransaction('attach', statement)],
       locks: [exclusive(table.name)],
     });
   }
@@ -49,7 +48,7 @@ export function addIndex({ table, isEmpty }: Place, index: Index, columnsExist: 
       ...(index.unique ? [inTransaction('attach', attachUnique(table, index.name))] : []),
     ],
     ahead: true,
-    makes,
+    makes: [{ kind: 'index', table: table.name, index: index.name }],
     locks: index.unique ? [exclusive(table.name)] : [],
   });
 }
@@ -57,11 +56,11 @@ export function addIndex({ table, isEmpty }: Place, index: Index, columnsExist: 
 export function removeIndex(table: Table, index: Index): Operation {
   return operation({
     kind: index.unique ? 'dropUnique' : 'dropIndex',
-    entity: table.name,
+    entity: table.entity,
     path: pathOf(table, index),
     description: index.unique
-      ? `let ${listed(index)} of ${table.name} repeat`
-      : `drop the index on ${listed(index)} of ${table.name}`,
+      ? `let ${listed(index)} of ${table.entity} repeat`
+      : `drop the index on ${listed(index)} of ${table.entity}`,
     statements: [
       inTransaction('detach', index.unique ? dropConstraint(table, index.name) : dropIndex(table, index.name)),
     ],
@@ -69,19 +68,18 @@ export function removeIndex(table: Table, index: Index): Operation {
   });
 }
 
-const listed = (index: Index): string => index.columns.join(', ');
+const listed = (index: Index): string => index.fields.map((field) => field.name).join(', ');
 
 function pathOf(table: Table, index: Index): string {
-  const [first] = index.columns;
-  const field = index.columns.length === 1 && first !== undefined ? table.columns.get(first) : undefined;
-  if (field?.role === 'data') return `entities.${table.name}.fields.${field.name}`;
-  if (field?.relation !== undefined) return `entities.${table.name}.relations.${field.relation}`;
-  return `entities.${table.name}.indexes`;
+  const field = index.fields.length === 1 ? index.fields[0] : undefined;
+  if (field?.role === 'data') return `entities.${table.entity}.fields.${field.name}`;
+  if (field?.relation !== undefined) return `entities.${table.entity}.relations.${field.relation}`;
+  return `entities.${table.entity}.indexes`;
 }
 
 /** Records that share their values with another one; null is never the same as null. */
 function duplicates(table: Table, index: Index): Fragment {
-  const columns = join(index.columns.map(ident));
+  const columns = join(index.fields.map((field) => ident(field.column)));
   return sql`with standing as (
   select id from ${tableRef(table)} where (${columns}) in (
     select ${columns} from ${tableRef(table)} group by ${columns} having count(*) > 1

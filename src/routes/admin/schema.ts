@@ -30,12 +30,13 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): Route[] {
       if (text === undefined) throw notFound(`Workspace ${slug} does not exist`);
       return jsonText(200, `{"data":${text}}`);
     }),
-    adminRoute('POST', `${WORKSPACE}/schema/plan`, [], async (request) => {
+    adminRoute('POST', `${WORKSPACE}/schema/plan`, ['strategy'], async (request) => {
       const { id } = await requireWorkspace(rooms, request);
       const { body } = request;
+      const strategy = strategyOf(request);
       const steps = await db.transaction(
         async (session) => {
-          const change = await prepareChange(session, id, (inForce) => parseSchemaDocument(body, inForce));
+          const change = await prepareChange(session, id, (inForce) => parseSchemaDocument(body, inForce), strategy);
           return planSteps(session, change);
         },
         { readOnly: true, statementTimeoutMs: PLAN_TIMEOUT_MS },

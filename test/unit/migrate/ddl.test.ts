@@ -43,7 +43,7 @@ const STATEMENTS: readonly [{ readonly text: string }, string][] = [
   [tableRef({ schema: 'ws1_a"b', name: 'select' }), '"ws1_a""b"."select"'],
   [dropTable(table('tags')), 'drop table "ws1_shop"."tags"'],
   [dropColumn(table('tags'), 'label'), 'alter table if exists "ws1_shop"."tags" drop column if exists "label"'],
-  [dropConstraint(table('tags'), 'x'), 'alter table "ws1_shop"."tags" drop constraint if exists "x"'],
+  [dropConstraint(table('tags'), 'x'), 'alter table if exists "ws1_shop"."tags" drop constraint if exists "x"'],
   [validateConstraint(table('tags'), 'x'), 'alter table "ws1_shop"."tags" validate constraint "x"'],
   [dropIndex(table('tags'), 'x'), 'drop index if exists "ws1_shop"."x"'],
   [dropIndexConcurrently(table('tags'), 'x'), 'drop index concurrently if exists "ws1_shop"."x"'],

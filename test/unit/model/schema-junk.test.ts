@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { changeOf } from '../../../src/migrate/change.ts';
 import { createTables, script } from '../../../src/migrate/ddl.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
+import { NO_NAMES } from '../../../src/model/physical-name.ts';
 import { parseSchemaDocument } from '../../../src/model/schema-document.ts';
 import { EMPTY_DOCUMENT } from '../../../src/model/schema-format.ts';
 import { NO_RENAMES } from '../../../src/model/schema-renames.ts';
@@ -88,6 +89,8 @@ const documents = fc
     return root.document;
   });
 
+const REST = { names: NO_NAMES, databaseSchema: 'ws', empty: new Set<string>(), change: '7' } as const;
+
 test('a document is refused with reasons or becomes tables, and is the same change back', () => {
   let taken = 0;
   fc.assert(
@@ -110,16 +113,18 @@ test('a document is refused with reasons or becomes tables, and is the same chan
         [result.document, shop()],
         [shop(), result.document],
       ] as const) {
-        changeOf({ inForce, asked, renames: NO_RENAMES, databaseSchema: 'ws', empty: new Set() });
+        for (const strategy of ['online', 'blocking'] as const) {
+          changeOf({ inForce, asked, renames: NO_RENAMES, strategy, ...REST });
+        }
       }
       const none = changeOf({
         inForce: result.document,
         asked: again.document,
         renames: again.renames,
-        databaseSchema: 'ws',
-        empty: new Set(),
+        strategy: 'online',
+        ...REST,
       });
-      assert.deepEqual(none, { ok: true, operations: [] });
+      assert.deepEqual(none, { ok: true, operations: [], names: NO_NAMES });
     }),
     { numRuns: 1500 },
   );

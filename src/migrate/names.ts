@@ -1,0 +1,102 @@
+// Which table and column of PostgreSQL carries which entity and field after a change. What stays or is renamed keeps its
+// own; what is new, or changes its type, gets a name that nothing has had before.
+import type { Entity, Field } from '../model/entity.ts';
+import { freshName, type PhysicalNames } from '../model/physical-name.ts';
+import { entitiesOf } from '../model/schema-entities.ts';
+import type { SchemaDocument } from '../model/schema-format.ts';
+import type { Renames } from '../model/schema-renames.ts';
+import { castOf } from './cast.ts';
+
+/** What each entity and field of the document asked for was before; missing: it is new. */
+export interface Origins {
+  readonly entities: ReadonlyMap<string, Entity>;
+  /** By the new name of the entity, then of the field. */
+  readonly fields: ReadonlyMap<string, ReadonlyMap<string, Field>>;
+}
+
+export interface NamedChange {
+  readonly names: PhysicalNames;
+  readonly origins: Origins;
+}
+
+/** `change` is a number that no change of the workspace has had before. */
+export function nameChange(
+  before: ReadonlyMap<string, Entity>,
+  asked: SchemaDocument,
+  renames: Renames,
+  change: string,
+): NamedChange {
+  const origins = { entities: new Map<string, Entity>(), fields: new Map<string, Map<string, Field>>() };
+  const names = { tables: {} as Record<string, string>, columns: {} as Record<string, Record<string, string>> };
+  const taken = new Set([...before.values()].map((entity) => entity.table.name));
+  for (const entity of entitiesOf(asked, '').values()) {
+    const { name } = entity;
+    const old = before.get(renames.entities.get(name) ?? name);
+    const table = old?.table.name ?? unlessTaken(name, taken, change);
+    if (table !== name) names.tables[name] = table;
+    if (old === undefined) continue;
+    origins.entities.set(name, old);
+    const fields = originsOf(entity, old, renames);
+    origins.fields.set(name, fields);
+    const columns = columnsOf(entity, old, fields, change);
+    if (Object.keys(columns).length > 0) names.columns[name] = columns;
+  }
+  return { names, origins };
+}
+
+function columnsOf(
+  entity: Entity,
+  old: Entity,
+  fields: ReadonlyMap<string, Field>,
+  change: string,
+): Record<string, string> {
+  const taken = new Set([...old.fields.values()].map((field) => field.column));
+  const columns: Record<string, string> = {};
+  for (const field of entity.fields.values()) {
+    const was = fields.get(field.name);
+    const column =
+      was === undefined
+        ? unlessTaken(field.name, taken, change)
+        : isReplaced(was, field)
+          ? freshName(field.name, change)
+          : was.column;
+    if (column !== field.name) columns[field.name] = column;
+  }
+  return columns;
+}
+
+const unlessTaken = (name: string, taken: ReadonlySet<string>, change: string): string =>
+  taken.has(name) ? freshName(name, change) : name;
+
+/** Does the change of type need another column? */
+function isReplaced(was: Field, now: Field): boolean {
+  const { kind } = castOf(was, now);
+  return kind === 'convert' || kind === 'never';
+}
+
+/** Fields by their name, the fields of relations by the name of the relation; then one by the name of the other. */
+function originsOf(entity: Entity, old: Entity, renames: Renames): Map<string, Field> {
+  const renamedFields = renames.fields.get(entity.name);
+  const renamedRelations = renames.relations.get(entity.name);
+  const keys = new Map<string, Field>();
+  for (const field of old.fields.values()) if (field.relation !== undefined) keys.set(field.relation, field);
+  const found = new Map<string, Field>();
+  const used = new Set<Field>();
+  const claim = (field: Field, was: Field | undefined): void => {
+    if (was === undefined || used.has(was)) return;
+    used.add(was);
+    found.set(field.name, was);
+  };
+  const all = [...entity.fields.values()];
+  for (const field of all) {
+    if (field.relation !== undefined) {
+      claim(field, keys.get(renamedRelations?.get(field.relation) ?? field.relation));
+    } else {
+      const was = old.fields.get(renamedFields?.get(field.name) ?? field.name);
+      if (was?.relation === undefined) claim(field, was);
+    }
+  }
+  // A field that becomes a relation, or the other way round, keeps its values.
+  for (const field of all) if (!found.has(field.name)) claim(field, old.fields.get(field.name));
+  return found;
+}

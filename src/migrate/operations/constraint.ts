@@ -1,0 +1,177 @@
+// What a field or relation that stays demands of its records: a value at all, a length, a range, a list of values, a
+// record that it refers to. Demands are added without holding up anybody: first for what is written from then on, then
+// for the records that are there.
+import type { Field } from '../../model/entity.ts';
+import { derivedName, freshName } from '../../model/physical-name.ts';
+import type { Check, Reference, Table } from '../../model/schema-tables.ts';
+import { type Fragment, ident, sql } from '../../sql/fragment.ts';
+import {
+  addCheck,
+  addNotNullCheck,
+  addReference,
+  checkCondition,
+  dropConstraint,
+  dropNotNull,
+  renameConstraint,
+  setNotNull,
+  tableRef,
+  validateConstraint,
+} from '../ddl.ts';
+import { alone, exclusive, inTransaction, type Operation, operation, shared } from '../operation.ts';
+import { type Place, pathOfField, targetOf } from './field.ts';
+
+/** Of a constraint while the one that it replaces is there. */
+const nextName = (name: string): string => freshName(name, 'next');
+
+/** The records of a table that a condition holds for, as an obstacle's query. */
+export function standing(table: Table, condition: Fragment): Fragment {
+  const from = sql`${tableRef(table)} where ${condition}`;
+  return sql`select (select count(*) from ${from}) as count, array(select id from ${from} order by id limit 10) as ids`;
+}
+
+export function requireField({ table, isEmpty, atOnce }: Place, field: Field): Operation {
+  const column = ident(field.column);
+  const check = derivedName(table.name, [field.column], 'ck_null');
+  return operation({
+    kind: 'setRequired',
+    entity: table.entity,
+    path: `${pathOfField(table, field)}.required`,
+    description: `require ${field.name} of ${table.entity}`,
+    work: isEmpty ? 'none' : 'scan',
+    statements: atOnce
+      ? [inTransaction('attach', setNotNull(table, field.column))]
+      : [
+          inTransaction('link', addNotNullCheck(table, check, field.column)),
+          alone('build', validateConstraint(table, check)),
+          inTransaction('attach', setNotNull(table, field.column)),
+          inTransaction('attach', dropConstraint(table, check)),
+        ],
+    ahead: !atOnce,
+    makes: atOnce ? [] : [{ kind: 'constraint', table: table.name, constraint: check }],
+    locks: [exclusive(table.name)],
+    obstacle: {
+      field: field.name,
+      reason: `${field.name} is null`,
+      query: standing(table, sql`${column} is null`),
+      known: true,
+    },
+  });
+}
+
+export function liftRequired({ table }: Place, field: Field): Operation {
+  return operation({
+    kind: 'liftRequired',
+    entity: table.entity,
+    path: `${pathOfField(table, field)}.required`,
+    description: `let ${field.name} of ${table.entity} be null`,
+    statements: [inTransaction('attach', dropNotNull(table, field.column))],
+    locks: [exclusive(table.name)],
+  });
+}
+
+const WORDS = { length: 'maxLength', range: 'the bounds', enum: 'the values' } as const;
+const MEMBERS = { length: 'maxLength', range: 'min', enum: 'values' } as const;
+
+/** A check on a column that stays as it is; `replaces`: there is one of its kind already. */
+export function changeCheck({ table, isEmpty, atOnce }: Place, check: Check, replaces: boolean): Operation {
+  const { field, kind, name } = check;
+  const next = replaces ? nextName(name) : name;
+  const old = dropConstraint(table, name);
+  return operation({
+    kind: replaces ? 'changeCheck' : 'addCheck',
+    entity: table.entity,
+    path: `${pathOfField(table, field)}.${MEMBERS[kind]}`,
+    description: `${replaces ? 'change' : 'set'} ${WORDS[kind]} of field ${field.name} of ${table.entity}`,
+    work: isEmpty ? 'none' : 'scan',
+    statements: atOnce
+      ? [...(replaces ? [inTransaction('detach', old)] : []), inTransaction('attach', addCheck(table, check))]
+      : [
+          inTransaction('link', addCheck(table, check, next, false)),
+          alone('build', validateConstraint(table, next)),
+          ...(replaces
+            ? [inTransaction('detach', old), inTransaction('attach', renameConstraint(table, next, name))]
+            : []),
+        ],
+    ahead: !atOnce,
+    makes: atOnce ? [] : [{ kind: 'constraint', table: table.name, constraint: next }],
+    locks: [exclusive(table.name)],
+    obstacle: {
+      field: field.name,
+      reason: `${field.name} is ${kind === 'length' ? `longer than ${field.maxLength}` : kind === 'range' ? 'outside the bounds' : 'none of the values'}`,
+      query: standing(table, sql`not (${checkCondition(check)})`),
+      known: true,
+    },
+  });
+}
+
+export function dropCheck({ table }: Place, check: Check, field: Field): Operation {
+  return operation({
+    kind: 'dropCheck',
+    entity: table.entity,
+    path: `${pathOfField(table, field)}.${MEMBERS[check.kind]}`,
+    description: `lift ${WORDS[check.kind]} of field ${field.name} of ${table.entity}`,
+    statements: [inTransaction('detach', dropConstraint(table, check.name))],
+    locks: [exclusive(table.name)],
+  });
+}
+
+/** The foreign key of a column that stays; `was`: the one that it has now. */
+export function changeReference(
+  { table, isEmpty, atOnce }: Place,
+  reference: Reference,
+  was: Reference | undefined,
+  targetIsNew: boolean,
+): Operation {
+  const { name, field, relation } = reference;
+  const next = was === undefined ? name : nextName(name);
+  const column = ident(field.column);
+  const drop = was === undefined ? [] : [inTransaction('detach', dropConstraint(table, was.name))];
+  const target = tableRef({ schema: table.schema, name: reference.target });
+  const orphans = sql`${column} is not null and not exists (select from ${target} t where t.id = ${tableRef(table)}.${column})`;
+  return operation({
+    kind: was === undefined ? 'addRelation' : 'changeRelation',
+    entity: table.entity,
+    path: `entities.${table.entity}.relations.${relation.name}`,
+    description:
+      was === undefined
+        ? `make field ${field.name} of ${table.entity} the relation ${relation.name} to ${relation.entity}`
+        : was.target === reference.target
+          ? `change what deleting a record of ${relation.entity} does to ${relation.name} of ${table.entity}`
+          : `lead relation ${relation.name} of ${table.entity} to ${relation.entity}`,
+    work: isEmpty ? 'none' : 'scan',
+    statements: atOnce
+      ? [...drop, inTransaction('attach', addReference(table, reference))]
+      : [
+          inTransaction('link', addReference(table, reference, next, false)),
+          alone('build', validateConstraint(table, next)),
+          ...drop,
+          ...(was === undefined ? [] : [inTransaction('attach', renameConstraint(table, next, name))]),
+        ],
+    ahead: !atOnce,
+    makes: atOnce ? [] : [{ kind: 'constraint', table: table.name, constraint: next }],
+    locks: [
+      exclusive(table.name),
+      ...(targetIsNew ? [] : targetOf(table, reference, shared)),
+      ...(was === undefined ? [] : targetOf(table, was, exclusive)),
+    ],
+    obstacle: {
+      field: field.name,
+      reason: `${field.name} refers to no record of ${relation.entity}`,
+      query: standing(table, orphans),
+      known: !targetIsNew,
+    },
+  });
+}
+
+/** The column stays as a field of its own. */
+export function loosenReference({ table }: Place, field: Field, was: Reference): Operation {
+  return operation({
+    kind: 'dropRelation',
+    entity: table.entity,
+    path: `entities.${table.entity}.relations.${was.relation.name}`,
+    description: `drop relation ${was.relation.name} of ${table.entity}; its values stay in field ${field.name}`,
+    destructive: true,
+    statements: [inTransaction('detach', dropConstraint(table, was.name))],
+    locks: [exclusive(table.name), ...targetOf(table, was, exclusive)],
+  });
+}

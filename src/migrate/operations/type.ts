@@ -1,0 +1,227 @@
+// A field that changes its type: at once by writing the table anew, or without holding up anybody by a second column that
+// triggers keep equal while the values of the first are converted, and that takes its place in the end.
+import type { Field } from '../../model/entity.ts';
+import type { FieldTypeName } from '../../model/field-types.ts';
+import { derivedName } from '../../model/physical-name.ts';
+import type { Reference, Table } from '../../model/schema-tables.ts';
+import { type Fragment, ident, literal, sql } from '../../sql/fragment.ts';
+import { type Cast, castOf, columnType } from '../cast.ts';
+import {
+  addCheck,
+  addNotNullCheck,
+  addPlainColumn,
+  addReference,
+  createSync,
+  dropColumn,
+  dropConstraint,
+  dropIndex,
+  dropNotNull,
+  dropSync,
+  fillBatch,
+  forgetConflicts,
+  renameColumn,
+  rewriteColumn,
+  setDefault,
+  setNotNull,
+  typed,
+  validateConstraint,
+  widenColumn,
+} from '../ddl.ts';
+import {
+  alone,
+  batches,
+  exclusive,
+  inTransaction,
+  type Operation,
+  operation,
+  type Statement,
+  shared,
+} from '../operation.ts';
+import { standing } from './constraint.ts';
+import { type Place, pathOfField, targetOf } from './field.ts';
+
+export interface TypeChange {
+  readonly place: Place;
+  readonly old: Table;
+  readonly was: Field;
+  readonly now: Field;
+  /** Foreign keys of the column. */
+  readonly reference: Reference | undefined;
+  readonly targetIsNew: boolean;
+}
+
+/** Undefined when no value of the one type means anything in the other, and there are values. */
+export function changeType(change: TypeChange): Operation | undefined {
+  const { place, was, now } = change;
+  const cast = castOf(was, now);
+  if (cast.kind === 'never' && !place.isEmpty) return undefined;
+  const parts = {
+    kind: 'changeType',
+    entity: place.table.entity,
+    path: `${pathOfField(place.table, now)}.type`,
+    description: `change field ${now.name} of ${place.table.entity} from ${wordsFor(was)} to ${wordsFor(now)}`,
+  } as const;
+  switch (cast.kind) {
+    case 'none':
+      return operation(parts);
+    case 'widen':
+      return operation({
+        ...parts,
+        statements: [inTransaction('attach', widenColumn(place.table, now))],
+        locks: [exclusive(place.table.name)],
+      });
+    default:
+      return operation({ ...parts, ...(place.atOnce ? rewrite(change, cast) : convert(change, cast)) });
+  }
+}
+
+function wordsFor(field: Field): string {
+  if (field.relation !== undefined) return `relation ${field.relation}`;
+  if (field.type !== 'decimal' || field.precision === undefined) return field.type;
+  return `decimal(${field.precision}, ${field.scale ?? 0})`;
+}
+
+type Parts = Partial<Operation>;
+
+const converterOf =
+  (cast: Cast, now: Field) =>
+  (column: Fragment): Fragment =>
+    cast.kind === 'convert' ? cast.value(column) : sql`null::${columnType(now)}`;
+
+/** Under one lock, with everything that hangs on the column taken off before and put on again after. */
+function rewrite({ place, old, was, now, reference, targetIsNew }: TypeChange, cast: Cast): Parts {
+  const { table } = place;
+  const value = converterOf(cast, now);
+  const obstacle = refused(place, was, now, value);
+  const indexes = [...old.indexes.values()].filter((index) => index.fields.includes(was));
+  const keys = old.references.filter((one) => one.field === was);
+  const take = [
+    ...indexes.map(({ unique, name }) => (unique ? dropConstraint(table, name) : dropIndex(table, name))),
+    ...old.checks.filter((check) => check.field === was).map(({ name }) => dropConstraint(table, name)),
+    ...keys.map(({ name }) => dropConstraint(table, name)),
+    rewriteColumn(table, was.column, now, value(ident(was.column))),
+    renameColumn(table, was.column, now.column),
+  ];
+  const put = [
+    ...(was.required === now.required
+      ? []
+      : [now.required ? setNotNull(table, now.column) : dropNotNull(table, now.column)]),
+    ...(now.default === undefined ? [] : [setDefault(table, now)]),
+    ...table.checks.filter((check) => check.field === now).map((check) => addCheck(table, check)),
+    ...(reference === undefined ? [] : [addReference(table, reference)]),
+  ];
+  return {
+    work: place.isEmpty ? 'none' : 'rewrite',
+    statements: [
+      ...take.map((statement) => inTransaction('detach', statement)),
+      ...put.map((statement) => inTransaction('attach', statement)),
+    ],
+    locks: [
+      exclusive(table.name),
+      ...keys.flatMap((key) => targetOf(table, key, exclusive)),
+      ...(reference === undefined || targetIsNew ? [] : targetOf(table, reference, shared)),
+    ],
+    obstacle,
+    late: obstacle,
+  };
+}
+
+function convert({ place, old, was, now, reference, targetIsNew }: TypeChange, cast: Cast): Parts {
+  const { table } = place;
+  const value = converterOf(cast, now);
+  const [from, to] = [ident(was.column), ident(now.column)];
+  const subject = `${table.schema}.${table.name}.${now.column}`;
+  const sync = derivedName(table.name, [now.column], 'sync');
+  const notNull = derivedName(table.name, [now.column], 'ck_null');
+  const checks = table.checks.filter((check) => check.field === now);
+  const obstacle = refused(place, was, now, value);
+  const placeholder = now.required ? typed(now, PLACEHOLDERS[now.type]) : null;
+  const validate = (name: string): Statement => alone('build', validateConstraint(table, name));
+  const keys = old.references.filter((one) => one.field === was);
+  return {
+    work: 'rewrite',
+    statements: [
+      inTransaction('column', addPlainColumn(table, now)),
+      ...createSync(table, { name: sync, from: was.column, field: now, value, subject, placeholder }).map((statement) =>
+        inTransaction('column', statement),
+      ),
+      batches((after, size) =>
+        fillBatch(
+          table,
+          { column: now.column, value: value(from), pending: sql`${from} is not null and ${to} is null` },
+          after,
+          size,
+        ),
+      ),
+      ...(now.required ? [inTransaction('build', addNotNullCheck(table, notNull, now.column)), validate(notNull)] : []),
+      ...checks.flatMap((check) => [
+        inTransaction('build', addCheck(table, check, check.name, false)),
+        validate(check.name),
+      ]),
+      ...(reference === undefined
+        ? []
+        : [inTransaction('build', addReference(table, reference, reference.name, false)), validate(reference.name)]),
+      inTransaction('detach', dropSync(table, sync)),
+      inTransaction('detach', forgetConflicts(subject)),
+      inTransaction('detach', dropColumn(table, was.column)),
+      ...(now.required
+        ? [
+            inTransaction('attach', setNotNull(table, now.column)),
+            inTransaction('attach', dropConstraint(table, notNull)),
+          ]
+        : []),
+      ...(now.default === undefined ? [] : [inTransaction('attach', setDefault(table, now))]),
+    ],
+    ahead: true,
+    makes: [
+      { kind: 'sync', name: sync, subject },
+      { kind: 'column', table: table.name, column: now.column },
+    ],
+    locks: [
+      exclusive(table.name),
+      ...keys.flatMap((key) => targetOf(table, key, exclusive)),
+      ...(reference === undefined || targetIsNew ? [] : targetOf(table, reference, shared)),
+    ],
+    obstacle,
+    late: {
+      ...obstacle,
+      query: standing(
+        table,
+        sql`id in (select record_id from wda.migration_conflict where subject = ${literal(subject)}) and ${from} is not null and ${value(from)} is null`,
+      ),
+    },
+  };
+}
+
+/** Values that the new type cannot hold; a field that becomes required on the way must have one, too. */
+function refused(
+  { table }: Place,
+  was: Field,
+  now: Field,
+  value: (column: Fragment) => Fragment,
+): NonNullable<Operation['obstacle']> {
+  const column = ident(was.column);
+  const lost = sql`${value(column)} is null`;
+  const alsoNull = now.required && !was.required;
+  return {
+    field: now.name,
+    reason: `${was.name} ${alsoNull ? 'is null or ' : ''}holds what ${wordsFor(now)} cannot hold exactly`,
+    query: standing(table, alsoNull ? lost : sql`${column} is not null and ${lost}`),
+    known: true,
+  };
+}
+
+const PLACEHOLDERS: Readonly<Record<FieldTypeName, string>> = {
+  string: '',
+  text: '',
+  enum: '',
+  integer: '0',
+  bigint: '0',
+  decimal: '0',
+  float: '0',
+  boolean: 'false',
+  date: '1970-01-01',
+  datetime: '1970-01-01T00:00:00Z',
+  uuid: '00000000-0000-0000-0000-000000000000',
+  json: 'null',
+};
