@@ -10,19 +10,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, InvalidArgumentError } from 'commander';
 import { assertSameAnswer } from './compare.ts';
 import { copyGolden, dropCopy, openPostgres, withClient } from './database.ts';
-import { type DataSet, dataSetOf, findSchema, loadDataSet, restoreOrders, stopAutovacuum } from './dataset.ts';
+import { type DataSet, dataSetOf, restoreOrders, stopAutovacuum } from './dataset.ts';
+import { loadGolden, schemaIn } from './golden.ts';
 import { findLoadGenerator } from './load.ts';
 import { type MeasuredSide, measureWorkload } from './measure.ts';
 import { type Measurement, type Run, renderJson, renderMarkdown, renderTerminal } from './report.ts';
-import {
-  createApiKey,
-  createWorkspace,
-  dataPrefix,
-  readMemory,
-  resetMemoryPeak,
-  startLimit,
-  startOurs,
-} from './servers.ts';
+import { createApiKey, dataPrefix, readMemory, resetMemoryPeak, startLimit, startOurs } from './servers.ts';
 import { prepareRequests, type Workload, workloadsOver } from './workloads.ts';
 
 const SECONDS_AT_REST = 10;
@@ -81,7 +74,9 @@ async function main(options: Options): Promise<void> {
   const postgres = await openPostgres(options.databaseUrl, cacheDirectory, progress);
   try {
     const adminKey = randomBytes(24).toString('hex');
-    const url = await copyGolden(postgres, data, options.fresh ?? false, (empty) => loadGolden(empty, adminKey, data));
+    const url = await copyGolden(postgres, data, options.fresh ?? false, (empty) =>
+      loadGolden(empty, adminKey, data, progress),
+    );
     const generator = await findLoadGenerator(scratch);
     const { measurements, memoryAtRest } = await measureAll(url, adminKey, data, workloads, options, generator);
     const { rounds, seconds, scale } = options;
@@ -113,26 +108,6 @@ function selectWorkloads(all: readonly Workload[], names: string | undefined): r
     command.error(`error: no workload ${unknown.join(', ')}. There are: ${known}`);
   }
   return all.filter((workload) => asked.includes(workload.name));
-}
-
-/** Lets our server make its tables, as for any workspace, and fills them with the server stopped. */
-async function loadGolden(url: string, adminKey: string, data: DataSet): Promise<void> {
-  progress('Loading the data set (once; the next run finds it) ...');
-  const server = await startOurs(url, adminKey);
-  try {
-    await createWorkspace(server, adminKey);
-  } finally {
-    await server.stop();
-  }
-  await withClient(url, async (client) => {
-    await loadDataSet(client, await schemaIn(client), data, progress);
-  });
-}
-
-async function schemaIn(client: Parameters<typeof findSchema>[0]): Promise<string> {
-  const schema = await findSchema(client);
-  if (schema === undefined) throw new Error('The workspace has no orders table');
-  return schema;
 }
 
 async function measureAll(

@@ -1,0 +1,329 @@
+// `npm run bench:migrate`: what changing the schema of a table with a million records costs those who use it meanwhile.
+// Eight clients read and write all the time; each change is made while they do, and their times during it are held
+// against their times just before. Prints the table of docs/performance-migrations.md.
+
+import { randomBytes } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { Agent, request } from 'node:http';
+import { cpus } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Command, InvalidArgumentError } from 'commander';
+import { copyGolden, dropCopy, openPostgres, withClient } from './database.ts';
+import { type DataSet, dataSetOf } from './dataset.ts';
+import { loadGolden, schemaIn } from './golden.ts';
+import { createApiKey, dataPrefix, type RunningServer, startOurs } from './servers.ts';
+
+const CLIENTS = 8;
+const SHOP = '/api/admin/v1/organizations/bench/workspaces/shop';
+
+const command = new Command('npm run bench:migrate --')
+  .description('Measures what changes of the schema cost those who read and write meanwhile.')
+  .option('--seconds <s>', 'how long the times before each change are taken', wholeNumber, 8)
+  .option('--scale <share>', 'size of the data set, 1 being a million orders', Number, 1)
+  .option('--only <names>', 'only the changes whose names contain one of these, separated by commas')
+  .option('--database-url <url>', 'a PostgreSQL to use instead of the embedded one; its user makes databases there');
+
+type Options = {
+  readonly seconds: number;
+  readonly scale: number;
+  readonly only?: string;
+  readonly databaseUrl?: string;
+};
+
+function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('It must be a whole number above 0.');
+  return value;
+}
+
+const progress = (line: string): void => void process.stderr.write(`${line}\n`);
+
+// biome-ignore lint/suspicious/noExplicitAny: documents are JSON that the changes edit
+type Json = any;
+
+type Change = {
+  readonly name: string;
+  /** p99 during the change may be so many times that before it. */
+  readonly goal: number;
+  readonly edit: (orders: Json, entities: Json) => void;
+  /** What PostgreSQL does for the same by itself, on the table as it was. */
+  readonly naive?: (table: string) => string;
+};
+
+const CHANGES: readonly Change[] = [
+  {
+    name: 'type: decimal(12, 2) to decimal(14, 4)',
+    goal: 3,
+    edit: (orders) => Object.assign(orders.fields.total, { precision: 14, scale: 4 }),
+    naive: (table) => `alter table ${table} alter column total type numeric(14, 4)`,
+  },
+  {
+    name: 'type: integer to bigint',
+    goal: 3,
+    edit: (_orders, entities) => {
+      entities.orderItems.fields.quantity.type = 'bigint';
+    },
+    naive: (table) => `alter table ${table.replace('orders', '"orderItems"')} alter column quantity type int8`,
+  },
+  {
+    name: 'new required field with a default',
+    goal: 2,
+    edit: (orders) => {
+      orders.fields.channel = { type: 'enum', values: ['web', 'shop'], required: true, default: 'web' };
+    },
+  },
+  {
+    name: 'index on a field',
+    goal: 2,
+    edit: (orders) => {
+      orders.fields.createdAt.index = true;
+    },
+    naive: (table) => `create index bench_naive on ${table} ("createdAt")`,
+  },
+  {
+    name: 'new field, then a foreign key on it',
+    goal: 2,
+    edit: (orders) => {
+      orders.relations.agent = { kind: 'belongsTo', entity: 'customers' };
+    },
+  },
+  {
+    name: 'onDelete of a relation (another foreign key)',
+    goal: 2,
+    edit: (orders) => {
+      orders.relations.customer.onDelete = 'cascade';
+    },
+  },
+  {
+    name: 'rename a field (metadata alone)',
+    goal: 2,
+    edit: (orders) => {
+      orders.fields.remark = { ...orders.fields.note, renamedFrom: 'note' };
+      delete orders.fields.note;
+    },
+  },
+];
+
+type Sample = { readonly at: number; readonly milliseconds: number; readonly status: number };
+
+/** Clients that read by id, list, update and create in turn, each its next request when the last is answered. */
+function startClients(port: number, key: string, data: DataSet) {
+  const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS });
+  const samples: Sample[] = [];
+  let running = true;
+  const random = (top: number): number => 1 + Math.floor(Math.random() * top);
+  const asked = [
+    () => ({ method: 'GET', path: `/orders/${random(data.orders)}`, body: undefined }),
+    () => ({ method: 'PUT', path: `/orders/${random(data.orders)}`, body: '{"status":"paid","total":7.25}' }),
+    () => ({ method: 'GET', path: '/orders?size=20&sort=id,desc&count=none', body: undefined }),
+    () => ({
+      method: 'POST',
+      path: '/orders',
+      body: `{"customerId":${random(data.customers)},"status":"new","total":12.34}`,
+    }),
+  ];
+  const send = ({ method, path, body }: { method: string; path: string; body: string | undefined }): Promise<number> =>
+    new Promise((resolve) => {
+      const headers = {
+        authorization: `Bearer ${key}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      };
+      const call = request({ agent, port, method, path: dataPrefix + path, headers }, (response) => {
+        response.resume();
+        response.on('end', () => resolve(response.statusCode ?? 0));
+      });
+      call.on('error', () => resolve(0));
+      call.end(body);
+    });
+  const client = async (first: number): Promise<void> => {
+    for (let turn = first; running; turn++) {
+      const at = performance.now();
+      const status = await send((asked[turn % asked.length] as (typeof asked)[number])());
+      samples.push({ at, milliseconds: performance.now() - at, status });
+    }
+  };
+  const done = Promise.all(Array.from({ length: CLIENTS }, (_, index) => client(index)));
+  return {
+    between: (from: number, to: number): Summary =>
+      summarize(
+        samples.filter(({ at }) => at >= from && at < to),
+        to - from,
+      ),
+    async stop() {
+      running = false;
+      await done;
+      agent.destroy();
+    },
+  };
+}
+
+type Summary = {
+  readonly perSecond: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly most: number;
+  readonly failed: number;
+};
+
+function summarize(samples: readonly Sample[], milliseconds: number): Summary {
+  const times = samples.map((sample) => sample.milliseconds).sort((a, b) => a - b);
+  const at = (share: number): number =>
+    times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? Number.NaN;
+  return {
+    perSecond: (samples.length / milliseconds) * 1000,
+    p50: at(0.5),
+    p99: at(0.99),
+    most: at(1),
+    failed: samples.filter(({ status }) => status < 200 || status > 299).length,
+  };
+}
+
+async function call(
+  server: RunningServer,
+  adminKey: string,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<Json> {
+  const response = await fetch(`http://127.0.0.1:${server.port}${SHOP}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const answer = (await response.json()) as Json;
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer)}`);
+  return answer.data;
+}
+
+/** Makes the change; gives the seconds from the first to the last moment of the migration. */
+async function migrate(server: RunningServer, adminKey: string, edit: Change['edit']): Promise<number> {
+  const document = await call(server, adminKey, 'GET', '/schema');
+  edit(document.entities.orders, document.entities);
+  let migration = await call(server, adminKey, 'PUT', '/schema?wait=60', document);
+  while (migration.finishedAt === null) {
+    await sleep(200);
+    migration = await call(server, adminKey, 'GET', `/migrations/${migration.id}`);
+  }
+  if (migration.state !== 'succeeded')
+    throw new Error(`the migration ${migration.state}: ${JSON.stringify(migration.error)}`);
+  return (Date.parse(migration.finishedAt) - Date.parse(migration.startedAt)) / 1000;
+}
+
+type Line = {
+  readonly change: Change;
+  readonly before: Summary;
+  readonly during: Summary;
+  readonly seconds: number;
+  readonly naive: number | undefined;
+};
+
+async function measure(url: string, change: Change, data: DataSet, seconds: number): Promise<Line> {
+  const adminKey = randomBytes(24).toString('hex');
+  const naive = change.naive === undefined ? undefined : await measureNaive(url, change.naive);
+  const server = await startOurs(url, adminKey);
+  try {
+    const key = await createApiKey(server, adminKey);
+    const clients = startClients(server.port, key, data);
+    try {
+      await sleep(2000);
+      const before = performance.now();
+      await sleep(seconds * 1000);
+      const started = performance.now();
+      const took = await migrate(server, adminKey, change.edit);
+      const ended = performance.now();
+      return {
+        change,
+        before: clients.between(before, started),
+        during: clients.between(started, ended),
+        seconds: took,
+        naive,
+      };
+    } finally {
+      await clients.stop();
+    }
+  } finally {
+    await server.stop();
+  }
+}
+
+/** Seconds of PostgreSQL's own statement, with nobody else at the table; undone. */
+async function measureNaive(url: string, statement: (table: string) => string): Promise<number> {
+  return withClient(url, async (client) => {
+    const table = `"${await schemaIn(client)}".orders`;
+    await client.query('begin');
+    const started = performance.now();
+    await client.query(statement(table));
+    const took = (performance.now() - started) / 1000;
+    await client.query('rollback');
+    return took;
+  });
+}
+
+const HEAD = [
+  'Change',
+  'req/s before',
+  'during',
+  'p50 ms before',
+  'during',
+  'p99 ms before',
+  'during',
+  'ratio',
+  'longest ms',
+  'failed',
+  'seconds',
+  "PostgreSQL's own",
+];
+
+function cells({ change, before, during, seconds, naive }: Line): string[] {
+  const ratio = during.p99 / before.p99;
+  return [
+    change.name,
+    before.perSecond.toFixed(0),
+    during.perSecond.toFixed(0),
+    before.p50.toFixed(2),
+    during.p50.toFixed(2),
+    before.p99.toFixed(1),
+    during.p99.toFixed(1),
+    `${ratio.toFixed(2)}${ratio > change.goal ? ' !' : ''}`,
+    during.most.toFixed(0),
+    String(during.failed),
+    seconds.toFixed(2),
+    naive === undefined ? '' : `${naive.toFixed(2)} (${(seconds / naive).toFixed(1)})`,
+  ];
+}
+
+async function main(options: Options): Promise<void> {
+  const data = dataSetOf(options.scale);
+  const wanted = options.only?.split(',').map((name) => name.trim());
+  const changes = CHANGES.filter(({ name }) => wanted === undefined || wanted.some((part) => name.includes(part)));
+  if (changes.length === 0)
+    command.error(`error: no such change. There are: ${CHANGES.map(({ name }) => name).join('; ')}`);
+  const cache = join(import.meta.dirname, '..', 'node_modules', '.cache', 'wda-bench');
+  await mkdir(cache, { recursive: true });
+  const postgres = await openPostgres(options.databaseUrl, cache, progress);
+  const lines: Line[] = [];
+  try {
+    for (const change of changes) {
+      progress(`${change.name} ...`);
+      const adminKey = randomBytes(24).toString('hex');
+      const url = await copyGolden(postgres, data, false, (empty) => loadGolden(empty, adminKey, data, progress));
+      lines.push(await measure(url, change, data, options.seconds));
+      await dropCopy(postgres);
+    }
+  } finally {
+    await postgres.stop();
+  }
+  const rows = [HEAD, HEAD.map((_, index) => (index === 0 ? '---' : '--:')), ...lines.map(cells)];
+  process.stdout.write(`${rows.map((row) => `| ${row.join(' | ')} |`).join('\n')}\n\n`);
+  process.stdout.write(
+    `${[
+      `- ${data.orders.toLocaleString('en')} orders, ${(2 * data.orders).toLocaleString('en')} order items; ${CLIENTS} clients that read by id, update, list and create in turn.`,
+      '- "!": p99 during the change above its goal (3 times before for a change of type, 2 times for the others).',
+      `- ${cpus().length} processors (${cpus()[0]?.model.trim() ?? 'unknown'}) shared by server, database and clients, Node.js ${process.versions.node}, PostgreSQL ${postgres.version}.`,
+    ].join('\n')}\n`,
+  );
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+await main(command.parse().opts<Options>());
