@@ -66,6 +66,23 @@ async function contents(): Promise<string[]> {
   return rows.map(({ name }) => String(name));
 }
 
+/** The same with constraints, triggers and functions, and what of it is not valid. */
+async function everything(schema: string): Promise<string[]> {
+  const rows = await server.database.query(
+    `select concat_ws(' ', c.relname, c.relkind, i.indisvalid) as line
+     from pg_class c left join pg_index i on i.indexrelid = c.oid where c.relnamespace = $1::regnamespace
+     union all select concat_ws(' ', c.relname, attname) from pg_attribute join pg_class c on c.oid = attrelid
+     where c.relnamespace = $1::regnamespace and c.relkind = 'r' and attnum > 0 and not attisdropped
+     union all select concat_ws(' ', conname, convalidated) from pg_constraint where connamespace = $1::regnamespace
+     union all select tgname from pg_trigger join pg_class c on c.oid = tgrelid
+     where c.relnamespace = $1::regnamespace and not tgisinternal
+     union all select proname from pg_proc where pronamespace = $1::regnamespace
+     order by 1`,
+    [schema],
+  );
+  return rows.map(({ line }) => String(line));
+}
+
 test('a change that outlasts the wait is 202 with the place to watch it', async () => {
   const workspace = await workspaceWithRecords();
   const id = await holdingBack(async () => {
@@ -151,25 +168,69 @@ test('a migration whose database connection is cut is rolled back and says so', 
   assert.deepEqual(await contents(), before);
 });
 
-test('what a dead process left behind is taken back by the next change', async () => {
+test('what a dead process left behind is taken back by the next change, and its gates are opened', async () => {
   const workspace = await workspaceWithRecords();
-  const before = await contents();
   const schema = (
     await server.database.query(`select database_schema as name from wda.workspace where slug = 'm${count}'`)
   )[0]?.name;
+  const before = await everything(String(schema));
+  const subject = `${schema}.notes.text$9`;
+  const made = [
+    { kind: 'column', table: 'notes', column: 'extra' },
+    { kind: 'column', table: 'notes', column: 'text$9' },
+    { kind: 'sync', name: 'notes$text$9$sync', subject },
+    { kind: 'index', table: 'notes', index: 'notes$text$uq' },
+    { kind: 'constraint', table: 'notes', constraint: 'notes$text$ck_length' },
+    { kind: 'table', table: 'people' },
+    // Listed, but the process did not come so far.
+    { kind: 'table', table: 'places' },
+    { kind: 'column', table: 'places', column: 'name' },
+    { kind: 'index', table: 'places', index: 'places$name$ix' },
+    { kind: 'constraint', table: 'places', constraint: 'places$name$ck_length' },
+    { kind: 'sync', name: 'places$name$9$sync', subject: 'none' },
+  ];
   await server.database.query(
-    `insert into wda.migration (workspace_id, state, strategy, steps, document, started_at)
-     select id, 'running', 'online', '[]', $1, now() from wda.workspace where slug = 'm${count}'`,
-    [JSON.stringify(MORE)],
+    `insert into wda.migration (workspace_id, state, strategy, steps, document, started_at, made)
+     select id, 'running', 'online', '[]', $1, now(), $2 from wda.workspace where slug = 'm${count}'`,
+    [JSON.stringify(MORE), JSON.stringify(made)],
   );
   await server.database.query(
-    `alter table "${schema}".notes add column extra text; create table "${schema}".people (id int)`,
+    `update wda.workspace set version = version + 1,
+       gates = '{"notes": {"blocksReads": true, "blocksWrites": true, "retryAfterSeconds": 7}}' where slug = 'm${count}'`,
   );
-  assert.notDeepEqual(await contents(), before);
+  await server.database.query(
+    `insert into wda.migration_conflict (subject, record_id) values ($1, 1), ('of another migration', 1)`,
+    [subject],
+  );
+  await server.database.query(
+    `set search_path to "${schema}", public;
+     alter table notes add column extra text, add column "text$9" int4;
+     create table people (id int primary key);
+     alter table notes add constraint "notes$text$ck_length" check (char_length(text) < 9) not valid;
+     create function "notes$text$9$sync"() returns trigger language plpgsql as 'begin return new; end';
+     create trigger "~inotes$text$9$sync" before insert on notes for each row execute function "notes$text$9$sync"();
+     create trigger "~unotes$text$9$sync" before update on notes for each row execute function "notes$text$9$sync"();
+     insert into notes (text) values (''), ('');
+     reset search_path`,
+  );
+  // Two records with the same text: what CREATE UNIQUE INDEX CONCURRENTLY leaves behind when it fails.
+  await server.database
+    .query(`create unique index concurrently "notes$text$uq" on "${schema}".notes (text)`)
+    .then(() => assert.fail('the index must be invalid'))
+    .catch(({ code }: { code: string }) => assert.equal(code, '23505'));
+  assert.equal((await everything(String(schema))).length, before.length + 12);
+
   assert.equal((await put(workspace, NOTES)).json.data.state, 'succeeded');
-  assert.deepEqual(await contents(), before);
+  assert.deepEqual(await everything(String(schema)), before);
   const [, dead] = (await workspace.admin('migrations')).json.data;
   assert.deepEqual([dead.state, dead.error.code], ['failed', 'INTERRUPTED']);
+  assert.deepEqual(await server.database.query('select subject from wda.migration_conflict'), [
+    { subject: 'of another migration' },
+  ]);
+  const gates = await server.database.query(`select gates from wda.workspace where slug = 'm${count}'`);
+  assert.deepEqual(gates, [{ gates: {} }]);
+  assert.equal((await workspace.call('notes/1')).status, 200);
+  assert.equal((await workspace.call('notes', { method: 'POST', body: { text: 'longer than 9' } })).status, 201);
 });
 
 test('a change waits for tables in use without holding up anybody, and is made when they are free', async () => {

@@ -303,22 +303,47 @@ test('indexes, unique and defaults come and go', async () => {
   assert.equal((await workspace.call('notes', { method: 'POST', body: {} })).json.data.rank, null);
 });
 
-test('changes that cannot be made yet are refused one by one, and nothing happens', async () => {
-  const workspace = await withRecords();
-  const answer = await put(workspace, {
+test('changes of type that no record survives are refused one by one, and nothing happens', async () => {
+  const workspace = await workspaceWith({
+    entities: { notes: { fields: { day: { type: 'date' }, done: { type: 'boolean' }, rank: { type: 'integer' } } } },
+  });
+  await workspace.create('notes', [{ day: '2026-01-31', done: true, rank: 1 }]);
+  const before = (await workspace.admin('schema')).text;
+  const asked = (more: unknown = {}): Json => ({
     entities: {
-      notes: { fields: { text: { type: 'text', required: true }, place: { type: 'integer', renamedFrom: 'rank' } } },
+      notes: {
+        fields: {
+          day: { type: 'boolean' },
+          due: { type: 'uuid', renamedFrom: 'done', required: true },
+          rank: { type: 'text' },
+        },
+        ...(more as object),
+      },
       more: {},
     },
   });
-  assert.equal(answer.status, 400);
-  assert.equal(answer.json.error.code, 'VALIDATION_FAILED');
-  assert.deepEqual(details(answer), [
-    'entities.notes.fields.text.type UNSUPPORTED_CHANGE',
-    'entities.notes.fields.text.required UNSUPPORTED_CHANGE',
-    'entities.notes.fields.place.renamedFrom UNSUPPORTED_CHANGE',
-  ]);
+  for (const query of ['', '?strategy=blocking']) {
+    const answer = await put(workspace, asked(), query);
+    assert.equal(answer.status, 400, answer.text);
+    assert.equal(answer.json.error.code, 'VALIDATION_FAILED');
+    assert.deepEqual(details(answer), [
+      'entities.notes.fields.day.type UNSUPPORTED_CHANGE',
+      'entities.notes.fields.due.type UNSUPPORTED_CHANGE',
+    ]);
+    // A document with mistakes is told those first.
+    const mistaken = await put(workspace, asked({ indexes: [{ fields: ['nope'] }] }), query);
+    assert.deepEqual(
+      [mistaken.status, details(mistaken)],
+      [400, ['entities.notes.indexes.0.fields.0 REFERENCE_NOT_FOUND']],
+    );
+  }
   assert.deepEqual((await workspace.admin('migrations')).json.data, []);
+  assert.equal((await workspace.admin('schema')).text, before);
+  assert.deepEqual((await workspace.call('notes/1')).json.data, { id: 1, day: '2026-01-31', done: true, rank: 1 });
+  await workspace.call('notes/1', { method: 'DELETE' });
+  await succeeds(await put(workspace, asked()));
+  const empty = await workspace.call('notes', { method: 'POST', body: { day: true } });
+  assert.deepEqual([empty.status, details(empty)], [400, ['due REQUIRED']]);
 });
 
 test('a document with mistakes gets them all, from plan and apply alike', async () => {
