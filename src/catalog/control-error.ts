@@ -3,7 +3,7 @@ import { isDatabaseError, sqlState, translateError } from '../db/pg-error.ts';
 import { type ApiError, conflict } from '../errors.ts';
 
 // No workspace stands behind these statements; their constraints are told apart by violates().
-const NO_CONSTRAINTS = { constraints: new Map() };
+const NO_WORKSPACE = { constraints: new Map(), entities: new Map() };
 
 export function controlError(error: unknown): ApiError {
   if (sqlState(error) === '53200') {
@@ -13,7 +13,7 @@ export function controlError(error: unknown): ApiError {
       error,
     );
   }
-  return translateError(error, NO_CONSTRAINTS, '', 'read');
+  return translateError(error, NO_WORKSPACE, '', 'read');
 }
 
 /** Was the statement refused by this constraint or index of a control table? */

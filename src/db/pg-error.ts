@@ -6,11 +6,14 @@ import {
   type Detail,
   databaseAway,
   internalError,
+  migrationInProgress,
   queryTimeout,
   serviceUnavailable,
   validationFailed,
 } from '../errors.ts';
-import type { ConstraintOwner, Workspace } from '../model/workspace.ts';
+import type { Entity } from '../model/entity.ts';
+import type { ConstraintOwner } from '../model/workspace.ts';
+import { type Known, ownerOf } from './constraint-owner.ts';
 
 interface DatabaseError extends Error {
   readonly code: string;
@@ -66,16 +69,11 @@ export function translateConnectionError(error: unknown): ApiError {
 export type WriteKind = 'create' | 'update' | 'delete' | 'read';
 
 /** Any error of running a statement for a record of `entity` -> ApiError. Unknown ones become a 500 that keeps its cause. */
-export function translateError(
-  error: unknown,
-  workspace: Pick<Workspace, 'constraints'>,
-  entity: string,
-  kind: WriteKind,
-): ApiError {
+export function translateError(error: unknown, workspace: Known, entity: string, kind: WriteKind): ApiError {
   if (error instanceof ApiError) return error;
   if (!isDatabaseError(error)) return isConnectionLoss(error) ? databaseAway(error) : internalError(error);
   const state = error.code;
-  const owner = error.constraint === undefined ? undefined : workspace.constraints.get(error.constraint);
+  const owner = ownerOf(error.constraint, workspace);
   switch (state) {
     case '23505':
       return conflict(
@@ -93,8 +91,9 @@ export function translateError(
     case '23001':
       return stillReferenced(owner, error);
     case '23502':
-      return validationFailed([{ field: error.column ?? null, code: 'REQUIRED', message: 'is required' }]);
+      return validationFailed([required(fieldOf(error.column, workspace.entities.get(entity)))]);
     case '23514':
+      if (owner?.isNull === true) return validationFailed([required(owner.field)]);
       return validationFailed([
         { field: owner?.field ?? null, code: 'OUT_OF_RANGE', message: 'is outside what the schema allows' },
       ]);
@@ -108,10 +107,14 @@ export function translateError(
       ]);
     case '57014':
       return queryTimeout(error);
-    case '55P03':
+    case '55P03': {
+      const held = gated(workspace, entity);
+      if (held?.gate != null) return migrationInProgress(held.name, held.gate);
+      return lockedByOthers(error);
+    }
     case '40001':
     case '40P01':
-      return serviceUnavailable('The record is locked by other changes at the moment; retry', 1, error);
+      return lockedByOthers(error);
     default:
   }
   if (/^22/.test(state))
@@ -119,6 +122,34 @@ export function translateError(
   if (/^(08|53|57P|25006|58)/.test(state)) return databaseAway(error);
   if (isStaleSnapshot(error)) return serviceUnavailable('The schema is changing at the moment; retry', 1, error);
   return internalError(error);
+}
+
+const lockedByOthers = (error: unknown): ApiError =>
+  serviceUnavailable('The record is locked by other changes at the moment; retry', 1, error);
+
+/** The entity that a migration holds: the statement's own, or one that a foreign key of either leads to. */
+function gated({ entities }: Known, name: string): Entity | undefined {
+  const entity = entities.get(name);
+  if (entity === undefined || entity.gate !== null) return entity;
+  for (const other of entities.values()) {
+    if (other.gate !== null && (refersTo(entity, other) || refersTo(other, entity))) return other;
+  }
+  return undefined;
+}
+
+function refersTo(entity: Entity, other: Entity): boolean {
+  return [...entity.relations.values()].some(
+    (relation) => relation.kind === 'belongsTo' && relation.entity === other.name,
+  );
+}
+
+const required = (field: string | null): Detail => ({ field, code: 'REQUIRED', message: 'is required' });
+
+/** PostgreSQL tells the column, which may have another name than its field: `total$17` has just taken the place of `total`. */
+function fieldOf(column: string | undefined, entity: Entity | undefined): string | null {
+  if (column === undefined || entity === undefined) return null;
+  const field = [...entity.fields.values()].find((each) => each.column === column);
+  return (field ?? entity.fields.get(column.split('$')[0] as string))?.name ?? null;
 }
 
 function stillReferenced(owner: ConstraintOwner | undefined, error: unknown): ApiError {

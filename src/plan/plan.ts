@@ -162,7 +162,21 @@ export function planUpdate(values: Assignment, entity: Entity, viewpoint: Viewpo
 }
 
 export function planDelete(entity: Entity, viewpoint: Viewpoint, guarded: boolean): DeletePlan {
+  passReferring(entity, viewpoint.workspace);
   return { kind: 'delete', scan: scan(entity, viewpoint.principal, 'write'), guarded };
+}
+
+/** Deleting looks for records that refer to the one deleted, and where a relation says so writes them. */
+function passReferring(entity: Entity, workspace: Workspace, seen: ReadonlySet<string> = new Set()): void {
+  if (seen.has(entity.name)) return;
+  const visited = new Set([...seen, entity.name]);
+  for (const other of workspace.entities.values()) {
+    for (const relation of other.relations.values()) {
+      if (relation.kind !== 'belongsTo' || relation.entity !== entity.name) continue;
+      passGate(other, relation.onDelete === 'restrict' ? 'read' : 'write');
+      if (relation.onDelete === 'cascade') passReferring(other, workspace, visited);
+    }
+  }
 }
 
 export function planExport(request: ExportRequest, entity: Entity, viewpoint: Viewpoint): ExportPlan {

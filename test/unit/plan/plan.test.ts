@@ -209,6 +209,20 @@ test('a write is scanned as one: a gate on writes stops it, one on reads does no
   for (const run of plans(withGate(SHOP, 'tags', gate(false, true)))) assert.equal(refusalOf(run).status, 503);
 });
 
+test('deleting passes the gates of the entities whose records refer to the one deleted', () => {
+  const remove = (entity: string, migrating: string, reads: boolean) => {
+    const workspace = withGate(SHOP, migrating, gate(reads, true));
+    return () => planDelete(entityOf(workspace, entity), viewpoint(workspace), false);
+  };
+  const message = 'Table orders is being migrated; retry after the migration completes';
+  refuses(remove('customers', 'orders', true), message, 'SCHEMA_MIGRATION_IN_PROGRESS');
+  // Restricted, it only looks at them; in a cascade it deletes them, and so on.
+  remove('customers', 'orders', false)();
+  assert.equal(refusalOf(remove('orders', 'items', false)).status, 503);
+  remove('customers', 'items', true)();
+  remove('items', 'orders', true)();
+});
+
 test('references of a body are looked up with the row filter of their entity', () => {
   const references = (values: Record<string, string | null>, principal: Principal) => {
     const plan = planReferences(

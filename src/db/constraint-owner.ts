@@ -1,0 +1,70 @@
+// Which field a constraint of PostgreSQL stands for, by its name: those of the snapshot, and those that a running migration
+// has made and that no snapshot knows yet. Takes names, gives values.
+import type { Entity, Field } from '../model/entity.ts';
+import { type DerivedKind, derivedName, freshName } from '../model/physical-name.ts';
+import type { ConstraintOwner, Workspace } from '../model/workspace.ts';
+
+export type Known = Pick<Workspace, 'constraints' | 'entities'>;
+
+export interface Violated extends ConstraintOwner {
+  /** A check that is about to become `not null`. */
+  readonly isNull: boolean;
+}
+
+const KINDS: readonly DerivedKind[] = ['uq', 'fk', 'ck_range', 'ck_length', 'ck_enum', 'ck_null'];
+
+/** Undefined when its name tells nothing. */
+export function ownerOf(constraint: string | undefined, workspace: Known): Violated | undefined {
+  if (constraint === undefined) return undefined;
+  const known = workspace.constraints.get(constraint);
+  if (known !== undefined) return { ...known, isNull: false };
+  for (const [name, owner] of workspace.constraints) {
+    if (freshName(name, 'next') === constraint) return { ...owner, isNull: false };
+  }
+  for (const entity of workspace.entities.values()) {
+    const found = ofOneColumn(constraint, entity) ?? ofNewColumn(constraint, entity);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** New on a column that is there; its name may be cut, so it is made anew rather than read. */
+function ofOneColumn(constraint: string, entity: Entity): Violated | undefined {
+  for (const field of entity.fields.values()) {
+    for (const kind of KINDS) {
+      if (derivedName(entity.table.name, [field.column], kind) === constraint) return owned(entity, [field], kind);
+    }
+  }
+  return undefined;
+}
+
+/** `orders$total$17$uq`: on a column that is to take the place of another. */
+function ofNewColumn(constraint: string, entity: Entity): Violated | undefined {
+  const start = `${entity.table.name}$`;
+  if (!constraint.startsWith(start)) return undefined;
+  const words = constraint.slice(start.length).split('$');
+  if (words.at(-1) === 'next') words.pop();
+  const kind = KINDS.find((each) => each === words.at(-1));
+  const byColumn = new Map([...entity.fields.values()].map((field) => [field.column, field]));
+  const fields = words.flatMap((word, index) => {
+    if (/^[0-9]/.test(word)) return [];
+    const next = words[index + 1];
+    return (
+      (next === undefined ? undefined : byColumn.get(`${word}$${next}`)) ??
+      entity.fields.get(word) ??
+      byColumn.get(word) ??
+      []
+    );
+  });
+  return fields.length === 0 ? undefined : owned(entity, fields, kind);
+}
+
+function owned(entity: Entity, fields: readonly Field[], kind: DerivedKind | undefined): Violated {
+  return {
+    entity: entity.name,
+    kind: kind === 'uq' ? 'unique' : kind === 'fk' ? 'reference' : 'check',
+    field: fields.map((field) => field.name).join(', '),
+    relation: fields[0]?.relation,
+    isNull: kind === 'ck_null',
+  };
+}
