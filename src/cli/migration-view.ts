@@ -1,5 +1,5 @@
-// Plans and migrations as the admin API gives them, and as text: the table of steps, the state of a migration, the line
-// of its progress bar. Pure.
+// Plans and migrations as the admin API gives them, and as text: the table of steps, the state of a migration, what
+// stands in its way. Pure.
 
 import { numberText } from '../model/exact-json.ts';
 import { formatCount, printable, renderPairs, renderTable } from './table.ts';
@@ -15,6 +15,7 @@ export interface Step {
   readonly conflicts: { readonly count: number; readonly sampleIds: readonly unknown[] } | null;
   readonly state?: string;
   readonly progress?: unknown;
+  readonly records?: { readonly done: unknown; readonly total: unknown } | null;
 }
 
 export interface Plan {
@@ -48,23 +49,29 @@ export const hasEnded = (migration: Migration): boolean => ENDED.includes(migrat
 export function describePlan(plan: Plan): string {
   if (plan.steps.length === 0) return 'Nothing to change: the schema is already in force';
   const table = renderTable(
-    ['#', 'ENTITY', 'STEP', 'BLOCKS', 'ESTIMATE', 'DESTRUCTIVE', 'DESCRIPTION'],
+    ['#', 'STEP', 'DESTROYS DATA', 'BLOCKS', 'TIME', 'IN THE WAY'],
     plan.steps.map((step, index) => [
       index + 1,
-      step.entity,
-      step.kind,
+      step.description,
+      step.destructive ? 'yes' : '-',
       blocks(step),
       estimate(step.estimatedSeconds),
-      step.destructive ? 'yes' : '-',
-      step.description,
+      step.conflicts ? countRecords(step.conflicts.count) : '-',
     ]),
     ['#'],
   );
   const conflicts = plan.steps.flatMap((step, index) =>
     step.conflicts ? [describeConflicts(index + 1, step.conflicts)] : [],
   );
-  const closing = plan.destructive ? ['Data would be lost: schema apply needs --allow-destructive for this.'] : [];
-  return [table, ...(conflicts.length + closing.length === 0 ? [] : ['']), ...conflicts, ...closing].join('\n');
+  const closing = [
+    ...conflicts,
+    ...(conflicts.length > 0 ? ['With these records the migration would fail and change nothing.'] : []),
+    ...(plan.steps.some((step) => step.blocksReads || step.blocksWrites)
+      ? ['Requests that a step blocks get 503 with Retry-After until the migration has ended.']
+      : []),
+    ...(plan.destructive ? ['Data would be lost: schema apply needs --allow-destructive for this.'] : []),
+  ];
+  return [table, ...(closing.length === 0 ? [] : ['']), ...closing].join('\n');
 }
 
 /** A migration for people: its state, its steps, and its error if it has one. */
@@ -101,26 +108,16 @@ export function describeMigrationError(error: NonNullable<Migration['error']>): 
   const records =
     typeof error.count !== 'number'
       ? []
-      : [`  ${formatCount(error.count)} records${place === '' ? '' : ` of ${place}`}${samples(error.sampleIds ?? [])}`];
+      : [`  ${countRecords(error.count)}${place === '' ? '' : ` of ${place}`}${samples(error.sampleIds ?? [])}`];
   return [printable(head), ...records.map(printable)].join('\n');
 }
 
-/** What share of a migration is done, 0 to 1: the mean of its steps. */
-export function migrationProgress(migration: Migration): number {
-  if (migration.state === 'succeeded' || migration.steps.length === 0) return hasEnded(migration) ? 1 : 0;
-  const done = migration.steps.map((step) => (step.state === 'succeeded' ? 1 : fraction(step.progress)));
-  return done.reduce((sum, share) => sum + share, 0) / done.length;
-}
-
-/** The step that a migration is at, or its state. */
-export function currentStep(migration: Migration): string {
-  const step = migration.steps.find((candidate) => candidate.state === 'running');
-  return step === undefined ? migration.state : `${step.entity === null ? '' : `${step.entity}: `}${step.description}`;
-}
-
 function describeConflicts(number: number, conflicts: NonNullable<Step['conflicts']>): string {
-  return `Step ${number}: ${formatCount(conflicts.count)} records stand in the way${samples(conflicts.sampleIds)}`;
+  const { count, sampleIds } = conflicts;
+  return `Step ${number}: ${countRecords(count)} ${count === 1 ? 'stands' : 'stand'} in the way${samples(sampleIds)}`;
 }
+
+const countRecords = (count: number): string => `${formatCount(count)} record${count === 1 ? '' : 's'}`;
 
 function samples(ids: readonly unknown[]): string {
   return ids.length === 0 ? '' : `, such as id ${ids.map((id) => numberText(id) ?? String(id)).join(', ')}`;
@@ -137,7 +134,8 @@ function estimate(seconds: unknown): string {
   return number < 1 ? '< 1 s' : `${formatCount(Math.round(number))} s`;
 }
 
-function fraction(progress: unknown): number {
+/** A share as the API gives it, 0 to 1. */
+export function fraction(progress: unknown): number {
   const number = Number(numberText(progress) ?? 0);
   return Math.min(1, Math.max(0, Number.isNaN(number) ? 0 : number));
 }

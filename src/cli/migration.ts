@@ -12,10 +12,11 @@ import {
   workspacePath,
 } from './connection.ts';
 import { CommandFailure, failed } from './failure.ts';
-import { currentStep, describeMigration, hasEnded, type Migration, migrationProgress } from './migration-view.ts';
+import { describeMigration, hasEnded, type Migration } from './migration-view.ts';
 import { printResult } from './output.ts';
-import { showsProgress, startShareBar } from './progress.ts';
-import { renderTable } from './table.ts';
+import { showsProgress, startStepBar } from './progress.ts';
+import { makeStepWatch } from './step-watch.ts';
+import { printable, renderTable } from './table.ts';
 
 const POLL_MS = 500;
 // A restart of the server must not end the watching of a migration: 60 tries of 500 ms are half a minute.
@@ -66,7 +67,8 @@ export async function cancelMigration(id: string, options: GlobalOptions): Promi
 
 /**
  * Polls a migration until it has ended or `deadline` (a performance.now() moment, null for none) is over, with a bar on a
- * terminal. Ctrl-C stops the watching, not the migration.
+ * terminal and a line for each step without one; nothing of it when the output is for scripts. Ctrl-C stops the watching,
+ * not the migration.
  */
 export async function followMigration(
   client: AdminClient,
@@ -74,28 +76,51 @@ export async function followMigration(
   id: string,
   { json, deadline }: { readonly json: boolean | undefined; readonly deadline: number | null },
 ): Promise<Migration> {
-  const drawn = startShareBar(showsProgress(json), `Migration ${id}`);
-  const onInterrupt = (): void => {
+  const shown = showsProgress(json);
+  const drawn = startStepBar(shown);
+  const watch = makeStepWatch();
+  const said = new Set<string>();
+  const show = (migration: Migration): void => {
+    const state = watch(migration, performance.now());
+    drawn.update(state);
+    if (shown || json || migration.state !== 'running' || said.has(state.label)) return;
+    said.add(state.label);
+    process.stderr.write(`${printable(state.label)}\n`);
+  };
+  const interrupted = (): readonly string[] => {
     drawn.stop();
-    process.stderr.write(`\n${leftRunning(address, id).join('\n')}\n`);
+    return leftRunning(address, id);
+  };
+  return sayingWhenInterrupted(interrupted, async () => {
+    try {
+      for (let failures = 0; ; ) {
+        try {
+          const migration = await readMigration(client, address, id);
+          failures = 0;
+          if (!hasEnded(migration)) show(migration);
+          if (hasEnded(migration) || (deadline !== null && performance.now() >= deadline)) return migration;
+        } catch (error) {
+          if (!isPassing(error) || ++failures >= PATIENCE) throw error;
+        }
+        await sleep(deadline === null ? POLL_MS : Math.min(POLL_MS, Math.max(10, deadline - performance.now())));
+      }
+    } finally {
+      drawn.stop();
+    }
+  });
+}
+
+/** Ctrl-C during `work` ends the command with these lines. */
+export async function sayingWhenInterrupted<T>(lines: () => readonly string[], work: () => Promise<T>): Promise<T> {
+  const onInterrupt = (): void => {
+    process.stderr.write(`\n${lines().join('\n')}\n`);
     process.exit(130);
   };
   process.once('SIGINT', onInterrupt);
   try {
-    for (let failures = 0; ; ) {
-      try {
-        const migration = await readMigration(client, address, id);
-        failures = 0;
-        drawn.update(migrationProgress(migration), currentStep(migration));
-        if (hasEnded(migration) || (deadline !== null && performance.now() >= deadline)) return migration;
-      } catch (error) {
-        if (!isPassing(error) || ++failures >= PATIENCE) throw error;
-      }
-      await sleep(deadline === null ? POLL_MS : Math.min(POLL_MS, Math.max(10, deadline - performance.now())));
-    }
+    return await work();
   } finally {
     process.off('SIGINT', onInterrupt);
-    drawn.stop();
   }
 }
 
@@ -109,8 +134,15 @@ export function leftRunning(address: WorkspaceAddress, id: string | number): rea
 }
 
 /** Throws when a migration ended in another state than succeeded; the details are already printed. */
-export function requireSuccess({ id, state }: Migration): void {
-  if (state === 'failed') throw failed(`Migration ${id} has failed`, { migration: id, state });
+export function requireSuccess({ id, state, error }: Migration): void {
+  if (state === 'failed') {
+    const failure = failed(`Migration ${id} has failed`, { migration: id, state });
+    throw error?.code === 'DATA_CONFLICT'
+      ? new CommandFailure(failure.failure, [
+          'Nothing has been changed. Change or delete the records in the way, then apply the schema again.',
+        ])
+      : failure;
+  }
   if (state === 'cancelled') throw failed(`Migration ${id} has been cancelled`, { migration: id, state });
 }
 

@@ -163,6 +163,7 @@ function addSchema(program: Command): void {
     .command('plan')
     .description('show what apply would do; changes nothing')
     .argument('<file>', 'schema document, YAML or JSON; - is stdin')
+    .addOption(strategy())
     .action(async (file, _own, command: Command) =>
       (await import('./schema.ts')).planSchema(file, command.optsWithGlobals()),
     );
@@ -170,12 +171,7 @@ function addSchema(program: Command): void {
     .command('apply')
     .description('put a schema in force and watch the migration to its end')
     .argument('<file>', 'schema document, YAML or JSON; - is stdin')
-    .addOption(
-      new Option(
-        '--strategy <strategy>',
-        'online: requests go on meanwhile; blocking: at once, where that is quicker (both work online for now)',
-      ).choices(['online', 'blocking']),
-    )
+    .addOption(strategy())
     .option('--allow-destructive', 'let it drop entities, fields or relations with their data')
     .option('--wait <seconds>', 'wait this long at most, 0 not at all (default: until it has ended)')
     .action(async (file, _own, command: Command) =>
@@ -190,10 +186,17 @@ function addSchema(program: Command): void {
   examples(group, [
     'wda schema show -w acme/shop > schema.yaml',
     'wda schema plan schema.yaml -w acme/shop',
+    'wda schema plan schema.yaml -w acme/shop --strategy blocking',
     'wda schema apply schema.yaml -w acme/shop',
     'wda schema apply schema.yaml -w acme/shop --allow-destructive --strategy blocking',
   ]);
 }
+
+const strategy = (): Option =>
+  new Option(
+    '--strategy <strategy>',
+    'online (default): requests go on meanwhile; blocking: at once and quicker, requests get 503 meanwhile',
+  ).choices(['online', 'blocking']);
 
 function addMigrations(program: Command): void {
   const group = program.command('migration').description('schema changes of a workspace, running and past');

@@ -49,13 +49,55 @@ export function startTransferBar(
   );
 }
 
-/** A bar for work of which only the share done is known, 0 to 1. */
-export function startShareBar(shown: boolean, label: string): ProgressBar {
-  return drawBar(
-    shown,
-    1,
-    (done, phase) => `${printable(label)} ${bar(done, WIDEST_BAR)} ${percent(done)}  ${printable(phase ?? '')}`,
-  );
+/** How far a step of a migration is. */
+export interface StepState {
+  readonly label: string;
+  /** 0 to 1; null when nobody knows. */
+  readonly share: number | null;
+  /** Records per second; null when it counts none. */
+  readonly rate: number | null;
+  readonly leftMs: number | null;
+  readonly elapsedMs: number;
+}
+
+/** A line for one step after the other; without a terminal one that draws nothing. */
+export function startStepBar(shown: boolean): {
+  readonly update: (state: StepState) => void;
+  readonly stop: () => void;
+} {
+  let latest: StepState | undefined;
+  const drawn = drawBar(shown, 1, (_done, _phase, width) => (latest === undefined ? '' : stepLine(latest, width)));
+  return {
+    update(state) {
+      latest = state;
+      drawn.update(state.share ?? 0);
+    },
+    stop: drawn.stop,
+  };
+}
+
+/** One line of a step: its words, cut where the line is too narrow, then bar, percent, records per second, time left. */
+export function stepLine({ label, share, rate, leftMs, elapsedMs }: StepState, width = 80): string {
+  const facts =
+    share === null
+      ? [`${formatDuration(elapsedMs)} so far`]
+      : [
+          percent(share),
+          ...(rate === null ? [] : [`${formatCount(Math.round(rate))} records/s`]),
+          leftMs === null ? 'ETA -' : `ETA ${formatDuration(leftMs)}`,
+        ];
+  const said = facts.join('  ');
+  const words = shorten(printable(label), width - said.length - (share === null ? 2 : NARROWEST_BAR + 4));
+  if (share === null) return `${words}  ${said}`;
+  return `${words} ${bar(share, width - words.length - said.length - 4)} ${said}`;
+}
+
+// A step must still be recognized.
+const SHORTEST_WORDS = 20;
+
+function shorten(text: string, space: number): string {
+  const room = Math.max(SHORTEST_WORDS, space);
+  return text.length <= room ? text : `${text.slice(0, room - 1)}…`;
 }
 
 /**

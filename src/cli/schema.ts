@@ -1,5 +1,6 @@
 // `wda schema`: the schema document of a workspace. Shows it, plans a change, applies one and watches it to its end.
 
+import type { Answer } from './admin-client.ts';
 import {
   chosenWorkspace,
   connect,
@@ -9,14 +10,17 @@ import {
   workspacePath,
 } from './connection.ts';
 import { CommandFailure, usageFailure } from './failure.ts';
-import { followMigration, leftRunning, requireSuccess } from './migration.ts';
+import { followMigration, leftRunning, requireSuccess, sayingWhenInterrupted } from './migration.ts';
 import { describeMigration, describePlan, hasEnded, type Migration, type Plan } from './migration-view.ts';
 import { printResult, writeOut } from './output.ts';
 import { readSchemaFile, refuseWithLines, schemaAsYaml } from './schema-file.ts';
 import { printable } from './table.ts';
 
-export interface ApplyOptions extends GlobalOptions {
+export interface PlanOptions extends GlobalOptions {
   readonly strategy?: string;
+}
+
+export interface ApplyOptions extends PlanOptions {
   readonly allowDestructive?: boolean;
   readonly wait?: string;
 }
@@ -29,12 +33,15 @@ export async function showSchema(options: GlobalOptions & { readonly format?: st
 }
 
 /** Shows what `apply` would do. Nothing is changed. */
-export async function planSchema(path: string, options: GlobalOptions): Promise<void> {
+export async function planSchema(path: string, options: PlanOptions): Promise<void> {
   const address = chosenWorkspace(options);
   const client = connect(options);
   const file = await readSchemaFile(path);
   const { data } = await client
-    .send('POST', `${workspacePath(address)}/schema/plan`, { body: file.document })
+    .send('POST', `${workspacePath(address)}/schema/plan`, {
+      body: file.document,
+      query: [['strategy', options.strategy]],
+    })
     .catch((error) => refuseWithLines(error, file));
   await printResult(options.json, data, () => describePlan(data as Plan));
 }
@@ -47,20 +54,27 @@ export async function applySchema(path: string, options: ApplyOptions): Promise<
   const file = await readSchemaFile(path);
   const deadline = wait === null ? null : performance.now() + wait * 1000;
 
-  const answer = await client
-    .send('PUT', `${workspacePath(address)}/schema`, {
+  const put = (allowDestructive: true | undefined): Promise<Answer> =>
+    client.send('PUT', `${workspacePath(address)}/schema`, {
       body: file.document,
       query: [
         ['strategy', options.strategy],
-        ['allowDestructive', options.allowDestructive ? true : undefined],
+        ['allowDestructive', allowDestructive],
         // Long enough for an ordinary change to end within the request, short enough that a bar appears soon.
         ['wait', Math.min(wait ?? 1, 1)],
       ],
-    })
-    .catch((error) => {
-      explainDestructive(error, path, address);
-      return refuseWithLines(error, file);
     });
+  // Asked without leave first: the refusal names what would go, and that is shown before it does.
+  const answer = await sayingWhenInterrupted(
+    () => perhapsStarted(address),
+    () =>
+      put(undefined).catch((error) => {
+        if (!isDestructive(error)) throw error;
+        if (!options.allowDestructive) throw explainDestructive(error, path, address);
+        if (!options.json) process.stderr.write(`${describeLoss(error)}\n`);
+        return put(true);
+      }),
+  ).catch((error) => refuseWithLines(error, file));
 
   const first = answer.data as Migration | null;
   const id = String(first?.id ?? answer.location?.split('/').at(-1) ?? '');
@@ -100,11 +114,30 @@ function describeOutcome(migration: Migration | null, address: WorkspaceAddress,
   return `Applied ${path} to ${workspaceName(address)}: ${steps} step${steps === 1 ? '' : 's'}\n${done}`;
 }
 
-/** Rethrows a refusal for lost data: the server names what would go, this adds how to look closer and how to allow it. */
-function explainDestructive(error: unknown, path: string, address: WorkspaceAddress): void {
-  if (!(error instanceof CommandFailure) || error.failure.kind !== 'refused') return;
-  if (error.failure.error.code !== 'DESTRUCTIVE_CHANGE') return;
-  throw new CommandFailure(
+function perhapsStarted(address: WorkspaceAddress): readonly string[] {
+  return [
+    'The server may have started the migration; then it goes on without this command.',
+    `Look:  wda migration list -w ${workspaceName(address)}`,
+  ];
+}
+
+function isDestructive(error: unknown): error is CommandFailure {
+  return (
+    error instanceof CommandFailure &&
+    error.failure.kind === 'refused' &&
+    error.failure.error.code === 'DESTRUCTIVE_CHANGE'
+  );
+}
+
+/** What goes, a line each, as the server named it. */
+function describeLoss({ failure }: CommandFailure): string {
+  const details = failure.kind === 'refused' ? (failure.error.details ?? []) : [];
+  return ['This destroys data:', ...details.map(({ message }) => `  ${printable(message ?? '')}`)].join('\n');
+}
+
+/** A refusal for lost data: the server names what would go, this adds how to look closer and how to allow it. */
+function explainDestructive(error: CommandFailure, path: string, address: WorkspaceAddress): CommandFailure {
+  return new CommandFailure(
     error.failure,
     [
       'Nothing has been changed.',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { formatBytes, formatDuration, transferLine } from '../../src/cli/progress.ts';
+import { formatBytes, formatDuration, stepLine, transferLine } from '../../src/cli/progress.ts';
 
 test('bytes are said in the largest unit that keeps them readable', () => {
   const cases: readonly (readonly [number, string])[] = [
@@ -70,4 +70,26 @@ test('a phase stands in place of the time left, and 100 % is said only of what i
 test('more records than expected stay at 100 %', () => {
   const line = transferLine({ label: 'x', unit: 'records', done: 12, total: 10, elapsedMs: 1000 }, 120);
   assert.equal(line, 'x [========================] 100 %  12 of 10  12 records/s  ETA 0.0 s');
+});
+
+test('a step shows its words, bar, percent, records per second and time left', () => {
+  const state = { label: 'Step 1 of 2: change x', share: 0.25, rate: 9500, leftMs: 19_000, elapsedMs: 6000 };
+  assert.equal(
+    stepLine(state, 120),
+    'Step 1 of 2: change x [======                  ]  25 %  9,500 records/s  ETA 19 s',
+  );
+  assert.equal(
+    stepLine({ ...state, rate: null, leftMs: null }, 120),
+    'Step 1 of 2: change x [======                  ]  25 %  ETA -',
+  );
+  assert.equal(stepLine({ ...state, share: null }, 120), 'Step 1 of 2: change x  6.0 s so far');
+});
+
+test('the words of a step are cut where the line is too narrow', () => {
+  const label = 'Step 1 of 2: change field total of orders from decimal(12, 2) to integer';
+  const state = { label, share: 0.5, rate: 9500, leftMs: 19_000, elapsedMs: 6000 };
+  const line = stepLine(state, 80);
+  assert.equal(line, 'Step 1 of 2: change field total of or… [===   ]  50 %  9,500 records/s  ETA 19 s');
+  assert.ok(line.length <= 80);
+  assert.match(stepLine(state, 30), /^Step 1 of 2: change… \[/);
 });

@@ -102,7 +102,7 @@ test('a workspace is created and listed', async () => {
 
 test('a schema is planned, applied, found in force and shown as it was written', async () => {
   const plan = await done(['schema', 'plan', file('schema.yaml')]);
-  assert.match(plan.stdout, /ENTITY +STEP +BLOCKS +ESTIMATE +DESTRUCTIVE +DESCRIPTION/);
+  assert.match(plan.stdout, /# +STEP +DESTROYS DATA +BLOCKS +TIME +IN THE WAY/);
   assert.match(plan.stdout, /customers/);
   const applied = await done(['schema', 'apply', file('schema.yaml')]);
   assert.match(applied.stdout, /^Applied .*schema\.yaml to acme\/shop: \d+ steps?\n/);

@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { describeFailure, failureDocument, refused, usageFailure } from '../../src/cli/failure.ts';
-import {
-  currentStep,
-  describeMigration,
-  describePlan,
-  type Migration,
-  migrationProgress,
-  type Step,
-} from '../../src/cli/migration-view.ts';
+import { describeMigration, describePlan, type Migration, type Step } from '../../src/cli/migration-view.ts';
+import { makeStepWatch } from '../../src/cli/step-watch.ts';
 import { printable, renderPairs, renderTable } from '../../src/cli/table.ts';
 
 const step = (more: Partial<Step>): Step => ({
@@ -130,38 +124,72 @@ test('a plan is a table of steps with what stands in the way', () => {
         estimatedSeconds: 12.4,
         conflicts: { count: 1200, sampleIds: [1, 7] },
       }),
+      step({ description: 'require note', conflicts: { count: 1, sampleIds: [9] } }),
     ],
   });
   assert.equal(
     text,
     [
-      '#  ENTITY  STEP       BLOCKS  ESTIMATE  DESTRUCTIVE  DESCRIPTION',
-      '1  orders  addField   -       < 1 s     -            add field note',
-      '2  orders  dropField  writes  12 s      yes          drop field old',
+      '#  STEP            DESTROYS DATA  BLOCKS  TIME   IN THE WAY',
+      '1  add field note  -              -       < 1 s  -',
+      '2  drop field old  yes            writes  12 s   1,200 records',
+      '3  require note    -              -       < 1 s  1 record',
       '',
       'Step 2: 1,200 records stand in the way, such as id 1, 7',
+      'Step 3: 1 record stands in the way, such as id 9',
+      'With these records the migration would fail and change nothing.',
+      'Requests that a step blocks get 503 with Retry-After until the migration has ended.',
       'Data would be lost: schema apply needs --allow-destructive for this.',
     ].join('\n'),
   );
   assert.match(describePlan({ steps: [], destructive: false }), /^Nothing to change/);
 });
 
-test('the progress of a migration is the mean of its steps', () => {
-  const running: Migration = {
-    id: 3,
-    state: 'running',
-    strategy: 'online',
-    error: null,
-    steps: [
-      step({ state: 'succeeded', progress: 1 }),
-      step({ state: 'running', progress: 0.5, description: 'fill field note' }),
-      step({ state: 'pending', progress: 0 }),
-    ],
-  };
-  assert.equal(migrationProgress(running), 0.5);
-  assert.equal(currentStep(running), 'orders: fill field note');
-  assert.equal(migrationProgress({ ...running, state: 'succeeded' }), 1);
-  assert.equal(migrationProgress({ ...running, steps: [] }), 0);
+const running = (steps: readonly Step[], more: Partial<Migration> = {}): Migration => ({
+  id: 3,
+  state: 'running',
+  strategy: 'online',
+  error: null,
+  steps,
+  ...more,
+});
+const filling = (done: number): Step =>
+  step({ state: 'running', progress: done / 10_000, description: 'change the type', records: { done, total: 10_000 } });
+
+test('a step that fills records has its speed and its time left from what was seen of it', () => {
+  const watch = makeStepWatch();
+  const label = 'Step 1 of 1: change the type';
+  assert.deepEqual(watch(running([filling(1000)]), 0), { label, elapsedMs: 0, share: 0.1, rate: 0, leftMs: null });
+  assert.deepEqual(watch(running([filling(3000)]), 4000), {
+    label,
+    elapsedMs: 4000,
+    share: 0.3,
+    rate: 500,
+    leftMs: 14_000,
+  });
+});
+
+test('a step without records has its time left from its share, and each step is timed on its own', () => {
+  const watch = makeStepWatch();
+  watch(running([filling(1000)]), 0);
+  const done = { ...filling(10_000), progress: 0.99 };
+  const building = (progress: number): Step => step({ state: 'running', progress, description: 'add an index' });
+  const label = 'Step 2 of 2: add an index';
+  const begun = watch(running([done, building(0.2)]), 1000);
+  assert.deepEqual(begun, { label, elapsedMs: 0, share: 0.2, rate: null, leftMs: null });
+  const { leftMs, ...later } = watch(running([done, building(0.4)]), 3000);
+  assert.deepEqual(later, { label, elapsedMs: 2000, share: 0.4, rate: null });
+  assert.equal(Math.round(leftMs ?? 0), 6000);
+});
+
+test('between its steps a migration says what it does', () => {
+  const label = (migration: Migration): string => makeStepWatch()(migration, 0).label;
+  const waiting = [step({ state: 'pending', progress: 0 })];
+  assert.equal(label(running(waiting, { state: 'pending' })), 'Migration 3: pending');
+  assert.equal(label(running(waiting)), 'Migration 3: putting it in force');
+  assert.equal(label(running(waiting, { strategy: 'blocking' })), 'Migration 3: all steps at once');
+  const full = { ...filling(10_000), progress: 0.99 };
+  assert.equal(label(running([full])), 'Step 1 of 1: change the type');
 });
 
 test('a failed migration shows why and which records', () => {

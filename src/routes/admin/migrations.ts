@@ -75,12 +75,17 @@ export function showMigration(migration: Migration): unknown {
   };
 }
 
+interface ShownStep extends Omit<MigrationStep, 'records'> {
+  readonly records: MigrationStep['records'] | null;
+}
+
 // The database gives the members in an order of its own.
-function showStep(step: MigrationStep): MigrationStep {
+function showStep(step: MigrationStep): ShownStep {
   const { entity, kind, description, destructive, blocksReads, blocksWrites, estimatedSeconds, conflicts } = step;
-  const { state, progress } = step;
+  // Counted only while records are filled, and gone when the migration has ended.
+  const { state, progress, records = null } = step;
   const planned = { entity, kind, description, destructive, blocksReads, blocksWrites, estimatedSeconds, conflicts };
-  return { ...planned, state, progress };
+  return { ...planned, state, progress, records };
 }
 
 function showError({ code, message, entity, field, count, sampleIds }: MigrationError): MigrationError {

@@ -1,0 +1,60 @@
+// The step that a watched migration is at: its words, how far it is, how fast, how long still. Takes the migration as the
+// API gives it, one look after the other, and the time of each look.
+
+import { numberText } from '../model/exact-json.ts';
+import { fraction, type Migration, type Step } from './migration-view.ts';
+import type { StepState } from './progress.ts';
+
+/** What was seen first of the words that are shown. */
+interface First {
+  readonly label: string;
+  readonly at: number;
+  readonly share: number;
+  readonly done: number;
+}
+
+export function makeStepWatch(): (migration: Migration, now: number) => StepState {
+  let first: First | undefined;
+  return (migration, now) => {
+    const at = currentStep(migration);
+    const step = migration.steps[at];
+    const label = labelOf(migration, step, at);
+    const share = fraction(step?.progress);
+    const done = count(step?.records?.done);
+    if (first?.label !== label) first = { label, at: now, share, done };
+    const elapsedMs = now - first.at;
+    const ofStep = { label, elapsedMs };
+    if (step === undefined) return { ...ofStep, share: null, rate: null, leftMs: null };
+    if (step.records === undefined || step.records === null) {
+      return { ...ofStep, share, rate: null, leftMs: timeLeft(share - first.share, 1 - share, elapsedMs) };
+    }
+    return {
+      ...ofStep,
+      share,
+      rate: elapsedMs === 0 ? 0 : ((done - first.done) * 1000) / elapsedMs,
+      leftMs: timeLeft(done - first.done, count(step.records.total) - done, elapsedMs),
+    };
+  };
+}
+
+const count = (value: unknown): number => Number(numberText(value) ?? 0);
+
+/**
+ * The first running step that is not yet as far as it gets by itself: several may be begun, of which one is worked at;
+ * those before it wait for the end of the migration, with all of their records done.
+ */
+function currentStep({ steps }: Migration): number {
+  const isRunning = (step: Step): boolean => step.state === 'running';
+  const busy = steps.findIndex((step) => isRunning(step) && fraction(step.progress) < 0.99);
+  return busy === -1 ? steps.findIndex(isRunning) : busy;
+}
+
+function labelOf({ id, steps, strategy, state }: Migration, step: Step | undefined, index: number): string {
+  if (step !== undefined) return `Step ${index + 1} of ${steps.length}: ${step.description}`;
+  if (state !== 'running') return `Migration ${id}: ${state}`;
+  return strategy === 'blocking' ? `Migration ${id}: all steps at once` : `Migration ${id}: putting it in force`;
+}
+
+function timeLeft(done: number, left: number, elapsedMs: number): number | null {
+  return done <= 0 ? null : (Math.max(0, left) / done) * elapsedMs;
+}
