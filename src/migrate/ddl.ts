@@ -187,27 +187,26 @@ export interface Filling {
   readonly pending: Fragment;
 }
 
-/**
- * The next `size` records after an id: `last` (null behind the end), `seen` (records looked at), `refused` (were any left
- * without a value?).
- */
-export function fillBatch(
-  table: TableName,
-  { column, value, pending }: Filling,
-  after: string,
-  size: number,
-): Fragment {
-  const target = tableRef(table);
-  return sql`with bounds as (
-  select max(b.id) as last, count(*) as seen
-  from (select id from ${target} where id > ${after}::int8 order by id limit ${wholeNumber(size)}) b
-), filled as (
-  update ${target} set ${ident(column)} = ${value}
-  where id > ${after}::int8 and id <= (select last from bounds) and ${pending}
+/** The next `size` records after an id: `last` (null behind the end) and `seen`, how many there are. */
+export const nextRecords = (table: TableName, after: string, size: number): Fragment =>
+  sql`select max(b.id)::text as last, count(*)::int4 as seen
+from (select id from ${tableRef(table)} where id > ${after}::int8 order by id limit ${wholeNumber(size)}) b`;
+
+/** Records with an id above `after` and up to `last`; of the four kinds of ids one. */
+export interface Stripe {
+  readonly after: string;
+  readonly last: string;
+  readonly stripe: 0 | 1 | 2 | 3;
+}
+
+/** Fills a stripe; `refused`: was any record left without a value? */
+export function fillStripe(table: TableName, { column, value, pending }: Filling, of: Stripe): Fragment {
+  return sql`with filled as (
+  update ${tableRef(table)} set ${ident(column)} = ${value}
+  where id > ${of.after}::int8 and id <= ${of.last}::int8 and id & 3 = ${wholeNumber(of.stripe)} and ${pending}
   returning ${ident(column)} is null as refused
 )
-select (select last from bounds)::text as last, (select seen from bounds)::int4 as seen,
-  coalesce((select bool_or(refused) from filled), false) as refused`;
+select coalesce(bool_or(refused), false) as refused from filled`;
 }
 
 /** Looks at every record, which blocks neither reads nor writes. */

@@ -1,6 +1,7 @@
 // One change of a schema as a value: what it says to people, and the statements that make it true. Operations are made
 // by the files in operations/, one for each kind of change.
 import { empty, type Fragment } from '../sql/fragment.ts';
+import type { Stripe } from './ddl.ts';
 
 export type OperationKind =
   | 'createEntity'
@@ -37,6 +38,12 @@ export const PHASES = ['create', 'link', 'column', 'fill', 'build', 'detach', 'd
 export type Phase = (typeof PHASES)[number];
 export const isPreparing = (phase: Phase): boolean => PHASES.indexOf(phase) < PHASES.indexOf('detach');
 
+/** Records of a table in the order of their ids, a few at a time. */
+export interface Batch {
+  readonly next: (after: string, size: number) => Fragment;
+  readonly fill: (stripe: Stripe) => Fragment;
+}
+
 export interface Statement {
   readonly phase: Phase;
   readonly sql: Fragment;
@@ -45,8 +52,8 @@ export interface Statement {
    * and again, a transaction each, for the records after an id.
    */
   readonly within: 'transaction' | 'own' | 'none' | 'batches';
-  /** For `batches`: the statement for up to `size` records after the id. */
-  readonly batch?: (after: string, size: number) => Fragment;
+  /** For `batches`. */
+  readonly batch?: Batch;
 }
 
 /** Locks that the statements of an operation take on tables (in PostgreSQL) that exist already; `exclusive` blocks reads, too. */
@@ -115,7 +122,7 @@ export function operation(
 export const inTransaction = (phase: Phase, sql: Fragment): Statement => ({ phase, sql, within: 'transaction' });
 export const alone = (phase: Phase, sql: Fragment): Statement => ({ phase, sql, within: 'own' });
 export const concurrently = (phase: Phase, sql: Fragment): Statement => ({ phase, sql, within: 'none' });
-export const batches = (batch: (after: string, size: number) => Fragment): Statement => ({
+export const batches = (batch: Batch): Statement => ({
   phase: 'fill',
   sql: empty,
   within: 'batches',

@@ -10,7 +10,8 @@ import {
   addPlainColumn,
   dropColumn,
   dropConstraint,
-  fillBatch,
+  fillStripe,
+  nextRecords,
   setDefault,
   setNotNull,
   tableRef,
@@ -79,9 +80,10 @@ function fillGenerated(table: Table, field: Field): readonly Statement[] {
   return [
     inTransaction('column', addPlainColumn(table, field)),
     inTransaction('column', setDefault(table, field)),
-    batches((after, size) =>
-      fillBatch(table, { column: field.column, value, pending: sql`${column} is null` }, after, size),
-    ),
+    batches({
+      next: (after, size) => nextRecords(table, after, size),
+      fill: (stripe) => fillStripe(table, { column: field.column, value, pending: sql`${column} is null` }, stripe),
+    }),
     ...(field.required
       ? [
           inTransaction('build', addNotNullCheck(table, check, field.column)),

@@ -17,8 +17,9 @@ import {
   dropIndex,
   dropNotNull,
   dropSync,
-  fillBatch,
+  fillStripe,
   forgetConflicts,
+  nextRecords,
   renameColumn,
   rewriteColumn,
   setDefault,
@@ -145,14 +146,15 @@ function convert({ place, old, was, now, reference, targetIsNew }: TypeChange, c
       ...createSync(table, { name: sync, from: was.column, field: now, value, subject, placeholder }).map((statement) =>
         inTransaction('column', statement),
       ),
-      batches((after, size) =>
-        fillBatch(
-          table,
-          { column: now.column, value: value(from), pending: sql`${from} is not null and ${to} is null` },
-          after,
-          size,
-        ),
-      ),
+      batches({
+        next: (after, size) => nextRecords(table, after, size),
+        fill: (stripe) =>
+          fillStripe(
+            table,
+            { column: now.column, value: value(from), pending: sql`${from} is not null and ${to} is null` },
+            stripe,
+          ),
+      }),
       ...(now.required ? [inTransaction('build', addNotNullCheck(table, notNull, now.column)), validate(notNull)] : []),
       ...checks.flatMap((check) => [
         inTransaction('build', addCheck(table, check, check.name, false)),
