@@ -1,9 +1,10 @@
 // However a schema came about, its tables are the same: changed from another document, with and without records, or
-// created anew. And a change that failed has left nothing.
+// created anew, online or at once. And a change that failed has left nothing.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import { parseSchemaDocument } from '../../src/model/schema-document.ts';
+import { assertTidy, freshShape, shapeOf } from '../support/migration.ts';
 import { ADMIN_KEY, type Answer, startTestServer, type TestServer } from '../support/server.ts';
 
 let server: TestServer;
@@ -83,39 +84,13 @@ const documents = fc
     return { entities };
   });
 
-/** Everything that PostgreSQL knows about the tables of a workspace, whatever its schema is called. */
-async function shapeOf(slug: string): Promise<string[]> {
-  const [row] = await server.database.query('select database_schema as name from wda.workspace where slug = $1', [
-    slug,
-  ]);
-  const name = String(row?.name);
-  const rows = await server.database.query(
-    `select concat_ws(' ', table_name, column_name, data_type, is_nullable, column_default, numeric_precision, numeric_scale, collation_name) as line
-     from information_schema.columns where table_schema = $1
-     union all select concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid), convalidated)
-     from pg_constraint where connamespace = $1::regnamespace and contype <> 'n'
-     union all select indexdef from pg_indexes where schemaname = $1
-     union all select concat_ws(' ', relname, relkind) from pg_class where relnamespace = $1::regnamespace
-     order by 1`,
-    [name],
-  );
-  return rows.map(({ line }) => String(line).replaceAll(name, '*')).sort();
-}
-
-/** The shape of a workspace that is created with the document. */
-async function freshShape(document: unknown): Promise<string[]> {
-  const slug = `fresh${++count}`;
-  const made = await admin('POST', '/organizations/any/workspaces', { slug, schema: document });
-  assert.equal(made.status, 201, made.text);
-  const shape = await shapeOf(slug);
-  await admin('DELETE', `/organizations/any/workspaces/${slug}?confirm=${slug}`);
-  return shape;
-}
+// At once, a change of filled tables waits a second before it begins.
+const strategy = fc.constantFrom('online', 'online', 'online', 'blocking');
 
 test('a changed schema is the same as a created one, and a failed change is none', async () => {
   const seen = { succeeded: 0, failed: 0, unsupported: 0 };
   await fc.assert(
-    fc.asyncProperty(documents, documents, fc.boolean(), async (from, to, withRecords) => {
+    fc.asyncProperty(documents, documents, fc.boolean(), strategy, async (from, to, withRecords, strategy) => {
       fc.pre(parseSchemaDocument(from).ok && parseSchemaDocument(to).ok);
       const slug = `w${++count}`;
       const path = `/organizations/any/workspaces/${slug}`;
@@ -127,7 +102,7 @@ test('a changed schema is the same as a created one, and a failed change is none
           await server.call(`/api/v1/any/${slug}/${name}`, { method: 'POST', credential: ADMIN_KEY, body: {} });
         }
       }
-      const answer = await admin('PUT', `${path}/schema?allowDestructive=true&wait=60`, to);
+      const answer = await admin('PUT', `${path}/schema?allowDestructive=true&wait=60&strategy=${strategy}`, to);
       if (answer.status === 400) {
         seen.unsupported++;
         for (const { code } of answer.json.error.details) assert.equal(code, 'UNSUPPORTED_CHANGE', answer.text);
@@ -135,7 +110,11 @@ test('a changed schema is the same as a created one, and a failed change is none
         const { state, error } = answer.json.data;
         assert.ok(state === 'succeeded' || (state === 'failed' && error.code === 'DATA_CONFLICT'), answer.text);
         seen[state as 'succeeded' | 'failed']++;
-        assert.deepEqual(await shapeOf(slug), await freshShape(state === 'succeeded' ? to : from));
+        assert.deepEqual(
+          await shapeOf(server.database, slug),
+          await freshShape(server, state === 'succeeded' ? to : from),
+        );
+        await assertTidy(server, slug);
       }
       await admin('DELETE', `${path}?confirm=${slug}`);
     }),

@@ -1,0 +1,277 @@
+// Changes of a schema in tests: started, held in the middle, watched by requests the whole time, and what they leave in
+// the database.
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { parseDocument } from '../../src/catalog/load-workspace.ts';
+import { tablesOf } from '../../src/model/schema-tables.ts';
+import type { TestDatabase } from './database.ts';
+import { ADMIN_KEY, type Answer, type TestServer, type TestWorkspace } from './server.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: documents, records and answers of any schema
+export type Json = any;
+
+const slugOf = ({ path }: Pick<TestWorkspace, 'path'>): string => path.split('/')[1] as string;
+
+interface Stored {
+  readonly schema: string;
+  readonly document: string;
+  readonly names: Json;
+  readonly gates: Json;
+}
+
+async function stored(database: TestDatabase, slug: string): Promise<Stored> {
+  const [row] = await database.query(
+    'select database_schema as schema, document::text, names, gates from wda.workspace where slug = $1',
+    [slug],
+  );
+  return row as unknown as Stored;
+}
+
+export const schemaOf = async (server: TestServer, workspace: TestWorkspace): Promise<string> =>
+  (await stored(server.database, slugOf(workspace))).schema;
+
+/** Tables, columns, constraints and indexes of a PostgreSQL schema, and everything else that it holds. */
+async function inventory(database: TestDatabase, schema: string): Promise<string[]> {
+  const rows = await database.query(
+    `select 'table ' || relname as line from pg_class where relnamespace = $1::regnamespace and relkind = 'r'
+     union all select concat_ws(' ', 'column', c.relname, attname) from pg_attribute join pg_class c on c.oid = attrelid
+     where c.relnamespace = $1::regnamespace and c.relkind = 'r' and attnum > 0 and not attisdropped
+     union all select 'constraint ' || conname || case when convalidated then '' else ' not valid' end
+     from pg_constraint where connamespace = $1::regnamespace and contype <> 'n'
+     union all select 'index ' || c.relname || case when i.indisvalid then '' else ' invalid' end
+     from pg_index i join pg_class c on c.oid = i.indexrelid where c.relnamespace = $1::regnamespace
+     union all select 'trigger ' || tgname from pg_trigger join pg_class c on c.oid = tgrelid
+     where c.relnamespace = $1::regnamespace and not tgisinternal
+     union all select 'function ' || proname from pg_proc where pronamespace = $1::regnamespace
+     union all select 'conflict ' || subject from wda.migration_conflict where subject like $1 || '.%'`,
+    [schema],
+  );
+  return rows.map(({ line }) => String(line)).sort();
+}
+
+/** The workspace's PostgreSQL schema holds what its document says, and nothing else; no gate is closed. */
+export async function assertTidy(server: TestServer, slug: string): Promise<void> {
+  const { schema, document, names, gates } = await stored(server.database, slug);
+  const expected = [...tablesOf(parseDocument(document), schema, names).values()].flatMap((table) => [
+    `table ${table.name}`,
+    ...[...table.columns.values()].map(({ column }) => `column ${table.name} ${column}`),
+    ...[table.primaryKey, ...[...table.checks, ...table.references].map(({ name }) => name)].map(
+      (name) => `constraint ${name}`,
+    ),
+    ...[...table.indexes.values()].flatMap(({ name, unique }) => [
+      `index ${name}`,
+      ...(unique ? [`constraint ${name}`] : []),
+    ]),
+    `index ${table.primaryKey}`,
+  ]);
+  assert.deepEqual(await inventory(server.database, schema), expected.sort());
+  assert.deepEqual(gates, {});
+}
+
+/**
+ * Everything that PostgreSQL knows about the tables of a workspace, whatever its schema is called and whatever numbers the
+ * names of columns got on the way.
+ */
+export async function shapeOf(database: TestDatabase, slug: string): Promise<string[]> {
+  const { schema } = await stored(database, slug);
+  const rows = await database.query(
+    `select concat_ws(' ', table_name, column_name, data_type, is_nullable, column_default, numeric_precision, numeric_scale, collation_name) as line
+     from information_schema.columns where table_schema = $1
+     union all select concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid), convalidated)
+     from pg_constraint where connamespace = $1::regnamespace and contype <> 'n'
+     union all select indexdef from pg_indexes where schemaname = $1
+     union all select concat_ws(' ', relname, relkind) from pg_class where relnamespace = $1::regnamespace`,
+    [schema],
+  );
+  return rows
+    .map(({ line }) =>
+      String(line)
+        .replaceAll(schema, '*')
+        .replaceAll(/\$\d+|"/g, ''),
+    )
+    .sort();
+}
+
+/** The shape of a workspace that is created with the document. */
+export async function freshShape(server: TestServer, document: unknown): Promise<string[]> {
+  const slug = `fresh${Math.random().toString(36).slice(2)}`;
+  const base = '/api/admin/v1/organizations/fresh';
+  const call = { credential: ADMIN_KEY };
+  await server.call('/api/admin/v1/organizations', { ...call, method: 'POST', body: { slug: 'fresh' } });
+  const made = await server.call(`${base}/workspaces`, { ...call, method: 'POST', body: { slug, schema: document } });
+  assert.equal(made.status, 201, made.text);
+  const shape = await shapeOf(server.database, slug);
+  await server.call(`${base}/workspaces/${slug}?confirm=${slug}`, { ...call, method: 'DELETE' });
+  return shape;
+}
+
+export const applySchema = (workspace: TestWorkspace, body: unknown, query = ''): Promise<Answer> =>
+  workspace.admin(`schema${query}`, { method: 'PUT', body });
+
+const isOpen = ({ state }: Json): boolean => state === 'running' || state === 'pending';
+
+/** The migration once it has ended. */
+export async function ended(workspace: TestWorkspace, id: number): Promise<Json> {
+  for (;;) {
+    const { data } = (await workspace.admin(`migrations/${id}`)).json;
+    if (!isOpen(data)) return data;
+    await sleep(20);
+  }
+}
+
+/** A connection of its own, closed at the end with whatever it holds. */
+export async function withClient<T>(server: TestServer, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: server.database.url });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+export interface Halfway {
+  /** Was there a moment between two statements of the migration? */
+  readonly reached: boolean;
+  readonly migration: Json;
+}
+
+/**
+ * Applies the document and, where the change takes several steps, holds it for a while after the first of them: `table`
+ * can then be read and written, but neither altered nor indexed. `during` runs meanwhile.
+ */
+export async function applyHeld(
+  server: TestServer,
+  workspace: TestWorkspace,
+  { document, table, during }: { document: unknown; table: string; during: (id: number) => Promise<void> },
+): Promise<Halfway> {
+  const schema = await schemaOf(server, workspace);
+  const before = await inventory(server.database, schema);
+  return withClient(server, async (client) => {
+    const hold = `begin; lock table "${schema}"."${table}" in share update exclusive mode`;
+    // The first statement that changes the table has to ask again.
+    await client.query(hold);
+    const answer = await applySchema(workspace, document, '?allowDestructive=true&wait=0');
+    assert.ok(answer.status === 202 || answer.status === 200, answer.text);
+    const { id } = answer.json.data;
+    await sleep(150);
+    await client.query('rollback');
+    let reached = false;
+    for (;;) {
+      const { data } = (await workspace.admin(`migrations/${id}`)).json;
+      if (!isOpen(data)) break;
+      // What has been made is there, and the document not yet.
+      if ((await inventory(server.database, schema)).join() === before.join()) continue;
+      await client.query(hold).catch(() => undefined);
+      reached = isOpen((await workspace.admin(`migrations/${id}`)).json.data);
+      if (reached) await during(id);
+      await client.query('rollback');
+      break;
+    }
+    return { reached, migration: await ended(workspace, id) };
+  });
+}
+
+/** What a writer sends: to which entity, which body. */
+export interface Wish {
+  readonly entity: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+export interface Traffic {
+  /** Writes in the shape in force before, and in the one after; `n` is different each time. */
+  readonly before: (n: number) => Wish;
+  readonly after: (n: number) => Wish;
+  /** Reads below /api/v1/{organization}/{workspace}/. */
+  readonly reads: readonly string[];
+  readonly readsAfter: readonly string[];
+}
+
+export interface RunningTraffic {
+  /** Resolves when so many more writes were acknowledged. */
+  readonly more: (writes: number) => Promise<void>;
+  /** Ends it: acknowledged writes by id, null for a deleted record, and every answer that was no success. */
+  readonly stop: () => Promise<{
+    readonly journal: ReadonlyMap<number, { readonly wish: Wish | null; readonly isNew: boolean }>;
+    readonly refusals: readonly Answer[];
+  }>;
+}
+
+const WRITERS = 2;
+const READERS = 2;
+
+/**
+ * Writers and readers without a pause. Each works in the old shape until that is refused, from then on in the new one,
+ * which must not be refused any more.
+ */
+export function startTraffic(workspace: TestWorkspace, traffic: Traffic): RunningTraffic {
+  const journal = new Map<number, { wish: Wish | null; isNew: boolean }>();
+  const refusals: Answer[] = [];
+  let stopped = false;
+  let acknowledged = 0;
+  let n = 0;
+
+  const isGood = (answer: Answer, isNew: boolean): boolean => {
+    if (answer.status < 300) return true;
+    refusals.push(answer);
+    if (isNew) throw new Error(`the new shape was refused: ${answer.status} ${answer.text}`);
+    return false;
+  };
+
+  async function write(): Promise<void> {
+    let isNew = false;
+    const own: number[] = [];
+    while (!stopped) {
+      const wish = (isNew ? traffic.after : traffic.before)(++n);
+      const id = own[n % 3 === 0 ? own.length - 1 : -1];
+      const [method, path] = id === undefined ? ['POST', wish.entity] : ['PUT', `${wish.entity}/${id}`];
+      const answer = await workspace.call(path, { method, body: wish.body });
+      if (!isGood(answer, isNew)) {
+        isNew = true;
+        continue;
+      }
+      const key = id ?? answer.json.data.id;
+      journal.set(key, { wish, isNew });
+      if (id === undefined) own.push(key);
+      acknowledged++;
+      if (n % 10 !== 0) continue;
+      const gone = own.shift() as number;
+      const deleted = await workspace.call(`${wish.entity}/${gone}`, { method: 'DELETE' });
+      if (isGood(deleted, isNew)) journal.set(gone, { wish: null, isNew });
+      else {
+        isNew = true;
+        own.unshift(gone);
+      }
+    }
+  }
+
+  async function read(): Promise<void> {
+    let isNew = false;
+    for (let turn = 0; !stopped; turn++) {
+      const paths = isNew ? traffic.readsAfter : traffic.reads;
+      const answer = await workspace.call(paths[turn % paths.length] as string);
+      if (!isGood(answer, isNew)) isNew = true;
+    }
+  }
+
+  const workers = Promise.all([
+    ...Array.from({ length: WRITERS }, () => write()),
+    ...Array.from({ length: READERS }, () => read()),
+  ]);
+  // Whoever waits for it sees the failure.
+  workers.catch(() => {
+    stopped = true;
+  });
+  return {
+    async more(writes) {
+      const goal = acknowledged + writes;
+      while (acknowledged < goal && !stopped) await sleep(2);
+    },
+    async stop() {
+      stopped = true;
+      await workers;
+      return { journal, refusals };
+    },
+  };
+}
