@@ -43,9 +43,14 @@ begin
   return case when round(value, scale) = value and abs(value) < 10::numeric ^ whole then value end;
 end $$;
 
+-- null where the digits of the text are more than those of the float that is nearest to it.
 create function wda.as_float(value text) returns float8 language plpgsql immutable strict parallel safe as $$
+declare
+  nearest float8;
 begin
-  return case when value ~ '^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$' then value::float8 end;
+  if value !~ '^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$' then return null; end if;
+  nearest := value::float8;
+  return case when nearest::text::numeric = value::numeric then nearest end;
 exception when others then return null;
 end $$;
 
@@ -55,10 +60,16 @@ begin
 exception when others then return null;
 end $$;
 
+-- PostgreSQL knows hour 24 and second 60, and years beyond 9999; the API does not.
 create function wda.as_datetime(value text) returns timestamptz language plpgsql immutable strict parallel safe as $$
+declare
+  moment timestamptz;
 begin
-  return case when value ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,3}0*)?)?([Zz]|[+-][0-9]{2}:?[0-9]{2})$'
-    then value::timestamptz end;
+  if value !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,3}0*)?)?([Zz]|[+-][0-9]{2}:?[0-9]{2})$' then
+    return null;
+  end if;
+  moment := value::timestamptz;
+  return case when moment between '0001-01-01T00:00:00Z' and '9999-12-31T23:59:59.999Z' then moment end;
 exception when others then return null;
 end $$;
 

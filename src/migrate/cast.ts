@@ -93,10 +93,7 @@ function decimal(to: Field): Convert {
   return (value) => sql`wda.as_decimal(${value}, ${whole}, ${scale})::${columnType(to)}`;
 }
 
-const exactFloat: Convert = (value) => {
-  const float = sql`wda.as_float(${value}::text)`;
-  return sql`case when ${float}::text::numeric = ${value} then ${float} end`;
-};
+const exactFloat: Convert = (value) => sql`wda.as_float(${value}::text)`;
 
 const toDate: Convert = (value) => {
   const local = sql`(${value} at time zone 'UTC')`;

@@ -3,6 +3,7 @@
 import type { Detail } from '../errors.ts';
 import { formatDecimal, parseDecimal } from '../model/decimal.ts';
 import type { Entity, Field } from '../model/entity.ts';
+import { fieldType } from '../model/field-types.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
 import { entitiesOf } from '../model/schema-entities.ts';
 import type { EntityDocument, SchemaDocument } from '../model/schema-format.ts';
@@ -151,7 +152,7 @@ function compareFields(comparison: Comparison, was: Field, now: Field): void {
     if (change !== undefined) operations.push(change);
   }
   if (was.required !== now.required) operations.push((now.required ? requireField : liftRequired)(place, now));
-  if (meaningOf(was.default) !== meaningOf(now.default)) operations.push(changeDefault(side.table, now));
+  if (defaultOf(was) !== defaultOf(now)) operations.push(changeDefault(side.table, now));
   compareChecks(place, checksOf(old.table, was), checksOf(side.table, now), now, operations);
   if (
     to !== undefined &&
@@ -204,6 +205,12 @@ function demandsOf({ kind, field }: Check): string {
     default:
       return kind satisfies never;
   }
+}
+
+/** In a text "1" and "1.0" are not the same. */
+function defaultOf({ type, default: value }: Field): string | undefined {
+  const isNumber = fieldType(type).attributes.includes('min');
+  return isNumber ? meaningOf(value) : JSON.stringify(value);
 }
 
 /** Numbers by their value: 0 and "0.00" are the same bound. */

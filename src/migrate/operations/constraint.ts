@@ -3,7 +3,7 @@
 // for the records that are there.
 import type { Field } from '../../model/entity.ts';
 import { derivedName, freshName } from '../../model/physical-name.ts';
-import type { Check, Reference, Table } from '../../model/schema-tables.ts';
+import type { Check, Reference } from '../../model/schema-tables.ts';
 import { type Fragment, ident, sql } from '../../sql/fragment.ts';
 import {
   addCheck,
@@ -23,9 +23,9 @@ import { type Place, pathOfField, targetOf } from './field.ts';
 /** Of a constraint while the one that it replaces is there. */
 const nextName = (name: string): string => freshName(name, 'next');
 
-/** The records of a table that a condition holds for, as an obstacle's query. */
-export function standing(table: Table, condition: Fragment): Fragment {
-  const from = sql`${tableRef(table)} where ${condition}`;
+/** The records that a condition holds for, as an obstacle's query; `records` has their ids. */
+export function standing(records: Fragment, condition: Fragment): Fragment {
+  const from = sql`${records} where ${condition}`;
   return sql`select (select count(*) from ${from}) as count, array(select id from ${from} order by id limit 10) as ids`;
 }
 
@@ -52,7 +52,7 @@ export function requireField({ table, isEmpty, atOnce }: Place, field: Field): O
     obstacle: {
       field: field.name,
       reason: `${field.name} is null`,
-      query: standing(table, sql`${column} is null`),
+      query: standing(tableRef(table), sql`${column} is null`),
       known: true,
     },
   });
@@ -98,7 +98,7 @@ export function changeCheck({ table, isEmpty, atOnce }: Place, check: Check, rep
     obstacle: {
       field: field.name,
       reason: `${field.name} is ${kind === 'length' ? `longer than ${field.maxLength}` : kind === 'range' ? 'outside the bounds' : 'none of the values'}`,
-      query: standing(table, sql`not (${checkCondition(check)})`),
+      query: standing(tableRef(table), sql`not (${checkCondition(check)})`),
       known: true,
     },
   });
@@ -157,7 +157,7 @@ export function changeReference(
     obstacle: {
       field: field.name,
       reason: `${field.name} refers to no record of ${relation.entity}`,
-      query: standing(table, orphans),
+      query: standing(tableRef(table), orphans),
       known: !targetIsNew,
     },
   });

@@ -4,13 +4,14 @@ import type { Field } from '../../model/entity.ts';
 import type { FieldTypeName } from '../../model/field-types.ts';
 import { derivedName } from '../../model/physical-name.ts';
 import type { Reference, Table } from '../../model/schema-tables.ts';
-import { type Fragment, ident, literal, sql } from '../../sql/fragment.ts';
+import { type Fragment, ident, join, literal, sql } from '../../sql/fragment.ts';
 import { type Cast, castOf, columnType } from '../cast.ts';
 import {
   addCheck,
   addNotNullCheck,
   addPlainColumn,
   addReference,
+  checkCondition,
   createSync,
   dropColumn,
   dropConstraint,
@@ -24,6 +25,7 @@ import {
   rewriteColumn,
   setDefault,
   setNotNull,
+  tableRef,
   typed,
   validateConstraint,
   widenColumn,
@@ -90,10 +92,11 @@ const converterOf =
     cast.kind === 'convert' ? cast.value(column) : sql`null::${columnType(now)}`;
 
 /** Under one lock, with everything that hangs on the column taken off before and put on again after. */
-function rewrite({ place, old, was, now, reference, targetIsNew }: TypeChange, cast: Cast): Parts {
+function rewrite(change: TypeChange, cast: Cast): Parts {
+  const { place, old, was, now, reference, targetIsNew } = change;
   const { table } = place;
   const value = converterOf(cast, now);
-  const obstacle = refused(place, was, now, value);
+  const obstacle = refused(change, value);
   const indexes = [...old.indexes.values()].filter((index) => index.fields.includes(was));
   const keys = old.references.filter((one) => one.field === was);
   const take = [
@@ -127,7 +130,8 @@ function rewrite({ place, old, was, now, reference, targetIsNew }: TypeChange, c
   };
 }
 
-function convert({ place, old, was, now, reference, targetIsNew }: TypeChange, cast: Cast): Parts {
+function convert(change: TypeChange, cast: Cast): Parts {
+  const { place, old, was, now, reference, targetIsNew } = change;
   const { table } = place;
   const value = converterOf(cast, now);
   const [from, to] = [ident(was.column), ident(now.column)];
@@ -135,8 +139,8 @@ function convert({ place, old, was, now, reference, targetIsNew }: TypeChange, c
   const sync = derivedName(table.name, [now.column], 'sync');
   const notNull = derivedName(table.name, [now.column], 'ck_null');
   const checks = table.checks.filter((check) => check.field === now);
-  const obstacle = refused(place, was, now, value);
-  const placeholder = now.required ? typed(now, PLACEHOLDERS[now.type]) : null;
+  const obstacle = refused(change, value);
+  const placeholder = now.required ? typed(now, now.min ?? now.max ?? PLACEHOLDERS[now.type]) : null;
   const validate = (name: string): Statement => alone('build', validateConstraint(table, name));
   const keys = old.references.filter((one) => one.field === was);
   return {
@@ -188,29 +192,50 @@ function convert({ place, old, was, now, reference, targetIsNew }: TypeChange, c
     late: {
       ...obstacle,
       query: standing(
-        table,
+        tableRef(table),
         sql`id in (select record_id from wda.migration_conflict where subject = ${literal(subject)}) and ${from} is not null and ${value(from)} is null`,
       ),
     },
   };
 }
 
-/** Values that the new type cannot hold; a field that becomes required on the way must have one, too. */
+/**
+ * Values that the new type cannot hold, or that what the field demands from now on refuses; a field that becomes required on
+ * the way must have one, too.
+ */
 function refused(
-  { table }: Place,
-  was: Field,
-  now: Field,
+  { place, was, now, reference, targetIsNew }: TypeChange,
   value: (column: Fragment) => Fragment,
 ): NonNullable<Operation['obstacle']> {
-  const column = ident(was.column);
-  const lost = sql`${value(column)} is null`;
+  const { table } = place;
+  const [before, after] = [ident('$before'), ident(now.column)];
   const alsoNull = now.required && !was.required;
+  const checks = table.checks.filter((check) => check.field === now);
+  const converted = sql`(select "id", ${ident(was.column)} as ${before}, ${value(ident(was.column))} as ${after} from ${tableRef(table)}) c`;
+  const conditions = [
+    alsoNull ? sql`${after} is null` : sql`(${before} is not null and ${after} is null)`,
+    ...checks.map((check) => sql`not (${checkCondition(check)})`),
+    ...(reference === undefined ? [] : [orphaned(table, reference, after, targetIsNew)]),
+  ];
+  const reasons = [
+    ...(alsoNull ? ['is null'] : []),
+    `holds what ${wordsFor(now)} cannot hold exactly`,
+    ...(checks.length === 0 ? [] : ['holds what its bounds, length or values do not allow']),
+    ...(reference === undefined ? [] : [`refers to no record of ${reference.relation.entity}`]),
+  ];
   return {
     field: now.name,
-    reason: `${was.name} ${alsoNull ? 'is null or ' : ''}holds what ${wordsFor(now)} cannot hold exactly`,
-    query: standing(table, alsoNull ? lost : sql`${column} is not null and ${lost}`),
+    reason: `${was.name} ${reasons.join(' or ')}`,
+    query: standing(converted, join(conditions, ' or ')),
     known: true,
   };
+}
+
+/** Does the value refer to nothing? A table that comes with the same change has no records. */
+function orphaned(table: Table, { target }: Reference, value: Fragment, targetIsNew: boolean): Fragment {
+  if (targetIsNew) return sql`${value} is not null`;
+  const other = tableRef({ schema: table.schema, name: target });
+  return sql`(${value} is not null and not exists (select from ${other} t where t.id = c.${value}))`;
 }
 
 const PLACEHOLDERS: Readonly<Record<FieldTypeName, string>> = {

@@ -1,0 +1,376 @@
+// Every change of a type against PostgreSQL: what each value becomes, and which values are refused because the new type
+// cannot hold them exactly. Both ways of changing a type must judge the same.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { castOf } from '../../src/migrate/cast.ts';
+import type { Field } from '../../src/model/entity.ts';
+import { FIELD_TYPE_NAMES, type FieldTypeName } from '../../src/model/field-types.ts';
+import { applySchema, assertTidy, type Json } from '../support/migration.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+
+let server: TestServer;
+let count = 0;
+before(async () => {
+  server = await startTestServer();
+});
+after(() => server.stop());
+
+interface Pair {
+  readonly from: Json;
+  readonly to: Json;
+  /** JSON text of a value -> JSON text of what it becomes, as the API shows it. */
+  readonly becomes: Readonly<Record<string, string>>;
+  readonly refused: readonly string[];
+}
+
+const quoted = (value: string): string => JSON.stringify(value);
+const same = (...values: string[]): Record<string, string> => Object.fromEntries(values.map((value) => [value, value]));
+const toText = (...values: string[]): Record<string, string> =>
+  Object.fromEntries(values.map((value) => [value, quoted(value)]));
+const fromText = (values: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(values).map(([value, becomes]) => [quoted(value), becomes]));
+
+const T = Object.fromEntries(FIELD_TYPE_NAMES.map((type) => [type, { type }])) as Record<FieldTypeName, Json>;
+const money = { type: 'decimal', precision: 5, scale: 2 };
+const ALL_TEXTS = ['007', '1e3', 'NaN', 'Infinity', '', ' ', 'x', '2026-01-31'];
+
+const PAIRS: readonly Pair[] = [
+  // Numbers.
+  { from: T.integer, to: T.bigint, becomes: same('-2147483648', '0', '2147483647'), refused: [] },
+  { from: T.integer, to: T.decimal, becomes: same('-2147483648', '0'), refused: [] },
+  { from: T.integer, to: money, becomes: { '999': '999.00', '-1': '-1.00' }, refused: ['1000', '-1000'] },
+  { from: T.integer, to: T.float, becomes: same('-2147483648', '2147483647'), refused: [] },
+  { from: T.integer, to: T.boolean, becomes: { '0': 'false', '1': 'true' }, refused: ['2', '-1'] },
+  { from: T.bigint, to: T.integer, becomes: same('-2147483648', '2147483647'), refused: ['2147483648', '-2147483649'] },
+  { from: T.bigint, to: T.decimal, becomes: same('9223372036854775807'), refused: [] },
+  { from: T.bigint, to: money, becomes: { '-999': '-999.00' }, refused: ['1000', '9223372036854775807'] },
+  {
+    from: T.bigint,
+    to: T.float,
+    becomes: { '9007199254740992': '9.007199254740992e+15', '-5': '-5' },
+    refused: ['9007199254740993', '9223372036854775807'],
+  },
+  { from: T.bigint, to: T.boolean, becomes: { '0': 'false', '1': 'true' }, refused: ['2', '-1'] },
+  {
+    from: T.decimal,
+    to: T.integer,
+    becomes: { '5.00': '5', '-2147483648': '-2147483648' },
+    refused: ['0.5', '2147483648', '1e300'],
+  },
+  {
+    from: T.decimal,
+    to: T.bigint,
+    becomes: { '9223372036854775807': '9223372036854775807', '-1.0': '-1' },
+    refused: ['9223372036854775808', '1e19', '-0.1'],
+  },
+  {
+    from: T.decimal,
+    to: money,
+    becomes: { '1.5': '1.50', '999.990': '999.99' },
+    refused: ['1000', '0.001', '999.995'],
+  },
+  { from: money, to: T.decimal, becomes: { '1.5': '1.50' }, refused: [] },
+  { from: money, to: { type: 'decimal', precision: 7, scale: 2 }, becomes: { '999.99': '999.99' }, refused: [] },
+  { from: money, to: { type: 'decimal', precision: 5, scale: 1 }, becomes: { '1.5': '1.5' }, refused: ['1.25'] },
+  { from: money, to: { type: 'decimal', precision: 4, scale: 2 }, becomes: { '99.99': '99.99' }, refused: ['100'] },
+  { from: money, to: { type: 'decimal', precision: 5 }, becomes: { '7': '7' }, refused: ['7.5'] },
+  {
+    from: T.decimal,
+    to: T.float,
+    becomes: { '0.1': '0.1', '1e300': '1e+300', '5': '5' },
+    refused: ['0.10000000000000000001', '9007199254740993', `1${'0'.repeat(400)}`, `0.${'0'.repeat(400)}1`],
+  },
+  {
+    from: T.float,
+    to: T.integer,
+    becomes: { '5': '5', '-2147483648': '-2147483648' },
+    refused: ['0.5', '2147483648', '1e300'],
+  },
+  {
+    from: T.float,
+    to: T.bigint,
+    becomes: { '9007199254740993': '9007199254740992', '1e18': '1000000000000000000' },
+    refused: ['9.3e18', '0.5'],
+  },
+  { from: T.float, to: T.decimal, becomes: { '0.1': '0.1', '123456789.12345678': '123456789.12345678' }, refused: [] },
+  { from: T.float, to: money, becomes: { '0.1': '0.10' }, refused: ['0.001', '1000'] },
+  { from: T.boolean, to: T.integer, becomes: { true: '1', false: '0' }, refused: [] },
+  { from: T.boolean, to: T.bigint, becomes: { true: '1', false: '0' }, refused: [] },
+  // Dates.
+  {
+    from: T.date,
+    to: T.datetime,
+    becomes: {
+      '"2024-02-29"': '"2024-02-29T00:00:00Z"',
+      '"0001-01-01"': '"0001-01-01T00:00:00Z"',
+      '"9999-12-31"': '"9999-12-31T00:00:00Z"',
+    },
+    refused: [],
+  },
+  {
+    from: T.datetime,
+    to: T.date,
+    becomes: { '"2024-02-29T00:00:00Z"': '"2024-02-29"', '"2024-03-01T05:30:00+05:30"': '"2024-03-01"' },
+    refused: ['"2024-02-29T00:00:00.001Z"', '"2024-02-29T23:59:59.999Z"', '"2024-02-29T00:00:00+01:00"'],
+  },
+  // As text.
+  { from: T.integer, to: T.string, becomes: toText('-2147483648', '0'), refused: [] },
+  { from: T.bigint, to: T.text, becomes: toText('9223372036854775807'), refused: [] },
+  { from: T.decimal, to: T.string, becomes: toText('0.10', '-5'), refused: [] },
+  { from: T.float, to: T.string, becomes: { '0.1': '"0.1"', '1e300': '"1e+300"' }, refused: [] },
+  { from: T.boolean, to: T.string, becomes: toText('true', 'false'), refused: [] },
+  { from: T.date, to: T.string, becomes: same('"0001-01-01"', '"9999-12-31"'), refused: [] },
+  { from: T.datetime, to: T.text, becomes: same('"0001-01-01T00:00:00Z"', '"2024-02-29T12:00:00.001Z"'), refused: [] },
+  {
+    from: T.uuid,
+    to: T.string,
+    becomes: { '"F47AC10B-58CC-4372-A567-0E02B2C3D479"': '"f47ac10b-58cc-4372-a567-0e02b2c3d479"' },
+    refused: [],
+  },
+  {
+    from: T.json,
+    to: T.text,
+    becomes: { '{"b":1.10,"a":[]}': quoted('{"a": [], "b": 1.10}'), '"x"': quoted('"x"') },
+    refused: [],
+  },
+  { from: T.string, to: T.text, becomes: same('""', '"x"'), refused: [] },
+  { from: T.string, to: { type: 'enum', values: ['a', 'b'] }, becomes: same('"a"'), refused: ['"A"', '""'] },
+  {
+    from: T.text,
+    to: { type: 'string', maxLength: 2 },
+    becomes: same('"ab"', '"\u{1f600}\u{1f600}"'),
+    refused: ['"abc"'],
+  },
+  { from: T.integer, to: { type: 'enum', values: ['1', '2'] }, becomes: toText('1', '2'), refused: ['3'] },
+  { from: T.integer, to: { type: 'string', maxLength: 2 }, becomes: toText('12', '-1'), refused: ['123'] },
+  // From text.
+  {
+    from: T.string,
+    to: T.integer,
+    becomes: fromText({ '-2147483648': '-2147483648', '007': '7' }),
+    refused: ['2147483648', '1.0', '1e3', 'NaN', '', ' 1', '1 ', '0x1f', '1_000', '١'].map(quoted),
+  },
+  {
+    from: T.text,
+    to: T.bigint,
+    becomes: fromText({ '9223372036854775807': '9223372036854775807' }),
+    refused: ['9223372036854775808', '1e3', 'NaN', '', '1\n'].map(quoted),
+  },
+  {
+    from: T.string,
+    to: T.decimal,
+    becomes: fromText({ '007': '7', '1e3': '1000', '-.5': '-0.5', '0.10': '0.10' }),
+    refused: ['NaN', 'Infinity', '', '1,5', '1e', '1e99999', '0x10', '.'].map(quoted),
+  },
+  {
+    from: T.string,
+    to: money,
+    becomes: fromText({ '1e2': '100.00', '0.50': '0.50' }),
+    refused: ['1e3', '0.001', 'NaN', ''].map(quoted),
+  },
+  {
+    from: T.string,
+    to: T.float,
+    becomes: fromText({ '0.1': '0.1', '1e3': '1000', '-2.50': '-2.5' }),
+    refused: ['NaN', '-Infinity', '', '1e400', '1e-400', '9007199254740993', '0.10000000000000000001', '1d'].map(
+      quoted,
+    ),
+  },
+  {
+    from: T.string,
+    to: T.boolean,
+    becomes: fromText({ true: 'true', false: 'false' }),
+    refused: ['True', 't', '1', ''].map(quoted),
+  },
+  {
+    from: T.string,
+    to: T.date,
+    becomes: same('"2024-02-29"', '"0001-01-01"', '"9999-12-31"'),
+    refused: [
+      '2023-02-29',
+      '2024-2-1',
+      '0000-01-01',
+      '10000-01-01',
+      'today',
+      'infinity',
+      '',
+      '20240229',
+      '2024-02-29 BC',
+    ].map(quoted),
+  },
+  {
+    from: T.string,
+    to: T.datetime,
+    becomes: {
+      '"2024-02-29T12:00:00.123Z"': '"2024-02-29T12:00:00.123Z"',
+      '"2024-02-29T12:00:00.120000Z"': '"2024-02-29T12:00:00.120Z"',
+      '"2024-02-29t12:00z"': '"2024-02-29T12:00:00Z"',
+      '"2024-03-01T00:00:00+05:30"': '"2024-02-29T18:30:00Z"',
+    },
+    refused: [
+      '2024-02-29T12:00:00.0001Z',
+      '2024-02-29T12:00:00',
+      '2024-02-30T00:00:00Z',
+      '2024-02-29T24:00:00Z',
+      '2024-02-29T23:59:60Z',
+      '2024-02-29T12:60:00Z',
+      '2024-02-29T12:00:00+25:00',
+      '9999-12-31T23:59:59-01:00',
+      '0001-01-01T00:00:00+01:00',
+      '2024-02-29',
+      'now',
+      '',
+    ].map(quoted),
+  },
+  {
+    from: T.string,
+    to: T.uuid,
+    becomes: { '"F47AC10B-58CC-4372-A567-0E02B2C3D479"': '"f47ac10b-58cc-4372-a567-0e02b2c3d479"' },
+    refused: ['f47ac10b58cc4372a5670e02b2c3d479', '{f47ac10b-58cc-4372-a567-0e02b2c3d479}', 'x', ''].map(quoted),
+  },
+  {
+    from: T.text,
+    to: T.json,
+    becomes: fromText({
+      '{"b":1.10,"a":[]}': '{"a": [], "b": 1.10}',
+      '"x"': '"x"',
+      '12345678901234567890.5': '12345678901234567890.5',
+    }),
+    refused: ['{', '', "{'a': 1}", 'NaN', '"\\u0000"', 'x'].map(quoted),
+  },
+  // JSON of the right kind.
+  { from: T.integer, to: T.json, becomes: same('-5'), refused: [] },
+  { from: T.bigint, to: T.json, becomes: same('9223372036854775807'), refused: [] },
+  { from: T.decimal, to: T.json, becomes: same('0.10'), refused: [] },
+  { from: T.float, to: T.json, becomes: { '0.1': '0.1' }, refused: [] },
+  { from: T.boolean, to: T.json, becomes: same('true'), refused: [] },
+  { from: T.date, to: T.json, becomes: same('"0001-01-01"'), refused: [] },
+  { from: T.datetime, to: T.json, becomes: same('"2024-02-29T12:00:00.001Z"', '"2024-02-29T12:00:00Z"'), refused: [] },
+  { from: T.uuid, to: T.json, becomes: same('"f47ac10b-58cc-4372-a567-0e02b2c3d479"'), refused: [] },
+  {
+    from: T.json,
+    to: T.integer,
+    becomes: same('-5'),
+    refused: ['"5"', '5.5', 'true', '[]', '{}', '2147483648', '1e300'],
+  },
+  {
+    from: T.json,
+    to: T.bigint,
+    becomes: same('9223372036854775807'),
+    refused: ['"5"', '9223372036854775808', 'false'],
+  },
+  { from: T.json, to: T.decimal, becomes: same('0.10', '-5'), refused: ['"5"', '[1]'] },
+  { from: T.json, to: money, becomes: { '0.5': '0.50' }, refused: ['0.001', '1000', '"0.5"'] },
+  {
+    from: T.json,
+    to: T.float,
+    becomes: same('0.1', '-5'),
+    refused: ['"5"', '9007199254740993', '0.10000000000000000001'],
+  },
+  { from: T.json, to: T.boolean, becomes: same('true', 'false'), refused: ['"true"', '1', '0', '[]'] },
+  { from: T.json, to: T.date, becomes: same('"2024-02-29"'), refused: ['"2023-02-29"', '20240229', '["2024-02-29"]'] },
+  {
+    from: T.json,
+    to: T.datetime,
+    becomes: same('"2024-02-29T12:00:00.001Z"'),
+    refused: ['"2024-02-29"', '1709164800', 'true'],
+  },
+  { from: T.json, to: T.uuid, becomes: same('"f47ac10b-58cc-4372-a567-0e02b2c3d479"'), refused: ['"x"', '1', '{}'] },
+];
+
+const nameOf = ({ type, precision, scale = 0, maxLength }: Json): string =>
+  precision === undefined
+    ? `${type}${maxLength === undefined ? '' : `(${maxLength})`}`
+    : `${type}(${precision}, ${scale})`;
+
+/** Forms of text: one of them stands for all. */
+const familyOf = (type: FieldTypeName): string => (['string', 'text', 'enum'].includes(type) ? 'text' : type);
+
+test('every pair of types that can be changed is looked at below', () => {
+  const looked = new Set(PAIRS.map(({ from, to }) => `${familyOf(from.type)} ${familyOf(to.type)}`));
+  const field = (type: FieldTypeName): Field => ({ type }) as Field;
+  for (const from of FIELD_TYPE_NAMES) {
+    for (const to of FIELD_TYPE_NAMES) {
+      if (castOf(field(from), field(to)).kind !== 'convert') continue;
+      const pair = `${familyOf(from)} ${familyOf(to)}`;
+      assert.ok(looked.has(pair), `${pair} is missing`);
+    }
+  }
+});
+
+const headers = { 'content-type': 'application/json' };
+
+for (const { from, to, becomes, refused } of PAIRS) {
+  test(`${nameOf(from)} to ${nameOf(to)}: ${Object.keys(becomes).length} values, ${refused.length} refused`, async () => {
+    const document = (field: Json): Json => ({ entities: { notes: { fields: { v: field } } } });
+    for (const strategy of ['online', 'blocking']) {
+      // At once on filled tables, a change waits a second before it begins: a few pairs show that the values are the same.
+      if (strategy === 'blocking' && !['string', 'decimal'].includes(from.type)) continue;
+      const slug = `w${++count}`;
+      const workspace = await server.workspace(`acme/${slug}`, document(from));
+      const create = async (value: string): Promise<number> => {
+        const answer = await workspace.call('notes', { method: 'POST', headers, body: `{"v":${value}}` });
+        assert.equal(answer.status, 201, answer.text);
+        return answer.json.data.id;
+      };
+      const values = Object.entries(becomes);
+      for (const [value] of values) await create(value);
+      const nothing = await create('null');
+      const before = (await workspace.call('notes?size=100')).text;
+      const query = `?wait=60&strategy=${strategy}`;
+      // Together, so that each is counted; the first ten are named.
+      const ids: number[] = [];
+      for (const value of refused) ids.push(await create(value));
+      if (ids.length > 0) {
+        const answer = await applySchema(workspace, document(to), query);
+        const { state, error } = answer.json.data;
+        const { code, entity, field, count, sampleIds } = error ?? {};
+        assert.deepEqual(
+          { state, code, entity, field, count, sampleIds },
+          {
+            state: 'failed',
+            code: 'DATA_CONFLICT',
+            entity: 'notes',
+            field: 'v',
+            count: ids.length,
+            sampleIds: ids.slice(0, 10),
+          },
+          answer.text,
+        );
+        await assertTidy(server, slug);
+        for (const id of ids) await workspace.call(`notes/${id}`, { method: 'DELETE' });
+        assert.equal((await workspace.call('notes?size=100')).text, before);
+      }
+      const answer = await applySchema(workspace, document(to), query);
+      assert.equal(answer.json.data.state, 'succeeded', answer.text);
+      await assertTidy(server, slug);
+      for (const [index, [, shown]] of values.entries()) {
+        assert.equal((await workspace.call(`notes/${index + 1}`)).text, `{"data":{"id":${index + 1},"v":${shown}}}`);
+      }
+      assert.equal((await workspace.call(`notes/${nothing}`)).json.data.v, null);
+    }
+  });
+}
+
+test('text that is no number, no date and no JSON is refused by every type that is not text', async () => {
+  for (const type of FIELD_TYPE_NAMES) {
+    if (familyOf(type) === 'text') continue;
+    const workspace = await server.workspace(`acme/w${++count}`, { entities: { notes: { fields: { v: T.string } } } });
+    const records = await workspace.create(
+      'notes',
+      ALL_TEXTS.map((v) => ({ v })),
+    );
+    const answer = await applySchema(workspace, { entities: { notes: { fields: { v: T[type] } } } });
+    const { sampleIds } = answer.json.data.error;
+    const taken = records.filter(({ id }) => !sampleIds.includes(id)).map(({ v }) => v);
+    const expected: Partial<Record<FieldTypeName, string[]>> = {
+      integer: ['007'],
+      bigint: ['007'],
+      decimal: ['007', '1e3'],
+      float: ['007', '1e3'],
+      json: ['1e3'],
+      date: ['2026-01-31'],
+    };
+    assert.deepEqual(taken, expected[type] ?? [], type);
+  }
+});
