@@ -80,7 +80,7 @@ export function startStepBar(shown: boolean): {
 export function stepLine({ label, share, rate, leftMs, elapsedMs }: StepState, width = 80): string {
   const facts =
     share === null
-      ? [`${formatDuration(elapsedMs)} so far`]
+      ? [`${formatDuration(elapsedMs)} so far`, ...(leftMs === null ? [] : [`ETA ${formatDuration(leftMs)}`])]
       : [
           percent(share),
           ...(rate === null ? [] : [`${formatCount(Math.round(rate))} records/s`]),

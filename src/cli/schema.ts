@@ -140,7 +140,7 @@ function explainDestructive(error: CommandFailure, path: string, address: Worksp
   return new CommandFailure(
     error.failure,
     [
-      'Nothing has been changed.',
+      'Nothing has been changed. What only got another name keeps its data with renamedFrom: <the name so far>.',
       `See every step:   wda schema plan ${path} -w ${workspaceName(address)}`,
       `Apply it anyway:  wda schema apply ${path} -w ${workspaceName(address)} --allow-destructive`,
     ],

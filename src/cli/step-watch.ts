@@ -24,7 +24,7 @@ export function makeStepWatch(): (migration: Migration, now: number) => StepStat
     if (first?.label !== label) first = { label, at: now, share, done };
     const elapsedMs = now - first.at;
     const ofStep = { label, elapsedMs };
-    if (step === undefined) return { ...ofStep, share: null, rate: null, leftMs: null };
+    if (step === undefined) return { ...ofStep, share: null, rate: null, leftMs: estimatedLeft(migration, elapsedMs) };
     if (step.records === undefined || step.records === null) {
       return { ...ofStep, share, rate: null, leftMs: timeLeft(share - first.share, 1 - share, elapsedMs) };
     }
@@ -51,8 +51,16 @@ function currentStep({ steps }: Migration): number {
 
 function labelOf({ id, steps, strategy, state }: Migration, step: Step | undefined, index: number): string {
   if (step !== undefined) return `Step ${index + 1} of ${steps.length}: ${step.description}`;
+  if (state === 'pending') return `Migration ${id}: looking for records in the way`;
   if (state !== 'running') return `Migration ${id}: ${state}`;
   return strategy === 'blocking' ? `Migration ${id}: all steps at once` : `Migration ${id}: putting it in force`;
+}
+
+/** Done at once, steps do not say how far they are. */
+function estimatedLeft({ state, strategy, steps }: Migration, elapsedMs: number): number | null {
+  if (state !== 'running' || strategy !== 'blocking') return null;
+  const seconds = steps.reduce((sum, step) => sum + count(step.estimatedSeconds), 0);
+  return Math.max(0, seconds * 1000 - elapsedMs);
 }
 
 function timeLeft(done: number, left: number, elapsedMs: number): number | null {

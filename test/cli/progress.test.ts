@@ -82,7 +82,8 @@ test('a step shows its words, bar, percent, records per second and time left', (
     stepLine({ ...state, rate: null, leftMs: null }, 120),
     'Step 1 of 2: change x [======                  ]  25 %  ETA -',
   );
-  assert.equal(stepLine({ ...state, share: null }, 120), 'Step 1 of 2: change x  6.0 s so far');
+  assert.equal(stepLine({ ...state, share: null }, 120), 'Step 1 of 2: change x  6.0 s so far  ETA 19 s');
+  assert.equal(stepLine({ ...state, share: null, leftMs: null }, 120), 'Step 1 of 2: change x  6.0 s so far');
 });
 
 test('the words of a step are cut where the line is too narrow', () => {

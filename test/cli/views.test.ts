@@ -185,9 +185,13 @@ test('a step without records has its time left from its share, and each step is 
 test('between its steps a migration says what it does', () => {
   const label = (migration: Migration): string => makeStepWatch()(migration, 0).label;
   const waiting = [step({ state: 'pending', progress: 0 })];
-  assert.equal(label(running(waiting, { state: 'pending' })), 'Migration 3: pending');
+  assert.equal(label(running(waiting, { state: 'pending' })), 'Migration 3: looking for records in the way');
   assert.equal(label(running(waiting)), 'Migration 3: putting it in force');
   assert.equal(label(running(waiting, { strategy: 'blocking' })), 'Migration 3: all steps at once');
+  const slow = step({ state: 'pending', progress: 0, estimatedSeconds: 7 });
+  const watch = makeStepWatch();
+  watch(running([slow], { strategy: 'blocking' }), 0);
+  assert.equal(watch(running([slow], { strategy: 'blocking' }), 3000).leftMs, 4000);
   const full = { ...filling(10_000), progress: 0.99 };
   assert.equal(label(running([full])), 'Step 1 of 1: change the type');
 });
