@@ -38,7 +38,9 @@ export function sqlState(error: unknown): string | undefined {
 export function isStaleSnapshot(error: unknown): boolean {
   const state = sqlState(error);
   // 42P01 table, 42703 column, 3F000 schema, 42883 and 42804 operator or type mismatch, 0A000 cached plan, 26000 statement.
-  return state !== undefined && ['42P01', '42703', '3F000', '42883', '42804', '0A000', '26000'].includes(state);
+  // 42809 and 42803: without the column, t."rank" and t."count" are PostgreSQL's functions of these names, applied to t.
+  const stale = ['42P01', '42703', '3F000', '42883', '42804', '42809', '42803', '0A000', '26000'];
+  return state !== undefined && stale.includes(state);
 }
 
 /** The connection broke under a statement. The driver's own errors about that have no code. */
