@@ -34,13 +34,17 @@ export function nameTaken(name: string): MigrationError {
   };
 }
 
+const DEPENDENT = [
+  'DEPENDENT_OBJECTS',
+  'Something made outside of this API, such as a view, depends on what would be dropped or changed',
+] as const;
+
 const CAUSES: Readonly<Record<string, readonly [code: string, message: string]>> = {
   '55P03': ['LOCK_TIMEOUT', 'Other transactions held the tables for two minutes; try again when they have ended'],
   '40P01': ['LOCK_TIMEOUT', 'Other transactions held the tables for two minutes; try again when they have ended'],
-  '2BP01': [
-    'DEPENDENT_OBJECTS',
-    'Something made outside of this API, such as a view, depends on what would be dropped',
-  ],
+  '2BP01': DEPENDENT,
+  // PostgreSQL does not support to change the type of a column that a view, rule, trigger or policy uses.
+  '0A000': DEPENDENT,
   '42P07': ['NAME_TAKEN', 'A table or index of this name exists already, made outside of this API'],
   '42701': ['NAME_TAKEN', 'A column of this name exists already, made outside of this API'],
   '53100': ['DISK_FULL', 'The disk of the database is full'],

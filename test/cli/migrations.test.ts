@@ -212,3 +212,22 @@ test('Ctrl-C leaves the migration running and says how to watch and how to cance
     assert.match(followed.stderr, /has been cancelled/);
   });
 });
+
+test('a view that uses a field survives its renaming and stops a change of its type by either strategy', async () => {
+  const { run, file, workspace } = await story();
+  const [row] = await server.database.query(
+    `select database_schema as name from wda.workspace where slug = 'c${count}'`,
+  );
+  await server.database.query(`create view "${row?.name}".seen as select size from "${row?.name}".notes`);
+  const { size, ...others } = NOTES;
+  const renamed = await run(['schema', 'apply', await file({ ...others, sized: { ...size, renamedFrom: 'size' } })]);
+  assert.equal(renamed.code, 0, renamed.stdout);
+  const path = await file({ ...others, sized: { type: 'bigint' } });
+  for (const strategy of ['online', 'blocking']) {
+    const { code, stdout } = await run(['schema', 'apply', path, '--strategy', strategy]);
+    assert.equal(code, 1);
+    assert.match(stdout, /^DEPENDENT_OBJECTS: Something made outside of this API, such as a view/m, strategy);
+  }
+  assert.equal((await workspace.call('notes/1')).status, 200);
+  assert.equal((await server.database.query(`select * from "${row?.name}".seen`)).length, 3);
+});
