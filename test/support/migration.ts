@@ -131,46 +131,65 @@ export async function withClient<T>(server: TestServer, work: (client: pg.Client
   }
 }
 
-export interface Halfway {
-  /** Was there a moment between two statements of the migration? */
-  readonly reached: boolean;
-  readonly migration: Json;
+export interface Held {
+  /** A table in PostgreSQL that can then be read and written, but neither altered nor indexed; none: an old snapshot, which keeps an index from being finished. */
+  readonly table: string | undefined;
+  /** Runs when something of the migration has been made and the document in force is still the old one. */
+  readonly during: (id: number) => Promise<void>;
 }
 
-/**
- * Applies the document and, where the change takes several steps, holds it for a while after the first of them: `table`
- * can then be read and written, but neither altered nor indexed. `during` runs meanwhile.
- */
+/** Applies the document and holds the migration in the middle, where it has one: `reached` says so. */
 export async function applyHeld(
   server: TestServer,
   workspace: TestWorkspace,
-  { document, table, during }: { document: unknown; table: string; during: (id: number) => Promise<void> },
-): Promise<Halfway> {
+  document: unknown,
+  { table, during }: Held,
+): Promise<{ readonly reached: boolean; readonly migration: Json }> {
   const schema = await schemaOf(server, workspace);
-  const before = await inventory(server.database, schema);
-  return withClient(server, async (client) => {
-    const hold = `begin; lock table "${schema}"."${table}" in share update exclusive mode`;
-    // The first statement that changes the table has to ask again.
-    await client.query(hold);
-    const answer = await applySchema(workspace, document, '?allowDestructive=true&wait=0');
-    assert.ok(answer.status === 202 || answer.status === 200, answer.text);
-    const { id } = answer.json.data;
-    await sleep(150);
-    await client.query('rollback');
-    let reached = false;
-    for (;;) {
-      const { data } = (await workspace.admin(`migrations/${id}`)).json;
-      if (!isOpen(data)) break;
-      // What has been made is there, and the document not yet.
-      if ((await inventory(server.database, schema)).join() === before.join()) continue;
-      await client.query(hold).catch(() => undefined);
-      reached = isOpen((await workspace.admin(`migrations/${id}`)).json.data);
-      if (reached) await during(id);
-      await client.query('rollback');
-      break;
-    }
-    return { reached, migration: await ended(workspace, id) };
-  });
+  const before = (await inventory(server.database, schema)).join();
+  const isChanged = async (): Promise<boolean> => (await inventory(server.database, schema)).join() !== before;
+  return withClient(server, (first) =>
+    withClient(server, async (second) => {
+      const pids: number[] = [];
+      for (const client of [first, second])
+        pids.push((await client.query('select pg_backend_pid() as pid')).rows[0].pid);
+      const isWaiting = async (pid?: number): Promise<boolean> => {
+        const rows = await server.database.query(
+          `select 1 from pg_locks where relation = $1::regclass and not granted and mode ~ '^(Access|Share(Row|Update))Exclusive'
+           and case when $2::int is null then pid <> all($3::int[]) else pid = $2 end`,
+          [`"${schema}"."${table}"`, pid ?? null, pids],
+        );
+        return rows.length > 0;
+      };
+      const hold =
+        table === undefined
+          ? 'begin isolation level repeatable read; select count(*) from wda.instance'
+          : `begin; lock table "${schema}"."${table}" in share update exclusive mode`;
+      await first.query(hold);
+      const answer = await applySchema(workspace, document, '?allowDestructive=true&wait=0');
+      assert.ok(answer.status === 202 || answer.status === 200, answer.text);
+      const { id } = answer.json.data;
+      const open = async (): Promise<boolean> => isOpen((await workspace.admin(`migrations/${id}`)).json.data);
+      let [holder, next] = [first, second];
+      while (await open()) {
+        if ((await isChanged()) && (await open())) {
+          await during(id);
+          await holder.query('rollback');
+          return { reached: true, migration: await ended(workspace, id) };
+        }
+        // It asks for the lock: let it have it for one statement, and be the next in the queue.
+        if (table !== undefined && (await isWaiting())) {
+          const held = next.query(hold);
+          while (!(await isWaiting(pids[next === first ? 0 : 1]))) await sleep(1);
+          await holder.query('rollback');
+          await held;
+          [holder, next] = [next, holder];
+        } else await sleep(2);
+      }
+      await holder.query('rollback');
+      return { reached: false, migration: await ended(workspace, id) };
+    }),
+  );
 }
 
 /** What a writer sends: to which entity, which body. */
@@ -210,7 +229,8 @@ export function startTraffic(workspace: TestWorkspace, traffic: Traffic): Runnin
   const refusals: Answer[] = [];
   let stopped = false;
   let acknowledged = 0;
-  let n = 0;
+  // Beyond those of the records that were there before.
+  let n = 1_000_000;
 
   const isGood = (answer: Answer, isNew: boolean): boolean => {
     if (answer.status < 300) return true;
