@@ -115,6 +115,7 @@ test('a new entity, field, relation and index are there as soon as the change ha
     'conflicts',
     'state',
     'progress',
+    'records',
   ]);
   assert.ok(migration.startedAt >= migration.createdAt && migration.finishedAt >= migration.startedAt);
 
