@@ -21,6 +21,7 @@ import { InstallError } from './db/install.ts';
 import { makeDatabase } from './db/pool.ts';
 import { makeHttpServer } from './http/server.ts';
 import { makeRunner } from './migrate/runner.ts';
+import { makeTotals } from './migrate/totals.ts';
 import type { Observer } from './observe.ts';
 import { adminRoutes } from './routes/admin/routes.ts';
 import { metaRoutes } from './routes/meta.ts';
@@ -102,7 +103,9 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
   let unready: string | undefined = 'The server is starting; retry';
   let closing = false;
 
+  const totals = makeTotals({ db, onError: onFault });
   const records = makeRecordHandler({
+    totals,
     config,
     db,
     cache,
@@ -179,6 +182,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
           const welcome = await bootstrap({ db, config, knownOperator: operatorHash !== undefined });
           operatorHash ??= welcome.operatorHash;
           await runner.recover();
+          await totals.check();
           unready = undefined;
           sweeping = setInterval(sweep, SWEEP_MS).unref();
           return welcome;

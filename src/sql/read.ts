@@ -42,7 +42,7 @@ export function selectRecord(plan: ReadPlan, maxBytes: number): Fragment {
 /**
  * A page: columns `data` (JSON array text, null when longer than `maxBytes`), `total` (null unless counted), `last`
  * (sort keys of the page's last record as JSON text, null on an empty page), `more` (is there a record behind the
- * page; null when the total tells). With look-ahead `extra` the array holds that record too.
+ * page; null when the total tells), `counted` (were all records counted for a total that might be kept?). With look-ahead `extra` the array holds that record too.
  */
 export function selectPage(plan: ListPlan, maxBytes: number): Fragment {
   const aliases = makeAliases();
@@ -61,9 +61,13 @@ export function selectPage(plan: ListPlan, maxBytes: number): Fragment {
     ...[...neededColumns(plan.projection)].map((name) => sql`${root}.${ident(name)}`),
     ...(byId ? [] : [sql`json_build_array(${join(keys)})::text as "$keys"`]),
   ];
-  const ordering = renderOrdering(plan.ordering, root, aliases);
   const limit = ahead === 'none' ? size : wholeNumber(plan.size + 1);
-  const page = sql`select ${join(columns)} from ${table}${where(condition, predicate, after)} order by ${ordering} limit ${limit}${offset}`;
+  const deferred = isDeep(plan) ? deferredIds(plan, aliases, sql`limit ${limit}${offset}`) : undefined;
+  const order = sql` order by ${renderOrdering(plan.ordering, root, aliases)}`;
+  const page =
+    deferred === undefined
+      ? sql`select ${join(columns)} from ${table}${where(condition, predicate, after)}${order} limit ${limit}${offset}`
+      : sql`select ${join(columns)} from (${deferred}) d join ${table} on ${root}."id" = d."id"${where(condition)}${order}`;
 
   const outer = ident('p');
   const { joins, columns: outputs } = renderProjection(plan.projection, outer, aliases);
@@ -92,13 +96,39 @@ export function selectPage(plan: ListPlan, maxBytes: number): Fragment {
     window: () => sql`max(x."$seen") > ${size}`,
   }[ahead]();
   const body = sql`select coalesce(json_agg(x.${RECORD}), '[]')::text as data, ${byId ? sql`json_build_array(${last}::text)::text` : last} as last, ${more} as more from (${rows}) x`;
-  const total = plan.count === 'exact' ? countOf(plan) : keyword('null::int8');
-  return sql`select case when octet_length(q.data) <= ${wholeNumber(maxBytes)} then q.data end as data, ${total} as total, q.last, q.more from (${body}) q`;
+  const data = sql`case when octet_length(q.data) <= ${wholeNumber(maxBytes)} then q.data end as data`;
+  if (plan.count !== 'exact') return sql`select ${data}, null::int8 as total, q.last, q.more from (${body}) q`;
+  const count = sql`(${selectMatching(plan, keyword('count(*)'))})`;
+  if (!isWhole(plan)) return sql`select ${data}, ${count} as total, q.last, q.more from (${body}) q`;
+  // coalesce looks at the records only when no total is kept.
+  return sql`select ${data}, coalesce(k.n, ${count}) as total, q.last, q.more, k.n is null as counted from (${body}) q, (${keptTotal(plan)}) k`;
 }
 
-/** `(select count(*) …)` of the whole list. */
-function countOf(plan: ListPlan): Fragment {
-  return sql`(${selectMatching(plan, keyword('count(*)'))})`;
+// From here on passing over whole records costs more than fetching those of the page by their ids.
+const DEEP_OFFSET = 1000;
+
+function isDeep({ start, size }: ListPlan): boolean {
+  return start.kind === 'page' && start.page * size >= DEEP_OFFSET;
+}
+
+/** The ids of a deep page: an index may give them without a look at the records that are passed over. */
+function deferredIds(plan: ListPlan, aliases: Aliases, bounds: Fragment): Fragment {
+  const near = aliases.next('d');
+  const { table, condition } = renderScan(plan.scan, near);
+  const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, near, aliases);
+  return sql`select ${near}."id" from ${table}${where(condition, predicate)} order by ${renderOrdering(plan.ordering, near, aliases)} ${bounds}`;
+}
+
+/** Is the list everything that the table holds? */
+function isWhole({ scan, predicate }: ListPlan): boolean {
+  return scan.filter.kind === 'unrestricted' && predicate === undefined;
+}
+
+/** The number of records as the triggers keep it, of the snapshot of the statement; null while it is not kept. */
+function keptTotal({ scan }: ListPlan): Fragment {
+  const { schema, name } = scan.entity.table;
+  const table = literal(sql`${ident(schema)}.${ident(name)}`.text);
+  return sql`select case when bool_or(t.slot = 16) then sum(t.n)::int8 end as n from wda.total t where t.relid = ${table}::regclass and t.relation = ${literal(`${schema}.${name}`)}`;
 }
 
 /** The rows of the list without page and order, for the planner's estimate. */

@@ -24,9 +24,8 @@ const WORDS = new Set(
   `select from where and or not exists is null true false distinct any between in order by asc desc limit offset as on left cross
   join lateral case when then else end over collate coalesce json_agg row_to_json json_build_array array_agg count max least
   row_number octet_length strpos starts_with right length upper lower replace to_char explain format json
-  text int4 int8 numeric float8 bool date timestamptz uuid jsonb xmin data total last more version q x s j`.split(
-    /\s+/,
-  ),
+  text int4 int8 numeric float8 bool date timestamptz uuid jsonb xmin data total last more version q x s j d
+  n t k wda counted relid relation slot sum bool_or int8 regclass`.split(/\s+/),
 );
 
 /** Names of the schema, and what our statements call things themselves. */
@@ -52,10 +51,18 @@ for (const [name, entity] of Object.entries(SHOP_DOCUMENT.entities)) {
 }
 
 /** Literals of our own: an empty list, and how datetimes are written. */
-const LITERALS = new Set(["'[]'", "' '", "'T'", "'+00'", "'Z'", `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`]);
+const LITERALS = new Set([
+  ...Object.keys(SHOP_DOCUMENT.entities).flatMap((name) => [`'"ws7_shop"."${name}"'`, `'ws7_shop.${name}'`]),
+  "'[]'",
+  "' '",
+  "'T'",
+  "'+00'",
+  "'Z'",
+  `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`,
+]);
 
 /** Numbers of our own: in types, the limit of a response; and page sizes, checked whole numbers, with the look ahead. */
-const NUMBERS = new Set(['0', '1', String(OPTIONS.maxResponseBytes), '20', '21', '7', '8', '77', '78']);
+const NUMBERS = new Set(['0', '1', String(OPTIONS.maxResponseBytes), '16', '20', '21', '7', '8', '77', '78']);
 
 function assertOurs({ text, operands }: Statement): void {
   const tokens = text.match(/"(?:[^"]|"")*"|'(?:[^'\\]|'')*'|\$\d+|\w+|[^\w\s]/g) ?? [];

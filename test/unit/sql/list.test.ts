@@ -11,6 +11,10 @@ import { bound, compileList, flat } from './statements.ts';
 
 const TOO_LARGE = 'select case when octet_length(q.data) <= 1000 then q.data end as data';
 
+/** The total as triggers keep it, of a list without filters. */
+const kept = (table: string): string =>
+  `, (select case when bool_or(t.slot = 16) then sum(t.n)::int8 end as n from wda.total t where t.relid = '"ws7_shop"."${table}"'::regclass and t.relation = 'ws7_shop.${table}') k`;
+
 const LISTS: readonly (readonly [
   name: string,
   entity: string,
@@ -22,24 +26,37 @@ const LISTS: readonly (readonly [
     'by id: page and total in one statement',
     'tags',
     '',
-    `${TOO_LARGE}, (select count(*) from "ws7_shop"."tags" "c0") as total, q.last, q.more from
+    `${TOO_LARGE}, coalesce(k.n, (select count(*) from "ws7_shop"."tags" "c0")) as total, q.last, q.more, k.n is null as counted from
     (select coalesce(json_agg(x."$"), '[]')::text as data, json_build_array((array_agg(x."$key"))[count(*)]::text)::text as last, null::bool as more from
     (select "$", "p"."id" as "$key" from
     (select "r0"."id", "r0"."label" from "ws7_shop"."tags" "r0" order by "r0"."id" asc limit 20) "p"
-    cross join lateral (select "p"."id", "p"."label") "$") x) q`,
+    cross join lateral (select "p"."id", "p"."label") "$") x) q${kept('tags')}`,
     [],
   ],
   [
     'a later page in another order: its keys are carried for the cursor',
     'tags',
     'page=2&size=5&sort=label,desc',
-    `${TOO_LARGE}, (select count(*) from "ws7_shop"."tags" "c0") as total, q.last, q.more from
+    `${TOO_LARGE}, coalesce(k.n, (select count(*) from "ws7_shop"."tags" "c0")) as total, q.last, q.more, k.n is null as counted from
     (select coalesce(json_agg(x."$"), '[]')::text as data, (array_agg(x."$key"))[count(*)] as last, null::bool as more from
     (select "$", "p"."$keys" as "$key" from
     (select "r0"."id", "r0"."label", json_build_array(("r0"."label")::text, ("r0"."id")::text)::text as "$keys"
     from "ws7_shop"."tags" "r0" order by "r0"."label" desc, "r0"."id" desc limit 5 offset $1::int8) "p"
-    cross join lateral (select "p"."id", "p"."label") "$") x) q`,
+    cross join lateral (select "p"."id", "p"."label") "$") x) q${kept('tags')}`,
     ['10'],
+  ],
+  [
+    'a deep page: records are passed over by their ids alone',
+    'tags',
+    'page=250&size=4&sort=label&count=none',
+    `${TOO_LARGE}, null::int8 as total, q.last, q.more from
+    (select coalesce(json_agg(x."$"), '[]')::text as data, (array_agg(x."$key"))[least(count(*), 4)] as last, count(*) > 4 as more from
+    (select "$", "p"."$keys" as "$key" from
+    (select "r0"."id", "r0"."label", json_build_array(("r0"."label")::text, ("r0"."id")::text)::text as "$keys" from
+    (select "d1"."id" from "ws7_shop"."tags" "d1" order by "d1"."label" asc, "d1"."id" asc limit 5 offset $1::int8) d
+    join "ws7_shop"."tags" "r0" on "r0"."id" = d."id" order by "r0"."label" asc, "r0"."id" asc) "p"
+    cross join lateral (select "p"."id", "p"."label") "$") x) q`,
+    ['1000'],
   ],
   [
     'with a filter: the total counts what it matches',
@@ -56,7 +73,7 @@ const LISTS: readonly (readonly [
     'with expansions: joined to the page alone, put back into its order',
     'orders',
     'expand=customer,items&fields=total,customer.name,items.quantity&sort=total',
-    `${TOO_LARGE}, (select count(*) from "ws7_shop"."orders" "c0") as total, q.last, q.more from
+    `${TOO_LARGE}, coalesce(k.n, (select count(*) from "ws7_shop"."orders" "c0")) as total, q.last, q.more, k.n is null as counted from
     (select coalesce(json_agg(x."$"), '[]')::text as data, (array_agg(x."$key"))[count(*)] as last, null::bool as more from
     (select "$", "p"."$keys" as "$key" from
     (select s.*, row_number() over () as "$row" from
@@ -64,7 +81,7 @@ const LISTS: readonly (readonly [
     from "ws7_shop"."orders" "r0" order by "r0"."total" asc, "r0"."id" asc limit 20) s) "p"
     left join lateral (select row_to_json("$") as j from (select "r2"."name" from "ws7_shop"."customers" "r2" where "r2"."id" = "p"."customerId") "$") "e1" on true
     left join lateral (select coalesce(json_agg("$"), '[]') as j from (select "r4"."quantity" from "ws7_shop"."items" "r4" where "r4"."orderId" = "p"."id" order by "r4"."id" asc) "$") "e3" on true
-    cross join lateral (select "p"."total", "e1".j as "customer", "e3".j as "items") "$" order by "p"."$row") x) q`,
+    cross join lateral (select "p"."total", "e1".j as "customer", "e3".j as "items") "$" order by "p"."$row") x) q${kept('orders')}`,
     [],
   ],
   [
