@@ -69,7 +69,7 @@ export type Made =
   | { readonly kind: 'index'; readonly table: string; readonly index: string }
   | { readonly kind: 'constraint'; readonly table: string; readonly constraint: string }
   /** A function with its triggers, and what its trigger noted about `subject`. */
-  | { readonly kind: 'sync'; readonly name: string; readonly subject: string };
+  | { readonly kind: 'sync'; readonly table: string; readonly name: string; readonly subject: string };
 
 /** Records that make the operation impossible. The query gives one row: `count` and `ids` (the first ten). */
 export interface Obstacle {

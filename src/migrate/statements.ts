@@ -1,7 +1,7 @@
 // Runs the statements of operations: those that prepare, each on its own and without holding up anybody; those of the
 // switch, all in one transaction; and those that take back what was prepared.
 import type { Session } from '../db/pool.ts';
-import { type Fragment, toQuery } from '../sql/fragment.ts';
+import type { Fragment } from '../sql/fragment.ts';
 import {
   dropColumn,
   dropConstraint,
@@ -10,6 +10,7 @@ import {
   dropTableIfExists,
   forgetConflicts,
   lockTable,
+  script,
 } from './ddl.ts';
 import { Cancelled, fill } from './fill.ts';
 import { withLockRetry } from './lock-retry.ts';
@@ -124,17 +125,26 @@ function locksOf(change: PreparedChange, operations: ReadonlySet<Operation>): re
     .map((name) => lockTable({ schema: change.databaseSchema, name }, modes.get(name) ?? 'access exclusive'));
 }
 
-/** Takes back what was made before a switch that never came; what is not there is no mistake. */
+/**
+ * Takes back what was made before a switch that never came; what is not there is no mistake. The triggers of a table go
+ * with the columns and constraints that they serve: left without them for a moment, a check would refuse what is written.
+ */
 export async function revert(session: Session, schema: string, made: readonly Made[]): Promise<void> {
-  const order: readonly Made['kind'][] = ['sync', 'index', 'constraint', 'column', 'table'];
-  for (const one of order.flatMap((kind) => made.filter((each) => each.kind === kind))) {
+  const kinds: readonly Made['kind'][] = ['sync', 'constraint', 'column'];
+  const inOrder = kinds.flatMap((kind) => made.filter((one) => one.kind === kind));
+  for (const [, ofTable] of Map.groupBy(inOrder, (one) => one.table)) {
+    const statements = ofTable.flatMap((one) => [
+      undo(schema, one),
+      ...(one.kind === 'sync' ? [forgetConflicts(one.subject)] : []),
+    ]);
+    await withLockRetry(() => inTransaction(session, LOCK_BUDGET_MS, () => session.execute(script(statements))));
+  }
+  for (const one of made.filter(({ kind }) => kind === 'index')) {
+    await withLockRetry(() => session.execute(undo(schema, one).text));
+  }
+  for (const one of made.filter(({ kind }) => kind === 'table')) {
     const statement = undo(schema, one).text;
-    await withLockRetry(() =>
-      one.kind === 'index'
-        ? session.execute(statement)
-        : inTransaction(session, LOCK_BUDGET_MS, () => session.execute(statement)),
-    );
-    if (one.kind === 'sync') await session.query(toQuery(forgetConflicts(one.subject)));
+    await withLockRetry(() => inTransaction(session, LOCK_BUDGET_MS, () => session.execute(statement)));
   }
 }
 

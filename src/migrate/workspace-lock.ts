@@ -6,6 +6,12 @@ import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 // "wda" in ASCII in the upper bytes: the other keys of a shared database are not ours to guess.
 const key = (workspaceId: string): Fragment => sql`(${0x776461}::int8 << 40) + ${workspaceId}::int8`;
 
+// Without the look at its client, a statement outlives a killed process for as long as it takes, and the lock with it.
+// PostgreSQL refuses that setting where the system cannot tell.
+const SETTINGS = `set statement_timeout = 0; set idle_in_transaction_session_timeout = 0; set lock_timeout = 0;
+do $$ begin perform set_config('client_connection_check_interval', '1000', false);
+exception when others then null; end $$`;
+
 /**
  * Runs `work` in the session that holds the lock of the workspace, with no limit on the time of its statements; gives
  * `busy` at once when another session holds it.
@@ -22,9 +28,7 @@ export async function withWorkspaceLock<T, B>(
     );
     if (row?.locked !== true) return busy();
     try {
-      await session.execute(
-        'set statement_timeout = 0; set idle_in_transaction_session_timeout = 0; set lock_timeout = 0',
-      );
+      await session.execute(SETTINGS);
       return await work(session);
     } finally {
       await session

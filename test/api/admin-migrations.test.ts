@@ -178,7 +178,7 @@ test('what a dead process left behind is taken back by the next change, and its 
   const made = [
     { kind: 'column', table: 'notes', column: 'extra' },
     { kind: 'column', table: 'notes', column: 'text$9' },
-    { kind: 'sync', name: 'notes$text$9$sync', subject },
+    { kind: 'sync', table: 'notes', name: 'notes$text$9$sync', subject },
     { kind: 'index', table: 'notes', index: 'notes$text$uq' },
     { kind: 'constraint', table: 'notes', constraint: 'notes$text$ck_length' },
     { kind: 'table', table: 'people' },
@@ -187,7 +187,7 @@ test('what a dead process left behind is taken back by the next change, and its 
     { kind: 'column', table: 'places', column: 'name' },
     { kind: 'index', table: 'places', index: 'places$name$ix' },
     { kind: 'constraint', table: 'places', constraint: 'places$name$ck_length' },
-    { kind: 'sync', name: 'places$name$9$sync', subject: 'none' },
+    { kind: 'sync', table: 'places', name: 'places$name$9$sync', subject: 'none' },
   ];
   await server.database.query(
     `insert into wda.migration (workspace_id, state, strategy, steps, document, started_at, made)

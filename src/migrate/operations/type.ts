@@ -180,7 +180,7 @@ function convert(change: TypeChange, cast: Cast): Parts {
     ],
     ahead: true,
     makes: [
-      { kind: 'sync', name: sync, subject },
+      { kind: 'sync', table: table.name, name: sync, subject },
       { kind: 'column', table: table.name, column: now.column },
     ],
     locks: [

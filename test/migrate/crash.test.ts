@@ -1,0 +1,246 @@
+// Whatever dies in the middle of a migration, and wherever: the entity stays available in its old shape, nothing that was
+// acknowledged is lost, and soon nothing is left of the attempt.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type Hold, holdAt, holdRecord, prepareHolds } from '../support/held-migration.ts';
+import { ADMIN_KEY, startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { makeTraffic } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
+
+const RECORDS = 3000;
+
+const BEFORE = {
+  entities: {
+    customers: { fields: { name: { type: 'string' } } },
+    orders: {
+      fields: {
+        code: { type: 'string', index: true },
+        amount: { type: 'string' },
+        note: { type: 'string', maxLength: 200 },
+      },
+    },
+  },
+};
+
+/** A step of every kind: table, check in place of another, second column with triggers, generated values, relation, unique index. */
+const AFTER = {
+  entities: {
+    customers: { fields: { name: { type: 'string' } } },
+    tags: { fields: { label: { type: 'string', unique: true } } },
+    orders: {
+      fields: {
+        code: { type: 'string', index: true },
+        amount: { type: 'decimal', precision: 12, scale: 2, min: 0, required: true, unique: true },
+        note: { type: 'string', maxLength: 100 },
+        token: { type: 'uuid', default: 'uuid', required: true },
+      },
+      relations: { customer: { kind: 'belongsTo', entity: 'customers' } },
+    },
+  },
+};
+
+const ddl = (like: string): Hold => ({ kind: 'ddl', like });
+
+/** In the order in which a migration comes to them. */
+const STEPS: Readonly<Record<string, Hold>> = {
+  'a new table': ddl('create table%tags%'),
+  'a check that is not yet valid': ddl('%note$ck_length$next%not valid%'),
+  'a second column': ddl('%add column "amount$%'),
+  'the second of two triggers': ddl('create trigger "~u%'),
+  'a column with a foreign key': ddl('%add column "customerId"%'),
+  'the default of generated values': ddl('%alter column "token" set default%'),
+  'a batch of values': { kind: 'record' },
+  'the start of an index': ddl('create unique index concurrently%amount%'),
+  'an index that is not yet valid': { kind: 'snapshot' },
+  'a check for null': ddl('%"amount$%is not null) not valid'),
+  'the look at existing records': ddl('%validate constraint%amount%ck_range%'),
+  'the middle of the switch': ddl('%drop column if exists "amount"'),
+  'the end of the switch': {
+    kind: 'row',
+    lock: 'select from wda.workspace for no key update',
+    like: 'update wda.workspace set document%',
+  },
+};
+
+let server: TestServer;
+let workspace: TestWorkspace;
+let schema = '';
+let amounts = 10_000;
+
+before(async () => {
+  server = await startTestServer();
+  await prepareHolds(server.database);
+  workspace = await server.workspace('acme/shop', BEFORE);
+  const { query } = server.database;
+  schema = String((await query('select database_schema as name from wda.workspace'))[0]?.name);
+  await query(`insert into "${schema}".customers (name) values ('Ann')`);
+  await query(
+    `insert into "${schema}".orders (code, amount, note) select 'c' || n, n::text, 'n' from generate_series(1, ${RECORDS}) n`,
+  );
+  await holdRecord(server.database, `"${schema}".orders`, 2000);
+});
+after(() => server?.stop());
+
+// biome-ignore lint/suspicious/noExplicitAny: answers of the API
+type Json = any;
+
+const putTo = async (url: string): Promise<Json> => {
+  const response = await fetch(`${url}/api/admin/v1/organizations/acme/workspaces/shop/schema?wait=0`, {
+    method: 'PUT',
+    headers: { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify(AFTER),
+  });
+  const text = await response.text();
+  assert.equal(response.status, 202, text);
+  return JSON.parse(text).data;
+};
+
+/** Everything in the workspace's PostgreSQL schema, and what else a migration may leave behind. */
+async function traces(): Promise<unknown> {
+  const [row] = await server.database.query(
+    `select
+  (select json_agg(attrelid::regclass || '.' || attname || ' ' || format_type(atttypid, atttypmod) || ' ' || attnotnull || ' ' || atthasdef order by 1)
+    from pg_attribute a join pg_class c on c.oid = attrelid where c.relnamespace = n.oid and attnum > 0 and not attisdropped) as columns,
+  (select json_agg(conname || ' ' || pg_get_constraintdef(oid) order by 1) from pg_constraint where connamespace = n.oid) as constraints,
+  (select json_agg(indexrelid::regclass || ' ' || indisvalid order by 1) from pg_index join pg_class c on c.oid = indexrelid where c.relnamespace = n.oid) as indexes,
+  (select json_agg(tgname order by 1) from pg_trigger join pg_class c on c.oid = tgrelid where c.relnamespace = n.oid and not tgisinternal
+    and tgname not like '$total%') as triggers,
+  (select json_agg(proname order by 1) from pg_proc where pronamespace = n.oid) as functions,
+  (select count(*)::int from wda.migration_conflict) as conflicts,
+  (select json_agg(gates) from wda.workspace) as gates,
+  (select json_agg(names) from wda.workspace) as names,
+  (select count(*)::int from wda.migration where state in ('pending', 'running')) as running
+from pg_namespace n where nspname = $1`,
+    [schema],
+  );
+  return row;
+}
+
+/** No migration runs; one of a test that failed may, for a while. */
+const atRest = (): Promise<void> =>
+  until('no migration runs', async () => {
+    const running = await server.database.query("select from wda.migration where state in ('pending', 'running')");
+    return running.length === 0;
+  });
+
+/** Keeps the entity busy while `work` runs; then all of it must have been answered, and all that was acknowledged be there. */
+async function duringTraffic(work: () => Promise<void>): Promise<void> {
+  await atRest();
+  const traffic = makeTraffic((path, call) => workspace.call(path, call), {
+    entity: 'orders',
+    body: () => ({ code: 'new', amount: String(++amounts) }),
+  });
+  let acknowledged: ReadonlyMap<number, Readonly<Record<string, unknown>>>;
+  try {
+    await work();
+  } finally {
+    acknowledged = await traffic.stop();
+  }
+  assert.deepEqual(traffic.surprises, []);
+  const exported = await workspace.call('orders/_export?format=ndjson&fields=id,amount');
+  const rows: Json[] = exported.text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const stored = new Map(rows.map(({ id, amount }) => [id, Number(amount)]));
+  assert.ok(stored.size >= RECORDS + acknowledged.size);
+  for (const [id, { amount }] of acknowledged) assert.equal(stored.get(id), Number(amount));
+}
+
+async function tidied(migration: number, blank: unknown): Promise<void> {
+  let state = '';
+  await until('the migration has ended', async () => {
+    state = (await workspace.admin(`migrations/${migration}`)).json.data.state;
+    return state !== 'running' && state !== 'pending';
+  });
+  assert.equal(state, 'failed');
+  assert.equal((await workspace.admin(`migrations/${migration}`)).json.data.error.code, 'INTERRUPTED');
+  assert.deepEqual(await traces(), blank);
+}
+
+test('a server that is killed leaves nothing behind', async (t) => {
+  const blank = await traces();
+  const env = { DATABASE_URL: server.database.url };
+  let other: ServerProcess = await startServerProcess(env);
+  try {
+    for (const [index, [step, hold]] of Object.entries(STEPS).entries()) {
+      // Either the next start or another process that runs already takes it back.
+      const restarts = index % 2 === 0;
+      await t.test(`at ${step}${restarts ? ', once it is started again' : ''}`, () =>
+        duringTraffic(async () => {
+          let id = 0;
+          const held = await holdAt(server.database, hold, async () => {
+            id = (await putTo(other.url)).id;
+          });
+          assert.equal((await workspace.admin(`migrations/${id}`)).json.data.state, 'running');
+          await other.kill();
+          await held.release();
+          if (restarts) other = await startServerProcess(env);
+          await tidied(id, blank);
+          if (!restarts) other = await startServerProcess(env);
+        }),
+      );
+    }
+  } finally {
+    await other.kill();
+  }
+});
+
+test('a migration whose session is ended leaves nothing behind', async (t) => {
+  const blank = await traces();
+  for (const [step, hold] of Object.entries(STEPS)) {
+    await t.test(`at ${step}`, () =>
+      duringTraffic(async () => {
+        let id = 0;
+        const held = await holdAt(server.database, hold, async () => {
+          id = (await putTo(server.url)).id;
+        });
+        await server.database.query('select pg_terminate_backend($1)', [held.pid]);
+        await held.release();
+        await tidied(id, blank);
+      }),
+    );
+  }
+});
+
+test('a cancelled migration leaves nothing behind', async (t) => {
+  const blank = await traces();
+  for (const [step, hold] of Object.entries(STEPS)) {
+    await t.test(`at ${step}`, () =>
+      duringTraffic(async () => {
+        let id = 0;
+        const held = await holdAt(server.database, hold, async () => {
+          id = (await putTo(server.url)).id;
+        });
+        const answer = await workspace.admin(`migrations/${id}/cancel`, { method: 'POST' });
+        assert.equal(answer.status, 200, answer.text);
+        await held.release();
+        await until('the migration has ended', async () => {
+          const { state } = (await workspace.admin(`migrations/${id}`)).json.data;
+          return state !== 'running';
+        });
+        const { state, error } = (await workspace.admin(`migrations/${id}`)).json.data;
+        assert.deepEqual([state, error], ['cancelled', null]);
+        assert.deepEqual(await traces(), blank);
+      }),
+    );
+  }
+});
+
+test('after all of these the same migration succeeds, and everything acknowledged is in the new shape', async () => {
+  await duringTraffic(async () => {
+    const { id } = await putTo(server.url);
+    let migration: Json;
+    await until('the migration has ended', async () => {
+      migration = (await workspace.admin(`migrations/${id}`)).json.data;
+      return migration.state !== 'running' && migration.state !== 'pending';
+    });
+    assert.equal(migration.state, 'succeeded', JSON.stringify(migration.error));
+  });
+  const [row] = await server.database.query(
+    `select count(*)::int as all, count(distinct token)::int as tokens from "${schema}".orders`,
+  );
+  assert.ok(Number(row?.all) > RECORDS);
+  assert.equal(row?.tokens, row?.all);
+});

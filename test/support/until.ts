@@ -1,0 +1,16 @@
+// Waiting for what must come.
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Waits until `condition` holds; the limit is only there so that a broken test ends. */
+export async function until(
+  what: string,
+  condition: () => boolean | Promise<boolean>,
+  limitMs = 20_000,
+): Promise<void> {
+  const deadline = performance.now() + limitMs;
+  while (!(await condition())) {
+    assert.ok(performance.now() < deadline, `never happened: ${what}`);
+    await sleep(10);
+  }
+}
