@@ -10,12 +10,12 @@ import {
   dropIndex,
   tableRef,
 } from '../ddl.ts';
-import { concurrently, exclusive, inTransaction, type Operation, operation } from '../operation.ts';
+import { concurrently, exclusive, inTransaction, type Operation, operation, shared } from '../operation.ts';
 import type { Place } from './field.ts';
 
 /** `columnsExist` is false when a column comes with the same change. */
 export function addIndex({ table, isEmpty, atOnce }: Place, index: Index, columnsExist: boolean): Operation {
-  const shared = {
+  const parts = {
     kind: index.unique ? 'addUnique' : 'addIndex',
     entity: table.entity,
     path: pathOf(table, index),
@@ -34,14 +34,15 @@ export function addIndex({ table, isEmpty, atOnce }: Place, index: Index, column
   if (atOnce) {
     const statement = index.unique ? addUnique(table, index) : createIndex(table, index);
     return operation({
-      ...shared,
+      ...parts,
       work: isEmpty ? 'none' : 'index',
       statements: [inTransaction('attach', statement)],
-      locks: [exclusive(table.name)],
+      // A plain index is built while others read.
+      locks: [index.unique ? exclusive(table.name) : shared(table.name)],
     });
   }
   return operation({
-    ...shared,
+    ...parts,
     work: 'index',
     statements: [
       concurrently('build', createIndexConcurrently(table, index)),
