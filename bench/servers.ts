@@ -31,6 +31,8 @@ export async function startOurs(
     DATA_DIR: join(tmpdir(), 'wda-bench-unused'),
     WDA_ADMIN_KEY: adminKey,
     WDA_DEMO: 'off',
+    // As many processes as the limit server has.
+    WDA_WORKERS: '1',
     LOG_LEVEL: 'warn',
   });
 }

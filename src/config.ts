@@ -1,4 +1,5 @@
 // The only reader of process.env. Takes the environment, gives one frozen Config or the full list of mistakes in it.
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { closest } from './model/closest.ts';
 
@@ -15,6 +16,9 @@ export interface Config {
   readonly maxBodyBytes: number;
   readonly maxResponseBytes: number;
   readonly maxImportBytes: number;
+  /** Server processes behind the port. */
+  readonly workers: number;
+  /** Of each process. */
   readonly readConnections: number;
   readonly writeConnections: number;
   readonly slowConnections: number;
@@ -76,6 +80,11 @@ export const SETTINGS: readonly Setting[] = [
   { name: 'WDA_MAX_BODY_BYTES', default: '1048576', says: 'largest JSON body' },
   { name: 'WDA_MAX_RESPONSE_BYTES', default: '33554432', says: 'largest response of a list or a read with expansions' },
   { name: 'WDA_MAX_IMPORT_BYTES', default: '10737418240', says: 'largest import body' },
+  {
+    name: 'WDA_WORKERS',
+    default: '1 with the embedded database, else the number of cores',
+    says: 'server processes behind the port; they share the connections for quick reads and writes, and each keeps the rate limit',
+  },
   { name: 'WDA_READ_CONNECTIONS', default: '4', says: 'database connections for quick reads (pipelined)' },
   { name: 'WDA_WRITE_CONNECTIONS', default: '6', says: 'database connections for writes (pipelined)' },
   {
@@ -167,6 +176,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     mistakes.push('PUBLIC_URL must be an http or https URL without user, query and fragment');
   }
 
+  const workers = integer('WDA_WORKERS', databaseUrl === undefined ? 1 : availableParallelism(), 1, 64);
+  const share = (connections: number): number => Math.ceil(connections / workers);
   const config: Config = {
     port,
     host: text('HOST') ?? '127.0.0.1',
@@ -180,8 +191,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     maxBodyBytes: integer('WDA_MAX_BODY_BYTES', 1_048_576, 1024, 268_435_456),
     maxResponseBytes: integer('WDA_MAX_RESPONSE_BYTES', 33_554_432, 1024, 268_435_456),
     maxImportBytes: integer('WDA_MAX_IMPORT_BYTES', 10_737_418_240, 1024, Number.MAX_SAFE_INTEGER),
-    readConnections: integer('WDA_READ_CONNECTIONS', 4, 1, 100),
-    writeConnections: integer('WDA_WRITE_CONNECTIONS', 6, 1, 100),
+    workers,
+    readConnections: share(integer('WDA_READ_CONNECTIONS', 4, 1, 100)),
+    writeConnections: share(integer('WDA_WRITE_CONNECTIONS', 6, 1, 100)),
     slowConnections: integer('WDA_SLOW_CONNECTIONS', 4, 2, 100),
     maxQueue: integer('WDA_MAX_QUEUE', 1000, 1, 1_000_000),
     statementTimeoutMs: integer('WDA_STATEMENT_TIMEOUT_MS', 10_000, 100, 3_600_000),

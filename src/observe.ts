@@ -1,8 +1,10 @@
 // What the service tells about itself: JSON log lines and metrics. Takes observations as values; no other file writes
 // logs. Credentials, record values and the queries of URLs never get here.
+
+import cluster from 'node:cluster';
 import pino from 'pino';
 import pretty from 'pino-pretty';
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Config } from './config.ts';
 
 export interface Log {
@@ -49,6 +51,11 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
       )
     : pino({ level: config.logLevel });
   const registry = new Registry();
+  if (cluster.isWorker) {
+    // Answers the primary's question for the figures of this process.
+    new AggregatorRegistry();
+    AggregatorRegistry.setRegistries(registry);
+  }
   collectDefaultMetrics({ register: registry });
   const requests = new Counter({
     name: 'wda_requests_total',
@@ -105,9 +112,51 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
       });
       void gauge;
     },
-    metrics: () => registry.metrics(),
+    metrics: () => (cluster.isWorker ? askPrimary() : registry.metrics()),
     flush: () => logger.flush(),
   };
+}
+
+const METRICS = 'wda:metrics';
+const METRICS_TIMEOUT_MS = 5000;
+let nextQuestion = 0;
+
+interface MetricsAnswer {
+  readonly type: typeof METRICS;
+  readonly question: number;
+  readonly text?: string;
+}
+
+/** The figures of all workers together, which only the primary can ask for. */
+function askPrimary(): Promise<string> {
+  const question = nextQuestion++;
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => finish(undefined), METRICS_TIMEOUT_MS);
+    const onMessage = (message: MetricsAnswer): void => {
+      if (message?.type === METRICS && message.question === question) finish(message.text);
+    };
+    function finish(text: string | undefined): void {
+      clearTimeout(timer);
+      process.off('message', onMessage);
+      if (text === undefined) reject(new Error('the primary process did not answer'));
+      else resolve(text);
+    }
+    process.on('message', onMessage);
+    process.send?.({ type: METRICS, question });
+  });
+}
+
+/** In the primary: answers workers that are asked for the metrics of the server as a whole. */
+export function answerForWorkers(): void {
+  const aggregator = new AggregatorRegistry();
+  cluster.on('message', (worker, message: MetricsAnswer) => {
+    if (message?.type !== METRICS) return;
+    const { type, question } = message;
+    aggregator.clusterMetrics().then(
+      (text) => worker.send({ type, question, text }),
+      () => worker.send({ type, question }),
+    );
+  });
 }
 
 function line({ id, method, path, status, milliseconds }: RequestObservation): Record<string, unknown> {

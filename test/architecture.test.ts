@@ -34,6 +34,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   setup: ['auth', 'catalog', 'type config.ts', 'db', 'migrate', 'model', 'plan', 'sql'],
   // A client of the HTTP API; only `serve` runs the server.
   cli: ['config.ts', 'model/exact-json.ts'],
+  'cli/workers.ts': ['type observe.ts'],
   'cli/serve.ts': ['app.ts', 'config.ts', 'db', 'observe.ts', 'type setup'],
   'app.ts': ['auth', 'catalog', 'config.ts', 'db', 'http', 'migrate', 'observe.ts', 'routes', 'setup'],
   'main.ts': ['cli'],

@@ -4,8 +4,9 @@ import { type App, makeApp } from '../app.ts';
 import { type Config, ConfigError, processConfig } from '../config.ts';
 import { type EmbeddedDatabase, startEmbedded } from '../db/embedded.ts';
 import { InstallError } from '../db/install.ts';
-import { makeObserver, type Observer } from '../observe.ts';
+import { answerForWorkers, makeObserver, type Observer } from '../observe.ts';
 import type { Welcome } from '../setup/bootstrap.ts';
+import { endWithPrimary, isWorker, makeWorkers, type Workers } from './workers.ts';
 
 const GRACE_MS = 10_000;
 
@@ -18,6 +19,7 @@ export async function serve(): Promise<void> {
 
   let embedded: EmbeddedDatabase | undefined;
   let app: App | undefined;
+  let workers: Workers | undefined;
   let stopping: Promise<void> | undefined;
   const stop = (exitCode: number): Promise<void> => {
     stopping ??= (async () => {
@@ -25,8 +27,9 @@ export async function serve(): Promise<void> {
       await app
         ?.close(GRACE_MS)
         .catch((error) => log.error('the server did not stop cleanly', { error: String(error) }));
+      await workers?.stop();
       await embedded?.stop().catch((error) => log.error('PostgreSQL did not stop cleanly', { error: String(error) }));
-      log.info('stopped');
+      if (!isWorker()) log.info('stopped');
       observer.flush();
       process.exit();
     })();
@@ -34,7 +37,7 @@ export async function serve(): Promise<void> {
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      log.info('stopping', { signal });
+      if (!isWorker()) log.info('stopping', { signal });
       void stop(0);
     });
   }
@@ -53,11 +56,30 @@ export async function serve(): Promise<void> {
       if (stopping !== undefined) return;
     }
     app = makeApp(config, embedded?.connection ?? connectionTo(config.databaseUrl as string), observer);
-    const port = await app.listen();
+    if (isWorker()) {
+      endWithPrimary();
+      await app.listen();
+      await app.prepare();
+      return;
+    }
+    if (config.workers > 1) answerForWorkers();
+    // With workers this process only prepares the database for them, and answers nobody.
+    const ownPort = config.workers > 1 ? undefined : await app.listen();
     const welcome = await app.prepare();
     if (stopping !== undefined) return;
+    if (ownPort === undefined) {
+      await app.close(0);
+      app = undefined;
+      workers = makeWorkers(log, () => void stop(1));
+    }
+    const port = ownPort ?? (await (workers as Workers).start(config.workers, workerEnvironment(embedded)));
+    if (stopping !== undefined) return;
     process.stdout.write(startScreen(config, port, embedded, welcome));
-    log.info('ready', { port, database: embedded === undefined ? 'external' : 'embedded' });
+    log.info('ready', {
+      port,
+      database: embedded === undefined ? 'external' : 'embedded',
+      ...(config.workers > 1 ? { workers: config.workers } : {}),
+    });
   } catch (error) {
     if (stopping !== undefined) return;
     process.stderr.write(`${explain(error, config, observer)}\n`);
@@ -74,6 +96,14 @@ function configOrExit(): Config | undefined {
     process.exitCode = 1;
     return undefined;
   }
+}
+
+/** Workers find an embedded database as any other. */
+function workerEnvironment(embedded: EmbeddedDatabase | undefined): Record<string, string> {
+  if (embedded === undefined) return {};
+  const { host, port, user, password, database } = embedded.connection;
+  const credentials = `${encodeURIComponent(user)}:${encodeURIComponent(password)}`;
+  return { DATABASE_URL: `postgres://${credentials}@${encodeURIComponent(host)}:${port}/${database}` };
 }
 
 function connectionTo(databaseUrl: string): pg.ClientConfig {

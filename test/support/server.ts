@@ -58,6 +58,7 @@ export async function startTestServer(
     DATABASE_URL: own.url,
     WDA_ADMIN_KEY: ADMIN_KEY,
     WDA_DEMO: 'off',
+    WDA_WORKERS: '1',
     LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'silent',
     ...env,
   });

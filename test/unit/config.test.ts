@@ -28,6 +28,7 @@ const DEFAULTS: Config = {
   maxBodyBytes: 1_048_576,
   maxResponseBytes: 33_554_432,
   maxImportBytes: 10_737_418_240,
+  workers: 1,
   readConnections: 4,
   writeConnections: 6,
   slowConnections: 4,
@@ -90,6 +91,10 @@ const GOOD: readonly (readonly [env: Readonly<Record<string, string>>, config: P
   ],
   [{ WDA_RATE_LIMIT: '600' }, { rateLimit: 600 }],
   [{ WDA_IDP_PRIVATE_NETWORK: 'allow' }, { idpPrivateNetwork: true }],
+  [
+    { WDA_WORKERS: '4', WDA_READ_CONNECTIONS: '6' },
+    { workers: 4, readConnections: 2, writeConnections: 2 },
+  ],
   [{ WDA_URL: 'http://x', WDA_KEY: 'y', WDA_WORKSPACE: 'a/b' }, {}],
   [{ PATH: '/bin', NODE_ENV: 'test', wda_x: '1' }, {}],
 ];
@@ -108,6 +113,7 @@ const RANGES: Readonly<Record<string, readonly [min: number, max: number]>> = {
   WDA_MAX_BODY_BYTES: [1024, 268_435_456],
   WDA_MAX_RESPONSE_BYTES: [1024, 268_435_456],
   WDA_MAX_IMPORT_BYTES: [1024, Number.MAX_SAFE_INTEGER],
+  WDA_WORKERS: [1, 64],
   WDA_READ_CONNECTIONS: [1, 100],
   WDA_WRITE_CONNECTIONS: [1, 100],
   WDA_SLOW_CONNECTIONS: [2, 100],

@@ -1,0 +1,77 @@
+// Several server processes behind one port: a primary that owns the embedded database and the start screen, and workers
+// that answer requests. A worker that dies is replaced; a primary that dies takes its workers with it.
+import cluster, { type Worker } from 'node:cluster';
+import type { Log } from '../observe.ts';
+
+export interface Workers {
+  /** Starts them; gives the port that they share once all listen. */
+  start(count: number, env: Readonly<Record<string, string>>): Promise<number>;
+  /** Lets them finish their requests; resolves when all have ended. */
+  stop(): Promise<void>;
+}
+
+export const isWorker = (): boolean => cluster.isWorker;
+
+// A worker that dies sooner than this after its start, so many times in a row, is no accident.
+const YOUNG_MS = 5000;
+const MAX_EARLY_DEATHS = 5;
+const REPLACE_PAUSE_MS = 200;
+
+/** `failed`: workers die as soon as they are started. */
+export function makeWorkers(log: Log, failed: () => void): Workers {
+  let stopping = false;
+  let early = 0;
+  const startedAt = new Map<number, number>();
+
+  function fork(env: Readonly<Record<string, string>>): Worker {
+    const worker = cluster.fork(env);
+    startedAt.set(worker.id, performance.now());
+    return worker;
+  }
+
+  return {
+    start(count, env) {
+      const ready = Promise.withResolvers<number>();
+      let listening = 0;
+      cluster.on('listening', (_worker, { port }) => {
+        listening++;
+        if (listening >= count) ready.resolve(port);
+      });
+      cluster.on('exit', (worker, code, signal) => {
+        const age = performance.now() - (startedAt.get(worker.id) ?? 0);
+        startedAt.delete(worker.id);
+        if (stopping) return;
+        early = age < YOUNG_MS ? early + 1 : 0;
+        if (listening < count || early >= MAX_EARLY_DEATHS) {
+          ready.reject(new Error(`a worker ended with ${signal ?? `code ${code}`} as soon as it was started`));
+          failed();
+          return;
+        }
+        log.error('a worker has died and is replaced', { pid: worker.process.pid, code, signal });
+        setTimeout(() => {
+          if (!stopping) fork(env);
+        }, REPLACE_PAUSE_MS);
+      });
+      for (let index = 0; index < count; index++) fork(env);
+      return ready.promise;
+    },
+    async stop() {
+      stopping = true;
+      const all = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+      await Promise.all(
+        all.map(
+          (worker) =>
+            new Promise<void>((resolve) => {
+              worker.once('exit', () => resolve());
+              worker.process.kill('SIGTERM');
+            }),
+        ),
+      );
+    },
+  };
+}
+
+/** A worker without its primary would hold the port and the database for nobody: it ends at once, as if it was killed. */
+export function endWithPrimary(): void {
+  process.on('disconnect', () => process.exit(1));
+}

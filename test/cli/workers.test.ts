@@ -1,0 +1,101 @@
+// Several processes behind one port: one server to its clients, whichever of them dies.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { ADMIN_KEY } from '../support/server.ts';
+import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+
+const DEADLINE_MS = 15_000;
+
+let database: TestDatabase;
+let server: ServerProcess;
+before(async () => {
+  database = await createTestDatabase();
+  server = await startServerProcess({ DATABASE_URL: database.url, WDA_WORKERS: '3' });
+});
+after(async () => {
+  await server.stop();
+  await database.drop();
+});
+
+/** Each call on a connection of its own, so that they meet different workers. */
+async function call(path: string, method = 'GET', body?: unknown): Promise<Response> {
+  return fetch(`${server.url}${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${ADMIN_KEY}`,
+      connection: 'close',
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+}
+
+function workers(pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+  return children === '' ? [] : children.split(' ').map(Number);
+}
+
+const pid = (): number => server.child.pid as number;
+
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (const deadline = Date.now() + DEADLINE_MS; Date.now() < deadline; await sleep(50)) {
+    if (await condition()) return;
+  }
+  assert.fail('it did not come to that in time');
+}
+
+const skip = process.platform === 'linux' ? false : 'finds the processes in /proc';
+
+test('they answer as one server, whose metrics are the sum of theirs', { skip }, async () => {
+  assert.equal(workers(pid()).length, 3);
+  const admin = '/api/admin/v1/organizations';
+  assert.equal((await call(admin, 'POST', { slug: 'acme', name: 'Acme' })).status, 201);
+  const schema = { entities: { notes: { fields: { text: { type: 'string' } } } } };
+  assert.equal((await call(`${admin}/acme/workspaces`, 'POST', { slug: 'w', name: 'W', schema })).status, 201);
+  for (let index = 0; index < 12; index++) {
+    assert.equal((await call('/api/v1/acme/w/notes', 'POST', { text: String(index) })).status, 201);
+  }
+  const metrics = await (await call('/metrics')).text();
+  assert.match(metrics, /^wda_requests_total\{operation="create",status="201"\} 12$/m);
+});
+
+test('one that dies is replaced, and the others go on', { skip }, async () => {
+  const [victim, ...others] = workers(pid()) as [number, ...number[]];
+  process.kill(victim, 'SIGKILL');
+  await until(() => !workers(pid()).includes(victim));
+  for (let index = 0; index < 30; index++) {
+    const response = await call('/api/v1/acme/w/notes?size=1');
+    assert.equal(response.status, 200);
+    assert.equal(((await response.json()) as { meta: { totalElements: number } }).meta.totalElements, 12);
+  }
+  await until(() => workers(pid()).length === 3);
+  for (const other of others) assert.ok(workers(pid()).includes(other));
+});
+
+test('a primary that dies takes its workers with it', { skip }, async () => {
+  const all = workers(pid());
+  await server.kill();
+  await until(() => all.every((one) => !isAlive(one)));
+  server = await startServerProcess({ DATABASE_URL: database.url, WDA_WORKERS: '2' });
+  assert.equal((await call('/api/v1/acme/w/notes/12')).status, 200);
+});
+
+test('stopped in good order, all end', { skip }, async () => {
+  const all = workers(pid());
+  await server.stop();
+  assert.equal(server.child.exitCode, 0);
+  assert.ok(all.every((one) => !isAlive(one)));
+  server = await startServerProcess({ DATABASE_URL: database.url, WDA_WORKERS: '1' });
+});
+
+function isAlive(one: number): boolean {
+  try {
+    // A process that has ended and was not waited for is no more, either.
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${one}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
