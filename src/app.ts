@@ -163,6 +163,14 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
   observer.gauge('wda_cached_credentials', 'Verified credentials in memory', () => authenticator.size());
   observer.gauge('wda_cached_key_sets', 'Key sets of identity providers in memory', () => keySets.size());
 
+  observer.gauge('wda_migrations_running', 'Migrations that this process runs', () => runner.stats().running);
+  observer.gauge('wda_migrations_total', 'Migrations that this process has ended, by how', () => runner.stats().ended);
+  observer.gauge(
+    'wda_migration_records_filled_total',
+    'Records whose new column this process has filled',
+    () => runner.stats().filled,
+  );
+
   const flushing = setInterval(() => {
     authenticator.flush().catch((error) => log.debug('last use of keys not noted', { error: String(error) }));
   }, FLUSH_MS).unref();

@@ -56,7 +56,18 @@ export interface Runner {
   start(request: MigrationRequest): Promise<StartedMigration>;
   /** Ends migrations whose process is gone; `only`: of one workspace. */
   recover(only?: string): Promise<void>;
+  /** Of this process, since it started. */
+  stats(): RunnerStats;
 }
+
+export interface RunnerStats {
+  readonly running: number;
+  /** Records whose new column was given its value. */
+  readonly filled: number;
+  readonly ended: Readonly<Record<EndState, number>>;
+}
+
+type EndState = Exclude<MigrationState, 'pending' | 'running'>;
 
 export interface RunnerOptions {
   readonly db: Database;
@@ -72,13 +83,16 @@ const RECOVER_ATTEMPTS = 30;
 
 export function makeRunner({ db, changed, onError }: RunnerOptions): Runner {
   let long = 0;
+  let running = 0;
+  let filled = 0;
+  const ended: Record<EndState, number> = { succeeded: 0, failed: 0, cancelled: 0 };
 
   async function start(request: MigrationRequest): Promise<StartedMigration> {
     const { workspaceId } = request;
     const started = Promise.withResolvers<StartedMigration>();
-    const ended = Promise.withResolvers<void>();
+    const end = Promise.withResolvers<void>();
     // Whoever waits for the end handles its failure; nobody has to wait.
-    ended.promise.catch(() => undefined);
+    end.promise.catch(() => undefined);
     let job: Job | undefined;
     withWorkspaceLock(
       db,
@@ -89,11 +103,14 @@ export function makeRunner({ db, changed, onError }: RunnerOptions): Runner {
         const isLong = isAhead(change);
         if (isLong && long >= MAX_LONG) throw tooManyMigrations();
         if (isLong) long++;
+        running++;
         try {
           job = await makeJob(session, request, change);
-          started.resolve({ id: job.id, ended: ended.promise });
-          await run(session, job);
+          started.resolve({ id: job.id, ended: end.promise });
+          const state = await run(session, job);
+          if (job.id !== null) ended[state]++;
         } finally {
+          running--;
           if (isLong) long--;
         }
       },
@@ -101,14 +118,14 @@ export function makeRunner({ db, changed, onError }: RunnerOptions): Runner {
     ).then(
       () => {
         changed(workspaceId);
-        ended.resolve();
+        end.resolve();
       },
       (error) => {
         started.reject(error);
-        if (job === undefined || job.id === null) return ended.reject(error);
+        if (job === undefined || job.id === null) return end.reject(error);
         // Only a lost connection ends here: somebody has to tidy up.
         onError('a migration lost its connection', error);
-        recoverLater(workspaceId, RECOVER_ATTEMPTS, ended.resolve);
+        recoverLater(workspaceId, RECOVER_ATTEMPTS, end.resolve);
       },
     );
     return started.promise;
@@ -151,10 +168,12 @@ export function makeRunner({ db, changed, onError }: RunnerOptions): Runner {
     const state = open.cancelRequested ? 'cancelled' : 'failed';
     const error = open.cancelRequested ? null : interrupted();
     await updateMigration(session, open.id, { state, steps: endSteps(open.steps, state), error });
+    ended[state]++;
   }
 
-  async function run(session: Session, job: Job): Promise<void> {
+  async function run(session: Session, job: Job): Promise<EndState> {
     const { id, change } = job;
+    const done = new Map<Operation, number>();
     const work: Work = {
       session,
       change,
@@ -162,7 +181,11 @@ export function makeRunner({ db, changed, onError }: RunnerOptions): Runner {
       note: job.note,
       begin: (operation) => job.move(operation, 'running'),
       done: (operation) => job.move(operation, 'succeeded'),
-      progress: job.progress,
+      progress(operation, records) {
+        filled += records.done - (done.get(operation) ?? 0);
+        done.set(operation, records.done);
+        return job.progress(operation, records);
+      },
       watch: (operation) => watchIndex(db, job, operation),
       records: ({ entity }) => job.sizes.get(entity) ?? 0,
       async locked() {
@@ -177,7 +200,10 @@ export function makeRunner({ db, changed, onError }: RunnerOptions): Runner {
     let gate: Gate | undefined;
     try {
       const obstruction = await findObstruction(session, change);
-      if (obstruction !== undefined) return await job.end('failed', obstruction.error, obstruction.operation);
+      if (obstruction !== undefined) {
+        await job.end('failed', obstruction.error, obstruction.operation);
+        return 'failed';
+      }
       await job.save('running');
       await prepareAhead(work);
       gate = await closeGates(db, job.workspaceId, change, job.steps(), () => changed(job.workspaceId));
@@ -188,6 +214,7 @@ export function makeRunner({ db, changed, onError }: RunnerOptions): Runner {
         }
         await job.end('succeeded', null);
       });
+      return 'succeeded';
     } catch (error) {
       const failed = job.current();
       await gate?.open();
@@ -196,11 +223,13 @@ export function makeRunner({ db, changed, onError }: RunnerOptions): Runner {
       if (reason?.code === 'INTERNAL_ERROR') onError('a migration failed', error);
       if (isAhead(change)) await revert(session, change.databaseSchema, madeBy(change));
       if (id === null) throw error;
-      await job.end(cancelled ? 'cancelled' : 'failed', reason, failed);
+      const state = cancelled ? 'cancelled' : 'failed';
+      await job.end(state, reason, failed);
+      return state;
     }
   }
 
-  return { start, recover };
+  return { start, recover, stats: () => ({ running, filled, ended }) };
 }
 
 /** Does anything about the workspace change that requests see? */

@@ -1,0 +1,52 @@
+// What /metrics tells of migrations.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { holdAt, prepareHolds } from '../support/held-migration.ts';
+import { startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+import { until } from '../support/until.ts';
+
+let server: TestServer;
+let workspace: TestWorkspace;
+const withTotal = (type: string, more = {}): unknown => ({
+  entities: { orders: { fields: { total: { type, ...more } } } },
+});
+
+before(async () => {
+  server = await startTestServer();
+  await prepareHolds(server.database);
+  workspace = await server.workspace('acme/shop', withTotal('string'));
+  const [row] = await server.database.query('select database_schema as name from wda.workspace');
+  await server.database.query(
+    `insert into "${row?.name}".orders (total) select n::text from generate_series(1, 700) n`,
+  );
+});
+after(() => server?.stop());
+
+async function figures(): Promise<Record<string, number>> {
+  const { text } = await server.call('/metrics');
+  const lines = text.split('\n').filter((line) => line.startsWith('wda_migration'));
+  return Object.fromEntries(lines.map((line) => [line.replace(/ \S+$/, ''), Number(line.split(' ').at(-1))]));
+}
+
+test('metrics tell of migrations that run, of records filled, and of how migrations ended', async () => {
+  const put = (document: unknown) => workspace.admin('schema?wait=0', { method: 'PUT', body: document });
+  const none = await figures();
+  assert.deepEqual(none, {
+    wda_migrations_running: 0,
+    'wda_migrations_total{kind="succeeded"}': none['wda_migrations_total{kind="succeeded"}'],
+    'wda_migrations_total{kind="failed"}': 0,
+    'wda_migrations_total{kind="cancelled"}': 0,
+    wda_migration_records_filled_total: 0,
+  });
+  const succeeded = none['wda_migrations_total{kind="succeeded"}'] as number;
+  const held = await holdAt(server.database, { kind: 'ddl', like: '%drop column if exists "total"' }, () =>
+    put(withTotal('integer')),
+  );
+  assert.equal((await figures()).wda_migrations_running, 1);
+  assert.equal((await figures()).wda_migration_records_filled_total, 700);
+  await held.release();
+  await until('it has ended', async () => (await figures()).wda_migrations_running === 0);
+  assert.equal((await figures())['wda_migrations_total{kind="succeeded"}'], succeeded + 1);
+  await put(withTotal('integer', { max: 5 }));
+  await until('it has failed', async () => (await figures())['wda_migrations_total{kind="failed"}'] === 1);
+});
