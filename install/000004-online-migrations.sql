@@ -81,6 +81,7 @@ end $$;
 
 create function wda.as_json(value text) returns jsonb language plpgsql immutable strict parallel safe as $$
 begin
-  return value::jsonb;
+  -- JSON's null would be shown as no value and yet be one.
+  return nullif(value::jsonb, 'null'::jsonb);
 exception when others then return null;
 end $$;

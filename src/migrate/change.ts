@@ -151,9 +151,13 @@ function compareFields(comparison: Comparison, was: Field, now: Field): void {
     const change = changeType({ place, old: old.table, was, now, reference: to, targetIsNew });
     if (change !== undefined) operations.push(change);
   }
-  if (was.required !== now.required) operations.push((now.required ? requireField : liftRequired)(place, now));
-  if (defaultOf(was) !== defaultOf(now)) operations.push(changeDefault(side.table, now));
-  compareChecks(place, checksOf(old.table, was), checksOf(side.table, now), now, operations);
+  const demands: Operation[] = [];
+  if (was.required !== now.required) demands.push((now.required ? requireField : liftRequired)(place, now));
+  compareChecks(place, checksOf(old.table, was), checksOf(side.table, now), now, demands);
+  if (defaultOf(was) !== defaultOf(now)) {
+    operations.push(changeDefault(place, now, was, now.default !== undefined && demands.some(({ ahead }) => ahead)));
+  }
+  operations.push(...demands);
   if (
     to !== undefined &&
     (from === undefined || from.target !== to.target || from.relation.onDelete !== to.relation.onDelete)

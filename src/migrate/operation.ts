@@ -68,6 +68,8 @@ export type Made =
   | { readonly kind: 'column'; readonly table: string; readonly column: string }
   | { readonly kind: 'index'; readonly table: string; readonly index: string }
   | { readonly kind: 'constraint'; readonly table: string; readonly constraint: string }
+  /** A default that is set ahead; `undo` is the statement that brings back the one before. */
+  | { readonly kind: 'default'; readonly table: string; readonly undo: string }
   /** A function with its triggers, and what its trigger noted about `subject`. */
   | { readonly kind: 'sync'; readonly table: string; readonly name: string; readonly subject: string };
 

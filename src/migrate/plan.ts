@@ -106,10 +106,11 @@ function secondsFor({ work }: Operation, records: number): number {
 
 /** Done at once, an operation holds its locks as long as it takes; otherwise nobody waits for it. */
 function blocksOf(
-  { strategy }: PreparedChange,
-  { work, locks }: Operation,
+  { strategy, operations }: PreparedChange,
+  { locks }: Operation,
 ): { blocksReads: boolean; blocksWrites: boolean } {
-  const holds = strategy === 'blocking' && work !== 'none';
+  // Of a change that takes time, every lock is held to its end.
+  const holds = strategy === 'blocking' && operations.some(({ work }) => work !== 'none');
   return {
     blocksReads: holds && locks.some(({ mode }) => mode === 'access exclusive'),
     blocksWrites: holds && locks.length > 0,

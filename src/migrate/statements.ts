@@ -67,7 +67,9 @@ async function runAhead(work: Work, statement: Statement, operation: Operation):
     return;
   }
   // An attempt that was refused a lock leaves an invalid index behind.
-  for (const made of operation.makes) await session.execute(undo(change.databaseSchema, made).text);
+  for (const made of operation.makes) {
+    if (made.kind === 'index') await session.execute(undo(change.databaseSchema, made).text);
+  }
   const stop = work.watch(operation);
   try {
     await session.execute(statement.sql.text);
@@ -130,8 +132,9 @@ function locksOf(change: PreparedChange, operations: ReadonlySet<Operation>): re
  * with the columns and constraints that they serve: left without them for a moment, a check would refuse what is written.
  */
 export async function revert(session: Session, schema: string, made: readonly Made[]): Promise<void> {
+  const things = made.filter((one) => one.kind !== 'default');
   const kinds: readonly Made['kind'][] = ['sync', 'constraint', 'column'];
-  const inOrder = kinds.flatMap((kind) => made.filter((one) => one.kind === kind));
+  const inOrder = kinds.flatMap((kind) => things.filter((one) => one.kind === kind));
   for (const [, ofTable] of Map.groupBy(inOrder, (one) => one.table)) {
     const statements = ofTable.flatMap((one) => [
       undo(schema, one),
@@ -139,16 +142,20 @@ export async function revert(session: Session, schema: string, made: readonly Ma
     ]);
     await withLockRetry(() => inTransaction(session, LOCK_BUDGET_MS, () => session.execute(script(statements))));
   }
-  for (const one of made.filter(({ kind }) => kind === 'index')) {
+  for (const one of made) {
+    if (one.kind !== 'default') continue;
+    await withLockRetry(() => inTransaction(session, LOCK_BUDGET_MS, () => session.execute(one.undo)));
+  }
+  for (const one of things.filter(({ kind }) => kind === 'index')) {
     await withLockRetry(() => session.execute(undo(schema, one).text));
   }
-  for (const one of made.filter(({ kind }) => kind === 'table')) {
+  for (const one of things.filter(({ kind }) => kind === 'table')) {
     const statement = undo(schema, one).text;
     await withLockRetry(() => inTransaction(session, LOCK_BUDGET_MS, () => session.execute(statement)));
   }
 }
 
-function undo(schema: string, made: Made): Fragment {
+function undo(schema: string, made: Exclude<Made, { kind: 'default' }>): Fragment {
   if (made.kind === 'sync') return dropSync({ schema }, made.name);
   const table = { schema, name: made.table };
   switch (made.kind) {

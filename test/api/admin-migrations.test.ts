@@ -233,6 +233,26 @@ test('what a dead process left behind is taken back by the next change, and its 
   assert.equal((await workspace.call('notes', { method: 'POST', body: { text: 'longer than 9' } })).status, 201);
 });
 
+test('a default that comes with a demand is there before it, and gone again with it', async () => {
+  const workspace = await workspaceWithRecords();
+  const asked = {
+    entities: { notes: { fields: { text: { type: 'string', required: true, default: 'x', index: true } } } },
+  };
+  const id = await holdingBack(async () => {
+    const running = (await put(workspace, asked, '?wait=0')).json.data.id;
+    for (let constraints = 0; constraints === 0; await sleep(10)) {
+      const rows = await server.database.query(`select 1 from pg_constraint where conname = 'notes$text$ck_null'`);
+      constraints = rows.length;
+    }
+    assert.equal((await workspace.call('notes', { method: 'POST', body: {} })).status, 201);
+    assert.equal((await workspace.admin(`migrations/${running}/cancel`, { method: 'POST' })).status, 200);
+    return running;
+  });
+  assert.equal((await ended(workspace, id)).state, 'cancelled');
+  const made = await workspace.call('notes', { method: 'POST', body: {} });
+  assert.equal(made.json.data.text, null);
+});
+
 test('a change waits for tables in use without holding up anybody, and is made when they are free', async () => {
   const workspace = await workspaceWithRecords();
   const schema = (

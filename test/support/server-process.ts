@@ -25,7 +25,6 @@ export async function startServerProcess(env: Readonly<Record<string, string>>):
       WDA_ADMIN_KEY: ADMIN_KEY,
       WDA_DEMO: 'off',
       WDA_WORKERS: '1',
-      WDA_WORKERS: '1',
       LOG_LEVEL: 'info',
       ...env,
     },

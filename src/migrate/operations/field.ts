@@ -153,7 +153,12 @@ export function targetOf(
   return target === table.name ? [] : [lock(target)];
 }
 
-export function changeDefault(table: Table, field: Field): Operation {
+/**
+ * `early`: before a demand is made that the present default, or none, does not meet, so that creates which leave the
+ * field out meet it from the start.
+ */
+export function changeDefault({ table, atOnce }: Place, field: Field, was: Field, early: boolean): Operation {
+  const ahead = early && !atOnce;
   return operation({
     kind: 'setDefault',
     entity: table.entity,
@@ -162,7 +167,9 @@ export function changeDefault(table: Table, field: Field): Operation {
       field.default === undefined
         ? `drop the default of field ${field.name} of ${table.entity}`
         : `change the default of field ${field.name} of ${table.entity} for new records`,
-    statements: [inTransaction('attach', setDefault(table, field))],
+    statements: [inTransaction(ahead ? 'link' : 'attach', setDefault(table, field))],
+    ahead,
+    makes: ahead ? [{ kind: 'default', table: table.name, undo: setDefault(table, was).text }] : [],
     locks: [exclusive(table.name)],
   });
 }

@@ -322,6 +322,25 @@ const CHANGES: readonly [what: string, change: (json: Json) => void, online: str
     ],
   ],
   [
+    'required with a default, which comes first',
+    (json) => Object.assign(json.entities.customers.fields.email, { required: true, default: 'none' }),
+    [
+      'setDefault entities.customers.fields.email.default',
+      `link: alter table "ws1"."customers" alter column "email" set default 'none'::text`,
+      'setRequired entities.customers.fields.email.required',
+      'link: alter table "ws1"."customers" add constraint "customers$email$ck_null" check ("email" is not null) not valid',
+      'build own: alter table "ws1"."customers" validate constraint "customers$email$ck_null"',
+      'attach: alter table "ws1"."customers" alter column "email" set not null',
+      'attach: alter table if exists "ws1"."customers" drop constraint if exists "customers$email$ck_null"',
+    ],
+    [
+      'setDefault entities.customers.fields.email.default',
+      `attach: alter table "ws1"."customers" alter column "email" set default 'none'::text`,
+      'setRequired entities.customers.fields.email.required',
+      'attach: alter table "ws1"."customers" alter column "email" set not null',
+    ],
+  ],
+  [
     'other values',
     (json) => json.entities.orders.fields.status.values.push('x'),
     [
