@@ -42,7 +42,7 @@ async function inventory(database: TestDatabase, schema: string): Promise<string
      union all select 'index ' || c.relname || case when i.indisvalid then '' else ' invalid' end
      from pg_index i join pg_class c on c.oid = i.indexrelid where c.relnamespace = $1::regnamespace
      union all select 'trigger ' || tgname from pg_trigger join pg_class c on c.oid = tgrelid
-     where c.relnamespace = $1::regnamespace and not tgisinternal
+     where c.relnamespace = $1::regnamespace and not tgisinternal and tgname !~ '^.total_'
      union all select 'function ' || proname from pg_proc where pronamespace = $1::regnamespace
      union all select 'conflict ' || subject from wda.migration_conflict where subject like $1 || '.%'`,
     [schema],
@@ -219,9 +219,11 @@ export interface RunningTraffic {
 
 const WRITERS = 2;
 const READERS = 2;
+// The migration runs in the same process as they and wants its turn.
+const PAUSE_MS = 3;
 
 /**
- * Writers and readers without a pause. Each works in the old shape until that is refused, from then on in the new one,
+ * Writers and readers, one request after the other. Each works in the old shape until that is refused, from then on in the new one,
  * which must not be refused any more.
  */
 export function startTraffic(workspace: TestWorkspace, traffic: Traffic): RunningTraffic {
@@ -242,7 +244,7 @@ export function startTraffic(workspace: TestWorkspace, traffic: Traffic): Runnin
   async function write(): Promise<void> {
     let isNew = false;
     const own: number[] = [];
-    while (!stopped) {
+    for (; !stopped; await sleep(PAUSE_MS)) {
       const wish = (isNew ? traffic.after : traffic.before)(++n);
       const id = own[n % 3 === 0 ? own.length - 1 : -1];
       const [method, path] = id === undefined ? ['POST', wish.entity] : ['PUT', `${wish.entity}/${id}`];
@@ -268,7 +270,7 @@ export function startTraffic(workspace: TestWorkspace, traffic: Traffic): Runnin
 
   async function read(): Promise<void> {
     let isNew = false;
-    for (let turn = 0; !stopped; turn++) {
+    for (let turn = 0; !stopped; turn++, await sleep(PAUSE_MS)) {
       const paths = isNew ? traffic.readsAfter : traffic.reads;
       const answer = await workspace.call(paths[turn % paths.length] as string);
       if (!isGood(answer, isNew)) isNew = true;

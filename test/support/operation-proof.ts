@@ -2,6 +2,7 @@
 // and when it is in force.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import {
   applyHeld,
   applySchema,
@@ -23,6 +24,8 @@ export interface OperationCase {
   readonly writeAfter?: (n: number) => Json;
   /** What a record written in the old shape shows in the new one, among other fields. */
   readonly shows?: (written: Json) => Json;
+  /** Does the new shape take bodies of the old one, for other values? */
+  readonly fitsAsItIs?: boolean;
   /** Entity that is written to; two names when it is renamed. */
   readonly entity?: readonly [before: string, after: string];
   /** Other records that must be there first. */
@@ -81,7 +84,11 @@ export async function proveOnline(server: TestServer, one: OperationCase): Promi
       continue;
     }
     const expected = isNew || one.shows === undefined ? written.body : one.shows(written.body);
-    assert.deepEqual(pick(record, Object.keys(expected)), expected, `record ${id}`);
+    const shown = pick(record, Object.keys(expected));
+    // Written in the old shape, but taken by the new one as it is.
+    if (one.fitsAsItIs !== true || !isDeepStrictEqual(shown, written.body)) {
+      assert.deepEqual(shown, expected, `record ${id}`);
+    }
   }
   for (let id = 1; id <= RECORDS; id++) {
     const written = one.write(id);
@@ -125,7 +132,7 @@ async function fill(server: TestServer, one: OperationCase): Promise<{ workspace
 async function proveConflict(
   server: TestServer,
   workspace: TestWorkspace,
-  { before, after, conflict, entity: [entity] = ['notes', ''] }: OperationCase,
+  { before, after, conflict, entity: [entity] = ['notes', 'notes'] }: OperationCase,
   query: string,
 ): Promise<void> {
   const { records, field } = conflict as NonNullable<OperationCase['conflict']>;
@@ -176,7 +183,7 @@ async function proveCancel(
     },
   });
   assert.ok(reached, 'the change was never in the middle');
-  assert.equal((await cancelled)?.status, 200, (await cancelled)?.text);
+  assert.equal((await cancelled)?.status, 200);
   assert.equal(migration.state, 'cancelled', JSON.stringify(migration));
   await assertTidy(server, slug);
   assert.deepEqual(await shapeOf(server.database, slug), shape);
