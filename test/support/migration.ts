@@ -120,6 +120,15 @@ export async function ended(workspace: TestWorkspace, id: number): Promise<Json>
   }
 }
 
+/** Resolves when the migration is asked to stop, whether or not it has seen it. */
+export async function cancelIsKnown({ database }: TestServer, id: number): Promise<void> {
+  for (;;) {
+    const [row] = await database.query('select cancel_requested as known from wda.migration where id = $1', [id]);
+    if (row?.known === true) return;
+    await sleep(2);
+  }
+}
+
 /** A connection of its own, closed at the end with whatever it holds. */
 export async function withClient<T>(server: TestServer, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: server.database.url });

@@ -1,12 +1,12 @@
 // One proof for every operation of a migration, in three moments: while it runs under requests, after it was taken back,
 // and when it is in force.
 import assert from 'node:assert/strict';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import {
   applyHeld,
   applySchema,
   assertTidy,
+  cancelIsKnown,
   freshShape,
   type Json,
   shapeOf,
@@ -188,14 +188,6 @@ async function proveCancel(
   await assertTidy(server, slug);
   assert.deepEqual(await shapeOf(server.database, slug), shape);
   assert.deepEqual((await workspace.admin('schema')).json.data, before);
-}
-
-async function cancelIsKnown({ database }: TestServer, id: number): Promise<void> {
-  for (;;) {
-    const [row] = await database.query('select cancel_requested as known from wda.migration where id = $1', [id]);
-    if (row?.known === true) return;
-    await sleep(2);
-  }
 }
 
 async function everyRecord(workspace: TestWorkspace, entity: string): Promise<Map<number, Json>> {
