@@ -43,6 +43,7 @@ export interface App {
 
 // Snapshots in memory; one of 10 entities takes some 50 kB.
 const MAX_SNAPSHOTS = 1000;
+const MAX_LONG_MIGRATIONS = 2;
 const RETRY_MS = 1000;
 const SWEEP_MS = 5000;
 const FLUSH_MS = 5000;
@@ -80,7 +81,12 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
   const rateLimit = makeRateLimit(config.rateLimit, () => performance.now());
   const onFault = (message: string, error: unknown): void =>
     log.error(message, { error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
-  const runner = makeRunner({ db, changed: (workspaceId) => cache.changed(workspaceId), onError: onFault });
+  const runner = makeRunner({
+    db,
+    changed: (workspaceId) => cache.changed(workspaceId),
+    onError: onFault,
+    maxLong: Math.min(MAX_LONG_MIGRATIONS, config.slowConnections - 1),
+  });
   const oauth = makeInternalOAuth({
     db,
     issuer: config.publicUrl,

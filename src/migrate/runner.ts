@@ -74,14 +74,14 @@ export interface RunnerOptions {
   /** Another document is in force. */
   readonly changed: (workspaceId: string) => void;
   readonly onError: (message: string, error: unknown) => void;
+  /** How many that take their time may run: each holds a connection for slow work, and its gates need another. */
+  readonly maxLong: number;
 }
 
-// A migration that takes its time holds one of the connections for slow work, of which a server has four by default.
-const MAX_LONG = 2;
 const RECOVER_AFTER_MS = 2000;
 const RECOVER_ATTEMPTS = 30;
 
-export function makeRunner({ db, changed, onError }: RunnerOptions): Runner {
+export function makeRunner({ db, changed, onError, maxLong }: RunnerOptions): Runner {
   let long = 0;
   let running = 0;
   let filled = 0;
@@ -100,8 +100,8 @@ export function makeRunner({ db, changed, onError }: RunnerOptions): Runner {
       async (session) => {
         await recoverLocked(session, workspaceId);
         const change = await prepareAllowed(session, request);
-        const isLong = isAhead(change);
-        if (isLong && long >= MAX_LONG) throw tooManyMigrations();
+        const isLong = isAhead(change) || change.operations.some(({ work }) => work !== 'none');
+        if (isLong && long >= maxLong) throw tooManyMigrations();
         if (isLong) long++;
         running++;
         try {

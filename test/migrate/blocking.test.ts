@@ -87,7 +87,7 @@ async function ended(id: number): Promise<Json> {
 }
 
 const gates = async (): Promise<Json> =>
-  (await first.database.query('select gates from wda.workspace'))[0]?.gates as Json;
+  (await first.database.query("select gates from wda.workspace where slug = 'shop'"))[0]?.gates as Json;
 
 function isRefusal(answer: Answer, entity: string, blocksReads = true): void {
   assert.equal(answer.status, 503, answer.text);
@@ -138,7 +138,7 @@ test('gates are closed in both processes before a lock is asked for', async () =
 });
 
 const schema = async (): Promise<string> =>
-  `"${(await first.database.query('select database_schema as name from wda.workspace'))[0]?.name}"`;
+  `"${(await first.database.query("select database_schema as name from wda.workspace where slug = 'shop'"))[0]?.name}"`;
 const newest = async (): Promise<number> => (await workspace.admin('migrations?size=1')).json.data[0].id;
 
 test('while the table is written anew', async (t) => {
@@ -289,4 +289,25 @@ test('only writes are refused where only writes have to wait', async () => {
     await held.release();
   }
   assert.equal((await ended(await newest())).state, 'succeeded');
+});
+
+test('long migrations leave connections for everything else', async () => {
+  const small = await startTestServer({ WDA_SLOW_CONNECTIONS: '2' }, first.database);
+  try {
+    const others = await small.workspace('acme/other', BEFORE);
+    await others.create('orders', [{ amount: '1' }]);
+    const held = await holdAt(first.database, REWRITTEN, () => put(small.url, withAmount('string')));
+    const refused = await others.admin('schema?strategy=blocking', { method: 'PUT', body: AFTER });
+    assert.equal(refused.status, 503, refused.text);
+    assert.equal(refused.json.error.code, 'SERVICE_UNAVAILABLE');
+    assert.equal(refused.headers.get('retry-after'), '10');
+    const quick = { entities: { ...BEFORE.entities, more: {} } };
+    assert.equal((await others.admin('schema', { method: 'PUT', body: quick })).json.data.state, 'succeeded');
+    const path = `/api/admin/v1/organizations/acme/workspaces/shop/migrations/${await newest()}/cancel`;
+    const cancelled = await small.call(path, { method: 'POST', credential: ADMIN_KEY });
+    await held.release();
+    assert.deepEqual([cancelled.status, cancelled.json.data.state], [200, 'cancelled']);
+  } finally {
+    await small.stop();
+  }
 });
