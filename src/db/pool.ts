@@ -3,21 +3,14 @@
 // (measured: 1.18 of the throughput of the same connections without pipelining); statements that take long have
 // connections of their own, so that they hold up nobody.
 import pg from 'pg';
-import { serviceUnavailable } from '../errors.ts';
 import type { Query } from '../sql/fragment.ts';
 import { isConnectionLoss, translateConnectionError } from './pg-error.ts';
+import { makePipelinedLane, note, queueFull, type Row, type StatementCost, TEXT_TYPES } from './pipeline.ts';
 import { watchSilence } from './silence.ts';
 
-/** A row as PostgreSQL's text output, one entry a column. */
-export type Row = readonly (string | null)[];
+export type { Row, StatementCost };
 
 export type Lane = 'read' | 'write' | 'slow';
-
-/** What the pool remembers of one prepared statement to choose its lane; one object per statement shape, kept by its owner. */
-export interface StatementCost {
-  /** What an undisturbed run takes, in milliseconds; undefined before the first. */
-  milliseconds: number | undefined;
-}
 
 export interface Session {
   /** Rows as objects, values by the driver's types (64-bit integers as strings, dates as Date). */
@@ -64,17 +57,11 @@ export interface DatabaseOptions {
   readonly onError: (message: string, error: unknown) => void;
 }
 
-// A connection that has prepared this many statements is replaced: PostgreSQL keeps each of them until the end
-// (a plan costs 10 to 100 kB), and the driver has no way to forget one.
-const MAX_STATEMENTS = 500;
+// See LaneOptions.slack.
+const READ_SLACK = 3;
 // A statement that takes longer on average leaves the pipelined lane: behind it everything on its connection waits.
 const SLOW_MS = 20;
 const CONNECT_TIMEOUT_MS = 3000;
-// While the database is away, connecting is tried again at most this often; requests in between fail at once.
-const RECONNECT_PAUSE_MS = 250;
-
-const TEXT_TYPES = { getTypeParser: () => (value: string) => value } as unknown as pg.CustomTypesConfig;
-
 export function makeDatabase(options: DatabaseOptions): Database {
   const config: pg.ClientConfig = {
     ...options.connection,
@@ -95,7 +82,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
     ].join(' '),
   };
   const lanes = {
-    read: makePipelinedLane(config, options.readConnections, options),
+    read: makePipelinedLane(config, options.readConnections, { ...options, slack: READ_SLACK }),
     write: makePipelinedLane(config, options.writeConnections, options),
   };
   const pool = new pg.Pool({
@@ -193,15 +180,6 @@ export function makeDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/**
- * A quicker run counts whole, a slower one a tenth: on a busy machine any run may look slow, and a quick statement that
- * was first met then would stay on the slow lane (measured: at a third of its throughput).
- */
-function note(cost: StatementCost, milliseconds: number): void {
-  const known = cost.milliseconds ?? milliseconds;
-  cost.milliseconds = milliseconds < known ? milliseconds : known * 0.9 + milliseconds * 0.1;
-}
-
 function sessionOf(client: pg.PoolClient): Session {
   return {
     client,
@@ -213,156 +191,4 @@ function sessionOf(client: pg.PoolClient): Session {
       await client.query(text);
     },
   };
-}
-
-interface PipelinedConnection {
-  readonly client: pg.Client;
-  readonly names: Set<string>;
-  pending: number;
-  usable: boolean;
-}
-
-interface PipelinedLane {
-  run(query: Query, cost?: StatementCost): Promise<readonly Row[]>;
-  pending(): number;
-  size(): number;
-  close(): Promise<void>;
-}
-
-function makePipelinedLane(config: pg.ClientConfig, size: number, options: DatabaseOptions): PipelinedLane {
-  const connections: PipelinedConnection[] = [];
-  let pending = 0;
-  let closing = false;
-  let connecting: Promise<void> | undefined;
-  let failedAt = Number.NEGATIVE_INFINITY;
-  let failure: unknown;
-
-  function retire(connection: PipelinedConnection): void {
-    if (!connection.usable) return;
-    connection.usable = false;
-    connections.splice(connections.indexOf(connection), 1);
-  }
-
-  async function connect(): Promise<void> {
-    const client = new pg.Client({ ...config, pipeline: true } as pg.ClientConfig);
-    const connection: PipelinedConnection = { client, names: new Set(), pending: 0, usable: true };
-    client.on('error', (error) => {
-      options.onError('database connection lost', error);
-      retire(connection);
-    });
-    let unwatch = (): void => undefined;
-    client.on('end', () => {
-      unwatch();
-      retire(connection);
-    });
-    try {
-      await client.connect();
-      unwatch = watchSilence(client, options.statementTimeoutMs, () => connection.pending > 0);
-      connections.push(connection);
-    } catch (error) {
-      connection.usable = false;
-      await client.end().catch(() => undefined);
-      throw error;
-    }
-  }
-
-  /** Opens one more connection in the background; all callers share the attempt. */
-  function grow(): Promise<void> {
-    connecting ??= connect()
-      .then(
-        () => undefined,
-        (error) => {
-          failedAt = performance.now();
-          failure = error;
-          throw error;
-        },
-      )
-      .finally(() => {
-        connecting = undefined;
-      });
-    return connecting;
-  }
-
-  function leastBusy(): PipelinedConnection | undefined {
-    let best = connections[0];
-    for (let index = 1; index < connections.length; index++) {
-      const candidate = connections[index] as PipelinedConnection;
-      if (candidate.pending < (best as PipelinedConnection).pending) best = candidate;
-    }
-    return best;
-  }
-
-  function send(
-    connection: PipelinedConnection,
-    query: Query,
-    cost: StatementCost | undefined,
-  ): Promise<readonly Row[]> {
-    if (query.name !== undefined && !connection.names.has(query.name)) {
-      connection.names.add(query.name);
-      if (connection.names.size > MAX_STATEMENTS) {
-        // Answers on the wire still arrive: end() waits for them, new requests take another connection.
-        retire(connection);
-        void connection.client.end().catch(() => undefined);
-        return runNow(query, cost);
-      }
-    }
-    // Only a statement that was alone on its connection tells its own time.
-    const started = cost !== undefined && connection.pending === 0 ? performance.now() : 0;
-    connection.pending++;
-    pending++;
-    return new Promise((resolve, reject) => {
-      connection.client.query(
-        {
-          text: query.text,
-          values: query.values as unknown[],
-          name: query.name,
-          rowMode: 'array',
-          types: TEXT_TYPES,
-        } as pg.QueryArrayConfig,
-        (error: Error | null, result: pg.QueryArrayResult) => {
-          connection.pending--;
-          pending--;
-          if (error) reject(isConnectionLoss(error) ? translateConnectionError(error) : error);
-          else {
-            if (started > 0) note(cost as StatementCost, performance.now() - started);
-            resolve(result.rows as Row[]);
-          }
-        },
-      );
-    });
-  }
-
-  async function runNow(query: Query, cost: StatementCost | undefined): Promise<readonly Row[]> {
-    if (closing) throw serviceUnavailable('The server is shutting down');
-    if (performance.now() - failedAt < RECONNECT_PAUSE_MS) throw translateConnectionError(failure);
-    await grow().catch((error) => {
-      throw translateConnectionError(error);
-    });
-    const connection = leastBusy();
-    if (connection === undefined) throw translateConnectionError(new Error('Connection terminated'));
-    return send(connection, query, cost);
-  }
-
-  return {
-    run(query, cost) {
-      const connection = leastBusy();
-      if (connection === undefined) return runNow(query, cost);
-      if (pending >= options.maxQueue) return Promise.reject(queueFull());
-      if (connection.pending > 0 && connections.length < size && connecting === undefined && !closing) {
-        grow().catch((error) => options.onError('database connection failed', error));
-      }
-      return send(connection, query, cost);
-    },
-    pending: () => pending,
-    size: () => connections.length,
-    async close() {
-      closing = true;
-      await connecting?.catch(() => undefined);
-      await Promise.all(connections.splice(0).map((connection) => connection.client.end().catch(() => undefined)));
-    },
-  };
-}
-
-function queueFull(): Error {
-  return serviceUnavailable('Too many requests wait for the database; retry', 1);
 }
