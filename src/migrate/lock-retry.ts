@@ -1,7 +1,7 @@
 // Short waits for table locks, again and again: everybody who comes after a waiting ALTER TABLE waits behind it, so a
 // change asks for its locks briefly, gives up, and asks again a little later.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sqlState } from '../db/pg-error.ts';
+import { isConnectionLoss, sqlState } from '../db/pg-error.ts';
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2000;
@@ -10,6 +10,11 @@ const GIVE_UP_AFTER_MS = 120_000;
 /** 55P03 lock not available, 40P01 deadlock, 57014 the limit for taking all locks. */
 export function isLockConflict(error: unknown): boolean {
   return ['55P03', '40P01', '57014'].includes(sqlState(error) ?? '');
+}
+
+/** Locks, connections and what is no answer of the database: the same may succeed another time. */
+export function isPassing(error: unknown): boolean {
+  return sqlState(error) === undefined || isLockConflict(error) || isConnectionLoss(error);
 }
 
 /**

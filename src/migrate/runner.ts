@@ -3,7 +3,6 @@
 import {
   type Conflicts,
   findBackend,
-  findIndexProgress,
   findOpenMigration,
   insertMigration,
   isCancelRequested,
@@ -22,6 +21,7 @@ import { toQuery } from '../sql/fragment.ts';
 import { dataConflict, failureOf, interrupted, isDataError, nameTaken } from './failure.ts';
 import { RefusedValue } from './fill.ts';
 import { closeGates, type Gate } from './gate.ts';
+import { isPassing } from './lock-retry.ts';
 import type { Made, Operation } from './operation.ts';
 import {
   type Ask,
@@ -33,6 +33,7 @@ import {
   tableSizes,
 } from './plan.ts';
 import { isAhead, prepareAhead, revert, switchOver, type Work } from './statements.ts';
+import { watchIndex } from './watch-index.ts';
 import { withWorkspaceLock } from './workspace-lock.ts';
 
 export interface MigrationRequest {
@@ -143,17 +144,21 @@ export function makeRunner({ db, changed, onError, maxLong }: RunnerOptions): Ru
 
   async function recover(only?: string): Promise<void> {
     const workspaces = only === undefined ? await loadMigratingWorkspaces(db) : [only];
-    for (const workspaceId of workspaces) {
-      await withWorkspaceLock(
-        db,
-        workspaceId,
-        async (session) => {
-          await recoverLocked(session, workspaceId);
-          changed(workspaceId);
-        },
-        () => undefined,
-      );
-    }
+    const failures: unknown[] = [];
+    for (const workspaceId of workspaces) await recoverOne(workspaceId).catch((error) => failures.push(error));
+    if (failures.length > 0) throw failures[0];
+  }
+
+  function recoverOne(workspaceId: string): Promise<void> {
+    return withWorkspaceLock(
+      db,
+      workspaceId,
+      async (session) => {
+        await recoverLocked(session, workspaceId);
+        changed(workspaceId);
+      },
+      () => undefined,
+    );
   }
 
   /** What runs without a holder of the lock, which we are, has lost its process. */
@@ -161,12 +166,20 @@ export function makeRunner({ db, changed, onError, maxLong }: RunnerOptions): Ru
     const open = await findOpenMigration(session, workspaceId);
     if (open === undefined) return;
     const row = await loadWorkspaceRow(session, workspaceId);
+    let left: MigrationError | undefined;
     if (open.state === 'running' && row !== undefined) {
-      await revert(session, row.databaseSchema, open.made as readonly Made[]);
       await session.query(toQuery(storeGates(workspaceId, {})));
+      try {
+        await revert(session, row.databaseSchema, open.made as readonly Made[]);
+      } catch (error) {
+        // What will never go, as something of others hangs on it, must not keep the workspace from changes for ever.
+        if (isPassing(error)) throw error;
+        onError('what a migration made could not be taken back', error);
+        left = failureOf(error, undefined);
+      }
     }
-    const state = open.cancelRequested ? 'cancelled' : 'failed';
-    const error = open.cancelRequested ? null : interrupted();
+    const state = open.cancelRequested && left === undefined ? 'cancelled' : 'failed';
+    const error = state === 'cancelled' ? null : (left ?? interrupted());
     await updateMigration(session, open.id, { state, steps: endSteps(open.steps, state), error });
     ended[state]++;
   }
@@ -186,7 +199,7 @@ export function makeRunner({ db, changed, onError, maxLong }: RunnerOptions): Ru
         done.set(operation, records.done);
         return job.progress(operation, records);
       },
-      watch: (operation) => watchIndex(db, job, operation),
+      watch: (operation) => watchIndex(db, job.pid, (progress) => job.show(db, operation, progress)),
       records: ({ entity }) => job.sizes.get(entity) ?? 0,
       async locked() {
         for (const operation of change.operations) {
@@ -378,21 +391,4 @@ async function explain(session: Session, error: unknown, operation: Operation | 
   if (operation === undefined || obstacle == null || !isConflict) return failureOf(error, operation);
   const conflicts = await findConflicts(session, obstacle).catch(() => null);
   return conflicts === null ? failureOf(error, operation) : dataConflict(operation, conflicts);
-}
-
-const WATCH_EVERY_MS = 500;
-
-/** Shows how far PostgreSQL is with an index, while the session waits for it; gives what ends that. */
-function watchIndex(db: Database, job: Job, operation: Operation): () => void {
-  const timer = setInterval(() => {
-    // What cannot be shown now is shown the next time, or never.
-    findIndexProgress(db, job.pid)
-      .then((progress) => (progress === undefined || ended ? undefined : job.show(db, operation, progress)))
-      .catch(() => undefined);
-  }, WATCH_EVERY_MS);
-  let ended = false;
-  return () => {
-    ended = true;
-    clearInterval(timer);
-  };
 }

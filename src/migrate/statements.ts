@@ -13,7 +13,7 @@ import {
   script,
 } from './ddl.ts';
 import { Cancelled, fill } from './fill.ts';
-import { withLockRetry } from './lock-retry.ts';
+import { isPassing, withLockRetry } from './lock-retry.ts';
 import { isPreparing, type Made, type Operation, PHASES, type Statement } from './operation.ts';
 import type { PreparedChange } from './plan.ts';
 import { inTransaction, LOCK_BUDGET_MS } from './transaction.ts';
@@ -130,8 +130,17 @@ function locksOf(change: PreparedChange, operations: ReadonlySet<Operation>): re
 /**
  * Takes back what was made before a switch that never came; what is not there is no mistake. The triggers of a table go
  * with the columns and constraints that they serve: left without them for a moment, a check would refuse what is written.
+ * What cannot go, as something of others hangs on it, is thrown when all the rest has gone.
  */
 export async function revert(session: Session, schema: string, made: readonly Made[]): Promise<void> {
+  const failures: unknown[] = [];
+  const take = async (work: () => Promise<void>): Promise<void> => {
+    await withLockRetry(work).catch((error) => {
+      if (isPassing(error)) throw error;
+      failures.push(error);
+    });
+  };
+  const atOnce = (text: string): Promise<void> => inTransaction(session, LOCK_BUDGET_MS, () => session.execute(text));
   const things = made.filter((one) => one.kind !== 'default');
   const kinds: readonly Made['kind'][] = ['sync', 'constraint', 'column'];
   const inOrder = kinds.flatMap((kind) => things.filter((one) => one.kind === kind));
@@ -140,19 +149,12 @@ export async function revert(session: Session, schema: string, made: readonly Ma
       undo(schema, one),
       ...(one.kind === 'sync' ? [forgetConflicts(one.subject)] : []),
     ]);
-    await withLockRetry(() => inTransaction(session, LOCK_BUDGET_MS, () => session.execute(script(statements))));
+    await take(() => atOnce(script(statements)));
   }
-  for (const one of made) {
-    if (one.kind !== 'default') continue;
-    await withLockRetry(() => inTransaction(session, LOCK_BUDGET_MS, () => session.execute(one.undo)));
-  }
-  for (const one of things.filter(({ kind }) => kind === 'index')) {
-    await withLockRetry(() => session.execute(undo(schema, one).text));
-  }
-  for (const one of things.filter(({ kind }) => kind === 'table')) {
-    const statement = undo(schema, one).text;
-    await withLockRetry(() => inTransaction(session, LOCK_BUDGET_MS, () => session.execute(statement)));
-  }
+  for (const one of made) if (one.kind === 'default') await take(() => atOnce(one.undo));
+  for (const one of things) if (one.kind === 'index') await take(() => session.execute(undo(schema, one).text));
+  for (const one of things) if (one.kind === 'table') await take(() => atOnce(undo(schema, one).text));
+  if (failures.length > 0) throw failures[0];
 }
 
 function undo(schema: string, made: Exclude<Made, { kind: 'default' }>): Fragment {
