@@ -6,6 +6,7 @@ import pg from 'pg';
 import type { Query } from '../sql/fragment.ts';
 import { isConnectionLoss, translateConnectionError } from './pg-error.ts';
 import { makePipelinedLane, note, queueFull, type Row, type StatementCost, TEXT_TYPES } from './pipeline.ts';
+import { makeShares } from './shares.ts';
 import { watchSilence } from './silence.ts';
 
 export type { Row, StatementCost };
@@ -31,9 +32,9 @@ export interface TransactionOptions {
 export interface Database {
   /**
    * One statement on a lane; rows as text. A read with a `cost` goes to the slow lane while it is known, or not yet
-   * known not, to take long. Throws ApiError when the database is away, the driver's error otherwise.
+   * known not, to take long; there a `tenant` has all connections but one. Throws ApiError when the database is away, the driver's error otherwise.
    */
-  run(query: Query, lane: Lane, cost?: StatementCost): Promise<readonly Row[]>;
+  run(query: Query, lane: Lane, cost?: StatementCost, tenant?: string): Promise<readonly Row[]>;
   /** One statement, rows as objects, on a lane for slow work. */
   query<T = Record<string, unknown>>(query: Query): Promise<T[]>;
   session<T>(work: (session: Session) => Promise<T>): Promise<T>;
@@ -62,6 +63,8 @@ const READ_SLACK = 3;
 // A statement that takes longer on average leaves the pipelined lane: behind it everything on its connection waits.
 const SLOW_MS = 20;
 const CONNECT_TIMEOUT_MS = 3000;
+const isQuick = ({ milliseconds = SLOW_MS }: StatementCost): boolean => milliseconds < SLOW_MS;
+
 export function makeDatabase(options: DatabaseOptions): Database {
   const config: pg.ClientConfig = {
     ...options.connection,
@@ -92,6 +95,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
     maxLifetimeSeconds: 1800,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS + options.statementTimeoutMs,
   });
+  const shares = makeShares(Math.max(1, options.slowConnections - 1), options.maxQueue);
   pool.on('error', (error) => options.onError('idle database connection lost', error));
 
   async function session<T>(work: (session: Session) => Promise<T>): Promise<T> {
@@ -126,12 +130,12 @@ export function makeDatabase(options: DatabaseOptions): Database {
       }
     });
 
-  return {
-    run(query, lane, cost) {
-      if (lane === 'write' || (lane === 'read' && (cost === undefined || (cost.milliseconds ?? SLOW_MS) < SLOW_MS))) {
-        return lanes[lane].run(query, cost);
-      }
-      return single(async (slow) => {
+  async function runSlow(query: Query, cost?: StatementCost, tenant?: string): Promise<readonly Row[]> {
+    const end = tenant === undefined ? undefined : await shares.take(tenant);
+    try {
+      // Others may have found out meanwhile that it is quick.
+      if (cost !== undefined && isQuick(cost)) return await lanes.read.run(query, cost);
+      return await single(async (slow) => {
         const started = performance.now();
         const result = await slow.client.query({
           text: query.text,
@@ -142,6 +146,17 @@ export function makeDatabase(options: DatabaseOptions): Database {
         if (cost !== undefined) note(cost, performance.now() - started);
         return result.rows as Row[];
       });
+    } finally {
+      end?.();
+    }
+  }
+
+  return {
+    run(query, lane, cost, tenant) {
+      if (lane === 'write' || (lane === 'read' && (cost === undefined || isQuick(cost)))) {
+        return lanes[lane].run(query, cost);
+      }
+      return runSlow(query, cost, tenant);
     },
     query: (query) => single((slow) => slow.query(query)),
     session,

@@ -41,7 +41,7 @@ export async function runFor(
   kind: WriteKind,
 ): Promise<readonly Row[]> {
   try {
-    return await db.run(bindQuery(statement, inputs), lane, statement.cost);
+    return await db.run(bindQuery(statement, inputs), lane, statement.cost, visit.workspace.id);
   } catch (error) {
     if (isStaleSnapshot(error)) throw error;
     throw translateError(error, visit.workspace, visit.entity.name, kind);
