@@ -14,6 +14,8 @@ const MAX_ID = 9223372036854775807n;
 export function segmentsOf(path: string): string[] {
   const parts = path.slice(PREFIX.length).split('/');
   if (parts.at(-1) === '') parts.pop();
+  // node's parser lets only ASCII through, so without an escape there is nothing to decode.
+  if (!path.includes('%')) return parts;
   return parts.map((part) => {
     const decoded = decodePart(part);
     return decoded !== undefined && isStorable(decoded) ? decoded : part;
@@ -32,10 +34,23 @@ export function parseId(text: string): string | undefined {
   return value > MAX_ID || value < -MAX_ID - 1n ? undefined : text;
 }
 
+/** The fourth segment behind the prefix; '' for none. */
+function tailOf(url: string): string {
+  let at = PREFIX.length - 1;
+  for (let segment = 0; segment < 3; segment++) {
+    at = url.indexOf('/', at + 1);
+    if (at < 0) return '';
+  }
+  const query = url.indexOf('?');
+  if (query >= 0 && query < at) return '';
+  const rest = url.slice(at + 1, query < 0 ? undefined : query);
+  const end = rest.indexOf('/');
+  return end < 0 ? rest : rest.slice(0, end);
+}
+
 /** A word for metrics: few, and none of them made by clients. */
 export function operationOf(method: string, url: string): string {
-  const query = url.indexOf('?');
-  const [, , , , , , tail = ''] = (query < 0 ? url : url.slice(0, query)).split('/');
+  const tail = tailOf(url);
   switch (method) {
     case 'GET':
     case 'HEAD':
