@@ -12,13 +12,15 @@ import { assertSameAnswer } from './compare.ts';
 import { copyGolden, dropCopy, openPostgres, withClient } from './database.ts';
 import { type DataSet, dataSetOf, restoreOrders, stopAutovacuum } from './dataset.ts';
 import { loadGolden, schemaIn } from './golden.ts';
-import { findLoadGenerator } from './load.ts';
+import { findLoadGenerator, type LoadGenerator } from './load.ts';
 import { type MeasuredSide, measureWorkload } from './measure.ts';
 import { type Measurement, type Run, renderJson, renderMarkdown, renderTerminal } from './report.ts';
 import { createApiKey, dataPrefix, readMemory, resetMemoryPeak, startLimit, startOurs } from './servers.ts';
+import { soak } from './soak.ts';
 import { prepareRequests, type Workload, workloadsOver } from './workloads.ts';
 
 const SECONDS_AT_REST = 10;
+const SOAK_MINUTES = 10;
 
 type Options = {
   readonly workloads?: string;
@@ -32,6 +34,7 @@ type Options = {
   readonly markdown?: true;
   readonly keep?: true;
   readonly fresh?: true;
+  readonly soak?: true | number;
 };
 
 const command = new Command('npm run bench --')
@@ -46,7 +49,12 @@ const command = new Command('npm run bench --')
   .option('--json <file>', 'write every figure to a file')
   .option('--markdown', 'print the table as docs/performance.md has it')
   .option('--keep', 'keep the database that the run has worked on (wda_bench_run)')
-  .option('--fresh', 'load the data set anew');
+  .option('--fresh', 'load the data set anew')
+  .option(
+    '--soak [minutes]',
+    'instead: all workloads mixed on our server alone, for so long (10 minutes)',
+    wholeNumber,
+  );
 
 function wholeNumber(text: string): number {
   const value = Number(text);
@@ -78,6 +86,11 @@ async function main(options: Options): Promise<void> {
       loadGolden(empty, adminKey, data, progress),
     );
     const generator = await findLoadGenerator(scratch);
+    if (options.soak !== undefined) {
+      process.stdout.write(`${await soakOurs(url, adminKey, data, options, generator)}\n`);
+      if (!options.keep) await dropCopy(postgres);
+      return;
+    }
     const { measurements, memoryAtRest } = await measureAll(url, adminKey, data, workloads, options, generator);
     const { rounds, seconds, scale } = options;
     const run: Run = {
@@ -108,6 +121,23 @@ function selectWorkloads(all: readonly Workload[], names: string | undefined): r
     command.error(`error: no workload ${unknown.join(', ')}. There are: ${known}`);
   }
   return all.filter((workload) => asked.includes(workload.name));
+}
+
+async function soakOurs(
+  url: string,
+  adminKey: string,
+  data: DataSet,
+  { soak: asked, connections }: Options,
+  generator: LoadGenerator,
+): Promise<string> {
+  const server = await startOurs(url, adminKey);
+  try {
+    const key = await createApiKey(server, adminKey);
+    const minutes = asked === true || asked === undefined ? SOAK_MINUTES : asked;
+    return await soak(server, { minutes, connections, generator, data, key, progress });
+  } finally {
+    await server.stop();
+  }
 }
 
 async function measureAll(

@@ -1,0 +1,73 @@
+// The soak: every workload mixed, for minutes on end, on our server alone. Memory after the first minute against memory at
+// the end, and not one failed request.
+
+import type { DataSet } from './dataset.ts';
+import type { LoadGenerator } from './load.ts';
+import { dataPrefix, type RunningServer, readMemory } from './servers.ts';
+import { type PreparedRequest, prepareRequests, workloadsOver } from './workloads.ts';
+
+export type SoakSettings = {
+  readonly minutes: number;
+  readonly connections: number;
+  readonly generator: LoadGenerator;
+  readonly data: DataSet;
+  readonly key: string;
+  readonly progress: (line: string) => void;
+};
+
+/** Of a thousand requests. Deep pages and large expansions are what a client asks for now and then. */
+const SHARES: Readonly<Record<string, number>> = {
+  W1: 400,
+  W2: 60,
+  W3: 60,
+  W3b: 100,
+  W4: 80,
+  W5: 100,
+  W6: 4,
+  W8: 1,
+  W9: 100,
+  W7: 95,
+};
+
+export async function soak(server: RunningServer, settings: SoakSettings): Promise<string> {
+  const { minutes, connections, generator, data, key, progress } = settings;
+  const memory: number[] = [];
+  let [requests, failed] = [0, 0];
+  for (let minute = 0; minute < minutes; minute++) {
+    const result = await generator.apply({
+      port: server.port,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      requests: mixedRequests(data, minute),
+      connections,
+      seconds: 60,
+    });
+    requests += result.requests;
+    failed += result.failed;
+    memory.push(readMemory(server.pid)?.now ?? Number.NaN);
+    progress(
+      `minute ${minute + 1}: ${result.perSecond.toFixed(0)} req/s, p99 ${result.p99.toFixed(0)} ms, ${memory.at(-1)?.toFixed(0)} MB, ${result.failed} failed`,
+    );
+  }
+  const [first = Number.NaN, last = Number.NaN] = [memory[0], memory.at(-1)];
+  return [
+    `| soak of ${minutes} minutes | |`,
+    '| --- | --: |',
+    `| requests | ${requests.toLocaleString('en')} |`,
+    `| failed (goal: 0) | ${failed} |`,
+    `| resident memory after the first minute | ${first.toFixed(0)} MB |`,
+    `| at the end (goal: at most 1.1 of that) | ${last.toFixed(0)} MB (${(last / first).toFixed(2)}) |`,
+  ].join('\n');
+}
+
+/** A pool in which the workloads are spread evenly by their shares; each minute asks for other ids. */
+function mixedRequests(data: DataSet, minute: number): PreparedRequest[] {
+  const all = workloadsOver(data).flatMap((workload) => {
+    const count = SHARES[workload.name] ?? 0;
+    const pool = prepareRequests(workload, dataPrefix, data, minute + 1);
+    return Array.from({ length: 20 * count }, (_, index) => ({
+      at: (index + 0.5) / (20 * count),
+      request: pool[index % pool.length] as PreparedRequest,
+    }));
+  });
+  return all.sort((a, b) => a.at - b.at).map(({ request }) => request);
+}
