@@ -41,8 +41,8 @@ export interface App {
   close(graceMs: number): Promise<void>;
 }
 
-// Snapshots in memory; one of 10 entities takes some 50 kB.
-const MAX_SNAPSHOTS = 1000;
+// Snapshots in memory; one of 10 entities takes 21 kB.
+const MAX_SNAPSHOTS = 3000;
 const MAX_LONG_MIGRATIONS = 2;
 const RETRY_MS = 1000;
 const SWEEP_MS = 5000;

@@ -68,6 +68,11 @@ export function translateConnectionError(error: unknown): ApiError {
   return databaseAway(error);
 }
 
+/** 55P03, also as the refusal that it became: somebody else holds the lock. */
+export function isLockTimeout(error: unknown): boolean {
+  return sqlState(error instanceof ApiError ? error.cause : error) === '55P03';
+}
+
 export type WriteKind = 'create' | 'update' | 'delete' | 'read';
 
 /** Any error of running a statement for a record of `entity` -> ApiError. Unknown ones become a 500 that keeps its cause. */

@@ -27,8 +27,8 @@ export interface LaneOptions {
   readonly onError: (message: string, error: unknown) => void;
 }
 
-// Statements kept prepared on a connection: PostgreSQL keeps the plan of each (10 to 100 kB).
-const MAX_STATEMENTS = 600;
+// Statements kept prepared on a connection: PostgreSQL keeps the plan of each (10 to 100 kB, most 30).
+const MAX_STATEMENTS = 1200;
 // A connection that has prepared so many is replaced: the driver remembers the text of each for ever.
 const MAX_PREPARED = 20_000;
 // While the database is away, connecting is tried again at most this often; requests in between fail at once.

@@ -5,7 +5,7 @@ import type { Authenticator } from '../auth/authenticate.ts';
 import type { RateLimit } from '../auth/rate-limit.ts';
 import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
 import type { Config } from '../config.ts';
-import { isStaleSnapshot, translateError } from '../db/pg-error.ts';
+import { isLockTimeout, isStaleSnapshot, translateError } from '../db/pg-error.ts';
 import type { Database, Row } from '../db/pool.ts';
 import {
   type ApiError,
@@ -69,7 +69,7 @@ interface Prepared {
 // each create and delete a little.
 const KEPT_FROM = 5000;
 // Compiled requests by their words (entity and query string). An entry is some 3 kB.
-const MAX_PREPARED = 4000;
+const MAX_PREPARED = 8000;
 const MAX_CACHED_QUERY = 1000;
 
 export function makeRecordHandler(rooms: RecordRooms): RecordAnswers {
@@ -97,6 +97,11 @@ export function makeRecordHandler(rooms: RecordRooms): RecordAnswers {
     try {
       return await dispatch(raw, workspace, principal, name, segments[3]);
     } catch (error) {
+      if (isLockTimeout(error)) {
+        // It waited longer than a snapshot may be old: a gate that was closed meanwhile is the better answer.
+        const now = await again();
+        admit(now.workspace, now.principal, name, raw.method === 'GET' || raw.method === 'HEAD' ? 'read' : 'write');
+      }
       if (!isStaleSnapshot(error)) throw error;
       // Nothing was done; the request is planned again from the new snapshot.
       cache.changed(workspace.id);

@@ -37,7 +37,7 @@ interface Shape {
 }
 
 // Texts of statements that were compiled lately, so that equal texts share a prepared statement. A text is about 1 kB.
-const shapes = new LRUCache<string, Shape>({ max: 4000 });
+const shapes = new LRUCache<string, Shape>({ max: 8000 });
 let nextName = 0;
 
 export interface CompileOptions {

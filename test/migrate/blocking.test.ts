@@ -1,5 +1,7 @@
 // strategy=blocking with two server processes on one database: what the spec says of a table that is being migrated.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { after, before, test } from 'node:test';
 import { type Hold, holdAt, prepareHolds } from '../support/held-migration.ts';
 import { ADMIN_KEY, type Answer, startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
@@ -140,6 +142,28 @@ test('gates are closed in both processes before a lock is asked for', async () =
 const schema = async (): Promise<string> =>
   `"${(await first.database.query("select database_schema as name from wda.workspace where slug = 'shop'"))[0]?.name}"`;
 const newest = async (): Promise<number> => (await workspace.admin('migrations?size=1')).json.data[0].id;
+
+test('a write that was let in, and whose body came after the gate was closed, is refused for the migration', async () => {
+  const late = request(`${first.url}/api/v1/acme/shop/orders`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${workspace.key}`, 'content-type': 'application/json', 'content-length': '15' },
+  });
+  const answered = once(late, 'response');
+  late.write('{"code"');
+  const lock = `lock table ${await schema()}.orders in share row exclusive mode`;
+  const held = await holdAt(first.database, { kind: 'row', lock, like: 'lock table%' }, () => put(first.url, AFTER));
+  try {
+    late.end(':"late"}');
+    const [response] = (await answered) as [IncomingMessage];
+    const text = Buffer.concat(await response.toArray()).toString();
+    assert.equal(response.statusCode, 503, text);
+    assert.equal((JSON.parse(text) as Json).error.code, 'SCHEMA_MIGRATION_IN_PROGRESS');
+  } finally {
+    await workspace.admin(`migrations/${await newest()}/cancel`, { method: 'POST' });
+    await held.release();
+  }
+  assert.equal((await ended(await newest())).state, 'cancelled');
+});
 
 test('while the table is written anew', async (t) => {
   const held = await holdAt(first.database, REWRITTEN, () => put(first.url, AFTER));
