@@ -22,7 +22,7 @@ export const columnType = (field: Field): Fragment => keyword(fieldType(field.ty
 export function castOf(was: Field, now: Field): Cast {
   if (fieldType(was.type).columnType(was) === fieldType(now.type).columnType(now)) return { kind: 'none' };
   if (was.type === 'decimal' && now.type === 'decimal') {
-    return isWider(was, now) ? { kind: 'widen' } : { kind: 'convert', value: (value) => decimal(now)(value) };
+    return isWider(was, now) ? { kind: 'widen' } : { kind: 'convert', value: decimalColumn(now) };
   }
   const convert = converter(was.type, now);
   return convert === undefined ? { kind: 'never' } : { kind: 'convert', value: convert };
@@ -47,7 +47,7 @@ function converter(from: FieldTypeName, to: Field): Convert | undefined {
     case 'bigint':
       return toInteger(from, keyword('int8'), sql`between -9223372036854775808 and 9223372036854775807`);
     case 'decimal':
-      if (from === 'integer' || from === 'bigint') return (value) => decimal(to)(sql`${value}::numeric`);
+      if (from === 'integer' || from === 'bigint') return (value) => decimalColumn(to)(sql`${value}::numeric`);
       // The shortest text that reads as the same float; a direct cast keeps 15 digits.
       return from === 'float' ? (value) => decimal(to)(sql`${value}::text::numeric`) : undefined;
     case 'float':
@@ -86,11 +86,21 @@ function toInteger(from: FieldTypeName, cast: Fragment, range: Fragment): Conver
   }
 }
 
+/** Of an expression that is dear, such as a function of text; of a column, see decimalColumn. */
 function decimal(to: Field): Convert {
   if (to.precision === undefined) return (value) => value;
   const scale = wholeNumber(to.scale ?? 0);
   const whole = wholeNumber(to.precision - (to.scale ?? 0));
   return (value) => sql`wda.as_decimal(${value}, ${whole}, ${scale})::${columnType(to)}`;
+}
+
+/** The same without a call, which takes longer than looking at a plain value three times. */
+function decimalColumn(to: Field): Convert {
+  if (to.precision === undefined) return (value) => value;
+  const scale = wholeNumber(to.scale ?? 0);
+  const limit = sql`10::numeric ^ ${wholeNumber(to.precision - (to.scale ?? 0))}`;
+  return (value) =>
+    sql`case when round(${value}, ${scale}) = ${value} and abs(${value}) < ${limit} then ${value}::${columnType(to)} end`;
 }
 
 const exactFloat: Convert = (value) => sql`wda.as_float(${value}::text)`;

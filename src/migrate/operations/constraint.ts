@@ -26,7 +26,8 @@ const nextName = (name: string): string => freshName(name, 'next');
 /** The records that a condition holds for, as an obstacle's query; `records` has their ids. */
 export function standing(records: Fragment, condition: Fragment): Fragment {
   const from = sql`${records} where ${condition}`;
-  return sql`select (select count(*) from ${from}) as count, array(select id from ${from} order by id limit 10) as ids`;
+  // The ids are looked for when there are any: mostly one look at the records is enough.
+  return sql`select c.count, case when c.count > 0 then array(select id from ${from} order by id limit 10) else '{}' end as ids from (select count(*) as count from ${from}) c`;
 }
 
 export function requireField({ table, isEmpty, atOnce }: Place, field: Field): Operation {

@@ -387,7 +387,7 @@ const CHANGES: readonly [what: string, change: (json: Json) => void, online: str
     [
       'changeType entities.orders.fields.total.type',
       'detach: alter table if exists "ws1"."orders" drop constraint if exists "orders$total$ck_range"',
-      'detach: alter table "ws1"."orders" alter column "total" drop default, alter column "total" type numeric(13, 3) using wda.as_decimal("total", 10, 3)::numeric(13, 3)',
+      'detach: alter table "ws1"."orders" alter column "total" drop default, alter column "total" type numeric(13, 3) using case when round("total", 3) = "total" and abs("total") < 10::numeric ^ 10 then "total"::numeric(13, 3) end',
       'detach: alter table "ws1"."orders" rename column "total" to "total$7"',
       `attach: alter table "ws1"."orders" add constraint "orders$total$7$ck_range" check ("total$7" >= '0'::numeric and "total$7" <= '99.5'::numeric)`,
     ],
