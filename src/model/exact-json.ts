@@ -13,9 +13,10 @@ interface ExactJson {
 // The types of TypeScript's library lag behind the runtime here (ECMAScript proposal "JSON.parse source text access").
 const exact = JSON as unknown as ExactJson;
 
-// Numbers that may not survive: 16 digits or more, a fraction or an exponent. Everything else is read without a reviver,
+// Numbers that may not survive: 16 digits or more, an exponent, a minus zero, a fraction that ends in zero or begins with
+// six of them. A double keeps any 15 digits, and is written with just these. Everything else is read without a reviver,
 // which costs about five times a plain parse.
-const MAY_LOSE_DIGITS = /\d{16}|\d[.eE]|-0/;
+const MAY_LOSE_DIGITS = /\d{16}|[\d.]{17}|\d[eE]|-0|\.\d*0(?!\d)|0\.0{6}/;
 
 /** Parses JSON text (RFC 8259); throws SyntaxError. Of duplicate keys the last counts. */
 export function parseExact(text: string): unknown {

@@ -85,3 +85,29 @@ for (const [name, text, verdict] of [
 ] as const) {
   test(`text of ${name} is ${verdict ? '' : 'not '}storable`, () => assert.equal(isStorable(text), verdict));
 }
+
+test('the short way reads every number as the exact way does', () => {
+  const digits = (min: number, max: number) =>
+    fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: min, maxLength: max });
+  const number = fc
+    .tuple(
+      fc.constantFrom('', '-'),
+      fc.oneof(
+        fc.constant('0'),
+        fc.tuple(fc.constantFrom(...'123456789'), digits(0, 20)).map((parts) => parts.join('')),
+      ),
+      fc.oneof(
+        fc.constant(''),
+        digits(1, 20).map((text) => `.${text}`),
+        digits(0, 3).map((text) => `.000000${text}1`),
+      ),
+      fc.constantFrom('', '', '', 'e3', 'E-7'),
+    )
+    .map((parts) => parts.join(''));
+  fc.assert(
+    fc.property(number, (text) => {
+      assert.equal(numberText((parseExact(`{"a":${text}}`) as { a: unknown }).a), text);
+    }),
+    { numRuns: 5000 },
+  );
+});
