@@ -6,7 +6,7 @@ import { type EmbeddedDatabase, startEmbedded } from '../db/embedded.ts';
 import { InstallError } from '../db/install.ts';
 import { answerForWorkers, makeObserver, type Observer } from '../observe.ts';
 import type { Welcome } from '../setup/bootstrap.ts';
-import { endWithPrimary, isWorker, makeWorkers, type Workers } from './workers.ts';
+import { endWithPrimary, isWorker, makeWorkers, sayReady, type Workers } from './workers.ts';
 
 const GRACE_MS = 10_000;
 
@@ -60,6 +60,7 @@ export async function serve(): Promise<void> {
       endWithPrimary();
       await app.listen();
       await app.prepare();
+      sayReady();
       return;
     }
     if (config.workers > 1) answerForWorkers();

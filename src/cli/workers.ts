@@ -4,7 +4,7 @@ import cluster, { type Worker } from 'node:cluster';
 import type { Log } from '../observe.ts';
 
 export interface Workers {
-  /** Starts them; gives the port that they share once all listen. */
+  /** Starts them; gives the port that they share once all answer. */
   start(count: number, env: Readonly<Record<string, string>>): Promise<number>;
   /** Lets them finish their requests; resolves when all have ended. */
   stop(): Promise<void>;
@@ -15,6 +15,7 @@ export const isWorker = (): boolean => cluster.isWorker;
 // A worker that dies sooner than this after its start, so many times in a row, is no accident.
 const YOUNG_MS = 5000;
 const MAX_EARLY_DEATHS = 5;
+const READY = 'wda:ready';
 const REPLACE_PAUSE_MS = 200;
 
 /** `failed`: workers die as soon as they are started. */
@@ -32,17 +33,22 @@ export function makeWorkers(log: Log, failed: () => void): Workers {
   return {
     start(count, env) {
       const ready = Promise.withResolvers<number>();
-      let listening = 0;
-      cluster.on('listening', (_worker, { port }) => {
-        listening++;
-        if (listening >= count) ready.resolve(port);
+      let answering = 0;
+      let port = 0;
+      cluster.on('listening', (_worker, address) => {
+        port = address.port;
+      });
+      cluster.on('message', (_worker, message: { readonly type?: string }) => {
+        if (message?.type !== READY) return;
+        answering++;
+        if (answering >= count) ready.resolve(port);
       });
       cluster.on('exit', (worker, code, signal) => {
         const age = performance.now() - (startedAt.get(worker.id) ?? 0);
         startedAt.delete(worker.id);
         if (stopping) return;
         early = age < YOUNG_MS ? early + 1 : 0;
-        if (listening < count || early >= MAX_EARLY_DEATHS) {
+        if (answering < count || early >= MAX_EARLY_DEATHS) {
           ready.reject(new Error(`a worker ended with ${signal ?? `code ${code}`} as soon as it was started`));
           failed();
           return;
@@ -70,6 +76,9 @@ export function makeWorkers(log: Log, failed: () => void): Workers {
     },
   };
 }
+
+/** In a worker: it answers requests from now on. */
+export const sayReady = (): void => void process.send?.({ type: READY });
 
 /** A worker without its primary would hold the port and the database for nobody: it ends at once, as if it was killed. */
 export function endWithPrimary(): void {

@@ -100,13 +100,13 @@ const putTo = async (url: string): Promise<Json> => {
 async function traces(): Promise<unknown> {
   const [row] = await server.database.query(
     `select
-  (select json_agg(attrelid::regclass || '.' || attname || ' ' || format_type(atttypid, atttypmod) || ' ' || attnotnull || ' ' || atthasdef order by 1)
+  (select json_agg(attrelid::regclass || '.' || attname || ' ' || format_type(atttypid, atttypmod) || ' ' || attnotnull || ' ' || atthasdef order by attrelid::regclass::text, attnum)
     from pg_attribute a join pg_class c on c.oid = attrelid where c.relnamespace = n.oid and attnum > 0 and not attisdropped) as columns,
-  (select json_agg(conname || ' ' || pg_get_constraintdef(oid) order by 1) from pg_constraint where connamespace = n.oid) as constraints,
-  (select json_agg(indexrelid::regclass || ' ' || indisvalid order by 1) from pg_index join pg_class c on c.oid = indexrelid where c.relnamespace = n.oid) as indexes,
-  (select json_agg(tgname order by 1) from pg_trigger join pg_class c on c.oid = tgrelid where c.relnamespace = n.oid and not tgisinternal
+  (select json_agg(conname || ' ' || pg_get_constraintdef(oid) order by conname) from pg_constraint where connamespace = n.oid) as constraints,
+  (select json_agg(indexrelid::regclass || ' ' || indisvalid order by indexrelid::regclass::text) from pg_index join pg_class c on c.oid = indexrelid where c.relnamespace = n.oid) as indexes,
+  (select json_agg(tgname order by tgname) from pg_trigger join pg_class c on c.oid = tgrelid where c.relnamespace = n.oid and not tgisinternal
     and tgname not like '$total%') as triggers,
-  (select json_agg(proname order by 1) from pg_proc where pronamespace = n.oid) as functions,
+  (select json_agg(proname order by proname) from pg_proc where pronamespace = n.oid) as functions,
   (select count(*)::int from wda.migration_conflict) as conflicts,
   (select json_agg(gates) from wda.workspace) as gates,
   (select json_agg(names) from wda.workspace) as names,
