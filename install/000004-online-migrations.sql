@@ -18,19 +18,19 @@ create table wda.migration_conflict (
 
 -- Text as a value of a type, null where it is none. Functions, because only their exception blocks can ask PostgreSQL
 -- whether a text is a date; immutable, as none of them looks at a setting.
-create function wda.as_bigint(value text) returns int8 language plpgsql immutable strict parallel safe as $$
+create function wda.as_bigint(value text) returns int8 language plpgsql immutable strict as $$
 begin
   return case when value ~ '^-?[0-9]{1,19}$' then value::int8 end;
 exception when others then return null;
 end $$;
 
-create function wda.as_integer(value text) returns int4 language plpgsql immutable strict parallel safe as $$
+create function wda.as_integer(value text) returns int4 language plpgsql immutable strict as $$
 begin
   return case when value ~ '^-?[0-9]{1,10}$' then value::int4 end;
 exception when others then return null;
 end $$;
 
-create function wda.as_numeric(value text) returns numeric language plpgsql immutable strict parallel safe as $$
+create function wda.as_numeric(value text) returns numeric language plpgsql immutable strict as $$
 begin
   return case when value ~ '^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$' then value::numeric end;
 exception when others then return null;
@@ -44,7 +44,7 @@ begin
 end $$;
 
 -- null where the digits of the text are more than those of the float that is nearest to it.
-create function wda.as_float(value text) returns float8 language plpgsql immutable strict parallel safe as $$
+create function wda.as_float(value text) returns float8 language plpgsql immutable strict as $$
 declare
   nearest float8;
 begin
@@ -54,14 +54,14 @@ begin
 exception when others then return null;
 end $$;
 
-create function wda.as_date(value text) returns date language plpgsql immutable strict parallel safe as $$
+create function wda.as_date(value text) returns date language plpgsql immutable strict as $$
 begin
   return case when value ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$' then value::date end;
 exception when others then return null;
 end $$;
 
 -- PostgreSQL knows hour 24 and second 60, and years beyond 9999; the API does not.
-create function wda.as_datetime(value text) returns timestamptz language plpgsql immutable strict parallel safe as $$
+create function wda.as_datetime(value text) returns timestamptz language plpgsql immutable strict as $$
 declare
   moment timestamptz;
 begin
@@ -73,13 +73,13 @@ begin
 exception when others then return null;
 end $$;
 
-create function wda.as_uuid(value text) returns uuid language plpgsql immutable strict parallel safe as $$
+create function wda.as_uuid(value text) returns uuid language plpgsql immutable strict as $$
 begin
   return case when value ~ '^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$' then value::uuid end;
 exception when others then return null;
 end $$;
 
-create function wda.as_json(value text) returns jsonb language plpgsql immutable strict parallel safe as $$
+create function wda.as_json(value text) returns jsonb language plpgsql immutable strict as $$
 begin
   -- JSON's null would be shown as no value and yet be one.
   return nullif(value::jsonb, 'null'::jsonb);
