@@ -17,7 +17,8 @@ create table wda.migration_conflict (
 );
 
 -- Text as a value of a type, null where it is none. Functions, because only their exception blocks can ask PostgreSQL
--- whether a text is a date; immutable, as none of them looks at a setting.
+-- whether a text is a date; immutable, as none of them looks at a setting; not parallel safe, as an exception block is a
+-- subtransaction, which PostgreSQL 15 cannot start in a parallel plan.
 create function wda.as_bigint(value text) returns int8 language plpgsql immutable strict as $$
 begin
   return case when value ~ '^-?[0-9]{1,19}$' then value::int8 end;

@@ -1,6 +1,6 @@
 // Values of a new column, a batch of records at a time: short transactions with pauses between them, so that requests find
 // the rows and the processor free.
-import type { Database, Session } from '../db/pool.ts';
+import type { Session } from '../db/pool.ts';
 import { type Fragment, toQuery } from '../sql/fragment.ts';
 import { withLockRetry } from './lock-retry.ts';
 import type { Batch, Operation } from './operation.ts';
@@ -8,8 +8,6 @@ import { withoutDisk } from './transaction.ts';
 
 export interface FillWork {
   readonly session: Session;
-  /** Work in a session besides, if one is to be had; resolves without it when none is. */
-  readonly beside: (work: (session: Session) => Promise<void>) => Promise<void>;
   readonly cancelled: () => Promise<boolean>;
   readonly progress: (
     operation: Operation,
@@ -37,120 +35,43 @@ const SHOW_EVERY_MS = 500;
 /**
  * Each batch is filled in four stripes: an update that finds room in the page of its record touches no index, and the
  * room comes from what the stripe before left dead (measured on 1 M records with two indexes: 8 instead of 12 µs each).
- * Two sessions take batches in turn, as one alone gets too small a share of a busy machine.
  */
-export async function fill(work: FillWork, operation: Operation, batch: Batch): Promise<void> {
+export function fill(work: FillWork, operation: Operation, batch: Batch): Promise<void> {
+  // Nothing is lost when the last stripes are: without the switch, which waits for the disk, all of them are taken back.
+  return withoutDisk(work.session, () => fillAll(work, operation, batch));
+}
+
+async function fillAll(work: FillWork, operation: Operation, batch: Batch): Promise<void> {
   const { session, cancelled, progress, records } = work;
   const total = records(operation);
-  const ranges = makeRanges(batch);
-  let shownAt = performance.now();
-  const show = async (): Promise<void> => {
-    if (performance.now() - shownAt <= SHOW_EVERY_MS) return;
-    shownAt = performance.now();
-    await progress(operation, { done: ranges.done(), total: Math.max(total, ranges.done()) });
-    if (await cancelled()) throw new Cancelled();
-  };
-  // Nothing is lost when the last stripes are: without the switch, which waits for the disk, all of them are taken back.
-  const ends = await Promise.allSettled([
-    withoutDisk(session, () => fillRanges(session, ranges, batch, cancelled, show)),
-    work.beside((helper) =>
-      withoutDisk(helper, () => fillRanges(helper, ranges, batch, () => Promise.resolve(ranges.failed()))),
-    ),
-  ]);
-  const [own, other] = ends;
-  if (own.status === 'rejected') throw own.reason;
-  // A helper that never came has left nothing undone.
-  if (other?.status === 'rejected' && ranges.failed()) throw other.reason;
-  await progress(operation, { done: ranges.done(), total: ranges.done() });
-}
-
-/** Records with an id above `after` and up to `last`. */
-interface Range {
-  readonly after: string;
-  readonly last: string;
-}
-
-interface Ranges {
-  /** The next one, each to one session alone; undefined at the end, or when one has failed. */
-  readonly next: (session: Session) => Promise<Range | undefined>;
-  /** `longest`: of its stripes, in milliseconds. */
-  readonly ended: (longest: number) => void;
-  readonly fail: () => void;
-  readonly failed: () => boolean;
-  /** Records that were given out. */
-  readonly done: () => number;
-}
-
-function makeRanges(batch: Batch): Ranges {
-  let after: string | null = '-9223372036854775808';
+  let after = '-9223372036854775808';
   let size = FIRST_SIZE;
   let done = 0;
-  let hasFailed = false;
-  let turn: Promise<unknown> = Promise.resolve();
-  async function take(session: Session): Promise<Range | undefined> {
-    if (after === null || hasFailed) return undefined;
-    const from: string = after;
-    const [row] = await session.query<{ last: string | null; seen: number }>(toQuery(batch.next(from, size)));
-    after = row?.last ?? null;
-    done += row?.seen ?? 0;
-    return after === null ? undefined : { after: from, last: after };
-  }
-  return {
-    next(session) {
-      const taken = turn.then(() => take(session));
-      turn = taken.catch(() => undefined);
-      return taken;
-    },
-    ended(longest) {
-      size = Math.round(Math.min(MOST_SIZE, Math.max(LEAST_SIZE, size * Math.min(2, STRIPE_MS / longest))));
-    },
-    fail() {
-      hasFailed = true;
-    },
-    failed: () => hasFailed,
-    done: () => done,
-  };
-}
-
-async function fillRanges(
-  session: Session,
-  ranges: Ranges,
-  batch: Batch,
-  cancelled: () => Promise<boolean>,
-  show: () => Promise<void> = () => Promise.resolve(),
-): Promise<void> {
-  try {
-    for (;;) {
-      const range = await ranges.next(session);
-      if (range === undefined) return;
-      let longest = 1;
-      for (const stripe of STRIPES) {
-        const started = performance.now();
-        await withLockRetry(() => fillOne(session, batch.fill({ ...range, stripe })), cancelled);
-        longest = Math.max(longest, performance.now() - started);
-      }
-      ranges.ended(longest);
-      await show();
+  let shownAt = performance.now();
+  for (;;) {
+    const [range] = await session.query<{ last: string | null; seen: number }>(toQuery(batch.next(after, size)));
+    const last = range?.last ?? null;
+    if (range === undefined || last === null) break;
+    let longest = 1;
+    for (const stripe of STRIPES) {
+      const started = performance.now();
+      const from = after;
+      await withLockRetry(() => fillOne(session, batch.fill({ after: from, last, stripe })), cancelled);
+      longest = Math.max(longest, performance.now() - started);
     }
-  } catch (error) {
-    ranges.fail();
-    throw error;
+    after = last;
+    done += range.seen;
+    size = Math.round(Math.min(MOST_SIZE, Math.max(LEAST_SIZE, size * Math.min(2, STRIPE_MS / longest))));
+    if (performance.now() - shownAt > SHOW_EVERY_MS) {
+      shownAt = performance.now();
+      await progress(operation, { done, total: Math.max(total, done) });
+      if (await cancelled()) throw new Cancelled();
+    }
   }
+  await progress(operation, { done, total: done });
 }
 
 async function fillOne(session: Session, statement: Fragment): Promise<void> {
   const [row] = await session.query<{ refused: boolean }>(toQuery(statement));
   if (row?.refused === true) throw new RefusedValue();
-}
-
-/** A session that goes back to others as they expect it. */
-export function besides(db: Database, work: (session: Session) => Promise<void>): Promise<void> {
-  return db.session(async (session) => {
-    try {
-      await work(session);
-    } finally {
-      // Others get the connection next.
-      await session.execute('reset all');
-    }
-  });
 }

@@ -19,7 +19,7 @@ import type { Database, Session } from '../db/pool.ts';
 import { anotherMigrationRuns, destructiveChange, serviceUnavailable } from '../errors.ts';
 import { toQuery } from '../sql/fragment.ts';
 import { dataConflict, failureOf, interrupted, isDataError, nameTaken } from './failure.ts';
-import { besides, RefusedValue } from './fill.ts';
+import { RefusedValue } from './fill.ts';
 import { closeGates, type Gate } from './gate.ts';
 import { isPassing } from './lock-retry.ts';
 import type { Made, Operation } from './operation.ts';
@@ -190,8 +190,6 @@ export function makeRunner({ db, changed, onError, maxLong }: RunnerOptions): Ru
     const work: Work = {
       session,
       change,
-      // Two migrations with a helper each would leave no connection to anybody else.
-      beside: (help) => (long === 1 && maxLong > 1 ? besides(db, help) : Promise.resolve()),
       cancelled: () => (id === null ? Promise.resolve(false) : isCancelRequested(session, id)),
       note: job.note,
       begin: (operation) => job.move(operation, 'running'),

@@ -21,8 +21,6 @@ import { inTransaction, LOCK_BUDGET_MS } from './transaction.ts';
 export interface Work {
   readonly session: Session;
   readonly change: PreparedChange;
-  /** Work in a session besides, if one is to be had; resolves without it when none is. */
-  readonly beside: (work: (session: Session) => Promise<void>) => Promise<void>;
   readonly cancelled: () => Promise<boolean>;
   /** Remembers what is at work. */
   readonly note: (operation: Operation) => void;
