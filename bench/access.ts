@@ -13,9 +13,10 @@ import { type Comparison, compareVariants, renderTable, type Variant } from './a
 import { copyGolden, dropCopy, openPostgres, withClient } from './database.ts';
 import { type DataSet, dataSetOf, findSchema, loadDataSet, schemaDocument } from './dataset.ts';
 import type { Flaw, Flood, FloodResult } from './flood.ts';
+import { loadGolden } from './golden.ts';
 import { findLoadGenerator, type LoadGenerator } from './load.ts';
 import { type Provider, startProvider } from './provider.ts';
-import { createApiKey, createWorkspace, dataPrefix, type RunningServer, startOurs } from './servers.ts';
+import { createApiKey, dataPrefix, type RunningServer, startOurs } from './servers.ts';
 import { type PreparedRequest, prepareRequests, workloadsOver } from './workloads.ts';
 
 type Options = {
@@ -76,7 +77,7 @@ async function main(options: Options): Promise<void> {
   const provider = await startProvider();
   try {
     const adminKey = randomBytes(24).toString('hex');
-    const url = await copyGolden(postgres, data, false, (empty) => loadGolden(empty, adminKey, data));
+    const url = await copyGolden(postgres, data, false, (empty) => loadGolden(empty, adminKey, data, progress));
     // The provider listens on this machine.
     process.env.WDA_IDP_PRIVATE_NETWORK = 'allow';
     const server = await startOurs(url, adminKey, options.profile);
@@ -317,22 +318,6 @@ async function administer(
   });
   const text = await response.text();
   if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);
-}
-
-/** Lets our server make its tables, as for any workspace, and fills them with the server stopped. */
-async function loadGolden(url: string, adminKey: string, data: DataSet): Promise<void> {
-  progress('Loading the data set (once; the next run finds it) ...');
-  const server = await startOurs(url, adminKey);
-  try {
-    await createWorkspace(server, adminKey);
-  } finally {
-    await server.stop();
-  }
-  await withClient(url, async (client) => {
-    const schema = await findSchema(client);
-    if (schema === undefined) throw new Error('The workspace has no orders table');
-    await loadDataSet(client, schema, data, progress);
-  });
 }
 
 await main(command.parse().opts<Options>());

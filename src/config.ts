@@ -124,6 +124,7 @@ export const SETTINGS: readonly Setting[] = [
   },
 ];
 
+const MAX_WORKERS = 64;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 // Names that start with WDA_ and belong to the command line, not to the server.
@@ -176,7 +177,12 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     mistakes.push('PUBLIC_URL must be an http or https URL without user, query and fragment');
   }
 
-  const workers = integer('WDA_WORKERS', databaseUrl === undefined ? 1 : availableParallelism(), 1, 64);
+  const workers = integer(
+    'WDA_WORKERS',
+    databaseUrl === undefined ? 1 : Math.min(MAX_WORKERS, availableParallelism()),
+    1,
+    MAX_WORKERS,
+  );
   const share = (connections: number): number => Math.ceil(connections / workers);
   const config: Config = {
     port,

@@ -167,14 +167,13 @@ export function planDelete(entity: Entity, viewpoint: Viewpoint, guarded: boolea
 }
 
 /** Deleting looks for records that refer to the one deleted, and where a relation says so writes them. */
-function passReferring(entity: Entity, workspace: Workspace, seen: ReadonlySet<string> = new Set()): void {
-  if (seen.has(entity.name)) return;
-  const visited = new Set([...seen, entity.name]);
+function passReferring(entity: Entity, workspace: Workspace, seen = new Set<string>()): void {
+  seen.add(entity.name);
   for (const other of workspace.entities.values()) {
     for (const relation of other.relations.values()) {
       if (relation.kind !== 'belongsTo' || relation.entity !== entity.name) continue;
       passGate(other, relation.onDelete === 'restrict' ? 'read' : 'write');
-      if (relation.onDelete === 'cascade') passReferring(other, workspace, visited);
+      if (relation.onDelete === 'cascade' && !seen.has(other.name)) passReferring(other, workspace, seen);
     }
   }
 }

@@ -100,7 +100,8 @@ export function makeRecordHandler(rooms: RecordRooms): RecordAnswers {
       if (isLockTimeout(error)) {
         // It waited longer than a snapshot may be old: a gate that was closed meanwhile is the better answer.
         const now = await again();
-        admit(now.workspace, now.principal, name, raw.method === 'GET' || raw.method === 'HEAD' ? 'read' : 'write');
+        const reads = raw.method === 'GET' || raw.method === 'HEAD' || segments[3] === '_query';
+        admit(now.workspace, now.principal, name, reads ? 'read' : 'write');
       }
       if (!isStaleSnapshot(error)) throw error;
       // Nothing was done; the request is planned again from the new snapshot.

@@ -133,6 +133,18 @@ test('a statement that takes too long is stopped with 503 QUERY_TIMEOUT', async 
   }
 });
 
+test('a query that waits for a lock is a read, also to one who may only read', async () => {
+  await whileLocked('lock table products in access exclusive mode', async (release) => {
+    const answer = await shop().call('products/_query', {
+      method: 'POST',
+      body: {},
+      credential: shop().readOnlyKey,
+    });
+    assert.equal(answer.status, 503, answer.text);
+    await release();
+  });
+});
+
 test('a record that somebody else has locked is 503 after a while, and other records are not', async () => {
   await whileLocked('update products set title = title where id = 2', async (release) => {
     const waiting = shop().call('products/2', { method: 'PUT', body: { title: 'Tea' } });
