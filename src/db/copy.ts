@@ -5,7 +5,7 @@ import { finished } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { type Query, sql, toQuery } from '../sql/fragment.ts';
-import type { Database, Row, Session } from './pool.ts';
+import { type Database, type Row, type Session, TEXT_TYPES } from './pool.ts';
 
 /** Sends lines of copyLine() to a `copy … from stdin`. What the source throws undoes the COPY and is thrown. */
 export async function copyInto(session: Session, text: string, lines: AsyncIterable<string>): Promise<void> {
@@ -61,8 +61,6 @@ export interface RowStream {
   /** When the last row was handed over and the connection is free; rejects with the error of the statement. */
   readonly done: Promise<void>;
 }
-
-const TEXT_TYPES = { getTypeParser: () => (value: string) => value } as unknown as pg.CustomTypesConfig;
 
 /** What the driver's client has beyond its types. */
 interface Internals {

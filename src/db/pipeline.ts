@@ -6,9 +6,8 @@ import { serviceUnavailable } from '../errors.ts';
 import type { Query } from '../sql/fragment.ts';
 import { isConnectionLoss, translateConnectionError } from './pg-error.ts';
 import { watchSilence } from './silence.ts';
-
-/** A row as PostgreSQL's text output, one entry a column. */
-export type Row = readonly (string | null)[];
+import { type Row, runStatement } from './statement.ts';
+import type { Parameter } from './wire.ts';
 
 /** What the pool remembers of one prepared statement to choose its lane; one object per statement shape, kept by its owner. */
 export interface StatementCost {
@@ -29,12 +28,10 @@ export interface LaneOptions {
 
 // Statements kept prepared on a connection: PostgreSQL keeps the plan of each (10 to 100 kB, most 30).
 const MAX_STATEMENTS = 1200;
-// A connection that has prepared so many is replaced: the driver remembers the text of each for ever.
-const MAX_PREPARED = 20_000;
+// The name of what is parsed for one run alone.
+const UNNAMED = '';
 // While the database is away, connecting is tried again at most this often; requests in between fail at once.
 const RECONNECT_PAUSE_MS = 250;
-
-export const TEXT_TYPES = { getTypeParser: () => (value: string) => value } as unknown as pg.CustomTypesConfig;
 
 /**
  * A quicker run counts whole, a slower one a tenth: on a busy machine any run may look slow, and a quick statement that
@@ -47,10 +44,10 @@ export function note(cost: StatementCost, milliseconds: number): void {
 
 interface PipelinedConnection {
   readonly client: pg.Client;
-  /** Prepared statements, with the names that they have on this connection. */
+  /** Names of the statements that are prepared on it, with their texts. */
   readonly names: LRUCache<string, string>;
-  /** How many statements were ever prepared on it. */
-  prepared: number;
+  /** The statement that had to make room for the last one. */
+  forget: string | undefined;
   pending: number;
   usable: boolean;
 }
@@ -80,14 +77,18 @@ export function makePipelinedLane(config: pg.ClientConfig, size: number, options
 
   async function connect(): Promise<void> {
     const client = new pg.Client({ ...config, pipeline: true } as pg.ClientConfig);
-    const names = new LRUCache<string, string>({
-      max: MAX_STATEMENTS,
-      // Whatever was sent before it has had its turn when PostgreSQL comes to this.
-      dispose: (name, _shape, reason) => {
-        if (reason === 'evict') client.query(`deallocate "${name}"`, () => undefined);
-      },
-    });
-    const connection: PipelinedConnection = { client, names, prepared: 0, pending: 0, usable: true };
+    const connection: PipelinedConnection = {
+      client,
+      names: new LRUCache<string, string>({
+        max: MAX_STATEMENTS,
+        dispose: (_text, name, reason) => {
+          if (reason === 'evict') connection.forget = name;
+        },
+      }),
+      forget: undefined,
+      pending: 0,
+      usable: true,
+    };
     client.on('error', (error) => {
       options.onError('database connection lost', error);
       retire(connection);
@@ -146,44 +147,28 @@ export function makePipelinedLane(config: pg.ClientConfig, size: number, options
     query: Query,
     cost: StatementCost | undefined,
   ): Promise<readonly Row[]> {
-    let name: string | undefined;
-    if (query.name !== undefined) {
-      name = connection.names.get(query.name);
-      if (name === undefined) {
-        if (connection.prepared >= MAX_PREPARED) {
-          // Answers on the wire still arrive: end() waits for them, new requests take another connection.
-          retire(connection);
-          void connection.client.end().catch(() => undefined);
-          return runNow(query, cost);
-        }
-        // A name that was given up is not used again: the driver believes that it is still prepared.
-        name = `${query.name}_${(connection.prepared++).toString(36)}`;
-        connection.names.set(query.name, name);
-      }
-    }
+    const { name = UNNAMED, text } = query;
+    const isNew = name === UNNAMED || connection.names.get(name) !== text;
+    connection.forget = undefined;
+    if (isNew && name !== UNNAMED) connection.names.set(name, text);
+    const run = { text, parameters: query.values as Parameter[], statement: name, isNew, forget: connection.forget };
     // Only a statement that was alone on its connection tells its own time.
     const started = cost !== undefined && connection.pending === 0 ? performance.now() : 0;
     connection.pending++;
     pending++;
     return new Promise((resolve, reject) => {
-      connection.client.query(
-        {
-          text: query.text,
-          values: query.values as unknown[],
-          name,
-          rowMode: 'array',
-          types: TEXT_TYPES,
-        } as pg.QueryArrayConfig,
-        (error: Error | null, result: pg.QueryArrayResult) => {
-          connection.pending--;
-          pending--;
-          if (error) reject(isConnectionLoss(error) ? translateConnectionError(error) : error);
-          else {
-            if (started > 0) note(cost as StatementCost, performance.now() - started);
-            resolve(result.rows as Row[]);
-          }
-        },
-      );
+      runStatement(connection.client, run, (error, rows) => {
+        connection.pending--;
+        pending--;
+        if (error === null) {
+          if (started > 0) note(cost as StatementCost, performance.now() - started);
+          resolve(rows);
+          return;
+        }
+        // It may be that PostgreSQL could not even parse it.
+        if (isNew) connection.names.delete(name);
+        reject(isConnectionLoss(error) ? translateConnectionError(error) : error);
+      });
     });
   }
 

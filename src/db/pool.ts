@@ -5,11 +5,15 @@
 import pg from 'pg';
 import type { Query } from '../sql/fragment.ts';
 import { isConnectionLoss, translateConnectionError } from './pg-error.ts';
-import { makePipelinedLane, note, queueFull, type Row, type StatementCost, TEXT_TYPES } from './pipeline.ts';
+import { makePipelinedLane, note, queueFull, type StatementCost } from './pipeline.ts';
 import { makeShares } from './shares.ts';
 import { watchSilence } from './silence.ts';
+import type { Row } from './statement.ts';
 
 export type { Row, StatementCost };
+
+/** Values as PostgreSQL's text. */
+export const TEXT_TYPES = { getTypeParser: () => (value: string) => value } as unknown as pg.CustomTypesConfig;
 
 export type Lane = 'read' | 'write' | 'slow';
 

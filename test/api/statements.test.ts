@@ -115,7 +115,7 @@ test('more shapes than a connection keeps prepared are all answered, and the old
         for (const { status, text } of answers) assert.equal(status, 200, text);
       }
     }
-    const given = proxy.statements().filter((text) => /^deallocate "s\w+"$/.test(text));
+    const given = proxy.statements().filter((text) => /^close s\w+$/.test(text));
     assert.ok(given.length >= 50 && given.length <= 130, `${given.length} were given up`);
     // One of them is prepared anew, one of the others is not.
     assert.equal((await list(1)).status, 200);

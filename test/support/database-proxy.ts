@@ -10,7 +10,7 @@ export interface DatabaseProxy {
   /** Lets every connection be, and passes on nothing more on any of them. */
   freeze(): void;
   restore(): void;
-  /** Texts of the statements executed since the last call. */
+  /** Texts of the statements executed since the last call, and `close name` for a prepared one that is given up. */
   statements(): string[];
   close(): Promise<void>;
 }
@@ -107,7 +107,9 @@ function makeListener(onStatement: (text: string) => void): (chunk: Buffer) => v
       const words = rest.toString('utf8', head + 4, end).split('\0');
       rest = rest.subarray(end);
       started = true;
+      const closed = type === 'C' ? (words[0] ?? '').slice(1) : '';
       if (type === 'P') prepared.set(words[0] ?? '', words[1] ?? '');
+      else if (type === 'C' && prepared.delete(closed)) onStatement(`close ${closed}`);
       else if (type === 'B') onStatement(prepared.get(words[1] ?? '') ?? '');
       else if (type === 'Q') onStatement(words[0] ?? '');
     }
