@@ -151,7 +151,14 @@ export function makePipelinedLane(config: pg.ClientConfig, size: number, options
     const isNew = name === UNNAMED || connection.names.get(name) !== text;
     connection.forget = undefined;
     if (isNew && name !== UNNAMED) connection.names.set(name, text);
-    const run = { text, parameters: query.values as Parameter[], statement: name, isNew, forget: connection.forget };
+    const run = {
+      text,
+      parameters: query.values as Parameter[],
+      statement: name,
+      isNew,
+      forget: connection.forget,
+      gather: pending > 0,
+    };
     // Only a statement that was alone on its connection tells its own time.
     const started = cost !== undefined && connection.pending === 0 ? performance.now() : 0;
     connection.pending++;

@@ -1,6 +1,7 @@
 // One run of a statement on a pipelined connection, in the form that the request path needs: parameters and rows as
 // text, nothing described. The driver sends, answers and fails it like a query of its own. Against that it saves the
 // description of columns whose form is known, at both ends, and three of four writes: 10 to 40 µs of processor time.
+import type { Writable } from 'node:stream';
 import pg from 'pg';
 import { bindAndRun, closeStatement, type Parameter, parseStatement } from './wire.ts';
 
@@ -16,7 +17,14 @@ export interface StatementRun {
   readonly isNew: boolean;
   /** Another statement that the connection shall forget. */
   readonly forget: string | undefined;
+  /**
+   * May it wait for the other requests that have come by now, to go to the connection with theirs? Of 32 clients that
+   * makes 1.15 times the requests, of one it would cost each 25 µs.
+   */
+  readonly gather: boolean;
 }
+
+const uncork = (stream: Writable): void => stream.uncork();
 
 /** `onAnswer` is called once: with the rows, or with the error of the database or of the connection. */
 export function runStatement(
@@ -38,10 +46,14 @@ class Pipelined {
     this.callback = callback;
   }
 
-  submit({ stream }: { readonly stream: NodeJS.WritableStream }): void {
-    const { text, statement, parameters, isNew, forget } = this.#run;
+  submit({ stream }: { readonly stream: Writable }): void {
+    const { text, statement, parameters, isNew, forget, gather } = this.#run;
     const bytes = bindAndRun(statement, parameters);
     if (!stream.writable) return;
+    if (gather && stream.writableCorked === 0) {
+      stream.cork();
+      setImmediate(uncork, stream);
+    }
     if (forget !== undefined) stream.write(closeStatement(forget));
     if (isNew) {
       stream.write(closeStatement(statement));
