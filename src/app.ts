@@ -9,7 +9,7 @@ import { makeInternalOAuth } from './auth/internal-oauth.ts';
 import { makeKeySets } from './auth/key-set.ts';
 import { isClientId, makeOAuthClient } from './auth/oauth-client.ts';
 import { makeOutbound } from './auth/outbound.ts';
-import { makeRateLimit } from './auth/rate-limit.ts';
+import { type Grant, makeBuckets, makeRateLimit, makeSharedRateLimit, type RateLimit } from './auth/rate-limit.ts';
 import { SIGNING_ALGORITHM } from './auth/signing-keys.ts';
 import { findApiKey, touchApiKeys } from './catalog/credentials.ts';
 import { findProvidersByIssuer } from './catalog/identity-provider.ts';
@@ -19,10 +19,12 @@ import { makeWorkspaceCache } from './catalog/workspace-cache.ts';
 import type { Config } from './config.ts';
 import { InstallError } from './db/install.ts';
 import { makeDatabase } from './db/pool.ts';
+import { serviceUnavailable } from './errors.ts';
 import { makeHttpServer } from './http/server.ts';
 import { makeRunner } from './migrate/runner.ts';
 import { makeTotals } from './migrate/totals.ts';
-import type { Observer } from './observe.ts';
+import { answerForWorkers, type Observer } from './observe.ts';
+import { answerWorkers, askPrimary, isWorker } from './primary.ts';
 import { adminRoutes } from './routes/admin/routes.ts';
 import { metaRoutes } from './routes/meta.ts';
 import { oauthPaths, TOKEN_PATH } from './routes/oauth.ts';
@@ -78,7 +80,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
     clockSkewSeconds: config.clockSkewSeconds,
     now: () => Date.now(),
   });
-  const rateLimit = makeRateLimit(config.rateLimit, () => performance.now());
+  const rateLimit = rateLimitOf(config);
   const onFault = (message: string, error: unknown): void =>
     log.error(message, { error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
   const runner = makeRunner({
@@ -133,7 +135,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
           db,
           authenticate: async (authorization) => {
             const principal = await authenticator.identify(authorization);
-            rateLimit(principal.credentialId);
+            await rateLimit(principal.credentialId);
             return principal;
           },
           changed: (workspaceId) => cache.changed(workspaceId),
@@ -219,6 +221,31 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
       await db.close();
     },
   };
+}
+
+const TOKENS = 'tokens';
+const TOKENS_TIMEOUT_MS = 2000;
+
+interface TokenQuestion {
+  readonly credentialId: string;
+  readonly count: number;
+}
+
+/** In the primary: what workers can only know together. */
+export function shareWithWorkers({ rateLimit }: Config): void {
+  answerForWorkers();
+  const take = makeBuckets(rateLimit, () => performance.now());
+  answerWorkers(TOKENS, ({ credentialId, count }: TokenQuestion) => take(credentialId, count));
+}
+
+function rateLimitOf({ rateLimit }: Config): RateLimit {
+  const now = () => performance.now();
+  if (!isWorker()) return makeRateLimit(rateLimit, now);
+  const ask = (credentialId: string, count: number): Promise<Grant> =>
+    askPrimary<Grant>(TOKENS, { credentialId, count } satisfies TokenQuestion, TOKENS_TIMEOUT_MS).catch((error) => {
+      throw serviceUnavailable('The rate limit could not be looked up; retry', 1, error);
+    });
+  return makeSharedRateLimit(rateLimit, ask, now);
 }
 
 /** Errors of a database that is not there (yet), as against one that will never do. */

@@ -83,7 +83,7 @@ export const SETTINGS: readonly Setting[] = [
   {
     name: 'WDA_WORKERS',
     default: '1 with the embedded database, else the number of cores',
-    says: 'server processes behind the port; they share the connections for quick reads and writes, and each keeps the rate limit',
+    says: 'server processes behind the port; they share the connections for quick reads and writes, and the rate limit',
   },
   { name: 'WDA_READ_CONNECTIONS', default: '4', says: 'database connections for quick reads (pipelined)' },
   { name: 'WDA_WRITE_CONNECTIONS', default: '6', says: 'database connections for writes (pipelined)' },

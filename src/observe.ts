@@ -1,11 +1,11 @@
 // What the service tells about itself: JSON log lines and metrics. Takes observations as values; no other file writes
 // logs. Credentials, record values and the queries of URLs never get here.
 
-import cluster from 'node:cluster';
 import pino from 'pino';
 import pretty from 'pino-pretty';
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Config } from './config.ts';
+import { answerWorkers, askPrimary, isWorker } from './primary.ts';
 
 export interface Log {
   debug(message: string, facts?: Record<string, unknown>): void;
@@ -51,7 +51,7 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
       )
     : pino({ level: config.logLevel });
   const registry = new Registry();
-  if (cluster.isWorker) {
+  if (isWorker()) {
     // Answers the primary's question for the figures of this process.
     new AggregatorRegistry();
     AggregatorRegistry.setRegistries(registry);
@@ -112,51 +112,18 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
       });
       void gauge;
     },
-    metrics: () => (cluster.isWorker ? askPrimary() : registry.metrics()),
+    metrics: () => (isWorker() ? askPrimary(METRICS, undefined, METRICS_TIMEOUT_MS) : registry.metrics()),
     flush: () => logger.flush(),
   };
 }
 
-const METRICS = 'wda:metrics';
+const METRICS = 'metrics';
 const METRICS_TIMEOUT_MS = 5000;
-let nextQuestion = 0;
-
-interface MetricsAnswer {
-  readonly type: typeof METRICS;
-  readonly question: number;
-  readonly text?: string;
-}
-
-/** The figures of all workers together, which only the primary can ask for. */
-function askPrimary(): Promise<string> {
-  const question = nextQuestion++;
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => finish(undefined), METRICS_TIMEOUT_MS);
-    const onMessage = (message: MetricsAnswer): void => {
-      if (message?.type === METRICS && message.question === question) finish(message.text);
-    };
-    function finish(text: string | undefined): void {
-      clearTimeout(timer);
-      process.off('message', onMessage);
-      if (text === undefined) reject(new Error('the primary process did not answer'));
-      else resolve(text);
-    }
-    process.on('message', onMessage);
-    process.send?.({ type: METRICS, question });
-  });
-}
 
 /** In the primary: answers workers that are asked for the metrics of the server as a whole. */
 export function answerForWorkers(): void {
   const aggregator = new AggregatorRegistry();
-  cluster.on('message', (worker, message: MetricsAnswer) => {
-    if (message?.type !== METRICS) return;
-    const { type, question } = message;
-    aggregator.clusterMetrics().then(
-      (text) => worker.send({ type, question, text }),
-      () => worker.send({ type, question }),
-    );
-  });
+  answerWorkers(METRICS, () => aggregator.clusterMetrics());
 }
 
 function line({ id, method, path, status, milliseconds }: RequestObservation): Record<string, unknown> {

@@ -35,11 +35,12 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // A client of the HTTP API; only `serve` runs the server.
   cli: ['config.ts', 'model/exact-json.ts'],
   'cli/workers.ts': ['type observe.ts'],
-  'cli/serve.ts': ['app.ts', 'config.ts', 'db', 'observe.ts', 'type setup'],
-  'app.ts': ['auth', 'catalog', 'config.ts', 'db', 'http', 'migrate', 'observe.ts', 'routes', 'setup'],
+  'cli/serve.ts': ['app.ts', 'config.ts', 'db', 'observe.ts', 'primary.ts', 'type setup'],
+  'app.ts': ['auth', 'catalog', 'config.ts', 'db', 'http', 'migrate', 'observe.ts', 'primary.ts', 'routes', 'setup'],
+  'primary.ts': [],
   'main.ts': ['cli'],
   'config.ts': ['model/closest.ts'],
-  'observe.ts': ['type config.ts'],
+  'observe.ts': ['type config.ts', 'primary.ts'],
 };
 
 /** No await, nothing of Node, no clock, no chance: what goes in decides what comes out. */

@@ -111,7 +111,7 @@ function makeAdapter(model: string, options: TokenEndpointOptions, errors: typeo
       try {
         const client = await options.findClient(id);
         if (client === undefined) return undefined;
-        options.rateLimit(`token:${id}`);
+        await options.rateLimit(`token:${id}`);
         return { client_id: id, client_secret: client.secretHash, [WORKSPACE_CLAIM]: client.workspaceId };
       } catch (error) {
         throw error instanceof ApiError && error.status !== 500 ? passingError(error, errors) : error;

@@ -1,12 +1,13 @@
 // `wda serve`: settings, database, server, start screen, signals. Takes the environment, ends with an exit code.
 import type pg from 'pg';
-import { type App, makeApp } from '../app.ts';
+import { type App, makeApp, shareWithWorkers } from '../app.ts';
 import { type Config, ConfigError, processConfig } from '../config.ts';
 import { type EmbeddedDatabase, startEmbedded } from '../db/embedded.ts';
 import { InstallError } from '../db/install.ts';
-import { answerForWorkers, makeObserver, type Observer } from '../observe.ts';
+import { makeObserver, type Observer } from '../observe.ts';
+import { isWorker } from '../primary.ts';
 import type { Welcome } from '../setup/bootstrap.ts';
-import { endWithPrimary, isWorker, makeWorkers, sayReady, type Workers } from './workers.ts';
+import { endWithPrimary, makeWorkers, sayReady, type Workers } from './workers.ts';
 
 const GRACE_MS = 10_000;
 
@@ -63,7 +64,7 @@ export async function serve(): Promise<void> {
       sayReady();
       return;
     }
-    if (config.workers > 1) answerForWorkers();
+    if (config.workers > 1) shareWithWorkers(config);
     // With workers this process only prepares the database for them, and answers nobody.
     const ownPort = config.workers > 1 ? undefined : await app.listen();
     const welcome = await app.prepare();

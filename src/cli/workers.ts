@@ -10,8 +10,6 @@ export interface Workers {
   stop(): Promise<void>;
 }
 
-export const isWorker = (): boolean => cluster.isWorker;
-
 // A worker that dies sooner than this after its start, so many times in a row, is no accident.
 const YOUNG_MS = 5000;
 const MAX_EARLY_DEATHS = 5;

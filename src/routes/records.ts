@@ -81,7 +81,8 @@ export function makeRecordHandler(rooms: RecordRooms): RecordAnswers {
   async function handle(raw: RawRequest): Promise<Reply> {
     const segments = segmentsOf(raw.path);
     const visitor = await enter(raw, segments[0] ?? '', segments[1] ?? '');
-    rooms.rateLimit(visitor.principal.credentialId);
+    const counted = rooms.rateLimit(visitor.principal.credentialId);
+    if (counted !== undefined) await counted;
     return answer(raw, segments, visitor, () => enter(raw, segments[0] as string, segments[1] as string));
   }
 

@@ -91,6 +91,22 @@ test('stopped in good order, all end', { skip }, async () => {
   server = await startServerProcess({ DATABASE_URL: database.url, WDA_WORKERS: '1' });
 });
 
+test('they count a credential’s requests together', async () => {
+  await server.stop();
+  server = await startServerProcess({ DATABASE_URL: database.url, WDA_WORKERS: '3', WDA_RATE_LIMIT: '20' });
+  const started = performance.now();
+  const statuses: number[] = [];
+  for (let index = 0; index < 40; index++) {
+    const response = await call('/api/v1/acme/w/notes?size=1');
+    statuses.push(response.status);
+    if (response.status === 429) assert.match(response.headers.get('retry-after') ?? '', /^[1-3]$/);
+  }
+  // One is added every 3 s.
+  const added = Math.ceil((performance.now() - started) / 3000);
+  const passed = statuses.filter((status) => status === 200).length;
+  assert.ok(passed >= 20 && passed <= 20 + added, statuses.join());
+});
+
 function isAlive(one: number): boolean {
   try {
     // A process that has ended and was not waited for is no more, either.
