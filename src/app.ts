@@ -54,6 +54,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
   const { log } = observer;
   const db = makeDatabase({
     connection,
+    processes: config.workers,
     readConnections: config.readConnections,
     writeConnections: config.writeConnections,
     slowConnections: config.slowConnections,

@@ -2,6 +2,7 @@
 // The only maker of connections. Quick reads and writes go pipelined over a few connections, the least busy first
 // (measured: 1.18 of the throughput of the same connections without pipelining); statements that take long have
 // connections of their own, so that they hold up nobody.
+import { availableParallelism } from 'node:os';
 import pg from 'pg';
 import type { Query } from '../sql/fragment.ts';
 import { isConnectionLoss, translateConnectionError } from './pg-error.ts';
@@ -54,6 +55,8 @@ export interface DatabaseStats {
 
 export interface DatabaseOptions {
   readonly connection: pg.ClientConfig;
+  /** Server processes on this machine. */
+  readonly processes: number;
   readonly readConnections: number;
   readonly writeConnections: number;
   readonly slowConnections: number;
@@ -62,12 +65,18 @@ export interface DatabaseOptions {
   readonly onError: (message: string, error: unknown) => void;
 }
 
-// See LaneOptions.slack.
-const READ_SLACK = 3;
 // A statement that takes longer on average leaves the pipelined lane: behind it everything on its connection waits.
 const SLOW_MS = 20;
 const CONNECT_TIMEOUT_MS = 3000;
 const isQuick = ({ milliseconds = SLOW_MS }: StatementCost): boolean => milliseconds < SLOW_MS;
+
+/** How many backends this process can keep busy with quick reads: of a database on this machine, as many as cores are left. */
+function parallelReads(config: pg.ClientConfig, processes: number): number {
+  const { host } = new pg.Client(config);
+  const isHere = host.startsWith('/') || ['localhost', '127.0.0.1', '::1'].includes(host);
+  if (!isHere) return Number.POSITIVE_INFINITY;
+  return Math.max(1, Math.floor((availableParallelism() - processes) / processes));
+}
 
 export function makeDatabase(options: DatabaseOptions): Database {
   const config: pg.ClientConfig = {
@@ -89,8 +98,15 @@ export function makeDatabase(options: DatabaseOptions): Database {
     ].join(' '),
   };
   const lanes = {
-    read: makePipelinedLane(config, options.readConnections, { ...options, slack: READ_SLACK }),
-    write: makePipelinedLane(config, options.writeConnections, options),
+    read: makePipelinedLane(config, options.readConnections, {
+      ...options,
+      parallel: parallelReads(config, options.processes),
+    }),
+    write: makePipelinedLane(config, options.writeConnections, {
+      ...options,
+      // Writes wait for the disk, together if they are on different connections.
+      parallel: options.writeConnections,
+    }),
   };
   const pool = new pg.Pool({
     ...config,

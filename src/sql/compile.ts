@@ -15,7 +15,7 @@ export interface Statement {
   readonly text: string;
   readonly name: string;
   readonly operands: readonly Operand[];
-  readonly cost: { milliseconds: number | undefined };
+  readonly cost: { milliseconds: number | undefined; work: number | undefined };
   /**
    * Hash of the columns that the statement shows, the part of an ETag that tells selections of one record apart;
    * undefined when related records are shown, whose versions the record's own does not know.
@@ -33,7 +33,7 @@ export interface Inputs {
 
 interface Shape {
   readonly name: string;
-  readonly cost: { milliseconds: number | undefined };
+  readonly cost: { milliseconds: number | undefined; work: number | undefined };
 }
 
 // Texts of statements that were compiled lately, so that equal texts share a prepared statement. A text is about 1 kB.
@@ -74,7 +74,7 @@ function close(fragment: Fragment, projection?: Projection): Statement {
   const text = fragment.text;
   let shape = shapes.get(text);
   if (shape === undefined) {
-    shape = { name: `s${(nextName++).toString(36)}`, cost: { milliseconds: undefined } };
+    shape = { name: `s${(nextName++).toString(36)}`, cost: { milliseconds: undefined, work: undefined } };
     shapes.set(text, shape);
   }
   return { text, operands: fragment.values as Operand[], tag: tagOf(projection), ...shape };
