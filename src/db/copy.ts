@@ -2,10 +2,10 @@
 // they arrive while the socket is paused and resumed. The only importer of pg-copy-streams.
 import { once } from 'node:events';
 import { finished } from 'node:stream/promises';
-import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { type Query, sql, toQuery } from '../sql/fragment.ts';
-import { type Database, type Row, type Session, TEXT_TYPES } from './pool.ts';
+import type { Database, Session } from './pool.ts';
+import { type Row, streamOnce } from './statement.ts';
 
 /** Sends lines of copyLine() to a `copy … from stdin`. What the source throws undoes the COPY and is thrown. */
 export async function copyInto(session: Session, text: string, lines: AsyncIterable<string>): Promise<void> {
@@ -77,18 +77,7 @@ export function streamRows(db: Database, session: Session, query: Query, onRow: 
   const { stream } = connection;
   let cancelling: Promise<unknown> | undefined;
   let isOver = false;
-  const running = new pg.Query({
-    text: query.text,
-    values: query.values as unknown[],
-    rowMode: 'array',
-    types: TEXT_TYPES,
-  } as pg.QueryArrayConfig);
-  const answered = new Promise<void>((resolve, reject) => {
-    running.on('row', onRow);
-    running.on('end', () => resolve());
-    running.on('error', reject);
-  });
-  session.client.query(running);
+  const answered = streamOnce(session.client, query, onRow);
   return {
     pause: () => void (isOver || stream.pause()),
     resume: () => void (isOver || stream.resume()),

@@ -9,12 +9,9 @@ import { isConnectionLoss, translateConnectionError } from './pg-error.ts';
 import { makePipelinedLane, note, queueFull, type StatementCost } from './pipeline.ts';
 import { makeShares } from './shares.ts';
 import { watchSilence } from './silence.ts';
-import type { Row } from './statement.ts';
+import { type Row, runOnce } from './statement.ts';
 
 export type { Row, StatementCost };
-
-/** Values as PostgreSQL's text. */
-export const TEXT_TYPES = { getTypeParser: () => (value: string) => value } as unknown as pg.CustomTypesConfig;
 
 export type Lane = 'read' | 'write' | 'slow';
 
@@ -157,14 +154,9 @@ export function makeDatabase(options: DatabaseOptions): Database {
       if (cost !== undefined && isQuick(cost)) return await lanes.read.run(query, cost);
       return await single(async (slow) => {
         const started = performance.now();
-        const result = await slow.client.query({
-          text: query.text,
-          values: query.values as unknown[],
-          rowMode: 'array',
-          types: TEXT_TYPES,
-        });
+        const rows = await runOnce(slow.client, query);
         if (cost !== undefined) note(cost, performance.now() - started);
-        return result.rows as Row[];
+        return rows;
       });
     } finally {
       end?.();
