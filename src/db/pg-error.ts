@@ -25,7 +25,8 @@ export function isDatabaseError(error: unknown): error is DatabaseError {
   return (
     error instanceof Error &&
     !(error instanceof ApiError) &&
-    /^[0-9A-Z]{5}$/.test(String((error as { code?: unknown }).code))
+    // Every SQLSTATE has a digit; EPIPE is the operating system's.
+    /^(?=.*\d)[0-9A-Z]{5}$/.test(String((error as { code?: unknown }).code))
   );
 }
 

@@ -133,3 +133,10 @@ test('a lock that others hold is not taken for that of a migration', () => {
     assert.deepEqual([error.status, error.code], [503, 'SERVICE_UNAVAILABLE']);
   }
 });
+
+for (const code of ['EPIPE', 'ECONNRESET', 'ECONNREFUSED', '57P01', '08006']) {
+  test(`a connection that broke with ${code} is a 503`, () => {
+    const { status, code: name } = refusal({ code });
+    assert.deepEqual([status, name], [503, 'SERVICE_UNAVAILABLE']);
+  });
+}
