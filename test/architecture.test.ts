@@ -69,7 +69,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'fastest-levenshtein': ['model/closest.ts'],
   fastify: ['http/'],
   jose: ['auth/'],
-  'lru-cache': ['auth/', 'catalog/', 'routes/', 'sql/compile.ts', 'db/pipeline.ts'],
+  'lru-cache': ['auth/', 'catalog/', 'routes/', 'sql/compile.ts', 'db/prepared.ts'],
   'node-pg-migrate': ['db/'],
   'oidc-provider': ['auth/token-endpoint.ts'],
   // The form of a connection goes from the command line through app.ts to the driver.

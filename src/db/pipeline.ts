@@ -1,10 +1,10 @@
 // A lane of pipelined connections: quick statements one after the other without waiting for the answers of those before,
 // each on the connection where it costs least, prepared once and kept prepared while they are used.
-import { LRUCache } from 'lru-cache';
 import pg from 'pg';
 import { serviceUnavailable } from '../errors.ts';
 import type { Query } from '../sql/fragment.ts';
 import { isConnectionLoss, translateConnectionError } from './pg-error.ts';
+import { makePrepared, type Prepared } from './prepared.ts';
 import { watchSilence } from './silence.ts';
 import { type Row, runStatement } from './statement.ts';
 import type { Parameter } from './wire.ts';
@@ -31,8 +31,6 @@ export interface LaneOptions {
 
 // Statements kept prepared on a connection: PostgreSQL keeps the plan of each (10 to 100 kB, most 30).
 const MAX_STATEMENTS = 1200;
-// The name of what is parsed for one run alone.
-const UNNAMED = '';
 // While the database is away, connecting is tried again at most this often; requests in between fail at once.
 const RECONNECT_PAUSE_MS = 250;
 // What it costs to send a statement to a connection, in ms that it could wait elsewhere instead: to prepare it, to make
@@ -66,10 +64,7 @@ export function note(cost: StatementCost, milliseconds: number): void {
 
 interface PipelinedConnection {
   readonly client: pg.Client;
-  /** Names of the statements that are prepared on it, with their texts. */
-  readonly names: LRUCache<string, string>;
-  /** The statement that had to make room for the last one. */
-  forget: string | undefined;
+  readonly prepared: Prepared;
   pending: number;
   /** What the pending ones take together, in milliseconds. */
   work: number;
@@ -117,13 +112,7 @@ export function makePipelinedLane(config: pg.ClientConfig, size: number, options
     const client = new pg.Client({ ...config, pipeline: true } as pg.ClientConfig);
     const connection: PipelinedConnection = {
       client,
-      names: new LRUCache<string, string>({
-        max: MAX_STATEMENTS,
-        dispose: (_text, name, reason) => {
-          if (reason === 'evict') connection.forget = name;
-        },
-      }),
-      forget: undefined,
+      prepared: makePrepared(MAX_STATEMENTS),
       pending: 0,
       work: 0,
       answeredAt: 0,
@@ -168,15 +157,15 @@ export function makePipelinedLane(config: pg.ClientConfig, size: number, options
   }
 
   /** The connection where the statement costs least; undefined when it had better wait. */
-  function pick({ name, text }: Query): PipelinedConnection | undefined {
+  function pick(query: Query): PipelinedConnection | undefined {
     let best: PipelinedConnection | undefined;
     let least = Number.POSITIVE_INFINITY;
     for (let index = 0; index < connections.length; index++) {
       const connection = connections[index] as PipelinedConnection;
       let price = index < options.parallel ? connection.work : connection.work + FURTHER_MS;
       if (price >= least) continue;
-      if (name !== undefined && connection.names.peek(name) !== text) {
-        price += connection.names.size < MAX_STATEMENTS ? PREPARE_MS : REPLACE_MS;
+      if (query.name !== undefined && !connection.prepared.has(query)) {
+        price += connection.prepared.isFull() ? REPLACE_MS : PREPARE_MS;
       }
       if (price >= least) continue;
       best = connection;
@@ -204,7 +193,7 @@ export function makePipelinedLane(config: pg.ClientConfig, size: number, options
     const end = Math.min(queue.length, LOOK_AHEAD);
     for (let index = 0; index < end; index++) {
       const { query } = queue[index] as Waiting;
-      if (query.name === undefined || connection.names.has(query.name)) return index;
+      if (query.name === undefined || connection.prepared.has(query)) return index;
     }
     return -1;
   }
@@ -216,18 +205,8 @@ export function makePipelinedLane(config: pg.ClientConfig, size: number, options
     resolve: Waiting['resolve'],
     reject: Waiting['reject'],
   ): void {
-    const { name = UNNAMED, text } = query;
-    const isNew = name === UNNAMED || connection.names.get(name) !== text;
-    connection.forget = undefined;
-    if (isNew && name !== UNNAMED) connection.names.set(name, text);
-    const run = {
-      text,
-      parameters: query.values as Parameter[],
-      statement: name,
-      isNew,
-      forget: connection.forget,
-      gather: sent > 0,
-    };
+    const naming = connection.prepared.name(query);
+    const run = { ...naming, text: query.text, parameters: query.values as Parameter[], gather: sent > 0 };
     const started = performance.now();
     const isAlone = connection.pending === 0;
     const work = cost?.work ?? UNKNOWN_MS;
@@ -245,8 +224,7 @@ export function makePipelinedLane(config: pg.ClientConfig, size: number, options
         connection.answeredAt = now;
         resolve(rows);
       } else {
-        // It may be that PostgreSQL could not even parse it.
-        if (isNew) connection.names.delete(name);
+        connection.prepared.failed(naming);
         reject(isConnectionLoss(error) ? translateConnectionError(error) : error);
       }
       feed(connection);

@@ -7,9 +7,10 @@ import pg from 'pg';
 import type { Query } from '../sql/fragment.ts';
 import { isConnectionLoss, translateConnectionError } from './pg-error.ts';
 import { makePipelinedLane, note, queueFull, type StatementCost } from './pipeline.ts';
+import { makePrepared, type Prepared } from './prepared.ts';
 import { makeShares } from './shares.ts';
 import { watchSilence } from './silence.ts';
-import { type Row, runOnce } from './statement.ts';
+import { type Row, runAlone } from './statement.ts';
 
 export type { Row, StatementCost };
 
@@ -64,6 +65,8 @@ export interface DatabaseOptions {
 
 // A statement that takes longer on average leaves the pipelined lane: behind it everything on its connection waits.
 const SLOW_MS = 20;
+// Statements kept prepared on a connection for slow work.
+const MAX_SLOW_STATEMENTS = 100;
 const CONNECT_TIMEOUT_MS = 3000;
 const isQuick = ({ milliseconds = SLOW_MS }: StatementCost): boolean => milliseconds < SLOW_MS;
 
@@ -147,14 +150,27 @@ export function makeDatabase(options: DatabaseOptions): Database {
       }
     });
 
+  const prepared = new WeakMap<pg.ClientBase, Prepared>();
+  function preparedOn(client: pg.ClientBase): Prepared {
+    const known = prepared.get(client);
+    if (known !== undefined) return known;
+    const made = makePrepared(MAX_SLOW_STATEMENTS);
+    prepared.set(client, made);
+    return made;
+  }
+
   async function runSlow(query: Query, cost?: StatementCost, tenant?: string): Promise<readonly Row[]> {
+    // With values, a plan that fits them is worth more than the time it takes to find one; the first run only tells
+    // whether it is slow.
+    const isKept = query.values.length === 0 && cost?.milliseconds !== undefined;
+    const slowQuery = isKept ? query : { text: query.text, values: query.values };
     const end = tenant === undefined ? undefined : await shares.take(tenant);
     try {
       // Others may have found out meanwhile that it is quick.
       if (cost !== undefined && isQuick(cost)) return await lanes.read.run(query, cost);
       return await single(async (slow) => {
         const started = performance.now();
-        const rows = await runOnce(slow.client, query);
+        const rows = await runAlone(slow.client, slowQuery, preparedOn(slow.client));
         if (cost !== undefined) note(cost, performance.now() - started);
         return rows;
       });

@@ -84,6 +84,29 @@ test('a delete and creates that refer to the record never leave a reference to n
   }
 });
 
+test('connections that end under a crowd of writes take with them only what was sent on them', async () => {
+  const before = (await shop().call('tags?size=1')).json.meta.totalElements;
+  const crowd = 200;
+  const answers: Answer[] = [];
+  await whileLocked('lock table tags in exclusive mode', async (release) => {
+    const creates = Promise.all(Array.from({ length: crowd }, (_, index) => post('tags', { name: `crowd ${index}` })));
+    const killed = async (): Promise<number> =>
+      (
+        await server().database.query(
+          `select pg_terminate_backend(pid) from pg_stat_activity
+           where wait_event_type = 'Lock' and application_name = 'workspace-data-api'`,
+        )
+      ).length;
+    while ((await killed()) === 0);
+    await release();
+    answers.push(...(await creates));
+  });
+  const counts = statuses(answers);
+  assert.deepEqual(Object.keys(counts).toSorted(), ['201', '503'], JSON.stringify(counts));
+  assert.ok((counts['201'] as number) > crowd / 4, JSON.stringify(counts));
+  assert.equal((await shop().call('tags?size=1')).json.meta.totalElements, before + (counts['201'] as number));
+});
+
 test('random writes on few records are never an error of the server', async () => {
   const calls = Array.from({ length: 400 }, (_, index) => {
     const at = (index * 7) % 5;
