@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=16
+#!/usr/bin/env -S node --max-semi-space-size=8
 // Entry of the process: runs the command line and keeps the exit code. `wda serve` is the server. The small young
 // generation keeps it small: measured, 271 MB instead of 331 MB after an import of three million rows.
 import { enableCompileCache } from 'node:module';

@@ -3,19 +3,12 @@
 import pg from 'pg';
 import { serviceUnavailable } from '../errors.ts';
 import type { Query } from '../sql/fragment.ts';
+import { note, type StatementCost } from './cost.ts';
 import { isConnectionLoss, translateConnectionError } from './pg-error.ts';
 import { makePrepared, type Prepared } from './prepared.ts';
 import { watchSilence } from './silence.ts';
 import { type Row, runStatement } from './statement.ts';
 import type { Parameter } from './wire.ts';
-
-/** What the pool remembers of one prepared statement to choose its lane; one object per statement shape, kept by its owner. */
-export interface StatementCost {
-  /** What an undisturbed run takes, in milliseconds; undefined before the first. */
-  milliseconds: number | undefined;
-  /** What it takes of PostgreSQL's time on average, in milliseconds, the way there and back left out. */
-  work: number | undefined;
-}
 
 export interface LaneOptions {
   /**
@@ -52,15 +45,6 @@ const FULL_MS = 10;
 const LOOK_AHEAD = 32;
 // After so long a statement goes to the next free connection, prepared there or not.
 const MAX_DETOUR_MS = 5;
-
-/**
- * A quicker run counts whole, a slower one a tenth: on a busy machine any run may look slow, and a quick statement that
- * was first met then would stay on the slow lane (measured: at a third of its throughput).
- */
-export function note(cost: StatementCost, milliseconds: number): void {
-  const known = cost.milliseconds ?? milliseconds;
-  cost.milliseconds = milliseconds < known ? milliseconds : known * 0.9 + milliseconds * 0.1;
-}
 
 interface PipelinedConnection {
   readonly client: pg.Client;

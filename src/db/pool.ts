@@ -5,8 +5,9 @@
 import { availableParallelism } from 'node:os';
 import pg from 'pg';
 import type { Query } from '../sql/fragment.ts';
+import { note, type StatementCost } from './cost.ts';
 import { isConnectionLoss, translateConnectionError } from './pg-error.ts';
-import { makePipelinedLane, note, queueFull, type StatementCost } from './pipeline.ts';
+import { makePipelinedLane, queueFull } from './pipeline.ts';
 import { makePrepared, type Prepared } from './prepared.ts';
 import { makeShares } from './shares.ts';
 import { watchSilence } from './silence.ts';
@@ -63,12 +64,9 @@ export interface DatabaseOptions {
   readonly onError: (message: string, error: unknown) => void;
 }
 
-// A statement that takes longer on average leaves the pipelined lane: behind it everything on its connection waits.
-const SLOW_MS = 20;
 // Statements kept prepared on a connection for slow work.
 const MAX_SLOW_STATEMENTS = 100;
 const CONNECT_TIMEOUT_MS = 3000;
-const isQuick = ({ milliseconds = SLOW_MS }: StatementCost): boolean => milliseconds < SLOW_MS;
 
 /** How many backends this process can keep busy with quick reads: of a database on this machine, as many as cores are left. */
 function parallelReads(config: pg.ClientConfig, processes: number): number {
@@ -167,7 +165,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
     const end = tenant === undefined ? undefined : await shares.take(tenant);
     try {
       // Others may have found out meanwhile that it is quick.
-      if (cost !== undefined && isQuick(cost)) return await lanes.read.run(query, cost);
+      if (cost?.isQuick) return await lanes.read.run(query, cost);
       return await single(async (slow) => {
         const started = performance.now();
         const rows = await runAlone(slow.client, slowQuery, preparedOn(slow.client));
@@ -181,7 +179,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
 
   return {
     run(query, lane, cost, tenant) {
-      if (lane === 'write' || (lane === 'read' && (cost === undefined || isQuick(cost)))) {
+      if (lane === 'write' || (lane === 'read' && (cost === undefined || cost.isQuick))) {
         return lanes[lane].run(query, cost);
       }
       return runSlow(query, cost, tenant);

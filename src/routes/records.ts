@@ -238,7 +238,7 @@ export function makeRecordHandler(rooms: RecordRooms): RecordAnswers {
       const plan = planRead(parseReadRequest(visit.raw.query, config), visit.entity, visit);
       entry = { statement: compile(plan, compileOptions), plan: undefined, estimate: undefined };
       // A record by its id is quick: it starts on the lane of quick reads.
-      entry.statement.cost.milliseconds ??= 0;
+      entry.statement.cost.isQuick ??= true;
       if (visit.raw.query.length <= MAX_CACHED_QUERY) prepared.set(key, entry);
     }
     if (id === undefined) throw recordNotFound();

@@ -10,12 +10,19 @@ import { type Fragment, keyword, type Query, sql } from './fragment.ts';
 import { selectExport, selectMatching, selectMissingReferences, selectPage, selectRecord } from './read.ts';
 import { deleteRecord, insertRecord, updateRecord } from './write.ts';
 
+/** What its owner lets the pool learn of a statement. */
+interface Cost {
+  milliseconds: number | undefined;
+  work: number | undefined;
+  isQuick: boolean | undefined;
+}
+
 /** A compiled shape. `cost` is the pool's notebook for it, shared by all requests of the shape. */
 export interface Statement {
   readonly text: string;
   readonly name: string;
   readonly operands: readonly Operand[];
-  readonly cost: { milliseconds: number | undefined; work: number | undefined };
+  readonly cost: Cost;
   /**
    * Hash of the columns that the statement shows, the part of an ETag that tells selections of one record apart;
    * undefined when related records are shown, whose versions the record's own does not know.
@@ -33,7 +40,7 @@ export interface Inputs {
 
 interface Shape {
   readonly name: string;
-  readonly cost: { milliseconds: number | undefined; work: number | undefined };
+  readonly cost: Cost;
 }
 
 // Texts of statements that were compiled lately, so that equal texts share a prepared statement. A text is about 1 kB.
@@ -74,7 +81,10 @@ function close(fragment: Fragment, projection?: Projection): Statement {
   const text = fragment.text;
   let shape = shapes.get(text);
   if (shape === undefined) {
-    shape = { name: `s${(nextName++).toString(36)}`, cost: { milliseconds: undefined, work: undefined } };
+    shape = {
+      name: `s${(nextName++).toString(36)}`,
+      cost: { milliseconds: undefined, work: undefined, isQuick: undefined },
+    };
     shapes.set(text, shape);
   }
   return { text, operands: fragment.values as Operand[], tag: tagOf(projection), ...shape };

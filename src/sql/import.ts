@@ -32,7 +32,7 @@ export function importQuery(fragment: Fragment, principal: Principal): Query {
   return { text, values };
 }
 
-const NO_COST = { milliseconds: undefined, work: undefined };
+const NO_COST = { milliseconds: undefined, work: undefined, isQuick: undefined };
 
 /**
  * What an import asks of its transaction. It holds no lock that others wait for, but may wait for theirs longer than a

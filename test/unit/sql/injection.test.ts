@@ -211,7 +211,7 @@ test('the check above finds what does not belong', () => {
     text,
     name: 's',
     operands: [],
-    cost: { milliseconds: undefined, work: undefined },
+    cost: { milliseconds: undefined, work: undefined, isQuick: undefined },
     tag: undefined,
   });
   assertOurs(statement('select "name" from "ws7_shop"."customers" "r0"'));

@@ -1,0 +1,30 @@
+// What is learned of a statement, and when it changes lanes.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { note, type StatementCost } from '../../../src/db/cost.ts';
+
+const cases: readonly [what: string, runs: readonly number[], isQuick: boolean | undefined][] = [
+  ['nothing is known before the first run', [], undefined],
+  ['one quick run', [1], true],
+  ['a first run of less than 20 ms', [19], true],
+  ['one slow run', [20], false],
+  ['a slow run of a quick statement', [1, 100], true],
+  ['many slow runs of a quick statement', [1, 100, 100, 100], false],
+  ['a slow statement that is a little quicker', [30, 15], false],
+  ['a slow statement that is much quicker', [30, 4], true],
+  ['a quick one that becomes a little slower', [9, 15, 15, 15, 15, 15, 15], true],
+];
+
+for (const [what, runs, isQuick] of cases) {
+  test(what, () => {
+    const cost: StatementCost = { milliseconds: undefined, work: undefined, isQuick: undefined };
+    for (const milliseconds of runs) note(cost, milliseconds);
+    assert.equal(cost.isQuick, isQuick);
+  });
+}
+
+test('a quicker run counts whole, a slower one a tenth', () => {
+  const cost: StatementCost = { milliseconds: undefined, work: undefined, isQuick: undefined };
+  for (const milliseconds of [10, 5, 15]) note(cost, milliseconds);
+  assert.equal(cost.milliseconds, 6);
+});
