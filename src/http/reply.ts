@@ -41,6 +41,9 @@ export function delegate(
   serve(response.req, response).catch(() => response.destroy());
 }
 
+// A text is joined with its headers and written as one; of a large one that would make another copy.
+const LARGE_TEXT = 65_536;
+
 /** Writes the reply; `isHead` leaves the body out. Calls `done` when everything was handed to the socket. */
 export function writeReply(
   response: ServerResponse,
@@ -60,16 +63,16 @@ export function writeReply(
       response.writeHead(reply.status, headers);
       response.end();
       return;
-    case 'text':
-      headers.push(
-        'Content-Type',
-        reply.body.contentType,
-        'Content-Length',
-        String(Buffer.byteLength(reply.body.text)),
-      );
+    case 'text': {
+      const { text, contentType } = reply.body;
+      const isLarge = text.length > LARGE_TEXT;
+      const body = isLarge ? Buffer.from(text) : text;
+      const length = isLarge ? body.length : Buffer.byteLength(text);
+      headers.push('Content-Type', contentType, 'Content-Length', String(length));
       response.writeHead(reply.status, headers);
-      response.end(isHead ? undefined : reply.body.text);
+      response.end(isHead ? undefined : body);
       return;
+    }
     case 'stream': {
       headers.push('Content-Type', reply.body.contentType);
       response.writeHead(reply.status, headers);
