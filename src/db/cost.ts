@@ -17,7 +17,16 @@ const SLOW_MS = 20;
 const QUICK_AGAIN_MS = 5;
 
 /**
- * Counts a run. A quicker one counts whole, a slower one a tenth: on a busy machine any run may look slow, and a quick
+ * Counts what a run took of the time of a connection that others used as well: a statement that is never alone must not
+ * hold them up for ever.
+ */
+export function noteWork(cost: StatementCost, milliseconds: number): void {
+  cost.work = cost.work === undefined ? milliseconds : cost.work * 0.9 + milliseconds * 0.1;
+  if (cost.work >= SLOW_MS) cost.isQuick = false;
+}
+
+/**
+ * Counts a run that was alone. A quicker one counts whole, a slower one a tenth: on a busy machine any run may look slow, and a quick
  * statement that was first met then would stay on the slow lane (measured: at a third of its throughput).
  */
 export function note(cost: StatementCost, milliseconds: number): void {

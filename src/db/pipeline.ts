@@ -3,7 +3,7 @@
 import pg from 'pg';
 import { serviceUnavailable } from '../errors.ts';
 import type { Query } from '../sql/fragment.ts';
-import { note, type StatementCost } from './cost.ts';
+import { note, noteWork, type StatementCost } from './cost.ts';
 import { isConnectionLoss, translateConnectionError } from './pg-error.ts';
 import { makePrepared, type Prepared } from './prepared.ts';
 import { watchSilence } from './silence.ts';
@@ -87,7 +87,10 @@ export function makePipelinedLane(config: pg.ClientConfig, size: number, options
   function retire(connection: PipelinedConnection): void {
     if (!connection.usable) return;
     connection.usable = false;
-    connections.splice(connections.indexOf(connection), 1);
+    const index = connections.indexOf(connection);
+    // It may have failed before it was one of them.
+    if (index < 0) return;
+    connections.splice(index, 1);
     if (connections.length > 0) return;
     for (const { query, cost, resolve } of queue.splice(0)) resolve(runNow(query, cost));
   }
@@ -220,8 +223,7 @@ export function makePipelinedLane(config: pg.ClientConfig, size: number, options
     if (isAlone) roundTripMs = Math.min(took, roundTripMs * ROUND_TRIP_GROWTH);
     if (cost === undefined) return;
     if (isAlone) note(cost, took);
-    const work = isAlone ? took - roundTripMs : Math.min(took, sinceLast);
-    cost.work = Math.max(MIN_WORK_MS, cost.work === undefined ? work : cost.work * 0.9 + work * 0.1);
+    noteWork(cost, Math.max(MIN_WORK_MS, isAlone ? took - roundTripMs : Math.min(took, sinceLast)));
   }
 
   async function runNow(query: Query, cost: StatementCost | undefined): Promise<readonly Row[]> {

@@ -1,7 +1,7 @@
 // The database as the rest of the code sees it: run one statement on a lane, or work in a session or transaction.
-// The only maker of connections. Quick reads and writes go pipelined over a few connections, the least busy first
-// (measured: 1.18 of the throughput of the same connections without pipelining); statements that take long have
-// connections of their own, so that they hold up nobody.
+// The only maker of connections. Quick reads and writes go pipelined over a few connections (measured: 1.18 of the
+// throughput of the same connections without pipelining); statements that take long have connections of their own, so
+// that they hold up nobody.
 import { availableParallelism } from 'node:os';
 import pg from 'pg';
 import type { Query } from '../sql/fragment.ts';

@@ -1,5 +1,6 @@
-// One run of a statement in the form that requests and exports need: parameters and rows as text, nothing described. The driver sends, answers and fails it like a query of its own. Against that it saves the
-// description of columns whose form is known, at both ends, and three of four writes: 10 to 40 µs of processor time.
+// One run of a statement in the form that requests and exports need: parameters and rows as text, nothing described. The
+// driver sends, answers and fails it like a query of its own. Against that it saves the description of columns whose form
+// is known, at both ends, and three of four writes: 10 to 40 µs of processor time.
 import type { Writable } from 'node:stream';
 import pg from 'pg';
 import type { Query } from '../sql/fragment.ts';

@@ -1,7 +1,7 @@
 // What is learned of a statement, and when it changes lanes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { note, type StatementCost } from '../../../src/db/cost.ts';
+import { note, noteWork, type StatementCost } from '../../../src/db/cost.ts';
 
 const cases: readonly [what: string, runs: readonly number[], isQuick: boolean | undefined][] = [
   ['nothing is known before the first run', [], undefined],
@@ -27,4 +27,16 @@ test('a quicker run counts whole, a slower one a tenth', () => {
   const cost: StatementCost = { milliseconds: undefined, work: undefined, isQuick: undefined };
   for (const milliseconds of [10, 5, 15]) note(cost, milliseconds);
   assert.equal(cost.milliseconds, 6);
+});
+
+test('a statement that is never alone shows that it is slow, too', () => {
+  const cost: StatementCost = { milliseconds: undefined, work: undefined, isQuick: true };
+  noteWork(cost, 300);
+  assert.equal(cost.isQuick, false);
+});
+
+test('one run that was held up does not make a quick statement slow', () => {
+  const cost: StatementCost = { milliseconds: 0.2, work: 0.1, isQuick: true };
+  noteWork(cost, 100);
+  assert.equal(cost.isQuick, true);
 });
