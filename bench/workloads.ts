@@ -11,12 +11,17 @@ export type Workload = {
   readonly path: string;
   /** JSON text with the same placeholders; null for reads. */
   readonly body: string | null;
+  /** The throughput to reach, as a share of the limit server's: more than its own where ours has the better algorithm. */
+  readonly goal: number;
 };
 
 export type PreparedRequest = { readonly method: string; readonly path: string; readonly body: string | null };
 
 // Enough different ids that neither server profits from repetition, few enough that preparing them takes milliseconds.
 const POOL_SIZE = 20_000;
+
+const GOALS: Readonly<Record<string, number>> = { W2: 3, W3: 100, W7: 0.8, W8: 1.25 };
+const GOAL_OF_OTHERS = 0.85;
 
 /** The workloads over a data set of a given size, in the order in which they run: what writes comes last. */
 export function workloadsOver(data: DataSet): readonly Workload[] {
@@ -62,11 +67,11 @@ export function prepareRequests(
 }
 
 function read(name: string, title: string, path: string): Workload {
-  return { name, title, method: 'GET', path, body: null };
+  return { name, title, method: 'GET', path, body: null, goal: GOALS[name] ?? GOAL_OF_OTHERS };
 }
 
 function write(name: string, title: string, method: 'POST' | 'PUT', path: string, body: string): Workload {
-  return { name, title, method, path, body };
+  return { name, title, method, path, body, goal: GOALS[name] ?? GOAL_OF_OTHERS };
 }
 
 /** Numbers in [0, 1) from a 32-bit linear congruential generator (the constants of Numerical Recipes). */
