@@ -59,8 +59,9 @@ export async function serve(): Promise<void> {
     app = makeApp(config, embedded?.connection ?? connectionTo(config.databaseUrl as string), observer);
     if (isWorker()) {
       endWithPrimary();
-      await app.listen();
+      // Others answer meanwhile: no request is to meet a worker that is starting.
       await app.prepare();
+      await app.listen();
       sayReady();
       return;
     }

@@ -30,6 +30,8 @@ export function makeWorkers(log: Log, failed: () => void): Workers {
 
   return {
     start(count, env) {
+      // Workers accept by themselves: a connection that the primary was about to hand to a worker that dies would hang.
+      cluster.schedulingPolicy = cluster.SCHED_NONE;
       const ready = Promise.withResolvers<number>();
       let answering = 0;
       let port = 0;
@@ -51,7 +53,7 @@ export function makeWorkers(log: Log, failed: () => void): Workers {
           failed();
           return;
         }
-        log.error('a worker has died and is replaced', { pid: worker.process.pid, code, signal });
+        log.error('a worker has died and is replaced', { worker: worker.process.pid, code, signal });
         setTimeout(() => {
           if (!stopping) fork(env);
         }, REPLACE_PAUSE_MS);

@@ -75,6 +75,43 @@ test('one that dies is replaced, and the others go on', { skip }, async () => {
   for (const other of others) assert.ok(workers(pid()).includes(other));
 });
 
+test('while one dies and is replaced, its own requests are cut and all others answered', { skip }, async () => {
+  const seen = new Map<string, number>();
+  let isOver = false;
+  const ask = async (): Promise<string> => {
+    try {
+      const response = await fetch(`${server.url}/api/v1/acme/w/notes?size=1`, {
+        headers: { authorization: `Bearer ${ADMIN_KEY}`, connection: 'close' },
+        signal: AbortSignal.timeout(DEADLINE_MS),
+      });
+      return String(response.status);
+    } catch (error) {
+      return (error as Error).name === 'TimeoutError' ? 'no answer' : 'cut';
+    }
+  };
+  const clients = Array.from({ length: 8 }, async () => {
+    while (!isOver) {
+      const outcome = await ask();
+      seen.set(outcome, (seen.get(outcome) ?? 0) + 1);
+    }
+  });
+  for (let round = 0; round < 2; round++) {
+    const [victim] = workers(pid()) as [number, ...number[]];
+    process.kill(victim, 'SIGKILL');
+    await until(() => !workers(pid()).includes(victim));
+    await until(() => workers(pid()).length === 3);
+    // Until the new one answers as well.
+    await sleep(1500);
+  }
+  isOver = true;
+  await Promise.all(clients);
+  assert.ok((seen.get('200') ?? 0) > 100);
+  // The victims' own: at most one of each client.
+  assert.ok((seen.get('cut') ?? 0) <= 16, JSON.stringify([...seen]));
+  seen.delete('cut');
+  assert.deepEqual([...seen.keys()], ['200']);
+});
+
 test('a primary that dies takes its workers with it', { skip }, async () => {
   const all = workers(pid());
   await server.kill();
