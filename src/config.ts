@@ -105,7 +105,11 @@ export const SETTINGS: readonly Setting[] = [
     default: '*',
     says: 'origins whose browsers may call the API, separated by commas; * for all; empty for none',
   },
-  { name: 'WDA_RATE_LIMIT', default: '0', says: 'requests per minute and credential; 0: no limit' },
+  {
+    name: 'WDA_RATE_LIMIT',
+    default: '0',
+    says: 'requests per minute and credential, unused ones saved up for a minute at most; 0: no limit',
+  },
   { name: 'WDA_TOKEN_LIFETIME_SECONDS', default: '3600', says: 'lifetime of internal OAuth 2.0 tokens' },
   {
     name: 'WDA_SIGNING_KEY_DAYS',
