@@ -133,7 +133,7 @@ function line({ id, method, path, status, milliseconds }: RequestObservation): R
 /** The error that started it, with its stack; messages of the database may hold values, so only its code is told. */
 function rootOf(error: unknown): unknown {
   const root = error instanceof Error && error.cause !== undefined ? error.cause : error;
-  if (root instanceof Error && /^[0-9A-Z]{5}$/.test(String((root as { code?: unknown }).code))) {
+  if (root instanceof Error && /^(?=.*\d)[0-9A-Z]{5}$/.test(String((root as { code?: unknown }).code))) {
     const { code, routine } = root as Error & { code: string; routine?: string };
     return { type: 'DatabaseError', code, routine, stack: root.stack?.split('\n').slice(1).join('\n') };
   }
