@@ -37,7 +37,7 @@ export async function openPostgres(
     dataDir: cacheDirectory,
     log: { debug: () => {}, info: () => {}, warn: say, error: say },
   });
-  const { host, port, user, password, database } = embedded.connection;
+  const { host, port, user, password, database } = embedded.superuser;
   // A host that is a directory names a Unix socket; it must be encoded to pass for a host.
   const credentials = `${encodeURIComponent(user)}:${encodeURIComponent(password)}`;
   const urlOf = (name: string) => `postgres://${credentials}@${encodeURIComponent(host)}:${port}/${name}`;

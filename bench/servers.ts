@@ -40,7 +40,7 @@ export async function startOurs(
 /** What `npm start` gives to node: memory settings belong to what is measured. */
 function startArguments(): readonly string[] {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: { start: string } };
-  return scripts.start.split(' ').slice(1);
+  return scripts.start.replace(/^exec node /, '').split(' ');
 }
 
 /** Starts the limit server on the tables of a PostgreSQL schema. */

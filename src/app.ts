@@ -1,4 +1,6 @@
 // The composition root: builds the rooms from a Config and a database connection, and wires them together.
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { hashCredential, makeKey } from './auth/api-key.ts';
@@ -10,27 +12,50 @@ import { makeKeySets } from './auth/key-set.ts';
 import { isClientId, makeOAuthClient } from './auth/oauth-client.ts';
 import { makeOutbound } from './auth/outbound.ts';
 import { type Grant, makeBuckets, makeRateLimit, makeSharedRateLimit, type RateLimit } from './auth/rate-limit.ts';
+import { makeRefusalPace } from './auth/refusal-pace.ts';
 import { SIGNING_ALGORITHM } from './auth/signing-keys.ts';
+import { makeStrangerShare } from './auth/stranger-share.ts';
+import { makeClock } from './catalog/clock.ts';
 import { findApiKey, touchApiKeys } from './catalog/credentials.ts';
 import { findProvidersByIssuer } from './catalog/identity-provider.ts';
 import { install } from './catalog/install.ts';
-import { loadVersions, loadWorkspace } from './catalog/load-workspace.ts';
+import { loadWorkspace } from './catalog/load-workspace.ts';
+import { makePresence } from './catalog/presence.ts';
+import {
+  ask,
+  confirm,
+  findUnheard,
+  forget,
+  isBusyElsewhere,
+  join,
+  leave,
+  look,
+  PROCESS_CHANNEL,
+} from './catalog/processes.ts';
 import { makeWorkspaceCache } from './catalog/workspace-cache.ts';
 import type { Config } from './config.ts';
+import { addressOf } from './db/connection-url.ts';
 import { InstallError } from './db/install.ts';
+import { type Listener, listen } from './db/listen.ts';
+import { outageOf } from './db/outage.ts';
 import { makeDatabase } from './db/pool.ts';
 import { serviceUnavailable } from './errors.ts';
 import { makeHttpServer } from './http/server.ts';
 import { makeRunner } from './migrate/runner.ts';
 import { makeTotals } from './migrate/totals.ts';
-import { answerForWorkers, type Observer } from './observe.ts';
+import { answerForWorkers, type Observer, rootOf } from './observe.ts';
 import { answerWorkers, askPrimary, isWorker } from './primary.ts';
 import { adminRoutes } from './routes/admin/routes.ts';
 import { metaRoutes } from './routes/meta.ts';
 import { oauthPaths, TOKEN_PATH } from './routes/oauth.ts';
 import { makeRecordHandler } from './routes/records.ts';
 import { makeTransferHandlers } from './routes/transfer.ts';
-import { bootstrap, type Welcome } from './setup/bootstrap.ts';
+import { bootstrap, type Secrets, type Welcome } from './setup/bootstrap.ts';
+
+/** How far a server is: what its processes have to know of each other before they answer. */
+export type Readiness =
+  | { readonly kind: 'waiting'; readonly message: string; readonly reason: string }
+  | { readonly kind: 'prepared'; readonly operatorHash: string | undefined };
 
 export interface App {
   /** Listens; requests get 503 until prepare() is done. Gives the port. */
@@ -40,15 +65,22 @@ export interface App {
    * with InstallError when the database can never do.
    */
   prepare(): Promise<Welcome>;
+  readiness(): Readiness;
+  /** Instead of prepare(), when another process does it: requests are answered once that is done. */
+  follow(readiness: Readiness): void;
   close(graceMs: number): Promise<void>;
 }
 
 // Snapshots in memory; one of 10 entities takes 21 kB.
 const MAX_SNAPSHOTS = 3000;
 const MAX_LONG_MIGRATIONS = 2;
+// A snapshot is used for a second at most after it was replaced; the rest is for clocks and commits.
+const SNAPSHOT_MS = 3000;
 const RETRY_MS = 1000;
 const SWEEP_MS = 5000;
 const FLUSH_MS = 5000;
+// The database may be away; the others forget this process then.
+const LEAVE_MS = 1000;
 
 export function makeApp(config: Config, connection: pg.ClientConfig, observer: Observer): App {
   const { log } = observer;
@@ -58,16 +90,49 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
     readConnections: config.readConnections,
     writeConnections: config.writeConnections,
     slowConnections: config.slowConnections,
+    transferConnections: config.transferConnections,
     maxQueue: config.maxQueue,
     statementTimeoutMs: config.statementTimeoutMs,
+    maxResponseBytes: config.maxResponseBytes,
     onError: (message, error) => log.warn(message, { error: error instanceof Error ? error.message : String(error) }),
   });
+  const refusals = makeRefusalPace(() => performance.now(), sleep);
+  const strangers = makeStrangerShare(config.statementTimeoutMs);
+  const now = makeClock();
+  const id = randomUUID();
+  let listener: Listener | undefined;
+  const presence = makePresence({
+    store: {
+      look: (ids) => look(db, id, ids),
+      join: (busy) => join(db, id, `${hostname()} ${process.pid}`, busy),
+      confirm: (asked, busy) => confirm(db, id, asked, busy),
+      ask: () => ask(db, id),
+      findUnheard: (asked) => findUnheard(db, asked),
+      isBusyElsewhere: (workspaceId, version) => isBusyElsewhere(db, id, workspaceId, version),
+      forget: (silent) => forget(db, silent),
+      leave: () => leave(db, id),
+    },
+    now,
+    busy: () => records.busy(),
+    joined: () => {
+      const heard = (asker: string | undefined): void => {
+        if (asker !== id) presence.wake();
+      };
+      listener ??= listen({ connection, channel: PROCESS_CHANNEL, heard });
+    },
+  });
   const cache = makeWorkspaceCache({
-    load: (organization, slug) => loadWorkspace(db, organization, slug),
-    loadVersions: (ids) => loadVersions(db, ids),
-    now: () => performance.now(),
+    load: (organization, slug) => strangers(() => loadWorkspace(db, organization, slug)),
+    look: presence.look,
+    since: presence.since,
+    now,
     maximum: MAX_SNAPSHOTS,
   });
+  const changed = (workspaceId: string): void => cache.changed(workspaceId);
+  const announced = async (...workspaceIds: readonly string[]): Promise<void> => {
+    workspaceIds.forEach(changed);
+    await presence.everywhere();
+  };
   let operatorHash = config.adminKey === undefined ? undefined : hashCredential(config.adminKey).toString('hex');
   const outbound = makeOutbound({ allowPrivate: config.idpPrivateNetwork });
   const keySets = makeKeySets({
@@ -82,13 +147,15 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
     now: () => Date.now(),
   });
   const rateLimit = rateLimitOf(config);
-  const onFault = (message: string, error: unknown): void =>
-    log.error(message, { error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+  const onFault = (message: string, error: unknown): void => log.error(message, { err: rootOf(error) });
   const runner = makeRunner({
     db,
-    changed: (workspaceId) => cache.changed(workspaceId),
+    changed,
+    everywhere: presence.everywhere,
     onError: onFault,
-    maxLong: Math.min(MAX_LONG_MIGRATIONS, config.slowConnections - 1),
+    maxLong: MAX_LONG_MIGRATIONS,
+    isSettled: presence.isSettled,
+    forgottenAfterMs: config.statementTimeoutMs + config.bodyTimeoutMs + SNAPSHOT_MS,
   });
   const oauth = makeInternalOAuth({
     db,
@@ -97,20 +164,35 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
     tokenLifetimeSeconds: config.tokenLifetimeSeconds,
     signingKeyDays: config.signingKeyDays,
     rateLimit,
+    refusalTurn: refusals.turn,
+    strangers,
+    presence,
+    now,
     onError: onFault,
+    onGone: (message, error) => log.debug(message, { error: String(error) }),
   });
   const authenticator = makeAuthenticator({
-    findApiKey: (hash) => findApiKey(db, hash),
+    findApiKey: (hash) => strangers(() => findApiKey(db, hash)),
     touchApiKeys: (ids) => touchApiKeys(db, ids),
     operatorHash: () => operatorHash,
     verifyInternal: oauth.verify,
     verifyExternal: externalTokens.verify,
-    identifyExternal: makeIdentifyExternal((issuer) => findProvidersByIssuer(db, issuer), externalTokens),
+    identifyExternal: makeIdentifyExternal(
+      (issuer) => strangers(() => findProvidersByIssuer(db, issuer)),
+      externalTokens,
+    ),
     issuer: config.publicUrl,
     now: () => Date.now(),
   });
   let unready: string | undefined = 'The server is starting; retry';
+  let reason = unready;
   let closing = false;
+
+  async function authenticate(authorization: string | undefined) {
+    const principal = await authenticator.identify(authorization);
+    await rateLimit(principal.credentialId);
+    return principal;
+  }
 
   const totals = makeTotals({ db, onError: onFault });
   const records = makeRecordHandler({
@@ -120,7 +202,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
     cache,
     authenticator,
     rateLimit,
-    transfer: makeTransferHandlers({ config, db, changed: (workspaceId) => cache.changed(workspaceId) }),
+    transfer: makeTransferHandlers({ config, db, changed }),
   });
   const server = makeHttpServer({
     host: config.host,
@@ -130,18 +212,20 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
     corsOrigins: config.corsOrigins,
     records,
     routes: [
-      ...metaRoutes({ db, metrics: () => observer.metrics(), unready: () => unready }),
+      ...metaRoutes({ db, metrics: () => observer.metrics(), unready: () => unready && reason }),
       ...adminRoutes(
         {
           db,
-          authenticate: async (authorization) => {
-            const principal = await authenticator.identify(authorization);
-            await rateLimit(principal.credentialId);
-            return principal;
-          },
-          changed: (workspaceId) => cache.changed(workspaceId),
+          authenticate,
+          announced,
           makeKey,
-          identityProviders: { outbound, externalTokens, publicUrl: config.publicUrl },
+          identityProviders: {
+            outbound,
+            externalTokens,
+            publicUrl: config.publicUrl,
+            onWarning: (issuer, reason) =>
+              log.warn('an identity provider was configured that does not work', { issuer, reason }),
+          },
           makeOAuthClient,
           isClientId,
           signingKeys: oauth.keys,
@@ -157,9 +241,11 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
       publicKeys: () => oauth.keys.list(),
       algorithm: SIGNING_ALGORITHM,
       unready: () => unready,
+      refusalTurn: refusals.turn,
       onError: onFault,
     }),
-    authenticate: (authorization) => authenticator.identify(authorization),
+    authenticate,
+    refusalTurn: refusals.turn,
     unready: () => unready,
     observer,
   });
@@ -170,6 +256,11 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
   observer.gauge('wda_database_connections', 'Open database connections', () => ({ ...db.stats().connections }));
   observer.gauge('wda_cached_workspaces', 'Snapshots of workspaces in memory', () => cache.size());
   observer.gauge('wda_cached_credentials', 'Verified credentials in memory', () => authenticator.size());
+  observer.gauge(
+    'wda_refusals_in_turn_total',
+    'Refusals of requests that no valid credential carries, sent at a bounded pace',
+    () => refusals.count(),
+  );
   observer.gauge('wda_cached_key_sets', 'Key sets of identity providers in memory', () => keySets.size());
 
   observer.gauge('wda_migrations_running', 'Migrations that this process runs', () => runner.stats().running);
@@ -187,26 +278,51 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
   let sweeping: NodeJS.Timeout | undefined;
   /** Another process may have died in the middle of a migration. */
   function sweep(): void {
-    runner.recover().catch((error) => log.debug('migrations not looked after', { error: String(error) }));
+    const forget = (error: unknown): void => log.debug('migrations not looked after', { error: String(error) });
+    runner.recover().then(runner.settle).catch(forget);
+  }
+
+  function begin(): void {
+    unready = undefined;
+    if (sweeping !== undefined) return;
+    sweeping = setInterval(sweep, SWEEP_MS).unref();
+    // Those that were killed are forgotten, so that the first change waits for nobody.
+    void presence.everywhere();
+    totals.start();
   }
 
   return {
     listen: () => server.listen(),
+    readiness: () =>
+      unready === undefined ? { kind: 'prepared', operatorHash } : { kind: 'waiting', message: unready, reason },
+    follow(readiness) {
+      if (closing) return;
+      if (readiness.kind === 'waiting') ({ message: unready, reason } = readiness);
+      else {
+        operatorHash ??= readiness.operatorHash;
+        begin();
+      }
+    },
     async prepare() {
+      const secrets: Secrets = {};
       for (;;) {
         try {
           await install(connection, (message) => log.info(message));
-          const welcome = await bootstrap({ db, config, knownOperator: operatorHash !== undefined });
+          const welcome = await bootstrap({ db, config, knownOperator: config.adminKey !== undefined, secrets });
           operatorHash ??= welcome.operatorHash;
           await runner.recover();
           await totals.check();
-          unready = undefined;
-          sweeping = setInterval(sweep, SWEEP_MS).unref();
+          begin();
           return welcome;
         } catch (error) {
-          if (closing || error instanceof InstallError || !isPassing(error)) throw error;
+          const outage = outageOf(error);
+          if (closing || error instanceof InstallError || !outage.isPassing) throw error;
           unready = 'The database is not reachable at the moment; retry';
-          log.warn('the database is not reachable; trying again', { error: messageOf(error) });
+          reason = `The database cannot be used: ${outage.words}; retry`;
+          log.warn('the database cannot be used; trying again', {
+            database: placeOf(connection),
+            error: outage.detail,
+          });
           await sleep(RETRY_MS);
         }
       }
@@ -216,9 +332,13 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
       unready = 'The server is shutting down';
       clearInterval(flushing);
       clearInterval(sweeping);
-      await server.close(graceMs);
+      // Migrations end while requests do: those who wait for one are answered.
+      await Promise.all([server.close(graceMs), runner.close(graceMs / 2)]);
       await outbound.close();
       await authenticator.flush().catch(() => undefined);
+      await Promise.race([presence.leave().catch(() => undefined), sleep(LEAVE_MS)]);
+      await listener?.close();
+      await totals.stop();
       await db.close();
     },
   };
@@ -249,17 +369,9 @@ function rateLimitOf({ rateLimit }: Config): RateLimit {
   return makeSharedRateLimit(rateLimit, ask, now);
 }
 
-/** Errors of a database that is not there (yet), as against one that will never do. */
-function isPassing(error: unknown): boolean {
-  const code = String((error as { code?: unknown })?.code ?? '');
-  return (
-    /^(08|53|57P|55P03|40)/.test(code) ||
-    /^(E[A-Z]+|SERVICE_UNAVAILABLE)$/.test(code) ||
-    /terminated|timeout|ended/i.test(messageOf(error))
-  );
-}
-
-function messageOf(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ');
-  return error instanceof Error ? error.message : String(error);
+/** Where the database is, without user and password. */
+function placeOf(connection: pg.ClientConfig): string {
+  return addressOf(connection)
+    .hosts.map(({ host, port }) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`))
+    .join(',');
 }

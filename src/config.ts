@@ -1,6 +1,8 @@
 // The only reader of process.env. Takes the environment, gives one frozen Config or the full list of mistakes in it.
+import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
+import { DatabaseUrlError, parseDatabaseUrl } from './db/connection-url.ts';
 import { closest } from './model/closest.ts';
 
 export interface Config {
@@ -22,16 +24,21 @@ export interface Config {
   readonly readConnections: number;
   readonly writeConnections: number;
   readonly slowConnections: number;
+  readonly transferConnections: number;
   readonly maxQueue: number;
   readonly statementTimeoutMs: number;
   readonly transferTimeoutMs: number;
+  /** Bytes that a client must send or read a second while it is waited for, over a window of seconds; 0: no floor. */
+  readonly importFloor: number;
+  readonly exportFloor: number;
+  readonly floorSeconds: number;
   readonly bodyTimeoutMs: number;
   readonly corsOrigins: '*' | readonly string[];
   readonly rateLimit: number;
   readonly tokenLifetimeSeconds: number;
   readonly signingKeyDays: number;
-  /** May identity providers be in private networks, and there use plain http? */
-  readonly idpPrivateNetwork: boolean;
+  /** May identity providers be in private networks, and there use plain http? In all, in none, or in these (CIDR). */
+  readonly idpPrivateNetwork: boolean | readonly string[];
   readonly clockSkewSeconds: number;
 }
 
@@ -62,7 +69,7 @@ export const SETTINGS: readonly Setting[] = [
   {
     name: 'DATABASE_URL',
     default: '(embedded PostgreSQL)',
-    says: 'postgres:// URL of a PostgreSQL 15 or newer; nothing embedded is started then',
+    says: 'postgres:// URL of a PostgreSQL 15 or newer, with one host or several; nothing embedded is started then',
   },
   { name: 'DATA_DIR', default: './data', says: 'folder of the embedded PostgreSQL' },
   {
@@ -90,7 +97,12 @@ export const SETTINGS: readonly Setting[] = [
   {
     name: 'WDA_SLOW_CONNECTIONS',
     default: '4',
-    says: 'database connections for statements that take long, imports, exports and administration',
+    says: 'database connections for statements that take long; one workspace has half of them at most',
+  },
+  {
+    name: 'WDA_TRANSFER_CONNECTIONS',
+    default: '4',
+    says: 'database connections for imports and exports; one workspace has half of them at most',
   },
   { name: 'WDA_MAX_QUEUE', default: '1000', says: 'requests that may wait for the database before new ones get 503' },
   {
@@ -99,7 +111,26 @@ export const SETTINGS: readonly Setting[] = [
     says: 'longest time of one statement of a request; beyond it 503 QUERY_TIMEOUT',
   },
   { name: 'WDA_TRANSFER_TIMEOUT_MS', default: '3600000', says: 'longest time of one import or export' },
-  { name: 'WDA_BODY_TIMEOUT_MS', default: '30000', says: 'longest silence while a request body arrives' },
+  {
+    name: 'WDA_MIN_IMPORT_BYTES_PER_SECOND',
+    default: '4096',
+    says: 'slowest arrival of an import while its client is waited for; 0: as slow as it likes',
+  },
+  {
+    name: 'WDA_MIN_EXPORT_BYTES_PER_SECOND',
+    default: '65536',
+    says: 'slowest reading of an export while there is something to read; 0: as slow as it likes',
+  },
+  {
+    name: 'WDA_TRANSFER_WINDOW_SECONDS',
+    default: '60',
+    says: 'seconds of waiting for a client over which its speed is measured',
+  },
+  {
+    name: 'WDA_BODY_TIMEOUT_MS',
+    default: '30000',
+    says: 'longest time for a JSON body to arrive whole, and longest silence within an import',
+  },
   {
     name: 'WDA_CORS_ORIGINS',
     default: '*',
@@ -119,7 +150,7 @@ export const SETTINGS: readonly Setting[] = [
   {
     name: 'WDA_IDP_PRIVATE_NETWORK',
     default: 'deny',
-    says: 'allow: identity providers may be at loopback and private addresses, and there use plain http',
+    says: 'allow: identity providers may be at loopback and private addresses, and there use plain http; or networks, such as `10.1.0.0/16, 192.168.7.4/32`, to which alone that applies',
   },
   {
     name: 'WDA_CLOCK_SKEW_SECONDS',
@@ -169,9 +200,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
 
   const port = integer('PORT', 3000, 0, 65535);
   const databaseUrl = text('DATABASE_URL');
-  if (databaseUrl !== undefined && !isDatabaseUrl(databaseUrl)) {
-    mistakes.push('DATABASE_URL must look like postgres://user:password@host:5432/database');
-  }
+  if (databaseUrl !== undefined) mistakes.push(...databaseUrlMistakes(databaseUrl));
   const adminKey = text('WDA_ADMIN_KEY');
   if (adminKey !== undefined && (adminKey.length < 32 || !/^[\x21-\x7e]+$/.test(adminKey))) {
     mistakes.push('WDA_ADMIN_KEY must have 32 printable ASCII characters or more, without spaces');
@@ -205,15 +234,19 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     readConnections: share(integer('WDA_READ_CONNECTIONS', 4, 1, 100)),
     writeConnections: share(integer('WDA_WRITE_CONNECTIONS', 6, 1, 100)),
     slowConnections: integer('WDA_SLOW_CONNECTIONS', 4, 2, 100),
+    transferConnections: integer('WDA_TRANSFER_CONNECTIONS', 4, 2, 100),
     maxQueue: integer('WDA_MAX_QUEUE', 1000, 1, 1_000_000),
     statementTimeoutMs: integer('WDA_STATEMENT_TIMEOUT_MS', 10_000, 100, 3_600_000),
     transferTimeoutMs: integer('WDA_TRANSFER_TIMEOUT_MS', 3_600_000, 1000, 86_400_000),
+    importFloor: integer('WDA_MIN_IMPORT_BYTES_PER_SECOND', 4096, 0, 1_000_000_000),
+    exportFloor: integer('WDA_MIN_EXPORT_BYTES_PER_SECOND', 65_536, 0, 1_000_000_000),
+    floorSeconds: integer('WDA_TRANSFER_WINDOW_SECONDS', 60, 1, 3600),
     bodyTimeoutMs: integer('WDA_BODY_TIMEOUT_MS', 30_000, 100, 3_600_000),
     corsOrigins: corsOrigins(env.WDA_CORS_ORIGINS, mistakes),
     rateLimit: integer('WDA_RATE_LIMIT', 0, 0, 1_000_000_000),
     tokenLifetimeSeconds: integer('WDA_TOKEN_LIFETIME_SECONDS', 3600, 1, 2_592_000),
     signingKeyDays: integer('WDA_SIGNING_KEY_DAYS', 90, 0, 3650),
-    idpPrivateNetwork: choice('WDA_IDP_PRIVATE_NETWORK', 'deny', ['deny', 'allow']) === 'allow',
+    idpPrivateNetwork: privateNetwork(text('WDA_IDP_PRIVATE_NETWORK') ?? 'deny', mistakes),
     clockSkewSeconds: integer('WDA_CLOCK_SKEW_SECONDS', 0, 0, 300),
   };
   if (mistakes.length > 0) throw new ConfigError(mistakes);
@@ -239,10 +272,14 @@ export function clientSettings(): {
   };
 }
 
-function isDatabaseUrl(text: string): boolean {
-  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return false;
-  const url = new URL(text);
-  return url.hostname !== '' || url.searchParams.has('host');
+function databaseUrlMistakes(text: string): readonly string[] {
+  try {
+    parseDatabaseUrl(text);
+    return [];
+  } catch (error) {
+    if (!(error instanceof DatabaseUrlError)) throw error;
+    return error.mistakes.map((mistake) => `DATABASE_URL ${mistake}`);
+  }
 }
 
 /** RFC 8414 section 2: an issuer has no query and no fragment. */
@@ -254,6 +291,20 @@ function isBaseUrl(text: string): boolean {
 
 function isHttpUrl(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}
+
+function privateNetwork(value: string, mistakes: string[]): boolean | readonly string[] {
+  if (value === 'deny' || value === 'allow') return value === 'allow';
+  const networks = value.split(',').map((network) => network.trim());
+  for (const network of networks) {
+    const [, address = '', prefix = ''] = /^([0-9a-fA-F:.]+)\/(\d{1,3})$/.exec(network) ?? [];
+    if (isIP(address) !== 0 && Number(prefix) <= (isIP(address) === 4 ? 32 : 128)) continue;
+    mistakes.push(
+      `WDA_IDP_PRIVATE_NETWORK must be deny, allow, or networks such as 10.1.0.0/16, has ${JSON.stringify(network)}`,
+    );
+    return false;
+  }
+  return networks;
 }
 
 function corsOrigins(value: string | undefined, mistakes: string[]): '*' | readonly string[] {

@@ -73,6 +73,30 @@ export class ApiError extends Error {
   }
 }
 
+// What a client sent may be as long as its body; a message that repeats it is read by people.
+const SHOWN_CHARACTERS = 100;
+const LISTED_NAMES = 20;
+const LISTED_CHARACTERS = 500;
+
+/** Text of a client as it stands in a message: cut at 100 characters. */
+export function shown(text: string, characters = SHOWN_CHARACTERS): string {
+  // A surrogate whose other half is cut off would be no text.
+  return text.length <= characters ? text : `${text.slice(0, characters).replace(/[\ud800-\udbff]$/, '')}…`;
+}
+
+/** What there is, for one of many messages: at most 20 names, or as many as have some 500 characters together. */
+export function listed(names: Iterable<string>): string {
+  const all = [...names];
+  let text = '';
+  let count = 0;
+  for (const name of all) {
+    if (count === LISTED_NAMES || (count > 0 && text.length + name.length > LISTED_CHARACTERS)) break;
+    text += `${count === 0 ? '' : ', '}${shown(name)}`;
+    count++;
+  }
+  return count < all.length ? `${text} and ${all.length - count} more` : text || 'none';
+}
+
 const list = (names: Iterable<string>): string => [...names].join(', ') || 'none';
 const hint = (suggestion: string | null): string => (suggestion === null ? '' : ` Did you mean ${suggestion}?`);
 
@@ -81,12 +105,13 @@ const hint = (suggestion: string | null): string => (suggestion === null ? '' : 
 export const badRequest = (message: string): ApiError => new ApiError('BAD_REQUEST', message);
 
 export const unknownParameter = (name: string, suggestion: string | null, known: Iterable<string>): ApiError =>
-  badRequest(`Unknown query parameter ${name}.${hint(suggestion)} Known: ${list(known)}`);
+  badRequest(`Unknown query parameter ${shown(name)}.${hint(suggestion)} Known: ${list(known)}`);
 
 export const repeatedParameter = (name: string): ApiError =>
-  badRequest(`Query parameter ${name} may be given only once`);
+  badRequest(`Query parameter ${shown(name)} may be given only once`);
 
-export const malformedId = (text: string): ApiError => badRequest(`Id ${text} is malformed: an integer is needed`);
+export const malformedId = (text: string): ApiError =>
+  badRequest(`Id ${shown(text)} is malformed: an integer is needed`);
 
 /** A name that a request uses and the schema does not have. `role` says what was looked for: field, relation, operator. */
 export const unknownName = (
@@ -95,17 +120,37 @@ export const unknownName = (
   entity: string,
   suggestion: string | null,
   known: Iterable<string>,
-): ApiError => badRequest(`Unknown ${role} ${name} on entity ${entity}.${hint(suggestion)} Known: ${list(known)}`);
+): ApiError =>
+  badRequest(`Unknown ${role} ${shown(name)} on entity ${entity}.${hint(suggestion)} Known: ${list(known)}`);
 
 export const notExpandable = (relation: string, allowed: Iterable<string>): ApiError =>
   badRequest(`Relationship ${relation} is not expandable. Allowed: ${[...allowed].join(', ')}`);
 
 export const expandTooDeep = (maximum: number, path: string): ApiError =>
-  badRequest(`Expand depth exceeds maximum of ${maximum}: ${path}`);
+  badRequest(`Expand depth exceeds maximum of ${maximum}: ${shown(path, 1000)}`);
 
-export const responseTooLarge = (limit: number): ApiError =>
-  badRequest(
-    `The response would be larger than ${limit} bytes. Narrow it: a smaller size, fewer fields, or a limit on an expanded list such as <relation>.size=10`,
+/** `limit` in bytes, where it is known. */
+export const responseTooLarge = (limit?: number, cause?: unknown): ApiError =>
+  new ApiError(
+    'BAD_REQUEST',
+    `The response would be larger than ${limit === undefined ? 'an answer may be' : `${limit} bytes`}. Narrow it: a smaller size, fewer fields (leave large ones out by fields=), or a limit on an expanded list such as <relation>.size=10`,
+    cause === undefined ? {} : { cause },
+  );
+
+/** A write whose record no answer could hold; it was undone. */
+export const recordTooLarge = (cause: unknown): ApiError =>
+  new ApiError(
+    'VALIDATION_FAILED',
+    'The record would be larger than an answer may be, with all its fields. Nothing was written: make a field of it smaller',
+    { cause },
+  );
+
+/** `entity` has had the largest id there is. */
+export const idsUsedUp = (entity: string, cause: unknown): ApiError =>
+  new ApiError(
+    'CONFLICT',
+    `The ids of ${entity} are used up: the last one given is ${Number.MAX_SAFE_INTEGER}, as after an import of such an id. The operator of the database can let them start again below it (documented with imports)`,
+    { cause },
   );
 
 export const methodNotAllowed = (method: string, allowed: readonly string[]): ApiError =>
@@ -181,10 +226,20 @@ export const notAJwt = (): ApiError => unauthorized('Token is not a valid JWT', 
 export const unknownEntity = (name: string, suggestion: string | null, known: Iterable<string>): ApiError =>
   new ApiError(
     'NOT_FOUND',
-    `Entity ${name} does not exist.${hint(suggestion)} Known: ${list([...known].slice(0, 50))}`,
+    `Entity ${shown(name)} does not exist.${hint(suggestion)} Known: ${list([...known].slice(0, 50))}`,
   );
 
-export const recordNotFound = (): ApiError => new ApiError('NOT_FOUND', 'Record not found');
+const NO_RECORD = 'Record not found';
+export const recordNotFound = (): ApiError => new ApiError('NOT_FOUND', NO_RECORD);
+
+/** A refusal that another schema, other settings or an open gate would not give; one that a record gave is none. */
+export const isBySchema = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  (error.status === 400 ||
+    error.status === 403 ||
+    error.status === 404 ||
+    error.code === 'SCHEMA_MIGRATION_IN_PROGRESS') &&
+  error.message !== NO_RECORD;
 
 export const notFound = (message: string): ApiError => new ApiError('NOT_FOUND', message);
 
@@ -253,6 +308,14 @@ export const serviceUnavailable = (message: string, seconds = 1, cause?: unknown
 
 export const databaseAway = (cause?: unknown): ApiError =>
   serviceUnavailable('The database is not reachable at the moment; retry', 1, cause);
+
+/** The COMMIT of an import was sent, and no answer came. */
+export const outcomeUnknown = (cause: unknown): ApiError =>
+  serviceUnavailable(
+    'The connection to the database was lost at the commit: the file may have been imported, whole. Look before you send it again',
+    10,
+    cause,
+  );
 
 export const queryTimeout = (cause?: unknown): ApiError =>
   new ApiError(

@@ -117,13 +117,43 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
   };
 }
 
+/** Prometheus asks every few seconds; putting the text together takes 5 ms, of every process. */
+export const METRICS_KEPT_MS = 1000;
+
+/**
+ * What `work` gives, for everybody who asks while it is on its way and for `keptMs` after it began; a failure is not kept.
+ * `now` in milliseconds, never going back.
+ */
+export function remembered<T>(work: () => Promise<T>, keptMs: number, now: () => number): () => Promise<T> {
+  let last: { readonly answer: Promise<T>; readonly since: number; isRunning: boolean } | undefined;
+  return () => {
+    if (last !== undefined && (last.isRunning || now() - last.since < keptMs)) return last.answer;
+    const entry = { answer: work(), since: now(), isRunning: true };
+    last = entry;
+    entry.answer.then(
+      () => {
+        entry.isRunning = false;
+      },
+      () => {
+        if (last === entry) last = undefined;
+      },
+    );
+    return entry.answer;
+  };
+}
+
 const METRICS = 'metrics';
 const METRICS_TIMEOUT_MS = 5000;
 
 /** In the primary: answers workers that are asked for the metrics of the server as a whole. */
 export function answerForWorkers(): void {
   const aggregator = new AggregatorRegistry();
-  answerWorkers(METRICS, () => aggregator.clusterMetrics());
+  const metrics = remembered(
+    () => aggregator.clusterMetrics(),
+    METRICS_KEPT_MS,
+    () => performance.now(),
+  );
+  answerWorkers(METRICS, metrics);
 }
 
 function line({ id, method, path, status, milliseconds }: RequestObservation): Record<string, unknown> {
@@ -131,8 +161,9 @@ function line({ id, method, path, status, milliseconds }: RequestObservation): R
 }
 
 /** The error that started it, with its stack; messages of the database may hold values, so only its code is told. */
-function rootOf(error: unknown): unknown {
-  const root = error instanceof Error && error.cause !== undefined ? error.cause : error;
+export function rootOf(error: unknown): unknown {
+  let root = error;
+  while (root instanceof Error && root.cause !== undefined) root = root.cause;
   if (root instanceof Error && /^(?=.*\d)[0-9A-Z]{5}$/.test(String((root as { code?: unknown }).code))) {
     const { code, routine } = root as Error & { code: string; routine?: string };
     return { type: 'DatabaseError', code, routine, stack: root.stack?.split('\n').slice(1).join('\n') };

@@ -30,6 +30,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   migrate: ['catalog', 'db', 'model', 'sql/fragment.ts'],
   http: ['model', 'observe.ts', 'request', 'response'],
   routes: ['auth', 'catalog', 'type config.ts', 'db', 'http', 'migrate', 'model', 'plan', 'request', 'response', 'sql'],
+  'routes/meta.ts': ['db', 'http', 'observe.ts', 'response', 'sql'],
   // The demo is made as any client would make it, before there is a server to ask.
   setup: ['auth', 'catalog', 'type config.ts', 'db', 'migrate', 'model', 'plan', 'sql'],
   // A client of the HTTP API; only `serve` runs the server.
@@ -39,7 +40,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'app.ts': ['auth', 'catalog', 'config.ts', 'db', 'http', 'migrate', 'observe.ts', 'primary.ts', 'routes', 'setup'],
   'primary.ts': [],
   'main.ts': ['cli'],
-  'config.ts': ['model/closest.ts'],
+  'config.ts': ['db/connection-url.ts', 'model/closest.ts'],
   'observe.ts': ['type config.ts', 'primary.ts'],
 };
 
@@ -69,7 +70,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'fastest-levenshtein': ['model/closest.ts'],
   fastify: ['http/'],
   jose: ['auth/'],
-  'lru-cache': ['auth/', 'catalog/', 'routes/', 'sql/compile.ts', 'db/prepared.ts'],
+  'lru-cache': ['auth/', 'catalog/', 'routes/', 'sql/compile.ts', 'db/conduct.ts', 'db/prepared.ts'],
   'node-pg-migrate': ['db/'],
   'oidc-provider': ['auth/token-endpoint.ts'],
   // The form of a connection goes from the command line through app.ts to the driver.
@@ -105,7 +106,7 @@ const PLACES: readonly { readonly what: string; readonly pattern: RegExp; readon
 ];
 
 /** Where SQL is written: statements with the tag, and fixed ones as plain text. */
-const SQL_TAG = ['sql/', 'catalog/', 'migrate/', 'setup/bootstrap.ts', 'db/copy.ts', 'routes/meta.ts'];
+const SQL_TAG = ['sql/', 'catalog/', 'migrate/', 'setup/bootstrap.ts', 'db/outcome.ts', 'routes/meta.ts'];
 const SQL_TEXT = ['db/', 'migrate/transaction.ts', 'migrate/workspace-lock.ts'];
 const LOOKS_LIKE_SQL =
   /^\s*(?:select\b[\s\S]*\bfrom\b|select pg_|insert into|update \S+ set|delete from|(?:create|alter|drop) (?:table|index|unique index|schema|database|role|sequence|type)\b|copy \S+ (?:from|to)\b|set (?:local )?\w+ ?(?:=|to)|begin\b|commit$|rollback\b|truncate |grant .* (?:on|to) )/i;

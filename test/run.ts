@@ -25,7 +25,8 @@ const folder = mkdtempSync(join(tmpdir(), 'wda-test-'));
 chmodSync(folder, 0o755);
 const embedded =
   process.env.TEST_DATABASE_URL === undefined ? await startEmbedded({ dataDir: folder, log: silent }) : undefined;
-const url = process.env.TEST_DATABASE_URL ?? urlOf((embedded as NonNullable<typeof embedded>).connection);
+// Tests make databases and roles, and look where the role of a server may not.
+const url = process.env.TEST_DATABASE_URL ?? urlOf((embedded as NonNullable<typeof embedded>).superuser);
 await makeTemplate(url);
 
 const child = spawn(

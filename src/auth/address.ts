@@ -46,13 +46,28 @@ const ours = listOf(PRIVATE);
 
 /** The kind of an IPv4 or IPv6 address; anything that is no address is forbidden. */
 export function addressKind(address: string): AddressKind {
+  const plain = plainAddress(address);
+  if (plain === undefined || isIn(forbidden, plain)) return 'forbidden';
+  return isIn(ours, plain) ? 'private' : 'public';
+}
+
+/** Is an address, in any notation, in one of these networks (CIDR)? */
+export function makeNetworks(networks: readonly string[]): (address: string) => boolean {
+  const list = listOf(networks);
+  return (address) => {
+    const plain = plainAddress(address);
+    return plain !== undefined && isIn(list, plain);
+  };
+}
+
+const isIn = (list: BlockList, plain: string): boolean => list.check(plain, isIPv4(plain) ? 'ipv4' : 'ipv6');
+
+/** An address without zone, an IPv4 address in its own notation; undefined when it is none. */
+function plainAddress(address: string): string | undefined {
   // A zone (fe80::1%eth0) belongs to link-local addresses, which are forbidden with and without it.
   const text = address.split('%')[0] as string;
-  if (isIP(text) === 0) return 'forbidden';
-  const plain = isIPv4(text) ? text : (embeddedIPv4(text) ?? text);
-  const family = isIPv4(plain) ? 'ipv4' : 'ipv6';
-  if (forbidden.check(plain, family)) return 'forbidden';
-  return ours.check(plain, family) ? 'private' : 'public';
+  if (isIP(text) === 0) return undefined;
+  return isIPv4(text) ? text : (embeddedIPv4(text) ?? text);
 }
 
 /** The IPv4 address that a mapped, compatible, NAT64 (RFC 6052) or 6to4 (RFC 3056) address leads to. */

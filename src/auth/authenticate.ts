@@ -1,22 +1,20 @@
 // Authorization header -> Principal; the one entry for every request. Refusals are the same whether or not the
 // organization, workspace or entity exists.
 import { timingSafeEqual } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { StoredKey } from '../catalog/credentials.ts';
-import { ApiError, invalidCredential, missingCredential, notAJwt } from '../errors.ts';
+import { invalidCredential, missingCredential, notAJwt } from '../errors.ts';
 import type { External, Operator, Owner, Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { hashCredential, isKey, KEY_PREFIX } from './api-key.ts';
 import { readJwt } from './jwt.ts';
-import { makeRefusalPace } from './refusal-pace.ts';
 
 export interface Authenticator {
   /**
    * Looks the credential of a data request up anew. A token of an identity provider is judged by the workspace it is
-   * used for (undefined: one that does not exist). Throws 401.
+   * used for (undefined: one that does not exist), which is asked for only then. Throws 401.
    */
-  authenticate(authorization: string | undefined, workspace?: Workspace): Promise<Principal>;
+  authenticate(authorization: string | undefined, workspace?: FindWorkspace): Promise<Principal>;
   /** The same for the admin API, which is no workspace's: a token is judged by whichever workspace knows its issuer. */
   identify(authorization: string | undefined): Promise<Principal>;
   /**
@@ -55,10 +53,15 @@ export interface AuthenticatorOptions {
   readonly now: () => number;
 }
 
+/** The workspace of the request; undefined when it does not exist. */
+export type FindWorkspace = () => Workspace | undefined | Promise<Workspace | undefined>;
+
 /** Judges a token for the workspace it is used for (undefined: none, or one that does not exist). */
 export type TokenVerifier = (token: string, workspace: Workspace | undefined) => Promise<Verified>;
 
 interface Verdict extends Verified {
+  /** When the credential was looked up, milliseconds since 1970. */
+  readonly askedAt: number;
   /** When the last use was noted, milliseconds since 1970. */
   notedAt: number;
 }
@@ -66,18 +69,22 @@ interface Verdict extends Verified {
 const MAX_VERDICTS = 10_000;
 // `last_used_at` is for people who clean up keys; a minute is exact enough.
 const NOTE_EVERY_MS = 60_000;
+// Snapshots are compared with the database within 800 ms: until then a verdict may know a later version than they do.
+const AHEAD_MS = 1000;
 // Longer than any credential of ours; a JWT of a real provider is 1 to 4 kB.
 const MAX_HEADER = 8192;
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
+
+const USUAL_SCHEME = 'Bearer ';
 
 const KEY_ID = 'key:';
 const OPERATOR: Operator = { kind: 'operator', credentialId: 'operator' };
 
 export function makeAuthenticator(options: AuthenticatorOptions): Authenticator {
-  // Keyed by the header as it came: one look-up from header to principal.
+  // Keyed by the header in its usual form: one look-up from header to principal, and one verdict of a credential however
+  // its header is written.
   const verdicts = new LRUCache<string, Verdict>({ max: MAX_VERDICTS });
   const used = new Set<string>();
-  const refusalTurn = makeRefusalPace(() => performance.now(), sleep);
 
   function note(verdict: Verdict, now: number): void {
     if (now - verdict.notedAt < NOTE_EVERY_MS) return;
@@ -89,18 +96,14 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
   async function look(authorization: string | undefined, verify: (credential: string) => Promise<Verified>) {
     const credential = credentialOf(authorization);
     if (isOperator(credential, options.operatorHash())) return OPERATOR;
-    const header = authorization as string;
+    const header = USUAL_SCHEME + credential;
     const notedAt = verdicts.get(header)?.notedAt ?? 0;
     verdicts.delete(header);
-    const verdict: Verdict = { ...(await verify(credential).catch(refuseInTurn)), notedAt };
+    const askedAt = options.now();
+    const verdict: Verdict = { ...(await verify(credential)), askedAt, notedAt };
     verdicts.set(header, verdict);
     note(verdict, options.now());
     return verdict.principal;
-  }
-
-  async function refuseInTurn(error: unknown): Promise<never> {
-    if (error instanceof ApiError && error.status === 401) await refusalTurn();
-    throw error;
   }
 
   async function verifyKey(credential: string): Promise<Verified> {
@@ -124,7 +127,8 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
         const { verifyInternal, verifyExternal } = options;
         const verifier = jwt.claims.iss === options.issuer ? verifyInternal : verifyExternal;
         if (verifier === undefined) throw invalidCredential();
-        return verifier(credential, workspace);
+        // Our own tokens say which workspace they are for.
+        return verifier(credential, verifier === verifyInternal ? undefined : await workspace?.());
       }),
     identify: (authorization) =>
       look(authorization, async (credential) => {
@@ -139,16 +143,15 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
         return identifyExternal(credential);
       }),
     recall(authorization, workspace) {
-      const verdict = authorization === undefined ? undefined : verdicts.get(authorization);
-      if (verdict === undefined) {
-        credentialOf(authorization);
-        return undefined;
-      }
+      const verdict =
+        (authorization === undefined ? undefined : verdicts.get(authorization)) ??
+        verdicts.get(USUAL_SCHEME + credentialOf(authorization));
+      if (verdict === undefined) return undefined;
       const now = options.now();
       if (
         verdict.expiresAt <= now ||
         verdict.principal.workspaceId !== workspace.id ||
-        verdict.workspaceVersion < Number(workspace.version)
+        (verdict.workspaceVersion !== Number(workspace.version) && !isAhead(verdict, Number(workspace.version), now))
       ) {
         return undefined;
       }
@@ -163,6 +166,11 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
     },
     size: () => verdicts.size,
   };
+}
+
+/** Does a verdict of a later version hold until the snapshot has been compared? A database that went back ends it, too. */
+function isAhead({ workspaceVersion, askedAt }: Verdict, version: number, now: number): boolean {
+  return workspaceVersion > version && now >= askedAt && now - askedAt < AHEAD_MS;
 }
 
 /** The bearer credential (RFC 6750 section 2.1); 401 when there is none or the header is malformed. */

@@ -1,13 +1,19 @@
 // Is the configuration of an identity provider one that can work? Takes its URLs, gives what is wrong with them, and
 // what the provider does not do as it should at the moment, which may pass and so is only a warning.
 import { fetchKeySet, type KeySource } from './key-set.ts';
-import { type Outbound, OutboundError } from './outbound.ts';
+import { type Contact, type Outbound, OutboundError } from './outbound.ts';
 
 export interface Inspection {
   readonly mistakes: readonly UrlMistake[];
   /** Sentences for the administrator. */
   readonly warnings: readonly string[];
+  /** The warnings tell about a private network: they are for whoever runs the server. */
+  readonly isPrivate: boolean;
 }
+
+/** What everybody else is told in place of such warnings. */
+export const PRIVATE_WARNING =
+  'No token can be verified at the moment. The provider is in a private network: the log of the server says what is wrong';
 
 export interface UrlMistake {
   readonly field: 'issuerUrl' | 'jwksUri';
@@ -19,17 +25,19 @@ const RESOLVE_TIMEOUT_MS = 3000;
 /** `ownIssuer`: the issuer of internal tokens, which nobody else can be. */
 export async function inspectProvider(outbound: Outbound, ownIssuer: string, source: KeySource): Promise<Inspection> {
   const written = [...mistakesInIssuer(outbound, ownIssuer, source.issuerUrl), ...mistakesInUri(outbound, source)];
-  if (written.length > 0) return { mistakes: written, warnings: [] };
+  if (written.length > 0) return { mistakes: written, warnings: [], isPrivate: false };
   const mistakes = await mistakesInAddresses(outbound, source);
-  if (mistakes.length > 0) return { mistakes, warnings: [] };
+  if (mistakes.length > 0) return { mistakes, warnings: [], isPrivate: false };
+  const contact: Contact = { isPrivate: false };
   try {
-    const { keys } = await fetchKeySet(outbound, source);
+    const { keys } = await fetchKeySet(outbound, source, contact);
     const warnings =
       keys.length > 0 ? [] : ['The key set has no RSA key of 2048 bits or more and no P-256, P-384 or P-521 key'];
-    return { mistakes, warnings };
+    return { mistakes, warnings, isPrivate: contact.isPrivate };
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;
-    return { mistakes, warnings: [`No token can be verified at the moment: ${error.message}`] };
+    const warning = `No token can be verified at the moment: ${error.message}`;
+    return { mistakes, warnings: [warning], isPrivate: contact.isPrivate };
   }
 }
 

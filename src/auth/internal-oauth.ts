@@ -1,12 +1,14 @@
 // OAuth 2.0 of our own put together over the control tables: the keys, who judges a token, who makes one.
 import { controlError } from '../catalog/control-error.ts';
 import { findOAuthClient, findTokenClient } from '../catalog/oauth-clients.ts';
+import type { Presence } from '../catalog/presence.ts';
 import { loadSigningKeys, raiseTokenLifetime, rotateSigningKey } from '../catalog/signing-keys.ts';
 import type { Database } from '../db/pool.ts';
 import type { TokenVerifier } from './authenticate.ts';
 import { makeInternalVerifier } from './internal-token.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { makeSigningKeys, type SigningKeys } from './signing-keys.ts';
+import type { StrangerShare } from './stranger-share.ts';
 import { makeTokenEndpoint, type NodeHandler } from './token-endpoint.ts';
 
 export interface InternalOAuthOptions {
@@ -16,7 +18,14 @@ export interface InternalOAuthOptions {
   readonly tokenLifetimeSeconds: number;
   readonly signingKeyDays: number;
   readonly rateLimit: RateLimit;
+  readonly refusalTurn: () => Promise<void>;
+  /** Through it go look-ups for whoever has shown no secret yet. */
+  readonly strangers: StrangerShare;
+  readonly presence: Pick<Presence, 'since' | 'look'>;
+  /** Milliseconds, never going back: the clock of `presence`. */
+  readonly now: () => number;
   readonly onError: (message: string, error: unknown) => void;
+  readonly onGone: (message: string, error: unknown) => void;
 }
 
 export interface InternalOAuth {
@@ -28,7 +37,7 @@ export interface InternalOAuth {
 const DAY_SECONDS = 86_400;
 
 export function makeInternalOAuth(options: InternalOAuthOptions): InternalOAuth {
-  const { db, issuer, tokenPath, tokenLifetimeSeconds, rateLimit, onError } = options;
+  const { db, issuer, tokenPath, tokenLifetimeSeconds, rateLimit, refusalTurn, onError, onGone } = options;
   const rotateAfterSeconds = options.signingKeyDays * DAY_SECONDS;
   const keys = makeSigningKeys({
     store: {
@@ -38,7 +47,9 @@ export function makeInternalOAuth(options: InternalOAuthOptions): InternalOAuth 
     },
     tokenLifetimeSeconds,
     rotateAfterSeconds,
-    now: () => performance.now(),
+    since: options.presence.since,
+    look: () => options.presence.look([]),
+    now: options.now,
   });
   return {
     keys,
@@ -53,9 +64,11 @@ export function makeInternalOAuth(options: InternalOAuthOptions): InternalOAuth 
       path: tokenPath,
       tokenLifetimeSeconds,
       signingKey: () => keys.signingKey(),
-      findClient: (clientId) => refusing(findOAuthClient(db, clientId)),
+      findClient: (clientId) => refusing(options.strangers(() => findOAuthClient(db, clientId))),
       rateLimit,
+      refusalTurn,
       onError,
+      onGone,
     }),
   };
 }

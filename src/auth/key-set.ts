@@ -4,7 +4,7 @@
 import { LRUCache } from 'lru-cache';
 import type { IdentityProvider } from '../model/workspace.ts';
 import { parseKeySet, type VerificationKey } from './jwk.ts';
-import { type Outbound, OutboundError } from './outbound.ts';
+import { type Contact, type Outbound, OutboundError } from './outbound.ts';
 
 /** Where the keys of a provider are. */
 export type KeySource = Pick<IdentityProvider, 'issuerUrl' | 'jwksUri'>;
@@ -139,10 +139,11 @@ export function makeKeySets({ outbound, now, onError }: KeySetOptions): KeySets 
 export async function fetchKeySet(
   outbound: Outbound,
   source: KeySource,
+  contact: Contact = { isPrivate: false },
 ): Promise<{ readonly keys: readonly VerificationKey[]; readonly text: string }> {
   const signal = AbortSignal.timeout(FETCH_TIMEOUT_MS);
-  const uri = source.jwksUri ?? (await discover(outbound, source.issuerUrl, signal));
-  const document = await fetchNamed(outbound, uri, signal);
+  const uri = source.jwksUri ?? (await discover(outbound, source.issuerUrl, signal, contact));
+  const document = await fetchNamed(outbound, uri, signal, contact);
   const keys = parseKeySet(document);
   if (keys === undefined)
     throw new OutboundError('failed', `${uri.split('?')[0]} answered a document that is no JWK Set`);
@@ -154,9 +155,9 @@ export function discoveryUrl(issuerUrl: string): string {
   return `${issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`;
 }
 
-async function discover(outbound: Outbound, issuerUrl: string, signal: AbortSignal): Promise<string> {
+async function discover(outbound: Outbound, issuerUrl: string, signal: AbortSignal, contact: Contact): Promise<string> {
   const url = discoveryUrl(issuerUrl);
-  const document = await fetchNamed(outbound, url, signal);
+  const document = await fetchNamed(outbound, url, signal, contact);
   const { issuer, jwks_uri: jwksUri } = (document ?? {}) as { issuer?: unknown; jwks_uri?: unknown };
   if (issuer !== issuerUrl) {
     const found = typeof issuer === 'string' ? JSON.stringify(issuer.slice(0, 200)) : 'missing';
@@ -166,9 +167,9 @@ async function discover(outbound: Outbound, issuerUrl: string, signal: AbortSign
   return jwksUri;
 }
 
-async function fetchNamed(outbound: Outbound, url: string, signal: AbortSignal): Promise<unknown> {
+async function fetchNamed(outbound: Outbound, url: string, signal: AbortSignal, contact: Contact): Promise<unknown> {
   try {
-    return await outbound.fetchJson(url, signal);
+    return await outbound.fetchJson(url, signal, contact);
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;
     throw new OutboundError(error.kind, `${url.split('?')[0]?.slice(0, 200)} ${error.message}`, error);

@@ -4,16 +4,22 @@
 import { type LookupAddress, type LookupOptions, lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { Agent, request } from 'undici';
-import { type AddressKind, addressKind } from './address.ts';
+import { addressKind, makeNetworks } from './address.ts';
 
 export interface Outbound {
   /** What is wrong with the URL itself, in words, or undefined. Asks nobody. */
   mistakeIn(url: string): string | undefined;
   /** Resolves the URL's host and judges its addresses without connecting. Throws OutboundError. */
   resolve(url: string, signal: AbortSignal): Promise<void>;
-  /** GET of a JSON document, at most MAX_BYTES, no redirects. Throws OutboundError. */
-  fetchJson(url: string, signal: AbortSignal): Promise<unknown>;
+  /** GET of a JSON document, at most MAX_BYTES, no redirects. Throws OutboundError. Notes in `contact` where it led. */
+  fetchJson(url: string, signal: AbortSignal, contact?: Contact): Promise<unknown>;
   close(): Promise<void>;
+}
+
+/** What a fetch touched on its way. */
+export interface Contact {
+  /** A loopback or private address: what is found there is not for everybody who may write a URL. */
+  isPrivate: boolean;
 }
 
 /** `refused` is a URL or an address that this server does not connect to; `failed` is everything that may pass. */
@@ -33,8 +39,11 @@ export type Lookup = (
 ) => void;
 
 export interface OutboundOptions {
-  /** Private and loopback addresses may be connected to, and they alone by plain http. */
-  readonly allowPrivate: boolean;
+  /**
+   * Private and loopback addresses may be connected to, and they alone by plain http: all of them, none, or those in
+   * networks (CIDR).
+   */
+  readonly allowPrivate: boolean | readonly string[];
   readonly lookup?: Lookup;
 }
 
@@ -44,12 +53,12 @@ const CONNECT_TIMEOUT_MS = 3000;
 
 export function makeOutbound({ allowPrivate, lookup = systemLookup }: OutboundOptions): Outbound {
   type Scheme = 'http:' | 'https:';
-  const permits = (scheme: Scheme, kind: AddressKind): boolean =>
-    kind === 'private' ? allowPrivate : kind === 'public' && scheme === 'https:';
+  const isAllowed = typeof allowPrivate === 'boolean' ? () => allowPrivate : makeNetworks(allowPrivate);
+  const allowsAny = allowPrivate === true || (allowPrivate !== false && allowPrivate.length > 0);
 
   function refusalOf(scheme: Scheme, address: string): string | undefined {
     const kind = addressKind(address);
-    if (permits(scheme, kind)) return undefined;
+    if (kind === 'private' ? isAllowed(address) : kind === 'public' && scheme === 'https:') return undefined;
     switch (kind) {
       case 'public':
         return 'must be an https URL: http is for private networks only';
@@ -71,11 +80,12 @@ export function makeOutbound({ allowPrivate, lookup = systemLookup }: OutboundOp
   }
 
   const guardedLookup =
-    (scheme: Scheme): LookupFunction =>
+    (scheme: Scheme, contact: Contact): LookupFunction =>
     (hostname, options, callback) => {
       lookup(hostname, { ...options, all: true }, (error, addresses) => {
         if (error !== null) return callback(error, '', 0);
         const first = addresses[0];
+        contact.isPrivate ||= addresses.some(({ address }) => addressKind(address) === 'private');
         try {
           judge(scheme, addresses);
         } catch (refusal) {
@@ -88,16 +98,16 @@ export function makeOutbound({ allowPrivate, lookup = systemLookup }: OutboundOp
       });
     };
 
-  // One request now and then: connections are not kept, so none outlives the judgement of its address.
-  const agentFor = (scheme: Scheme): Agent =>
+  // One request now and then: each has an agent of its own, so no connection outlives the judgement of its address.
+  const agents = new Set<Agent>();
+  const agentFor = (scheme: Scheme, contact: Contact): Agent =>
     new Agent({
-      connect: { lookup: guardedLookup(scheme), timeout: CONNECT_TIMEOUT_MS },
+      connect: { lookup: guardedLookup(scheme, contact), timeout: CONNECT_TIMEOUT_MS },
       headersTimeout: CONNECT_TIMEOUT_MS,
       bodyTimeout: CONNECT_TIMEOUT_MS,
       maxResponseSize: MAX_BYTES,
       pipelining: 0,
     });
-  const agents = { 'http:': agentFor('http:'), 'https:': agentFor('https:') } as const;
 
   function mistakeIn(text: string): string | undefined {
     if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
@@ -106,9 +116,9 @@ export function makeOutbound({ allowPrivate, lookup = systemLookup }: OutboundOp
       return 'must be a URL without spaces or control characters';
     const url = URL.parse(text);
     if (url === null || !/^https?:\/\//i.test(text)) {
-      return allowPrivate ? 'must be an https or http URL' : 'must be an https URL';
+      return allowsAny ? 'must be an https or http URL' : 'must be an https URL';
     }
-    if (url.protocol === 'http:' && !allowPrivate) {
+    if (url.protocol === 'http:' && !allowsAny) {
       return 'must be an https URL (plain http only in a private network, with WDA_IDP_PRIVATE_NETWORK=allow)';
     }
     if (url.username !== '' || url.password !== '') return 'must not contain a user name or password';
@@ -137,11 +147,16 @@ export function makeOutbound({ allowPrivate, lookup = systemLookup }: OutboundOp
       });
       judge(scheme, addresses);
     },
-    async fetchJson(text, signal) {
+    async fetchJson(text, signal, contact = { isPrivate: false }) {
       const { url, scheme } = parse(text);
+      const host = hostOf(url);
+      // Nobody looks up what is an address already.
+      contact.isPrivate ||= isIP(host) !== 0 && addressKind(host) === 'private';
+      const agent = agentFor(scheme, contact);
+      agents.add(agent);
       try {
         const response = await request(url, {
-          dispatcher: agents[scheme],
+          dispatcher: agent,
           signal,
           headers: { accept: 'application/json', 'accept-encoding': 'identity' },
         });
@@ -161,10 +176,13 @@ export function makeOutbound({ allowPrivate, lookup = systemLookup }: OutboundOp
         return parseJson(Buffer.concat(chunks));
       } catch (error) {
         throw asOutboundError(error);
+      } finally {
+        agents.delete(agent);
+        agent.destroy().catch(() => undefined);
       }
     },
     async close() {
-      await Promise.all(Object.values(agents).map((agent) => agent.destroy()));
+      await Promise.all([...agents].map((agent) => agent.destroy()));
     },
   };
 }

@@ -1,8 +1,13 @@
-// The pace of refusals: whoever floods a process with invalid credentials waits for the answers, so that the work of
-// refusing leaves the process to those who are known. Valid credentials never wait, remembered or new.
+// The pace of refusals: whoever floods a process with requests that no credential carries (invalid and missing ones, those
+// of another workspace, paths that are none, token requests that fail) waits for the answers, so that the work of refusing
+// leaves the process to those who are known. Valid credentials never wait, remembered or new.
 
-/** Resolves when a refusal may be sent. */
-export type RefusalPace = () => Promise<void>;
+export interface RefusalPace {
+  /** Resolves when a refusal may be sent. */
+  readonly turn: () => Promise<void>;
+  /** Refusals that had or have a turn. */
+  readonly count: () => number;
+}
 
 // A refused token costs about 150 µs of processor time with everything around it: 500 a second are a thirteenth of a
 // processor. 16 connections that flood without a pace took three quarters of the throughput of 16 that read.
@@ -18,7 +23,9 @@ const MAX_WAITING = 10_000;
 export function makeRefusalPace(now: () => number, sleep: (milliseconds: number) => Promise<unknown>): RefusalPace {
   let turn = Number.NEGATIVE_INFINITY;
   let waiting = 0;
-  return async () => {
+  let count = 0;
+  async function take(): Promise<void> {
+    count++;
     const time = now();
     turn = Math.min(Math.max(turn, time - BURST * INTERVAL_MS) + INTERVAL_MS, time + MAX_DELAY_MS);
     const delay = turn - time;
@@ -27,5 +34,6 @@ export function makeRefusalPace(now: () => number, sleep: (milliseconds: number)
     await sleep(delay).finally(() => {
       waiting--;
     });
-  };
+  }
+  return { turn: take, count: () => count };
 }

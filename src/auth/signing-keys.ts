@@ -1,5 +1,5 @@
 // The keys of internal tokens as one process knows them: the one to sign with, the ones to verify with, the set to
-// publish. Stored keys are read again while they are used, so that what another process does holds here within a second.
+// publish. Stored keys are read again while they are used, and as catalog/presence.ts demands.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK } from 'jose';
 import type { Rotation, SigningKeyToStore, StoredJwk, StoredSigningKey } from '../catalog/signing-keys.ts';
@@ -20,6 +20,9 @@ export interface SigningKeysOptions {
   readonly tokenLifetimeSeconds: number;
   /** A key that has signed for this long is replaced when the next token is asked for; 0: never. */
   readonly rotateAfterSeconds: number;
+  /** What a request that came at a time is answered from must have been read since this time; infinite: look first. */
+  readonly since: (arrival: number) => number;
+  readonly look: () => Promise<unknown>;
   /** Milliseconds, never going back. */
   readonly now: () => number;
 }
@@ -49,9 +52,9 @@ interface Loaded {
 
 // Keys of this age are used as they are: with the time that reading takes, well below the second that is promised.
 const FRESH_MS = 500;
-// Between two readings. A token with an unknown key id waits for the next one instead of being refused, so that a new key
+// Between two readings for unknown key ids. A token with one waits for the next one instead of being refused, so that a new key
 // is known to whoever asks, and a flood of made-up ids costs four readings a second and no more.
-const PAUSE_MS = 250;
+const UNKNOWN_PAUSE_MS = 250;
 
 export function makeSigningKeys(options: SigningKeysOptions): SigningKeys {
   const { store, now, tokenLifetimeSeconds, rotateAfterSeconds } = options;
@@ -73,10 +76,10 @@ export function makeSigningKeys(options: SigningKeysOptions): SigningKeys {
   }
 
   /** The keys as they stand now or later: a reading that begins after this call, shared by all who wait for it. */
-  function readAnew(): Promise<Loaded> {
+  function readAnew(pauseMs = 0): Promise<Loaded> {
     next ??= (async () => {
       await running?.catch(() => undefined);
-      const pause = lastStart + PAUSE_MS - now();
+      const pause = lastStart + pauseMs - now();
       if (pause > 0) await sleep(pause);
       next = undefined;
       running = read();
@@ -86,7 +89,12 @@ export function makeSigningKeys(options: SigningKeysOptions): SigningKeys {
   }
 
   async function fresh(): Promise<Loaded> {
-    return now() - loaded.startedAt <= FRESH_MS ? loaded : readAnew();
+    const arrival = now();
+    for (;;) {
+      const since = Math.max(options.since(arrival), arrival - FRESH_MS);
+      if (loaded.startedAt >= since) return loaded;
+      await (since === Number.POSITIVE_INFINITY ? options.look() : readAnew());
+    }
   }
 
   async function replace(rotation: Rotation): Promise<Loaded> {
@@ -110,7 +118,7 @@ export function makeSigningKeys(options: SigningKeysOptions): SigningKeys {
     async verificationKey(kid) {
       const asked = now();
       let keys = await fresh();
-      if (!keys.byKid.has(kid) && keys.startedAt < asked) keys = await readAnew();
+      if (!keys.byKid.has(kid) && keys.startedAt < asked) keys = await readAnew(UNKNOWN_PAUSE_MS);
       return keys.byKid.get(kid);
     },
     list: async () => (await fresh()).stored,

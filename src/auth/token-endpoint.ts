@@ -18,8 +18,13 @@ export interface TokenEndpointOptions {
   readonly tokenLifetimeSeconds: number;
   readonly signingKey: () => Promise<SigningKey>;
   readonly findClient: (clientId: string) => Promise<RegisteredClient | undefined>;
+  /** Counts requests of clients that have shown their secret. */
   readonly rateLimit: RateLimit;
+  /** Resolves when a refusal may be sent. */
+  readonly refusalTurn: () => Promise<void>;
   readonly onError: (message: string, error: unknown) => void;
+  /** Takes what happens when a client does not wait for its answer. */
+  readonly onGone: (message: string, error: unknown) => void;
 }
 
 /** Answers a request by itself. */
@@ -41,13 +46,27 @@ async function makeHandler(options: TokenEndpointOptions, key: SigningKey): Prom
   const { default: OidcProvider, errors } = await import('oidc-provider');
   const provider = new OidcProvider(options.issuer, configurationOf(options, key, errors));
   // Secrets are stored as hashes: the library lets this method be replaced for that.
-  provider.Client.prototype.compareClientSecret = function compareHash(secret) {
-    return isSecret(secret, this.clientSecret ?? '');
+  provider.Client.prototype.compareClientSecret = async function compareHash(secret) {
+    if (!isSecret(secret, this.clientSecret ?? '')) return false;
+    // Counted only now: a client's id is no secret, and whoever knows it must not use up what the client may ask.
+    await counted(this.clientId);
+    return true;
   };
+  async function counted(clientId: string): Promise<void> {
+    try {
+      await options.rateLimit(`token:${clientId}`);
+    } catch (error) {
+      throw error instanceof ApiError && error.status !== 500 ? passingError(error, errors) : error;
+    }
+  }
+  refuseInTurn(provider, options.refusalTurn);
   keepServerHeaders(provider);
   provider.on('server_error', (_context, error) => options.onError('the token endpoint failed', error));
   // Koa prints errors that nobody listens to; the library's types do not know that it is one.
-  (provider as EventEmitter).on('error', (error) => options.onError('the token endpoint failed', error));
+  (provider as EventEmitter).on('error', (error, context?: { readonly req: IncomingMessage }) => {
+    if (context?.req.socket.destroyed) options.onGone('a client of the token endpoint went away', error);
+    else options.onError('the token endpoint failed', error);
+  });
   return provider.callback() as NodeHandler;
 }
 
@@ -93,6 +112,8 @@ function configurationOf(options: TokenEndpointOptions, key: SigningKey, errors:
           };
         },
       },
+      // It would fetch URLs for callers without a credential.
+      clientIdMetadataDocument: off,
       devInteractions: off,
       dPoP: off,
       pushedAuthorizationRequests: off,
@@ -111,7 +132,6 @@ function makeAdapter(model: string, options: TokenEndpointOptions, errors: typeo
       try {
         const client = await options.findClient(id);
         if (client === undefined) return undefined;
-        await options.rateLimit(`token:${id}`);
         return { client_id: id, client_secret: client.secretHash, [WORKSPACE_CLAIM]: client.workspaceId };
       } catch (error) {
         throw error instanceof ApiError && error.status !== 500 ? passingError(error, errors) : error;
@@ -142,6 +162,13 @@ export const PASSING = 'temporarily_unavailable';
 
 // The library would answer for CORS by itself.
 const CORS_HEADERS = ['Access-Control-Allow-Origin', 'Access-Control-Expose-Headers'] as const;
+
+function refuseInTurn(provider: Provider, turn: () => Promise<void>): void {
+  provider.use(async ({ res }, next) => {
+    await next();
+    if (res.statusCode >= 400) await turn();
+  });
+}
 
 function keepServerHeaders(provider: Provider): void {
   provider.on('grant.error', (context, error) => {

@@ -1,5 +1,6 @@
 // API keys of a workspace as its administrators see them: made, listed, revoked. Looking one up is in credentials.ts.
 import type { Database } from '../db/pool.ts';
+import { conflict } from '../errors.ts';
 import type { Permissions } from '../model/principal.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import { loadPage, type PageOf } from './pages.ts';
@@ -26,17 +27,24 @@ export interface ApiKeyToStore {
 
 const COLUMNS: Fragment = sql`k.id, k.name, k.prefix, k.permissions, k.created_at as "createdAt", k.expires_at as "expiresAt", k.last_used_at as "lastUsedAt"`;
 
-/** Undefined when the workspace is gone. */
+// One workspace's share of the control tables; keys that have expired count until they are deleted.
+const MAX_KEYS = 1000;
+
+/** Undefined when the workspace is gone; 409 when it has as many as it may have. */
 export async function createApiKey(db: Database, key: ApiKeyToStore): Promise<ApiKey | undefined> {
   const rows = await db.query<ApiKey>(
     toQuery(sql`with bumped as (
-  update wda.workspace set version = version + 1 where id = ${key.workspaceId} returning id
+  update wda.workspace set version = version + 1 where id = ${key.workspaceId}
+  and (select count(*) from wda.api_key o where o.workspace_id = ${key.workspaceId}) < ${MAX_KEYS}::int8 returning id
 )
 insert into wda.api_key as k (workspace_id, name, prefix, hash, permissions, expires_at)
 select bumped.id, ${key.name}, ${key.prefix}, ${key.hash}, ${key.permissions}, ${key.expiresAt?.toISOString() ?? null}::timestamptz
 from bumped
 returning ${COLUMNS}`),
   );
+  if (rows[0] === undefined && (await loadApiKeys(db, key.workspaceId, { page: 0, size: 1 })).total > 0) {
+    throw conflict(`A workspace has at most ${MAX_KEYS} API keys: delete one first`);
+  }
   return rows[0];
 }
 

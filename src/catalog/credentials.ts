@@ -57,6 +57,11 @@ export function loadOperatorHash(db: Database): Promise<string | undefined> {
   return loadFact(db, OPERATOR_FACT);
 }
 
+/** Ends the generated key for good. */
+export async function forgetOperatorHash(db: Database): Promise<void> {
+  await db.query(toQuery(sql`delete from wda.instance where name = ${OPERATOR_FACT}`));
+}
+
 /** Stores the hash unless another process was first; gives the one that is in force. */
 export async function storeOperatorHash(db: Database, hash: string): Promise<string> {
   await db.query(

@@ -1,5 +1,5 @@
 // The only maker of a Workspace. Takes rows of the control tables, gives the snapshot that requests work with.
-import type { Database, Row } from '../db/pool.ts';
+import type { Database, Row, Session } from '../db/pool.ts';
 import type { MigrationGate } from '../model/entity.ts';
 import { parseExact } from '../model/exact-json.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
@@ -8,7 +8,7 @@ import type { SchemaDocument } from '../model/schema-format.ts';
 import { member } from '../model/schema-renames.ts';
 import { type Table, tableOf } from '../model/schema-tables.ts';
 import type { ConstraintOwner, IdentityProvider, Workspace } from '../model/workspace.ts';
-import { type Query, sql, toQuery } from '../sql/fragment.ts';
+import { sql, toQuery } from '../sql/fragment.ts';
 
 /** One workspace as the control tables have it; `document` is what parseSchemaDocument gave. */
 export interface WorkspaceRow {
@@ -110,12 +110,10 @@ export function parseDocument(text: string): SchemaDocument {
   return parseExact(text) as SchemaDocument;
 }
 
-const versionsQuery = (ids: readonly string[]): Query =>
-  toQuery(sql`select id, version::text from wda.workspace where id = any(${ids}::bigint[])`, 'load-versions');
-
-/** Versions in force by workspace id; a workspace that is gone is missing. */
-export async function loadVersions(db: Database, ids: readonly string[]): Promise<Map<string, string>> {
-  if (ids.length === 0) return new Map();
-  const rows = await db.run(versionsQuery(ids), 'read');
-  return new Map(rows.map(([id, version]) => [id as string, version as string]));
+/** The version in force as the session sees it, in its transaction; undefined when the workspace is gone. */
+export async function versionInForce(session: Session, id: string): Promise<string | undefined> {
+  const [row] = await session.query<{ version: string }>(
+    toQuery(sql`select version::text as version from wda.workspace where id = ${id}::bigint`),
+  );
+  return row?.version;
 }

@@ -41,18 +41,29 @@ export interface MigrationError {
   readonly sampleIds: readonly number[];
 }
 
+/** Who holds a lock that a migration waits for: a session of PostgreSQL. */
+export interface Waiting {
+  /** Null for a prepared transaction, which has no process. */
+  readonly pid: number | null;
+  /** As it calls itself. */
+  readonly application: string;
+  /** Begin of its transaction; null when the database does not let us see it. */
+  readonly since: string | null;
+}
+
 export interface Migration {
   readonly id: string;
   readonly state: MigrationState;
   readonly strategy: Strategy;
   readonly steps: readonly MigrationStep[];
   readonly error: MigrationError | null;
+  readonly waitingFor: Waiting | null;
   readonly createdAt: Date;
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
 }
 
-const COLUMNS: Fragment = sql`m.id, m.state, m.strategy, m.steps, m.error, m.created_at as "createdAt", m.started_at as "startedAt", m.finished_at as "finishedAt"`;
+const COLUMNS: Fragment = sql`m.id, m.state, m.strategy, m.steps, m.error, m.waiting as "waitingFor", m.created_at as "createdAt", m.started_at as "startedAt", m.finished_at as "finishedAt"`;
 
 export const isEnded = ({ state }: Pick<Migration, 'state'>): boolean => state !== 'pending' && state !== 'running';
 
@@ -135,9 +146,19 @@ export async function updateMigration(
   await session.query(
     toQuery(sql`update wda.migration set state = ${state}, steps = ${JSON.stringify(steps)}::jsonb,
   error = ${error === null ? null : JSON.stringify(error)}::jsonb,
+  waiting = case when ${state} = 'running' then waiting end,
   started_at = case when ${state} = 'pending' then null else coalesce(started_at, now()) end,
   finished_at = case when ${state} in ('pending', 'running') then null else clock_timestamp() end
 where id = ${id}`),
+  );
+}
+
+/** Says for whom a migration that runs waits; null: for nobody any more. */
+export async function updateWaiting(session: Runs, id: string, waiting: Waiting | null): Promise<void> {
+  const text = waiting === null ? null : JSON.stringify(waiting);
+  await session.query(
+    toQuery(sql`update wda.migration set waiting = ${text}::jsonb
+where id = ${id} and state = 'running' and waiting is distinct from ${text}::jsonb`),
   );
 }
 
@@ -146,12 +167,6 @@ export async function isCancelRequested(session: Runs, id: string): Promise<bool
     toQuery(sql`select cancel_requested as asked from wda.migration where id = ${id}`),
   );
   return rows[0]?.asked === true;
-}
-
-/** The process of the session in PostgreSQL. */
-export async function findBackend(session: Runs): Promise<number> {
-  const [row] = await session.query<{ pid: number }>(toQuery(sql`select pg_backend_pid() as pid`));
-  return (row as { pid: number }).pid;
 }
 
 /** How far PostgreSQL is with the index that a process of it builds, 0 to 1; undefined when it builds none. */

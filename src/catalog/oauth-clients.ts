@@ -1,12 +1,15 @@
 // OAuth clients of a workspace in the control tables: made, listed, deleted, and looked up when they ask for a token or
 // use one.
 import type { Database } from '../db/pool.ts';
+import { conflict } from '../errors.ts';
+import type { Permissions } from '../model/principal.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import { loadPage, type PageOf } from './pages.ts';
 
 export interface OAuthClient {
   readonly clientId: string;
   readonly name: string;
+  readonly permissions: Permissions;
   readonly createdAt: Date;
 }
 
@@ -14,22 +17,30 @@ export interface OAuthClientToStore {
   readonly workspaceId: string;
   readonly clientId: string;
   readonly name: string;
+  readonly permissions: Permissions;
   /** SHA-256 of the secret. */
   readonly secretHash: Buffer;
 }
 
-const COLUMNS: Fragment = sql`c.id, c.client_id as "clientId", c.name, c.created_at as "createdAt"`;
+const COLUMNS: Fragment = sql`c.id, c.client_id as "clientId", c.name, c.permissions, c.created_at as "createdAt"`;
 
-/** Undefined when the workspace is gone. */
+// One workspace's share of the control tables; nobody has so many programs.
+const MAX_CLIENTS = 1000;
+
+/** Undefined when the workspace is gone; 409 when it has as many as it may have. */
 export async function createOAuthClient(db: Database, client: OAuthClientToStore): Promise<OAuthClient | undefined> {
   const rows = await db.query<OAuthClient>(
     toQuery(sql`with held as (
   select id from wda.workspace where id = ${client.workspaceId} for key share
 )
-insert into wda.oauth_client as c (workspace_id, client_id, name, secret_hash)
-select held.id, ${client.clientId}, ${client.name}, ${client.secretHash} from held
+insert into wda.oauth_client as c (workspace_id, client_id, name, permissions, secret_hash)
+select held.id, ${client.clientId}, ${client.name}, ${client.permissions}, ${client.secretHash} from held
+where (select count(*) from wda.oauth_client o where o.workspace_id = held.id) < ${MAX_CLIENTS}::int8
 returning ${COLUMNS}`),
   );
+  if (rows[0] === undefined && (await loadOAuthClients(db, client.workspaceId, { page: 0, size: 1 })).total > 0) {
+    throw conflict(`A workspace has at most ${MAX_CLIENTS} OAuth clients: delete one first`);
+  }
   return rows[0];
 }
 
@@ -77,6 +88,7 @@ export async function findOAuthClient(db: Database, clientId: string): Promise<R
 /** Who uses a token. */
 export interface TokenClient {
   readonly workspaceId: string;
+  readonly permissions: Permissions;
   /** Version of the workspace when the client was found: a later one means that it must be looked up again. */
   readonly workspaceVersion: number;
 }
@@ -85,7 +97,7 @@ export interface TokenClient {
 export async function findTokenClient(db: Database, clientId: string, kid: string): Promise<TokenClient | undefined> {
   const rows = await db.run(
     toQuery(
-      sql`select c.workspace_id, w.version from wda.oauth_client c join wda.workspace w on w.id = c.workspace_id
+      sql`select c.workspace_id, w.version, c.permissions from wda.oauth_client c join wda.workspace w on w.id = c.workspace_id
 where c.client_id = ${clientId} and exists (select from wda.signing_key k where k.kid = ${kid})`,
       'find-token-client',
     ),
@@ -93,6 +105,6 @@ where c.client_id = ${clientId} and exists (select from wda.signing_key k where 
   );
   const row = rows[0];
   if (row === undefined) return undefined;
-  const [workspaceId, version] = row as [string, string];
-  return { workspaceId, workspaceVersion: Number(version) };
+  const [workspaceId, version, permissions] = row as [string, string, Permissions];
+  return { workspaceId, workspaceVersion: Number(version), permissions };
 }

@@ -1,11 +1,21 @@
-// Snapshots of workspaces by slug, in bounded memory, never older than a second: versions are compared with the
+// Snapshots of workspaces by slug, in bounded memory, as new as presence.ts demands: versions are compared with the
 // database while requests come, so no notification can be missed, and an idle server asks nothing.
 import { LRUCache } from 'lru-cache';
 import type { Workspace } from '../model/workspace.ts';
+import type { Presence } from './presence.ts';
 
 export interface WorkspaceCache {
+  /** The snapshot when it is in memory and fresh; nobody waits for the database. */
+  fresh(organization: string, slug: string): Workspace | undefined;
   /** The snapshot, at once when it is fresh. */
   get(organization: string, slug: string): Workspace | undefined | Promise<Workspace | undefined>;
+  /**
+   * The snapshot as it is now, but for some 50 ms: what refuses a request for a name that a snapshot lacks asks here
+   * before it does.
+   */
+  getRecent(organization: string, slug: string): Promise<Workspace | undefined>;
+  /** Has another one taken the place of the snapshot, or is one to be read? */
+  isReplaced(workspace: Workspace): boolean;
   /** Something in the workspace was changed by this process. */
   changed(workspaceId: string): void;
   size(): number;
@@ -13,16 +23,17 @@ export interface WorkspaceCache {
 
 export interface WorkspaceCacheOptions {
   readonly load: (organization: string, slug: string) => Promise<Workspace | undefined>;
-  readonly loadVersions: (ids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+  readonly look: Presence['look'];
+  readonly since: Presence['since'];
   /** Milliseconds, never going back. */
   readonly now: () => number;
   readonly maximum: number;
 }
 
-// Every change is in force within 1 s: versions are checked in the background from the first age on, and a request
-// waits for the check from the second on.
+// From this age on versions are compared in the background, so that requests need not wait for it.
 const CHECK_AFTER_MS = 300;
-const STALE_AFTER_MS = 800;
+// Refusals cost one comparison in this time, however many they are.
+const RECENT_MS = 50;
 
 /** A snapshot and the time that the database is known to have agreed with it. */
 interface Entry {
@@ -45,11 +56,10 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
   }
 
   async function compareVersions(): Promise<void> {
-    const started = options.now();
     const known = [...snapshots.entries()];
-    const versions = await options.loadVersions(known.map(([, { workspace }]) => workspace.id));
+    const { versions, asOf } = await options.look(known.map(([, { workspace }]) => workspace.id));
     for (const [key, entry] of known) {
-      if (versions.get(entry.workspace.id) === entry.workspace.version) entry.asOf = started;
+      if (versions.get(entry.workspace.id) === entry.workspace.version) entry.asOf = asOf;
       else if (snapshots.peek(key) === entry) snapshots.delete(key);
     }
   }
@@ -74,27 +84,46 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
     return promise;
   }
 
-  /** Ends after two questions at most, unless changes keep coming: the second one was asked after this request came. */
-  async function getFresh(key: string, organization: string, slug: string): Promise<Workspace | undefined> {
-    const since = options.now() - STALE_AFTER_MS;
+  /**
+   * Ends after two questions at most, unless changes keep coming: the second one was asked after this request came.
+   * `age`: how old the snapshot may be at most.
+   */
+  async function getFresh(
+    organization: string,
+    slug: string,
+    arrival: number,
+    age: number,
+  ): Promise<Workspace | undefined> {
+    const key = `${organization}/${slug}`;
     for (;;) {
+      const since = Math.max(options.since(arrival), arrival - age);
       const entry = snapshots.get(key);
       if (entry !== undefined && entry.asOf >= since) return entry.workspace;
       if ((missing.get(key) ?? Number.NEGATIVE_INFINITY) >= since) return undefined;
-      await (entry === undefined ? load(key, organization, slug) : check());
+      const mustLook = entry !== undefined || since === Number.POSITIVE_INFINITY;
+      await Promise.all([
+        mustLook ? check() : undefined,
+        entry === undefined ? load(key, organization, slug) : undefined,
+      ]);
     }
   }
 
+  function fresh(organization: string, slug: string): Workspace | undefined {
+    const now = options.now();
+    const entry = snapshots.get(`${organization}/${slug}`);
+    if (entry === undefined || entry.asOf < options.since(now)) return undefined;
+    // A failed check is found by the request that has to wait for one.
+    if (now - entry.asOf > CHECK_AFTER_MS && checking === undefined) check().catch(() => undefined);
+    return entry.workspace;
+  }
+
   return {
+    fresh,
     get(organization, slug) {
-      const key = `${organization}/${slug}`;
-      const entry = snapshots.get(key);
-      const age = entry === undefined ? Number.POSITIVE_INFINITY : options.now() - entry.asOf;
-      if (entry === undefined || age > STALE_AFTER_MS) return getFresh(key, organization, slug);
-      // A failed check is found by the request that has to wait for one.
-      if (age > CHECK_AFTER_MS && checking === undefined) check().catch(() => undefined);
-      return entry.workspace;
+      return fresh(organization, slug) ?? getFresh(organization, slug, options.now(), Number.POSITIVE_INFINITY);
     },
+    getRecent: (organization, slug) => getFresh(organization, slug, options.now(), RECENT_MS),
+    isReplaced: (workspace) => snapshots.peek(`${workspace.organization}/${workspace.slug}`)?.workspace !== workspace,
     changed(workspaceId) {
       for (const [key, { workspace }] of snapshots.entries()) if (workspace.id === workspaceId) snapshots.delete(key);
       missing.clear();

@@ -1,6 +1,7 @@
 // `wda client` and `wda signing-key`: OAuth clients of a workspace, and the keys that sign their tokens. The server keeps
 // the hash of a secret only, so a secret is printed once, when its client is created.
 import { ADMIN_PREFIX } from './admin-client.ts';
+import { parsePermissions } from './api-key.ts';
 import { chosenWorkspace, connect, type GlobalOptions, workspaceName, workspacePath } from './connection.ts';
 import { printResult } from './output.ts';
 import { renderPairs, renderTable } from './table.ts';
@@ -8,6 +9,7 @@ import { renderPairs, renderTable } from './table.ts';
 interface OAuthClient {
   readonly clientId: string;
   readonly name: string;
+  readonly permissions: string;
   readonly createdAt: string;
   /** In the answer that made the client, and never again. */
   readonly clientSecret?: string;
@@ -25,16 +27,25 @@ export interface RotateOptions extends GlobalOptions {
   readonly revoke?: boolean;
 }
 
-export async function createClient(name: string, options: GlobalOptions): Promise<void> {
+export interface CreateClientOptions extends GlobalOptions {
+  readonly permissions?: string;
+}
+
+export async function createClient(name: string, options: CreateClientOptions): Promise<void> {
   const address = chosenWorkspace(options);
-  const { data } = await connect(options).send('POST', `${workspacePath(address)}/oauth-clients`, { body: { name } });
-  const { clientId, clientSecret } = data as OAuthClient;
+  const body = {
+    name,
+    ...(options.permissions === undefined ? {} : { permissions: parsePermissions(options.permissions) }),
+  };
+  const { data } = await connect(options).send('POST', `${workspacePath(address)}/oauth-clients`, { body });
+  const { clientId, clientSecret, permissions } = data as OAuthClient;
   await printResult(options.json, data, () =>
     [
       renderPairs([
         ['Client id', clientId],
         ['Client secret', clientSecret],
         ['Name', (data as OAuthClient).name],
+        ['Permissions', permissions],
       ]),
       '',
       'Keep the secret now: it is not shown again.',
@@ -49,8 +60,8 @@ export async function listClients(options: GlobalOptions): Promise<void> {
     found.length === 0
       ? `No OAuth clients in ${workspaceName(address)}`
       : renderTable(
-          ['CLIENT ID', 'NAME', 'CREATED'],
-          found.map(({ clientId, name, createdAt }) => [clientId, name, createdAt]),
+          ['CLIENT ID', 'NAME', 'PERMISSIONS', 'CREATED'],
+          found.map(({ clientId, name, permissions, createdAt }) => [clientId, name, permissions, createdAt]),
         ),
   );
 }

@@ -8,6 +8,7 @@ export function addOAuth(program: Command, examples: (command: Command, lines: r
     .command('create')
     .description('create a client; its secret is printed this once')
     .argument('<name>', 'what it is for')
+    .option('--permissions <permissions>', 'OWNER (default), READ_WRITE or READ_ONLY (the last two: data only)')
     .action(async (name, _own, command: Command) =>
       (await import('./oauth-client.ts')).createClient(name, command.optsWithGlobals()),
     );
@@ -26,6 +27,7 @@ export function addOAuth(program: Command, examples: (command: Command, lines: r
     );
   examples(clients, [
     'wda client create nightly-sync -w acme/shop',
+    'wda client create nightly-export -w acme/shop --permissions read-only',
     'wda client list -w acme/shop',
     'wda client delete wdac_… -w acme/shop',
   ]);

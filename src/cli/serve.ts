@@ -1,15 +1,19 @@
-// `wda serve`: settings, database, server, start screen, signals. Takes the environment, ends with an exit code.
+// `wda serve`: settings, database, server, start screen, signals. Takes the environment, ends with an exit code. It
+// listens at once, alone or with workers, and says 503 until the database is prepared.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { type App, makeApp, shareWithWorkers } from '../app.ts';
+import { type App, makeApp, type Readiness, shareWithWorkers } from '../app.ts';
 import { type Config, ConfigError, processConfig } from '../config.ts';
-import { type EmbeddedDatabase, startEmbedded } from '../db/embedded.ts';
+import { type EmbeddedDatabase, type EmbeddedStart, embeddedAddress, openEmbedded } from '../db/embedded.ts';
 import { InstallError } from '../db/install.ts';
 import { makeObserver, type Observer } from '../observe.ts';
-import { isWorker } from '../primary.ts';
+import { answerWorkers, askPrimary, isWorker } from '../primary.ts';
 import type { Welcome } from '../setup/bootstrap.ts';
-import { endWithPrimary, makeWorkers, sayReady, type Workers } from './workers.ts';
+import { endWithPrimary, sayFailed, sayReady, startWorkers, WORKERS_FAILURE, type Workers } from './workers.ts';
 
 const GRACE_MS = 10_000;
+// Of a worker, whose own is the one above.
+const WORKER_GRACE_MS = 15_000;
 
 /** Runs until a signal stops it; sets process.exitCode. */
 export async function serve(): Promise<void> {
@@ -18,17 +22,17 @@ export async function serve(): Promise<void> {
   const observer = makeObserver(config, process.stdout.isTTY === true);
   const { log } = observer;
 
-  let embedded: EmbeddedDatabase | undefined;
+  let embedded: EmbeddedStart | undefined;
   let app: App | undefined;
   let workers: Workers | undefined;
   let stopping: Promise<void> | undefined;
   const stop = (exitCode: number): Promise<void> => {
     stopping ??= (async () => {
       process.exitCode = exitCode;
-      await app
+      const closing = app
         ?.close(GRACE_MS)
         .catch((error) => log.error('the server did not stop cleanly', { error: String(error) }));
-      await workers?.stop();
+      await Promise.all([closing, workers?.stop()]);
       await embedded?.stop().catch((error) => log.error('PostgreSQL did not stop cleanly', { error: String(error) }));
       if (!isWorker()) log.info('stopped');
       observer.flush();
@@ -50,44 +54,83 @@ export async function serve(): Promise<void> {
   });
 
   try {
+    if (isWorker()) {
+      endWithPrimary();
+      app = makeApp(config, connectionOf(config, undefined), observer);
+      await followPrimary(app);
+      return;
+    }
     if (config.databaseUrl === undefined) {
       // Nothing to say yet, but a newcomer's first start takes a second or two.
       log.info('starting the embedded PostgreSQL', { dataDir: config.dataDir });
-      embedded = await startEmbedded({ dataDir: config.dataDir, log });
+      embedded = await openEmbedded({ dataDir: config.dataDir, log });
       if (stopping !== undefined) return;
     }
-    app = makeApp(config, embedded?.connection ?? connectionTo(config.databaseUrl as string), observer);
-    if (isWorker()) {
-      endWithPrimary();
-      // Others answer meanwhile: no request is to meet a worker that is starting.
-      await app.prepare();
-      await app.listen();
-      sayReady();
-      return;
+    app = makeApp(config, connectionOf(config, embedded), observer);
+    let port: number;
+    let prepared: Readiness | undefined;
+    if (config.workers === 1) port = await app.listen();
+    else {
+      // This process only prepares the database for them, and answers nobody.
+      const preparing = app;
+      shareWithWorkers(config);
+      answerWorkers(READINESS, () => prepared ?? preparing.readiness());
+      workers = startWorkers(config.workers, WORKER_GRACE_MS, log);
+      port = await workers.port;
     }
-    if (config.workers > 1) shareWithWorkers(config);
-    // With workers this process only prepares the database for them, and answers nobody.
-    const ownPort = config.workers > 1 ? undefined : await app.listen();
-    const welcome = await app.prepare();
-    if (stopping !== undefined) return;
-    if (ownPort === undefined) {
+    log.info('listening', { port });
+    const database = await embedded?.started;
+    const welcome = await Promise.race([app.prepare(), ...(workers === undefined ? [] : [failureOf(workers)])]);
+    if (workers !== undefined) {
+      prepared = app.readiness();
+      await workers.ready;
       await app.close(0);
       app = undefined;
-      workers = makeWorkers(log, () => void stop(1));
     }
-    const port = ownPort ?? (await (workers as Workers).start(config.workers, workerEnvironment(embedded)));
     if (stopping !== undefined) return;
-    process.stdout.write(startScreen(config, port, embedded, welcome));
+    process.stdout.write(startScreen(config, port, database, welcome));
     log.info('ready', {
       port,
-      database: embedded === undefined ? 'external' : 'embedded',
+      database: database === undefined ? 'external' : 'embedded',
       ...(config.workers > 1 ? { workers: config.workers } : {}),
     });
   } catch (error) {
     if (stopping !== undefined) return;
-    process.stderr.write(`${explain(error, config, observer)}\n`);
+    const reason = explain(error, config, observer);
+    if (isWorker()) await sayFailed(reason);
+    else process.stderr.write(`${reason}\n`);
     await stop(1);
   }
+}
+
+const READINESS = 'readiness';
+const READINESS_TIMEOUT_MS = 2000;
+const LOOK_MS = 100;
+
+/** Never resolves. */
+const failureOf = ({ ready }: Workers): Promise<never> => ready.then(() => new Promise<never>(() => {}));
+
+/**
+ * In a worker: listens, and answers requests once the primary has prepared the database. One that comes later, in place
+ * of another, listens when it can answer.
+ */
+async function followPrimary(app: App): Promise<void> {
+  let isListening = false;
+  for (;;) {
+    // A primary that is too busy to answer is asked again.
+    const readiness = await askPrimary<Readiness>(READINESS, null, READINESS_TIMEOUT_MS).catch(() => undefined);
+    if (readiness !== undefined) app.follow(readiness);
+    if (!isListening) await app.listen();
+    isListening = true;
+    if (readiness?.kind === 'prepared') return sayReady();
+    await sleep(LOOK_MS);
+  }
+}
+
+/** Workers find an embedded database as their primary does: by DATA_DIR. */
+function connectionOf({ databaseUrl, dataDir }: Config, embedded: EmbeddedStart | undefined): pg.ClientConfig {
+  if (databaseUrl !== undefined) return { connectionString: databaseUrl };
+  return (embedded?.address ?? embeddedAddress({ dataDir })) as pg.ClientConfig;
 }
 
 function configOrExit(): Config | undefined {
@@ -101,18 +144,6 @@ function configOrExit(): Config | undefined {
   }
 }
 
-/** Workers find an embedded database as any other. */
-function workerEnvironment(embedded: EmbeddedDatabase | undefined): Record<string, string> {
-  if (embedded === undefined) return {};
-  const { host, port, user, password, database } = embedded.connection;
-  const credentials = `${encodeURIComponent(user)}:${encodeURIComponent(password)}`;
-  return { DATABASE_URL: `postgres://${credentials}@${encodeURIComponent(host)}:${port}/${database}` };
-}
-
-function connectionTo(databaseUrl: string): pg.ClientConfig {
-  return { connectionString: databaseUrl };
-}
-
 function explain(error: unknown, config: Config, observer: Observer): string {
   const { code, message } = error as { code?: string; message?: string };
   if (code === 'EADDRINUSE')
@@ -121,7 +152,7 @@ function explain(error: unknown, config: Config, observer: Observer): string {
     return `Port ${config.port} needs privileges: set PORT to one above 1023`;
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `HOST ${config.host} is no address of this machine`;
   if (error instanceof InstallError) return `The database cannot be used: ${error.message}`;
-  if ((error as Error).name === 'EmbeddedDatabaseFailure') return message ?? String(error);
+  if (['EmbeddedDatabaseFailure', WORKERS_FAILURE].includes((error as Error).name)) return message ?? String(error);
   observer.log.error('start failed', {
     error: error instanceof Error ? (error.stack ?? error.message) : String(error),
   });

@@ -3,26 +3,43 @@
 import { once } from 'node:events';
 import { finished } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
-import { type Query, sql, toQuery } from '../sql/fragment.ts';
+import type { Query } from '../sql/fragment.ts';
 import type { Database, Session } from './pool.ts';
 import { type Row, streamOnce } from './statement.ts';
 
-/** Sends lines of copyLine() to a `copy … from stdin`. What the source throws undoes the COPY and is thrown. */
-export async function copyInto(session: Session, text: string, lines: AsyncIterable<string>): Promise<void> {
+/**
+ * Sends lines of copyLine() to a `copy … from stdin`. What the source throws undoes the COPY and is thrown. `broken` is
+ * called when the COPY itself fails, so that a source that waits for its client can stop.
+ */
+export async function copyInto(
+  session: Session,
+  text: string,
+  lines: AsyncIterable<string>,
+  broken: (error: Error) => void,
+): Promise<void> {
   const stream = session.client.query(copyFrom(text));
+  let failure: Error | undefined;
+  stream.on('error', (error: Error) => {
+    failure ??= error;
+    broken(error);
+  });
   const ended = finished(stream);
   // Awaited below; until then its failure is no unhandled one.
   ended.catch(() => undefined);
   try {
     for await (const line of lines) {
-      if (!stream.write(line)) await Promise.race([once(stream, 'drain'), ended]);
+      // After an error the stream has no connection any more, and would throw a TypeError about that.
+      if (failure !== undefined) break;
+      if (!stream.write(line)) await once(stream, 'drain');
     }
   } catch (error) {
+    if (failure !== undefined) throw failure;
     // The connection is free for the next statement when PostgreSQL has answered this.
     stream.destroy(error as Error);
     await ended.catch(() => undefined);
     throw error;
   }
+  if (failure !== undefined) throw failure;
   stream.end();
   await ended;
 }
@@ -52,6 +69,29 @@ export function copyPosition(error: unknown): { readonly line: number; readonly 
   return line === undefined ? undefined : { line: Number(line), column: /column ([^:]+)/.exec(where)?.[1] ?? null };
 }
 
+/** The backend of a session, seen from another connection. */
+export interface Backend {
+  /** Stops the statement that the session runs; nothing happens when it runs none. */
+  readonly cancel: () => void;
+  /** When nothing is on its way any more that might stop what the connection does next. */
+  readonly settled: () => Promise<void>;
+}
+
+export function backendOf(db: Database, session: Session): Backend {
+  let cancelling: Promise<void> = Promise.resolve();
+  return {
+    cancel() {
+      cancelling = db.cancel(session.pid).catch(() => undefined);
+    },
+    settled: () => cancelling,
+  };
+}
+
+/** Takes the locks on the tables of a statement that its planning takes, to the end of the transaction. */
+export async function holdTables(session: Session, { text, values }: Query): Promise<void> {
+  await session.query({ text: `explain ${text}`, values });
+}
+
 export interface RowStream {
   /** Stops rows from arriving, but for those that are here already (a socket read of 64 kB). */
   readonly pause: () => void;
@@ -62,35 +102,30 @@ export interface RowStream {
   readonly done: Promise<void>;
 }
 
-/** What the driver's client has beyond its types. */
-interface Internals {
-  readonly connection: { readonly stream: NodeJS.ReadableStream };
-  readonly processID: number;
-}
-
 /**
  * Runs a select and hands over each row, as text, when it arrives. Measured against a cursor (100,000 rows of 10
  * columns to CSV): the same speed, and no batch whose size in bytes is not known before it is in memory.
  */
-export function streamRows(db: Database, session: Session, query: Query, onRow: (row: Row) => void): RowStream {
-  const { connection, processID } = session.client as unknown as Internals;
-  const { stream } = connection;
-  let cancelling: Promise<unknown> | undefined;
+export function streamRows(session: Session, backend: Backend, query: Query, onRow: (row: Row) => void): RowStream {
+  // What the driver's client has beyond its types.
+  const { stream } = (session.client as unknown as { connection: { stream: NodeJS.ReadableStream } }).connection;
   let isOver = false;
+  let isCancelled = false;
   const answered = streamOnce(session.client, query, onRow);
   return {
-    pause: () => void (isOver || stream.pause()),
+    pause: () => void (isOver || isCancelled || stream.pause()),
     resume: () => void (isOver || stream.resume()),
     cancel() {
-      if (isOver || cancelling !== undefined) return;
-      cancelling = db.run(toQuery(sql`select pg_cancel_backend(${processID}::int4)`), 'write').catch(() => undefined);
+      if (isOver || isCancelled) return;
+      isCancelled = true;
+      backend.cancel();
       stream.resume();
     },
     done: answered.finally(() => {
       isOver = true;
       stream.resume();
       // Else it might stop what the connection does next.
-      return cancelling;
+      return backend.settled();
     }),
   };
 }

@@ -9,6 +9,10 @@ export interface StatementCost {
   work: number | undefined;
   /** Undefined before the first run, unless its owner knows. */
   isQuick: boolean | undefined;
+  /** Broke the promise of the quick lanes: it stays away from them until then (performance.now()). */
+  heldUntil?: number;
+  /** How long the last hold was, in milliseconds. */
+  hold?: number;
 }
 
 const SLOW_MS = 20;
@@ -36,3 +40,32 @@ export function note(cost: StatementCost, milliseconds: number): void {
   if (now >= SLOW_MS) cost.isQuick = false;
   else if (cost.isQuick === undefined || now < QUICK_AGAIN_MS) cost.isQuick = true;
 }
+
+/** A hold that grows each time it is needed again. */
+export interface Hold {
+  heldUntil?: number;
+  hold?: number;
+}
+
+/** Of the same thing in milliseconds: the first time, and at most. */
+export interface HoldLimits {
+  readonly first: number;
+  readonly most: number;
+}
+
+// One that waited for a lock was not slow by itself, and the lock will be gone soon; one whose values make it slow will meet
+// such values again.
+export const LOCK_HOLD: HoldLimits = { first: 1000, most: 30_000 };
+export const SLOW_HOLD: HoldLimits = { first: 10_000, most: 600_000 };
+// So many times the last hold without a fault, and the next one begins small again.
+const FORGIVEN_AFTER = 10;
+
+/** Doubles with each fault, so that nobody can flip a statement from lane to lane by its values. `now`: performance.now(). */
+export function hold(held: Hold, { first, most }: HoldLimits, now: number): void {
+  const last = held.hold ?? 0;
+  const isForgiven = now - (held.heldUntil ?? 0) > last * FORGIVEN_AFTER;
+  held.hold = isForgiven ? first : Math.min(most, Math.max(first, last * 2));
+  held.heldUntil = now + held.hold;
+}
+
+export const isHeld = (held: Hold, now: number): boolean => held.heldUntil !== undefined && held.heldUntil > now;

@@ -20,8 +20,8 @@ import { embeddedFailure } from './embedded-failure.ts';
 import type { ServerLog } from './embedded-log.ts';
 import type { Place } from './embedded-place.ts';
 import { spawnGuarded } from './embedded-process.ts';
+import { appRole, handOver, hasRights, makeAppRole, noteRights, superuser } from './embedded-rights.ts';
 
-export const superuser = 'wda';
 export const databaseName = 'wda';
 
 // Written into postgresql.conf, where the operator may change them. Sized for a small machine. The log holds what the
@@ -47,12 +47,24 @@ export async function prepareCluster(place: Place, serverLog: ServerLog): Promis
   }
   if (!existsSync(place.dataDirectory)) return initialise(place, serverLog);
   checkVersion(place);
-  if (readPassword(place) === undefined) await resetPassword(place, serverLog);
+  if (readPassword(place.passwordFile) === undefined) await resetPassword(place, serverLog);
+  await giveRights(place, serverLog);
 }
 
-/** The superuser's password; undefined when there is none yet. */
-export function readPassword(place: Place): string | undefined {
-  return existsSync(place.passwordFile) ? readFileSync(place.passwordFile, 'utf8').trim() : undefined;
+/** The password in a file of the place; undefined when there is none yet. */
+export function readPassword(file: string): string | undefined {
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
+}
+
+/** Data that an earlier version made belong to the superuser, whose name the server used then: they change hands once. */
+async function giveRights(place: Place, serverLog: ServerLog): Promise<void> {
+  const password = readPassword(place.appPasswordFile) ?? newPassword(place, place.appPasswordFile);
+  if (hasRights(place.dataDirectory, password)) return;
+  await singleUser({ place, serverLog, aim: 'give the rights to' }, place.dataDirectory, databaseName, [
+    ...makeAppRole(password),
+    ...handOver(databaseName),
+  ]);
+  noteRights(place.dataDirectory, password, place);
 }
 
 function checkVersion({ dataDirectory, binaries }: Place): void {
@@ -74,14 +86,11 @@ function checkVersion({ dataDirectory, binaries }: Place): void {
 }
 
 async function initialise(place: Place, serverLog: ServerLog): Promise<void> {
-  const password = readPassword(place) ?? newPassword(place);
-  const work = join(place.stateDirectory, `initialising-${randomBytes(6).toString('hex')}`);
-  mkdirSync(work, { mode: 0o700 });
-  const passwordFile = giveFile(join(work, 'password'), `${password}\n`, place);
-  const cluster = join(work, 'cluster');
-  const statement = giveFile(join(work, 'create.sql'), `create database ${databaseName};\n`, place);
-  if (place.user !== undefined) chownSync(work, place.user.uid, place.user.gid);
-  try {
+  const password = readPassword(place.passwordFile) ?? newPassword(place, place.passwordFile);
+  const appPassword = readPassword(place.appPasswordFile) ?? newPassword(place, place.appPasswordFile);
+  await inWorkDirectory(place, async (work) => {
+    const passwordFile = giveFile(join(work, 'password'), `${password}\n`, place);
+    const cluster = join(work, 'cluster');
     await run({ place, serverLog, aim: 'make its data directory' }, 'initdb', [
       `--pgdata=${cluster}`,
       `--username=${superuser}`,
@@ -95,27 +104,23 @@ async function initialise(place: Place, serverLog: ServerLog): Promise<void> {
       '--no-instructions',
       ...Object.entries(firstSettings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
     ]);
-    await runSingleUser({ place, serverLog, aim: 'make its database in' }, cluster, statement);
+    await singleUser({ place, serverLog, aim: 'make its database in' }, cluster, 'postgres', [
+      ...makeAppRole(appPassword),
+      `create database ${databaseName} owner ${appRole}`,
+    ]);
+    noteRights(cluster, appPassword, place);
     renameSync(cluster, place.dataDirectory);
     syncDirectory(place.stateDirectory);
-  } finally {
-    await rm(work, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
-  }
+  });
 }
 
 // The password is only a copy of what the data hold in hashed form: whoever owns the data can set a new one.
 async function resetPassword(place: Place, serverLog: ServerLog): Promise<void> {
-  const work = join(place.stateDirectory, `initialising-${randomBytes(6).toString('hex')}`);
-  mkdirSync(work, { mode: 0o700 });
   const password = randomPassword();
-  const statement = giveFile(join(work, 'password.sql'), `alter role ${superuser} password '${password}';\n`, place);
-  if (place.user !== undefined) chownSync(work, place.user.uid, place.user.gid);
-  try {
-    await runSingleUser({ place, serverLog, aim: 'set a new password in' }, place.dataDirectory, statement);
-    storePassword(place, password);
-  } finally {
-    await rm(work, { recursive: true, force: true });
-  }
+  await singleUser({ place, serverLog, aim: 'set a new password in' }, place.dataDirectory, 'postgres', [
+    `alter role ${superuser} password '${password}'`,
+  ]);
+  storePassword(place, place.passwordFile, password);
 }
 
 interface Errand {
@@ -125,8 +130,29 @@ interface Errand {
   readonly aim: string;
 }
 
-function runSingleUser(errand: Errand, cluster: string, input: string): Promise<void> {
-  return run(errand, 'postgres', ['--single', '-D', cluster, '-c', 'exit_on_error=true', 'postgres'], input);
+/** Statements as the superuser, while no PostgreSQL runs. In this mode the end of a line is the end of a statement. */
+async function singleUser(
+  errand: Errand,
+  cluster: string,
+  database: string,
+  statements: readonly string[],
+): Promise<void> {
+  const lines = statements.map((statement) => `${statement.replace(/\s+/g, ' ').trim()};\n`).join('');
+  await inWorkDirectory(errand.place, (work) => {
+    const input = giveFile(join(work, 'statements.sql'), lines, errand.place);
+    return run(errand, 'postgres', ['--single', '-D', cluster, '-c', 'exit_on_error=true', database], input);
+  });
+}
+
+async function inWorkDirectory(place: Place, work: (path: string) => Promise<void>): Promise<void> {
+  const path = join(place.stateDirectory, `initialising-${randomBytes(6).toString('hex')}`);
+  mkdirSync(path, { mode: 0o700 });
+  if (place.user !== undefined) chownSync(path, place.user.uid, place.user.gid);
+  try {
+    await work(path);
+  } finally {
+    await rm(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  }
 }
 
 async function run({ place, serverLog, aim }: Errand, program: string, args: readonly string[], input?: string) {
@@ -151,9 +177,9 @@ async function run({ place, serverLog, aim }: Errand, program: string, args: rea
   );
 }
 
-function newPassword(place: Place): string {
+function newPassword(place: Place, file: string): string {
   const password = randomPassword();
-  storePassword(place, password);
+  storePassword(place, file, password);
   return password;
 }
 
@@ -162,11 +188,11 @@ function randomPassword(): string {
 }
 
 // Complete or not there: an empty password file would be taken for a password.
-function storePassword(place: Place, password: string): void {
-  const unfinished = `${place.passwordFile}.new`;
+function storePassword(place: Place, file: string, password: string): void {
+  const unfinished = `${file}.new`;
   writeFileSync(unfinished, `${password}\n`, { mode: 0o600, flush: true });
   if (place.user !== undefined) chownSync(unfinished, place.user.uid, place.user.gid);
-  renameSync(unfinished, place.passwordFile);
+  renameSync(unfinished, file);
   syncDirectory(place.stateDirectory);
 }
 

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { embeddedFailure } from './embedded-failure.ts';
 import type { Log } from './embedded-log.ts';
 import { type Place, socketPort } from './embedded-place.ts';
-import { isPostmaster, runningProcesses, sendSignal } from './embedded-process.ts';
+import { isPostmaster, runningProcesses, sendSignal, worksIn } from './embedded-process.ts';
 import { answers, readStatus } from './embedded-status.ts';
 
 const pollMs = 10;
@@ -46,16 +46,21 @@ async function endServer(place: Place, log: Log): Promise<void> {
   );
 }
 
-async function serverPid({ dataDirectory }: Place): Promise<number | undefined> {
+async function serverPid({ dataDirectory, user }: Place): Promise<number | undefined> {
   const pid = readStatus(dataDirectory)?.pid;
   if (pid === undefined || !sendSignal(pid, 0)) return undefined;
   const running = (await runningProcesses()).find((candidate) => candidate.pid === pid);
-  return running !== undefined && isPostmaster(running, dataDirectory) ? pid : undefined;
+  return running !== undefined && isPostmaster(running, dataDirectory) && worksIn(pid, dataDirectory, user)
+    ? pid
+    : undefined;
 }
 
-async function childrenOf({ clusterName }: Place): Promise<readonly number[]> {
+// The title holds the path of the data, which may be the same in another container that shares our process ids.
+async function childrenOf({ clusterName, dataDirectory, user }: Place): Promise<readonly number[]> {
   const title = `postgres: ${clusterName}: `;
-  return (await runningProcesses()).filter((running) => running.title.startsWith(title)).map(({ pid }) => pid);
+  return (await runningProcesses())
+    .filter((running) => running.title.startsWith(title) && worksIn(running.pid, dataDirectory, user))
+    .map(({ pid }) => pid);
 }
 
 // PostgreSQL does not start while the process named in postmaster.pid is alive, even if it is another program. The
@@ -74,9 +79,10 @@ async function disownPidFile({ dataDirectory }: Place, pid: number): Promise<voi
 }
 
 async function until(condition: () => Promise<boolean>, ms: number): Promise<boolean> {
-  const deadline = Date.now() + ms;
+  // Not the time of day: a clock that is set would end the patience at once.
+  const deadline = performance.now() + ms;
   while (!(await condition())) {
-    if (Date.now() > deadline) return false;
+    if (performance.now() > deadline) return false;
     await sleep(pollMs);
   }
   return true;

@@ -3,7 +3,9 @@
 //   DATA_DIR/postgres      the state directory, or a link to it when PostgreSQL's user cannot reach DATA_DIR
 //     data                 the data directory of PostgreSQL; `initialising-*` is one that is not complete yet
 //     run                  its Unix socket (in /tmp when this path is too long for one)
-//     lock, password       who runs it; the superuser's password
+//     lock                 who runs it
+//     password             the superuser's password; app-password: that of the role the server works as
+//     reserve              room that is given up when the disk is full
 //     postgresql.log       what it says; `.1` is the part before
 
 import { createHash, randomBytes } from 'node:crypto';
@@ -33,6 +35,7 @@ export interface Place {
   readonly socketDirectory: string;
   readonly lockFile: string;
   readonly passwordFile: string;
+  readonly appPasswordFile: string;
   readonly logFile: string;
   /** In the title of every process of this PostgreSQL, and of no other. */
   readonly clusterName: string;
@@ -68,6 +71,7 @@ export function findPlace(dataDir: string, stateRoot: string): Place {
       socketDirectory: socketDirectoryOf(stateDirectory, mark),
       lockFile: join(stateDirectory, 'lock'),
       passwordFile: join(stateDirectory, 'password'),
+      appPasswordFile: join(stateDirectory, 'app-password'),
       logFile: join(stateDirectory, 'postgresql.log'),
       clusterName: `wda-${mark}`,
       notices: stateDirectory === pointer ? [] : [movedNotice(stateDirectory, pointer, user)],

@@ -2,8 +2,8 @@
 // us and the child: it holds the other end of a pipe, and when that closes, because we closed it or because we died,
 // it ends the child. As a POSIX shell it costs 1 MB; a Node process in its place costs 40 MB (Windows has no other).
 
-import { type ChildProcessByStdio, execFile, spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { type ChildProcessByStdio, execFile, spawn, spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
 import { basename } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
@@ -165,6 +165,25 @@ export function isPostmaster(running: RunningProcess, dataDirectory: string): bo
   const words = running.title.split('\0');
   if (words.length === 1) return /postgres /.test(running.title) && running.title.includes(` -D ${dataDirectory} `);
   return basename(words[0]!).startsWith('postgres') && words.includes(dataDirectory);
+}
+
+/**
+ * Whether a process of `user` works in a directory, as all of PostgreSQL do in their data: in the directory itself, not
+ * in one of the same path elsewhere. Only Linux tells; on other systems nobody else's processes have our paths.
+ */
+export function worksIn(pid: number, directory: string, user: User | undefined): boolean {
+  if (process.platform !== 'linux') return true;
+  const folder = `/proc/${pid}/cwd`;
+  try {
+    const [there, here] = [statSync(folder, { bigint: true }), statSync(directory, { bigint: true })];
+    return there.ino === here.ino && there.dev === here.dev;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES' || user === undefined) return false;
+    // Root of a container may not look at the processes of others, but each user may look at its own.
+    const { stdout } = spawnSync('stat', ['-L', '-c', '%d:%i', folder, directory], { ...user, encoding: 'utf8' });
+    const [there, here] = (stdout ?? '').trim().split('\n');
+    return here !== undefined && there === here;
+  }
 }
 
 function titleOf(pid: string): string {

@@ -102,13 +102,13 @@ async function untilReady(place: Place, guarded: Guarded, tail: () => string, lo
     return 0;
   });
   // There is no end to the waiting while it lives: after a crash it may have a lot of log to go through.
-  let nextWord = Date.now() + patienceMs;
+  let nextWord = performance.now() + patienceMs;
   while (ended === undefined) {
     const status = readStatus(place.dataDirectory);
     if (status?.pid === pid && status.state === 'ready') return;
-    if (Date.now() > nextWord) {
+    if (performance.now() > nextWord) {
       log.info('PostgreSQL is still starting', { lastLine: tail().split('\n').at(-1) });
-      nextWord = Date.now() + patienceMs;
+      nextWord = performance.now() + patienceMs;
     }
     await sleep(pollMs);
   }

@@ -1,8 +1,8 @@
 // The platform's own migrations: runs the numbered SQL files of a folder that have not run yet, once, however many
 // processes start at the same time. Takes a connection, gives nothing; refuses a database that cannot hold us.
 import { runner } from 'node-pg-migrate';
-import pg from 'pg';
-import type { DatabaseOptions } from './pool.ts';
+import type pg from 'pg';
+import { makeConnect } from './connect.ts';
 
 export interface Installation {
   /** Folder of the SQL files. */
@@ -28,14 +28,15 @@ const LOCK = 7_764_610_001;
 
 /** Throws InstallError when the database is unfit, the driver's error when it is away or a file fails. */
 export async function runInstallation(
-  connection: DatabaseOptions['connection'],
+  connection: pg.ClientConfig,
   installation: Installation,
   log: (message: string) => void,
 ): Promise<void> {
-  const client = new pg.Client({ ...connection, connectionTimeoutMillis: 10_000, application_name: 'wda install' });
-  // Without a listener the loss of an idle connection would end the process; the query in flight fails anyway.
-  client.on('error', () => undefined);
-  await client.connect();
+  // Without limits: another process that installs may take its time, and so may a file.
+  const { client } = await makeConnect({ ...connection, application_name: 'wda install' })({
+    statementTimeoutMs: 0,
+    lockTimeoutMs: 0,
+  });
   try {
     await checkDatabase(client, installation);
     const applied = await runner({

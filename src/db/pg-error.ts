@@ -5,20 +5,26 @@ import {
   conflict,
   type Detail,
   databaseAway,
+  idsUsedUp,
   internalError,
   migrationInProgress,
   queryTimeout,
+  recordTooLarge,
+  responseTooLarge,
   serviceUnavailable,
   validationFailed,
 } from '../errors.ts';
 import type { Entity } from '../model/entity.ts';
 import type { ConstraintOwner } from '../model/workspace.ts';
 import { type Known, ownerOf } from './constraint-owner.ts';
+import { MessageTooLong } from './message-limit.ts';
 
 interface DatabaseError extends Error {
   readonly code: string;
   readonly constraint?: string;
   readonly column?: string;
+  /** The function of PostgreSQL that raised it. */
+  readonly routine?: string;
 }
 
 export function isDatabaseError(error: unknown): error is DatabaseError {
@@ -37,11 +43,25 @@ export function sqlState(error: unknown): string | undefined {
 
 /** A statement met a table or column that is no longer there, or no longer of that type: the snapshot is stale. */
 export function isStaleSnapshot(error: unknown): boolean {
+  if (error instanceof StaleStatement) return true;
   const state = sqlState(error);
   // 42P01 table, 42703 column, 3F000 schema, 42883 and 42804 operator or type mismatch, 0A000 cached plan, 26000 statement.
   // 42809 and 42803: without the column, t."rank" and t."count" are PostgreSQL's functions of these names, applied to t.
   const stale = ['42P01', '42703', '3F000', '42883', '42804', '42809', '42803', '0A000', '26000'];
   return state !== undefined && stale.includes(state);
+}
+
+/** The schema that a statement was made for has been replaced; it was not sent. */
+export class StaleStatement extends Error {
+  constructor() {
+    super('the schema has been replaced');
+    this.name = 'StaleStatement';
+  }
+}
+
+/** 25006: a write met a standby, or a primary that was demoted. Its connection is of no more use. */
+export function isReadOnlyServer(error: unknown): boolean {
+  return sqlState(error) === '25006';
 }
 
 /** The connection broke under a statement. The driver's own errors about that have no code. */
@@ -61,6 +81,7 @@ export function isRetryable(error: unknown): boolean {
 /** Errors of connecting, or of a connection that broke. */
 export function translateConnectionError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
+  if (error instanceof MessageTooLong) return responseTooLarge(error.limit);
   const state = sqlState(error);
   if (state === '53300') return serviceUnavailable('The database has no free connection; retry', 1, error);
   if (error instanceof Error && /timeout exceeded when trying to connect/.test(error.message)) {
@@ -74,12 +95,22 @@ export function isLockTimeout(error: unknown): boolean {
   return sqlState(error instanceof ApiError ? error.cause : error) === '55P03';
 }
 
+// Raised by our own functions (install/000010-bounded-values.sql).
+const TOO_LARGE = 'WDA54';
+
+/** The limit in the message of our functions. */
+function limitIn({ message }: Error): number | undefined {
+  const digits = /\d+/.exec(message)?.[0];
+  return digits === undefined ? undefined : Number(digits);
+}
+
 export type WriteKind = 'create' | 'update' | 'delete' | 'read';
 
 /** Any error of running a statement for a record of `entity` -> ApiError. Unknown ones become a 500 that keeps its cause. */
 export function translateError(error: unknown, workspace: Known, entity: string, kind: WriteKind): ApiError {
   if (error instanceof ApiError) return error;
-  if (!isDatabaseError(error)) return isConnectionLoss(error) ? databaseAway(error) : internalError(error);
+  if (error instanceof StaleStatement) return schemaChanges(error);
+  if (!isDatabaseError(error)) return isConnectionLoss(error) ? translateConnectionError(error) : internalError(error);
   const state = error.code;
   const owner = ownerOf(error.constraint, workspace);
   switch (state) {
@@ -105,11 +136,17 @@ export function translateError(error: unknown, workspace: Known, entity: string,
       return validationFailed([
         { field: owner?.field ?? null, code: 'OUT_OF_RANGE', message: 'is outside what the schema allows' },
       ]);
+    case TOO_LARGE:
+      return kind === 'read' ? responseTooLarge(limitIn(error), error) : recordTooLarge(error);
     case '54000':
-      return validationFailed([longestField(entity, 'is too long for the index on it')]);
+      // A text of a gigabyte that PostgreSQL could not go on building; else an entry of an index.
+      if (kind === 'read') return responseTooLarge(undefined, error);
+      if (error.routine === 'enlargeStringInfo') return recordTooLarge(error);
+      return validationFailed([{ field: null, code: 'TOO_LONG', message: 'a value is too long for the index on it' }]);
+    case '2200H':
+      return idsUsedUp(entity, error);
     case '22003':
     case '22008':
-    case '2200H':
       return validationFailed([
         { field: null, code: 'OUT_OF_RANGE', message: 'a value is outside the range of its type' },
       ]);
@@ -128,9 +165,12 @@ export function translateError(error: unknown, workspace: Known, entity: string,
   if (/^22/.test(state))
     return validationFailed([{ field: null, code: 'INVALID', message: 'a value has the wrong form' }]);
   if (/^(08|53|57P|25006|58)/.test(state)) return databaseAway(error);
-  if (isStaleSnapshot(error)) return serviceUnavailable('The schema is changing at the moment; retry', 1, error);
+  if (isStaleSnapshot(error)) return schemaChanges(error);
   return internalError(error);
 }
+
+const schemaChanges = (error: unknown): ApiError =>
+  serviceUnavailable('The schema is changing at the moment; retry', 1, error);
 
 const lockedByOthers = (error: unknown): ApiError =>
   serviceUnavailable('The record is locked by other changes at the moment; retry', 1, error);
@@ -171,8 +211,4 @@ function stillReferenced(owner: ConstraintOwner | undefined, error: unknown): Ap
         : `records of ${owner.entity} refer to this one by ${relation}`,
   };
   return conflict(`The record cannot be deleted: ${detail.message}`, [detail], error);
-}
-
-function longestField(_entity: string, message: string): Detail {
-  return { field: null, code: 'TOO_LONG', message: `a value ${message}` };
 }

@@ -1,21 +1,32 @@
 // The database as the rest of the code sees it: run one statement on a lane, or work in a session or transaction.
-// The only maker of connections. Quick reads and writes go pipelined over a few connections (measured: 1.18 of the
-// throughput of the same connections without pipelining); statements that take long have connections of their own, so
-// that they hold up nobody.
+// Quick reads and writes go pipelined over a few connections each (measured: 1.18 of the throughput of the same connections
+// without pipelining). Whatever keeps these waiting is ended after a moment and goes on elsewhere, where each workspace has
+// a bounded share; administration, imports and exports, and migrations have connections of their own.
 import { availableParallelism } from 'node:os';
-import pg from 'pg';
+import type pg from 'pg';
+import { queryTimeout } from '../errors.ts';
 import type { Query } from '../sql/fragment.ts';
-import { note, type StatementCost } from './cost.ts';
-import { isConnectionLoss, translateConnectionError } from './pg-error.ts';
-import { makePipelinedLane, queueFull } from './pipeline.ts';
+import { makeConduct } from './conduct.ts';
+import { type ConnectionLimits, makeConnect, type OpenedConnection } from './connect.ts';
+import { addressOf } from './connection-url.ts';
+import { hold, isHeld, LOCK_HOLD, note, SLOW_HOLD, type StatementCost } from './cost.ts';
+import { isConnectionLoss, isReadOnlyServer, StaleStatement, sqlState, translateConnectionError } from './pg-error.ts';
+import { makePipelinedLane } from './pipeline.ts';
 import { makePrepared, type Prepared } from './prepared.ts';
-import { makeShares } from './shares.ts';
-import { watchSilence } from './silence.ts';
+import { type Lent, makeSessionPool, type SessionPool } from './session-pool.ts';
 import { type Row, runAlone } from './statement.ts';
+import { watchStatement } from './statement-watch.ts';
+import type { Work } from './work.ts';
 
-export type { Row, StatementCost };
+export type { Row, StatementCost, Work };
 
-export type Lane = 'read' | 'write' | 'slow';
+export type Lane = 'read' | 'write';
+
+/**
+ * Which connections a session is taken from. `control`: short work on the control tables, never kept waiting by records.
+ * `transfer`: imports and exports. `migration`: work that may take hours.
+ */
+export type Purpose = 'control' | 'transfer' | 'migration';
 
 export interface Session {
   /** Rows as objects, values by the driver's types (64-bit integers as strings, dates as Date). */
@@ -24,9 +35,16 @@ export interface Session {
   execute(text: string): Promise<void>;
   /** The driver's client, for COPY streams. */
   readonly client: pg.ClientBase;
+  /** The backend's number, for Database.cancel(). */
+  readonly pid: number;
 }
 
-export interface TransactionOptions {
+/** Who asks for a session: what one tenant has at once is bounded, and nobody waits longer than the deadline. */
+export interface SessionOptions extends Pick<Work, 'tenant' | 'deadline' | 'caller'> {
+  readonly purpose?: Purpose;
+}
+
+export interface TransactionOptions extends SessionOptions {
   /** `repeatable read` gives one snapshot to all statements. */
   readonly isolation?: 'read committed' | 'repeatable read';
   readonly statementTimeoutMs?: number;
@@ -35,21 +53,28 @@ export interface TransactionOptions {
 
 export interface Database {
   /**
-   * One statement on a lane; rows as text. A read with a `cost` goes to the slow lane while it is known, or not yet
-   * known not, to take long; there a `tenant` has all connections but one. Throws ApiError when the database is away, the driver's error otherwise.
+   * One statement on a lane of quick ones; rows as text. With a `cost` it goes to the connections for slow statements
+   * while it is known, or not yet known not, to take long, or when it was ended on the quick lane: after a quarter of a
+   * second at most, lock waits included. It was undone whole then, and goes on with what is left of its time. Throws
+   * ApiError when the database is away, the driver's error otherwise.
    */
-  run(query: Query, lane: Lane, cost?: StatementCost, tenant?: string): Promise<readonly Row[]>;
-  /** One statement, rows as objects, on a lane for slow work. */
+  run(query: Query, lane: Lane, work?: Work): Promise<readonly Row[]>;
+  /** One statement, rows as objects, on a connection for the control tables. */
   query<T = Record<string, unknown>>(query: Query): Promise<T[]>;
-  session<T>(work: (session: Session) => Promise<T>): Promise<T>;
+  session<T>(work: (session: Session) => Promise<T>, options?: SessionOptions): Promise<T>;
   transaction<T>(work: (session: Session) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  /** Stops what a backend of ours does at the moment; its statement ends with 57014. */
+  cancel(pid: number): Promise<void>;
   stats(): DatabaseStats;
-  close(): Promise<void>;
+  /** Sessions that are not given back after `graceMs` are cut. */
+  close(graceMs?: number): Promise<void>;
 }
 
+type Kind = Lane | 'slow' | Purpose;
+
 export interface DatabaseStats {
-  readonly pending: Readonly<Record<Lane, number>>;
-  readonly connections: Readonly<Record<Lane, number>>;
+  readonly pending: Readonly<Record<Kind, number>>;
+  readonly connections: Readonly<Record<Kind, number>>;
 }
 
 export interface DatabaseOptions {
@@ -59,94 +84,131 @@ export interface DatabaseOptions {
   readonly readConnections: number;
   readonly writeConnections: number;
   readonly slowConnections: number;
+  readonly transferConnections: number;
   readonly maxQueue: number;
   readonly statementTimeoutMs: number;
+  /** Longest answer; of what PostgreSQL sends beyond it not a byte is read. */
+  readonly maxResponseBytes: number;
   readonly onError: (message: string, error: unknown) => void;
 }
 
 // Statements kept prepared on a connection for slow work.
 const MAX_SLOW_STATEMENTS = 100;
-const CONNECT_TIMEOUT_MS = 3000;
+// The promise of the quick lanes. Lock waits end first, so that the error tells them from slow statements.
+const QUICK_READ = { statementTimeoutMs: 200, lockTimeoutMs: 100 };
+const QUICK_WRITE = { statementTimeoutMs: 250, lockTimeoutMs: 150 };
+const LOCK_TIMEOUT_MS = 2000;
+// Of the control tables: one that is busy leaves one for the revocation of a key.
+const CONTROL_CONNECTIONS = 2;
+// Two long migrations, one that begins, one that counts.
+const MIGRATION_CONNECTIONS = 4;
+const CLOSE_GRACE_MS = 3000;
+const RENEW_PAUSE_MS = 1000;
+// JSON of columns, cursor and total beside the data itself.
+const MESSAGE_SLACK = 1_048_576;
+// Documents of workspaces are the largest of the control tables.
+const LEAST_MESSAGE = 33_554_432;
 
 /** How many backends this process can keep busy with quick reads: of a database on this machine, as many as cores are left. */
-function parallelReads(config: pg.ClientConfig, processes: number): number {
-  const { host } = new pg.Client(config);
-  const isHere = host.startsWith('/') || ['localhost', '127.0.0.1', '::1'].includes(host);
+function parallelReads(connection: pg.ClientConfig, processes: number): number {
+  const { hosts } = addressOf(connection);
+  const isHere = hosts.every(({ host }) => host.startsWith('/') || ['localhost', '127.0.0.1', '::1'].includes(host));
   if (!isHere) return Number.POSITIVE_INFINITY;
   return Math.max(1, Math.floor((availableParallelism() - processes) / processes));
 }
 
+/** 57014: it took too long; 55P03: it waited too long for a lock. */
+function isFault(error: unknown): boolean {
+  const state = sqlState(error);
+  return state === '57014' || state === '55P03';
+}
+
 export function makeDatabase(options: DatabaseOptions): Database {
-  const config: pg.ClientConfig = {
-    ...options.connection,
-    keepAlive: true,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    application_name: 'workspace-data-api',
-    options: [
-      `-c statement_timeout=${options.statementTimeoutMs}`,
-      '-c lock_timeout=2000',
-      '-c idle_in_transaction_session_timeout=15000',
-      '-c timezone=UTC',
-      '-c datestyle=ISO',
-      '-c search_path=pg_catalog',
-      // Lists and expansions are index look-ups with a small limit; compiling them costs more than running them.
-      '-c jit=off',
-      // A named statement is used thousands of times; after five custom plans PostgreSQL would compare costs anyway.
-      '-c synchronous_commit=on',
-    ].join(' '),
-  };
+  const { statementTimeoutMs, maxQueue, onError } = options;
+  const connect = makeConnect(options.connection);
+  const maxMessageBytes = Math.max(options.maxResponseBytes, LEAST_MESSAGE) + MESSAGE_SLACK;
+  const opener = (limits: ConnectionLimits) => () =>
+    connect({
+      ...limits,
+      statementTimeoutMs: Math.min(limits.statementTimeoutMs, statementTimeoutMs),
+      maxMessageBytes,
+    });
   const lanes = {
-    read: makePipelinedLane(config, options.readConnections, {
-      ...options,
-      parallel: parallelReads(config, options.processes),
+    read: makePipelinedLane(options.readConnections, {
+      open: opener({ ...QUICK_READ, pipeline: true }),
+      parallel: parallelReads(options.connection, options.processes),
+      maxQueue,
+      statementTimeoutMs,
+      repeatable: true,
+      isFault,
+      onReadOnly: renew,
+      onError,
     }),
-    write: makePipelinedLane(config, options.writeConnections, {
-      ...options,
+    write: makePipelinedLane(options.writeConnections, {
+      open: opener({ ...QUICK_WRITE, pipeline: true }),
       // Writes wait for the disk, together if they are on different connections.
       parallel: options.writeConnections,
+      maxQueue,
+      statementTimeoutMs,
+      repeatable: false,
+      isFault,
+      onReadOnly: renew,
+      onError,
     }),
   };
-  const pool = new pg.Pool({
-    ...config,
-    max: options.slowConnections,
-    idleTimeoutMillis: 30_000,
-    maxLifetimeSeconds: 1800,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS + options.statementTimeoutMs,
-  });
-  const shares = makeShares(Math.max(1, options.slowConnections - 1), options.maxQueue);
-  pool.on('error', (error) => options.onError('idle database connection lost', error));
-
-  async function session<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    if (pool.waitingCount >= options.maxQueue) throw queueFull();
-    const client = await pool.connect().catch((error) => {
-      throw translateConnectionError(error);
+  const poolOf = (size: number, perTenant: number): SessionPool =>
+    makeSessionPool({
+      open: opener({ statementTimeoutMs, lockTimeoutMs: LOCK_TIMEOUT_MS }),
+      size,
+      perTenant,
+      maxQueue,
+      patienceMs: statementTimeoutMs,
     });
-    let broken: Error | undefined;
-    const onError = (error: Error): void => {
-      broken = error;
+  const half = (count: number): number => Math.max(1, Math.floor(count / 2));
+  const slow = poolOf(options.slowConnections, half(options.slowConnections));
+  const pools: Readonly<Record<Purpose, SessionPool>> = {
+    control: poolOf(CONTROL_CONNECTIONS, CONTROL_CONNECTIONS),
+    transfer: poolOf(options.transferConnections, half(options.transferConnections)),
+    migration: poolOf(MIGRATION_CONNECTIONS, half(MIGRATION_CONNECTIONS)),
+  };
+  const conduct = makeConduct();
+  let renewedAt = Number.NEGATIVE_INFINITY;
+
+  /**
+   * A primary was demoted, or its address is another server's now: connections that are still open would read what is
+   * no longer written there, keys and schemas too.
+   */
+  function renew(): void {
+    if (performance.now() - renewedAt < RENEW_PAUSE_MS) return;
+    renewedAt = performance.now();
+    onError('the database takes no writes: its connections are left for new ones', new Error('25006'));
+    for (const one of [lanes.read, lanes.write, slow, ...Object.values(pools)]) one.renew();
+  }
+
+  /** Works with a connection of its own; one that broke, or that `work` says is broken, is given to nobody else. */
+  async function lend<T>(
+    { purpose = 'control', ...asker }: SessionOptions,
+    work: (session: Session, lent: Lent, broken: () => void) => Promise<T>,
+  ): Promise<T> {
+    const lent = await pools[purpose].take(asker);
+    let isBroken = false;
+    const broken = (): void => {
+      isBroken = true;
     };
-    client.on('error', onError);
     try {
-      return await work(sessionOf(client));
+      return await work(sessionOf(lent.connection), lent, broken);
     } catch (error) {
-      if (isConnectionLoss(error)) broken = error as Error;
+      if (isConnectionLoss(error)) isBroken = true;
+      if (isReadOnlyServer(error)) renew();
       throw error;
     } finally {
-      client.off('error', onError);
-      client.release(broken);
+      lent.release(isBroken);
     }
   }
 
-  /** One statement in a session of its own, given up when the database falls silent. */
-  const single = <T>(work: (session: Session) => Promise<T>): Promise<T> =>
-    session(async (slow) => {
-      const unwatch = watchSilence(slow.client, options.statementTimeoutMs, () => true);
-      try {
-        return await work(slow);
-      } finally {
-        unwatch();
-      }
-    });
+  async function cancel(pid: number): Promise<void> {
+    await lend({}, ({ client }) => client.query({ text: 'select pg_cancel_backend($1)', values: [pid] }));
+  }
 
   const prepared = new WeakMap<pg.ClientBase, Prepared>();
   function preparedOn(client: pg.ClientBase): Prepared {
@@ -157,73 +219,149 @@ export function makeDatabase(options: DatabaseOptions): Database {
     return made;
   }
 
-  async function runSlow(query: Query, cost?: StatementCost, tenant?: string): Promise<readonly Row[]> {
+  async function runSlow(query: Query, lane: Lane, work: Work): Promise<readonly Row[]> {
+    const { cost } = work;
     // With values, a plan that fits them is worth more than the time it takes to find one; the first run only tells
     // whether it is slow.
     const isKept = query.values.length === 0 && cost?.milliseconds !== undefined;
-    const slowQuery = isKept ? query : { text: query.text, values: query.values };
-    const end = tenant === undefined ? undefined : await shares.take(tenant);
+    // What may take its time may build too much as well.
+    const { text, values } = query.careful?.() ?? query;
+    const slowQuery = isKept ? { ...query, text, values } : { text, values };
+    const pool = work.tenant === undefined ? pools.control : slow;
+    const lent = await pool.take(work);
+    // Others may have found out meanwhile that it is quick.
+    if (isQuick(work)) {
+      lent.release(false);
+      return lanes[lane].run(query, work);
+    }
+    if (work.isStale?.() === true) {
+      lent.release(false);
+      throw new StaleStatement();
+    }
+    const { client } = lent.connection;
+    const watch = watchStatement(lent.connection, cancel, {
+      deadline: work.deadline ?? performance.now() + statementTimeoutMs,
+      // The answer of a read is for its caller alone; a write that was begun is worth to be ended.
+      caller: lane === 'read' ? work.caller : undefined,
+    });
+    let isBroken = false;
     try {
-      // Others may have found out meanwhile that it is quick.
-      if (cost?.isQuick) return await lanes.read.run(query, cost);
-      return await single(async (slow) => {
-        const started = performance.now();
-        const rows = await runAlone(slow.client, slowQuery, preparedOn(slow.client));
-        if (cost !== undefined) note(cost, performance.now() - started);
-        return rows;
-      });
+      const started = performance.now();
+      const rows = await runAlone(client, slowQuery, preparedOn(client));
+      if (cost !== undefined) note(cost, performance.now() - started);
+      return rows;
+    } catch (error) {
+      isBroken = isConnectionLoss(error);
+      throw isBroken ? translateConnectionError(error) : error;
     } finally {
-      end?.();
+      await watch.end(isBroken);
+      lent.release(isBroken);
     }
   }
 
+  function isQuick({ cost, tenant }: Work): boolean {
+    if (cost === undefined) return true;
+    if (cost.isQuick !== true) return false;
+    // Nearly always nobody is held, and the clock need not be asked.
+    if (cost.heldUntil !== undefined && isHeld(cost, performance.now())) return false;
+    return tenant === undefined || !conduct.isHeld(tenant);
+  }
+
+  function noteFault({ cost, tenant }: Work, error: unknown): void {
+    const now = performance.now();
+    if (cost !== undefined) hold(cost, sqlState(error) === '55P03' ? LOCK_HOLD : SLOW_HOLD, now);
+    if (tenant !== undefined) conduct.fault(tenant, now);
+  }
+
+  /** What the quick lane would not go on with: undone whole, it runs again where it may take its time. */
+  async function runOn(query: Query, lane: Lane, work: Work, fault: unknown): Promise<readonly Row[]> {
+    noteFault(work, fault);
+    const deadline = work.deadline ?? performance.now() + statementTimeoutMs;
+    if (performance.now() >= deadline) throw queryTimeout(fault);
+    return runSlow(query, lane, { ...work, deadline }).catch((error) => {
+      // Its turn never came.
+      throw performance.now() >= deadline && !isFault(error) ? queryTimeout(error) : error;
+    });
+  }
+
   return {
-    run(query, lane, cost, tenant) {
-      if (lane === 'write' || (lane === 'read' && (cost === undefined || cost.isQuick))) {
-        return lanes[lane].run(query, cost);
-      }
-      return runSlow(query, cost, tenant);
+    run(query, lane, work = {}) {
+      if (!isQuick(work)) return runSlow(query, lane, work);
+      return lanes[lane].run(query, work).catch((error) => {
+        if (!isFault(error)) throw error;
+        return runOn(query, lane, work, error);
+      });
     },
-    query: (query) => single((slow) => slow.query(query)),
-    session,
-    transaction: (work, transactionOptions = {}) =>
-      session(async (slow) => {
-        const { isolation = 'read committed', readOnly = false, statementTimeoutMs } = transactionOptions;
-        await slow.execute(`begin isolation level ${isolation}${readOnly ? ' read only' : ''}`);
+    query: (query) =>
+      lend({}, async (session, { connection }) => {
+        const deadline = performance.now() + statementTimeoutMs;
+        const watch = watchStatement(connection, cancel, { deadline });
+        let isBroken = true;
         try {
-          if (statementTimeoutMs !== undefined) {
-            const milliseconds = Math.floor(statementTimeoutMs);
-            await slow.execute(
+          const rows = await session.query(query);
+          isBroken = false;
+          return rows as never;
+        } catch (error) {
+          isBroken = isConnectionLoss(error);
+          throw error;
+        } finally {
+          await watch.end(isBroken);
+        }
+      }),
+    session: (work, sessionOptions = {}) => lend(sessionOptions, work),
+    transaction: (work, { isolation = 'read committed', readOnly = false, statementTimeoutMs: limit, ...asker } = {}) =>
+      lend(asker, async (session, _lent, broken) => {
+        await session.execute(`begin isolation level ${isolation}${readOnly ? ' read only' : ''}`);
+        try {
+          if (limit !== undefined) {
+            const milliseconds = Math.floor(limit);
+            await session.execute(
               `set local statement_timeout = ${milliseconds}; set local idle_in_transaction_session_timeout = ${milliseconds}`,
             );
           }
-          const result = await work(slow);
-          await slow.execute('commit');
+          const result = await work(session);
+          await session.execute('commit');
           return result;
         } catch (error) {
-          // When even the rollback fails the connection is gone; session() sees that by the error below.
-          await slow
-            .execute('rollback')
-            .catch((rollbackError) => {
-              throw new Error('connection terminated: rollback failed', { cause: rollbackError });
-            })
-            .catch(() => undefined);
+          // When even the rollback fails nobody is to have the connection after this.
+          await session.execute('rollback').catch(broken);
           throw error;
         }
       }),
+    cancel,
     stats: () => ({
-      pending: { read: lanes.read.pending(), write: lanes.write.pending(), slow: pool.waitingCount },
-      connections: { read: lanes.read.size(), write: lanes.write.size(), slow: pool.totalCount },
+      pending: {
+        read: lanes.read.pending(),
+        write: lanes.write.pending(),
+        slow: slow.waiting(),
+        control: pools.control.waiting(),
+        transfer: pools.transfer.waiting(),
+        migration: pools.migration.waiting(),
+      },
+      connections: {
+        read: lanes.read.size(),
+        write: lanes.write.size(),
+        slow: slow.size(),
+        control: pools.control.size(),
+        transfer: pools.transfer.size(),
+        migration: pools.migration.size(),
+      },
     }),
-    async close() {
-      await Promise.all([lanes.read.close(), lanes.write.close(), pool.end()]);
+    async close(graceMs = CLOSE_GRACE_MS) {
+      await Promise.all([
+        lanes.read.close(),
+        lanes.write.close(),
+        slow.close(graceMs),
+        ...Object.values(pools).map((pool) => pool.close(graceMs)),
+      ]);
     },
   };
 }
 
-function sessionOf(client: pg.PoolClient): Session {
+function sessionOf({ client, pid }: OpenedConnection): Session {
   return {
     client,
+    pid,
     async query<T>(query: Query) {
       const result = await client.query({ text: query.text, values: query.values as unknown[] });
       return result.rows as T[];

@@ -16,6 +16,14 @@ export interface RawRequest {
   readonly body: (maxBytes: number) => Promise<Buffer>;
   /** The body as a stream, for imports. Errors when it is silent for too long. */
   readonly stream: () => Readable;
+  /** Whoever waits for the answer: work for somebody who has left is not begun. */
+  readonly caller: Caller;
+}
+
+export interface Caller {
+  readonly isGone: () => boolean;
+  /** Calls once when the connection of the request closes; gives the function that ends the wish. */
+  readonly onGone: (listener: () => void) => () => void;
 }
 
 export function makeRawRequest(message: IncomingMessage, id: string, bodyTimeoutMs: number): RawRequest {
@@ -42,6 +50,14 @@ export function makeRawRequest(message: IncomingMessage, id: string, bodyTimeout
         socket.off('timeout', onSilence);
       });
       return message;
+    },
+    caller: {
+      isGone: () => message.socket.destroyed,
+      onGone(listener) {
+        const { socket } = message;
+        socket.once('close', listener);
+        return () => void socket.off('close', listener);
+      },
     },
   };
 }

@@ -27,18 +27,26 @@ export interface Delegation {
   readonly serve: (message: IncomingMessage, response: ServerResponse) => Promise<void>;
 }
 
-/** Lets the library answer; `observe` gets the status once it has. */
+/**
+ * Lets the library answer; `observe` gets the status once it has. The library would wait for ever for the rest of a body:
+ * the connection ends when that is not there after `bodyTimeoutMs`.
+ */
 export function delegate(
   response: ServerResponse,
   { serve }: Delegation,
   id: string,
   common: readonly string[],
+  bodyTimeoutMs: number,
   observe: (status: number) => void,
 ): void {
+  const { req: message } = response;
+  const timer = setTimeout(() => message.destroy(), bodyTimeoutMs);
+  const stop = (): void => clearTimeout(timer);
+  message.once('end', stop).once('close', stop);
   response.once('close', () => observe(response.statusCode));
   response.setHeader('X-Request-Id', id);
   for (let at = 0; at < common.length; at += 2) response.setHeader(common[at] as string, common[at + 1] as string);
-  serve(response.req, response).catch(() => response.destroy());
+  serve(message, response).catch(() => response.destroy());
 }
 
 // A text is joined with its headers and written as one; of a large one that would make another copy.

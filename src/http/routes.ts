@@ -8,8 +8,11 @@ export interface RouteRequest {
   /** Decoded query parameters; a repeated one has several values. */
   readonly query: ReadonlyMap<string, readonly string[]>;
   readonly authorization: string | undefined;
-  /** Parsed JSON body (numbers keep their digits, see model/exact-json.ts); undefined when there is none. */
-  readonly body: unknown;
+  /**
+   * Reads and parses the JSON body (numbers keep their digits, see model/exact-json.ts); undefined when there is none.
+   * Nothing of it is read before a handler asks, which it does once it knows who sends it: 415, 413 or 400.
+   */
+  readonly body: () => Promise<unknown>;
 }
 
 export interface Route {

@@ -8,7 +8,6 @@ import {
   badRequest,
   methodNotAllowed,
   notFound,
-  payloadTooLarge,
   serviceUnavailable,
   unknownParameter,
   unsupportedMediaType,
@@ -44,6 +43,8 @@ export interface HttpOptions {
   readonly ownPaths: ReadonlyMap<string, PathHandler>;
   /** Does the credential of an admin request hold? Throws 401. Asked before a refusal of the query. */
   readonly authenticate: (authorization: string | undefined) => Promise<unknown>;
+  /** Resolves when a request that no credential carries may be refused. */
+  readonly refusalTurn: () => Promise<void>;
   /** Why requests cannot be served at the moment (database away, starting), or undefined. */
   readonly unready: () => string | undefined;
   readonly observer: Observer;
@@ -58,6 +59,8 @@ export interface HttpServer {
 
 const RECORDS_PREFIX = '/api/v1/';
 const ALWAYS_SERVED = ['/healthz', '/readyz', '/metrics'];
+// What leads nowhere, in metrics.
+const UNKNOWN = 'unknown';
 const MAX_HEADER_BYTES = 16_384;
 
 export function makeHttpServer(options: HttpOptions): HttpServer {
@@ -78,7 +81,7 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
       const observe = (status: number): void =>
         observer.request({ id, method, path, operation, status, milliseconds: performance.now() - started, error });
       if ('serve' in reply) {
-        delegate(response, reply, raw.id, common, observe);
+        delegate(response, reply, raw.id, common, options.bodyTimeoutMs, observe);
         return;
       }
       writeReply(response, reply, raw.id, common, raw.method === 'HEAD');
@@ -86,7 +89,12 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
     };
     handle(raw).then(
       (reply) => finish(reply, undefined),
-      (error) => finish(errorReply(toApiError(error)), error),
+      (error) => {
+        const refusal = toApiError(error);
+        const send = (): void => finish(errorReply(refusal), error);
+        if (refusal.status !== 401 && operation !== UNKNOWN) send();
+        else options.refusalTurn().then(send);
+      },
     );
   }
 
@@ -113,7 +121,7 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
             const { url } = message;
             const own = url.startsWith(RECORDS_PREFIX) ? undefined : ownPath(url);
             if (message.headers.host === undefined && message.httpVersion === '1.1') {
-              give(message, response, () => Promise.reject(badRequest('The Host header is missing')), 'unknown');
+              give(message, response, () => Promise.reject(badRequest('The Host header is missing')), UNKNOWN);
             } else if (message.method === 'OPTIONS') give(message, response, preflight, 'options');
             else if (own !== undefined) give(message, response, own.handle, own.path);
             else if (isUnready(url)) give(message, response, () => Promise.reject(unavailable()), 'unready');
@@ -125,11 +133,10 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
         created.on('clientError', (error, socket) => refuseBytes(error, socket as Socket));
         return created;
       },
-      bodyLimit: options.maxBodyBytes,
       // Paths that the router cannot take: escapes that do not decode, segments without end.
       frameworkErrors: (_error, request, reply) => {
         reply.hijack();
-        give(request.raw, reply.raw, () => Promise.reject(badRequest('The path is malformed')), 'unknown');
+        give(request.raw, reply.raw, () => Promise.reject(badRequest('The path is malformed')), UNKNOWN);
       },
       routerOptions: { caseSensitive: true, ignoreTrailingSlash: true, maxParamLength: 200 },
       exposeHeadRoutes: true,
@@ -137,8 +144,9 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
       logger: false,
     });
     router.removeAllContentTypeParsers();
-    router.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-    // Parsing happened before the handler; answering is done by the same function as for records.
+    // Nothing is read here, so that no body is waited for or kept before it is known who sends it.
+    router.addContentTypeParser('*', (_request, _body, done) => done(null));
+    // Answering is done by the same function as for records.
     for (const route of routes) {
       router.route({
         method: route.method,
@@ -148,7 +156,7 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
           give(
             request.raw,
             reply.raw,
-            (raw) => callRoute(route, raw, request.params, request.body),
+            (raw) => callRoute(route, raw, request.params),
             `${route.method} ${route.pattern}`,
           );
         },
@@ -156,15 +164,11 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
     }
     router.setNotFoundHandler((request, reply) => {
       reply.hijack();
-      give(request.raw, reply.raw, (raw) => Promise.reject(noRoute(raw, routes)), 'unknown');
+      give(request.raw, reply.raw, (raw) => Promise.reject(noRoute(raw, routes)), UNKNOWN);
     });
     router.setErrorHandler((error, request, reply) => {
       reply.hijack();
-      const refusal =
-        (error as { code?: string }).code === 'FST_ERR_CTP_BODY_TOO_LARGE'
-          ? payloadTooLarge(options.maxBodyBytes)
-          : frameworkError(error);
-      give(request.raw, reply.raw, () => Promise.reject(refusal), 'unknown');
+      give(request.raw, reply.raw, () => Promise.reject(frameworkError(error)), UNKNOWN);
     });
     return router;
   }
@@ -183,7 +187,7 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
     return serviceUnavailable(options.unready() ?? 'Not ready yet; retry', 1);
   }
 
-  async function callRoute(route: Route, raw: RawRequest, params: unknown, body: unknown): Promise<Reply> {
+  async function callRoute(route: Route, raw: RawRequest, params: unknown): Promise<Reply> {
     const { authorization } = raw.headers;
     let query: ReadonlyMap<string, readonly string[]>;
     try {
@@ -192,16 +196,15 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
       if (route.pattern.startsWith('/api/admin/')) await options.authenticate(authorization);
       throw error;
     }
+    let parsed: Promise<unknown> | undefined;
     return route.handle({
       id: raw.id,
       params: params as Record<string, string>,
       query,
       authorization,
-      // Read by the handler after it has checked who asks.
-      get body() {
-        if (!(body instanceof Buffer) || body.length === 0) return undefined;
-        if (!isJsonType(raw.headers['content-type'])) throw unsupportedMediaType('application/json');
-        return parseBody(body);
+      body: () => {
+        parsed ??= jsonOf(raw, options.maxBodyBytes);
+        return parsed;
       },
     });
   }
@@ -245,6 +248,13 @@ function preflight(): Promise<Reply> {
   });
 }
 
+async function jsonOf(raw: RawRequest, maxBytes: number): Promise<unknown> {
+  const bytes = await raw.body(maxBytes);
+  if (bytes.length === 0) return undefined;
+  if (!isJsonType(raw.headers['content-type'])) throw unsupportedMediaType('application/json');
+  return parseBody(bytes);
+}
+
 function parametersOf(query: string, known: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const values = new Map<string, string[]>();
   for (const { name, value } of parseQueryString(query)) {
@@ -279,7 +289,7 @@ function refuseBytes(error: Error & { code?: string }, socket: Socket): void {
   }
   const tooLarge = error.code === 'HPE_HEADER_OVERFLOW';
   const message = tooLarge
-    ? `The request's headers are larger than ${MAX_HEADER_BYTES} bytes`
+    ? `The URL and headers of the request are larger than ${MAX_HEADER_BYTES} bytes. A long list request goes into the body of POST …/_query`
     : error.code === 'HPE_INVALID_URL'
       ? 'The URL is malformed: percent-encode what is not ASCII'
       : 'The request is malformed HTTP';

@@ -42,6 +42,8 @@ export interface ChangeRequest {
   /** Entities in force without records. */
   readonly empty: ReadonlySet<string>;
   readonly strategy: 'online' | 'blocking';
+  /** Names of tables and columns, `orders` or `orders.total`, that nothing else may be given yet. */
+  readonly held: ReadonlySet<string>;
   /** A number that no change of the workspace has had before, for new names of columns. */
   readonly change: string;
 }
@@ -53,7 +55,7 @@ export type Change =
 export function changeOf(request: ChangeRequest): Change {
   const { inForce, asked, renames, databaseSchema, empty, strategy } = request;
   const entities = entitiesOf(inForce, databaseSchema, request.names);
-  const { names, origins } = nameChange(entities, asked, renames, request.change);
+  const { names, origins } = nameChange(entities, asked, renames, request.held, request.change);
   const before = sidesOf(inForce, entities);
   const after = sidesOf(asked, entitiesOf(asked, databaseSchema, names));
   const isNew = (entity: string): boolean => !origins.entities.has(entity);

@@ -8,6 +8,7 @@ import { isGenerated } from '../model/schema-fields.ts';
 import type { Check, Index, Reference, Table } from '../model/schema-tables.ts';
 import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber } from '../sql/fragment.ts';
 import { columnType } from './cast.ts';
+import type { Renaming } from './settled-names.ts';
 
 // 2^53 - 1: every JSON client reads it exactly.
 const MAX_ID = keyword(String(Number.MAX_SAFE_INTEGER));
@@ -124,6 +125,24 @@ export const renameConstraint = (table: TableName, from: string, to: string): Fr
 export const renameColumn = (table: TableName, from: string, to: string): Fragment =>
   sql`alter table ${tableRef(table)} rename column ${ident(from)} to ${ident(to)}`;
 
+/** Of a table, or of what belongs to it; of no effect on anything else. */
+export function rename(table: TableName, { kind, from, to }: Renaming): Fragment {
+  switch (kind) {
+    case 'table':
+      return sql`alter table ${tableRef(table)} rename to ${ident(to)}`;
+    case 'column':
+      return renameColumn(table, from, to);
+    case 'constraint':
+      return renameConstraint(table, from, to);
+    case 'index':
+      return sql`alter index ${indexRef(table, from)} rename to ${ident(to)}`;
+    case 'sequence':
+      return sql`alter sequence ${indexRef(table, from)} rename to ${ident(to)}`;
+    default:
+      return kind satisfies never;
+  }
+}
+
 /** Of a type that needs no look at the records. */
 export const widenColumn = (table: TableName, field: Field): Fragment =>
   sql`alter table ${tableRef(table)} alter column ${ident(field.column)} type ${columnType(field)}`;
@@ -160,14 +179,23 @@ export function createSync(table: TableName, sync: Sync): readonly Fragment[] {
   end if;
   return new;
 end`;
-  const trigger = (suffix: string, event: Fragment): Fragment =>
-    sql`create trigger ${ident(`~${suffix}${sync.name}`.slice(0, 63))} before ${event} execute function ${name}()`;
+  const trigger = (suffix: string, event: Fragment): readonly Fragment[] => {
+    const own = ident(`~${suffix}${sync.name}`.slice(0, 63));
+    return [
+      sql`create trigger ${own} before ${event} execute function ${name}()`,
+      // Of writers, too, that do without triggers: logical replication, and who sets session_replication_role.
+      sql`alter table ${tableRef(table)} enable always trigger ${own}`,
+    ];
+  };
   const changed = sql`old.${ident(sync.from)} is distinct from ${from}`;
   return [
-    // Whoever writes to the table directly need not have rights on the platform's own.
-    sql`create function ${name}() returns trigger language plpgsql security definer as ${literal(body.text)}`,
-    trigger('i', sql`insert on ${tableRef(table)} for each row`),
-    trigger('u', sql`update on ${tableRef(table)} for each row when (${changed})`),
+    // Whoever writes to the table directly need not have rights on the platform's own; with a search path of theirs they
+    // would have all of them (CREATE FUNCTION, "Writing SECURITY DEFINER Functions Safely").
+    sql`create function ${name}() returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as ${literal(body.text)}`,
+    // In this order: with the one for inserts alone there for a moment, a record that was inserted and then updated would
+    // keep the value that it was inserted with, which looks filled.
+    ...trigger('u', sql`update on ${tableRef(table)} for each row when (${changed})`),
+    ...trigger('i', sql`insert on ${tableRef(table)} for each row`),
   ];
 }
 
@@ -265,8 +293,10 @@ export function setDefault(table: TableName, field: Field): Fragment {
   return sql`alter table ${tableRef(table)} alter column ${ident(field.column)} ${change}`;
 }
 
-export const lockTable = (table: TableName, mode: 'access exclusive' | 'share row exclusive'): Fragment =>
-  sql`lock table ${tableRef(table)} in ${keyword(mode)} mode`;
+export const lockTable = (
+  table: TableName,
+  mode: 'access exclusive' | 'share row exclusive' | 'access share',
+): Fragment => sql`lock table ${tableRef(table)} in ${keyword(mode)} mode`;
 
 /** All tables of a new workspace, then what connects them; cycles and self references need no order. */
 export function createTables(tables: readonly Table[]): readonly Fragment[] {

@@ -2,13 +2,14 @@
 // the rows and the processor free.
 import type { Session } from '../db/pool.ts';
 import { type Fragment, toQuery } from '../sql/fragment.ts';
-import { withLockRetry } from './lock-retry.ts';
+import { type Patience, withLockRetry } from './lock-retry.ts';
 import type { Batch, Operation } from './operation.ts';
 import { withoutDisk } from './transaction.ts';
 
 export interface FillWork {
   readonly session: Session;
   readonly cancelled: () => Promise<boolean>;
+  readonly patience: (operation: Operation, rows: 'rows') => Partial<Patience>;
   readonly progress: (
     operation: Operation,
     records: { readonly done: number; readonly total: number },
@@ -36,12 +37,7 @@ const SHOW_EVERY_MS = 500;
  * Each batch is filled in four stripes: an update that finds room in the page of its record touches no index, and the
  * room comes from what the stripe before left dead (measured on 1 M records with two indexes: 8 instead of 12 µs each).
  */
-export function fill(work: FillWork, operation: Operation, batch: Batch): Promise<void> {
-  // Nothing is lost when the last stripes are: without the switch, which waits for the disk, all of them are taken back.
-  return withoutDisk(work.session, () => fillAll(work, operation, batch));
-}
-
-async function fillAll(work: FillWork, operation: Operation, batch: Batch): Promise<void> {
+export async function fill(work: FillWork, operation: Operation, batch: Batch): Promise<void> {
   const { session, cancelled, progress, records } = work;
   const total = records(operation);
   let after = '-9223372036854775808';
@@ -56,7 +52,12 @@ async function fillAll(work: FillWork, operation: Operation, batch: Batch): Prom
     for (const stripe of STRIPES) {
       const started = performance.now();
       const from = after;
-      await withLockRetry(() => fillOne(session, batch.fill({ after: from, last, stripe })), cancelled);
+      const statement = batch.fill({ after: from, last, stripe });
+      // Nothing is lost when the last stripes are: without the switch, which waits for the disk, all are taken back.
+      await withLockRetry(
+        () => withoutDisk(session, () => fillOne(session, statement)),
+        work.patience(operation, 'rows'),
+      );
       longest = Math.max(longest, performance.now() - started);
     }
     after = last;

@@ -1,6 +1,5 @@
 // What requests are told while a change is made at once: the gates of the entities that its locks reach are closed in every
 // process before the first lock is asked for, and say how long it may still take.
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { PlannedStep } from '../catalog/migrations.ts';
 import { storeGates } from '../catalog/workspaces.ts';
 import type { Database } from '../db/pool.ts';
@@ -14,8 +13,6 @@ export interface Gate {
   readonly open: () => Promise<void>;
 }
 
-// A process that has not asked for the version of a snapshot for 800 ms asks before it uses it.
-const KNOWN_EVERYWHERE_MS = 1000;
 const SAY_EVERY_MS = 1000;
 
 /** Undefined when the change holds nobody up. Resolves when no process lets a request through any more. */
@@ -25,6 +22,7 @@ export async function closeGates(
   change: PreparedChange,
   steps: readonly PlannedStep[],
   changed: () => void,
+  everywhere: () => Promise<unknown>,
 ): Promise<Gate | undefined> {
   const gates = gatesOf(change, steps);
   if (Object.keys(gates).length === 0) return undefined;
@@ -49,7 +47,7 @@ export async function closeGates(
     clearInterval(timer);
     await saying;
   };
-  await sleep(KNOWN_EVERYWHERE_MS);
+  await everywhere();
   return {
     rest,
     async open() {

@@ -5,7 +5,30 @@ import { isConnectionLoss, sqlState } from '../db/pg-error.ts';
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2000;
-const GIVE_UP_AFTER_MS = 120_000;
+// Whoever holds a lock for minutes, as pg_dump does, holds it for many more: asking seldom is as good, and each asking
+// makes requests wait.
+const LONG_AFTER_MS = 120_000;
+const LONGEST_LATE_PAUSE_MS = 10_000;
+const LOOK_EVERY_MS = 500;
+const TOLD_AFTER_MS = 1000;
+
+/** Who asks for locks, and how long it goes on asking. */
+export interface Patience {
+  /** Asked before each attempt and while it pauses; true: the last refusal is thrown. */
+  readonly cancelled: () => Promise<boolean>;
+  readonly giveUpAfterMs: number;
+  /** Told about an attempt that was refused, once it has been asking for a second. */
+  readonly refused: (askingForMs: number) => Promise<void>;
+  /** It has got what it was refused. */
+  readonly granted: () => Promise<void>;
+}
+
+const TWO_MINUTES: Patience = {
+  cancelled: async () => false,
+  giveUpAfterMs: 120_000,
+  refused: async () => undefined,
+  granted: async () => undefined,
+};
 
 /** 55P03 lock not available, 40P01 deadlock, 57014 the limit for taking all locks. */
 export function isLockConflict(error: unknown): boolean {
@@ -18,21 +41,37 @@ export function isPassing(error: unknown): boolean {
 }
 
 /**
- * Runs `attempt`, a whole transaction, until it gets its locks; the last refusal is thrown after two minutes, or at
- * once when `cancelled` says so.
+ * Runs `attempt`, a whole transaction, until it gets its locks; the last refusal is thrown when patience ends: after two
+ * minutes, unless another one is given.
  */
-export async function withLockRetry<T>(
-  attempt: () => Promise<T>,
-  cancelled: () => Promise<boolean> = async () => false,
-): Promise<T> {
-  const deadline = performance.now() + GIVE_UP_AFTER_MS;
-  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+export async function withLockRetry<T>(attempt: () => Promise<T>, patience: Partial<Patience> = {}): Promise<T> {
+  const { cancelled, giveUpAfterMs, refused, granted } = { ...TWO_MINUTES, ...patience };
+  const started = performance.now();
+  let told = false;
+  for (let pause = FIRST_PAUSE_MS; ; pause *= 2) {
     try {
-      return await attempt();
+      const result = await attempt();
+      if (told) await granted();
+      return result;
     } catch (error) {
-      if (!isLockConflict(error) || performance.now() > deadline || (await cancelled())) throw error;
+      const asking = performance.now() - started;
+      if (!isLockConflict(error) || asking > giveUpAfterMs || (await cancelled())) throw error;
+      if (asking > TOLD_AFTER_MS) {
+        told = true;
+        await refused(asking);
+      }
+      pause = Math.min(pause, asking > LONG_AFTER_MS ? LONGEST_LATE_PAUSE_MS : LONGEST_PAUSE_MS);
+      // Two changes that met once must not meet in step again.
+      if (!(await rest(pause * (0.5 + Math.random() / 2), cancelled))) throw error;
     }
-    // Two changes that met once must not meet in step again.
-    await sleep(pause * (0.5 + Math.random()));
   }
+}
+
+/** False when it was cancelled meanwhile. */
+async function rest(milliseconds: number, cancelled: () => Promise<boolean>): Promise<boolean> {
+  for (let left = milliseconds; left > 0; left -= LOOK_EVERY_MS) {
+    await sleep(Math.min(left, LOOK_EVERY_MS));
+    if (left > LOOK_EVERY_MS && (await cancelled())) return false;
+  }
+  return true;
 }

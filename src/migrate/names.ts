@@ -1,11 +1,13 @@
 // Which table and column of PostgreSQL carries which entity and field after a change. What stays or is renamed keeps its
-// own; what is new, or changes its type, gets a name that nothing has had before.
+// own; what is new, or changes its type, gets a name that nothing has or had lately. Soon afterwards settle.ts gives all of
+// them the names of the document.
 import type { Entity, Field } from '../model/entity.ts';
 import { freshName, type PhysicalNames } from '../model/physical-name.ts';
 import { entitiesOf } from '../model/schema-entities.ts';
 import type { SchemaDocument } from '../model/schema-format.ts';
 import type { Renames } from '../model/schema-renames.ts';
 import { castOf } from './cast.ts';
+import { keyOf } from './settled-names.ts';
 
 /** What each entity and field of the document asked for was before; missing: it is new. */
 export interface Origins {
@@ -19,16 +21,20 @@ export interface NamedChange {
   readonly origins: Origins;
 }
 
-/** `change` is a number that no change of the workspace has had before. */
+/**
+ * `change` is a number that no change of the workspace has had before; `held` the names, `orders` or `orders.total`, that
+ * were something else lately.
+ */
 export function nameChange(
   before: ReadonlyMap<string, Entity>,
   asked: SchemaDocument,
   renames: Renames,
+  held: ReadonlySet<string>,
   change: string,
 ): NamedChange {
   const origins = { entities: new Map<string, Entity>(), fields: new Map<string, Map<string, Field>>() };
   const names = { tables: {} as Record<string, string>, columns: {} as Record<string, Record<string, string>> };
-  const taken = new Set([...before.values()].map((entity) => entity.table.name));
+  const taken = new Set([...held, ...[...before.values()].map((entity) => entity.table.name)]);
   for (const entity of entitiesOf(asked, '').values()) {
     const { name } = entity;
     const old = before.get(renames.entities.get(name) ?? name);
@@ -38,7 +44,7 @@ export function nameChange(
     origins.entities.set(name, old);
     const fields = originsOf(entity, old, renames);
     origins.fields.set(name, fields);
-    const columns = columnsOf(entity, old, fields, change);
+    const columns = columnsOf(entity, old, fields, held, change);
     if (Object.keys(columns).length > 0) names.columns[name] = columns;
   }
   return { names, origins };
@@ -48,11 +54,13 @@ function columnsOf(
   entity: Entity,
   old: Entity,
   fields: ReadonlyMap<string, Field>,
+  held: ReadonlySet<string>,
   change: string,
 ): Record<string, string> {
   const taken = new Set([...old.fields.values()].map((field) => field.column));
   const columns: Record<string, string> = {};
   for (const field of entity.fields.values()) {
+    if (held.has(keyOf(old.table.name, field.name))) taken.add(field.name);
     const was = fields.get(field.name);
     const column =
       was === undefined

@@ -14,6 +14,7 @@ import { join, literal, sql, toQuery } from '../sql/fragment.ts';
 import { changeOf } from './change.ts';
 import { tableRef } from './ddl.ts';
 import type { Obstacle, Operation } from './operation.ts';
+import { freedKeys, heldNames } from './settled-names.ts';
 
 /** Parses what is asked for against the document in force. */
 export type Ask = (inForce: SchemaDocument) => ParsedDocument;
@@ -24,6 +25,8 @@ export interface PreparedChange {
   readonly databaseSchema: string;
   /** Tables and columns in PostgreSQL once the change is in force. */
   readonly names: PhysicalNames;
+  /** Names that are nothing any more once it is, as keys of settled-names.ts. */
+  readonly freed: readonly string[];
   readonly operations: readonly Operation[];
   readonly strategy: Strategy;
   /** Entities in force by their tables in PostgreSQL. */
@@ -32,12 +35,16 @@ export interface PreparedChange {
 
 type Runs = Pick<Session, 'query'>;
 
-/** Throws the refusals of the document, and of changes that cannot be made. */
+/**
+ * Throws the refusals of the document, and of changes that cannot be made. `forgottenAfterMs`: how long a name that was
+ * something else is not given again; none: as long as anything is known of it.
+ */
 export async function prepareChange(
   session: Runs,
   workspaceId: string,
   ask: Ask,
   strategy: Strategy,
+  forgottenAfterMs = Number.POSITIVE_INFINITY,
 ): Promise<PreparedChange> {
   const row = await loadWorkspaceRow(session, workspaceId);
   if (row === undefined) throw notFound('The workspace does not exist any more');
@@ -56,12 +63,14 @@ export async function prepareChange(
     databaseSchema,
     empty,
     strategy,
+    held: heldNames(row.freed, forgottenAfterMs),
     change: version,
   });
   if (!change.ok) throw validationFailed(change.details);
   const { operations, names } = change;
   const tables = new Map([...entities.values()].map((entity) => [entity.table.name, entity.name]));
-  return { inForce, asked, databaseSchema, names, operations, strategy, entities: tables };
+  const freed = freedKeys(entities, entitiesOf(asked, databaseSchema, names));
+  return { inForce, asked, databaseSchema, names, freed, operations, strategy, entities: tables };
 }
 
 /** Entities in force that stay and whose documents are not the same text. */

@@ -2,17 +2,15 @@
 // to the new document in one transaction; whatever ends it before that takes back all that it made.
 import {
   type Conflicts,
-  findBackend,
   findOpenMigration,
-  insertMigration,
   isCancelRequested,
   loadMigratingWorkspaces,
   type MigrationError,
   type MigrationState,
-  type MigrationStep,
-  type PlannedStep,
   type Strategy,
   updateMigration,
+  updateWaiting,
+  type Waiting,
 } from '../catalog/migrations.ts';
 import { loadWorkspaceRow, storeDocument, storeGates } from '../catalog/workspaces.ts';
 import type { Database, Session } from '../db/pool.ts';
@@ -21,20 +19,14 @@ import { toQuery } from '../sql/fragment.ts';
 import { dataConflict, failureOf, interrupted, isDataError, nameTaken } from './failure.ts';
 import { RefusedValue } from './fill.ts';
 import { closeGates, type Gate } from './gate.ts';
-import { isPassing } from './lock-retry.ts';
+import { endSteps, type Job, madeBy, makeJob, patienceFor, wantedBy } from './job.ts';
+import { isLockConflict, isPassing } from './lock-retry.ts';
 import type { Made, Operation } from './operation.ts';
-import {
-  type Ask,
-  describeSteps,
-  findConflicts,
-  findTaken,
-  type PreparedChange,
-  prepareChange,
-  tableSizes,
-} from './plan.ts';
+import { type Ask, findConflicts, findTaken, type PreparedChange, prepareChange } from './plan.ts';
+import { type LockedSession, makeSessions } from './sessions.ts';
+import { makeSettler } from './settle.ts';
 import { isAhead, prepareAhead, revert, switchOver, type Work } from './statements.ts';
 import { watchIndex } from './watch-index.ts';
-import { withWorkspaceLock } from './workspace-lock.ts';
 
 export interface MigrationRequest {
   readonly workspaceId: string;
@@ -57,8 +49,12 @@ export interface Runner {
   start(request: MigrationRequest): Promise<StartedMigration>;
   /** Ends migrations whose process is gone; `only`: of one workspace. */
   recover(only?: string): Promise<void>;
+  /** Begins to give names in PostgreSQL back whose process is gone, or could not do it. */
+  settle(): Promise<void>;
   /** Of this process, since it started. */
   stats(): RunnerStats;
+  /** Stops what runs and takes it back, in `graceMs`; what is left then the next start takes back. */
+  close(graceMs: number): Promise<void>;
 }
 
 export interface RunnerStats {
@@ -74,33 +70,49 @@ export interface RunnerOptions {
   readonly db: Database;
   /** Another document is in force. */
   readonly changed: (workspaceId: string) => void;
+  /** Resolves when what is committed holds in every process. */
+  readonly everywhere: () => Promise<unknown>;
   readonly onError: (message: string, error: unknown) => void;
+  /** Is no request under way any more that was planned by an older version of the workspace? */
+  readonly isSettled: (workspaceId: string, version: string) => Promise<boolean>;
+  /** After so long none can be. */
+  readonly forgottenAfterMs: number;
   /** How many that take their time may run: each holds a connection for slow work, and its gates need another. */
   readonly maxLong: number;
 }
 
 const RECOVER_AFTER_MS = 2000;
 const RECOVER_ATTEMPTS = 30;
+// The next sweep tries again; the server must not be kept from starting.
+const RECOVER_PATIENCE_MS = 2000;
+// Behind closed gates nobody is served, so whoever holds a lock there is not waited for without end.
+const GATED_PATIENCE_MS = 120_000;
 
-export function makeRunner({ db, changed, onError, maxLong }: RunnerOptions): Runner {
+export function makeRunner(options: RunnerOptions): Runner {
   let long = 0;
   let running = 0;
   let filled = 0;
   const ended: Record<EndState, number> = { succeeded: 0, failed: 0, cancelled: 0 };
+  const { db, changed, everywhere, onError, maxLong, forgottenAfterMs } = options;
+  const sessions = makeSessions(db);
+  const settler = makeSettler({ ...options, sessions });
 
   async function start(request: MigrationRequest): Promise<StartedMigration> {
+    if (sessions.isClosing()) throw serviceUnavailable('The server is shutting down', 1);
     const { workspaceId } = request;
     const started = Promise.withResolvers<StartedMigration>();
     const end = Promise.withResolvers<void>();
     // Whoever waits for the end handles its failure; nobody has to wait.
     end.promise.catch(() => undefined);
     let job: Job | undefined;
-    withWorkspaceLock(
-      db,
+    const begun = sessions.withLock(
       workspaceId,
       async (session) => {
-        await recoverLocked(session, workspaceId);
-        const change = await prepareAllowed(session, request);
+        await recoverLocked(session, workspaceId).catch((error) => {
+          // What the one before has made cannot be taken back yet.
+          throw isLockConflict(error) ? anotherMigrationRuns() : error;
+        });
+        const change = await prepareAllowed(session, request, forgottenAfterMs);
         const isLong = isAhead(change) || change.operations.some(({ work }) => work !== 'none');
         if (isLong && long >= maxLong) throw tooManyMigrations();
         if (isLong) long++;
@@ -116,14 +128,18 @@ export function makeRunner({ db, changed, onError, maxLong }: RunnerOptions): Ru
         }
       },
       () => Promise.reject(anotherMigrationRuns()),
-    ).then(
-      () => {
+    );
+    begun.then(
+      async () => {
         changed(workspaceId);
+        settler.soon(workspaceId);
+        await everywhere();
         end.resolve();
       },
       (error) => {
         started.reject(error);
         if (job === undefined || job.id === null) return end.reject(error);
+        if (sessions.isClosing()) return end.resolve();
         // Only a lost connection ends here: somebody has to tidy up.
         onError('a migration lost its connection', error);
         recoverLater(workspaceId, RECOVER_ATTEMPTS, end.resolve);
@@ -134,6 +150,7 @@ export function makeRunner({ db, changed, onError, maxLong }: RunnerOptions): Ru
 
   function recoverLater(workspaceId: string, attempts: number, done: () => void): void {
     setTimeout(() => {
+      if (sessions.isClosing()) return done();
       recover(workspaceId).then(done, (error) => {
         if (attempts > 1) return recoverLater(workspaceId, attempts - 1, done);
         onError('a migration could not be rolled back; the next start tries again', error);
@@ -145,16 +162,21 @@ export function makeRunner({ db, changed, onError, maxLong }: RunnerOptions): Ru
   async function recover(only?: string): Promise<void> {
     const workspaces = only === undefined ? await loadMigratingWorkspaces(db) : [only];
     const failures: unknown[] = [];
-    for (const workspaceId of workspaces) await recoverOne(workspaceId).catch((error) => failures.push(error));
+    for (const workspaceId of workspaces) {
+      if (sessions.isClosing()) return;
+      await recoverOne(workspaceId).catch((error) => failures.push(error));
+    }
     if (failures.length > 0) throw failures[0];
   }
 
   function recoverOne(workspaceId: string): Promise<void> {
-    return withWorkspaceLock(
-      db,
+    return sessions.withLock(
       workspaceId,
       async (session) => {
-        await recoverLocked(session, workspaceId);
+        await recoverLocked(session, workspaceId).catch((error) => {
+          // The locks are not free yet: the next sweep asks again.
+          if (!isLockConflict(error)) throw error;
+        });
         changed(workspaceId);
       },
       () => undefined,
@@ -170,7 +192,12 @@ export function makeRunner({ db, changed, onError, maxLong }: RunnerOptions): Ru
     if (open.state === 'running' && row !== undefined) {
       await session.query(toQuery(storeGates(workspaceId, {})));
       try {
-        await revert(session, row.databaseSchema, open.made as readonly Made[]);
+        const made = open.made as readonly Made[];
+        const tables = [...new Set(made.map(({ table }) => table))];
+        const wanted = { schema: row.databaseSchema, tables, exclusive: true };
+        const waits = (holder: Waiting | null) => updateWaiting(session, open.id, holder);
+        const patience = patienceFor(session, wanted, waits, async () => sessions.isClosing());
+        await revert(session, row.databaseSchema, made, { ...patience, giveUpAfterMs: RECOVER_PATIENCE_MS });
       } catch (error) {
         // What will never go, as something of others hangs on it, must not keep the workspace from changes for ever.
         if (isPassing(error)) throw error;
@@ -184,13 +211,22 @@ export function makeRunner({ db, changed, onError, maxLong }: RunnerOptions): Ru
     ended[state]++;
   }
 
-  async function run(session: Session, job: Job): Promise<EndState> {
+  async function run(session: LockedSession, job: Job): Promise<EndState> {
     const { id, change } = job;
     const done = new Map<Operation, number>();
+    let gate: Gate | undefined;
+    const waits = (holder: Waiting | null): Promise<void> => job.waits(session, holder);
+    const cancelled = async (): Promise<boolean> =>
+      sessions.isClosing() || (id !== null && (await isCancelRequested(session, id)));
     const work: Work = {
       session,
       change,
-      cancelled: () => (id === null ? Promise.resolve(false) : isCancelRequested(session, id)),
+      cancelled,
+      patience(operation, rows) {
+        const wanted = wantedBy(change, operation, rows);
+        const patience = patienceFor(session, wanted, waits, cancelled);
+        return gate === undefined ? patience : { ...patience, giveUpAfterMs: GATED_PATIENCE_MS };
+      },
       note: job.note,
       begin: (operation) => job.move(operation, 'running'),
       done: (operation) => job.move(operation, 'succeeded'),
@@ -199,7 +235,13 @@ export function makeRunner({ db, changed, onError, maxLong }: RunnerOptions): Ru
         done.set(operation, records.done);
         return job.progress(operation, records);
       },
-      watch: (operation) => watchIndex(db, job.pid, (progress) => job.show(db, operation, progress)),
+      watch: (operation) =>
+        watchIndex(
+          db,
+          session.pid,
+          (progress) => job.show(db, operation, progress),
+          (holder) => job.waits(db, holder),
+        ),
       records: ({ entity }) => job.sizes.get(entity) ?? 0,
       async locked() {
         for (const operation of change.operations) {
@@ -210,7 +252,6 @@ export function makeRunner({ db, changed, onError, maxLong }: RunnerOptions): Ru
         }
       },
     };
-    let gate: Gate | undefined;
     try {
       const obstruction = await findObstruction(session, change);
       if (obstruction !== undefined) {
@@ -219,38 +260,41 @@ export function makeRunner({ db, changed, onError, maxLong }: RunnerOptions): Ru
       }
       await job.save('running');
       await prepareAhead(work);
-      gate = await closeGates(db, job.workspaceId, change, job.steps(), () => changed(job.workspaceId));
+      gate = await closeGates(db, job.workspaceId, change, job.steps(), () => changed(job.workspaceId), everywhere);
       await switchOver(work, async () => {
         await gate?.rest();
         if (changesDocument(change)) {
-          await session.query(toQuery(storeDocument(job.workspaceId, change.asked, change.names)));
+          await session.query(toQuery(storeDocument(job.workspaceId, change.asked, change.names, change.freed)));
         }
         await job.end('succeeded', null);
       });
       return 'succeeded';
     } catch (error) {
       const failed = job.current();
+      await session.cleansUp();
       await gate?.open();
-      const cancelled = await work.cancelled();
-      const reason = cancelled ? null : await explain(session, error, failed);
+      const isStopped = sessions.isClosing();
+      const isCancelled = !isStopped && (await cancelled());
+      const reason = isStopped ? interrupted() : isCancelled ? null : await explain(session, error, failed);
       if (reason?.code === 'INTERNAL_ERROR') onError('a migration failed', error);
-      if (isAhead(change)) await revert(session, change.databaseSchema, madeBy(change));
+      if (isAhead(change)) {
+        const patience = patienceFor(session, wantedBy(change), waits, async () => sessions.isClosing());
+        await revert(session, change.databaseSchema, madeBy(change), patience);
+      }
       if (id === null) throw error;
-      const state = cancelled ? 'cancelled' : 'failed';
-      await job.end(state, reason, failed);
+      const state = isCancelled ? 'cancelled' : 'failed';
+      await job.end(state, reason, isStopped ? undefined : failed);
       return state;
     }
   }
 
-  return { start, recover, stats: () => ({ running, filled, ended }) };
+  return { start, recover, settle: settler.sweep, stats: () => ({ running, filled, ended }), close: sessions.close };
 }
 
 /** Does anything about the workspace change that requests see? */
 function changesDocument({ asked, inForce, operations }: PreparedChange): boolean {
   return operations.length > 0 || JSON.stringify(asked) !== JSON.stringify(inForce);
 }
-
-const madeBy = ({ operations }: PreparedChange): readonly Made[] => operations.flatMap((operation) => operation.makes);
 
 /** Records that came to stand in the way while the change was prepared. */
 class LateConflict extends Error {
@@ -261,32 +305,15 @@ class LateConflict extends Error {
   }
 }
 
-/** A change on its way, and what people see of it. */
-interface Job {
-  readonly id: string | null;
-  readonly workspaceId: string;
-  readonly change: PreparedChange;
-  /** Process of the session in PostgreSQL. */
-  readonly pid: number;
-  /** Estimated number of records by entity. */
-  readonly sizes: ReadonlyMap<string, number>;
-  readonly steps: () => readonly MigrationStep[];
-  readonly progress: Work['progress'];
-  /** How far the operation at work is, 0 to 1, kept by another connection than the session's. */
-  readonly show: (db: Database, operation: Operation, progress: number) => Promise<void>;
-  /** The operation at work, for whoever explains a failure. */
-  readonly current: () => Operation | undefined;
-  readonly note: (operation: Operation) => void;
-  readonly move: (operation: Operation, state: MigrationState) => Promise<void>;
-  readonly save: (state: MigrationState) => Promise<void>;
-  readonly end: (state: MigrationState, error: MigrationError | null, failed?: Operation) => Promise<void>;
-}
-
 /** The change, if it may be made. */
-async function prepareAllowed(session: Session, request: MigrationRequest): Promise<PreparedChange> {
-  const change = await prepareChange(session, request.workspaceId, request.ask, request.strategy);
+async function prepareAllowed(
+  session: Session,
+  { workspaceId, ask, strategy, allowDestructive }: MigrationRequest,
+  forgottenAfterMs: number,
+): Promise<PreparedChange> {
+  const change = await prepareChange(session, workspaceId, ask, strategy, forgottenAfterMs);
   const destructive = change.operations.filter((operation) => operation.destructive);
-  if (destructive.length > 0 && !request.allowDestructive) {
+  if (destructive.length > 0 && !allowDestructive) {
     throw destructiveChange(
       destructive.map(({ path, description }) => ({ field: path, code: 'DESTRUCTIVE', message: description })),
     );
@@ -296,75 +323,6 @@ async function prepareAllowed(session: Session, request: MigrationRequest): Prom
 
 const tooManyMigrations = (): Error =>
   serviceUnavailable('Migrations of other workspaces take all the room for long ones; retry when one has ended', 10);
-
-async function makeJob(session: Session, request: MigrationRequest, change: PreparedChange): Promise<Job> {
-  const { workspaceId, strategy, recorded } = request;
-  const { operations } = change;
-  let steps = (await describeSteps(session, change)).map(waiting);
-  const needed = recorded || operations.some((operation) => operation.statements.length > 0);
-  const made = isAhead(change) ? madeBy(change) : [];
-  const id = needed
-    ? await insertMigration(session, { workspaceId, strategy, steps, document: change.asked, made })
-    : null;
-  let current: Operation | undefined;
-  const put = (operation: Operation, part: Partial<MigrationStep>): void => {
-    const at = operations.indexOf(operation);
-    steps = steps.map((step, index) => (index === at ? { ...step, ...part } : step));
-  };
-  const save = async (state: MigrationState, error: MigrationError | null = null): Promise<void> => {
-    if (id !== null) await updateMigration(session, id, { state, steps, error });
-  };
-  return {
-    id,
-    workspaceId,
-    change,
-    pid: await findBackend(session),
-    sizes: await tableSizes(session, change),
-    steps: () => steps,
-    current: () => current,
-    note: (operation) => {
-      current = operation;
-    },
-    save,
-    async move(operation, state) {
-      current = operation;
-      const step = steps[operations.indexOf(operation)];
-      if (step?.state === state) return;
-      put(operation, { state, progress: state === 'succeeded' ? 1 : (step?.progress ?? 0) });
-      await save('running');
-    },
-    async progress(operation, records) {
-      put(operation, { records, progress: records.total === 0 ? 1 : Math.min(0.99, records.done / records.total) });
-      await save('running');
-    },
-    async show(db, operation, progress) {
-      put(operation, { progress });
-      if (id !== null) await updateMigration(db, id, { state: 'running', steps });
-    },
-    async end(state, error, failed) {
-      const at = failed === undefined ? -1 : operations.indexOf(failed);
-      steps = endSteps(steps, state, at, error);
-      await save(state, error);
-    },
-  };
-}
-
-const waiting = (step: PlannedStep): MigrationStep => ({ ...step, state: 'pending', progress: 0 });
-
-/** Steps of a migration that has ended: all done, or none, as what was made is gone again. */
-function endSteps(
-  steps: readonly MigrationStep[],
-  state: MigrationState,
-  failed = -1,
-  error: MigrationError | null = null,
-): MigrationStep[] {
-  return steps.map(({ records: _, ...step }, index) => {
-    if (state === 'succeeded') return { ...step, state, progress: 1 };
-    if (index !== failed || state !== 'failed') return { ...step, state: 'cancelled', progress: 0 };
-    const conflicts = error?.count == null ? null : { count: error.count, sampleIds: error.sampleIds };
-    return { ...step, state, progress: 0, conflicts };
-  });
-}
 
 interface Obstruction {
   readonly error: MigrationError;

@@ -13,15 +13,17 @@ import {
   script,
 } from './ddl.ts';
 import { Cancelled, fill } from './fill.ts';
-import { isPassing, withLockRetry } from './lock-retry.ts';
+import { isPassing, type Patience, withLockRetry } from './lock-retry.ts';
 import { isPreparing, type Made, type Operation, PHASES, type Statement } from './operation.ts';
 import type { PreparedChange } from './plan.ts';
-import { inTransaction, LOCK_BUDGET_MS } from './transaction.ts';
+import { inTransaction, LOCK_BUDGET_MS, takeLocks } from './transaction.ts';
 
 export interface Work {
   readonly session: Session;
   readonly change: PreparedChange;
   readonly cancelled: () => Promise<boolean>;
+  /** For the locks of an operation, or those of its records; undefined: for those of the switch. */
+  readonly patience: (operation: Operation | undefined, rows?: 'rows') => Partial<Patience>;
   /** Remembers what is at work. */
   readonly note: (operation: Operation) => void;
   /** The same, and shows it. */
@@ -35,7 +37,7 @@ export interface Work {
   /** Has its locks now: the last look for records in the way. Throws when there are any. */
   readonly locked: () => Promise<void>;
   /** Shows how far the building of an index is, until what it gives is called. */
-  readonly watch: (operation: Operation) => () => void;
+  readonly watch: (operation: Operation) => () => Promise<void>;
   /** Estimated number of records of the operation's table. */
   readonly records: (operation: Operation) => number;
 }
@@ -52,7 +54,7 @@ export async function prepareAhead(work: Work): Promise<void> {
         if (await cancelled()) throw new Cancelled();
         await begin(operation);
         if (statement.batch === undefined) {
-          await withLockRetry(() => runAhead(work, statement, operation), cancelled);
+          await withLockRetry(() => runAhead(work, statement, operation), work.patience(operation));
         } else await fill(work, operation, statement.batch);
         if (isLast(statement, operation)) await done(operation);
       }
@@ -74,7 +76,7 @@ async function runAhead(work: Work, statement: Statement, operation: Operation):
   try {
     await session.execute(statement.sql.text);
   } finally {
-    stop();
+    await stop();
   }
 }
 
@@ -99,11 +101,10 @@ export async function switchOver(work: Work, commit: () => Promise<void>): Promi
     ),
   );
   const locks = locksOf(change, new Set(statements.map(({ operation }) => operation)));
-  const budget = Math.max(50, Math.floor(LOCK_BUDGET_MS / Math.max(1, locks.length)));
   await withLockRetry(async () => {
     if (await cancelled()) throw new Cancelled();
-    await inTransaction(session, budget, async () => {
-      for (const lock of locks) await session.execute(lock.text);
+    await inTransaction(session, LOCK_BUDGET_MS, async () => {
+      await takeLocks(session, locks);
       await work.locked();
       for (const { statement, operation } of statements) {
         work.note(operation);
@@ -111,7 +112,7 @@ export async function switchOver(work: Work, commit: () => Promise<void>): Promi
       }
       await commit();
     });
-  }, cancelled);
+  }, work.patience(undefined));
 }
 
 /** Locks in the order of the names, so that two changes never wait for each other; the stronger of two modes. */
@@ -132,10 +133,15 @@ function locksOf(change: PreparedChange, operations: ReadonlySet<Operation>): re
  * with the columns and constraints that they serve: left without them for a moment, a check would refuse what is written.
  * What cannot go, as something of others hangs on it, is thrown when all the rest has gone.
  */
-export async function revert(session: Session, schema: string, made: readonly Made[]): Promise<void> {
+export async function revert(
+  session: Session,
+  schema: string,
+  made: readonly Made[],
+  patience: Partial<Patience>,
+): Promise<void> {
   const failures: unknown[] = [];
   const take = async (work: () => Promise<void>): Promise<void> => {
-    await withLockRetry(work).catch((error) => {
+    await withLockRetry(work, patience).catch((error) => {
       if (isPassing(error)) throw error;
       failures.push(error);
     });

@@ -1,17 +1,21 @@
 // Kept totals: begins to keep the number of records of a table that has grown large enough for counting to cost, without
-// holding up its writers. The table itself and the trigger function are in install/000005.
-import type { Database, Session } from '../db/pool.ts';
+// holding up its writers; looks after the totals that are kept. Their tables and functions are in install/000006.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from '../db/pool.ts';
 import type { Entity } from '../model/entity.ts';
-import { ident, literal, sql, toQuery } from '../sql/fragment.ts';
-import { script, tableRef } from './ddl.ts';
-import { withLockRetry } from './lock-retry.ts';
-import { inTransaction, LOCK_BUDGET_MS } from './transaction.ts';
+import { sql, toQuery } from '../sql/fragment.ts';
+import { countAnew, type Difference, type Reason } from './count.ts';
+import { isPassing } from './lock-retry.ts';
 
 export interface Totals {
   /** Sees to it, in the background, that the total of the entity is kept from soon on. */
   keep(entity: Pick<Entity, 'table'>): void;
   /** Forgets totals that cannot be trusted any more: their table is gone, or its triggers are. */
   check(): Promise<void>;
+  /** Looks after the totals in the background from now on. */
+  start(): void;
+  /** Gives up the work in the background; resolves when it has ended, or soon. */
+  stop(): Promise<void>;
 }
 
 export interface TotalsOptions {
@@ -21,87 +25,104 @@ export interface TotalsOptions {
 
 type TableName = Entity['table'];
 
-// Counting a billion records takes minutes, and nobody waits for it.
-const COUNT_TIMEOUT_MS = 3_600_000;
 // A table whose total could not be kept is not tried again at once.
 const RETRY_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
+// What writers add is folded this often: a list sums up what was added since, 0.17 us a row.
+const FOLD_MS = 2000;
+const BUSY_FOLD_MS = 250;
+const BUSY_ROWS = 100;
+// Looking for triggers that were silenced takes 0.1 ms a table.
+const THOROUGH_MS = 60_000;
+// The database may be silent; sessions that are left are cut when it is closed.
+const STOP_MS = 1000;
 
 export function makeTotals({ db, onError }: TotalsOptions): Totals {
   const tried = new Map<string, number>();
+  /** Tables whose totals were forgotten, to be kept anew. */
+  const forgotten = new Map<string, TableName>();
+  const stopping = new AbortController();
   let working: Promise<void> | undefined;
+  let looking: Promise<void> | undefined;
 
-  async function begin(table: TableName): Promise<void> {
-    await db.session(async (session) => {
-      await withLockRetry(() => inTransaction(session, LOCK_BUDGET_MS, () => addTriggers(session, table)));
-    });
-    // Everything that is written from here on is added by the triggers; one snapshot sees both that and the records.
-    await db.transaction(
-      async (session) => {
-        await session.query(toQuery(storeBase(table)));
-      },
-      { isolation: 'repeatable read', statementTimeoutMs: COUNT_TIMEOUT_MS },
+  /** One table at a time. */
+  function count(table: TableName, why: Reason): void {
+    working = countAnew(db, table, why, stopping.signal)
+      .then(
+        (difference) => difference !== undefined && onError('a kept total was wrong', new Error(wordsFor(difference))),
+      )
+      .catch((error) => {
+        if (!stopping.signal.aborted) onError('a total could not be kept', error);
+      })
+      .then(() => {
+        working = undefined;
+      });
+  }
+
+  async function fold(isThorough: boolean): Promise<number> {
+    const [row] = await db.query<{ folded: string; forgotten: string[]; due: string | null }>(
+      toQuery(sql`select folded, forgotten, due from wda.fold_totals(${isThorough})`),
     );
+    const { folded, forgotten: names, due } = row as NonNullable<typeof row>;
+    for (const name of names) if (forgotten.size < MAX_REMEMBERED) forgotten.set(name, tableOf(name));
+    if (working === undefined && !stopping.signal.aborted) {
+      const [next] = forgotten;
+      if (next !== undefined) {
+        forgotten.delete(next[0]);
+        count(next[1], 'first');
+      } else if (due !== null) count(tableOf(due), 'again');
+    }
+    return Number(folded);
+  }
+
+  async function look(): Promise<void> {
+    let thoroughAt = performance.now() + THOROUGH_MS;
+    let pause = FOLD_MS;
+    let isTold = false;
+    for (;;) {
+      await sleep(pause, undefined, { signal: stopping.signal, ref: false });
+      const isThorough = performance.now() >= thoroughAt;
+      try {
+        pause = (await fold(isThorough)) > BUSY_ROWS ? BUSY_FOLD_MS : FOLD_MS;
+        if (isThorough) thoroughAt = performance.now() + THOROUGH_MS;
+        isTold = false;
+      } catch (error) {
+        // The next turn may find the database there again; a full disk is told of once.
+        pause = FOLD_MS;
+        if (isPassing(error) || isTold) continue;
+        isTold = true;
+        onError('totals could not be looked after', error);
+      }
+    }
   }
 
   return {
     keep({ table }) {
-      const key = `${table.schema}.${table.name}`;
+      const name = `${table.schema}.${table.name}`;
       const now = performance.now();
-      if (working !== undefined || now - (tried.get(key) ?? Number.NEGATIVE_INFINITY) < RETRY_MS) return;
+      if (working !== undefined || stopping.signal.aborted) return;
+      if (now - (tried.get(name) ?? Number.NEGATIVE_INFINITY) < RETRY_MS) return;
       if (tried.size >= MAX_REMEMBERED) tried.clear();
-      tried.set(key, now);
-      working = begin(table)
-        .catch((error) => onError('a total could not be kept', error))
-        .finally(() => {
-          working = undefined;
-        });
+      tried.set(name, now);
+      count(table, 'first');
     },
     async check() {
-      await db.query(
-        toQuery(sql`delete from wda.total t where not exists (
-  select from pg_class c join pg_namespace n on n.oid = c.relnamespace
-  where c.oid = t.relid and n.nspname || '.' || c.relname = t.relation and 3 = (
-    select count(*) from pg_trigger g
-    where g.tgrelid = c.oid and g.tgfoid = 'wda.count_records'::regproc and g.tgenabled in ('O', 'A')
-  )
-)`),
-      );
+      await fold(true);
+    },
+    start() {
+      looking ??= look().catch(() => undefined);
+    },
+    async stop() {
+      stopping.abort();
+      await Promise.race([Promise.all([looking, working]), sleep(STOP_MS, undefined, { ref: false })]);
     },
   };
 }
 
-const relation = ({ schema, name }: TableName): string => `${schema}.${name}`;
-
-/** Does nothing when they are there. Creating a trigger waits until those who write at the moment have ended. */
-async function addTriggers(session: Session, table: TableName): Promise<void> {
-  const at = sql`${literal(tableRef(table).text)}::regclass`;
-  const [there] = await session.query<{ there: boolean }>(
-    toQuery(
-      sql`select exists (select from pg_trigger where tgrelid = ${at} and tgfoid = 'wda.count_records'::regproc) as there`,
-    ),
-  );
-  const run = sql`execute function wda.count_records()`;
-  const on = sql`on ${tableRef(table)}`;
-  if (there?.there !== true) {
-    await session.execute(
-      script([
-        sql`create trigger ${ident('$total_insert')} after insert ${on} referencing new table as added for each statement ${run}`,
-        sql`create trigger ${ident('$total_delete')} after delete ${on} referencing old table as removed for each statement ${run}`,
-        sql`create trigger ${ident('$total_truncate')} after truncate ${on} for each statement ${run}`,
-      ]),
-    );
-  }
-  await session.query(
-    toQuery(sql`insert into wda.total (relid, slot, n, relation)
-select ${at}, slot, 0, ${relation(table)} from generate_series(0, 15) slot on conflict do nothing`),
-  );
+/** Names of ours hold no dot. */
+function tableOf(relation: string): TableName {
+  const dot = relation.indexOf('.');
+  return { schema: relation.slice(0, dot), name: relation.slice(dot + 1) };
 }
 
-function storeBase(table: TableName) {
-  const at = sql`${literal(tableRef(table).text)}::regclass`;
-  return sql`insert into wda.total (relid, slot, n, relation)
-select ${at}, 16, (select count(*) from ${tableRef(table)}) -
-  (select coalesce(sum(n), 0)::int8 from wda.total where relid = ${at} and slot <> 16), ${relation(table)}
-on conflict do nothing`;
-}
+const wordsFor = ({ relation, kept, counted }: Difference): string => `${relation}: ${kept} kept, ${counted} counted`;

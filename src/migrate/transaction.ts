@@ -1,5 +1,7 @@
-// Transactions that ask for locks briefly.
+// Transactions that ask for locks briefly. What they set is set for the transaction: the session is left as it was.
 import type { Session } from '../db/pool.ts';
+import { type Fragment, literal, sql } from '../sql/fragment.ts';
+import { script } from './ddl.ts';
 
 // How long requests may queue behind a lock that we wait for.
 export const LOCK_BUDGET_MS = 300;
@@ -7,9 +9,23 @@ export const LOCK_BUDGET_MS = 300;
 /**
  * All or nothing, with short waits for locks: everybody who comes after a waiting statement waits behind it.
  */
-export async function inTransaction<T>(session: Session, lockTimeoutMs: number, work: () => Promise<T>): Promise<T> {
-  await session.execute(`begin; set local lock_timeout = ${Math.floor(lockTimeoutMs)}`);
+export function inTransaction<T>(session: Session, lockTimeoutMs: number, work: () => Promise<T>): Promise<T> {
+  return begun(session, `set local lock_timeout = ${Math.floor(lockTimeoutMs)}`, work);
+}
+
+/** The same without waiting for the disk at its end. */
+export function withoutDisk<T>(session: Session, work: () => Promise<T>): Promise<T> {
+  return begun(session, `set local lock_timeout = ${LOCK_BUDGET_MS}; set local synchronous_commit = off`, work);
+}
+
+/** One snapshot for all statements, taken when the lock is had: it sees whatever the lock had to wait for. */
+export function inSnapshot<T>(session: Session, lock: Fragment, work: () => Promise<T>): Promise<T> {
+  return begun(session, `set transaction isolation level repeatable read; ${lock.text}`, work);
+}
+
+async function begun<T>(session: Session, opening: string, work: () => Promise<T>): Promise<T> {
   try {
+    await session.execute(`begin; ${opening}`);
     const result = await work();
     await session.execute('commit');
     return result;
@@ -19,12 +35,13 @@ export async function inTransaction<T>(session: Session, lockTimeoutMs: number, 
   }
 }
 
-/** Statements that are transactions of their own, wait briefly for locks, and do not wait for the disk when they end. */
-export async function withoutDisk<T>(session: Session, work: () => Promise<T>): Promise<T> {
-  await session.execute(`set lock_timeout = ${LOCK_BUDGET_MS}; set synchronous_commit = off`);
-  try {
-    return await work();
-  } finally {
-    await session.execute('set lock_timeout = 0; set synchronous_commit = on');
-  }
+/**
+ * Takes the locks in this order, in the budget for all of them together: they are one statement, and its time is limited.
+ * A limit for each would let those who wait for the first wait for all the others. For a transaction of a session whose
+ * statements have no other limit.
+ */
+export async function takeLocks(session: Session, locks: readonly Fragment[]): Promise<void> {
+  if (locks.length === 0) return;
+  const all = sql`do ${literal(`begin ${script(locks)} end`)}`.text;
+  await session.execute(`set local statement_timeout = ${LOCK_BUDGET_MS}; ${all}; set local statement_timeout = 0`);
 }

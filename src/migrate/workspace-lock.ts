@@ -1,5 +1,6 @@
 // Who may change the schema of a workspace: the session that holds its advisory lock. The lock goes with the session,
 // however that ends, so a migration in the state "running" whose lock is free has lost its process.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Session } from '../db/pool.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 
@@ -7,14 +8,20 @@ import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 const key = (workspaceId: string): Fragment => sql`(${0x776461}::int8 << 40) + ${workspaceId}::int8`;
 
 // Without the look at its client, a statement outlives a killed process for as long as it takes, and the lock with it.
-// PostgreSQL refuses that setting where the system cannot tell.
-const SETTINGS = `set statement_timeout = 0; set idle_in_transaction_session_timeout = 0; set lock_timeout = 0;
+// PostgreSQL refuses that setting where the system cannot tell. Between two statements of a transaction there is next to
+// nothing to do: a session that is silent there for a minute has lost its process with the whole machine, and its locks
+// must not outlive it.
+const SETTINGS = `set statement_timeout = 0; set idle_in_transaction_session_timeout = '60s'; set lock_timeout = 0;
 do $$ begin perform set_config('client_connection_check_interval', '1000', false);
 exception when others then null; end $$`;
 
+// Who holds the lock without a migration changes a name or a setting: a matter of milliseconds.
+const SHORT_WORK_MS = 5000;
+const LOOK_EVERY_MS = 25;
+
 /**
  * Runs `work` in the session that holds the lock of the workspace, with no limit on the time of its statements; gives
- * `busy` at once when another session holds it.
+ * `busy` when another session holds it: at once when it runs a migration.
  */
 export async function withWorkspaceLock<T, B>(
   db: Database,
@@ -22,23 +29,34 @@ export async function withWorkspaceLock<T, B>(
   work: (session: Session) => Promise<T>,
   busy: () => B,
 ): Promise<T | B> {
-  return db.session(async (session) => {
-    const [row] = await session.query<{ locked: boolean }>(
-      toQuery(sql`select pg_try_advisory_lock(${key(workspaceId)}) as locked`),
+  return db.session(
+    async (session) => {
+      if (!(await takeLock(session, workspaceId))) return busy();
+      try {
+        await session.execute(SETTINGS);
+        return await work(session);
+      } finally {
+        await session
+          .execute('select pg_advisory_unlock_all(); reset all')
+          // The words tell the pool to drop the connection, and with it the lock.
+          .catch((error) =>
+            Promise.reject(new Error('connection terminated: the lock was not given back', { cause: error })),
+          );
+      }
+    },
+    { purpose: 'migration', tenant: workspaceId },
+  );
+}
+
+async function takeLock(session: Session, workspaceId: string): Promise<boolean> {
+  for (const deadline = performance.now() + SHORT_WORK_MS; ; await sleep(LOOK_EVERY_MS)) {
+    const [row] = await session.query<{ locked: boolean; migrating: boolean }>(
+      toQuery(sql`select pg_try_advisory_lock(${key(workspaceId)}) as locked,
+  exists (select from wda.migration where workspace_id = ${workspaceId} and state in ('pending', 'running')) as migrating`),
     );
-    if (row?.locked !== true) return busy();
-    try {
-      await session.execute(SETTINGS);
-      return await work(session);
-    } finally {
-      await session
-        .execute('select pg_advisory_unlock_all(); reset all')
-        // The words tell the pool to drop the connection, and with it the lock.
-        .catch((error) =>
-          Promise.reject(new Error('connection terminated: the lock was not given back', { cause: error })),
-        );
-    }
-  });
+    if (row?.locked === true) return true;
+    if (row?.migrating !== false || performance.now() > deadline) return false;
+  }
 }
 
 /** Stops what the holder of the lock is doing at the moment; its statement ends with 57014. */

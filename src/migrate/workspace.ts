@@ -47,7 +47,7 @@ returning created_at as "createdAt"`),
         await session.execute(script([createSchema(databaseSchema), ...createTables(tables)]));
         return { id, organization, slug, name, databaseSchema, createdAt: row.createdAt };
       },
-      { statementTimeoutMs: DDL_TIMEOUT_MS },
+      { statementTimeoutMs: DDL_TIMEOUT_MS, purpose: 'migration' },
     )
     .catch((error) => {
       throw workspaceRefusal(error, slug);

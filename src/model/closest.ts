@@ -8,6 +8,8 @@ export function closest(name: string, known: Iterable<string>): string | null {
   let best: string | null = null;
   let least = (name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3))) + 1;
   for (const candidate of known) {
+    // Each character more or less is an edit.
+    if (Math.abs(candidate.length - name.length) >= least) continue;
     const edits = distance(name.toLowerCase(), candidate.toLowerCase());
     if (edits < least) {
       least = edits;

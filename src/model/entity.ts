@@ -50,6 +50,9 @@ export const NO_SETTINGS: EntitySettings = {
 /** The spec's default for the nesting of `expand`. */
 export const DEFAULT_MAX_EXPAND_DEPTH = 3;
 
+/** Relations that one request may follow, filters, sorts and expansions together; and so a default expansion. */
+export const MAX_STEPS = 60;
+
 export interface RowRule {
   readonly column: string;
   readonly claim: string;

@@ -1,9 +1,10 @@
 // The field types: one entry each, with everything that the rest of the code asks of a type. Takes JSON values and text,
 // gives the text that PostgreSQL reads, or the mistake. A new type is one entry here.
-import type { DetailCode } from '../errors.ts';
+import { type DetailCode, listed } from '../errors.ts';
 import { parseDate, parseDateTime } from './date-time.ts';
 import { compareDecimals, type Decimal, formatDecimal, parseDecimal } from './decimal.ts';
 import { isStorable, MAX_NESTING, nestingDepth, numberText, parseExact } from './exact-json.ts';
+import { checkJson } from './json-digits.ts';
 
 export type FieldTypeName =
   | 'string'
@@ -19,9 +20,12 @@ export type FieldTypeName =
   | 'json'
   | 'enum';
 
-/** A value in the text form of its PostgreSQL type, or the mistake in it. */
+/**
+ * A value in the text form of its PostgreSQL type, or the mistake in it. `growth`: characters by which PostgreSQL will
+ * print a json longer than it was written.
+ */
 export type Decoded =
-  | { readonly ok: true; readonly value: string }
+  | { readonly ok: true; readonly value: string; readonly growth?: number }
   | { readonly ok: false; readonly code: DetailCode; readonly message: string };
 
 /** The attributes of a field that a type looks at. */
@@ -158,10 +162,21 @@ function floatFrom(text: string): Decoded {
 }
 
 function jsonFrom(value: unknown): Decoded {
-  return isStorableJson(value)
-    ? done(JSON.stringify(value))
-    : invalid('must not contain NUL characters or lone surrogates');
+  const check = checkJson(value);
+  if (check.ok) return { ok: true, value: JSON.stringify(value), growth: check.growth };
+  switch (check.mistake) {
+    case 'text':
+      return invalid('must not contain NUL characters or lone surrogates');
+    case 'digits':
+      return outOfRange('must not hold a number with more than 1000 digits before or behind the point');
+    case 'growth':
+      return outOfRange(TOO_MUCH_GROWTH);
+    default:
+      return check.mistake satisfies never;
+  }
 }
+
+export const TOO_MUCH_GROWTH = 'has numbers that are more than a million characters longer without their exponents';
 
 function jsonFromText(text: string): Decoded {
   if (text.length > MAX_NESTING && nestingDepth(text) > MAX_NESTING) {
@@ -174,18 +189,11 @@ function jsonFromText(text: string): Decoded {
   }
 }
 
-function isStorableJson(value: unknown): boolean {
-  if (typeof value === 'string') return isStorable(value);
-  if (typeof value !== 'object' || value === null || numberText(value) !== undefined) return true;
-  if (Array.isArray(value)) return value.every(isStorableJson);
-  return Object.entries(value).every(([key, member]) => isStorable(key) && isStorableJson(member));
-}
-
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 function memberOf(text: string, field: TypeAttributes): Decoded {
   const values = field.values ?? [];
-  return values.includes(text) ? done(text) : mistake('NOT_IN_ENUM', `must be one of ${values.join(', ')}`);
+  return values.includes(text) ? done(text) : mistake('NOT_IN_ENUM', `must be one of ${listed(values)}`);
 }
 
 /** Reads a JSON string by a text parser; any other JSON type is the wrong one. */

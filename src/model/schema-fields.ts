@@ -1,4 +1,5 @@
 // Fields of a schema document: attributes against the type, bounds against each other, the default against all of them.
+import { shown } from '../errors.ts';
 import { compareDecimals, parseDecimal } from './decimal.ts';
 import { isStorable } from './exact-json.ts';
 import {
@@ -7,8 +8,10 @@ import {
   FIELD_TYPE_NAMES,
   type FieldTypeName,
   fieldType,
+  TOO_MUCH_GROWTH,
   type TypeAttributes,
 } from './field-types.ts';
+import { MAX_GROWTH } from './json-digits.ts';
 import type { FieldDocument } from './schema-format.ts';
 import type { Path, Report } from './schema-report.ts';
 import type { EntityView, Loose } from './schema-view.ts';
@@ -19,10 +22,13 @@ const SYSTEM_COLUMNS = ['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid'];
 const TIMESTAMPS = ['createdAt', 'updatedAt'];
 
 export function checkFields(entity: EntityView, report: Report): void {
+  let growth = 0;
   for (const [name, field] of entity.fields) {
     const path = [...entity.path, 'fields', name];
     checkColumnName(path, name, entity, report);
-    if (field.type !== undefined) checkAttributes(path, { ...field, type: field.type }, report);
+    if (field.type === undefined) continue;
+    growth += checkAttributes(path, { ...field, type: field.type }, report);
+    if (growth > MAX_GROWTH) report([...path, 'default'], 'OUT_OF_RANGE', `with the others ${TOO_MUCH_GROWTH}`);
   }
 }
 
@@ -37,7 +43,8 @@ export function checkColumnName(path: Path, name: string, entity: EntityView, re
 
 type TypedField = Loose<FieldDocument> & { readonly type: FieldTypeName };
 
-function checkAttributes(path: Path, field: TypedField, report: Report): void {
+/** Gives the characters by which the default grows in PostgreSQL. */
+function checkAttributes(path: Path, field: TypedField, report: Report): number {
   const type = fieldType(field.type);
   const at = (member: string): Path => [...path, member];
   for (const attribute of TYPE_ATTRIBUTES) {
@@ -60,12 +67,13 @@ function checkAttributes(path: Path, field: TypedField, report: Report): void {
     }
   }
   checkBounds(at, field, report);
-  checkDefault(at, field, report);
+  const growth = checkDefault(at, field, report);
   if (field.type === 'json') {
     for (const attribute of ['unique', 'index'] as const) {
       if (field[attribute] === true) report(at(attribute), 'INVALID', 'means nothing for type json');
     }
   }
+  return growth;
 }
 
 function checkBounds(at: (member: string) => Path, field: TypedField, report: Report): void {
@@ -101,18 +109,22 @@ function isGreater(left: string, right: string): boolean {
   return a !== undefined && b !== undefined ? compareDecimals(a, b) > 0 : left > right;
 }
 
-function checkDefault(at: (member: string) => Path, field: TypedField, report: Report): void {
+/** Gives the characters by which the default grows in PostgreSQL. */
+function checkDefault(at: (member: string) => Path, field: TypedField, report: Report): number {
   const value = field.default;
-  if (value === undefined || value === null) return;
-  if (isGenerated(field.type, value)) return;
-  if (field.type === 'enum' && (field.values === undefined || field.values.some((one) => !one))) return;
+  if (value === undefined || value === null) return 0;
+  if (isGenerated(field.type, value)) return 0;
+  if (field.type === 'enum' && (field.values === undefined || [...field.values].some((one) => !one))) return 0;
   const attributes = ['min', 'max', 'maxLength', 'precision', 'scale', 'values'].filter((name) => report.has(at(name)));
   // A default cannot be held against attributes that are mistaken themselves.
   const decoded =
     attributes.length > 0
       ? fieldType(field.type).decode(value, { values: field.values })
       : decodeValue({ type: field.type, ...attributesOf(field) }, value);
-  if (!decoded.ok) report(at('default'), decoded.code, decoded.message + wordFor(field.type));
+  if (decoded.ok) return decoded.growth ?? 0;
+  const butIs = decoded.code === 'NOT_IN_ENUM' && typeof value === 'string' ? `, not ${shown(value)}` : '';
+  report(at('default'), decoded.code, decoded.message + butIs + wordFor(field.type));
+  return 0;
 }
 
 function wordFor(type: FieldTypeName): string {

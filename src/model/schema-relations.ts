@@ -1,7 +1,8 @@
 // Relations and indexes of a schema document: every one leads somewhere, and back from there.
+import { listed, shown } from '../errors.ts';
 import { checkColumnName } from './schema-fields.ts';
 import type { RelationDocument } from './schema-format.ts';
-import { known, type Path, type Report } from './schema-report.ts';
+import type { Path, Report } from './schema-report.ts';
 import { columnOf, type DocumentView, type EntityView, type Loose } from './schema-view.ts';
 
 // PostgreSQL keeps 63 bytes of a name; ours are ASCII.
@@ -192,5 +193,5 @@ export function checkColumn(place: Path, name: string, entity: EntityView, repor
 /** `entity` is where `name` was looked for; none: in the document. */
 export function missing(role: string, name: string, names: Iterable<string>, report: Report, entity?: string): string {
   const all = [...names];
-  return `there is no ${role} ${name}${entity === undefined ? '' : ` on entity ${entity}`}.${report.hint(name, all)} Known: ${known(all)}`;
+  return `there is no ${role} ${shown(name)}${entity === undefined ? '' : ` on entity ${entity}`}.${report.hint(name, all)} Known: ${listed(all)}`;
 }

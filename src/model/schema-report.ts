@@ -1,6 +1,6 @@
 // Mistakes in a document while it is being checked: collected with their path, without echoes, and given in the order
 // in which they stand in the document.
-import type { Detail, DetailCode } from '../errors.ts';
+import { type Detail, type DetailCode, shown } from '../errors.ts';
 import { closest } from './closest.ts';
 
 export type Path = readonly (string | number)[];
@@ -26,6 +26,9 @@ export function withNote(report: Report, note: string): Report {
 const MAX_DETAILS = 1000;
 // A did-you-mean costs the edit distance to every known name, up to 0.3 ms; a document may hold 50,000 unknown ones.
 const MAX_HINTS = 200;
+// A path of known names is shorter; an unknown member may have a name of any length.
+const MAX_PATH_CHARACTERS = 400;
+const MAX_MESSAGE_CHARACTERS = 1000;
 
 export const pathText = (path: Path): string => path.join('.');
 
@@ -36,7 +39,8 @@ export function makeReport(document: unknown): Report {
   let hints = 0;
   const report = (path: Path, code: DetailCode, message: string): void => {
     const field = pathText(path);
-    if (!found.has(field)) found.set(field, { field: field === '' ? null : field, code, message });
+    if (found.has(field)) return;
+    found.set(field, { field: field === '' ? null : field, code, message: shown(message, MAX_MESSAGE_CHARACTERS) });
   };
   return Object.assign(report, {
     hint(name: string, known: Iterable<string>) {
@@ -52,7 +56,9 @@ export function makeReport(document: unknown): Report {
       const details = [...found.values()].filter(
         ({ code, field }) => !(code === 'REQUIRED' && field !== null && misspelt.has(field)),
       );
-      return inOrder(document, details).slice(0, MAX_DETAILS);
+      return inOrder(document, details)
+        .slice(0, MAX_DETAILS)
+        .map((detail) => ({ ...detail, field: detail.field && shown(detail.field, MAX_PATH_CHARACTERS) }));
     },
   });
 }
@@ -77,11 +83,4 @@ function inOrder(document: unknown, details: readonly Detail[]): Detail[] {
     .map((detail) => ({ detail, place: placeOf(detail.field ?? '') }))
     .sort((a, b) => a.place - b.place)
     .map(({ detail }) => detail);
-}
-
-/** What exists, for a message: at most 20 names. */
-export function known(names: Iterable<string>): string {
-  const all = [...names];
-  if (all.length === 0) return 'none';
-  return all.length <= 20 ? all.join(', ') : `${all.slice(0, 20).join(', ')} and ${all.length - 20} more`;
 }

@@ -1,5 +1,5 @@
 // Settings and row rules of a schema document: every path and column that they name exists and may be used.
-import { DEFAULT_MAX_EXPAND_DEPTH } from './entity.ts';
+import { DEFAULT_MAX_EXPAND_DEPTH, MAX_STEPS } from './entity.ts';
 import { isStorable } from './exact-json.ts';
 import { checkColumn, missing } from './schema-relations.ts';
 import type { Path, Report } from './schema-report.ts';
@@ -15,9 +15,17 @@ export function checkSettings(entity: EntityView, document: DocumentView, report
     }
   });
   const depth = settings.maxExpandDepth ?? DEFAULT_MAX_EXPAND_DEPTH;
+  const steps = new Set<string>();
   each(settings.defaultExpand, (text, at) => {
+    const names = text.split('.');
+    for (let length = 1; length <= names.length && steps.size <= MAX_STEPS; length++) {
+      steps.add(names.slice(0, length).join('.'));
+    }
     checkExpandPath([...path, 'defaultExpand', at], text, depth, entity, document, report);
   });
+  if (steps.size > MAX_STEPS) {
+    report([...path, 'defaultExpand'], 'OUT_OF_RANGE', `must follow at most ${MAX_STEPS} relations`);
+  }
   each(settings.defaultFields, (text, at) => {
     checkFieldPath([...path, 'defaultFields', at], text, entity, document, report);
   });

@@ -2,10 +2,10 @@
 // and gives the value without them, so that later checks find only members of the right form.
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { TSchema } from 'typebox';
-import type { DetailCode } from '../errors.ts';
+import { type DetailCode, listed, shown } from '../errors.ts';
 import { numberText } from './exact-json.ts';
 import { SLUG_PATTERN } from './schema-format.ts';
-import { known, type Path, type Report } from './schema-report.ts';
+import type { Path, Report } from './schema-report.ts';
 
 interface Mistake {
   readonly path: Path;
@@ -72,13 +72,16 @@ function translate(error: ErrorObject, report: Report, prefix: Path): Mistake | 
       return {
         path: [...path, name],
         code: 'UNKNOWN_FIELD',
-        message: `is not known here.${hint} Known: ${known(members)}`,
+        message: `is not known here.${hint} Known: ${listed(members)}`,
       };
     }
     case 'enum': {
       const allowed = params.allowedValues as readonly string[];
       const hint = typeof error.data === 'string' ? report.hint(error.data, allowed) : '';
-      return at('NOT_IN_ENUM', `must be one of ${allowed.join(', ')}.${hint}`);
+      return at(
+        'NOT_IN_ENUM',
+        `must be one of ${allowed.join(', ')}${butIs(error.data)}${hint === '' ? '' : `.${hint}`}`,
+      );
     }
     case 'propertyNames':
       return {
@@ -106,6 +109,12 @@ function translate(error: ErrorObject, report: Report, prefix: Path): Mistake | 
     default:
       return at('INVALID', error.message ?? 'is not valid');
   }
+}
+
+/** What stands there instead, where it can be said in a few words. */
+function butIs(value: unknown): string {
+  if (typeof value === 'string') return `, not ${value === '' ? '""' : shown(value)}`;
+  return typeof value === 'object' && value !== null ? '' : `, not ${String(value)}`;
 }
 
 const TYPE_WORDS: Readonly<Record<string, string>> = {

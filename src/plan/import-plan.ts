@@ -1,11 +1,12 @@
 // Import request + schema + principal -> ImportPlan: which columns are staged, what is checked against which tables,
 // and what becomes of records that exist already. Throws 400 for a map or a header that does not fit.
-import { type Detail, unknownName, validationFailed } from '../errors.ts';
+import { type Detail, shown, unknownName, validationFailed } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import type { ConflictMode, ImportRequest } from '../request/import-request.ts';
-import { missing } from './assignment.ts';
+import { isWritable, missing } from './assignment.ts';
 import { targetOf, type Viewpoint } from './link.ts';
+import { MAX_DETAILS, makeNaming, type Naming } from './naming.ts';
 import { stampedColumns, stampRow } from './row-policy.ts';
 import { type Scan, scan } from './scan.ts';
 
@@ -40,8 +41,8 @@ export interface CsvImport {
   readonly cells: readonly (Field | undefined)[];
 }
 
-// A header is a mistake or a handful of columns; beyond this nobody reads on.
-export const MAX_DETAILS = 100;
+// An entity has 500 fields at most; a file may have columns that are left out.
+const MAX_COLUMNS = 2000;
 
 /** Checks that may be made before the first byte of the body: the fields that `map` names, and the claims of the row rules. */
 export function checkImport(request: ImportRequest, entity: Entity, viewpoint: Viewpoint): void {
@@ -60,21 +61,30 @@ export function planCsvImport(
   entity: Entity,
   viewpoint: Viewpoint,
 ): CsvImport {
+  if (headers.length > MAX_COLUMNS) {
+    const message = `names ${headers.length} columns where ${MAX_COLUMNS} are the most`;
+    throw validationFailed([{ row: 0, field: null, code: 'OUT_OF_RANGE', message }]);
+  }
   const details: Detail[] = [];
+  const naming = makeNaming();
   const seen = new Set<string>();
   const cells = headers.map((header, index) => {
     const name = request.map.has(header) ? request.map.get(header) : header;
     if (name === null || name === undefined) return undefined;
     const field = entity.fields.get(name);
-    const mistake = headerMistake(header, index, name, seen.has(name), request, entity, viewpoint, headers);
+    const isSecond = seen.has(name);
     seen.add(name);
-    if (mistake !== undefined) details.push({ row: 0, field: header, ...mistake });
+    if (details.length >= MAX_DETAILS) return field;
+    const mistake = headerMistake(header, index, name, isSecond, request, entity, viewpoint, headers, naming);
+    if (mistake !== undefined) details.push({ row: 0, field: shown(header), ...mistake });
     return field;
   });
+  const present = new Set(headers);
   for (const header of request.map.keys()) {
-    if (headers.includes(header)) continue;
-    const message = `is named by map, but is no header of the file.${hint(closest(header, headers))} Headers: ${headers.slice(0, 50).join(', ')}`;
-    details.push({ row: 0, field: header, code: 'UNKNOWN_FIELD', message });
+    if (present.has(header)) continue;
+    if (details.length >= MAX_DETAILS) break;
+    const message = naming('is named by map, but is no header of the file', header, headers);
+    details.push({ row: 0, field: shown(header), code: 'UNKNOWN_FIELD', message });
   }
   const given = cells.filter((field) => field !== undefined);
   const byId = given.some((field) => field.role === 'id');
@@ -120,17 +130,11 @@ export function readOnlyReason(field: Field, onConflict: ConflictMode, viewpoint
 }
 
 /** Why a name of the file is no field of the entity, with what was probably meant. */
-export function unknownFieldMessage(name: string, entity: Entity): string {
+export function unknownFieldMessage(name: string, entity: Entity, naming: Naming): string {
   const relation = entity.relations.get(name);
   if (relation?.kind === 'belongsTo') return `is a relation; give the id of the other record as ${relation.column}`;
   if (relation !== undefined) return `is a relation; import the records of ${relation.entity} instead`;
-  const known = [...entity.fields.keys()];
-  return `is not a field of ${entity.name}.${hint(closest(name, known))} Known: ${known.join(', ')}`;
-}
-
-/** Is the field written by principals, as against set by the server? */
-export function isWritable(field: Field): boolean {
-  return field.role === 'data' || field.role === 'reference';
+  return naming(`is not a field of ${entity.name}`, name, [...entity.fields.keys()]);
 }
 
 function planImport(
@@ -180,6 +184,7 @@ function headerMistake(
   entity: Entity,
   viewpoint: Viewpoint,
   headers: readonly string[],
+  naming: Naming,
 ): Pick<Detail, 'code' | 'message'> | undefined {
   const field = entity.fields.get(name);
   if (header === '') return { code: 'INVALID', message: `column ${index + 1} of the file has no header` };
@@ -187,15 +192,11 @@ function headerMistake(
     const separator = headers.length === 1 ? /[;\t|]/.exec(header)?.[0] : undefined;
     const message =
       separator === undefined
-        ? `${unknownFieldMessage(name, entity)}; map=Header:field gives it another name, map=Header: leaves it out`
+        ? `${unknownFieldMessage(name, entity, naming)}; map=Header:field gives it another name, map=Header: leaves it out`
         : `is the only header: columns are separated by commas, not by ${separator === '\t' ? 'tabs' : separator}`;
     return { code: 'UNKNOWN_FIELD', message };
   }
   if (isSecond) return { code: 'INVALID', message: `gives the field ${name} a second time` };
   const reason = readOnlyReason(field, request.onConflict, viewpoint);
   return reason === undefined ? undefined : { code: 'READ_ONLY', message: reason };
-}
-
-function hint(suggestion: string | null): string {
-  return suggestion === null ? '' : ` Did you mean ${suggestion}?`;
 }

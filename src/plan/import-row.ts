@@ -1,28 +1,26 @@
 // Rows of a file -> staged values of an ImportPlan, or every mistake in them. Takes the cells of a CSV row or the JSON
 // value of a line; gives the text of each staged column, the row rules' columns set from the claims.
-import type { Detail } from '../errors.ts';
+import { type Detail, shown } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
-import type { Decoded } from '../model/field-types.ts';
+import { type Decoded, TOO_MUCH_GROWTH } from '../model/field-types.ts';
+import { MAX_GROWTH } from '../model/json-digits.ts';
 import type { ImportRequest } from '../request/import-request.ts';
-import { missing } from './assignment.ts';
-import {
-  type CsvImport,
-  type ImportPlan,
-  isWritable,
-  readOnlyReason,
-  requiredFields,
-  unknownFieldMessage,
-} from './import-plan.ts';
+import { isWritable, missing } from './assignment.ts';
+import { type CsvImport, type ImportPlan, readOnlyReason, requiredFields, unknownFieldMessage } from './import-plan.ts';
 import { decodeCell, decodeMember } from './import-value.ts';
 import type { Viewpoint } from './link.ts';
+import { makeNaming, type Naming } from './naming.ts';
 import { stampedColumns, stampRow } from './row-policy.ts';
 
 /** Text of each staged column, null for null; for a sparse plan followed by the bits that say which columns are given. */
 export type StagedRow = readonly (string | null)[];
 
-/** undefined when the row has mistakes, all of which were reported. Throws 403 for a row of somebody else. */
-export type RowDecoder<T> = (source: T, row: number, report: (detail: Detail) => void) => StagedRow | undefined;
+/** Takes a mistake; false when it wants no more. */
+export type RowReport = (detail: Detail) => boolean;
+
+/** undefined when the row has mistakes, which were reported. Throws 403 for a row of somebody else. */
+export type RowDecoder<T> = (source: T, row: number, report: RowReport) => StagedRow | undefined;
 
 export function makeCellDecoder(
   { plan, cells }: CsvImport,
@@ -40,22 +38,29 @@ export function makeCellDecoder(
     }
     const values: (string | null)[] = new Array(plan.columns.length).fill(null);
     let isWhole = true;
+    let growth = 0;
     for (let index = 0; index < cells.length; index++) {
       const field = cells[index];
       if (field === undefined) continue;
       const text = source[index] as string;
       if (text === '') {
         if (!isWritable(field) || !field.required) continue;
-        report({ row, ...missing(field.name) });
         isWhole = false;
+        if (!report({ row, ...missing(field.name) })) break;
         continue;
       }
       const decoded = decodeCell(field, text);
-      if (decoded.ok) values[places[index] as number] = decoded.value;
-      else {
-        report(detailOf(row, field, decoded));
+      if (decoded.ok) {
+        values[places[index] as number] = decoded.value;
+        growth += decoded.growth ?? 0;
+      } else {
         isWhole = false;
+        if (!report(detailOf(row, field, decoded))) break;
       }
+    }
+    if (growth > MAX_GROWTH) {
+      report({ row, field: null, code: 'OUT_OF_RANGE', message: TOO_MUCH_GROWTH });
+      return undefined;
     }
     if (!isWhole) return undefined;
     stamp?.(values, [...given]);
@@ -73,6 +78,7 @@ export function makeMemberDecoder(
   const idPlace = plan.columns.findIndex((field) => field.role === 'id');
   const required = requiredFields(entity, viewpoint);
   const stamp = makeStamp(plan, entity, viewpoint);
+  const naming = makeNaming();
   return (source, row, report) => {
     if (typeof source !== 'object' || source === null || Array.isArray(source) || numberText(source) !== undefined) {
       report({ row, field: null, code: 'TYPE_MISMATCH', message: 'must be one JSON object' });
@@ -81,18 +87,22 @@ export function makeMemberDecoder(
     const values: (string | null)[] = new Array(plan.columns.length).fill(null);
     const given: boolean[] = new Array(plan.columns.length).fill(false);
     let isWhole = true;
+    let isWanted = true;
+    let growth = 0;
     const refuse = (detail: Detail): void => {
-      report({ row, ...detail });
+      isWanted = report({ row, ...detail });
       isWhole = false;
     };
     for (const [member, value] of Object.entries(source)) {
+      if (!isWanted) return undefined;
       const name = request.map.has(member) ? request.map.get(member) : member;
       if (name === null || name === undefined) continue;
       const place = places.get(name);
       const field = plan.columns[place ?? -1];
-      if (place === undefined || field === undefined) refuse(notImported(member, name, request, entity, viewpoint));
+      if (place === undefined || field === undefined)
+        refuse(notImported(member, name, request, entity, viewpoint, naming));
       else if (given[place])
-        refuse({ field: member, code: 'INVALID', message: `gives the field ${name} a second time` });
+        refuse({ field: shown(member), code: 'INVALID', message: `gives the field ${name} a second time` });
       else {
         given[place] = true;
         if (value === null) {
@@ -100,10 +110,13 @@ export function makeMemberDecoder(
           continue;
         }
         const decoded = decodeMember(field, value);
-        if (decoded.ok) values[place] = decoded.value;
-        else refuse(detailOf(row, field, decoded));
+        if (decoded.ok) {
+          values[place] = decoded.value;
+          growth += decoded.growth ?? 0;
+        } else refuse(detailOf(row, field, decoded));
       }
     }
+    if (growth > MAX_GROWTH) refuse({ field: null, code: 'OUT_OF_RANGE', message: TOO_MUCH_GROWTH });
     // Whether a row with an id creates a record shows only beside the table.
     if (request.onConflict !== 'update' || (values[idPlace] ?? null) === null) {
       for (const field of required) if (given[places.get(field.name) as number] !== true) refuse(missing(field.name));
@@ -121,12 +134,13 @@ function notImported(
   request: ImportRequest,
   entity: Entity,
   viewpoint: Viewpoint,
+  naming: Naming,
 ): Detail {
   const field = entity.fields.get(name);
   return field === undefined
-    ? { field: member, code: 'UNKNOWN_FIELD', message: unknownFieldMessage(name, entity) }
+    ? { field: shown(member), code: 'UNKNOWN_FIELD', message: unknownFieldMessage(name, entity, naming) }
     : {
-        field: member,
+        field: shown(member),
         code: 'READ_ONLY',
         message: readOnlyReason(field, request.onConflict, viewpoint) ?? 'is set by the server',
       };

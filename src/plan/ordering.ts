@@ -1,5 +1,5 @@
 // Sort terms and a cursor -> Ordering: the keys with an id at the end, and where to continue. Throws 400.
-import { badRequest } from '../errors.ts';
+import { badRequest, shown } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 import { isToOne } from '../model/relation.ts';
@@ -45,7 +45,7 @@ export function planOrdering(terms: readonly SortTerm[], entity: Entity, viewpoi
 
 function planKey(term: SortTerm, entity: Entity, viewpoint: Viewpoint): OrderKey {
   if (term.path.length > MAX_PATH_LENGTH) {
-    throw badRequest(`sort ${term.path.join('.')} crosses more than ${MAX_PATH_LENGTH - 1} relations`);
+    throw badRequest(`sort ${shown(term.path.join('.'))} crosses more than ${MAX_PATH_LENGTH - 1} relations`);
   }
   const links: Link[] = [];
   let level = entity;

@@ -12,10 +12,11 @@ import type { Assignment } from './assignment.ts';
 import { targetOf, type Viewpoint } from './link.ts';
 import { bodyOperand, numberOperand, type Operand } from './operand.ts';
 import { type Ordering, planCursor, planOrdering } from './ordering.ts';
-import { crossesHidden, type Predicate, planPredicate } from './predicate.ts';
+import { crossesHidden, type Predicate, planFilter } from './predicate.ts';
 import { hasLists, type Output, type Projection, planColumns, planProjection, wholeRecord } from './projection.ts';
 import { keepRow, stampRow } from './row-policy.ts';
 import { hidesRows, type Operation, passGate, type Scan, scan } from './scan.ts';
+import { boundSteps } from './steps.ts';
 
 export interface ListPlan {
   readonly kind: 'list';
@@ -111,7 +112,9 @@ export function admit(workspace: Workspace, principal: Principal, name: string, 
 export function planList(request: ListRequest, entity: Entity, viewpoint: Viewpoint): ListPlan {
   const root = scan(entity, viewpoint.principal, 'read');
   const ordering = planOrdering(request.sort, entity, viewpoint);
-  const predicate = request.filter === undefined ? undefined : planPredicate(request.filter, entity, viewpoint);
+  const predicate = planFilter(request.filter, entity, viewpoint);
+  const projection = planProjection(request.selection, entity, viewpoint);
+  boundSteps({ projection, predicate, ordering });
   // An estimate of the planner knows the rows that a filter hides, at the root and behind relations; only an exact total
   // tells nothing about them.
   const isRestricted = hidesRows(root) || (predicate !== undefined && crossesHidden(predicate));
@@ -119,7 +122,7 @@ export function planList(request: ListRequest, entity: Entity, viewpoint: Viewpo
   return {
     kind: 'list',
     scan: root,
-    projection: planProjection(request.selection, entity, viewpoint),
+    projection,
     predicate,
     ordering,
     start:
@@ -133,7 +136,9 @@ export function planList(request: ListRequest, entity: Entity, viewpoint: Viewpo
 
 export function planRead(request: ReadRequest, entity: Entity, viewpoint: Viewpoint): ReadPlan {
   const root = scan(entity, viewpoint.principal, 'read');
-  return { kind: 'read', scan: root, projection: planProjection(request.selection, entity, viewpoint) };
+  const projection = planProjection(request.selection, entity, viewpoint);
+  boundSteps({ projection, predicate: undefined });
+  return { kind: 'read', scan: root, projection };
 }
 
 /** `values` come from planAssignment, checked. Throws 403 for a row of somebody else. */
@@ -181,13 +186,11 @@ function passReferring(entity: Entity, workspace: Workspace, seen = new Set<stri
 export function planExport(request: ExportRequest, entity: Entity, viewpoint: Viewpoint): ExportPlan {
   const root = scan(entity, viewpoint.principal, 'read');
   const outputs: Output[] = planColumns(request.fields, entity).map((field) => ({ kind: 'column', field }));
-  return {
-    kind: 'export',
-    scan: root,
-    projection: { outputs },
-    predicate: request.filter === undefined ? undefined : planPredicate(request.filter, entity, viewpoint),
-    ordering: planOrdering(request.sort, entity, viewpoint),
-  };
+  const projection = { outputs };
+  const predicate = planFilter(request.filter, entity, viewpoint);
+  const ordering = planOrdering(request.sort, entity, viewpoint);
+  boundSteps({ projection, predicate, ordering });
+  return { kind: 'export', scan: root, projection, predicate, ordering };
 }
 
 /** undefined when the values hold no reference. `operation`: an update may leave a reference as it is. */

@@ -1,6 +1,6 @@
 // FilterTree -> Predicate: names looked up in the schema, values decoded by the field's type, relations turned into
 // "some related record". Throws 400 for what does not exist or does not fit.
-import { badRequest, unknownName } from '../errors.ts';
+import { badRequest, shown, unknownName } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { type Decoded, fieldType } from '../model/field-types.ts';
@@ -26,18 +26,46 @@ export type Predicate =
 // Each step of a path is a subquery; longer ones are mistakes or attacks.
 export const MAX_PATH_LENGTH = 6;
 
+/** The filter of a list; undefined when every record satisfies it. */
+export function planFilter(tree: FilterTree | undefined, entity: Entity, viewpoint: Viewpoint): Predicate | undefined {
+  const predicate = tree === undefined ? EVERYTHING : planPredicate(tree, entity, viewpoint);
+  return isConstant(predicate) && predicate.kind === 'and' ? undefined : predicate;
+}
+
 export function planPredicate(tree: FilterTree, entity: Entity, viewpoint: Viewpoint): Predicate {
   switch (tree.kind) {
     case 'and':
     case 'or':
-      return { kind: tree.kind, members: tree.members.map((member) => planPredicate(member, entity, viewpoint)) };
-    case 'not':
-      return { kind: 'not', member: planPredicate(tree.member, entity, viewpoint) };
+      return group(
+        tree.kind,
+        tree.members.map((member) => planPredicate(member, entity, viewpoint)),
+      );
+    case 'not': {
+      const member = planPredicate(tree.member, entity, viewpoint);
+      if (isConstant(member)) return member.kind === 'and' ? NOTHING : EVERYTHING;
+      return { kind: 'not', member };
+    }
     case 'compare':
       return planComparison(tree.path, tree.operator, tree.values, entity, viewpoint);
     default:
       return tree satisfies never;
   }
+}
+
+/** An empty `and` is true, an empty `or` false. */
+const EVERYTHING: Predicate = { kind: 'and', members: [] };
+const NOTHING: Predicate = { kind: 'or', members: [] };
+
+function isConstant(predicate: Predicate): predicate is Extract<Predicate, { kind: 'and' | 'or' }> {
+  return (predicate.kind === 'and' || predicate.kind === 'or') && predicate.members.length === 0;
+}
+
+/** What the members say together; constants among them need no SQL. */
+function group(kind: 'and' | 'or', members: readonly Predicate[]): Predicate {
+  if (members.some((member) => isConstant(member) && member.kind !== kind))
+    return kind === 'and' ? NOTHING : EVERYTHING;
+  const left = members.filter((member) => !isConstant(member));
+  return left.length === 1 ? (left[0] as Predicate) : { kind, members: left };
 }
 
 /** Does the predicate ask about records of an entity of which the principal may not see all? */
@@ -70,7 +98,7 @@ function planComparison(
   viewpoint: Viewpoint,
 ): Predicate {
   if (path.length > MAX_PATH_LENGTH)
-    throw badRequest(`filter ${path.join('.')} crosses more than ${MAX_PATH_LENGTH - 1} relations`);
+    throw badRequest(`filter ${shown(path.join('.'))} crosses more than ${MAX_PATH_LENGTH - 1} relations`);
   const [name = '', ...rest] = path;
   if (rest.length === 0) return compare(fieldNamed(entity, name, 'filter'), operator, values, path);
   const relation = relationNamed(entity, name);

@@ -1,6 +1,6 @@
 // fields + expand + defaults -> Projection: what each record of the response holds, level by level. The whitelist and
 // the depth limit are checked here, each level against the entity it is on. Throws 400.
-import { badRequest, expandTooDeep, notExpandable, unknownName } from '../errors.ts';
+import { badRequest, expandTooDeep, notExpandable, shown, unknownName } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { DEFAULT_MAX_EXPAND_DEPTH, type Entity, type Field } from '../model/entity.ts';
 import { isToOne } from '../model/relation.ts';
@@ -8,7 +8,7 @@ import { type ExpandTree, type FieldTree, parseExpand, parseFields } from '../re
 import type { Narrowing, Selection } from '../request/record-request.ts';
 import { type Link, linkOf, targetOf, type Viewpoint } from './link.ts';
 import { type Ordering, planOrdering } from './ordering.ts';
-import { type Predicate, planPredicate, relationNamed } from './predicate.ts';
+import { type Predicate, planFilter, relationNamed } from './predicate.ts';
 
 export type Output =
   | { readonly kind: 'column'; readonly field: Field }
@@ -55,7 +55,7 @@ export function planProjection(selection: Selection, entity: Entity, viewpoint: 
   const unused = narrowings.keys().next();
   if (!unused.done) {
     throw badRequest(
-      `${unused.value} cannot be narrowed: it is no to-many relation that this request expands and returns`,
+      `${shown(unused.value)} cannot be narrowed: it is no to-many relation that this request expands and returns`,
     );
   }
   return projection;
@@ -166,7 +166,7 @@ function planRelation(level: Level, name: string, fields: FieldTree | undefined)
     link,
     projection: planLevel(below),
     ordering: planOrdering(narrowing?.sort ?? [], target, viewpoint),
-    predicate: narrowing?.filter === undefined ? undefined : planPredicate(narrowing.filter, target, viewpoint),
+    predicate: planFilter(narrowing?.filter, target, viewpoint),
     size: narrowing?.size,
   };
 }

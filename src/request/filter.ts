@@ -1,6 +1,6 @@
 // The filter grammar -> FilterTree: `<path>,<op>[,<value>]` of the query string and the JSON tree of `_query`.
 // Syntax only: paths and values are checked against the schema in plan/predicate.ts.
-import { badRequest } from '../errors.ts';
+import { badRequest, shown } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { splitPath } from './paths.ts';
 
@@ -41,6 +41,8 @@ export type FilterTree =
 
 // A filter is planned as one condition each; more than this was generated, and belongs into `in`.
 const MAX_CONDITIONS = 100;
+// Of a filter tree: conditions, and the and, or and not around them.
+const MAX_NODES = 200;
 const MAX_VALUES = 1000;
 const MAX_TREE_DEPTH = 20;
 
@@ -59,7 +61,7 @@ function parseCondition(parameter: string, text: string): FilterTree {
   const first = text.indexOf(',');
   const second = first < 0 ? -1 : text.indexOf(',', first + 1);
   const path = splitPath(parameter, first < 0 ? text : text.slice(0, first));
-  if (first < 0) throw badRequest(`${parameter} ${text} is malformed: it takes <field>,<operator>,<value>`);
+  if (first < 0) throw badRequest(`${parameter} ${shown(text)} is malformed: it takes <field>,<operator>,<value>`);
   const operator = operatorOf((second < 0 ? text.slice(first + 1) : text.slice(first + 1, second)).trim());
   const rest = second < 0 ? undefined : text.slice(second + 1);
   return { kind: 'compare', path, operator, values: textValues(operator, rest, text) };
@@ -70,7 +72,7 @@ function operatorOf(name: string): FilterOperator {
   if (operator !== undefined) return operator;
   const suggestion = closest(name, FILTER_OPERATORS);
   throw badRequest(
-    `Unknown filter operator ${name}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${FILTER_OPERATORS.join(', ')}`,
+    `Unknown filter operator ${shown(name)}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${FILTER_OPERATORS.join(', ')}`,
   );
 }
 
@@ -79,7 +81,7 @@ function textValues(operator: FilterOperator, rest: string | undefined, whole: s
     switch (operator) {
       case 'isNull':
       case 'notNull':
-        if (rest !== undefined && rest !== '') throw badRequest(`Filter ${whole}: ${operator} takes no value`);
+        if (rest !== undefined && rest !== '') throw badRequest(`Filter ${shown(whole)}: ${operator} takes no value`);
         return [];
       case 'in':
       case 'nin':
@@ -94,7 +96,7 @@ function textValues(operator: FilterOperator, rest: string | undefined, whole: s
 }
 
 function checkCount(operator: FilterOperator, count: number, where: string): void {
-  const fault = (needs: string) => badRequest(`Filter ${where}: ${operator} takes ${needs}`);
+  const fault = (needs: string) => badRequest(`Filter ${shown(where)}: ${operator} takes ${needs}`);
   switch (operator) {
     case 'isNull':
     case 'notNull':
@@ -134,7 +136,9 @@ export function splitEscaped(text: string, separator: ',' | ';'): string[] {
 /** The `filter` member of a `_query` body. */
 export function parseFilterTree(value: unknown): FilterTree {
   let conditions = 0;
+  let nodes = 0;
   const parse = (node: unknown, depth: number): FilterTree => {
+    if (++nodes > MAX_NODES) throw badRequest(`filter has more than ${MAX_NODES} nodes`);
     if (depth > MAX_TREE_DEPTH) throw badRequest(`filter is nested more than ${MAX_TREE_DEPTH} levels deep`);
     if (typeof node !== 'object' || node === null || Array.isArray(node)) throw malformedNode();
     const members = node as Record<string, unknown>;
@@ -157,7 +161,7 @@ export function parseFilterTree(value: unknown): FilterTree {
 }
 
 function jsonValues(operator: FilterOperator, node: Record<string, unknown>): FilterValue[] {
-  const where = String(node.field);
+  const where = shown(String(node.field));
   const given = Object.hasOwn(node, 'value') ? node.value : undefined;
   const values = ((): unknown[] => {
     switch (operator) {

@@ -1,5 +1,5 @@
 // The parameters and the media type of an import as a value. Knows no schema; everything here is checked for form only.
-import { badRequest, unsupportedMediaType } from '../errors.ts';
+import { badRequest, shown, unsupportedMediaType } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { splitEscaped } from './filter.ts';
 import { parseParameters } from './record-request.ts';
@@ -14,6 +14,8 @@ export interface ImportRequest {
   readonly onConflict: ConflictMode;
 }
 
+// An entity has 500 fields at most.
+const MAX_MAP_ENTRIES = 500;
 const CONFLICT_MODES = ['fail', 'skip', 'update'] as const;
 const NDJSON_TYPES = ['application/x-ndjson', 'application/ndjson', 'application/jsonl'];
 
@@ -28,7 +30,7 @@ export function parseImportRequest(
   if (onConflict === undefined) {
     const suggestion = closest(mode, CONFLICT_MODES);
     throw badRequest(
-      `Unknown onConflict ${mode}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${CONFLICT_MODES.join(', ')}`,
+      `Unknown onConflict ${shown(mode)}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${CONFLICT_MODES.join(', ')}`,
     );
   }
   const map = parseHeaderMap(parameters.get('map') ?? '');
@@ -42,15 +44,21 @@ export function parseImportRequest(
 export function parseHeaderMap(text: string): Map<string, string | null> {
   const map = new Map<string, string | null>();
   if (text === '') return map;
-  for (const entry of splitEscaped(text, ',')) {
+  const entries = splitEscaped(text, ',');
+  if (entries.length > MAX_MAP_ENTRIES) throw badRequest(`map has more than ${MAX_MAP_ENTRIES} entries`);
+  const headers = new Map<string, string>();
+  for (const entry of entries) {
     const at = entry.lastIndexOf(':');
     if (at < 1)
-      throw badRequest(`map is malformed at "${entry}": each entry is Header:field, or Header: to leave it out`);
+      throw badRequest(`map is malformed at "${shown(entry)}": each entry is Header:field, or Header: to leave it out`);
     const header = entry.slice(0, at);
-    if (map.has(header)) throw badRequest(`map names the header ${header} twice`);
+    if (map.has(header)) throw badRequest(`map names the header ${shown(header)} twice`);
     const field = entry.slice(at + 1);
-    const other = field === '' ? undefined : [...map].find(([, mapped]) => mapped === field);
-    if (other !== undefined) throw badRequest(`map gives the field ${field} to two headers: ${other[0]} and ${header}`);
+    const other = headers.get(field);
+    if (field !== '' && other !== undefined) {
+      throw badRequest(`map gives the field ${shown(field)} to two headers: ${shown(other)} and ${shown(header)}`);
+    }
+    headers.set(field, header);
     map.set(header, field === '' ? null : field);
   }
   return map;

@@ -1,5 +1,5 @@
 // page, size, count and after -> PageRequest; and the cursor, an opaque string bound to its sort.
-import { badRequest } from '../errors.ts';
+import { badRequest, shown } from '../errors.ts';
 
 export type CountMode = 'exact' | 'estimated' | 'none';
 
@@ -26,12 +26,12 @@ export function parseSize(name: string, text: string, maximum: number): number {
 function parseCount(name: string, text: string, minimum: number, maximum: number): number {
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= minimum && value <= maximum) return value;
-  throw badRequest(`${name} must be an integer from ${minimum} to ${maximum}`);
+  throw badRequest(`${shown(name)} must be an integer from ${minimum} to ${maximum}`);
 }
 
 export function parseCountMode(text: string): CountMode {
   const mode = COUNT_MODES.find((known) => known === text);
-  if (mode === undefined) throw badRequest(`Unknown count ${text}. Known: ${COUNT_MODES.join(', ')}`);
+  if (mode === undefined) throw badRequest(`Unknown count ${shown(text)}. Known: ${COUNT_MODES.join(', ')}`);
   return mode;
 }
 

@@ -1,5 +1,5 @@
 // Dotted paths of `expand` and `fields` -> trees. Syntax only: names are checked against the schema in plan/.
-import { badRequest } from '../errors.ts';
+import { badRequest, shown } from '../errors.ts';
 
 /** Relations to expand, by name; the value is what to expand below. */
 export interface ExpandTree {
@@ -59,7 +59,9 @@ function splitPaths(parameter: string, values: readonly string[]): string[][] {
 export function splitPath(parameter: string, path: string): string[] {
   const names = path.split('.');
   if (names.some((name) => name === '')) {
-    throw badRequest(`${parameter} is malformed: ${path === '' ? 'a name is empty' : `${path} has an empty name`}`);
+    throw badRequest(
+      `${parameter} is malformed: ${path === '' ? 'a name is empty' : `${shown(path)} has an empty name`}`,
+    );
   }
   return names;
 }

@@ -24,6 +24,20 @@ export function parseQueryString(raw: string): Parameter[] {
   });
 }
 
+const HAS_IGNORED = /(?:^|&)(?:_|%5f)/i;
+
+/**
+ * The query string without the parameters whose names start with `_`, which mean nothing: what is remembered of requests
+ * by their words shall not be remembered anew for each of them.
+ */
+export function wordsOf(query: string): string {
+  if (!HAS_IGNORED.test(query)) return query;
+  return query
+    .split('&')
+    .filter((pair) => !HAS_IGNORED.test(pair))
+    .join('&');
+}
+
 function decode(text: string): string {
   const decoded = decodePart(text.replaceAll('+', ' '));
   if (decoded === undefined || !isStorable(decoded)) {

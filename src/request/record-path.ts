@@ -1,5 +1,5 @@
 // The path of a data API request -> its segments, its id, its name for metrics. Syntax only.
-import { malformedId, notFound } from '../errors.ts';
+import { malformedId, notFound, shown } from '../errors.ts';
 import { isStorable } from '../model/exact-json.ts';
 import { decodePart } from './query-string.ts';
 
@@ -25,9 +25,8 @@ export function segmentsOf(path: string): string[] {
 /** Digits of an id; undefined when it fits into no 64 bits and so names no record. 400 when it is no integer. */
 export function parseId(text: string): string | undefined {
   if (!/^-?\d+$/.test(text)) {
-    if (text.startsWith('_'))
-      throw notFound(`There is no operation ${text.slice(0, 100)}. Known: _query, _import, _export`);
-    throw malformedId(text.slice(0, 100));
+    if (text.startsWith('_')) throw notFound(`There is no operation ${shown(text)}. Known: _query, _import, _export`);
+    throw malformedId(text);
   }
   if (text.length < 19) return text;
   const value = text.length > 100 ? MAX_ID + 1n : BigInt(text);

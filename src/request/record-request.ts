@@ -1,5 +1,5 @@
 // A data API request as a value: HTTP syntax -> RecordRequest. Knows no schema; everything here is checked for form only.
-import { badRequest, repeatedParameter, unknownParameter } from '../errors.ts';
+import { badRequest, repeatedParameter, shown, unknownParameter } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { numberText } from '../model/exact-json.ts';
 import { type FilterTree, parseFilters, parseFilterTree } from './filter.ts';
@@ -52,6 +52,8 @@ export interface ReadRequest {
 export interface ExportRequest {
   readonly kind: 'export';
   readonly format: 'csv' | 'ndjson';
+  /** Of CSV: whether texts that look like formulas are escaped. */
+  readonly formulas: 'keep' | 'escape';
   readonly fields: FieldTree | undefined;
   readonly sort: readonly SortTerm[];
   readonly filter: FilterTree | undefined;
@@ -63,7 +65,7 @@ export interface RequestLimits {
 
 const READ_PARAMETERS = ['expand', 'fields'] as const;
 const LIST_PARAMETERS = ['page', 'size', 'sort', 'filter', 'or', 'expand', 'fields', 'count', 'after'] as const;
-const EXPORT_PARAMETERS = ['format', 'filter', 'or', 'sort', 'fields'] as const;
+const EXPORT_PARAMETERS = ['format', 'formulas', 'filter', 'or', 'sort', 'fields'] as const;
 const NARROWING = /^(.+)\.(size|sort|filter)$/;
 
 interface Collected {
@@ -104,10 +106,16 @@ export function parseReadRequest(query: string, limits: RequestLimits): ReadRequ
 export function parseExportRequest(query: string): ExportRequest {
   const { values } = collect(query, EXPORT_PARAMETERS, false);
   const format = single(values, 'format') ?? 'csv';
-  if (format !== 'csv' && format !== 'ndjson') throw badRequest(`Unknown format ${format}. Known: csv, ndjson`);
+  if (format !== 'csv' && format !== 'ndjson') throw badRequest(`Unknown format ${shown(format)}. Known: csv, ndjson`);
+  const formulas = single(values, 'formulas') ?? 'keep';
+  if (formulas !== 'keep' && formulas !== 'escape') {
+    throw badRequest(`Unknown value ${shown(formulas)} of formulas. Known: keep, escape`);
+  }
+  if (formulas === 'escape' && format !== 'csv') throw badRequest('formulas=escape is for format=csv');
   return {
     kind: 'export',
     format,
+    formulas,
     fields: parseFields(values.get('fields') ?? []),
     sort: parseSort(values.get('sort') ?? []),
     filter: parseFilters(values.get('filter') ?? [], values.get('or') ?? []),
@@ -132,7 +140,7 @@ export function parseQueryBody(body: unknown, limits: RequestLimits): ListReques
     if (!(QUERY_MEMBERS as readonly string[]).includes(name)) {
       const suggestion = closest(name, QUERY_MEMBERS);
       throw badRequest(
-        `Unknown member ${name} of the query.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${QUERY_MEMBERS.join(', ')}`,
+        `Unknown member ${shown(name)} of the query.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${QUERY_MEMBERS.join(', ')}`,
       );
     }
   }

@@ -1,5 +1,5 @@
 // `<path>,<direction>` -> SortTerm. Syntax only.
-import { badRequest } from '../errors.ts';
+import { badRequest, shown } from '../errors.ts';
 import { splitPath } from './paths.ts';
 
 export interface SortTerm {
@@ -18,12 +18,12 @@ function parseSortTerm(value: string): SortTerm {
   const [path = '', direction = 'asc', ...rest] = value.split(',').map((part) => part.trim());
   if (rest.length > 0) {
     throw badRequest(
-      `sort ${value} is malformed: it takes <field>,<asc or desc>; repeat the parameter for several keys`,
+      `sort ${shown(value)} is malformed: it takes <field>,<asc or desc>; repeat the parameter for several keys`,
     );
   }
   const wanted = direction.toLowerCase();
   if (wanted !== 'asc' && wanted !== 'desc') {
-    throw badRequest(`Unknown sort direction ${direction} in sort=${value}. Known: asc, desc`);
+    throw badRequest(`Unknown sort direction ${shown(direction)} in sort=${shown(value)}. Known: asc, desc`);
   }
   return { path: splitPath('sort', path), direction: wanted };
 }

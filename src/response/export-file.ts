@@ -10,9 +10,13 @@ export interface ExportFile {
 
 type Cell = (text: string) => string;
 
+/** What becomes of texts that spreadsheets take for formulas: `keep` reads back as it was, `escape` is for people. */
+export type Formulas = 'keep' | 'escape';
+
 /** CSV of RFC 4180 with lines that end in a newline: null is an empty cell, an empty string is `""`. */
-export function csvFile(fields: readonly Field[]): ExportFile {
-  const cells = fields.map(cellOf);
+export function csvFile(fields: readonly Field[], formulas: Formulas = 'keep'): ExportFile {
+  const text = formulas === 'keep' ? quoted : escaped;
+  const cells = fields.map((field) => cellOf(field, text));
   // A line without anything in it would be no row at all.
   const alone = fields.length === 1;
   return {
@@ -54,14 +58,20 @@ const truth: Cell = (text) => (text === 't' ? 'true' : 'false');
 const NEEDS_QUOTES = /[",\n\r]|^$/;
 const quoted: Cell = (text) => (NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
+// What spreadsheets run, or strip before they run what follows (OWASP, "CSV Injection").
+const FORMULA = /^[=+\-@\t\r]/;
+const escaped: Cell = (text) => quoted(FORMULA.test(text) ? `'${text}` : text);
+
 /** PostgreSQL's text of a column -> the text that JSON responses have, quoted where CSV needs it. */
-function cellOf(field: Field): Cell {
+function cellOf(field: Field, text: Cell): Cell {
   switch (field.type) {
     case 'boolean':
       return truth;
     case 'string':
     case 'text':
     case 'enum':
+      return text;
+    // Texts in it stand in quotes of their own.
     case 'json':
       return quoted;
     default:

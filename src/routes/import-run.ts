@@ -1,15 +1,17 @@
 // One import in its transaction: rows are decoded and copied into a staging table while they arrive, checked there as
 // sets, and written to the target by one statement. All or nothing, with every mistake that was found told by its row.
 
-import { copyInto, copyLine, copyPosition, inSavepoint, inUndoneSavepoint } from '../db/copy.ts';
-import { isRetryable, isStaleSnapshot, sqlState, translateError } from '../db/pg-error.ts';
+import { backendOf, copyInto, copyLine, copyPosition, inSavepoint } from '../db/copy.ts';
+import { outcomeOf, transactionOf } from '../db/outcome.ts';
+import { isConnectionLoss, isRetryable, isStaleSnapshot, sqlState, translateError } from '../db/pg-error.ts';
 import type { Database, Session } from '../db/pool.ts';
-import { type ApiError, conflict, type Detail, type DetailCode, validationFailed } from '../errors.ts';
-import { type ImportPlan, MAX_DETAILS } from '../plan/import-plan.ts';
+import { callerGone } from '../db/work.ts';
+import { type ApiError, conflict, type Detail, type DetailCode, outcomeUnknown, validationFailed } from '../errors.ts';
+import type { ImportPlan } from '../plan/import-plan.ts';
 import type { RowDecoder } from '../plan/import-row.ts';
+import { MAX_DETAILS } from '../plan/naming.ts';
 import type { Fragment } from '../sql/fragment.ts';
 import {
-  advanceSequence,
   analyzeStaging,
   copyToStaging,
   createStaging,
@@ -21,10 +23,10 @@ import {
   findUnknownIds,
   importQuery,
   importSettings,
-  isSequenceBehind,
-  lockForIds,
   writeStaged,
 } from '../sql/import.ts';
+import { confirmAccess, confirmGrounds, type Grounds, type Replan } from './import-confirm.ts';
+import { passIds, reserveIds } from './import-ids.ts';
 import { ImportFault } from './import-source.ts';
 import type { Visit } from './visit.ts';
 
@@ -39,14 +41,14 @@ const COPY_CHARACTERS = 65_536;
 // From here on the planner is told what is staged.
 const ANALYZE_ROWS = 1000;
 const WRITE_ATTEMPTS = 3;
-// How long creates may have to wait behind the wish for the lock, and how long we do without it in between. The last
-// ones are longer than deadlock_timeout (1 s), which is when an autovacuum in the way gives up.
-const LOCK_TIMEOUTS_MS = [100, 200, 200, 300, 300, 500, 500, 1500, 1500, 1500, 1500];
-
 export interface Import<T> {
   readonly plan: ImportPlan;
   readonly batches: AsyncIterable<readonly T[]>;
   readonly decode: RowDecoder<T>;
+  /** The plan of the same file for what is in force by now. */
+  readonly replan: Replan;
+  /** Ends the batches with the reason, also while they are waited for. */
+  readonly interrupt: (reason: Error) => void;
 }
 
 export interface ImportRooms {
@@ -58,36 +60,87 @@ export interface ImportRooms {
 
 /** Reads all batches and writes them; throws 400, 403 or 409 when nothing of them was imported. */
 export async function runImport<T>(
-  { plan, batches, decode }: Import<T>,
+  { plan, batches, decode, replan, interrupt }: Import<T>,
   visit: Visit,
   { db, timeoutMs, changed }: ImportRooms,
 ): Promise<ImportCounts> {
   const reading = makeReading(batches, decode);
+  let written: { readonly transaction: string; readonly counts: ImportCounts } | undefined;
   try {
-    return await db.transaction((session) => importStaged(session, visit, plan, reading), {
-      statementTimeoutMs: timeoutMs,
-    });
+    return await db.transaction(
+      (session) =>
+        whileClientStays(db, session, visit, async (own) => {
+          const counts = await importStaged(own, { visit, plan }, replan, reading, interrupt);
+          written = { transaction: await transactionOf(own), counts };
+          return counts;
+        }),
+      { statementTimeoutMs: timeoutMs, purpose: 'transfer', caller: visit.raw.caller, deadline: visit.clock.deadline },
+    );
   } catch (error) {
+    if (written !== undefined && isConnectionLoss(error)) {
+      const outcome = await outcomeOf(db, written.transaction, error);
+      if (outcome === 'committed') return written.counts;
+      if (outcome === 'unknown') throw outcomeUnknown(error);
+    }
     // The body is read, so the request cannot be planned again: the client sends it again (503).
     if (isStaleSnapshot(error)) changed(visit.workspace.id);
     throw translateError(error, visit.workspace, visit.entity.name, 'create');
   }
 }
 
-async function importStaged(session: Session, visit: Visit, plan: ImportPlan, reading: Reading): Promise<ImportCounts> {
-  await session.execute(importSettings().text);
-  await session.execute(createStaging(plan).text);
+/** Runs `work`; when the client leaves, the statement that runs is cancelled and no other begins. */
+async function whileClientStays<T>(
+  db: Database,
+  session: Session,
+  { raw }: Visit,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  const backend = backendOf(db, session);
+  let hasLeft = raw.caller.isGone();
+  const ask = <R>(run: () => Promise<R>): Promise<R> => (hasLeft ? Promise.reject(callerGone()) : run());
+  const stay = raw.caller.onGone(() => {
+    hasLeft = true;
+    backend.cancel();
+  });
   try {
-    await copyInto(session, copyToStaging().text, reading.lines());
+    const result = await work({
+      ...session,
+      query: (query) => ask(() => session.query(query)),
+      execute: (text) => ask(() => session.execute(text)),
+    });
+    return await ask(() => Promise.resolve(result));
+  } finally {
+    stay();
+    await backend.settled();
+  }
+}
+
+async function importStaged(
+  session: Session,
+  planned: Grounds,
+  replan: Replan,
+  reading: Reading,
+  interrupt: (reason: Error) => void,
+): Promise<ImportCounts> {
+  await session.execute(importSettings().text);
+  await session.execute(createStaging(planned.plan).text);
+  try {
+    await copyInto(session, copyToStaging().text, reading.lines(), interrupt);
   } catch (error) {
-    throw withPosition(error, visit, reading);
+    throw withPosition(error, planned.visit, reading);
   }
   const { details } = reading;
   if (reading.rows() > ANALYZE_ROWS) await session.execute(analyzeStaging().text);
-  if (details.length === 0 && plan.ids === 'new') await putSequenceAhead(session, visit, plan);
+  const bringsIds = details.length === 0 && planned.plan.ids === 'new';
+  if (bringsIds) await reserveIds(session, planned);
+  const grounds = await confirmGrounds(session, planned, replan);
+  const { visit, plan } = grounds;
+  if (bringsIds) await passIds(session, grounds);
   const found = await findMistakes(session, visit, plan, details.length === 0);
   if (details.length + found.length > 0) throw refusal([...details, ...found]);
-  return write(session, visit, plan, reading.rows());
+  const counts = await write(session, visit, plan, reading.rows());
+  await confirmAccess(session, grounds, replan);
+  return counts;
 }
 
 /* ---- reading ---- */
@@ -106,7 +159,7 @@ function makeReading<T>(batches: AsyncIterable<readonly T[]>, decode: RowDecoder
   const details: Detail[] = [];
   const mistaken: number[] = [];
   let row = 0;
-  const report = (detail: Detail): void => void details.push(detail);
+  const report = (detail: Detail): boolean => details.push(detail) < MAX_DETAILS;
   async function* lines(): AsyncGenerator<string> {
     let text = '';
     try {
@@ -206,28 +259,6 @@ function refusal(details: readonly Detail[]): ApiError {
 }
 
 /* ---- writing ---- */
-
-/**
- * The sequence of the ids must be ahead of those that the file brings before they are written, or a create at the same
- * time would be given one of them. Between reading the sequence and setting it nobody may draw from it, so the table is
- * locked against writes for that moment; the savepoint gives the lock back, and the sequence stays as it was set.
- */
-async function putSequenceAhead(session: Session, visit: Visit, plan: ImportPlan): Promise<void> {
-  for (let attempt = 0; ; attempt++) {
-    const [state] = await session.query<{ behind: boolean }>(importQuery(isSequenceBehind(plan), visit.principal));
-    if (state?.behind !== true) return;
-    const timeout = LOCK_TIMEOUTS_MS[attempt];
-    try {
-      await inUndoneSavepoint(session, async () => {
-        for (const statement of lockForIds(plan, timeout ?? 100)) await session.execute(statement.text);
-        await session.query(importQuery(advanceSequence(plan), visit.principal));
-      });
-    } catch (error) {
-      if (sqlState(error) !== '55P03' || timeout === undefined) throw error;
-      await new Promise((resolve) => setTimeout(resolve, timeout + Math.random() * timeout));
-    }
-  }
-}
 
 async function write(session: Session, visit: Visit, plan: ImportPlan, rows: number): Promise<ImportCounts> {
   for (let attempt = 1; ; attempt++) {

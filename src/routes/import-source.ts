@@ -1,9 +1,8 @@
-// The body of an import -> batches of rows, in bounded memory: bytes are counted and held against UTF-8, then split into
+// The chunks of an import's body -> batches of rows, in bounded memory: bytes are counted and held against UTF-8, then split into
 // CSV rows or lines of JSON. What cannot be read any further ends in an ImportFault; the rows before it were given.
 import { isUtf8 } from 'node:buffer';
-import type { Readable } from 'node:stream';
 import { type CsvError, Parser } from 'csv-parse';
-import { badRequest, type DetailCode, payloadTooLarge } from '../errors.ts';
+import { type DetailCode, payloadTooLarge } from '../errors.ts';
 import { nestingDepth, parseExact } from '../model/exact-json.ts';
 import { MAX_NESTING } from '../request/body.ts';
 
@@ -31,7 +30,7 @@ const LOOKAHEAD = Buffer.from('\ufffd\ufffd\ufffd');
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** Rows of RFC 4180 CSV, the header among them. Empty lines are none. */
-export async function* readCsv(source: Readable, limits: SourceLimits): AsyncGenerator<string[][]> {
+export async function* readCsv(source: AsyncIterable<Buffer>, limits: SourceLimits): AsyncGenerator<string[][]> {
   let batch: string[][] = [];
   let failure: Error | undefined;
   // Measured on 1,000,000 rows of 10 columns (134 MB): 260,000 rows/s, 4 of the seconds that an import takes.
@@ -95,9 +94,10 @@ function csvFault(error: Error, { maxRowBytes }: SourceLimits): ImportFault {
 }
 
 const NEWLINE = 0x0a;
+const MAX_PIECES = 1000;
 
 /** Lines of JSON (NDJSON); lines of white space are none. */
-export async function* readLines(source: Readable, limits: SourceLimits): AsyncGenerator<Line[]> {
+export async function* readLines(source: AsyncIterable<Buffer>, limits: SourceLimits): AsyncGenerator<Line[]> {
   let rest: Buffer[] = [];
   let restBytes = 0;
   for await (const chunk of readUtf8(source, limits.maxBytes)) {
@@ -121,6 +121,8 @@ export async function* readLines(source: Readable, limits: SourceLimits): AsyncG
     if (start < chunk.length) {
       rest.push(chunk.subarray(start));
       restBytes += chunk.length - start;
+      // A chunk of one byte takes a hundred: a line that trickles must not.
+      if (rest.length >= MAX_PIECES) rest = [Buffer.concat(rest)];
     }
     if (lines.length > 0) yield lines;
     if (restBytes > limits.maxRowBytes) throw tooLongLine(limits);
@@ -148,13 +150,13 @@ function parseLine(bytes: Buffer): Line | undefined {
 
 /**
  * The chunks of the body as they come, cut at the ends of characters, without a byte order mark. Throws 413 beyond
- * `maxBytes`, 400 when the body breaks off, an ImportFault (behind the text before it) at the first byte that is not UTF-8.
+ * `maxBytes`, an ImportFault (behind the text before it) at the first byte that is not UTF-8.
  */
-async function* readUtf8(source: Readable, maxBytes: number): AsyncGenerator<Buffer> {
+async function* readUtf8(source: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {
   let size = 0;
   let carried: Buffer = Buffer.alloc(0);
   let isStart = true;
-  for await (const part of chunksOf(source)) {
+  for await (const part of source) {
     size += part.length;
     if (size > maxBytes) throw payloadTooLarge(maxBytes);
     let chunk = carried.length === 0 ? part : Buffer.concat([carried, part]);
@@ -179,15 +181,6 @@ async function* readUtf8(source: Readable, maxBytes: number): AsyncGenerator<Buf
   if (carried.length === 0) return;
   if (!isUtf8(carried)) throw notUtf8();
   yield carried;
-}
-
-/** A request's stream ends with the request, never with our loss of interest: the answer goes the same way. */
-async function* chunksOf(source: Readable): AsyncGenerator<Buffer> {
-  try {
-    for await (const chunk of source.iterator({ destroyOnReturn: false })) yield chunk as Buffer;
-  } catch (error) {
-    throw badRequest(`The request body was cut off: ${(error as Error).message}`);
-  }
 }
 
 function notUtf8(): ImportFault {

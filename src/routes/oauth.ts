@@ -17,6 +17,8 @@ export interface OAuthRooms {
   readonly algorithm: string;
   /** Why requests cannot be served, or undefined. */
   readonly unready: () => string | undefined;
+  /** Resolves when a request that no credential carries may be refused. */
+  readonly refusalTurn: () => Promise<void>;
   readonly onError: (message: string, error: unknown) => void;
 }
 
@@ -36,6 +38,7 @@ export function oauthPaths(rooms: OAuthRooms): ReadonlyMap<string, PathHandler> 
       } catch (error) {
         const refusal = toApiError(error);
         if (refusal.status >= 500 && refusal.status !== 503) onError(`${path} failed`, error);
+        if (refusal.status < 500) await rooms.refusalTurn();
         return refusalReply(refusal);
       }
     },
@@ -45,12 +48,9 @@ export function oauthPaths(rooms: OAuthRooms): ReadonlyMap<string, PathHandler> 
     if (reason !== undefined) throw serviceUnavailable(reason);
   };
   return new Map([
-    at(TOKEN_PATH, ['POST'], async (raw) => {
+    at(TOKEN_PATH, ['POST'], async () => {
       requireReady();
-      const serve = await rooms.tokenEndpoint();
-      // The library waits for ever for the rest of a body: this puts the server's clock on it.
-      raw.stream();
-      return { serve };
+      return { serve: await rooms.tokenEndpoint() };
     }),
     at(KEYS_PATH, ['GET', 'HEAD'], async () => {
       requireReady();

@@ -28,8 +28,8 @@ import { parseId } from '../request/record-path.ts';
 import { parseParameters, parseReadRequest } from '../request/record-request.ts';
 import { recordEnvelope } from '../response/envelope.ts';
 import { jsonText, noContent, type Reply } from '../response/reply.ts';
-import { bindQuery, compile, type Inputs, type Statement } from '../sql/compile.ts';
-import { entityTag, jsonBody, type OperationRooms, runFor, type Visit } from './visit.ts';
+import { bindQuery, compile, type Inputs, type Statement, sizeOf } from '../sql/compile.ts';
+import { entityTag, jsonBody, type OperationRooms, runFor, type Visit, workOf } from './visit.ts';
 
 export interface RecordWrites {
   readonly create: (visit: Visit) => Promise<Reply>;
@@ -43,13 +43,19 @@ type WriteBody =
   | { readonly operation: 'update'; readonly values: Assignment; readonly id: string };
 
 const WRITE_ATTEMPTS = 4;
-// Compiled writes by what decides their text: the entity and the columns given. An entry is some 2 kB.
+// Compiled writes by what decides their text: the entity and the columns given. An entry is some 2 kB, of an entity of 500
+// fields 50.
 const MAX_SHAPES = 2000;
+const MAX_SHAPES_BYTES = 16_777_216;
 
 export function makeRecordWrites({ config, db }: OperationRooms): RecordWrites {
   const compileOptions = { maxResponseBytes: config.maxResponseBytes };
 
-  const shapes = new LRUCache<string, Statement>({ max: MAX_SHAPES });
+  const shapes = new LRUCache<string, Statement>({
+    max: MAX_SHAPES,
+    maxSize: MAX_SHAPES_BYTES,
+    sizeCalculation: (statement, key) => sizeOf(statement) + key.length,
+  });
 
   /** The statement of a write. Rendering it anew for each request would cost 7 µs, twice the checking of its body. */
   function compileWrite(
@@ -183,9 +189,12 @@ export function makeRecordWrites({ config, db }: OperationRooms): RecordWrites {
     absence: () => Promise<ApiError | undefined>,
   ): Promise<readonly Row[]> {
     const bound = bindQuery(statement, inputs);
+    // A write of one record is quick until it shows otherwise.
+    statement.cost.isQuick ??= true;
+    const work = workOf(visit, statement.cost);
     for (let attempt = 1; ; attempt++) {
       try {
-        const rows = await db.run(bound, 'write');
+        const rows = await db.run(bound, 'write', work);
         if (rows.length > 0) return rows;
       } catch (error) {
         if (isStaleSnapshot(error)) throw error;

@@ -8,8 +8,9 @@ import type { Config } from '../config.ts';
 import { isLockTimeout, isStaleSnapshot, translateError } from '../db/pg-error.ts';
 import type { Database, Row } from '../db/pool.ts';
 import {
-  type ApiError,
+  ApiError,
   invalidCredential,
+  isBySchema,
   methodNotAllowed,
   notFound,
   preconditionFailed,
@@ -22,7 +23,9 @@ import type { Totals } from '../migrate/totals.ts';
 import type { External, Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { admit, type ListPlan, planList, planRead } from '../plan/plan.ts';
+import { hasLists } from '../plan/projection.ts';
 import { isCurrent, matches, parseEntityTags } from '../request/conditions.ts';
+import { wordsOf } from '../request/query-string.ts';
 import { operationOf, parseId, segmentsOf } from '../request/record-path.ts';
 import {
   type ListRequest,
@@ -33,9 +36,9 @@ import {
 } from '../request/record-request.ts';
 import { listEnvelope, recordEnvelope } from '../response/envelope.ts';
 import { jsonText, type Reply } from '../response/reply.ts';
-import { compile, compileEstimate, type Inputs, type Statement } from '../sql/compile.ts';
+import { compile, compileEstimate, type Inputs, type Statement, sizeOf } from '../sql/compile.ts';
 import { makeRecordWrites } from './record-writes.ts';
-import { entityTag, jsonBody, runFor, type TransferHandlers, type Visit } from './visit.ts';
+import { entityTag, jsonBody, RequestClock, runFor, type TransferHandlers, type Visit } from './visit.ts';
 
 export interface RecordRooms {
   readonly config: Config;
@@ -56,7 +59,11 @@ interface Visitor {
 
 export interface RecordAnswers extends RecordHandler {
   readonly answerAs: (principal: External, raw: RawRequest) => Promise<Reply>;
+  /** Requests that are being answered: by workspace id, the oldest version that one of them was planned by. */
+  readonly busy: () => ReadonlyMap<string, string>;
 }
+
+const uncounted: RateLimit = () => undefined;
 
 /** A planned and compiled read, good for every request with the same words. */
 interface Prepared {
@@ -68,35 +75,56 @@ interface Prepared {
 // Counting so many records takes about as long as everything else about a list (0.3 ms); keeping their number costs
 // each create and delete a little.
 const KEPT_FROM = 5000;
-// Compiled requests by their words (entity and query string). An entry is some 3 kB.
+// Compiled requests by their words (entity and query string). An entry is some 3 kB, of an entity of 500 fields 100.
 const MAX_PREPARED = 8000;
+const MAX_PREPARED_BYTES = 67_108_864;
 const MAX_CACHED_QUERY = 1000;
 
 export function makeRecordHandler(rooms: RecordRooms): RecordAnswers {
   const { config, db, cache, authenticator } = rooms;
-  const prepared = new LRUCache<string, Prepared>({ max: MAX_PREPARED });
+  const prepared = new LRUCache<string, Prepared>({
+    max: MAX_PREPARED,
+    maxSize: MAX_PREPARED_BYTES,
+    sizeCalculation: preparedSize,
+  });
   const writes = makeRecordWrites({ config, db });
   const compileOptions = { maxResponseBytes: config.maxResponseBytes };
 
+  const visitors = new Set<Visitor>();
+
+  function busy(): ReadonlyMap<string, string> {
+    const oldest = new Map<string, string>();
+    for (const { workspace } of visitors) {
+      const known = oldest.get(workspace.id);
+      if (known === undefined || BigInt(workspace.version) < BigInt(known)) oldest.set(workspace.id, workspace.version);
+    }
+    return oldest;
+  }
+
   async function handle(raw: RawRequest): Promise<Reply> {
     const segments = segmentsOf(raw.path);
-    const visitor = await enter(raw, segments[0] ?? '', segments[1] ?? '');
-    const counted = rooms.rateLimit(visitor.principal.credentialId);
-    if (counted !== undefined) await counted;
-    return answer(raw, segments, visitor, () => enter(raw, segments[0] as string, segments[1] as string));
+    const [organization = '', slug = ''] = segments;
+    const visitor = await enter(raw, organization, slug, rooms.rateLimit);
+    return answer(raw, segments, visitor, () => enter(raw, organization, slug, uncounted));
   }
 
   /** The answer to a principal who is known. `again` finds both anew when the schema has changed under the snapshot. */
   async function answer(
     raw: RawRequest,
     segments: readonly string[],
-    { workspace, principal }: Visitor,
+    visitor: Visitor,
     again: () => Promise<Visitor>,
+    clock = new RequestClock(config.statementTimeoutMs),
   ): Promise<Reply> {
-    if (segments.length < 3 || segments.length > 4) throw noSuchPath(workspace);
+    if (segments.length < 3 || segments.length > 4) throw noSuchPath(visitor.workspace);
     const name = segments[2] as string;
+    const isOutdated = segments[3] === '_import' && (await hasChanged(segments, visitor.workspace));
+    const admitted = isOutdated ? await again() : visitor;
+    const { workspace } = admitted;
+    // Transfers may take an hour; they hold their tables and ask again before they use a name.
+    if (!isTransfer(segments[3])) visitors.add(admitted);
     try {
-      return await dispatch(raw, workspace, principal, name, segments[3]);
+      return await dispatch(raw, admitted, name, segments[3], clock, again);
     } catch (error) {
       if (isLockTimeout(error)) {
         // It waited longer than a snapshot may be old: a gate that was closed meanwhile is the better answer.
@@ -104,13 +132,17 @@ export function makeRecordHandler(rooms: RecordRooms): RecordAnswers {
         const reads = raw.method === 'GET' || raw.method === 'HEAD' || segments[3] === '_query';
         admit(now.workspace, now.principal, name, reads ? 'read' : 'write');
       }
+      // The file of an import is read by now; it was asked about before.
+      if (isBySchema(error) && segments[3] !== '_import' && (await hasChanged(segments, workspace))) {
+        return answer(raw, segments, await again(), again, clock);
+      }
       if (!isStaleSnapshot(error)) throw error;
       // Nothing was done; the request is planned again from the new snapshot.
-      cache.changed(workspace.id);
-      const now = await again();
-      return dispatch(raw, now.workspace, now.principal, name, segments[3]).catch((failure) => {
-        throw translateError(failure, now.workspace, name, 'read');
-      });
+      if (!clock.plansAgain()) throw translateError(error, workspace, name, 'read');
+      if (!cache.isReplaced(workspace)) cache.changed(workspace.id);
+      return answer(raw, segments, await again(), again, clock);
+    } finally {
+      visitors.delete(admitted);
     }
   }
 
@@ -125,36 +157,76 @@ export function makeRecordHandler(rooms: RecordRooms): RecordAnswers {
     return answer(raw, segments, await find(), find);
   }
 
-  /** Credential and workspace. A workspace that does not exist and one of somebody else look the same to all but the operator. */
-  async function enter(raw: RawRequest, organization: string, slug: string): Promise<Visitor> {
+  /**
+   * Credential and workspace. A workspace that does not exist and one of somebody else look the same to all but the
+   * operator. Who asks is looked at and counted before the database is asked for the workspace.
+   */
+  async function enter(raw: RawRequest, organization: string, slug: string, count: RateLimit): Promise<Visitor> {
     const { authorization } = raw.headers;
-    const found = cache.get(organization, slug);
-    if (found !== undefined && !(found instanceof Promise)) {
-      const recalled = authenticator.recall(authorization, found);
-      if (recalled !== undefined) return { workspace: found, principal: recalled };
+    const fresh = cache.fresh(organization, slug);
+    const recalled = fresh === undefined ? undefined : authenticator.recall(authorization, fresh);
+    if (fresh !== undefined && recalled !== undefined) {
+      const counted = count(recalled.credentialId);
+      if (counted === undefined) return { workspace: fresh, principal: recalled };
+      await counted;
+      return enter(raw, organization, slug, uncounted);
     }
-    const workspace = await found;
-    const principal = await authenticator.authenticate(authorization, workspace);
+    const place = [organization, slug];
+    try {
+      return await identify(authorization, place, count);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 401) throw error;
+      const known = cache.fresh(organization, slug);
+      if (known === undefined || !(await hasChanged(place, known))) throw error;
+      return identify(authorization, place, uncounted);
+    }
+  }
+
+  /** Looks the credential up, in the workspace or not. */
+  async function identify(
+    authorization: string | undefined,
+    [organization = '', slug = '']: readonly string[],
+    count: RateLimit,
+  ): Promise<Visitor> {
+    const find = () => cache.get(organization, slug);
+    const principal = await authenticator.authenticate(authorization, find);
+    const counted = count(principal.credentialId);
+    if (counted !== undefined) await counted;
+    const workspace = await find();
     if (principal.kind === 'operator') {
       if (workspace === undefined) throw notFound('The workspace does not exist');
     } else if (workspace === undefined || workspace.id !== principal.workspaceId) throw invalidCredential();
     return { workspace, principal };
   }
 
+  /** Would a refusal by this snapshot be one by the past? */
+  async function hasChanged([organization = '', slug = '']: readonly string[], workspace: Workspace): Promise<boolean> {
+    // Without the database the snapshot is as good as its lease.
+    return (await cache.getRecent(organization, slug).catch(() => workspace)) !== workspace;
+  }
+
   function dispatch(
     raw: RawRequest,
-    workspace: Workspace,
-    principal: Principal,
+    visitor: Visitor,
     name: string,
     tail: string | undefined,
+    clock: RequestClock,
+    again: () => Promise<Visitor>,
   ): Promise<Reply> {
     const { method } = raw;
-    const visit = (operation: 'read' | 'write'): Visit => ({
+    const visitOf = ({ workspace, principal }: Visitor, operation: 'read' | 'write'): Visit => ({
       raw,
       workspace,
       principal,
       entity: admit(workspace, principal, name, operation),
+      clock,
+      isStale: () => cache.isReplaced(workspace),
+      async again() {
+        cache.changed(workspace.id);
+        return visitOf(await again(), operation);
+      },
     });
+    const visit = (operation: 'read' | 'write'): Visit => visitOf(visitor, operation);
     switch (tail) {
       case undefined:
         if (method === 'GET' || method === 'HEAD') return list(visit('read'));
@@ -186,11 +258,12 @@ export function makeRecordHandler(rooms: RecordRooms): RecordAnswers {
   }
 
   async function list(visit: Visit): Promise<Reply> {
-    const key = `l ${visit.principal.kind} ${visit.workspace.id}.${visit.workspace.version} ${visit.entity.name} ${visit.raw.query}`;
+    const query = wordsOf(visit.raw.query);
+    const key = `l ${visit.principal.kind} ${visit.workspace.id}.${visit.workspace.version} ${visit.entity.name} ${query}`;
     let entry = prepared.get(key);
     if (entry === undefined) {
       entry = prepareList(parseListRequest(visit.raw.query, config), visit);
-      if (visit.raw.query.length <= MAX_CACHED_QUERY) prepared.set(key, entry);
+      if (query.length <= MAX_CACHED_QUERY) prepared.set(key, entry);
     }
     return runList(entry, visit);
   }
@@ -232,14 +305,15 @@ export function makeRecordHandler(rooms: RecordRooms): RecordAnswers {
 
   async function read(visit: Visit, idText: string): Promise<Reply> {
     const id = parseId(idText);
-    const key = `r ${visit.principal.kind} ${visit.workspace.id}.${visit.workspace.version} ${visit.entity.name} ${visit.raw.query}`;
+    const query = wordsOf(visit.raw.query);
+    const key = `r ${visit.principal.kind} ${visit.workspace.id}.${visit.workspace.version} ${visit.entity.name} ${query}`;
     let entry = prepared.get(key);
     if (entry === undefined) {
       const plan = planRead(parseReadRequest(visit.raw.query, config), visit.entity, visit);
       entry = { statement: compile(plan, compileOptions), plan: undefined, estimate: undefined };
-      // A record by its id is quick: it starts on the lane of quick reads.
-      entry.statement.cost.isQuick ??= true;
-      if (visit.raw.query.length <= MAX_CACHED_QUERY) prepared.set(key, entry);
+      // A record by its id is quick; what lists come with it may hold millions.
+      entry.statement.cost.isQuick ??= hasLists(plan.projection) ? undefined : true;
+      if (query.length <= MAX_CACHED_QUERY) prepared.set(key, entry);
     }
     if (id === undefined) throw recordNotFound();
     const rows = await runFor(visit, db, entry.statement, { id, principal: visit.principal }, 'read', 'read');
@@ -256,8 +330,16 @@ export function makeRecordHandler(rooms: RecordRooms): RecordAnswers {
     return jsonText(200, recordEnvelope(data), { ETag: `"${tag}"` });
   }
 
-  return Object.assign(handle, { operationOf, answerAs });
+  return Object.assign(handle, { operationOf, answerAs, busy });
 }
+
+/** What a remembered request takes, in bytes, roughly: its plan as many objects as its text has names. */
+function preparedSize({ statement, plan, estimate }: Prepared, key: string): number {
+  const planned = plan === undefined ? 0 : statement.text.length;
+  return sizeOf(statement) + planned + (estimate === undefined ? 0 : sizeOf(estimate)) + key.length;
+}
+
+const isTransfer = (tail: string | undefined): boolean => tail === '_import' || tail === '_export';
 
 function noSuchPath(workspace: Workspace): ApiError {
   const names = [...workspace.entities.keys()].slice(0, 50).join(', ') || 'none';

@@ -1,41 +1,128 @@
-// Turns of imports and exports: each holds a database connection for as long as its client takes, so some connections
-// are kept from them, for reads that take long and for administration.
+// Turns of imports and exports: each holds a database connection for as long as its client takes. A workspace has half of
+// them at most and an external user one; what waits is served in the order of its workspace, and workspaces in rotation.
+import { type Caller, callerGone } from '../db/work.ts';
 import { serviceUnavailable } from '../errors.ts';
 
 export interface Turns {
-  /** Resolves with the function that ends the turn; 503 when none came in time. */
-  readonly take: () => Promise<() => void>;
+  /**
+   * Resolves with the function that ends the turn, to be called once or more; 503 when too many wait or none came in
+   * time. Rejects when the client leaves: nobody reads that.
+   */
+  readonly take: (taker: Taker) => Promise<() => void>;
 }
 
-export function makeTurns(count: number, waitMs: number): Turns {
+export interface Taker {
+  readonly workspace: string;
+  /** Of whom one transfer may run at a time; undefined for credentials of the workspace itself. */
+  readonly user: string | undefined;
+  readonly caller: Caller;
+  /** On the clock of performance.now(). */
+  readonly deadline: number;
+}
+
+export interface TurnLimits {
+  readonly count: number;
+  /** Waiting transfers of all workspaces. */
+  readonly maxWaiting: number;
+}
+
+// A scheduler may well start that many at once; more would wait in vain.
+const MAX_WAITING_OF_WORKSPACE = 20;
+const MAX_WAITING_OF_USER = 4;
+const RETRY_SECONDS = 5;
+
+interface Waiting {
+  readonly user: string | undefined;
+  readonly begin: () => void;
+}
+
+interface Line {
+  active: number;
+  readonly users: Set<string>;
+  waiting: readonly Waiting[];
+}
+
+export function makeTurns({ count, maxWaiting }: TurnLimits): Turns {
+  const share = Math.max(1, Math.floor(count / 2));
+  // Only workspaces with something active or waiting are here; the one whose turn was given last stands last.
+  const lines = new Map<string, Line>();
   let free = count;
-  const waiting: (() => void)[] = [];
-  const makeEnd = (): (() => void) => {
-    let ended = false;
+  let waitingCount = 0;
+
+  const mayBegin = (line: Line, user: string | undefined): boolean =>
+    free > 0 && line.active < share && (user === undefined || !line.users.has(user));
+
+  function begin(name: string, line: Line, user: string | undefined): () => void {
+    free--;
+    line.active++;
+    if (user !== undefined) line.users.add(user);
+    lines.delete(name);
+    lines.set(name, line);
+    let isOver = false;
     return () => {
-      if (ended) return;
-      ended = true;
-      const next = waiting.shift();
-      if (next === undefined) free++;
-      else next();
+      if (isOver) return;
+      isOver = true;
+      free++;
+      line.active--;
+      if (user !== undefined) line.users.delete(user);
+      forget(name, line);
+      serve();
     };
-  };
+  }
+
+  function forget(name: string, line: Line): void {
+    if (line.active === 0 && line.waiting.length === 0) lines.delete(name);
+  }
+
+  function leave(name: string, line: Line, waiting: Waiting): void {
+    line.waiting = line.waiting.filter((other) => other !== waiting);
+    waitingCount--;
+    forget(name, line);
+  }
+
+  function serve(): void {
+    for (const [name, line] of [...lines]) {
+      const next = line.waiting.find(({ user }) => mayBegin(line, user));
+      if (next === undefined) continue;
+      leave(name, line, next);
+      next.begin();
+      if (free === 0) return;
+    }
+  }
+
   return {
-    take() {
-      if (free > 0) {
-        free--;
-        return Promise.resolve(makeEnd());
+    take({ workspace, user, caller, deadline }) {
+      if (caller.isGone()) return Promise.reject(callerGone());
+      const line = lines.get(workspace) ?? { active: 0, users: new Set(), waiting: [] };
+      lines.set(workspace, line);
+      if (mayBegin(line, user)) return Promise.resolve(begin(workspace, line, user));
+      const own = line.waiting.filter((other) => user !== undefined && other.user === user).length;
+      if (waitingCount >= maxWaiting || line.waiting.length >= MAX_WAITING_OF_WORKSPACE || own >= MAX_WAITING_OF_USER) {
+        forget(workspace, line);
+        return Promise.reject(serviceUnavailable('Too many imports and exports wait; retry', RETRY_SECONDS));
       }
       return new Promise((resolve, reject) => {
-        const begin = (): void => {
-          clearTimeout(timer);
-          resolve(makeEnd());
+        const waiting: Waiting = {
+          user,
+          begin() {
+            clearTimeout(timer);
+            stay();
+            resolve(begin(workspace, line, user));
+          },
         };
-        const timer = setTimeout(() => {
-          waiting.splice(waiting.indexOf(begin), 1);
-          reject(serviceUnavailable('Too many imports and exports are running; retry', 5));
-        }, waitMs);
-        waiting.push(begin);
+        const giveUp = (error: Error): void => {
+          clearTimeout(timer);
+          stay();
+          leave(workspace, line, waiting);
+          reject(error);
+        };
+        const timer = setTimeout(
+          () => giveUp(serviceUnavailable('Too many imports and exports are running; retry', RETRY_SECONDS)),
+          deadline - performance.now(),
+        );
+        const stay = caller.onGone(() => giveUp(callerGone()));
+        line.waiting = [...line.waiting, waiting];
+        waitingCount++;
       });
     },
   };

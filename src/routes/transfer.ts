@@ -1,20 +1,22 @@
 // `_import` and `_export`: files in and out of an entity, streamed, through the same plans and the same doors as single
 // records. The order of refusals is that of the data API: parameters, then the media type, then the body.
 import type { Readable } from 'node:stream';
+import { versionInForce } from '../catalog/load-workspace.ts';
 import type { Config } from '../config.ts';
 import { isStaleSnapshot, translateError } from '../db/pg-error.ts';
-import type { Database } from '../db/pool.ts';
-import { payloadTooLarge, validationFailed } from '../errors.ts';
+import type { Database, Session } from '../db/pool.ts';
+import { badRequest, payloadTooLarge, serviceUnavailable, validationFailed } from '../errors.ts';
 import type { Field } from '../model/entity.ts';
 import { checkImport, planCsvImport, planNdjsonImport } from '../plan/import-plan.ts';
 import { makeCellDecoder, makeMemberDecoder, type RowDecoder } from '../plan/import-row.ts';
 import { planExport } from '../plan/plan.ts';
 import { type ImportRequest, parseImportRequest } from '../request/import-request.ts';
-import { parseExportRequest } from '../request/record-request.ts';
+import { type ExportRequest, parseExportRequest } from '../request/record-request.ts';
 import { csvFile, ndjsonFile } from '../response/export-file.ts';
 import { json, type Reply } from '../response/reply.ts';
 import { bindQuery, compile } from '../sql/compile.ts';
-import { openExport } from './export-stream.ts';
+import { type Arrival, makeArrival } from './arrival.ts';
+import { type ExportLimits, openExport } from './export-stream.ts';
 import { type ImportCounts, type ImportRooms, runImport } from './import-run.ts';
 import { ImportFault, type Line, readCsv, readLines, type SourceLimits } from './import-source.ts';
 import { makeTurns } from './transfer-turns.ts';
@@ -31,27 +33,39 @@ export interface TransferRooms {
 // when they have sent everything, and a closed connection makes them lose what they were sent.
 const MAX_DISCARDED_BYTES = 67_108_864;
 const MAX_DISCARD_MS = 5000;
+const EXPORT_ATTEMPTS = 3;
+/** The workspace has changed since an export was planned. */
+const CHANGED = new Error('changed');
 
 export function makeTransferHandlers({ config, db, changed = () => undefined }: TransferRooms): TransferHandlers {
-  // At least one of the connections for slow work is not for transfers.
-  const turns = makeTurns(Math.max(1, config.slowConnections - 1), config.statementTimeoutMs);
+  const turns = makeTurns({
+    count: config.transferConnections,
+    maxWaiting: config.maxQueue,
+  });
+  const seconds = config.floorSeconds;
   const limits: SourceLimits = { maxBytes: config.maxImportBytes, maxRowBytes: config.maxBodyBytes };
   const importRooms: ImportRooms = { db, timeoutMs: config.transferTimeoutMs, changed };
+
+  function takeTurn({ raw, workspace, principal, clock }: Visit): Promise<() => void> {
+    const user = principal.kind === 'external' ? principal.credentialId : undefined;
+    return turns.take({ workspace: workspace.id, user, caller: raw.caller, deadline: clock.deadline });
+  }
 
   async function importRecords(visit: Visit): Promise<Reply> {
     const { raw, entity } = visit;
     const request = parseImportRequest(raw.query, raw.headers);
     checkImport(request, entity, visit);
     if (Number(raw.headers['content-length'] ?? 0) > limits.maxBytes) throw payloadTooLarge(limits.maxBytes);
-    const end = await turns.take();
+    const end = await takeTurn(visit);
     const source = raw.stream();
+    const arrival = makeArrival(source, { bytesPerSecond: config.importFloor, seconds });
     // PostgreSQL's own clock does not tick while COPY waits for a client that sends a byte now and then.
-    const deadline = setTimeout(() => source.destroy(new Error('it took too long')), config.transferTimeoutMs);
+    const deadline = setTimeout(() => arrival.end(badRequest(tookTooLong(config))), config.transferTimeoutMs);
     try {
       return json(200, {
         data: await (request.format === 'csv'
-          ? importCsv(request, visit, readCsv(source, limits))
-          : importNdjson(request, visit, readLines(source, limits))),
+          ? importCsv(request, visit, arrival)
+          : importNdjson(request, visit, arrival)),
       });
     } catch (error) {
       discard(source);
@@ -62,27 +76,33 @@ export function makeTransferHandlers({ config, db, changed = () => undefined }: 
     }
   }
 
-  async function importCsv(
-    request: ImportRequest,
-    visit: Visit,
-    batches: AsyncGenerator<string[][]>,
-  ): Promise<ImportCounts> {
+  async function importCsv(request: ImportRequest, visit: Visit, arrival: Arrival): Promise<ImportCounts> {
+    const batches = readCsv(arrival.chunks, limits);
     try {
       const [headers, first] = await readHeaders(batches);
-      const planned = planCsvImport(request, headers, visit.entity, visit);
+      const plan = (now: Visit) => planCsvImport(request, headers, now.entity, now);
+      const planned = plan(visit);
       const decode = makeCellDecoder(planned, visit.entity, visit);
-      return await runImport({ plan: planned.plan, batches: chain(first, batches), decode }, visit, importRooms);
+      return await runImport(
+        {
+          plan: planned.plan,
+          batches: chain(first, batches),
+          decode,
+          replan: (now) => plan(now).plan,
+          interrupt: arrival.end,
+        },
+        visit,
+        importRooms,
+      );
     } finally {
       await batches.return(undefined);
     }
   }
 
-  async function importNdjson(
-    request: ImportRequest,
-    visit: Visit,
-    batches: AsyncGenerator<Line[]>,
-  ): Promise<ImportCounts> {
-    const plan = planNdjsonImport(request, visit.entity, visit);
+  async function importNdjson(request: ImportRequest, visit: Visit, arrival: Arrival): Promise<ImportCounts> {
+    const batches = readLines(arrival.chunks, limits);
+    const replan = (now: Visit) => planNdjsonImport(request, now.entity, now);
+    const plan = replan(visit);
     const decodeMembers = makeMemberDecoder(plan, request, visit.entity, visit);
     const decode: RowDecoder<Line> = (line, row, report) => {
       if ('value' in line) return decodeMembers(line.value, row, report);
@@ -90,33 +110,49 @@ export function makeTransferHandlers({ config, db, changed = () => undefined }: 
       return undefined;
     };
     try {
-      return await runImport({ plan, batches, decode }, visit, importRooms);
+      return await runImport({ plan, batches, decode, replan, interrupt: arrival.end }, visit, importRooms);
     } finally {
       await batches.return(undefined);
     }
   }
 
   async function exportRecords(visit: Visit): Promise<Reply> {
-    const { entity, principal } = visit;
     const request = parseExportRequest(visit.raw.query);
+    for (let current = visit, attempt = 1; ; attempt++) {
+      try {
+        return await openAs(current, request);
+      } catch (error) {
+        if (error !== CHANGED || attempt >= EXPORT_ATTEMPTS) throw error === CHANGED ? schemaChanging() : error;
+        current = await visit.again();
+      }
+    }
+  }
+
+  /** Throws CHANGED when the workspace is not as it was planned for. */
+  async function openAs(visit: Visit, request: ExportRequest): Promise<Reply> {
+    const { entity, principal, workspace } = visit;
     const plan = planExport(request, entity, visit);
     const statement = compile(plan, { maxResponseBytes: config.maxResponseBytes });
     const { text, values } = bindQuery(statement, { principal });
     const fields = plan.projection.outputs.flatMap((output): Field[] =>
       output.kind === 'column' ? [output.field] : [],
     );
-    const file = request.format === 'csv' ? csvFile(fields) : ndjsonFile(fields);
-    const end = await turns.take();
-    const stream = await openExport(
-      db,
-      { text, values },
-      file,
-      { timeoutMs: config.transferTimeoutMs, stallMs: config.bodyTimeoutMs },
-      end,
-    ).catch((error) => {
+    const file = request.format === 'csv' ? csvFile(fields, request.formulas) : ndjsonFile(fields);
+    const limits: ExportLimits = {
+      timeoutMs: config.transferTimeoutMs,
+      stallMs: config.bodyTimeoutMs,
+      floor: { bytesPerSecond: config.exportFloor, seconds },
+      caller: visit.raw.caller,
+      deadline: visit.clock.deadline,
+    };
+    const confirm = async (session: Session): Promise<void> => {
+      if ((await versionInForce(session, workspace.id)) !== workspace.version) throw CHANGED;
+    };
+    const end = await takeTurn(visit);
+    const stream = await openExport(db, { text, values }, file, confirm, limits, end).catch((error) => {
       // Nothing was sent: the request is planned again from the new snapshot.
-      if (isStaleSnapshot(error)) throw error;
-      throw translateError(error, visit.workspace, entity.name, 'read');
+      if (error === CHANGED || isStaleSnapshot(error)) throw error;
+      throw translateError(error, workspace, entity.name, 'read');
     });
     return {
       status: 200,
@@ -130,6 +166,12 @@ export function makeTransferHandlers({ config, db, changed = () => undefined }: 
   }
 
   return { importRecords, exportRecords };
+}
+
+const schemaChanging = (): Error => serviceUnavailable('The schema is changing at the moment; retry');
+
+function tookTooLong({ transferTimeoutMs }: Config): string {
+  return `The import took longer than ${transferTimeoutMs / 1000} s. Nothing was imported`;
 }
 
 /** The first row of a CSV file, and the rows that came with it. */

@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto';
 import type { Config } from '../config.ts';
 import { isStaleSnapshot, translateError, type WriteKind } from '../db/pg-error.ts';
-import type { Database, Lane, Row } from '../db/pool.ts';
+import type { Database, Lane, Row, StatementCost, Work } from '../db/pool.ts';
 import { unsupportedMediaType } from '../errors.ts';
 import type { RawRequest } from '../http/raw-request.ts';
 import type { Entity } from '../model/entity.ts';
@@ -18,6 +18,41 @@ export interface Visit {
   readonly workspace: Workspace;
   readonly principal: Principal;
   readonly entity: Entity;
+  readonly clock: RequestClock;
+  /** Is the workspace no longer what the request was planned for? A statement that still waits is planned anew then. */
+  readonly isStale: () => boolean;
+  /** The same visit by the credential and the schema that are in force now; throws when it is not admitted any more. */
+  readonly again: () => Promise<Visit>;
+}
+
+// A schema that changes more often than this while one request waits is told as that.
+const MAX_PLANS = 4;
+
+/** One deadline for all that a request asks of the database, queues included. */
+export class RequestClock {
+  readonly #limitMs: number;
+  #deadline: number | undefined;
+  #plans = 1;
+
+  constructor(limitMs: number) {
+    this.#limitMs = limitMs;
+  }
+
+  /** On the clock of performance.now(). It runs from the first question on: a body may take its time to arrive. */
+  get deadline(): number {
+    this.#deadline ??= performance.now() + this.#limitMs;
+    return this.#deadline;
+  }
+
+  /** May the request be planned once more, as the schema has changed under it? Counts. */
+  plansAgain(): boolean {
+    return this.#plans++ < MAX_PLANS;
+  }
+}
+
+/** Whose statement it is, and for how long somebody waits for it. */
+export function workOf({ raw, workspace, clock, isStale }: Visit, cost: StatementCost): Work {
+  return { cost, tenant: workspace.id, deadline: clock.deadline, caller: raw.caller, isStale };
 }
 
 export interface OperationRooms {
@@ -41,7 +76,7 @@ export async function runFor(
   kind: WriteKind,
 ): Promise<readonly Row[]> {
   try {
-    return await db.run(bindQuery(statement, inputs), lane, statement.cost, visit.workspace.id);
+    return await db.run(bindQuery(statement, inputs), lane, workOf(visit, statement.cost));
   } catch (error) {
     if (isStaleSnapshot(error)) throw error;
     throw translateError(error, visit.workspace, visit.entity.name, kind);

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { hashCredential, makeKey } from '../auth/api-key.ts';
 import { createApiKey } from '../catalog/api-keys.ts';
-import { loadOperatorHash, storeOperatorHash } from '../catalog/credentials.ts';
+import { forgetOperatorHash, loadOperatorHash, storeOperatorHash } from '../catalog/credentials.ts';
 import { loadFact, storeFact } from '../catalog/instance.ts';
 import { loadWorkspace } from '../catalog/load-workspace.ts';
 import { createOrganization, findOrganization } from '../catalog/organizations.ts';
@@ -31,48 +31,65 @@ export interface Welcome {
 
 export interface BootstrapOptions {
   readonly db: Database;
-  readonly config: Pick<Config, 'demo' | 'maxResponseBytes'>;
+  readonly config: Pick<Config, 'adminKey' | 'demo' | 'maxResponseBytes'>;
   /** The operator's key is set by configuration: none is generated. */
   readonly knownOperator: boolean;
+  /** What earlier tries of this start have made, and nobody has been shown yet. Filled as things are made. */
+  readonly secrets: Secrets;
+}
+
+export interface Secrets {
+  operatorKey?: string;
+  demoKey?: string;
 }
 
 const DEMO = { organization: 'demo', slug: 'shop' } as const;
 const DEMO_LOCK = 7_764_610_002;
 
-export async function bootstrap({ db, config, knownOperator }: BootstrapOptions): Promise<Welcome> {
-  const operator = knownOperator ? undefined : await ensureOperator(db);
-  const demoKey = config.demo ? await ensureDemo(db, config.maxResponseBytes) : undefined;
+/** May be tried again with the same `secrets` when the database goes away in the middle. */
+export async function bootstrap({ db, config, knownOperator, secrets }: BootstrapOptions): Promise<Welcome> {
+  // A key that was replaced must not come back when the setting is taken away.
+  if (config.adminKey !== undefined) await forgetOperatorHash(db);
+  const operator = knownOperator ? undefined : await ensureOperator(db, secrets);
+  if (config.demo) await ensureDemo(db, config.maxResponseBytes, secrets);
   const hasDemo = (await loadWorkspace(db, DEMO.organization, DEMO.slug)) !== undefined;
-  return { operatorHash: operator?.hash, operatorKey: operator?.key, demoKey, hasDemo };
+  return { operatorHash: operator?.hash, operatorKey: operator?.key, demoKey: secrets.demoKey, hasDemo };
 }
 
-async function ensureOperator(db: Database): Promise<{ readonly hash: string; readonly key: string | undefined }> {
-  const known = await loadOperatorHash(db);
-  if (known !== undefined) return { hash: known, key: undefined };
-  const key = `wda_admin_${randomBytes(32).toString('base64url')}`;
-  const hash = hashCredential(key).toString('hex');
-  const inForce = await storeOperatorHash(db, hash);
-  return { hash: inForce, key: inForce === hash ? key : undefined };
+async function ensureOperator(
+  db: Database,
+  secrets: Secrets,
+): Promise<{ readonly hash: string; readonly key: string | undefined }> {
+  const hashOf = (key: string): string => hashCredential(key).toString('hex');
+  let inForce = await loadOperatorHash(db);
+  if (inForce === undefined) {
+    secrets.operatorKey ??= `wda_admin_${randomBytes(32).toString('base64url')}`;
+    inForce = await storeOperatorHash(db, hashOf(secrets.operatorKey));
+  }
+  const { operatorKey } = secrets;
+  return { hash: inForce, key: operatorKey !== undefined && hashOf(operatorKey) === inForce ? operatorKey : undefined };
 }
 
-/** Creates the demo once in the life of a database; gives its API key when this call did. */
-function ensureDemo(db: Database, maxResponseBytes: number): Promise<string | undefined> {
-  return db.session(async (session) => {
-    await session.query(toQuery(sql`select pg_advisory_lock(${DEMO_LOCK}::int8)`));
-    try {
-      const state = await loadFact(db, 'demo');
-      if (state === 'done') return undefined;
-      // A process that died while it made the demo has left half of it; anything else of that name is somebody's own.
-      if (state === 'creating') await removeDemo(db);
-      else if ((await findOrganization(db, DEMO.organization)) !== undefined) return undefined;
-      await storeFact(db, 'demo', 'creating');
-      const key = await createDemo(db, maxResponseBytes);
-      await storeFact(db, 'demo', 'done');
-      return key;
-    } finally {
-      await session.query(toQuery(sql`select pg_advisory_unlock(${DEMO_LOCK}::int8)`));
-    }
-  });
+/** Creates the demo once in the life of a database, and keeps its API key in `secrets` when this call did. */
+function ensureDemo(db: Database, maxResponseBytes: number, secrets: Secrets): Promise<void> {
+  return db.session(
+    async (session) => {
+      await session.query(toQuery(sql`select pg_advisory_lock(${DEMO_LOCK}::int8)`));
+      try {
+        const state = await loadFact(db, 'demo');
+        if (state === 'done') return;
+        // A process that died while it made the demo has left half of it; anything else of that name is somebody's own.
+        if (state === 'creating') await removeDemo(db);
+        else if ((await findOrganization(db, DEMO.organization)) !== undefined) return;
+        await storeFact(db, 'demo', 'creating');
+        secrets.demoKey = await createDemo(db, maxResponseBytes);
+        await storeFact(db, 'demo', 'done');
+      } finally {
+        await session.query(toQuery(sql`select pg_advisory_unlock(${DEMO_LOCK}::int8)`));
+      }
+    },
+    { purpose: 'migration' },
+  );
 }
 
 async function removeDemo(db: Database): Promise<void> {

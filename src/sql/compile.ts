@@ -3,9 +3,10 @@
 import { LRUCache } from 'lru-cache';
 import type { Principal } from '../model/principal.ts';
 import type { Operand } from '../plan/operand.ts';
-import type { ListPlan, Plan } from '../plan/plan.ts';
-import type { Projection } from '../plan/projection.ts';
+import type { ListPlan, Plan, ReadPlan } from '../plan/plan.ts';
+import { hasLists, type Projection } from '../plan/projection.ts';
 import { claimText } from '../plan/row-policy.ts';
+import { isUnbounded } from './bounds.ts';
 import { type Fragment, keyword, type Query, sql } from './fragment.ts';
 import { selectExport, selectMatching, selectMissingReferences, selectPage, selectRecord } from './read.ts';
 import { deleteRecord, insertRecord, updateRecord } from './write.ts';
@@ -20,8 +21,11 @@ interface Cost {
 /** A compiled shape. `cost` is the pool's notebook for it, shared by all requests of the shape. */
 export interface Statement {
   readonly text: string;
-  readonly name: string;
+  /** undefined: the text is too long to be kept prepared. */
+  readonly name: string | undefined;
   readonly operands: readonly Operand[];
+  /** See Query; undefined when the plain text can build nothing large. */
+  readonly careful: (() => Pick<Statement, 'text' | 'operands'>) | undefined;
   readonly cost: Cost;
   /**
    * Hash of the columns that the statement shows, the part of an ETag that tells selections of one record apart;
@@ -38,13 +42,20 @@ export interface Inputs {
   readonly principal: Principal;
 }
 
-interface Shape {
-  readonly name: string;
-  readonly cost: Cost;
-}
+type Shape = Pick<Statement, 'text' | 'name' | 'cost'>;
 
-// Texts of statements that were compiled lately, so that equal texts share a prepared statement. A text is about 1 kB.
-const shapes = new LRUCache<string, Shape>({ max: 8000 });
+// A text is about 1 kB. What is longer than this is a filter that a program wrote, and is seldom the same twice: kept
+// prepared, it would take ten times its length of memory of each connection. Columns are not the client's.
+const MAX_KEPT_TEXT = 16_384;
+const MAX_COLUMN_TEXT = 300;
+const MOST_KEPT_TEXT = 65_536;
+// Texts of statements that were compiled lately, so that equal texts share a prepared statement. Bounded by number and,
+// as clients make the texts, by characters.
+const shapes = new LRUCache<string, Shape>({
+  max: 8000,
+  maxSize: 33_554_432,
+  sizeCalculation: (shape) => shape.text.length,
+});
 let nextName = 0;
 
 export interface CompileOptions {
@@ -54,19 +65,19 @@ export interface CompileOptions {
 export function compile(plan: Plan, options: CompileOptions): Statement {
   switch (plan.kind) {
     case 'list':
-      return close(selectPage(plan, options.maxResponseBytes));
+      return close(selectPage(plan, options.maxResponseBytes), plan.projection, carefulPage(plan, options));
     case 'read':
-      return close(selectRecord(plan, options.maxResponseBytes), plan.projection);
+      return close(selectRecord(plan, options.maxResponseBytes), plan.projection, carefulRecord(plan, options));
     case 'create':
-      return close(insertRecord(plan), plan.projection);
+      return close(insertRecord(plan, options.maxResponseBytes), plan.projection);
     case 'update':
-      return close(updateRecord(plan), plan.projection);
+      return close(updateRecord(plan, options.maxResponseBytes), plan.projection);
     case 'delete':
       return close(deleteRecord(plan));
     case 'references':
       return close(selectMissingReferences(plan));
     case 'export':
-      return close(selectExport(plan));
+      return close(selectExport(plan), plan.projection);
     default:
       return plan satisfies never;
   }
@@ -77,23 +88,62 @@ export function compileEstimate(plan: ListPlan): Statement {
   return close(sql`explain (format json) ${selectMatching(plan, keyword('1'))}`);
 }
 
-function close(fragment: Fragment, projection?: Projection): Statement {
-  const text = fragment.text;
-  let shape = shapes.get(text);
-  if (shape === undefined) {
-    shape = {
-      name: `s${(nextName++).toString(36)}`,
-      cost: { milliseconds: undefined, work: undefined, isQuick: undefined },
-    };
-    shapes.set(text, shape);
-  }
-  return { text, operands: fragment.values as Operand[], tag: tagOf(projection), ...shape };
+function close(fragment: Fragment, projection?: Projection, careful?: () => Fragment): Statement {
+  const operands = fragment.values as Operand[];
+  return {
+    operands,
+    careful: careful && once(careful),
+    tag: tagOf(projection),
+    ...shapeOf(fragment.text, projection?.outputs.length ?? 0),
+  };
+}
+
+function once(render: () => Fragment): NonNullable<Statement['careful']> {
+  let made: Pick<Statement, 'text' | 'operands'> | undefined;
+  return () => {
+    if (made === undefined) {
+      const { text, values } = render();
+      made = { text, operands: values as Operand[] };
+    }
+    return made;
+  };
+}
+
+function carefulPage(plan: ListPlan, { maxResponseBytes }: CompileOptions): (() => Fragment) | undefined {
+  const canGrow = isUnbounded(plan.projection) || tagOf(plan.projection) === undefined;
+  return canGrow ? () => selectPage(plan, maxResponseBytes, true) : undefined;
+}
+
+function carefulRecord(plan: ReadPlan, { maxResponseBytes }: CompileOptions): (() => Fragment) | undefined {
+  return hasLists(plan.projection) ? () => selectRecord(plan, maxResponseBytes, true) : undefined;
+}
+
+function shapeOf(text: string, columns: number): Shape {
+  const known = shapes.get(text);
+  if (known !== undefined) return known;
+  const cost = { milliseconds: undefined, work: undefined, isQuick: undefined };
+  if (text.length > Math.min(MAX_KEPT_TEXT + columns * MAX_COLUMN_TEXT, MOST_KEPT_TEXT))
+    return { text, name: undefined, cost };
+  const shape = { text, name: `s${(nextName++).toString(36)}`, cost };
+  shapes.set(text, shape);
+  return shape;
+}
+
+/** What a statement takes of memory while it is remembered, in bytes, roughly: its text is shared with its shape. */
+export function sizeOf({ text, operands }: Statement): number {
+  return 500 + text.length + 200 * operands.length;
 }
 
 /** The query of one request: the statement's text with its slots filled. */
 export function bindQuery(statement: Statement, inputs: Inputs): Query {
   const values = statement.operands.map((operand) => valueFor(operand, inputs));
-  return { text: statement.text, name: statement.name, values };
+  const { text, name, careful } = statement;
+  if (careful === undefined) return name === undefined ? { text, values } : { text, name, values };
+  const bindCareful = () => {
+    const { text: other, operands } = careful();
+    return { text: other, values: operands.map((operand) => valueFor(operand, inputs)) };
+  };
+  return name === undefined ? { text, values, careful: bindCareful } : { text, name, values, careful: bindCareful };
 }
 
 function valueFor(operand: Operand, inputs: Inputs): unknown {

@@ -10,6 +10,11 @@ export interface Query {
   readonly text: string;
   readonly values: readonly unknown[];
   readonly name?: string;
+  /**
+   * The same question in words that let PostgreSQL build no answer beyond the limit, where the plain ones would only
+   * look at what was built. They cost more, and are for runs that may take their time.
+   */
+  readonly careful?: () => Pick<Query, 'text' | 'values'>;
 }
 
 /** Composes SQL; interpolated fragments are spliced, anything else becomes a bound value. */

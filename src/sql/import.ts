@@ -6,7 +6,7 @@ import type { Principal } from '../model/principal.ts';
 import { isGenerated } from '../model/schema-fields.ts';
 import type { ImportPlan, ImportReference } from '../plan/import-plan.ts';
 import { valueOperand } from '../plan/operand.ts';
-import { hidesRows } from '../plan/scan.ts';
+import { hidesRows, type Scan } from '../plan/scan.ts';
 import { bindQuery } from './compile.ts';
 import { bind, renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, literal, type Query, sql } from './fragment.ts';
@@ -23,8 +23,9 @@ const r = ident('r');
 export function importQuery(fragment: Fragment, principal: Principal): Query {
   const statement = {
     text: fragment.text,
-    name: '',
+    name: undefined,
     operands: fragment.values as never,
+    careful: undefined,
     cost: NO_COST,
     tag: undefined,
   };
@@ -58,6 +59,17 @@ export function copyToStaging(): Fragment {
 /** Row counts and spreads for the planner, which knows nothing of a new table. */
 export function analyzeStaging(): Fragment {
   return sql`analyze ${STAGING}`;
+}
+
+/**
+ * What the import reads and writes keeps its columns and its name from here to the end of the transaction: a change of
+ * the schema waits. Reads and writes of others do not.
+ */
+export function lockTables(plan: ImportPlan): readonly Fragment[] {
+  return [
+    ...plan.references.map(({ scan }) => sql`lock table ${tableOf(scan)} in access share mode`),
+    sql`lock table ${tableOf(plan.scan)} in row exclusive mode`,
+  ];
 }
 
 /* ---- checks: each gives column `row` (and `other`), at most `limit` of them, in order ---- */
@@ -142,6 +154,10 @@ function creates(plan: ImportPlan): Fragment {
 
 /* ---- ids ahead of the sequence ---- */
 
+// Beyond that a gap is passed in one step: drawing takes a second for a million ids. Within one statement nobody draws so many.
+const MAX_DRAWN = 1_000_000;
+const LOCK_CLASS = 0x776461;
+
 /** `behind`: true when the sequence of the ids would come to the largest id of the file later on. */
 export function isSequenceBehind(plan: ImportPlan): Fragment {
   return sql`select coalesce(max(${s}."id") > ${lastId(plan)}, false) as behind from ${STAGING} ${s}`;
@@ -151,23 +167,48 @@ export function isSequenceBehind(plan: ImportPlan): Fragment {
 export function lockForIds(plan: ImportPlan, timeoutMs: number): readonly Fragment[] {
   return [
     sql`set local lock_timeout = ${keyword(String(timeoutMs))}`,
-    sql`lock table ${tableOf(plan)} in share row exclusive mode`,
+    sql`lock table ${tableOf(plan.scan)} in share row exclusive mode`,
   ];
 }
 
-/** Sets the sequence to the largest id of the file, never back. Not undone by a rollback, as nothing on sequences is. */
-export function advanceSequence(plan: ImportPlan): Fragment {
-  return sql`select setval(${sequence(plan)}, q.largest) from (select max(${s}."id") as largest from ${STAGING} ${s}) q where q.largest > ${lastId(plan)}`;
+/** Sets the sequence to the largest id of the file while nobody draws from it. Not undone by a rollback, as nothing on sequences is. */
+export function setSequence(plan: ImportPlan): Fragment {
+  return sql`select setval(${sequence(plan)}, gap.largest) from ${gap(plan)} where gap.ids > 0`;
 }
 
-function tableOf(plan: ImportPlan): Fragment {
-  const { schema, name } = plan.scan.entity.table;
+/**
+ * Puts the sequence ahead of the largest id of the file, and never back, while others draw from it: it draws the ids up
+ * to there as creates do, which only goes forward. A long gap is passed in one step, by one import at a time: setval
+ * would go back if others had come further since the statement looked.
+ */
+export function passSequence(plan: ImportPlan): readonly Fragment[] {
+  const of = sequence(plan);
+  return [
+    sql`select pg_advisory_xact_lock(${keyword(String(LOCK_CLASS))}, (${of}::oid::int8 & 2147483647)::int4)`,
+    sql`select setval(${of}, gap.largest) from ${gap(plan)} where gap.ids > ${keyword(String(MAX_DRAWN))}`,
+    sql`select count(nextval(${of})) from (select generate_series(1, gap.ids) from ${gap(plan)}) each`,
+  ];
+}
+
+function gap(plan: ImportPlan): Fragment {
+  return sql`(select max(${s}."id") - ${lastId(plan)} as ids, max(${s}."id") as largest from ${STAGING} ${s}) gap`;
+}
+
+/** Transactions that have drawn ids and not ended: one of them may be about to write an id of the file. */
+export function findDrawing(plan: ImportPlan): Fragment {
+  return sql`select virtualtransaction as "transaction" from pg_locks where locktype = 'relation'
+and database = (select oid from pg_database where datname = current_database()) and relation = ${sequence(plan)}
+and mode = 'RowExclusiveLock' and granted and pid <> pg_backend_pid()`;
+}
+
+function tableOf({ entity }: Scan): Fragment {
+  const { schema, name } = entity.table;
   return sql`${ident(schema)}.${ident(name)}`;
 }
 
 /** Looked up once a statement, as an uncorrelated subquery is. */
 function sequence(plan: ImportPlan): Fragment {
-  return sql`(select pg_get_serial_sequence(${literal(tableOf(plan).text)}, 'id')::regclass)`;
+  return sql`(select pg_get_serial_sequence(${literal(tableOf(plan.scan).text)}, 'id')::regclass)`;
 }
 
 function lastId(plan: ImportPlan): Fragment {
@@ -196,7 +237,7 @@ function insertStaged(plan: ImportPlan): Fragment {
   // Staged rows come in the order of the file; only a join may change that.
   const order = condition.text === '' ? empty : sql` order by ${s}.${ROW}`;
   const pass = plan.onConflict === 'skip' ? keyword(' on conflict ("id") do nothing') : empty;
-  return sql`insert into ${tableOf(plan)} (${join(names)}) select ${join(values)} from ${STAGING} ${s}${condition}${order}${pass} returning 1`;
+  return sql`insert into ${tableOf(plan.scan)} (${join(names)}) select ${join(values)} from ${STAGING} ${s}${condition}${order}${pass} returning 1`;
 }
 
 function insertedValue(plan: ImportPlan, field: Field): Fragment {

@@ -3,7 +3,8 @@
 import type { Link } from '../plan/link.ts';
 import { ID_OPERAND } from '../plan/operand.ts';
 import { type ExportPlan, type ListPlan, lookAhead, type ReadPlan, type ReferencesPlan } from '../plan/plan.ts';
-import { hasLists, type Output, type Projection } from '../plan/projection.ts';
+import type { Output, Projection } from '../plan/projection.ts';
+import { guardedText, recordBytes, runningBound } from './bounds.ts';
 import {
   type Aliases,
   bind,
@@ -24,17 +25,19 @@ import {
 import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber } from './fragment.ts';
 
 /**
- * One record: columns `data` (JSON text), `version` (the row's version, for ETag). With expanded lists `data` is null
- * when it would be longer than `maxBytes`.
+ * One record: columns `data` (JSON text), `version` (the row's version, for ETag). With expansions `data` is null when it
+ * would be longer than `maxBytes`, without them that is an error of our own. `careful`: nothing beyond is built (Query).
  */
-export function selectRecord(plan: ReadPlan, maxBytes: number): Fragment {
+export function selectRecord(plan: ReadPlan, maxBytes: number, careful = false): Fragment {
   const aliases = makeAliases();
   const root = aliases.next('r');
   const { table, condition } = renderScan(plan.scan, root);
-  const { joins, columns } = renderProjection(plan.projection, root, aliases);
+  const { joins, columns } = renderProjection(plan.projection, root, aliases, careful ? maxBytes : undefined);
   const from = sql`from ${table}${joins} cross join lateral (select ${columns}) ${RECORD}${where(sql`${root}."id" = ${bind(ID_OPERAND)}`, condition)}`;
-  if (!hasLists(plan.projection))
-    return sql`select row_to_json(${RECORD})::text as data, ${root}.xmin::text as version ${from}`;
+  if (joins.text === '') {
+    const data = guardedText(sql`row_to_json(${RECORD})::text`, plan.projection, root, maxBytes);
+    return sql`select ${data} as data, ${root}.xmin::text as version ${from}`;
+  }
   // `offset 0` keeps PostgreSQL from building the JSON once for the length and once for the text.
   return sql`select case when octet_length(q.data) <= ${wholeNumber(maxBytes)} then q.data end as data, q.version from (select row_to_json(${RECORD})::text as data, ${root}.xmin::text as version ${from} offset 0) q`;
 }
@@ -43,8 +46,9 @@ export function selectRecord(plan: ReadPlan, maxBytes: number): Fragment {
  * A page: columns `data` (JSON array text, null when longer than `maxBytes`), `total` (null unless counted), `last`
  * (sort keys of the page's last record as JSON text, null on an empty page), `more` (is there a record behind the
  * page; null when the total tells), `counted` (were all records counted for a total that might be kept?). With look-ahead `extra` the array holds that record too.
+ * `careful`: as for one record.
  */
-export function selectPage(plan: ListPlan, maxBytes: number): Fragment {
+export function selectPage(plan: ListPlan, maxBytes: number, careful = false): Fragment {
   const aliases = makeAliases();
   const root = aliases.next('r');
   const { table, condition } = renderScan(plan.scan, root);
@@ -70,7 +74,11 @@ export function selectPage(plan: ListPlan, maxBytes: number): Fragment {
       : sql`select ${join(columns)} from (${deferred}) d join ${table} on ${root}."id" = d."id"${where(condition)}${order}`;
 
   const outer = ident('p');
-  const { joins, columns: outputs } = renderProjection(plan.projection, outer, aliases);
+  const {
+    joins,
+    columns: outputs,
+    size: bytes,
+  } = renderProjection(plan.projection, outer, aliases, careful ? maxBytes : undefined);
   const expands = joins.text !== '';
   const numbers = [
     // Joins may be run in any order; a page with expansions is put back into its own. By the id PostgreSQL knows that
@@ -81,12 +89,21 @@ export function selectPage(plan: ListPlan, maxBytes: number): Fragment {
   const numbered = numbers.length === 0 ? page : sql`select s.*, ${join(numbers)} from (${page}) s`;
   const seen = ahead === 'window' ? sql`select * from (${numbered}) s where "$at" <= ${size}` : numbered;
   const direction = keyword(plan.ordering.keys[0]?.direction ?? 'asc');
-  const inOrder = expands ? sql` order by ${outer}.${byId ? sql`"id" ${direction}` : ident('$row')}` : empty;
+  const inOrder = (row: Fragment, key: Fragment) =>
+    expands ? sql` order by ${row}.${byId ? sql`${key} ${direction}` : ident('$row')}` : empty;
   const carried = [
     sql`${outer}.${byId ? ident('id') : ident('$keys')} as "$key"`,
     ...(ahead === 'window' ? [sql`${outer}."$seen"`] : []),
   ];
-  const rows = sql`select ${RECORD}, ${join(carried)} from (${seen}) ${outer}${joins} cross join lateral (select ${outputs}) ${RECORD}${inOrder}`;
+  const made = sql`from (${seen}) ${outer}${joins} cross join lateral (select ${outputs}) ${RECORD}`;
+  const placed = expands && !byId ? [...carried, sql`${outer}."$row"`] : carried;
+  const rows = careful
+    ? runningBound(
+        sql`select ${RECORD}, ${join(placed)}, ${bytes} as "$size" ${made}`,
+        maxBytes,
+        inOrder(ident('w'), ident('$key')),
+      )
+    : sql`select ${RECORD}, ${join(carried)} ${made}${inOrder(outer, ident('id'))}`;
 
   const at = ahead === 'extra' ? sql`least(count(*), ${size})` : keyword('count(*)');
   const last = sql`(array_agg(x."$key"))[${at}]`;
@@ -124,11 +141,17 @@ function isWhole({ scan, predicate }: ListPlan): boolean {
   return scan.filter.kind === 'unrestricted' && predicate === undefined;
 }
 
-/** The number of records as the triggers keep it, of the snapshot of the statement; null while it is not kept. */
+/**
+ * The number of records as the triggers keep it, of the snapshot of the statement; null while it is not kept. The newest
+ * base and what it has not seen, as install/000006-versions-and-totals.sql explains: three look-ups in one index. `offset 0` keeps
+ * PostgreSQL from doing them twice, as `n` is asked for twice.
+ */
 function keptTotal({ scan }: ListPlan): Fragment {
   const { schema, name } = scan.entity.table;
   const table = literal(sql`${ident(schema)}.${ident(name)}`.text);
-  return sql`select case when bool_or(t.slot = 16) then sum(t.n)::int8 end as n from wda.total t where t.relid = ${table}::regclass and t.relation = ${literal(`${schema}.${name}`)}`;
+  const added = (isNew: Fragment): Fragment =>
+    sql`(select coalesce(sum(t.n), 0)::int8 from wda.total t where t.relid = b.relid and t.slot ${isNew})`;
+  return sql`select (select case when b.pending is not null and b.relation = ${literal(`${schema}.${name}`)} then b.n + ${added(sql`>= -b.slot`)} + ${added(sql`= any(b.pending)`)} end from wda.total b where b.relid = ${table}::regclass and b.slot < 0 order by b.slot limit 1) as n offset 0`;
 }
 
 /** The rows of the list without page and order, for the planner's estimate. */
@@ -146,7 +169,7 @@ export function selectExport(plan: ExportPlan): Fragment {
   const root = aliases.next('r');
   const { table, condition } = renderScan(plan.scan, root);
   const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, root, aliases);
-  const { columns } = renderProjection(plan.projection, root, aliases);
+  const { columns } = renderProjection(plan.projection, root, aliases, undefined);
   return sql`select ${RECORD}.* from ${table} cross join lateral (select ${columns}) ${RECORD}${where(condition, predicate)} order by ${renderOrdering(plan.ordering, root, aliases)}`;
 }
 
@@ -166,35 +189,54 @@ export function selectMissingReferences({ checks, record }: ReferencesPlan): Fra
   return join(selects, ' union all ');
 }
 
-/** Joins for the expanded relations, and the select list that makes the JSON object's members. */
+/**
+ * Joins for the expanded relations, the select list that makes the JSON object's members, and what that takes in bytes.
+ * `most`: bytes beyond which no list is built; undefined: no bound.
+ */
 function renderProjection(
   projection: Projection,
   parent: Fragment,
   aliases: Aliases,
-): { readonly joins: Fragment; readonly columns: Fragment } {
+  most: number | undefined,
+): { readonly joins: Fragment; readonly columns: Fragment; readonly size: Fragment } {
   const joins: Fragment[] = [];
+  const values: Fragment[] = [];
   const columns = projection.outputs.map((output): Fragment => {
     if (output.kind === 'column') return outputColumn(output.field, parent);
     const joined = aliases.next('e');
-    joins.push(sql` left join lateral (${renderExpansion(output, parent, aliases)}) ${joined} on true`);
+    joins.push(sql` left join lateral (${renderExpansion(output, parent, aliases, most)}) ${joined} on true`);
+    values.push(sql`${joined}.j`);
     return sql`${joined}.j as ${ident(output.name)}`;
   });
-  return { joins: join(joins, ''), columns: join(columns) };
+  const size = most === undefined ? empty : recordBytes(projection, parent, values);
+  return { joins: join(joins, ''), columns: join(columns), size };
 }
 
 /** Related records as one value `j`: an object or null, an array that may be empty. */
-function renderExpansion(output: Exclude<Output, { kind: 'column' }>, parent: Fragment, aliases: Aliases): Fragment {
+function renderExpansion(
+  output: Exclude<Output, { kind: 'column' }>,
+  parent: Fragment,
+  aliases: Aliases,
+  most: number | undefined,
+): Fragment {
   const near = aliases.next('r');
   const { table, condition } = renderScan(output.link.scan, near);
   const link = linkCondition(output.link, near, parent, aliases);
-  const { joins, columns } = renderProjection(output.projection, near, aliases);
+  const { joins, columns, size } = renderProjection(output.projection, near, aliases, most);
   if (output.kind === 'toOne') {
     return sql`select row_to_json(${RECORD}) as j from (select ${columns} from ${table}${joins}${where(link, condition)}) ${RECORD}`;
   }
   const predicate = output.predicate === undefined ? empty : renderPredicate(output.predicate, near, aliases);
   const limit = output.size === undefined ? empty : sql` limit ${wholeNumber(output.size)}`;
   const ordering = renderOrdering(output.ordering, near, aliases);
-  const rows = sql`select ${columns} from ${table}${joins}${where(link, condition, predicate)} order by ${ordering}${limit}`;
+  const chosen = sql`${where(link, condition, predicate)} order by ${ordering}${limit}`;
+  if (most !== undefined) {
+    // In their order before anything is joined to them: sorting them later would hold the JSON of all.
+    const placed = sql`select ${near}.*, row_number() over () as "$row" from (select ${near}.* from ${table}${chosen}) ${near}`;
+    const made = sql`select ${RECORD}, ${near}."$row", ${size} as "$size" from (${placed}) ${near}${joins} cross join lateral (select ${columns}) ${RECORD}`;
+    return sql`select coalesce(json_agg(x.${RECORD}), '[]') as j from (${runningBound(made, most, sql` order by w."$row"`)}) x`;
+  }
+  const rows = sql`select ${columns} from ${table}${joins}${chosen}`;
   return sql`select coalesce(json_agg(${RECORD}), '[]') as j from (${rows}) ${RECORD}`;
 }
 

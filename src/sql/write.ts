@@ -4,6 +4,7 @@ import { bodyOperand, ID_OPERAND, type Operand } from '../plan/operand.ts';
 import type { CreatePlan, DeletePlan, UpdatePlan } from '../plan/plan.ts';
 import type { Projection } from '../plan/projection.ts';
 import type { Scan } from '../plan/scan.ts';
+import { guardedResult } from './bounds.ts';
 import {
   type Aliases,
   bind,
@@ -21,13 +22,13 @@ import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
  * insert … returning `data`, `version`; no row when a reference points at a record that the principal cannot see.
  * Columns that are not given take their default, else null.
  */
-export function insertRecord(plan: CreatePlan): Fragment {
+export function insertRecord(plan: CreatePlan, maxBytes: number): Fragment {
   const aliases = makeAliases();
   const root = aliases.next('r');
   const { schema, name } = plan.scan.entity.table;
   const names = [...plan.values.keys()];
   const target = sql`${ident(schema)}.${ident(name)} as ${root}`;
-  return sql`insert into ${target} ${insertedValues(plan, names, aliases)} ${returning(plan.projection, root)}`;
+  return sql`insert into ${target} ${insertedValues(plan, names, aliases)} ${returning(plan.projection, root, maxBytes)}`;
 }
 
 function insertedValues(plan: CreatePlan, names: readonly string[], aliases: Aliases): Fragment {
@@ -45,7 +46,7 @@ function insertedValues(plan: CreatePlan, names: readonly string[], aliases: Ali
  * update … returning `data`, `version`; no row when the record is not there (or not of that version), or when a
  * reference that changes points at a record that the principal cannot see.
  */
-export function updateRecord(plan: UpdatePlan): Fragment {
+export function updateRecord(plan: UpdatePlan, maxBytes: number): Fragment {
   const aliases = makeAliases();
   const root = aliases.next('r');
   const { table, condition } = renderScan(plan.scan, root);
@@ -59,14 +60,14 @@ export function updateRecord(plan: UpdatePlan): Fragment {
   const names = [...plan.values.keys()];
   // A body that changes nothing is answered with the record; locking and rewriting the row would be for nothing.
   if (names.length === 0) {
-    return sql`select ${resultColumns(plan.projection, root)} from ${table}${condition_}`;
+    return sql`select ${resultColumns(plan.projection, root, maxBytes)} from ${table}${condition_}`;
   }
   const sets = names.map((name) => {
     const field = fieldOf(plan.scan, name);
     return sql`${ident(field.column)} = ${bind(bodyOperand(field))}`;
   });
   if (entity.timestamps) sets.push(sql`${ident(fieldOf(plan.scan, 'updatedAt').column)} = now()`);
-  return sql`update ${table} set ${join(sets)}${condition_} ${returning(plan.projection, root)}`;
+  return sql`update ${table} set ${join(sets)}${condition_} ${returning(plan.projection, root, maxBytes)}`;
 }
 
 /** delete … returning the id; no row when the record is not there (or not of that version). */
@@ -76,16 +77,18 @@ export function deleteRecord(plan: DeletePlan): Fragment {
   return sql`delete from ${table}${where(sql`${root}."id" = ${bind(ID_OPERAND)}`, condition, plan.guarded ? hasVersion(root) : empty)} returning ${root}."id"::text`;
 }
 
-function returning(projection: Projection, root: Fragment): Fragment {
-  return sql`returning ${resultColumns(projection, root)}`;
+function returning(projection: Projection, root: Fragment, maxBytes: number): Fragment {
+  return sql`returning ${resultColumns(projection, root, maxBytes)}`;
 }
 
-function resultColumns(projection: Projection, root: Fragment): Fragment {
+/** A record that no answer could hold is an error, which undoes the write. */
+function resultColumns(projection: Projection, root: Fragment, maxBytes: number): Fragment {
   const columns = projection.outputs.map((output) => {
     if (output.kind !== 'column') throw new TypeError('a write answers with columns alone');
     return outputColumn(output.field, root);
   });
-  return sql`(select row_to_json(${RECORD}) from (select ${join(columns)}) ${RECORD})::text as data, ${root}.xmin::text as version`;
+  const data = sql`(select row_to_json(${RECORD}) from (select ${join(columns)}) ${RECORD})::text`;
+  return sql`${guardedResult(data, projection, maxBytes)} as data, ${root}.xmin::text as version`;
 }
 
 function fieldOf(scan: Scan, name: string): Field {

@@ -170,3 +170,55 @@ test('a renamed organization answers under its new slug at once', async () => {
   assert.equal((await server.call('/api/v1/afterwards/w/notes', { credential: workspace.key })).status, 200);
   assert.equal((await server.call('/api/v1/before/w/notes', { credential: workspace.key })).status, 401);
 });
+
+test('an owner renames its workspace, but not to a slug that another one has or had', async () => {
+  const first = await server.workspace('slugs/first', { entities: { notes: {} } });
+  const second = await server.workspace('slugs/second', { entities: { notes: {} } });
+  const base = '/api/admin/v1/organizations/slugs/workspaces';
+  const rename = (from: string, to: string, credential: string) =>
+    server.call(`${base}/${from}`, { method: 'PUT', body: { slug: to }, credential });
+  assert.equal((await rename('first', 'moved', first.key)).status, 200);
+  for (const slug of ['first', 'moved']) {
+    const answer = await rename('second', slug, second.key);
+    assert.deepEqual([answer.status, answer.json.error.code], [409, 'CONFLICT'], answer.text);
+    assert.equal(answer.json.error.details[0].field, 'slug');
+  }
+  // Back to its own, to itself, and to one that nobody had.
+  for (const [from, to] of [
+    ['moved', 'first'],
+    ['first', 'first'],
+    ['first', 'moved'],
+  ] as const) {
+    assert.equal((await rename(from, to, first.key)).status, 200, `${from} ${to}`);
+  }
+  assert.equal((await rename('second', 'other', second.key)).status, 200);
+  // The slug of a workspace that was deleted stays reserved, too.
+  assert.equal(
+    (await server.call(`${base}/moved?confirm=moved`, { method: 'DELETE', credential: ADMIN_KEY })).status,
+    204,
+  );
+  for (const slug of ['first', 'moved']) assert.equal((await rename('other', slug, second.key)).status, 409);
+  // The operator gives it away, and then it is the other one's.
+  assert.equal((await rename('other', 'first', ADMIN_KEY)).status, 200);
+  assert.equal((await rename('first', 'other', second.key)).status, 200);
+  assert.equal((await rename('other', 'first', second.key)).status, 200);
+  const third = await server.workspace('slugs/moved', { entities: {} });
+  assert.equal((await rename('moved', 'first', third.key)).status, 409);
+});
+
+test('an owner cannot reserve slugs without end', async () => {
+  const many = await server.workspace('slugs/many', { entities: {} });
+  let slug = 'many';
+  const statuses: number[] = [];
+  for (let count = 1; count <= 20; count++) {
+    const next = `many-${count}`;
+    const answer = await server.call(`/api/admin/v1/organizations/slugs/workspaces/${slug}`, {
+      method: 'PUT',
+      body: { slug: next },
+      credential: many.key,
+    });
+    statuses.push(answer.status);
+    if (answer.status === 200) slug = next;
+  }
+  assert.deepEqual(statuses, [...Array.from({ length: 19 }, () => 200), 409]);
+});

@@ -149,7 +149,7 @@ for (const [index, [why, document, warning]] of warned.entries()) {
     const issuerUrl = `${keys.origin}/warned-${index}`;
     if (document !== undefined)
       keys.serve(`/warned-${index}/.well-known/openid-configuration`, { issuer: issuerUrl, ...document });
-    const warnings = await configure(notes, { issuerUrl });
+    const warnings = await configure(notes, { issuerUrl, audience: API });
     assert.equal(warnings.length, 1);
     assert.match(warnings[0] as string, warning);
   });
@@ -161,10 +161,46 @@ test('a key set without a usable key is configured, with a warning', async () =>
   assert.match(warnings[0] as string, /no RSA key/);
 });
 
+test('an owner is told one sentence about providers in a private network, whatever is there', async () => {
+  const sentences = new Set<string>();
+  const closedPort = await startKeyServer();
+  await closedPort.stop();
+  keys.serve('/other/.well-known/openid-configuration', { issuer: 'an internal value', jwks_uri: 'http://10.0.0.1/' });
+  keys.serve('/no-keys', { keys: [] });
+  for (const body of [
+    { issuerUrl: `${keys.origin}/absent` },
+    { issuerUrl: `${keys.origin}/other` },
+    { issuerUrl: closedPort.origin },
+    { issuerUrl: 'https://idp.example.com', jwksUri: `${keys.origin}/no-keys` },
+    { issuerUrl: 'https://idp.example.com', jwksUri: `${keys.origin}/absent` },
+  ]) {
+    const call = { method: 'PUT', body: { ...WHOLE, audience: API, ...body } };
+    const owner = await notes.admin(PATH, { ...call, credential: notes.key });
+    assert.equal(owner.status, 200, owner.text);
+    assert.equal(owner.json.meta.warnings.length, 1);
+    sentences.add(owner.json.meta.warnings[0]);
+    const operator = await notes.admin(PATH, call);
+    assert.ok(!sentences.has(operator.json.meta.warnings[0]), operator.text);
+  }
+  assert.equal(sentences.size, 1);
+  assert.match([...sentences][0] as string, /^No token can be verified at the moment\. .* the log of the server/);
+});
+
+test('a blank audience is taken with a warning', async () => {
+  const body = { issuerUrl: issuer.url, jwksUri: issuer.jwksUri, defaultPermissions: 'READ_WRITE', enabled: true };
+  for (const audience of [undefined, null, '', ' ']) {
+    const { meta } = (await put({ ...body, audience })).json;
+    assert.deepEqual(meta.warnings.length, 1);
+    assert.match(meta.warnings[0], /^audience is blank: /);
+  }
+  assert.match((await put({ enabled: false })).json.meta.warnings[0], /^audience is blank: /);
+  assert.equal((await put({ ...body, audience: API })).json.meta, undefined);
+});
+
 test('blank key set and audience are none, and a whole configuration leaves nothing of the one before', async () => {
   const body = { issuerUrl: issuer.url, defaultPermissions: 'READ_ONLY', enabled: true };
   const blank = await put({ ...body, jwksUri: '', audience: ' ' });
-  assert.deepEqual(blank.json, { data: { ...body, jwksUri: null, audience: null } });
+  assert.deepEqual(blank.json.data, { ...body, jwksUri: null, audience: null });
   await configure(notes, { issuerUrl: issuer.url, jwksUri: issuer.jwksUri, audience: API });
   assert.deepEqual((await put(body)).json.data, { ...body, jwksUri: null, audience: null });
   assert.deepEqual((await notes.admin(PATH)).json.data, { ...body, jwksUri: null, audience: null });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Issuer, startIssuer } from '../support/issuer.ts';
-import { configure, isAccepted, isRefused, makeNotes } from '../support/notes.ts';
+import { BLANK_AUDIENCE, configure, isAccepted, isRefused, makeNotes } from '../support/notes.ts';
 import { startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
 
 const API = 'urn:example:api';
@@ -32,14 +32,14 @@ const token = (algorithm: 'RS256' | 'PS256' | 'ES256' = 'RS256'): Promise<string
 
 for (const algorithm of ['RS256', 'PS256', 'ES256'] as const) {
   test(`a token signed with ${algorithm} opens the workspace, its keys discovered`, async () => {
-    assert.deepEqual(await configure(notes, { issuerUrl: issuer.url }), []);
+    assert.deepEqual(await configure(notes, { issuerUrl: issuer.url }), BLANK_AUDIENCE);
     await isAccepted(notes, await token(algorithm));
   });
 }
 
 test('the key set may be configured instead of being discovered', async () => {
   const discovered = issuer.requests.get('/.well-known/openid-configuration');
-  assert.deepEqual(await configure(notes, { issuerUrl: issuer.url, jwksUri: issuer.jwksUri }), []);
+  assert.deepEqual(await configure(notes, { issuerUrl: issuer.url, jwksUri: issuer.jwksUri }), BLANK_AUDIENCE);
   await isAccepted(notes, await token());
   assert.equal(issuer.requests.get('/.well-known/openid-configuration'), discovered);
 });
@@ -48,7 +48,7 @@ for (const path of ['/', '/tenant', '/tenant/']) {
   test(`an issuer whose URL ends in ${path} is found, and is another one than without or with the slash`, async () => {
     const other = await startIssuer(path);
     try {
-      assert.deepEqual(await configure(notes, { issuerUrl: other.url }), []);
+      assert.deepEqual(await configure(notes, { issuerUrl: other.url }), BLANK_AUDIENCE);
       const credential = await other.token({ resource: API });
       await isAccepted(notes, credential);
       const twin = path.endsWith('/') ? other.url.slice(0, -1) : `${other.url}/`;
@@ -250,7 +250,7 @@ test('a provider that was never reached is said to be away, at once for all who 
   const absent = await startIssuer();
   const credential = await absent.token({ resource: API });
   await absent.stop();
-  const warnings = await configure(notes, { issuerUrl: absent.url });
+  const warnings = await configure(notes, { issuerUrl: absent.url, audience: API });
   assert.equal(warnings.length, 1);
   assert.match(
     warnings[0] as string,

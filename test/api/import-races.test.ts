@@ -1,6 +1,7 @@
 // Imports while others write: ids, values, references and the schema itself change hands under them.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import pg from 'pg';
 import {
   answerOf,
   countOf,
@@ -32,8 +33,8 @@ describe('an import beside other writes', () => {
         ids.add(answer.json.data.id);
       }
     });
-    for (let round = 1; round <= 5; round++) {
-      const start = round * 100_000;
+    // The sequence is behind by some thousands, by a hundred thousand, and by more than is drawn id by id.
+    for (const start of [5000, 100_000, 20_000_000, 20_100_000, 5_000_000_000]) {
       const rows = Array.from({ length: 3000 }, (_, index) => `${start + index},imported`);
       const answer = await load('lines', `id,text\n${rows.join('\n')}\n`);
       assert.equal(answer.status, 200, answer.text);
@@ -101,17 +102,43 @@ describe('an import beside other writes', () => {
     assert.deepEqual(detailsOf(answer), ['2 teamId REFERENCE_NOT_FOUND']);
   });
 
-  test('an import with ids gets past a long write, and creates get past the import', async () => {
+  test('an import with ids does not wait for a long write, and creates do not wait for the import', async () => {
     const schema = await freshWorkspace();
     const other = await otherTransaction(`insert into ${schema}.lines (text) values ('uncommitted')`);
-    const loading = load('lines', 'id,text\n500,x\n');
-    await until('the import asks for the lock', () => isActive('lock table%'));
-    const created = await workspace.call('lines', { method: 'POST', body: { text: 'meanwhile' } });
-    assert.equal(created.status, 201, created.text);
-    await other.end('commit');
-    const answer = await loading;
+    const answer = await load('lines', 'id,text\n500,x\n');
     assert.equal(answer.status, 200, answer.text);
     assert.equal((await workspace.call('lines', { method: 'POST', body: {} })).json.data.id, 501);
+    await other.end('commit');
+  });
+
+  test('an import with ids does not wait for an index that is built, nor for a constraint that is validated', async () => {
+    const schema = await freshWorkspace();
+    const writing = await otherTransaction(`insert into ${schema}.lines (text) values ('uncommitted')`);
+    const builder = new pg.Client({ connectionString: server.database.url });
+    await builder.connect();
+    const building = builder.query(`create index concurrently on ${schema}.lines (text)`);
+    await until('the index waits for the write', () => isActive('create index%', 'Lock'));
+    for (const id of [500, 5_000_000_000]) {
+      const answer = await load('lines', `id,text\n${id},x\n`);
+      assert.equal(answer.status, 200, answer.text);
+    }
+    await writing.end('commit');
+    await building;
+    await builder.end();
+    // What VALIDATE CONSTRAINT holds for as long as it reads the table.
+    const validating = await otherTransaction(`lock table ${schema}.lines in share update exclusive mode`);
+    assert.equal((await load('lines', 'id,text\n6000000000,x\n')).status, 200);
+    await validating.end('commit');
+    assert.equal((await workspace.call('lines', { method: 'POST', body: {} })).json.data.id, 6_000_000_001);
+  });
+
+  test('imports that bring ids far apart at the same time leave the sequence behind the largest', async () => {
+    await freshWorkspace();
+    const largest = [9_000_000_000, 40_000, 3_000_000, 7_000_000_000, 900_000, 12_000_000];
+    const answers = await Promise.all(largest.map((id) => load('lines', `id,text\n${id},x\n`)));
+    for (const answer of answers) assert.equal(answer.status, 200, answer.text);
+    const created = await workspace.call('lines', { method: 'POST', body: {} });
+    assert.equal(created.json.data.id, 9_000_000_001);
   });
 
   test('a schema that changes while the file arrives ends the import, and the next one fits', async () => {

@@ -29,7 +29,7 @@ async function withServer(
 }
 
 const TOO_LARGE =
-  'The response would be larger than 1024 bytes. Narrow it: a smaller size, fewer fields, or a limit on an expanded list such as <relation>.size=10';
+  'The response would be larger than 1024 bytes. Narrow it: a smaller size, fewer fields (leave large ones out by fields=), or a limit on an expanded list such as <relation>.size=10';
 
 test('a response beyond its limit is refused, never cut', async () => {
   await withServer({ WDA_MAX_RESPONSE_BYTES: '1024' }, async (call) => {

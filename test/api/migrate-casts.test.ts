@@ -159,8 +159,8 @@ const PAIRS: readonly Pair[] = [
   {
     from: T.string,
     to: T.decimal,
-    becomes: fromText({ '007': '7', '1e3': '1000', '-.5': '-0.5', '0.10': '0.10' }),
-    refused: ['NaN', 'Infinity', '', '1,5', '1e', '1e99999', '0x10', '.'].map(quoted),
+    becomes: fromText({ '007': '7', '1e3': '1000', '-.5': '-0.5', '0.10': '0.10', '1e999': `1${'0'.repeat(999)}` }),
+    refused: ['NaN', 'Infinity', '', '1,5', '1e', '1e99999', '0x10', '.', '1e1000', '1e-1001'].map(quoted),
   },
   {
     from: T.string,
@@ -235,8 +235,12 @@ const PAIRS: readonly Pair[] = [
       '{"b":1.10,"a":[]}': '{"a": [], "b": 1.10}',
       '"x"': '"x"',
       '12345678901234567890.5': '12345678901234567890.5',
+      '{"a": [1e999]}': `{"a": [1${'0'.repeat(999)}]}`,
     }),
-    refused: ['{', '', "{'a': 1}", 'NaN', '"\\u0000"', 'x'].map(quoted),
+    refused: [
+      ...['{', '', "{'a': 1}", 'NaN', '"\\u0000"', 'x'],
+      ...['{"a": [1e1000]}', '1e131000', '0e-16000', `[${Array(1100).fill('1e999')}]`, '9'.repeat(1001)],
+    ].map(quoted),
   },
   // JSON of the right kind.
   { from: T.integer, to: T.json, becomes: same('-5'), refused: [] },

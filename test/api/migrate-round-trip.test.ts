@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import { formatDecimal, parseDecimal } from '../../src/model/decimal.ts';
-import { applySchema, assertTidy, type Json } from '../support/migration.ts';
+import { applySchema, assertTidy, type Json, settled } from '../support/migration.ts';
 import { startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
 
 let server: TestServer;
@@ -281,4 +281,6 @@ test('what two schemas both hold is the same on the way there and back', async (
     },
   );
   await fc.assert(property, { numRuns: 25 });
+  // Whatever names that took on the way, in the end they are those of the documents.
+  for (let made = 1; made <= count; made++) await settled(server, `w${made}`, 120_000);
 });

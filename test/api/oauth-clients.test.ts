@@ -25,7 +25,7 @@ test('a client is made with a secret that is shown this once; only its hash is k
   const made = await create({ name: 'Nightly sync' });
   assert.equal(made.status, 201, made.text);
   const { clientSecret, ...rest } = made.json.data;
-  assert.deepEqual(Object.keys(rest), ['id', 'clientId', 'name', 'createdAt']);
+  assert.deepEqual(Object.keys(rest), ['id', 'clientId', 'name', 'permissions', 'createdAt']);
   assert.equal(rest.id, rest.clientId);
   assert.equal(rest.name, 'Nightly sync');
   const here = '/api/admin/v1/organizations/acme/workspaces/clients/oauth-clients';
@@ -48,6 +48,49 @@ test('a client is made with a secret that is shown this once; only its hash is k
   assert.ok(!String(row?.text).includes(clientSecret));
 });
 
+test('a token has the permissions of its client', async () => {
+  const [note] = await workspace.create('notes', [{ text: 'x' }]);
+  for (const [permissions, read, write, administer] of [
+    ['READ_ONLY', 200, 403, 403],
+    ['READ_WRITE', 200, 200, 403],
+    ['OWNER', 200, 200, 200],
+    [undefined, 200, 200, 200],
+  ] as const) {
+    const made = await create({ name: 'x', permissions });
+    assert.deepEqual([made.status, made.json.data.permissions], [201, permissions ?? 'OWNER'], made.text);
+    const credential = await tokenOf(server, made.json.data);
+    const statuses = [
+      await workspace.call('notes', { credential }),
+      await workspace.call(`notes/${note.id}`, { method: 'PUT', body: { text: 'y' }, credential }),
+      await workspace.admin('schema', { credential }),
+      // Remembered as well as new.
+      await workspace.call(`notes/${note.id}`, { method: 'PATCH', body: { text: 'z' }, credential }),
+    ].map(({ status }) => status);
+    assert.deepEqual(statuses, [read, write, administer, write], String(permissions));
+  }
+});
+
+test('a workspace has at most 1,000 clients and 1,000 keys', async () => {
+  const crowded = await server.workspace('acme/crowded', SCHEMA);
+  await server.database.query(
+    `insert into wda.oauth_client (workspace_id, client_id, name, secret_hash)
+     select w.id, 'c' || n, 'x', '' from wda.workspace w, generate_series(1, 1000) n where w.slug = 'crowded'`,
+  );
+  await server.database.query(
+    `insert into wda.api_key (workspace_id, name, prefix, hash, permissions)
+     select w.id, 'x', 'x', int8send(n), 'OWNER' from wda.workspace w, generate_series(1, 997) n where w.slug = 'crowded'`,
+  );
+  for (const [path, what] of [
+    ['oauth-clients', 'OAuth clients'],
+    ['api-keys', 'API keys'],
+  ] as const) {
+    const answer = await crowded.admin(path, { method: 'POST', body: { name: 'one more' } });
+    assert.deepEqual([answer.status, answer.json.error.code], [409, 'CONFLICT'], answer.text);
+    assert.equal(answer.json.error.message, `A workspace has at most 1000 ${what}: delete one first`);
+  }
+  assert.equal((await crowded.call('notes')).status, 200);
+});
+
 test('the list has pages', async () => {
   for (const name of ['one', 'two', 'three']) await createClient(other, name);
   const page = await other.admin('oauth-clients?page=1&size=2');
@@ -63,6 +106,7 @@ test('a body that is none is refused with every mistake', async () => {
     [{}, ['name REQUIRED']],
     [{ name: 7 }, ['name TYPE_MISMATCH']],
     [{ name: 'x', clientId: 'mine' }, ['clientId UNKNOWN_FIELD']],
+    [{ name: 'x', permissions: 'READ' }, ['permissions NOT_IN_ENUM']],
     [{ name: 'a\0b' }, ['name INVALID']],
   ] as const) {
     const answer = await create(body);

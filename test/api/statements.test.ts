@@ -25,9 +25,10 @@ after(async () => {
 
 /**
  * Statements on the tables of the workspace; those on control tables (keys, versions) are the server's own housekeeping,
- * but for the kept totals, which belong to lists.
+ * but for the kept totals and the bounds of answers, which belong to requests, and so is what a new connection is asked.
  */
-const onRecords = (texts: readonly string[]): string[] => texts.filter((text) => !/\bwda\.(?!total\b)/.test(text));
+const onRecords = (texts: readonly string[]): string[] =>
+  texts.filter((text) => !/\bwda\.(?!total\b|bounded_text\b|goes_on\b)|pg_backend_pid/.test(text));
 
 const requests: readonly (readonly [what: string, path: string, call: Call, statements: number])[] = [
   ['a list', 'orders', {}, 1],
@@ -76,6 +77,8 @@ test('an estimated count asks the planner beside the list', async () => {
 });
 
 test('a second request with the same words prepares nothing anew, whatever its values', async () => {
+  // The first run may take its time and is in careful words; it tells that the read is quick.
+  await shop.call('orders/1?expand=tags');
   proxy.statements();
   for (const id of [1, 2, 3]) await shop.call(`orders/${id}?expand=tags`);
   const texts = onRecords(proxy.statements());
@@ -109,13 +112,14 @@ test('more shapes than a connection keeps prepared are all answered, and the old
       narrow.call(`/api/v1/${shop.path}/countries?size=${size}&count=none`, { credential: shop.key });
     proxy.statements();
     for (let first = 1; first <= 1300; first += 20) {
-      // The first time tells that it is quick, the second prepares it.
-      for (const _turn of [1, 2]) {
+      // The first time tells that it is quick, the second prepares it. On a busy machine the first may look slow, and two
+      // more make it known.
+      for (const _turn of [1, 2, 3, 4]) {
         const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => list(first + index)));
         for (const { status, text } of answers) assert.equal(status, 200, text);
       }
     }
-    const given = proxy.statements().filter((text) => /^close s\w+$/.test(text));
+    const given = proxy.statements().filter((text) => /^close w[\w-]+$/.test(text));
     assert.ok(given.length >= 50 && given.length <= 130, `${given.length} were given up`);
     // One of them is prepared anew, one of the others is not.
     assert.equal((await list(1)).status, 200);

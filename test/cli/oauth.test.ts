@@ -20,6 +20,13 @@ async function run(args: readonly string[], key = ADMIN_KEY, code = 0): Promise<
   return code === 0 ? outcome.stdout : outcome.stderr;
 }
 
+test('a client is created with permissions', async () => {
+  const made = JSON.parse(await run(['client', 'create', 'reader', '--permissions', 'read-only', '--json']));
+  assert.equal(made.permissions, 'READ_ONLY');
+  assert.match(await run(['client', 'create', 'x', '--permissions', 'all'], ADMIN_KEY, 2), /Permissions are OWNER/);
+  await run(['client', 'delete', made.clientId]);
+});
+
 test('a client is created, gets a token, is listed without its secret, and deleted', async () => {
   assert.match(await run(['client', 'list']), /^No OAuth clients in acme\/shop$/m);
   const shown = await run(['client', 'create', 'nightly sync']);
@@ -31,7 +38,7 @@ test('a client is created, gets a token, is listed without its secret, and delet
   const token = await tokenOf(server, client);
   // A token is a credential of the command line like any other.
   const table = await run(['client', 'list'], token);
-  assert.match(table, new RegExp(`^${client.clientId} +nightly sync +\\d{4}-`, 'm'));
+  assert.match(table, new RegExp(`^${client.clientId} +nightly sync +OWNER +\\d{4}-`, 'm'));
   assert.ok(!table.includes(client.clientSecret));
   assert.equal(JSON.parse(await run(['client', 'list', '--json'], workspace.key)).length, 1);
   assert.deepEqual(JSON.parse(await run(['client', 'delete', client.clientId, '--json'])), {

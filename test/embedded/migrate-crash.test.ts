@@ -22,7 +22,8 @@ test('PostgreSQL that is killed leaves nothing of a migration behind', async (t)
   const embedded = await startHere(t, openFolder(t));
   const reasons: string[] = [];
   embedded.onExit((reason) => reasons.push(reason));
-  const { host, port, user, password, database: name } = embedded.connection;
+  // Holding a migration takes event triggers, and these a superuser.
+  const { host, port, user, password, database: name } = embedded.superuser;
   const url = `postgres://${user}:${encodeURIComponent(password)}@localhost:${port}/${name}?host=${encodeURIComponent(host)}`;
   /** A connection each: they end with PostgreSQL. */
   const database: TestDatabase = {

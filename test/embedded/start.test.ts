@@ -43,8 +43,8 @@ test('the embedded PostgreSQL, from its first start to the ones that are refused
     assert.equal(statSync(connection.host).mode & 0o777, 0o700);
     await assert.rejects(connect({ ...connection, password: 'wrong' }), { code: '28P01' });
     await assert.rejects(connect({ ...connection, password: '' }), /password/);
-    assert.equal(statSync(join(state, 'password')).mode & 0o777, 0o600);
-    const methods = await query(connection, 'select distinct auth_method from pg_hba_file_rules');
+    for (const file of ['password', 'app-password']) assert.equal(statSync(join(state, file)).mode & 0o777, 0o600);
+    const methods = await query(database.superuser, 'select distinct auth_method from pg_hba_file_rules');
     assert.deepEqual(methods, [['scram-sha-256']]);
   });
 
@@ -87,13 +87,39 @@ test('the embedded PostgreSQL, from its first start to the ones that are refused
     assert.equal(stranger.exitCode ?? stranger.signalCode, null);
   });
 
-  await t.test('sets a new password when the file with it is lost', async () => {
+  await t.test(
+    'leaves alone what only looks like a process of its own: the same path, in another container',
+    {
+      skip: process.platform === 'linux' ? false : 'titles of processes are set as Linux has them',
+    },
+    async () => {
+      const name = /cluster_name=(wda-\w+)/.exec(readFileSync(join(state, 'data', 'postmaster.opts'), 'utf8'))?.[1];
+      await database.stop();
+      const { uid, gid } = statSync(join(state, 'data'));
+      const stranger = spawn('sleep', ['600'], {
+        uid,
+        gid,
+        cwd: '/',
+        argv0: `postgres: ${name}: checkpointer `,
+        stdio: 'ignore',
+      });
+      t.after(() => stranger.kill('SIGKILL'));
+      database = await startEmbedded(options);
+      assert.deepEqual(await query(database.connection, 'select answer from kept'), [[42]]);
+      assert.equal(stranger.exitCode ?? stranger.signalCode, null);
+      stranger.kill('SIGKILL');
+    },
+  );
+
+  await t.test('sets new passwords when the files with them are lost', async () => {
     await database.stop();
-    rmSync(join(state, 'password'));
-    const { password } = database.connection;
+    for (const file of ['password', 'app-password']) rmSync(join(state, file));
+    const { connection, superuser } = database;
     database = await startEmbedded(options);
-    assert.notEqual(database.connection.password, password);
+    assert.notEqual(database.connection.password, connection.password);
+    assert.notEqual(database.superuser.password, superuser.password);
     assert.deepEqual(await query(database.connection, 'select answer from kept'), [[42]]);
+    assert.deepEqual(await query(database.superuser, 'select answer from kept'), [[42]]);
   });
 
   await t.test('says what PostgreSQL said when it does not start, and what to do', async () => {

@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { type EmbeddedConnection, type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded.ts';
 import type { Log } from '../../src/db/embedded-log.ts';
-import { runningProcesses } from '../../src/db/embedded-process.ts';
+import { runningProcesses, sendSignal } from '../../src/db/embedded-process.ts';
 
 // The modes that the tests give to folders are meant as they are written.
 process.umask(0o022);
@@ -35,7 +35,7 @@ export function openFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'wda-embedded-'));
   chmodSync(folder, 0o755);
   t.after(async () => {
-    for (const { pid } of await processesOn(folder)) process.kill(pid, 'SIGKILL');
+    for (const { pid } of await processesOn(folder)) sendSignal(pid, 'SIGKILL');
     rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
   });
   return folder;
@@ -68,7 +68,7 @@ export async function connect(connection: EmbeddedConnection): Promise<pg.Client
 
 /** Waits until `condition` holds; the limit is only there so that a broken test ends. */
 export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000;
+  const deadline = Date.now() + 60_000;
   while (!(await condition())) {
     assert.ok(Date.now() < deadline, `never happened: ${what}`);
     await sleep(20);

@@ -23,7 +23,7 @@ before(async () => {
 after(() => server?.stop());
 
 async function figures(): Promise<Record<string, number>> {
-  const { text } = await server.call('/metrics');
+  const text = await server.metrics();
   const lines = text.split('\n').filter((line) => line.startsWith('wda_migration'));
   return Object.fromEntries(lines.map((line) => [line.replace(/ \S+$/, ''), Number(line.split(' ').at(-1))]));
 }

@@ -7,6 +7,7 @@ import { parseDocument } from '../../src/catalog/load-workspace.ts';
 import { tablesOf } from '../../src/model/schema-tables.ts';
 import type { TestDatabase } from './database.ts';
 import { ADMIN_KEY, type Answer, type TestServer, type TestWorkspace } from './server.ts';
+import { until } from './until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: documents, records and answers of any schema
 export type Json = any;
@@ -52,7 +53,27 @@ async function inventory(database: TestDatabase, schema: string): Promise<string
 
 /** The workspace's PostgreSQL schema holds what its document says, and nothing else; no gate is closed. */
 export async function assertTidy(server: TestServer, slug: string): Promise<void> {
-  const { schema, document, names, gates } = await stored(server.database, slug);
+  // Names may change between two looks.
+  for (;;) {
+    const { schema, names } = await stored(server.database, slug);
+    const present = await inventory(server.database, schema);
+    const now = await stored(server.database, slug);
+    if (JSON.stringify(now.names) === JSON.stringify(names)) return assertInventory(now, present);
+  }
+}
+
+/** Resolves when PostgreSQL calls everything as the document does; the inventory is then that of a new workspace. */
+export async function settled(server: TestServer, slug: string, limitMs = 60_000): Promise<void> {
+  const pending = async (): Promise<Json> => (await stored(server.database, slug)).names;
+  await until(
+    `names of ${slug} are those of the document`,
+    async () => JSON.stringify(await pending()) === '{"tables":{},"columns":{}}',
+    limitMs,
+  );
+  await assertTidy(server, slug);
+}
+
+function assertInventory({ schema, document, names, gates }: Stored, present: readonly string[]): void {
   const expected = [...tablesOf(parseDocument(document), schema, names).values()].flatMap((table) => [
     `table ${table.name}`,
     ...[...table.columns.values()].map(({ column }) => `column ${table.name} ${column}`),
@@ -65,7 +86,7 @@ export async function assertTidy(server: TestServer, slug: string): Promise<void
     ]),
     `index ${table.primaryKey}`,
   ]);
-  assert.deepEqual(await inventory(server.database, schema), expected.sort());
+  assert.deepEqual(present, expected.sort());
   assert.deepEqual(gates, {});
 }
 

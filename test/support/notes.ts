@@ -31,6 +31,11 @@ export interface ProviderWish {
   readonly enabled?: boolean;
 }
 
+/** The only warning about a provider that works, but has no audience. */
+export const BLANK_AUDIENCE = [
+  'audience is blank: tokens that the provider issued for any other application are accepted here, too',
+];
+
 /** Puts exactly this provider in force; gives the warnings. */
 export async function configure(workspace: TestWorkspace, wish: ProviderWish): Promise<readonly string[]> {
   const body = { defaultPermissions: 'READ_WRITE', enabled: true, ...wish };

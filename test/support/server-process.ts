@@ -9,14 +9,19 @@ const MAIN = join(import.meta.dirname, '../../src/main.ts');
 export interface ServerProcess {
   readonly url: string;
   readonly child: ChildProcess;
+  /** What it has printed so far, without the lines of requests. */
+  readonly lines: readonly string[];
   /** Ends it as kill -9 does, and waits until it is gone. */
   kill(): Promise<void>;
   /** Ends it in good order. */
   stop(): Promise<void>;
 }
 
-/** Resolves when it is ready; `env` says which database it has. */
-export async function startServerProcess(env: Readonly<Record<string, string>>): Promise<ServerProcess> {
+/** Resolves when it is ready, or only listens; `env` says which database it has. */
+export async function startServerProcess(
+  env: Readonly<Record<string, string>>,
+  until: 'ready' | 'listening' = 'ready',
+): Promise<ServerProcess> {
   const child = spawn(process.execPath, [MAIN, 'serve'], {
     env: {
       PATH: process.env.PATH,
@@ -32,17 +37,17 @@ export async function startServerProcess(env: Readonly<Record<string, string>>):
   });
   const gone = new Promise<void>((resolve) => child.on('exit', () => resolve()));
   const lines: string[] = [];
-  let port: number | undefined;
-  for await (const line of createInterface({ input: child.stdout })) {
-    lines.push(line);
-    port = /"port":(\d+).*"msg":"ready"/.test(line) ? Number(JSON.parse(line).port) : undefined;
-    if (port !== undefined) break;
-  }
-  if (port === undefined) throw new Error(`the server process did not start:\n${lines.join('\n')}`);
-  child.stdout.resume();
+  const port = await new Promise<number>((resolve, reject) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      if (line.endsWith('"msg":"request"}')) return;
+      lines.push(line);
+      if (line.endsWith(`"msg":"${until}"}`)) resolve(Number(JSON.parse(line).port));
+    });
+    gone.then(() => reject(new Error(`the server process did not start:\n${lines.join('\n')}`)));
+  });
   const end = (signal: NodeJS.Signals): Promise<void> => {
     child.kill(signal);
     return gone;
   };
-  return { url: `http://127.0.0.1:${port}`, child, kill: () => end('SIGKILL'), stop: () => end('SIGTERM') };
+  return { url: `http://127.0.0.1:${port}`, child, lines, kill: () => end('SIGKILL'), stop: () => end('SIGTERM') };
 }

@@ -23,12 +23,17 @@ export interface Answer {
   readonly json: any;
 }
 
-export interface TestServer {
+export interface TestClient {
   readonly url: string;
-  readonly database: TestDatabase;
   call(path: string, call?: Call): Promise<Answer>;
   /** Creates an organization (unless there) and a workspace with the schema; gives a caller for it. */
   workspace(path: string, schema: unknown): Promise<TestWorkspace>;
+}
+
+export interface TestServer extends TestClient {
+  readonly database: TestDatabase;
+  /** The metrics as they are now. */
+  metrics(): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -62,15 +67,28 @@ export async function startTestServer(
     LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'silent',
     ...env,
   });
-  const app: App = makeApp(config, { connectionString: own.url }, makeObserver(config, false));
+  const observer = makeObserver(config, false);
+  const app: App = makeApp(config, { connectionString: own.url }, observer);
   const port = await app.listen();
   await app.prepare();
   const url = `http://127.0.0.1:${port}`;
 
+  return {
+    ...clientOf(url),
+    database: own,
+    metrics: () => observer.metrics(),
+    async stop() {
+      await app.close(1000);
+      if (database === undefined) await own.drop();
+    },
+  };
+}
+
+/** Calls to a server, wherever it runs. */
+export function clientOf(url: string): TestClient {
   const call = (path: string, options: Call = {}): Promise<Answer> => send(`${url}${path}`, options);
   return {
     url,
-    database: own,
     call,
     async workspace(path, schema) {
       const [organization = '', slug = ''] = path.split('/');
@@ -106,10 +124,6 @@ export async function startTestServer(
           return created;
         },
       };
-    },
-    async stop() {
-      await app.close(1000);
-      if (database === undefined) await own.drop();
     },
   };
 }

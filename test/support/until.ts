@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export async function until(
   what: string,
   condition: () => boolean | Promise<boolean>,
-  limitMs = 20_000,
+  limitMs = 60_000,
 ): Promise<void> {
   const deadline = performance.now() + limitMs;
   while (!(await condition())) {

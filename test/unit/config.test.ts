@@ -32,9 +32,13 @@ const DEFAULTS: Config = {
   readConnections: 4,
   writeConnections: 6,
   slowConnections: 4,
+  transferConnections: 4,
   maxQueue: 1000,
   statementTimeoutMs: 10_000,
   transferTimeoutMs: 3_600_000,
+  importFloor: 4096,
+  exportFloor: 65_536,
+  floorSeconds: 60,
   bodyTimeoutMs: 30_000,
   corsOrigins: '*',
   rateLimit: 0,
@@ -78,6 +82,7 @@ const GOOD: readonly (readonly [env: Readonly<Record<string, string>>, config: P
     { databaseUrl: 'postgresql:///wda?host=/run/postgresql' },
   ],
   [{ DATABASE_URL: 'postgres://db/wda', WDA_DEMO: 'on' }, { demo: true }],
+  [{ DATABASE_URL: 'postgres://a:1,b/wda' }, { databaseUrl: 'postgres://a:1,b/wda', demo: false }],
   [{ WDA_DEMO: 'off' }, { demo: false }],
   [{ DATA_DIR: '/var/lib/wda' }, { dataDir: '/var/lib/wda' }],
   [{ WDA_ADMIN_KEY: KEY }, { adminKey: KEY }],
@@ -91,6 +96,7 @@ const GOOD: readonly (readonly [env: Readonly<Record<string, string>>, config: P
   ],
   [{ WDA_RATE_LIMIT: '600' }, { rateLimit: 600 }],
   [{ WDA_IDP_PRIVATE_NETWORK: 'allow' }, { idpPrivateNetwork: true }],
+  [{ WDA_IDP_PRIVATE_NETWORK: '10.1.0.0/16, fd12::/48' }, { idpPrivateNetwork: ['10.1.0.0/16', 'fd12::/48'] }],
   [
     { WDA_WORKERS: '4', WDA_READ_CONNECTIONS: '6' },
     { workers: 4, readConnections: 2, writeConnections: 2 },
@@ -117,9 +123,13 @@ const RANGES: Readonly<Record<string, readonly [min: number, max: number]>> = {
   WDA_READ_CONNECTIONS: [1, 100],
   WDA_WRITE_CONNECTIONS: [1, 100],
   WDA_SLOW_CONNECTIONS: [2, 100],
+  WDA_TRANSFER_CONNECTIONS: [2, 100],
   WDA_MAX_QUEUE: [1, 1_000_000],
   WDA_STATEMENT_TIMEOUT_MS: [100, 3_600_000],
   WDA_TRANSFER_TIMEOUT_MS: [1000, 86_400_000],
+  WDA_MIN_IMPORT_BYTES_PER_SECOND: [0, 1_000_000_000],
+  WDA_MIN_EXPORT_BYTES_PER_SECOND: [0, 1_000_000_000],
+  WDA_TRANSFER_WINDOW_SECONDS: [1, 3600],
   WDA_BODY_TIMEOUT_MS: [100, 3_600_000],
   WDA_RATE_LIMIT: [0, 1_000_000_000],
   WDA_TOKEN_LIFETIME_SECONDS: [1, 2_592_000],
@@ -151,18 +161,19 @@ for (const [name, [min, max]] of Object.entries(RANGES)) {
 }
 
 const BAD: readonly (readonly [env: Readonly<Record<string, string>>, mistake: string | RegExp])[] = [
-  ...[
-    'mysql://db/wda',
-    'db',
-    'postgres://',
-    'postgres:///wda',
-    'http://db',
-    'postgres://db:port/wda',
-    'postgres://db:99999/wda',
-  ].map(
+  ...['mysql://db/wda', 'db', 'http://db'].map(
     (url) =>
-      [{ DATABASE_URL: url }, 'DATABASE_URL must look like postgres://user:password@host:5432/database'] as const,
+      [{ DATABASE_URL: url }, /^DATABASE_URL must look like postgres:\/\/user:password@host:5432\/database;/] as const,
   ),
+  ...['postgres://', 'postgres:///wda'].map(
+    (url) => [{ DATABASE_URL: url }, /^DATABASE_URL names no host; it looks like postgres:/] as const,
+  ),
+  [{ DATABASE_URL: 'postgres://db:port/wda' }, /^DATABASE_URL has a host that is not name, name:port or/],
+  [{ DATABASE_URL: 'postgres://db:99999/wda' }, 'DATABASE_URL has the port 99999; a port is a number from 1 to 65535'],
+  [
+    { DATABASE_URL: 'postgres://a,b/wda?target_session_attrs=standby' },
+    'DATABASE_URL has target_session_attrs=standby, which must be one of any, read-write, primary',
+  ],
   ...[
     'localhost:3000',
     'ftp://x',
@@ -184,7 +195,14 @@ const BAD: readonly (readonly [env: Readonly<Record<string, string>>, mistake: s
   [{ WDA_DEMO: 'true' }, 'WDA_DEMO must be one of on, off, is "true"'],
   [{ WDA_DEMO: 'On' }, 'WDA_DEMO must be one of on, off, is "On"'],
   [{ LOG_LEVEL: 'verbose' }, 'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent, is "verbose"'],
-  [{ WDA_IDP_PRIVATE_NETWORK: 'yes' }, 'WDA_IDP_PRIVATE_NETWORK must be one of deny, allow, is "yes"'],
+  [
+    { WDA_IDP_PRIVATE_NETWORK: 'yes' },
+    'WDA_IDP_PRIVATE_NETWORK must be deny, allow, or networks such as 10.1.0.0/16, has "yes"',
+  ],
+  [
+    { WDA_IDP_PRIVATE_NETWORK: '10.1.0.0/16, 10.0.0.0/33' },
+    'WDA_IDP_PRIVATE_NETWORK must be deny, allow, or networks such as 10.1.0.0/16, has "10.0.0.0/33"',
+  ],
   ...[
     'example.com',
     'https://example.com/',

@@ -39,9 +39,9 @@ export function accessTestRoutes(rooms: AccessTestRooms): Route[] {
   return [
     adminRoute('POST', `${WORKSPACE}/access/test`, [], async (request) => {
       const { id, organization, slug } = await requireWorkspace(rooms, request);
-      bodyOf(request, AccessTest);
+      await bodyOf(request, AccessTest);
       // The shape was checked on a copy; the numbers of this one have all of their digits.
-      const { claims, requests } = request.body as Static<typeof AccessTest>;
+      const { claims, requests } = (await request.body()) as Static<typeof AccessTest>;
       const principal: External = {
         kind: 'external',
         permissions: 'READ_ONLY',
@@ -65,6 +65,9 @@ export function accessTestRoutes(rooms: AccessTestRooms): Route[] {
   ];
 }
 
+// All requests of a test are answered together.
+const NOBODY: RawRequest['caller'] = { isGone: () => false, onGone: () => () => undefined };
+
 function rawRequest(request: RouteRequest, index: number, url: string, body: unknown): RawRequest {
   const at = url.indexOf('?');
   const bytes = Buffer.from(body === undefined ? '' : JSON.stringify(body));
@@ -78,6 +81,7 @@ function rawRequest(request: RouteRequest, index: number, url: string, body: unk
     stream: () => {
       throw new TypeError('a principal who may only read sends no stream');
     },
+    caller: NOBODY,
   };
 }
 

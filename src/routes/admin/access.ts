@@ -12,8 +12,11 @@ export interface AdminRooms {
   readonly db: Database;
   /** Throws 401. */
   readonly authenticate: (authorization: string | undefined) => Promise<Principal>;
-  /** Something in the workspace was changed: this process drops its snapshot at once. */
-  readonly changed: (workspaceId: string) => void;
+  /**
+   * Something in these workspaces was changed, or, without any, in what all share: resolves when it holds in every
+   * process. The answer to the change waits for it, a second at most.
+   */
+  readonly announced: (...workspaceIds: readonly string[]) => Promise<void>;
   readonly makeKey: () => { readonly key: string; readonly prefix: string; readonly hash: Buffer };
   /** Takes errors of work that nobody waits for any more. */
   readonly onError?: (message: string, error: unknown) => void;

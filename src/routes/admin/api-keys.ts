@@ -10,19 +10,20 @@ import { ADMIN_PREFIX, type AdminRooms, adminRoute, requireWorkspace, WORKSPACE 
 import { bodyOf, created, idOf, list, PAGE_PARAMETERS, pageOf, time } from './exchange.ts';
 import { DisplayName } from './organizations.ts';
 
+/** Of keys and OAuth clients. */
+export const KeyPermissions = Type.Unsafe<Permissions>({ type: 'string', enum: ['OWNER', 'READ_WRITE', 'READ_ONLY'] });
+
 const NewApiKey = Type.Object(
   {
     name: DisplayName,
-    permissions: Type.Optional(
-      Type.Unsafe<Permissions>({ type: 'string', enum: ['OWNER', 'READ_WRITE', 'READ_ONLY'] }),
-    ),
+    permissions: Type.Optional(KeyPermissions),
     expiresAt: Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'] })),
   },
   { additionalProperties: false },
 );
 
 export function apiKeyRoutes(rooms: AdminRooms): Route[] {
-  const { db, changed, makeKey } = rooms;
+  const { db, announced, makeKey } = rooms;
   return [
     adminRoute('GET', `${WORKSPACE}/api-keys`, PAGE_PARAMETERS, async (request) => {
       const { id } = await requireWorkspace(rooms, request);
@@ -32,7 +33,7 @@ export function apiKeyRoutes(rooms: AdminRooms): Route[] {
     adminRoute('POST', `${WORKSPACE}/api-keys`, [], async (request) => {
       const { id, organization, slug } = await requireWorkspace(rooms, request);
       let expiresAt: Date | null = null;
-      const { name, permissions = 'OWNER' } = bodyOf(request, NewApiKey, (body, report) => {
+      const { name, permissions = 'OWNER' } = await bodyOf(request, NewApiKey, (body, report) => {
         if (typeof body.expiresAt !== 'string') return;
         const text = parseDateTime(body.expiresAt);
         if (text === undefined) {
@@ -45,7 +46,7 @@ export function apiKeyRoutes(rooms: AdminRooms): Route[] {
       const { key, prefix, hash } = makeKey();
       const stored = await createApiKey(db, { workspaceId: id, name, prefix, hash, permissions, expiresAt });
       if (stored === undefined) throw notFound(`Workspace ${slug} does not exist`);
-      changed(id);
+      await announced(id);
       const here = `${ADMIN_PREFIX}/organizations/${organization}/workspaces/${slug}`;
       return created({ ...show(stored), key }, `${here}/api-keys/${stored.id}`);
     }),
@@ -53,7 +54,7 @@ export function apiKeyRoutes(rooms: AdminRooms): Route[] {
       const workspace = await requireWorkspace(rooms, request);
       const id = idOf(request, 'id', 'API key');
       if (!(await deleteApiKey(db, workspace.id, id))) throw notFound(`API key ${id} does not exist`);
-      changed(workspace.id);
+      await announced(workspace.id);
       return noContent();
     }),
   ];

@@ -43,12 +43,12 @@ export function flag(request: RouteRequest, name: string): boolean {
 }
 
 /** A body of this shape; 400 with every mistake in it. `check` adds what a shape cannot say. */
-export function bodyOf<T extends TSchema>(
+export async function bodyOf<T extends TSchema>(
   request: RouteRequest,
   shape: T,
   check: (body: Static<T>, report: Report) => void = () => undefined,
-): Static<T> {
-  const { body } = request;
+): Promise<Static<T>> {
+  const body = await request.body();
   const report = makeReport(body);
   const plain = plainNumbers(body);
   checkShape(shape, plain, report);

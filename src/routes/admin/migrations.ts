@@ -8,6 +8,7 @@ import {
   type MigrationError,
   type MigrationStep,
   requestCancel,
+  type Waiting,
 } from '../../catalog/migrations.ts';
 import { conflict, notFound } from '../../errors.ts';
 import type { Route } from '../../http/routes.ts';
@@ -19,19 +20,25 @@ import { idOf, list, PAGE_PARAMETERS, pageOf, single, time } from './exchange.ts
 // Cancelling takes back what was made; usually that is a matter of milliseconds.
 const CANCEL_WAIT_MS = 5000;
 const CANCEL_POLL_MS = 50;
+// Many times what it takes until an end holds everywhere: the clocks of the database and of this machine may differ.
+const NEW_MS = 60_000;
 
 export function migrationRoutes(rooms: AdminRooms, runner: Runner): Route[] {
-  const { db } = rooms;
+  const { db, announced } = rooms;
   return [
     adminRoute('GET', `${WORKSPACE}/migrations`, PAGE_PARAMETERS, async (request) => {
       const { id } = await requireWorkspace(rooms, request);
       const page = pageOf(request);
-      return list(await loadMigrations(db, id, page), page, showMigration);
+      const found = await loadMigrations(db, id, page);
+      if (found.rows.some(isNew)) await announced(id);
+      return list(found, page, showMigration);
     }),
     adminRoute('GET', `${WORKSPACE}/migrations/:id`, [], async (request) => {
       const workspace = await requireWorkspace(rooms, request);
       const id = idOf(request, 'id', 'Migration');
-      return single(showMigration(found(await findMigration(db, workspace.id, id), id)));
+      const migration = found(await findMigration(db, workspace.id, id), id);
+      if (isNew(migration)) await announced(workspace.id);
+      return single(showMigration(migration));
     }),
     adminRoute('POST', `${WORKSPACE}/migrations/:id/cancel`, [], async (request) => {
       const workspace = await requireWorkspace(rooms, request);
@@ -41,7 +48,9 @@ export function migrationRoutes(rooms: AdminRooms, runner: Runner): Route[] {
         throw conflict(`Migration ${id} has ended already`);
       }
       await interruptHolder(db, workspace.id);
-      return single(showMigration(await waitForEnd(workspace.id, id)));
+      const ended = await waitForEnd(workspace.id, id);
+      await announced(workspace.id);
+      return single(showMigration(ended));
     }),
   ];
 
@@ -56,19 +65,25 @@ export function migrationRoutes(rooms: AdminRooms, runner: Runner): Route[] {
   }
 }
 
+/** Has it ended so lately that some process may not know? Whoever reads here that it has may rely on its end. */
+export function isNew({ finishedAt }: Migration): boolean {
+  return finishedAt !== null && Math.abs(Date.now() - finishedAt.getTime()) < NEW_MS;
+}
+
 function found(migration: Migration | undefined, id: string): Migration {
   if (migration === undefined) throw notFound(`Migration ${id} does not exist`);
   return migration;
 }
 
 export function showMigration(migration: Migration): unknown {
-  const { id, state, strategy, steps, error, createdAt, startedAt, finishedAt } = migration;
+  const { id, state, strategy, steps, error, waitingFor, createdAt, startedAt, finishedAt } = migration;
   return {
     id: Number(id),
     state,
     strategy,
     steps: steps.map(showStep),
     error: error === null ? null : showError(error),
+    waitingFor: waitingFor === null ? null : showWaiting(waitingFor),
     createdAt: time(createdAt),
     startedAt: time(startedAt),
     finishedAt: time(finishedAt),
@@ -86,6 +101,10 @@ function showStep(step: MigrationStep): ShownStep {
   const { state, progress, records = null } = step;
   const planned = { entity, kind, description, destructive, blocksReads, blocksWrites, estimatedSeconds, conflicts };
   return { ...planned, state, progress, records };
+}
+
+function showWaiting({ pid, application, since }: Waiting): Waiting {
+  return { pid, application, since };
 }
 
 function showError({ code, message, entity, field, count, sampleIds }: MigrationError): MigrationError {

@@ -34,7 +34,7 @@ export const Renaming = Type.Object(
 );
 
 export function organizationRoutes(rooms: AdminRooms): Route[] {
-  const { db, changed } = rooms;
+  const { db, announced } = rooms;
   const all = `${ADMIN_PREFIX}/organizations`;
   return [
     adminRoute('GET', all, PAGE_PARAMETERS, async (request) => {
@@ -44,7 +44,7 @@ export function organizationRoutes(rooms: AdminRooms): Route[] {
     }),
     adminRoute('POST', all, [], async (request) => {
       await requireOperator(rooms, request);
-      const { slug, name = slug } = bodyOf(request, NewOrganization);
+      const { slug, name = slug } = await bodyOf(request, NewOrganization);
       return created(show(await createOrganization(db, { slug, name })), `${all}/${slug}`);
     }),
     adminRoute('GET', ORGANIZATION, [], async (request) => {
@@ -63,9 +63,9 @@ export function organizationRoutes(rooms: AdminRooms): Route[] {
       await requireOperator(rooms, request);
       const { org = '' } = request.params;
       if (!isSlug(org) || (await findOrganization(db, org)) === undefined) throw noOrganization(org);
-      const updated = await updateOrganization(db, org, bodyOf(request, Renaming));
+      const updated = await updateOrganization(db, org, await bodyOf(request, Renaming));
       if (updated === undefined) throw noOrganization(org);
-      updated.workspaceIds.forEach(changed);
+      await announced(...updated.workspaceIds);
       return single(show(updated.organization));
     }),
     adminRoute('DELETE', ORGANIZATION, [], async (request) => {

@@ -33,7 +33,7 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): Route[] {
     const { entity = '' } = request.params;
     await entityOf(id, entity);
     // The parser of documents checks the body in its place; nothing there is a mistake, not the part left out.
-    const body = request.body ?? null;
+    const body = (await request.body()) ?? null;
     const started = await runner.start({
       workspaceId: id,
       strategy: 'online',

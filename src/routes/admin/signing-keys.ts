@@ -23,6 +23,7 @@ export function signingKeyRoutes(rooms: AdminRooms & SigningKeyRooms): Route[] {
     adminRoute('POST', `${ADMIN_PREFIX}/signing-keys/rotate`, ['revoke'], async (request) => {
       await requireOperator(rooms, request);
       await keys.rotate(flag(request, 'revoke'));
+      await rooms.announced();
       return listed();
     }),
   ];

@@ -14,6 +14,7 @@ import {
   isSlug,
   noOrganization,
   ORGANIZATION,
+  requireAdministrator,
   requireOperator,
   requireWorkspace,
   WORKSPACE,
@@ -28,7 +29,7 @@ const NewWorkspace = Type.Object(
 );
 
 export function workspaceRoutes(rooms: AdminRooms): Route[] {
-  const { db, changed } = rooms;
+  const { db, announced } = rooms;
   const all = `${ORGANIZATION}/workspaces`;
   return [
     adminRoute('GET', all, PAGE_PARAMETERS, async (request) => {
@@ -44,9 +45,10 @@ export function workspaceRoutes(rooms: AdminRooms): Route[] {
       const { org = '' } = request.params;
       if (!isSlug(org) || (await findOrganization(db, org)) === undefined) throw noOrganization(org);
       let document: SchemaDocument | undefined;
-      const { slug, name = slug } = bodyOf(request, NewWorkspace, ({ schema }, report) => {
+      const body = await request.body();
+      const { slug, name = slug } = await bodyOf(request, NewWorkspace, ({ schema }, report) => {
         if (schema === undefined || schema === null) return;
-        const parsed = parseSchemaDocument((request.body as { schema: unknown }).schema);
+        const parsed = parseSchemaDocument((body as { schema: unknown }).schema);
         if (parsed.ok) document = parsed.document;
         else {
           for (const { field, code, message } of parsed.details) {
@@ -61,15 +63,17 @@ export function workspaceRoutes(rooms: AdminRooms): Route[] {
         ...(document === undefined ? {} : { document }),
       });
       if (workspace === undefined) throw noOrganization(org);
-      changed(workspace.id);
+      await announced(workspace.id);
       return created(show(workspace), `${all.replace(':org', org)}/${slug}`);
     }),
     adminRoute('GET', WORKSPACE, [], async (request) => single(show(await requireWorkspace(rooms, request)))),
     adminRoute('PUT', WORKSPACE, [], async (request) => {
-      const { id, slug } = await requireWorkspace(rooms, request);
-      const updated = await updateWorkspace(db, id, bodyOf(request, Renaming));
+      const principal = await requireAdministrator(rooms, request);
+      const { id, slug } = await workspaceFor(principal, rooms, request);
+      const renaming = await bodyOf(request, Renaming);
+      const updated = await updateWorkspace(db, id, renaming, principal.kind === 'operator');
       if (updated === undefined) throw notFound(`Workspace ${slug} does not exist`);
-      changed(id);
+      await announced(id);
       return single(show(updated));
     }),
     adminRoute('DELETE', WORKSPACE, ['confirm'], async (request) => {
@@ -80,7 +84,7 @@ export function workspaceRoutes(rooms: AdminRooms): Route[] {
         );
       }
       await deleteWorkspace(db, workspace);
-      changed(workspace.id);
+      await announced(workspace.id);
       return noContent();
     }),
   ];

@@ -148,7 +148,7 @@ test('an opaque token is told that it is no JWT', async () => {
 });
 
 for (const [name, iss, judges] of [
-  ['our own issuer is judged by us', ISSUER, ['internal shop', 'internal undefined']],
+  ['our own issuer is judged by us', ISSUER, ['internal undefined', 'internal undefined']],
   [
     'another issuer by the provider of the workspace, or by whichever there is',
     'https://idp.example.com',
@@ -161,17 +161,53 @@ for (const [name, iss, judges] of [
   test(`a token of ${name}`, async () => {
     const scene = makeScene();
     const header = `Bearer ${tokenOf(iss)}`;
-    assert.equal(await scene.authenticator.authenticate(header, SHOP), USER);
+    assert.equal(await scene.authenticator.authenticate(header, () => SHOP), USER);
     assert.equal(await scene.authenticator.identify(header), USER);
     assert.deepEqual(scene.judged, judges);
     assert.equal(scene.lookups, 0);
   });
 }
 
+test('the workspace is asked for only to judge a token of its provider', async () => {
+  const scene = makeScene();
+  const asked: string[] = [];
+  const ask = (header: string) =>
+    scene.authenticator
+      .authenticate(header, () => {
+        asked.push(header);
+        return SHOP;
+      })
+      .catch(() => undefined);
+  const external = `Bearer ${tokenOf('https://idp.example.com')}`;
+  for (const header of [
+    '',
+    'Bearer',
+    'Bearer opaque',
+    scene.header,
+    `Bearer ${makeKey().key}`,
+    `Bearer ${tokenOf(ISSUER)}`,
+  ]) {
+    await ask(header);
+  }
+  assert.deepEqual(asked, []);
+  await ask(external);
+  assert.deepEqual(asked, [external]);
+});
+
+test('a credential has one verdict, however its header is written', async () => {
+  const { authenticator, key } = makeScene();
+  for (const header of [`Bearer ${key}`, `bearer ${key}`, `Bearer  ${key}`, `BEARER ${key}  `]) {
+    const principal = await authenticator.authenticate(header);
+    assert.equal(authenticator.recall(header, SHOP), principal, header);
+    assert.equal(authenticator.size(), 1);
+  }
+  assert.notEqual(authenticator.recall(`bEARER   ${key}`, SHOP), undefined);
+});
+
 test('a token is recalled until it expires, and leaves no use of a key behind', async () => {
   const scene = makeScene();
   const header = `Bearer ${tokenOf('https://idp.example.com')}`;
-  await scene.authenticator.authenticate(header, SHOP);
+  await scene.authenticator.authenticate(header, () => SHOP);
   assert.equal(scene.authenticator.recall(header, SHOP), USER);
   assert.equal(scene.authenticator.recall(header, atVersion('2')), undefined);
   scene.time = 2_000_000;
@@ -183,11 +219,11 @@ test('a token is recalled until it expires, and leaves no use of a key behind', 
 test('a token that is refused is not recalled any more', async () => {
   const scene = makeScene();
   const header = `Bearer ${tokenOf('https://idp.example.com')}`;
-  await scene.authenticator.authenticate(header, SHOP);
+  await scene.authenticator.authenticate(header, () => SHOP);
   scene.judge = () => {
     throw invalidCredential();
   };
-  await refusal(() => scene.authenticator.authenticate(header, SHOP));
+  await refusal(() => scene.authenticator.authenticate(header, () => SHOP));
   assert.equal(scene.authenticator.recall(header, SHOP), undefined);
 });
 
@@ -218,13 +254,27 @@ test('a change of the workspace makes it look the key up again', async () => {
   assert.equal(recalled?.kind === 'owner' && recalled.permissions, 'READ_ONLY');
 });
 
-test('a snapshot older than the look-up does not matter, and versions are compared as numbers', async () => {
+test('a snapshot older than the look-up does not matter for a second, and versions are compared as numbers', async () => {
   const scene = makeScene();
   scene.change({ workspaceVersion: 10 });
   await scene.authenticator.authenticate(scene.header);
   assert.notEqual(scene.authenticator.recall(scene.header, atVersion('9')), undefined);
+  scene.time += 999;
+  assert.notEqual(scene.authenticator.recall(scene.header, atVersion('9')), undefined);
   assert.notEqual(scene.authenticator.recall(scene.header, atVersion('10')), undefined);
   assert.equal(scene.authenticator.recall(scene.header, atVersion('11')), undefined);
+});
+
+test('what was looked up in a time that the database has lost does not last', async () => {
+  const scene = makeScene();
+  scene.change({ workspaceVersion: 10 });
+  await scene.authenticator.authenticate(scene.header);
+  scene.time += 1000;
+  assert.equal(scene.authenticator.recall(scene.header, atVersion('9')), undefined);
+  assert.notEqual(scene.authenticator.recall(scene.header, atVersion('10')), undefined);
+  // A clock that is put back makes nothing last longer.
+  scene.time -= 5000;
+  assert.equal(scene.authenticator.recall(scene.header, atVersion('9')), undefined);
 });
 
 test('a revoked key is forgotten when it is looked up', async () => {

@@ -19,7 +19,10 @@ after(async () => {
 
 const soon = (): AbortSignal => AbortSignal.timeout(5000);
 
-function outbound(allowPrivate: boolean, names: Readonly<Record<string, readonly string[]>> = {}): Outbound {
+function outbound(
+  allowPrivate: boolean | readonly string[],
+  names: Readonly<Record<string, readonly string[]>> = {},
+): Outbound {
   const lookup: Lookup = (hostname, _options, callback) => {
     const addresses = names[hostname];
     if (addresses === undefined) callback(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }), []);
@@ -212,4 +215,43 @@ test('a name that does not exist and a port where nobody listens', async () => {
     (await failureOf(outbound(true).fetchJson(`${gone.origin}/`, soon()))).message,
     /refused the connection/,
   );
+});
+
+test('of private addresses those of the networks that are named may be connected to', async () => {
+  server.serve('/named', { answer: 1 });
+  const { port } = new URL(server.origin);
+  const named = outbound(['10.0.0.0/8', '127.0.0.1/32', 'fd00::/8'], { 'two.internal': ['127.0.0.1', '192.168.0.1'] });
+  assert.deepEqual(await named.fetchJson(`${server.origin}/named`, soon()), { answer: 1 });
+  for (const url of [
+    'http://192.168.0.1/',
+    `http://two.internal:${port}/named`,
+    'http://[::1]/',
+    'http://127.0.0.2/',
+  ]) {
+    const failure = await failureOf(named.fetchJson(url, soon()));
+    assert.deepEqual([failure.kind, /loopback or private/.test(failure.message)], ['refused', true], url);
+  }
+  assert.equal(named.mistakeIn('http://[::ffff:10.1.2.3]/'), undefined);
+  // A network that is no private one opens nothing.
+  const wide = outbound(['0.0.0.0/0', '::/0']);
+  for (const url of ['http://93.184.216.34/', 'http://169.254.169.254/'])
+    assert.notEqual(wide.mistakeIn(url), undefined);
+});
+
+test('a fetch notes that it led to a private address, also when it fails', async () => {
+  server.serve('/noted', { answer: 1 });
+  const { port } = new URL(server.origin);
+  const open = outbound(true, { 'idp.internal': ['127.0.0.1'], 'idp.example.com': ['93.184.216.34'] });
+  for (const url of [
+    `${server.origin}/noted`,
+    `http://idp.internal:${port}/noted`,
+    `http://idp.internal:${port}/none`,
+  ]) {
+    const contact = { isPrivate: false };
+    await open.fetchJson(url, soon(), contact).catch(() => undefined);
+    assert.equal(contact.isPrivate, true, url);
+  }
+  const contact = { isPrivate: false };
+  await failureOf(open.fetchJson('http://idp.example.com/', soon(), contact));
+  assert.equal(contact.isPrivate, false);
 });

@@ -40,7 +40,14 @@ function makeShelf(): Shelf {
 }
 
 const open = (store: SigningKeyStore, now: () => number, tokenLifetimeSeconds = 60): SigningKeys =>
-  makeSigningKeys({ store, tokenLifetimeSeconds, rotateAfterSeconds: 100, now });
+  makeSigningKeys({
+    store,
+    tokenLifetimeSeconds,
+    rotateAfterSeconds: 100,
+    since: () => Number.NEGATIVE_INFINITY,
+    look: async () => undefined,
+    now,
+  });
 
 /** A clock that goes on by a second at each look: nothing is ever fresh, nothing has to wait. */
 function leaping(): () => number {

@@ -29,7 +29,9 @@ const verify = makeInternalVerifier({
   issuer: ISSUER,
   verificationKey: async (kid) => (kid === 'ours' ? ours.publicKey : undefined),
   findClient: async (clientId, kid) =>
-    clientId === CLIENT && kid === 'ours' ? { workspaceId: '7', workspaceVersion: 3 } : undefined,
+    clientId === CLIENT && kid === 'ours'
+      ? { workspaceId: '7', workspaceVersion: 3, permissions: 'OWNER' as const }
+      : undefined,
   now: () => NOW,
 });
 

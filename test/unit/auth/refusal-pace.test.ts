@@ -12,7 +12,7 @@ function makeScene() {
     wake: () => {
       for (const resolve of asleep.splice(0)) resolve();
     },
-    refuse: (times: number): Promise<unknown> => Promise.all(Array.from({ length: times }, () => pace())),
+    refuse: (times: number): Promise<unknown> => Promise.all(Array.from({ length: times }, () => pace.turn())),
   };
   const pace = makeRefusalPace(
     () => scene.time,

@@ -13,13 +13,15 @@ function makeScene(slugs: readonly string[] = ['shop'], maximum = 10) {
   const versions = new Map(slugs.map((slug) => [slug, 1]));
   const scene = {
     time: 0,
+    /** Nothing from before it may be used. */
+    floor: 0,
     loads: 0,
     checks: 0,
     /** When set, every question to the database fails. */
     isAway: false,
     /** When set, loads wait for it after they have read. */
     hold: undefined as Promise<void> | undefined,
-    change: (slug: string) => void versions.set(slug, (versions.get(slug) ?? 0) + 1),
+    change: (slug: string, by = 1) => void versions.set(slug, (versions.get(slug) ?? 0) + by),
     remove: (slug: string) => void versions.delete(slug),
     cache: undefined as unknown as WorkspaceCache,
   };
@@ -33,11 +35,13 @@ function makeScene(slugs: readonly string[] = ['shop'], maximum = 10) {
       await scene.hold;
       return version === undefined ? undefined : { ...SHOP, id: slug, slug, version: String(version) };
     },
-    async loadVersions(ids) {
+    since: (arrival) => Math.max(arrival - 800, scene.floor),
+    async look(ids) {
       scene.checks++;
+      const asOf = scene.time;
       if (scene.isAway) throw new Error('the database is away');
       const found = ids.filter((id) => versions.has(id));
-      return new Map(found.map((id) => [id, String(versions.get(id))]));
+      return { versions: new Map(found.map((id) => [id, String(versions.get(id))])), asOf };
     },
   });
   return scene;
@@ -98,6 +102,15 @@ test('from 800 ms on a request waits for the comparison', async () => {
   scene.time = 1602;
   assert.equal(await versionOf(scene.cache.get('acme', 'shop')), '2');
   assert.equal(scene.loads, 2);
+});
+
+test('a version that went back is a change like any other', async () => {
+  const scene = makeScene();
+  scene.change('shop', 6);
+  assert.equal(await versionOf(scene.cache.get('acme', 'shop')), '7');
+  scene.change('shop', -4);
+  scene.time = 801;
+  assert.equal(await versionOf(scene.cache.get('acme', 'shop')), '3');
 });
 
 test('many requests after a pause share one comparison', async () => {
@@ -178,6 +191,37 @@ test('while the database is away a fresh snapshot serves, a stale one does not, 
   await assert.rejects(async () => scene.cache.get('acme', 'shop'), /the database is away/);
   scene.isAway = false;
   assert.equal(await scene.cache.get('acme', 'shop'), loaded);
+});
+
+test('what was compared before a change elsewhere was told of is compared anew, and loaded only if it was that', async () => {
+  const scene = makeScene(['shop', 'club']);
+  await scene.cache.get('acme', 'shop');
+  const club = await scene.cache.get('acme', 'club');
+  assert.equal(await scene.cache.get('acme', 'none'), undefined);
+  scene.change('shop');
+  scene.change('none');
+  scene.time = scene.floor = 10;
+  assert.equal(await versionOf(scene.cache.get('acme', 'shop')), '2');
+  assert.equal(scene.cache.get('acme', 'club'), club);
+  assert.equal(await versionOf(scene.cache.get('acme', 'none')), '1');
+  assert.equal(scene.checks, 1);
+  assert.equal(scene.loads, 5);
+});
+
+test('what is asked for as it is now is at most 50 ms old, whether it is there or not', async () => {
+  const scene = makeScene();
+  const loaded = await scene.cache.get('acme', 'shop');
+  assert.equal(await scene.cache.get('acme', 'none'), undefined);
+  scene.time = 50;
+  for (let index = 0; index < 100; index++) assert.equal(await scene.cache.getRecent('acme', 'shop'), loaded);
+  assert.equal(await scene.cache.getRecent('acme', 'none'), undefined);
+  assert.deepEqual([scene.checks, scene.loads], [0, 2]);
+  scene.change('shop');
+  scene.change('none');
+  scene.time = 51;
+  assert.equal((await scene.cache.getRecent('acme', 'shop'))?.version, '2');
+  assert.equal((await scene.cache.getRecent('acme', 'none'))?.version, '1');
+  assert.deepEqual([scene.checks, scene.loads], [1, 4]);
 });
 
 test('a load that failed is not remembered', async () => {

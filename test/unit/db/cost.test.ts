@@ -1,7 +1,8 @@
 // What is learned of a statement, and when it changes lanes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { note, noteWork, type StatementCost } from '../../../src/db/cost.ts';
+import { makeConduct } from '../../../src/db/conduct.ts';
+import { hold, isHeld, note, noteWork, type StatementCost } from '../../../src/db/cost.ts';
 
 const cases: readonly [what: string, runs: readonly number[], isQuick: boolean | undefined][] = [
   ['nothing is known before the first run', [], undefined],
@@ -39,4 +40,31 @@ test('one run that was held up does not make a quick statement slow', () => {
   const cost: StatementCost = { milliseconds: 0.2, work: 0.1, isQuick: true };
   noteWork(cost, 100);
   assert.equal(cost.isQuick, true);
+});
+
+test('a statement that broke its promise is held twice as long each time, and forgiven after a while', () => {
+  const cost: StatementCost = { milliseconds: 1, work: 1, isQuick: true };
+  const limits = { first: 1000, most: 3000 };
+  assert.equal(isHeld(cost, 0), false);
+  const holds = [0, 1500, 4000, 8000].map((now) => {
+    hold(cost, limits, now);
+    assert.equal(isHeld(cost, now + 1), true);
+    return cost.hold;
+  });
+  assert.deepEqual(holds, [1000, 2000, 3000, 3000]);
+  assert.equal(isHeld(cost, 8000 + 3000), false);
+  hold(cost, limits, 8000 + 3000 + 30_001);
+  assert.equal(cost.hold, 1000);
+});
+
+test('a tenant is held after three faults in half a minute, and after a hold at the first', () => {
+  const conduct = makeConduct();
+  for (const now of [0, 10, 40_000, 40_010]) conduct.fault('a', now);
+  assert.equal(conduct.isHeld('a', 40_010), false);
+  conduct.fault('a', 40_020);
+  assert.equal(conduct.isHeld('a', 40_021), true);
+  assert.equal(conduct.isHeld('b', 40_021), false);
+  assert.equal(conduct.isHeld('a', 50_021), false);
+  conduct.fault('a', 50_100);
+  assert.equal(conduct.isHeld('a', 50_100 + 19_000), true);
 });

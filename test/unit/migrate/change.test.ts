@@ -31,6 +31,7 @@ function changeShop(
     databaseSchema: 'ws1',
     empty: new Set(empty),
     strategy,
+    held: new Set(),
     change: '7',
   });
 }
@@ -269,9 +270,11 @@ const CHANGES: readonly [what: string, change: (json: Json) => void, online: str
     [
       'changeType entities.orders.fields.placedAt.type',
       'column: alter table "ws1"."orders" add column "placedAt$7" date',
-      `column: create function "ws1"."orders$placedAt$7$sync"() returns trigger language plpgsql security definer as 'begin`,
-      'column: create trigger "~iorders$placedAt$7$sync" before insert on "ws1"."orders" for each row execute function "ws1"."orders$placedAt$7$sync"()',
+      `column: create function "ws1"."orders$placedAt$7$sync"() returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as 'begin`,
       'column: create trigger "~uorders$placedAt$7$sync" before update on "ws1"."orders" for each row when (old."placedAt" is distinct from new."placedAt") execute function "ws1"."orders$placedAt$7$sync"()',
+      'column: alter table "ws1"."orders" enable always trigger "~uorders$placedAt$7$sync"',
+      'column: create trigger "~iorders$placedAt$7$sync" before insert on "ws1"."orders" for each row execute function "ws1"."orders$placedAt$7$sync"()',
+      'column: alter table "ws1"."orders" enable always trigger "~iorders$placedAt$7$sync"',
       'fill batches: ',
       'detach: drop function if exists "ws1"."orders$placedAt$7$sync"() cascade',
       "detach: delete from wda.migration_conflict where subject = 'ws1.orders.placedAt$7'",
@@ -374,9 +377,11 @@ const CHANGES: readonly [what: string, change: (json: Json) => void, online: str
     [
       'changeType entities.orders.fields.total.type',
       'column: alter table "ws1"."orders" add column "total$7" numeric(13, 3)',
-      `column: create function "ws1"."orders$total$7$sync"() returns trigger language plpgsql security definer as 'begin`,
-      'column: create trigger "~iorders$total$7$sync" before insert on "ws1"."orders" for each row execute function "ws1"."orders$total$7$sync"()',
+      `column: create function "ws1"."orders$total$7$sync"() returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as 'begin`,
       'column: create trigger "~uorders$total$7$sync" before update on "ws1"."orders" for each row when (old."total" is distinct from new."total") execute function "ws1"."orders$total$7$sync"()',
+      'column: alter table "ws1"."orders" enable always trigger "~uorders$total$7$sync"',
+      'column: create trigger "~iorders$total$7$sync" before insert on "ws1"."orders" for each row execute function "ws1"."orders$total$7$sync"()',
+      'column: alter table "ws1"."orders" enable always trigger "~iorders$total$7$sync"',
       'fill batches: ',
       `build: alter table "ws1"."orders" add constraint "orders$total$7$ck_range" check ("total$7" >= '0'::numeric and "total$7" <= '99.5'::numeric) not valid`,
       'build own: alter table "ws1"."orders" validate constraint "orders$total$7$ck_range"',
@@ -617,8 +622,27 @@ test('a name that a dropped or renamed column still has is not used again', () =
     databaseSchema: 'ws1',
     empty: new Set(),
     strategy: 'online',
+    held: new Set(),
     change: '7',
   });
   assert.ok(change.ok);
   assert.deepEqual(change.names.columns, { a: { y: 'y$7' } });
+});
+
+test('a name that was something else a moment ago is not used again', () => {
+  const inForce = { entities: { a: { fields: { x: { type: 'string' } } } } } satisfies SchemaDocument;
+  const field = { type: 'string' } as const;
+  const change = changeOf({
+    inForce,
+    names: NO_NAMES,
+    asked: { entities: { a: { fields: { x: field, y: field, z: field } }, b: {}, c: {} } },
+    renames: { entities: new Map(), fields: new Map(), relations: new Map() },
+    databaseSchema: 'ws1',
+    empty: new Set(),
+    strategy: 'online',
+    held: new Set(['a.y', 'b', 'c.z']),
+    change: '7',
+  });
+  assert.ok(change.ok);
+  assert.deepEqual(change.names, { tables: { b: 'b$7' }, columns: { a: { y: 'y$7' } } });
 });

@@ -473,6 +473,37 @@ test('ten mistakes are ten errors', () => {
   assert.equal(mistakes(document).length, 10, mistakes(document).join('\n'));
 });
 
+test('a mistake about a value says what may stand there and what does', () => {
+  const onDelete = (value: unknown) => messages(relation({ kind: 'belongsTo', entity: 'b', onDelete: value }))[0];
+  const at = 'entities.a.relations.r.onDelete: must be ';
+  assert.equal(onDelete('explode'), `${at}one of restrict, cascade, setNull, not explode`);
+  assert.equal(onDelete('cascad'), `${at}one of restrict, cascade, setNull, not cascad. Did you mean cascade?`);
+  assert.equal(onDelete(''), `${at}one of restrict, cascade, setNull, not ""`);
+  assert.equal(onDelete('x'.repeat(5000)), `${at}one of restrict, cascade, setNull, not ${'x'.repeat(100)}…`);
+  assert.equal(onDelete(['cascade']), `${at}a string`);
+  assert.deepEqual(messages(field({ type: 'enum', values: ['on', 'off'], default: 'dim' })), [
+    'entities.a.fields.f.default: must be one of on, off, not dim',
+  ]);
+});
+
+test('names and values of any length make short messages', () => {
+  const long = 'x'.repeat(100_000);
+  const documents = [
+    { entities: { [long]: {} } },
+    { entities: {}, [long]: 1 },
+    field({ type: 'enum', values: Array.from({ length: 900 }, (_, at) => `${at}${long}`), default: 'none' }),
+    withA({ settings: { defaultExpand: [long], defaultFields: [`${long}.a`], expandable: [long] } }),
+    withA({ rowRules: [{ column: long, claim: 'sub' }], indexes: [{ fields: [long] }] }),
+  ];
+  for (const document of documents) {
+    const told = messages(document);
+    assert.ok(
+      told.length > 0 && told.every((message) => message.length < 1500),
+      told.map(({ length }) => length).join(),
+    );
+  }
+});
+
 test('limits: 501 entities and 501 fields are refused', () => {
   const many = (count: number, of: unknown) =>
     Object.fromEntries(Array.from({ length: count }, (_, i) => [`n${i}`, of]));
@@ -487,4 +518,13 @@ test('a document of nothing but mistakes is answered in bounded time and size', 
   );
   const entities = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`e${i}`, { fields }]));
   assert.equal(mistakes({ entities }).length, 1000);
+});
+
+test('a default expansion follows 60 relations at most', () => {
+  const names = Array.from({ length: 61 }, (_, at) => `r${at}`);
+  const relations = Object.fromEntries(names.map((name) => [name, { kind: 'belongsTo', entity: 'b' }]));
+  assert.deepEqual(mistakes(withA({ relations, settings: { defaultExpand: names.slice(1) } })), []);
+  assert.deepEqual(mistakes(withA({ relations, settings: { defaultExpand: names } })), [
+    'entities.a.settings.defaultExpand OUT_OF_RANGE',
+  ]);
 });

@@ -89,7 +89,13 @@ const documents = fc
     return root.document;
   });
 
-const REST = { names: NO_NAMES, databaseSchema: 'ws', empty: new Set<string>(), change: '7' } as const;
+const REST = {
+  names: NO_NAMES,
+  databaseSchema: 'ws',
+  empty: new Set<string>(),
+  held: new Set<string>(),
+  change: '7',
+} as const;
 
 test('a document is refused with reasons or becomes tables, and is the same change back', () => {
   let taken = 0;

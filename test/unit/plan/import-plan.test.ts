@@ -104,11 +104,11 @@ test('unique values are checked where the file gives all columns of a constraint
 });
 
 function rowsOf<T>(
-  decode: (source: T, row: number, report: (detail: Detail) => void) => StagedRow | undefined,
+  decode: (source: T, row: number, report: (detail: Detail) => boolean) => StagedRow | undefined,
   sources: readonly T[],
 ) {
   const details: string[] = [];
-  const report = ({ row, field, code }: Detail): void => void details.push(`${row} ${field} ${code}`);
+  const report = ({ row, field, code }: Detail): boolean => details.push(`${row} ${field} ${code}`) > 0;
   return { rows: sources.map((source, index) => decode(source, index + 1, report)), details };
 }
 

@@ -89,7 +89,7 @@ function csv(headers: readonly string[], rows: readonly (readonly string[])[], a
   const file = planCsvImport(request(query), headers, target, view);
   const decode = makeCellDecoder(file, target, view);
   const details: Detail[] = [];
-  const staged = rows.map((row, index) => decode(row, index + 1, (detail) => details.push(detail)));
+  const staged = rows.map((row, index) => decode(row, index + 1, (detail) => details.push(detail) > 0));
   return { columns: file.plan.columns.map(({ name }) => name), staged, mistakes: told(details), plan: file.plan };
 }
 
@@ -100,7 +100,7 @@ function ndjson(lines: readonly string[], asked: Asked = {}) {
   const plan = planNdjsonImport(asks, target, view);
   const decode = makeMemberDecoder(plan, asks, target, view);
   const details: Detail[] = [];
-  const staged = lines.map((line, index) => decode(parseExact(line), index + 1, (detail) => details.push(detail)));
+  const staged = lines.map((line, index) => decode(parseExact(line), index + 1, (detail) => details.push(detail) > 0));
   return { columns: plan.columns.map(({ name }) => name), staged, mistakes: told(details), plan };
 }
 

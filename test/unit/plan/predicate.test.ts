@@ -181,3 +181,21 @@ test('the row filter of an entity stands wherever a filter crosses to it', () =>
   );
   assert.equal(text('customer.name,eq,x', OWNER), 'some customers(id=customerId) name eq x:text');
 });
+
+test('empty groups are constants and leave nothing behind', () => {
+  const condition = '{"field":"aString","op":"eq","value":"x"}';
+  const text = (json: string) => plan(parseFilterTree(parseExact(json)), 'things');
+  const alone = text(condition);
+  for (const json of [
+    `{"and":[{"and":[]},${condition}]}`,
+    `{"or":[${condition},{"or":[]}]}`,
+    `{"and":[${condition}]}`,
+  ]) {
+    assert.equal(text(json), alone);
+  }
+  const [everything, nothing] = [text('{"and":[]}'), text('{"or":[]}')];
+  assert.equal(text(`{"or":[{"and":[]},${condition}]}`), everything);
+  assert.equal(text('{"not":{"or":[]}}'), everything);
+  assert.equal(text(`{"and":[{"not":{"and":[{"and":[]}]}},${condition}]}`), nothing);
+  assert.throws(() => text('{"or":[{"and":[]},{"field":"none","op":"eq","value":1}]}'), /Unknown field none/);
+});

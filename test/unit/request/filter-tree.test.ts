@@ -108,3 +108,11 @@ test('no JSON makes anything but a tree or a 400', () => {
     }),
   );
 });
+
+test('every node counts, not only the conditions', () => {
+  const nodes = (count: number, node: unknown) => ({ and: Array.from({ length: count - 1 }, () => node) });
+  assert.equal(filterText(parseFilterTree(nodes(3, { or: [] }))), '(() & ())');
+  parseFilterTree(nodes(200, { and: [] }));
+  refuses(() => parseFilterTree(nodes(201, { and: [] })), 'filter has more than 200 nodes');
+  refuses(() => parseFilterTree(nodes(102, { not: { or: [] } })), 'filter has more than 200 nodes');
+});

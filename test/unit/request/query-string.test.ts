@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decodePart, parseQueryString } from '../../../src/request/query-string.ts';
+import { decodePart, parseQueryString, wordsOf } from '../../../src/request/query-string.ts';
 import { refuses, unlessBadRequest } from '../../support/refusal.ts';
 
 const GOOD: readonly (readonly [query: string, parameters: readonly (readonly [string, string])[]])[] = [
@@ -76,4 +76,26 @@ test('what a client encodes is what is parsed', () => {
 test('no text makes anything but parameters or a 400', () => {
   const junk = fc.string({ unit: fc.constantFrom('%', '0', 'f', 'F', '&', '=', '+', 'ä', '\u0000', '\ud800') });
   fc.assert(fc.property(junk, (query) => void unlessBadRequest(() => parseQueryString(query))));
+});
+
+test('parameters that start with _ are no words of a request', () => {
+  for (const query of [
+    '',
+    'a=1&b=2',
+    'fields=_x',
+    'a_=1',
+    'a=&_',
+    'a=1&_=2',
+    '_=1&a=1',
+    '%5fx=1',
+    'a=1&%5F=2&b=3&_c',
+  ]) {
+    const words = parseQueryString(wordsOf(query));
+    assert.deepEqual(
+      words,
+      parseQueryString(query).filter(({ name }) => !name.startsWith('_')),
+      query,
+    );
+  }
+  assert.equal(wordsOf('a=1&_=2&b=3'), 'a=1&b=3');
 });

@@ -45,7 +45,7 @@ for (const text of ['', ' 5', '5 ', '+5', '5.0', '1e3', '0x5', 'five', '٥', '5;
 }
 
 test('a long malformed id is not repeated as a whole', () => {
-  refuses(() => parseId('x'.repeat(5000)), `Id ${'x'.repeat(100)} is malformed: an integer is needed`);
+  refuses(() => parseId('x'.repeat(5000)), `Id ${'x'.repeat(100)}… is malformed: an integer is needed`);
 });
 
 test('what starts with _ is an operation that does not exist', () => {

@@ -54,3 +54,18 @@ test('a file is read again as it was written', () => {
     }),
   );
 });
+
+test('texts that spreadsheets would run are escaped on request, and nothing else', () => {
+  const columns = fields('aString', 'aText', 'anInteger', 'aJson', 'anEnum');
+  const line = csvFile(columns, 'escape').line;
+  for (const text of ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1']) {
+    assert.equal(line([text, null, '-5', '-1', text]), `'${text},,-5,-1,'${text}\n`);
+    assert.equal(csvFile(columns).line([text, null, '-5', '-1', text]), `${text},,-5,-1,${text}\n`);
+  }
+  assert.equal(
+    line(['=HYPERLINK("http://x","y")', '\r=1', '1', '{"a": "=1"}', 'red']),
+    `"'=HYPERLINK(""http://x"",""y"")","'\r=1",1,"{""a"": ""=1""}",red\n`,
+  );
+  for (const text of ['a=1', '1-1', "'=1", ' =1']) assert.equal(line([text, null, null, null, null]), `${text},,,,\n`);
+  assert.equal(line(['', null, null, null, null]), '"",,,,\n');
+});

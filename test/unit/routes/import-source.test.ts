@@ -1,9 +1,16 @@
 // Bodies of imports, however they are cut into chunks: the same rows, and the same fault at the same row.
 import assert from 'node:assert/strict';
-import { Readable } from 'node:stream';
+import { once } from 'node:events';
+import { PassThrough, Readable } from 'node:stream';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
+import { makeArrival } from '../../../src/routes/arrival.ts';
 import { ImportFault, readCsv, readLines } from '../../../src/routes/import-source.ts';
+
+setFlagsFromString('--expose-gc');
+const gc = runInNewContext('gc') as () => void;
 
 const LIMITS = { maxBytes: 1_000_000, maxRowBytes: 1000 };
 
@@ -31,9 +38,9 @@ async function collect<T>(batches: AsyncIterable<readonly T[]>): Promise<{ rows:
 }
 
 const csv = (bytes: Buffer | string, sizes: readonly number[] = [65_536], limits = LIMITS) =>
-  collect(readCsv(chunked(Buffer.from(bytes as string), sizes), limits));
+  collect(readCsv(makeArrival(chunked(Buffer.from(bytes as string), sizes)).chunks, limits));
 const lines = (bytes: Buffer | string, sizes: readonly number[] = [65_536], limits = LIMITS) =>
-  collect(readLines(chunked(Buffer.from(bytes as string), sizes), limits));
+  collect(readLines(makeArrival(chunked(Buffer.from(bytes as string), sizes)).chunks, limits));
 
 const SIZES = fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 20 });
 
@@ -120,6 +127,29 @@ test('a line beyond the limit ends the lines, with its end or without', async ()
   }
 });
 
+test('a line that comes byte by byte is kept in few pieces', async () => {
+  const limits = { maxBytes: 10_000_000, maxRowBytes: 1_000_000 };
+  const text = JSON.stringify('x'.repeat(39_998));
+  let kept = 0;
+  async function* bytes(): AsyncGenerator<Buffer> {
+    // Each in memory of its own, as a socket gives them.
+    for (let index = 0; index < text.length; index++) {
+      if (index === text.length - 1) kept = keptBytes();
+      yield Buffer.alloc(1, text[index]);
+    }
+  }
+  const before = keptBytes();
+  const { rows } = await collect(readLines(bytes(), limits));
+  assert.equal(rows.length, 1);
+  // 40,000 buffers of a byte take some 8 MB.
+  assert.ok(kept - before < 2_000_000, `${kept - before} bytes`);
+});
+
+function keptBytes(): number {
+  gc();
+  return process.memoryUsage().heapUsed;
+}
+
 test('a body beyond the limit is a 413', async () => {
   const limits = { ...LIMITS, maxBytes: 10 };
   await assert.rejects(csv('a\nb\nc\nd\ne\nf\n', [3], limits), { code: 'PAYLOAD_TOO_LARGE' });
@@ -129,16 +159,29 @@ test('a body beyond the limit is a 413', async () => {
 test('a body that breaks off is an error, and reading less of it does not end it', async () => {
   const broken = new Readable({ read() {} });
   broken.push('a\nb\n');
-  const reading = collect(readCsv(broken, LIMITS));
+  const reading = collect(readCsv(makeArrival(broken).chunks, LIMITS));
   broken.destroy(new Error('gone'));
   await assert.rejects(reading, { code: 'BAD_REQUEST', message: /cut off/ });
 
   const kept = new Readable({ read() {} });
   kept.push('a\nb\nc\nd\n');
-  const batches = readCsv(kept, LIMITS);
+  const batches = readCsv(makeArrival(kept).chunks, LIMITS);
   await batches.next();
   await batches.return(undefined);
   assert.equal(kept.destroyed, false);
+});
+
+test('a body that is ended while more of it is waited for gives the reason, and can still be read', async () => {
+  const silent = new PassThrough();
+  silent.write('a\nb\n');
+  const arrival = makeArrival(silent);
+  const reading = collect(readCsv(arrival.chunks, LIMITS));
+  await new Promise(setImmediate);
+  arrival.end(new Error('enough'));
+  await assert.rejects(reading, { message: 'enough' });
+  const rest = once(silent, 'data');
+  silent.end('c\n');
+  assert.equal(String((await rest)[0]), 'c\n');
 });
 
 test('an empty body has no rows', async () => {

@@ -102,7 +102,7 @@ for (const [entity, filter, text] of ACROSS) {
 const TREES: readonly (readonly [tree: unknown, text: string])[] = [
   [{ and: [] }, 'true'],
   [{ or: [] }, 'false'],
-  [{ not: { and: [] } }, '((true) is not true)'],
+  [{ not: { and: [] } }, 'false'],
   [{ not: { field: 'aText', op: 'eq', value: 'x' } }, '(("r"."aText" = $1::text) is not true)'],
   [{ field: 'aText', op: 'in', value: [] }, '"r"."aText" = any($1::text[])'],
   [

@@ -25,7 +25,8 @@ const WORDS = new Set(
   join lateral case when then else end over collate coalesce json_agg row_to_json json_build_array array_agg count max least
   row_number octet_length strpos starts_with right length upper lower replace to_char explain format json
   text int4 int8 numeric float8 bool date timestamptz uuid jsonb xmin data total last more version q x s j d
-  n t k wda counted relid relation slot sum bool_or int8 regclass`.split(/\s+/),
+  n t k b wda counted relid relation slot pending sum any int8 regclass
+  rows unbounded preceding w goes_on bounded_text`.split(/\s+/),
 );
 
 /** Names of the schema, and what our statements call things themselves. */
@@ -41,6 +42,9 @@ const NAMES = new Set<string>([
   '$row',
   '$at',
   '$seen',
+  '$size',
+  '$sum',
+  'w',
   'und-x-icu',
 ]);
 for (const [name, entity] of Object.entries(SHOP_DOCUMENT.entities)) {
@@ -62,10 +66,18 @@ const LITERALS = new Set([
 ]);
 
 /** Numbers of our own: in types, the limit of a response; and page sizes, checked whole numbers, with the look ahead. */
-const NUMBERS = new Set(['0', '1', String(OPTIONS.maxResponseBytes), '16', '20', '21', '7', '8', '77', '78']);
+const NUMBERS = new Set(['0', '1', String(OPTIONS.maxResponseBytes), '20', '21', '7', '8', '77', '78']);
 
-function assertOurs({ text, operands }: Statement): void {
+function assertOurs({ text, operands, careful }: Statement): void {
+  assertWords(text, operands);
+  const other = careful?.();
+  // It holds the lengths of names as well.
+  if (other !== undefined) assertWords(other.text, other.operands, 1000);
+}
+
+function assertWords(text: string, operands: Statement['operands'], small = 0): void {
   const tokens = text.match(/"(?:[^"]|"")*"|'(?:[^'\\]|'')*'|\$\d+|\w+|[^\w\s]/g) ?? [];
+  assert.ok(!text.includes('--'), text);
   let slots = 0;
   for (const token of tokens) {
     if (token.startsWith('"')) {
@@ -73,9 +85,9 @@ function assertOurs({ text, operands }: Statement): void {
       assert.ok(NAMES.has(name) || /^[a-z]\d+$/.test(name), `${token} in ${text}`);
     } else if (token.startsWith("'")) assert.ok(LITERALS.has(token), `${token} in ${text}`);
     else if (/^\$\d+$/.test(token)) assert.equal(token, `$${++slots}`);
-    else if (/^\d/.test(token)) assert.ok(NUMBERS.has(token), `${token} in ${text}`);
+    else if (/^\d/.test(token)) assert.ok(NUMBERS.has(token) || Number(token) < small, `${token} in ${text}`);
     else if (/^\w/.test(token)) assert.ok(WORDS.has(token), `${token} in ${text}`);
-    else assert.match(token, /^[()[\].,:=<>*]$/, `${token} in ${text}`);
+    else assert.match(token, /^[()[\].,:=<>*+-]$/, `${token} in ${text}`);
   }
   assert.equal(slots, operands.length);
 }
@@ -211,6 +223,7 @@ test('the check above finds what does not belong', () => {
     text,
     name: 's',
     operands: [],
+    careful: undefined,
     cost: { milliseconds: undefined, work: undefined, isQuick: undefined },
     tag: undefined,
   });

@@ -13,7 +13,7 @@ const TOO_LARGE = 'select case when octet_length(q.data) <= 1000 then q.data end
 
 /** The total as triggers keep it, of a list without filters. */
 const kept = (table: string): string =>
-  `, (select case when bool_or(t.slot = 16) then sum(t.n)::int8 end as n from wda.total t where t.relid = '"ws7_shop"."${table}"'::regclass and t.relation = 'ws7_shop.${table}') k`;
+  `, (select (select case when b.pending is not null and b.relation = 'ws7_shop.${table}' then b.n + (select coalesce(sum(t.n), 0)::int8 from wda.total t where t.relid = b.relid and t.slot >= -b.slot) + (select coalesce(sum(t.n), 0)::int8 from wda.total t where t.relid = b.relid and t.slot = any(b.pending)) end from wda.total b where b.relid = '"ws7_shop"."${table}"'::regclass and b.slot < 0 order by b.slot limit 1) as n offset 0) k`;
 
 const LISTS: readonly (readonly [
   name: string,

@@ -6,10 +6,11 @@ import { type Asked, bound, compileRead, dateTime, flat } from './statements.ts'
 
 const READS: readonly (readonly [name: string, entity: string, query: string, text: string])[] = [
   [
-    'columns alone',
+    'columns alone, one of them a text without a limit',
     'tags',
     '',
-    `select row_to_json("$")::text as data, "r0".xmin::text as version from "ws7_shop"."tags" "r0"
+    `select case when coalesce(octet_length("r0"."label"), 0)::int8 <= 166 then row_to_json("$")::text
+    else wda.bounded_text(row_to_json("$")::text, 1000) end as data, "r0".xmin::text as version from "ws7_shop"."tags" "r0"
     cross join lateral (select "r0"."id", "r0"."label") "$" where "r0"."id" = $1::int8`,
   ],
   [
@@ -30,19 +31,21 @@ const READS: readonly (readonly [name: string, entity: string, query: string, te
     'belongsTo: a row or null',
     'orders',
     'expand=customer&fields=id,customer.name',
-    `select row_to_json("$")::text as data, "r0".xmin::text as version from "ws7_shop"."orders" "r0"
+    `select case when octet_length(q.data) <= 1000 then q.data end as data, q.version from
+    (select row_to_json("$")::text as data, "r0".xmin::text as version from "ws7_shop"."orders" "r0"
     left join lateral (select row_to_json("$") as j from (select "r2"."name" from "ws7_shop"."customers" "r2"
     where "r2"."id" = "r0"."customerId") "$") "e1" on true
-    cross join lateral (select "r0"."id", "e1".j as "customer") "$" where "r0"."id" = $1::int8`,
+    cross join lateral (select "r0"."id", "e1".j as "customer") "$" where "r0"."id" = $1::int8 offset 0) q`,
   ],
   [
     'hasOne: a row or null',
     'customers',
     'expand=profile&fields=name,profile.bio',
-    `select row_to_json("$")::text as data, "r0".xmin::text as version from "ws7_shop"."customers" "r0"
+    `select case when octet_length(q.data) <= 1000 then q.data end as data, q.version from
+    (select row_to_json("$")::text as data, "r0".xmin::text as version from "ws7_shop"."customers" "r0"
     left join lateral (select row_to_json("$") as j from (select "r2"."bio" from "ws7_shop"."profiles" "r2"
     where "r2"."customerId" = "r0"."id") "$") "e1" on true
-    cross join lateral (select "r0"."name", "e1".j as "profile") "$" where "r0"."id" = $1::int8`,
+    cross join lateral (select "r0"."name", "e1".j as "profile") "$" where "r0"."id" = $1::int8 offset 0) q`,
   ],
   [
     'hasMany: an array by id, and null for a response that is too large',
@@ -86,6 +89,35 @@ for (const [name, entity, query, text] of READS) {
     assert.deepEqual(bound(statement).values, ['5']);
   });
 }
+
+test('a read with a json looks at the length of its text', () => {
+  assert.equal(
+    compileRead('fields=aJson', { entity: 'things' }).text,
+    flat(`select (select case when octet_length(q.t) <= 1000 then q.t else wda.bounded_text(q.t, 1000) end
+    from (select row_to_json("$")::text as t offset 0) q) as data, "r0".xmin::text as version from "ws7_shop"."things" "r0"
+    cross join lateral (select "r0"."aJson") "$" where "r0"."id" = $1::int8`),
+  );
+});
+
+test('the careful text of a read stops at the limit while it builds lists', () => {
+  const statement = compileRead('expand=items&fields=items.product&items.size=3&items.filter=product,eq,x');
+  const careful = statement.careful?.();
+  assert.equal(
+    careful?.text,
+    flat(`select case when octet_length(q.data) <= 1000 then q.data end as data, q.version from
+    (select row_to_json("$")::text as data, "r0".xmin::text as version from "ws7_shop"."orders" "r0"
+    left join lateral (select coalesce(json_agg(x."$"), '[]') as j from
+    (select w.* from (select s.*, sum(s."$size") over (rows unbounded preceding) as "$sum" from
+    (select "$", "r2"."$row", 12 + coalesce(octet_length("r2"."product"), 0)::int8 as "$size" from
+    (select "r2".*, row_number() over () as "$row" from (select "r2".* from "ws7_shop"."items" "r2"
+    where "r2"."orderId" = "r0"."id" and "r2"."product" = $1::text order by "r2"."id" asc limit 3) "r2") "r2"
+    cross join lateral (select "r2"."product") "$") s) w
+    where case when w."$sum" <= 1000 then true else wda.goes_on(w."$sum", 1000) end order by w."$row") x) "e1" on true
+    cross join lateral (select "e1".j as "items") "$" where "r0"."id" = $2::int8 offset 0) q`),
+  );
+  assert.deepEqual(bound(statement).careful?.().values, ['x', '5']);
+  assert.equal(compileRead('fields=id').careful, undefined);
+});
 
 test('a narrowed list has its filter, order and limit inside the expansion', () => {
   const statement = compileRead(

@@ -22,5 +22,15 @@ test('the tag of a read changes with the type of a field', () => {
 test('statements have short names, one for each text', () => {
   const names = ['', 'expand=items', 'sort=total', 'count=none'].map((query) => compileList(query).name);
   assert.equal(new Set(names).size, names.length);
-  for (const name of names) assert.match(name, /^s[0-9a-z]{1,8}$/);
+  for (const name of names) assert.match(String(name), /^s[0-9a-z]{1,8}$/);
+});
+
+test('a text of more than 16 KiB is neither named nor remembered', () => {
+  const filter = (count: number) => Array.from({ length: count }, () => 'filter=customer.name,contains,x').join('&');
+  const [short, long] = [filter(5), filter(60)];
+  assert.ok(compileList(long).text.length > 16_384);
+  assert.equal(compileList(long).name, undefined);
+  assert.notEqual(compileList(long).cost, compileList(long).cost);
+  assert.ok(compileList(short).name !== undefined);
+  assert.equal(compileList(short).cost, compileList(short).cost);
 });

@@ -1,0 +1,53 @@
+// The share of the database that whoever is not known yet has together: looking up keys, tokens' clients and providers,
+// and workspaces that are not in memory. A few look-ups at a time, so that no crowd of strangers fills the queue in
+// which the statements of those who are known wait; with look-ups of half a millisecond they are some 100,000 a second.
+import { controlError } from '../catalog/control-error.ts';
+import { serviceUnavailable } from '../errors.ts';
+
+/**
+ * Does the work when there is room for it. Rejects with 503 when there was none in time, or too many wait; errors of the
+ * database are refusals.
+ */
+export type StrangerShare = <T>(work: () => Promise<T>) => Promise<T>;
+
+const AT_ONCE = 50;
+// Each is a request in memory, some kB.
+const MAX_WAITING = 10_000;
+
+/** `waitMs`: how long a look-up may wait before it begins. */
+export function makeStrangerShare(waitMs: number): StrangerShare {
+  let free = AT_ONCE;
+  const waiting = new Set<() => void>();
+
+  function turn(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const begin = (): void => {
+        clearTimeout(timer);
+        waiting.delete(begin);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        waiting.delete(begin);
+        reject(crowded());
+      }, waitMs);
+      waiting.add(begin);
+    });
+  }
+
+  return async (work) => {
+    if (free > 0) free--;
+    else if (waiting.size >= MAX_WAITING) throw crowded();
+    else await turn();
+    try {
+      return await work();
+    } catch (error) {
+      throw controlError(error);
+    } finally {
+      const [next] = waiting;
+      if (next === undefined) free++;
+      else next();
+    }
+  };
+}
+
+const crowded = (): Error => serviceUnavailable('Too many credentials wait to be looked up; retry');

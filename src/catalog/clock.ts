@@ -1,0 +1,28 @@
+// How old something is, in a process that may have been stopped in between, or on a machine that slept.
+
+// Clocks of one machine drift apart by less.
+const JUMP_MS = 100;
+
+/**
+ * Milliseconds that never go back. The monotonic clock goes on while a process is stopped, but not while its machine
+ * sleeps: when the wall clock has moved more, that much is added. What is older by mistake is only asked for anew.
+ */
+export function makeClock(
+  monotonic: () => number = () => performance.now(),
+  wall: () => number = () => Date.now(),
+): () => number {
+  let slept = 0;
+  let from = monotonic();
+  let wallFrom = wall();
+  return () => {
+    const now = monotonic();
+    const wallNow = wall();
+    const jumped = wallNow - wallFrom - (now - from);
+    if (jumped > JUMP_MS || jumped < -JUMP_MS) {
+      if (jumped > 0) slept += jumped;
+      from = now;
+      wallFrom = wallNow;
+    }
+    return now + slept;
+  };
+}

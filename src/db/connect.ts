@@ -1,0 +1,190 @@
+// Opens connections: tries the hosts of the address in their order, asks for the settings that all statements rely on,
+// and believes none of them before the server has told them back. A pooler that drops start-up options would else let
+// datetimes leave in another zone, statements run without a limit, and acknowledged writes not wait for the disk.
+import type { Socket } from 'node:net';
+import pg from 'pg';
+import { addressOf, type DatabaseHost } from './connection-url.ts';
+import { LONGEST_MESSAGE, refuseLongMessages } from './message-limit.ts';
+import { sqlState } from './pg-error.ts';
+
+/** What a connection is for: how long its statements may take, and wait for a lock. */
+export interface ConnectionLimits {
+  readonly statementTimeoutMs: number;
+  readonly lockTimeoutMs: number;
+  /** May several statements be under way at once? */
+  readonly pipeline?: boolean;
+  /** Longest answer of one message, in bytes; missing: what JavaScript can hold. */
+  readonly maxMessageBytes?: number;
+}
+
+export interface OpenedConnection {
+  readonly client: pg.Client;
+  /** Of the backend; a pooler makes up the number that the protocol tells. */
+  readonly pid: number;
+  /**
+   * Calls once, with the reason, when the connection is of no more use for new statements: it broke, or its server no
+   * longer takes writes. At once when that is so already.
+   */
+  onRetired(listener: (reason: Error) => void): void;
+}
+
+export type Connect = (limits: ConnectionLimits) => Promise<OpenedConnection>;
+
+/** The server, or what stands before it, does not do what we ask of it. In words for whoever runs it. */
+export class UnfitConnection extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'UnfitConnection';
+  }
+}
+
+// Of one host; the last of several must not wait for the first for long.
+const CONNECT_TIMEOUT_MS = 3000;
+const ONE_OF_SEVERAL_TIMEOUT_MS = 2000;
+// A peer that lost power or network says nothing: it is found within 25 s, by the system at either end.
+const KEEP_ALIVE_MS = 10_000;
+const IDLE_IN_TRANSACTION_MS = 15_000;
+
+const SETTINGS = {
+  TimeZone: 'UTC',
+  DateStyle: 'ISO, MDY',
+  search_path: 'pg_catalog',
+  synchronous_commit: 'on',
+  extra_float_digits: '1',
+} as const;
+
+function optionsOf({ statementTimeoutMs, lockTimeoutMs }: ConnectionLimits, own: string | undefined): string {
+  return [
+    ...(own === undefined ? [] : [own]),
+    `-c statement_timeout=${statementTimeoutMs}`,
+    `-c lock_timeout=${lockTimeoutMs}`,
+    `-c idle_in_transaction_session_timeout=${IDLE_IN_TRANSACTION_MS}`,
+    ...Object.entries(SETTINGS).map(([name, value]) => `-c ${name}=${value.replace(' ', '\\ ')}`),
+    // Lists and expansions are index look-ups with a small limit; compiling them costs more than running them.
+    '-c jit=off',
+    '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=30000',
+  ].join(' ');
+}
+
+/** `connection`: a form of the driver's own, or a URL. */
+export function makeConnect(connection: pg.ClientConfig): Connect {
+  const { hosts, target, config, options } = addressOf(connection);
+
+  async function openOn(host: DatabaseHost, limits: ConnectionLimits): Promise<OpenedConnection> {
+    const client = new pg.Client({
+      ...config,
+      ...host,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+      connectionTimeoutMillis: hosts.length > 1 ? ONE_OF_SEVERAL_TIMEOUT_MS : CONNECT_TIMEOUT_MS,
+      application_name: config.application_name ?? 'workspace-data-api',
+      pipeline: limits.pipeline === true,
+      options: optionsOf(limits, options),
+    } as pg.ClientConfig);
+    const retirement = watchRetirement(client, target !== 'any');
+    try {
+      await client.connect();
+      const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
+      refuseLongMessages(stream, limits.maxMessageBytes ?? LONGEST_MESSAGE);
+      const pid = await readBack(client, limits, target);
+      // It may have ended in the bytes that opened it: the loss is told before this line runs.
+      if (retirement.reason !== undefined) throw retirement.reason;
+      return { client, pid, onRetired: retirement.listen };
+    } catch (error) {
+      client.end().catch(() => undefined);
+      throw wordsFor(error);
+    }
+  }
+
+  return async (limits) => {
+    const failures: unknown[] = [];
+    for (const host of hosts) {
+      try {
+        return await openOn(host, limits);
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    // What a server that answers has to say is worth more than that another is away.
+    throw failures.find((error) => error instanceof UnfitConnection || sqlState(error) !== undefined) ?? failures[0];
+  };
+}
+
+interface Retirement {
+  reason: Error | undefined;
+  readonly listen: (listener: (reason: Error) => void) => void;
+}
+
+// PostgreSQL 14 and newer tell of these without being asked.
+const ROLE_PARAMETERS = ['in_hot_standby', 'default_transaction_read_only'];
+
+/** From before the connection opens: an error that nobody listens to would end the process. */
+function watchRetirement(client: pg.Client, needsWrites: boolean): Retirement {
+  let listener: ((reason: Error) => void) | undefined;
+  const retire = (reason: Error): void => {
+    if (retirement.reason !== undefined) return;
+    retirement.reason = reason;
+    listener?.(reason);
+  };
+  const retirement: Retirement = {
+    reason: undefined,
+    listen(next) {
+      listener = next;
+      if (retirement.reason !== undefined) next(retirement.reason);
+    },
+  };
+  client.on('error', retire);
+  client.on('end', () => retire(new Error('Connection terminated')));
+  const { connection } = client as unknown as { connection: NodeJS.EventEmitter };
+  connection.on('parameterStatus', (status: { parameterName: string; parameterValue: string }) => {
+    const isReadOnly = ROLE_PARAMETERS.includes(status.parameterName) && status.parameterValue === 'on';
+    if (isReadOnly && needsWrites) retire(new UnfitConnection(READ_ONLY));
+  });
+  return retirement;
+}
+
+const READ_ONLY = 'The database takes no writes: it is a standby, or read-only';
+
+/** Asks for what was asked for; gives the backend's number. */
+async function readBack(client: pg.Client, limits: ConnectionLimits, target: string): Promise<number> {
+  const wanted: Record<string, string> = {
+    ...SETTINGS,
+    statement_timeout: String(limits.statementTimeoutMs),
+    lock_timeout: String(limits.lockTimeoutMs),
+  };
+  const { rows } = await client.query<[pid: string, isStandby: string, isReadOnly: string, settings: string]>({
+    text: `select pg_backend_pid()::text, pg_is_in_recovery()::text, current_setting('default_transaction_read_only'),
+  (select json_object_agg(name, setting)::text from pg_catalog.pg_settings where name = any($1))`,
+    values: [Object.keys(wanted)],
+    rowMode: 'array',
+  });
+  const [pid, isStandby, isReadOnly, told] = rows[0] as (typeof rows)[number];
+  const settings = JSON.parse(told) as Record<string, string | undefined>;
+  const others = Object.entries(wanted).filter(([name, value]) => settings[name] !== value);
+  if (others.length > 0) {
+    const list = others.map(([name, value]) => `${name} is ${settings[name] ?? 'unknown'} instead of ${value}`);
+    throw new UnfitConnection(
+      `The pooler in front of the database, or the database, ignores our settings: ${list.join(', ')}. Connect to PostgreSQL directly, or let the pooler pass the start-up parameter options on`,
+    );
+  }
+  if (target !== 'any' && (isStandby === 'true' || (target === 'read-write' && isReadOnly === 'on'))) {
+    throw new UnfitConnection(READ_ONLY);
+  }
+  return Number(pid);
+}
+
+/** Ends a connection without a word to the server, whatever runs on it. */
+export function destroy({ client }: OpenedConnection, reason = 'Connection terminated'): void {
+  (client as unknown as { connection: { stream: { destroy(error: Error): void } } }).connection.stream.destroy(
+    new Error(reason),
+  );
+}
+
+/** PgBouncer's refusal of start-up options, in words that say what to do. */
+function wordsFor(error: unknown): unknown {
+  const message = error instanceof Error ? error.message : '';
+  if (!/unsupported startup parameter/i.test(message)) return error;
+  return new UnfitConnection(
+    `The pooler in front of the database refuses our settings (${message}). Connect to PostgreSQL directly`,
+  );
+}

@@ -1,0 +1,32 @@
+// What the database is told of a statement besides its text: whose it is, how long somebody waits for it, and whether
+// anybody still does.
+import { serviceUnavailable } from '../errors.ts';
+import type { StatementCost } from './cost.ts';
+
+/** Who waits for an answer. */
+export interface Caller {
+  readonly isGone: () => boolean;
+  /** Calls once when the caller leaves; gives the function that ends the wish. */
+  readonly onGone: (listener: () => void) => () => void;
+}
+
+export interface Work {
+  /** What is known of the statement's time; missing: it is quick, and nobody else's. */
+  readonly cost?: StatementCost | undefined;
+  /** Whose statement it is: what one tenant may have at once is bounded. */
+  readonly tenant?: string | undefined;
+  /** When the answer is of no use any more, on the clock of performance.now(); queues and the statement share it. */
+  readonly deadline?: number | undefined;
+  readonly caller?: Caller | undefined;
+  /** Has the schema that the statement was made for been replaced? Then it is not sent. */
+  readonly isStale?: (() => boolean) | undefined;
+}
+
+/** Nobody reads it: the client has left. */
+export const callerGone = (): Error => serviceUnavailable('The client left before its turn came');
+
+export const tooLate = (): Error => serviceUnavailable('No database connection became free in time; retry', 1);
+
+export const shuttingDown = (): Error => serviceUnavailable('The server is shutting down');
+
+export const queueFull = (): Error => serviceUnavailable('Too many requests wait for the database; retry', 1);

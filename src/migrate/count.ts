@@ -1,0 +1,208 @@
+// Counts the records of a table for its kept total, in one snapshot and beside those who write: the first time for the
+// base, later to find and mend what writers past the triggers have left. Takes a table, gives what was wrong.
+import type { Database, Session } from '../db/pool.ts';
+import type { Entity } from '../model/entity.ts';
+import { empty, type Fragment, ident, literal, sql, toQuery, wholeNumber } from '../sql/fragment.ts';
+import { lockTable, script, tableRef } from './ddl.ts';
+import { withLockRetry } from './lock-retry.ts';
+import { inSnapshot, inTransaction, LOCK_BUDGET_MS } from './transaction.ts';
+
+/** A total that was wrong, and is right now. */
+export interface Difference {
+  readonly relation: string;
+  readonly kept: string;
+  readonly counted: string;
+}
+
+/** `first`: it is not kept yet. `again`: to see whether it is right. */
+export type Reason = 'first' | 'again';
+
+type TableName = Entity['table'];
+
+// Advisory locks of two numbers, as install/000006 knows them: 0 folds, 1 counts again, else the oid of a table.
+const LOCK_CLASS = 0x776461;
+const FOLDS = 0;
+const COUNTS_AGAIN = 1;
+// 64 MB: 0.05 to 0.1 s from memory. Between two slices nobody is kept waiting.
+const SLICE_PAGES = 8192;
+// A total is looked at each hour, and for at most a fiftieth of the time.
+const LEAST_PAUSE_S = 3600;
+const PAUSE_FACTOR = 50;
+const AFTER_FAILURE_S = 600;
+
+/**
+ * Sees to it that the total of a table is kept, and is right. Does nothing where it must not be kept, for a table that is
+ * gone, and while somebody else is at it; one process of all counts again at a time. Gives what was wrong.
+ */
+export async function countAnew(
+  db: Database,
+  table: TableName,
+  why: Reason,
+  signal: AbortSignal,
+): Promise<Difference | undefined> {
+  return db.session(
+    async (session) => {
+      try {
+        const relid = await takeTable(session, table, why);
+        if (relid === undefined) return undefined;
+        const isReady = await withLockRetry(
+          () => inTransaction(session, LOCK_BUDGET_MS, () => prepare(session, table, relid, why)),
+          { cancelled: async () => signal.aborted },
+        );
+        if (!isReady) return undefined;
+        const started = performance.now();
+        try {
+          const difference = await countInSnapshot(session, table, relid, signal);
+          await postpone(
+            session,
+            relid,
+            Math.max(LEAST_PAUSE_S, (PAUSE_FACTOR * (performance.now() - started)) / 1000),
+          );
+          return difference;
+        } catch (error) {
+          await postpone(session, relid, AFTER_FAILURE_S).catch(() => undefined);
+          if (error instanceof GiveWay) return undefined;
+          throw error;
+        }
+      } finally {
+        await session
+          .query(toQuery(sql`select pg_advisory_unlock_all()`))
+          // The words tell the pool to drop the connection, and with it the lock.
+          .catch((error) =>
+            Promise.reject(new Error('connection terminated: the lock was not given back', { cause: error })),
+          );
+      }
+    },
+    { purpose: 'migration' },
+  );
+}
+
+/** Somebody waits for a lock on the table, or the server ends. */
+class GiveWay extends Error {}
+
+const name = ({ schema, name: own }: TableName): string => `${schema}.${own}`;
+
+/** The oid of the table, which belongs to this session from now on; undefined when it is gone or somebody else's. */
+async function takeTable(session: Session, table: TableName, why: Reason): Promise<string | undefined> {
+  const again = why === 'again' ? sql`pg_try_advisory_lock(${LOCK_CLASS}::int4, ${COUNTS_AGAIN}::int4) and ` : empty;
+  const [row] = await session.query<{ relid: string }>(
+    toQuery(sql`select relid::int8 as relid from (select to_regclass(${tableRef(table).text})::oid as relid) t
+where relid is not null and case when ${again}true then pg_try_advisory_lock(${LOCK_CLASS}::int4, relid::int4) end`),
+  );
+  return row?.relid;
+}
+
+interface TriggerState {
+  readonly name: string;
+  readonly enabled: string;
+}
+
+/**
+ * Makes the triggers that are missing, and those that could be silenced by a setting speak always; forgets a base that
+ * cannot be trusted. False where no total may be kept: triggers that were disabled are left alone, and logical
+ * replication fires none for statements. Creating a trigger waits until those who write at the moment have ended.
+ */
+async function prepare(session: Session, table: TableName, relid: string, why: Reason): Promise<boolean> {
+  const [row] = await session.query<{ triggers: TriggerState[]; subscribed: boolean }>(
+    toQuery(sql`select (
+  select coalesce(json_agg(json_build_object('name', tgname, 'enabled', tgenabled)), '[]') from pg_trigger
+  where tgrelid = ${relid}::oid and tgfoid = 'wda.count_records'::regproc
+) as triggers, exists (select from pg_subscription_rel where srrelid = ${relid}::oid) as subscribed`),
+  );
+  const { triggers, subscribed } = row as NonNullable<typeof row>;
+  if (subscribed || triggers.some(({ enabled }) => enabled === 'D' || enabled === 'R')) return false;
+  const missing = triggerDefinitions(table).filter(([own]) => !triggers.some((trigger) => trigger.name === own));
+  const changes = [
+    ...missing.map(([, definition]) => definition),
+    ...triggerDefinitions(table)
+      .filter(([own]) => !triggers.some((trigger) => trigger.name === own && trigger.enabled === 'A'))
+      .map(([own]) => sql`alter table ${tableRef(table)} enable always trigger ${ident(own)}`),
+  ];
+  if (changes.length > 0) await session.execute(script(changes));
+  await session.query(toQuery(sql`select pg_advisory_xact_lock(${LOCK_CLASS}::int4, ${FOLDS}::int4)`));
+  await session.query(
+    toQuery(sql`delete from wda.total where relid = ${relid}::oid and not (select wda.is_total_kept(${relid}::oid))`),
+  );
+  const [base] = await session.query(toQuery(sql`select from wda.total where relid = ${relid}::oid and slot < 0`));
+  // Another process was faster.
+  return why === 'again' || base === undefined;
+}
+
+function triggerDefinitions(table: TableName): readonly (readonly [name: string, definition: Fragment])[] {
+  const on = sql`on ${tableRef(table)}`;
+  const run = sql`for each statement execute function wda.count_records()`;
+  return [
+    ['$total_insert', sql`create trigger "$total_insert" after insert ${on} referencing new table as added ${run}`],
+    ['$total_delete', sql`create trigger "$total_delete" after delete ${on} referencing old table as removed ${run}`],
+    ['$total_truncate', sql`create trigger "$total_truncate" after truncate ${on} ${run}`],
+  ];
+}
+
+/**
+ * Everything that is written from the triggers on is added by them, and one snapshot sees both that and the records. The
+ * lock, before the snapshot, keeps a truncation out, which no snapshot would show.
+ */
+async function countInSnapshot(
+  session: Session,
+  table: TableName,
+  relid: string,
+  signal: AbortSignal,
+): Promise<Difference | undefined> {
+  return inSnapshot(session, lockTable(table, 'access share'), async () => {
+    const [row] = await session.query<{ kept: string | null; trusted: boolean; pages: string }>(
+      toQuery(sql`select wda.total_of(${relid}::oid) as kept, wda.is_total_kept(${relid}::oid) as trusted,
+  pg_relation_size(${relid}::oid) / current_setting('block_size')::int8 as pages`),
+    );
+    const { kept, trusted, pages } = row as NonNullable<typeof row>;
+    // A base that lost its trust since then is forgotten by whoever looks next.
+    if (kept !== null && !trusted) throw new GiveWay();
+    let counted = 0n;
+    for (let page = 0; page < Number(pages); page += SLICE_PAGES) {
+      if (signal.aborted) throw new GiveWay();
+      counted += await countSlice(session, table, relid, page);
+    }
+    if (kept === null) {
+      await session.query(toQuery(storeBase(table, relid, counted)));
+      return undefined;
+    }
+    if (BigInt(kept) === counted) return undefined;
+    await session.query(toQuery(storeDifference(table, relid, counted - BigInt(kept))));
+    return { relation: name(table), kept, counted: String(counted) };
+  });
+}
+
+async function countSlice(session: Session, table: TableName, relid: string, page: number): Promise<bigint> {
+  const at = (first: number): Fragment => sql`${literal(`(${Math.min(first, 4_294_967_295)},0)`)}::tid`;
+  const [row] = await session.query<{ n: string; awaited: boolean }>(
+    toQuery(sql`select count(*) as n, exists (
+  select from pg_locks where locktype = 'relation' and relation = ${relid}::oid and not granted
+    and database = (select oid from pg_database where datname = current_database())
+) as awaited from ${tableRef(table)} where ctid >= ${at(page)} and ctid < ${at(page + SLICE_PAGES)}`),
+  );
+  const { n, awaited } = row as NonNullable<typeof row>;
+  if (awaited) throw new GiveWay();
+  return BigInt(n);
+}
+
+/** What the triggers have added that the snapshot sees is counted with the records. */
+const storeBase = (table: TableName, relid: string, counted: bigint): Fragment => sql`with gone as (
+  delete from wda.total where relid = ${relid}::oid
+)
+insert into wda.total (relid, slot, n, relation, pending, recount_at)
+select ${relid}::oid, -17 - pg_snapshot_xmax(pg_current_snapshot())::text::int8, ${String(counted)}::int8, ${name(table)},
+  array(select 17 + xid::text::int8 from pg_snapshot_xip(pg_current_snapshot()) xid), now() + interval '1 hour'`;
+
+const storeDifference = (table: TableName, relid: string, difference: bigint): Fragment =>
+  sql`insert into wda.total (relid, slot, n, relation)
+select ${relid}::oid, 17 + pg_current_xact_id()::text::int8, ${String(difference)}::int8, ${name(table)}`;
+
+/** When the table is counted again. Beside no fold, which would put another base in the place of the one that is marked. */
+async function postpone(session: Session, relid: string, seconds: number): Promise<void> {
+  await inTransaction(session, 2000, async () => {
+    await session.query(toQuery(sql`select pg_advisory_xact_lock(${LOCK_CLASS}::int4, ${FOLDS}::int4)`));
+    await session.query(
+      toQuery(sql`update wda.total set recount_at = clock_timestamp() + ${wholeNumber(Math.ceil(seconds))} * interval '1 second'
+where relid = ${relid}::oid and slot < 0 and pending is not null`),
+    );
+  });
+}

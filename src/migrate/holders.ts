@@ -1,0 +1,66 @@
+// Who holds the locks that a migration waits for, and the end of those that may be ended: exports of this platform and
+// autovacuum, which both can be done again.
+import type { Waiting } from '../catalog/migrations.ts';
+import type { Database, Session } from '../db/pool.ts';
+import { type Fragment, literal, sql, toQuery } from '../sql/fragment.ts';
+
+const EXPORT_APPLICATION = 'workspace-data-api export';
+
+/** Names an export by its transaction, so that a migration in whose way it is for long finds it. */
+export function nameExport(session: Session): Promise<void> {
+  return session.execute(sql`set local application_name = ${literal(EXPORT_APPLICATION)}`.text);
+}
+
+/** Tables that are waited for; `exclusive`: even reading them is in the way. */
+export interface Wanted {
+  readonly schema: string;
+  readonly tables: readonly string[];
+  readonly exclusive: boolean;
+}
+
+type Runs = Pick<Session, 'query'>;
+
+// Neither values nor statements: they may be of other workspaces.
+const HOLDER: Fragment = sql`l.pid, coalesce(a.application_name, case when l.pid is null then 'prepared transaction' end, '') as application,
+  to_char(a.xact_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since`;
+
+function locksOn({ schema, tables, exclusive }: Wanted): Fragment {
+  const weak = exclusive ? sql`true` : sql`l.mode <> 'AccessShareLock'`;
+  return sql`l.locktype = 'relation' and l.granted and ${weak} and l.pid is distinct from pg_backend_pid()
+  and l.database = (select oid from pg_database where datname = current_database())
+  and l.relation = any (array(select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = ${schema} and c.relname = any(${tables}::text[])))`;
+}
+
+/** Of those who hold the tables, the one who began first; undefined when they are free by now. */
+export async function findHolder(session: Runs, wanted: Wanted): Promise<Waiting | undefined> {
+  const rows = await session.query<Waiting>(
+    toQuery(sql`select ${HOLDER} from pg_locks l left join pg_stat_activity a on a.pid = l.pid
+where ${locksOn(wanted)} order by a.xact_start nulls last, l.pid limit 1`),
+  );
+  return rows[0];
+}
+
+/** Whom a process of PostgreSQL waits for at the moment. */
+export async function findBlocker(db: Database, pid: number): Promise<Waiting | undefined> {
+  const rows = await db.query<Waiting>(
+    toQuery(sql`select ${HOLDER} from unnest(pg_blocking_pids(${pid}::int4)) l (pid) left join pg_stat_activity a on a.pid = l.pid
+order by a.xact_start nulls last, l.pid limit 1`),
+  );
+  return rows[0];
+}
+
+/**
+ * Ends exports and autovacuums that hold the tables. A backend that waits for a client who does not read hears no cancel:
+ * `firmly` ends its connection, too. An autovacuum gives way by itself to whoever waits for a second, which we never do,
+ * and it comes again; only a superuser or pg_signal_autovacuum_worker may end it.
+ */
+export async function endHolders(session: Runs, wanted: Wanted, firmly: boolean): Promise<void> {
+  const end = (call: Fragment, condition: Fragment) =>
+    toQuery(sql`select ${call} from pg_stat_activity a where ${condition}
+  and exists (select from pg_locks l where l.pid = a.pid and ${locksOn(wanted)})`);
+  const cancel = sql`pg_cancel_backend(a.pid)`;
+  const ours = sql`a.application_name = ${EXPORT_APPLICATION} and a.usename = current_user`;
+  await session.query(end(firmly ? sql`pg_terminate_backend(a.pid)` : cancel, ours));
+  await session.query(end(cancel, sql`a.backend_type = 'autovacuum worker'`)).catch(() => undefined);
+}

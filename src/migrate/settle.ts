@@ -1,0 +1,197 @@
+// Gives tables and columns the names of the document again, a moment after a migration: changes of the catalogue that
+// take milliseconds under locks that are asked for briefly. Requests that meet one are planned again. Done by the process
+// that ran the migration, or by the sweep of any other one.
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type Freed,
+  loadUnsettledWorkspaces,
+  loadWorkspaceRow,
+  type StoredWorkspace,
+  storeNames,
+} from '../catalog/workspaces.ts';
+import type { Database, Session } from '../db/pool.ts';
+import type { PhysicalNames } from '../model/physical-name.ts';
+import { entitiesOf } from '../model/schema-entities.ts';
+import { type Fragment, literal, sql, toQuery } from '../sql/fragment.ts';
+import { lockTable, rename, script, tableRef } from './ddl.ts';
+import { isLockConflict } from './lock-retry.ts';
+import type { Sessions } from './sessions.ts';
+import { freedKeys, heldNames, type RenamedTable, type Renaming, renamingsOf, settledNames } from './settled-names.ts';
+import { inTransaction, LOCK_BUDGET_MS, takeLocks } from './transaction.ts';
+
+export interface SettleOptions {
+  readonly db: Database;
+  readonly sessions: Sessions;
+  readonly changed: (workspaceId: string) => void;
+  readonly onError: (message: string, error: unknown) => void;
+  /** All processes have been told of a change. */
+  readonly everywhere: () => Promise<unknown>;
+  /** Is no request under way any more that was planned by an older version of the workspace? */
+  readonly isSettled: (workspaceId: string, version: string) => Promise<boolean>;
+  /** After so long none can be. */
+  readonly forgottenAfterMs: number;
+}
+
+export interface Settler {
+  /** The names of a workspace have changed: sees to it, in the background, that they become those of its document. */
+  readonly soon: (workspaceId: string) => void;
+  /** Looks for workspaces whose names are not those of their documents, whoever has changed them. */
+  readonly sweep: () => Promise<void>;
+}
+
+// By then every process has gone over to the new document, so that a request is planned again for the one or the other.
+const AFTER_CHANGE_MS = 1500;
+const LOOK_AGAIN_MS = 500;
+// A lock that is never free, or something of others that has the name.
+const LONGEST_PAUSE_MS = 60_000;
+// Workspaces at a time; a sweep comes every 5 s.
+const MAX_AT_ONCE = 20;
+const NOTHING: ReadonlySet<string> = new Set();
+
+/** Waits for its time: `failures` in a row so far. */
+interface Turn {
+  readonly due: number;
+  readonly failures: number;
+}
+
+export function makeSettler(options: SettleOptions): Settler {
+  const { db, sessions, changed, onError, everywhere, isSettled, forgottenAfterMs } = options;
+  const turns = new Map<string, Turn>();
+  let working = false;
+
+  function plan(workspaceId: string, afterMs: number, failures = 0): void {
+    turns.set(workspaceId, { due: performance.now() + afterMs, failures });
+    void work();
+  }
+
+  /** One workspace after the other. */
+  async function work(): Promise<void> {
+    if (working) return;
+    working = true;
+    try {
+      while (turns.size > 0 && !sessions.isClosing()) {
+        const [next] = [...turns].sort(([, a], [, b]) => a.due - b.due) as [[string, Turn]];
+        const [workspaceId, { due, failures }] = next;
+        const left = due - performance.now();
+        if (left > 0) {
+          await sleep(Math.min(left, 100), undefined, { ref: false });
+          continue;
+        }
+        await settleOne(workspaceId, failures);
+      }
+    } finally {
+      working = false;
+    }
+  }
+
+  async function settleOne(workspaceId: string, failures: number): Promise<void> {
+    try {
+      const again = await settle(workspaceId);
+      if (again === undefined) turns.delete(workspaceId);
+      else plan(workspaceId, again);
+    } catch (error) {
+      if (!isLockConflict(error) && failures === 0) onError('names in PostgreSQL could not be changed back', error);
+      plan(workspaceId, Math.min(LONGEST_PAUSE_MS, LOOK_AGAIN_MS * 2 ** failures), Math.min(failures + 1, 10));
+    }
+  }
+
+  /** Gives after how long to look again; undefined: all names are those of the document. */
+  async function settle(workspaceId: string): Promise<number | undefined> {
+    const row = await loadWorkspaceRow(db, workspaceId);
+    if (row === undefined || hasOwnNames(row)) return undefined;
+    const early = AFTER_CHANGE_MS - (row.freed.now - row.freed.changedAt);
+    if (early > 0) return early;
+    const held = await heldBy(row);
+    if (nextNames(row, held) === row.names) return LOOK_AGAIN_MS;
+    const isDone = await sessions.withLock(
+      workspaceId,
+      async (session) => {
+        const now = await loadWorkspaceRow(session, workspaceId);
+        // What holds of this version was asked about; of another one nothing is known yet.
+        if (now?.version !== row.version) return false;
+        await settleRow(session, now, nextNames(now, held));
+        return true;
+      },
+      () => false,
+    );
+    if (isDone) await everywhere();
+    return isDone ? AFTER_CHANGE_MS : LOOK_AGAIN_MS;
+  }
+
+  /** Names that must not be given yet. Others are asked only if that can make a difference. */
+  async function heldBy(row: StoredWorkspace): Promise<ReadonlySet<string>> {
+    const held = heldNames(row.freed, forgottenAfterMs);
+    const [most, now] = [nextNames(row, NOTHING), nextNames(row, held)].map((names) => JSON.stringify(names));
+    if (held.size === 0 || most === now) return held;
+    const versions = [...held].map((key) => BigInt((row.freed.names[key] as Freed).version));
+    const newest = versions.reduce((one, other) => (one > other ? one : other));
+    return (await isSettled(row.id, newest.toString())) ? NOTHING : held;
+  }
+
+  /** The same names when nothing can be done yet. */
+  function nextNames({ document, names, version }: StoredWorkspace, held: ReadonlySet<string>): PhysicalNames {
+    const next = settledNames(document, names, held, version);
+    return JSON.stringify(next) === JSON.stringify(names) ? names : next;
+  }
+
+  async function settleRow(session: Session, row: StoredWorkspace, next: PhysicalNames): Promise<void> {
+    const { id, document, databaseSchema, names } = row;
+    const tables = renamingsOf(document, databaseSchema, names, next);
+    const entities = (of: PhysicalNames) => entitiesOf(document, databaseSchema, of);
+    await inTransaction(session, LOCK_BUDGET_MS, async () => {
+      const locks = tables.map(({ table }) => table).sort();
+      await takeLocks(
+        session,
+        locks.map((name) => lockTable({ schema: databaseSchema, name }, 'access exclusive')),
+      );
+      const present = await presentNames(session, databaseSchema);
+      for (const table of tables) await session.execute(script(statementsOf(databaseSchema, table, present)));
+      await session.query(toQuery(storeNames(id, next, freedKeys(entities(names), entities(next)))));
+    });
+    changed(id);
+  }
+
+  return {
+    soon: (workspaceId) => plan(workspaceId, AFTER_CHANGE_MS),
+    async sweep() {
+      for (const workspaceId of await loadUnsettledWorkspaces(db, MAX_AT_ONCE)) {
+        if (!turns.has(workspaceId)) plan(workspaceId, 0);
+      }
+    },
+  };
+}
+
+const hasOwnNames = ({ names }: StoredWorkspace): boolean =>
+  Object.keys(names.tables).length === 0 && Object.keys(names.columns).length === 0;
+
+/** Constraints as `table.name`, indexes and sequences by their names. */
+async function presentNames(session: Session, schema: string): Promise<ReadonlySet<string>> {
+  const rows = await session.query<{ name: string }>(
+    toQuery(sql`select c.relname || '.' || o.conname as name from pg_constraint o join pg_class c on c.oid = o.conrelid
+where o.connamespace = (select oid from pg_namespace where nspname = ${schema})
+union all select c.relname from pg_class c
+where c.relnamespace = (select oid from pg_namespace where nspname = ${schema}) and c.relkind in ('i', 'S')`),
+  );
+  return new Set(rows.map(({ name }) => name));
+}
+
+/** What somebody has dropped or renamed by SQL is not looked for. */
+function statementsOf(
+  schema: string,
+  { table, renamings }: RenamedTable,
+  present: ReadonlySet<string>,
+): readonly Fragment[] {
+  const isThere = ({ kind, from }: Renaming): boolean => {
+    if (kind === 'table' || kind === 'column') return true;
+    return present.has(kind === 'constraint' ? `${table}.${from}` : from);
+  };
+  const statements = renamings.filter(isThere).map((renaming) => rename({ schema, name: table }, renaming));
+  const to = renamings.find(({ kind }) => kind === 'table')?.to;
+  return to === undefined ? statements : [...statements, renameTotal({ schema, name: table }, { schema, name: to })];
+}
+
+/** The total of a table is known by its name, too. */
+function renameTotal(from: Parameters<typeof tableRef>[0], to: Parameters<typeof tableRef>[0]): Fragment {
+  const relation = (table: typeof from): Fragment => literal(`${table.schema}.${table.name}`);
+  return sql`update wda.total set relation = ${relation(to)} where relid = ${literal(tableRef(to).text)}::regclass and relation = ${relation(from)}`;
+}

@@ -1,0 +1,133 @@
+// What the tables and columns of a workspace are called next, on the way back to the names of its document. Takes a
+// document, the names in PostgreSQL, and the names that must not be given to anything yet.
+import type { Freed, FreedNames } from '../catalog/workspaces.ts';
+import type { Entity } from '../model/entity.ts';
+import { freshName, type PhysicalNames } from '../model/physical-name.ts';
+import { entitiesOf } from '../model/schema-entities.ts';
+import type { SchemaDocument } from '../model/schema-format.ts';
+import { type Table, tablesOf } from '../model/schema-tables.ts';
+
+/** Something whose name changes. */
+export interface Renaming {
+  readonly kind: 'table' | 'column' | 'constraint' | 'index' | 'sequence';
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface RenamedTable {
+  /** As it is called before. */
+  readonly table: string;
+  readonly renamings: readonly Renaming[];
+}
+
+/** Tables and columns by the keys that `wda.workspace.freed` knows them by: `orders`, `orders.total`. */
+export function keysOf(entities: ReadonlyMap<string, Entity>): ReadonlySet<string> {
+  const keys = new Set<string>();
+  for (const { table, fields } of entities.values()) {
+    keys.add(table.name);
+    for (const { column } of fields.values()) keys.add(keyOf(table.name, column));
+  }
+  return keys;
+}
+
+export const keyOf = (table: string, column: string): string => `${table}.${column}`;
+
+/** The names that are something with `before` and nothing with `after`. */
+export function freedKeys(before: ReadonlyMap<string, Entity>, after: ReadonlyMap<string, Entity>): readonly string[] {
+  const kept = keysOf(after);
+  return [...keysOf(before)].filter((key) => !kept.has(key));
+}
+
+/**
+ * Names that were something else lately, and that some request under way may still mean so. After `forgottenAfterMs` none
+ * can, as requests end by then. Imports and exports may take an hour: under locks on their tables, and before they touch
+ * them, they ask what is in force and are planned again when it is something else.
+ */
+export function heldNames({ names, now }: FreedNames, forgottenAfterMs: number): ReadonlySet<string> {
+  return new Set(Object.keys(names).filter((key) => now - (names[key] as Freed).at < forgottenAfterMs));
+}
+
+/**
+ * The next names; the same when nothing can be done yet. A name is given only when nothing has it, and nobody can hold a
+ * statement in which it was something else: it is in `held` as long as somebody may. What trades its name with another
+ * goes by a name of its own first; `change` is a number that no change has had before.
+ */
+export function settledNames(
+  document: SchemaDocument,
+  names: PhysicalNames,
+  held: ReadonlySet<string>,
+  change: string,
+): PhysicalNames {
+  const entities = entitiesOf(document, '', names);
+  const tables: Record<string, string> = {};
+  const columns: Record<string, Record<string, string>> = {};
+  const present = new Map([...entities.values()].map(({ name, table }) => [name, table.name]));
+  for (const [name, table] of moved(present, held, change)) if (table !== name) tables[name] = table;
+  for (const { name, table, fields } of entities.values()) {
+    const own = new Map([...fields.values()].map((field) => [field.name, field.column]));
+    const heldHere = new Set([...own.keys()].filter((field) => held.has(keyOf(table.name, field))));
+    const next = [...moved(own, heldHere, change)].filter(([field, column]) => field !== column);
+    if (next.length > 0) columns[name] = Object.fromEntries(next);
+  }
+  return { tables, columns };
+}
+
+/** `present`: what each is called, by what it should be. */
+function moved(
+  present: ReadonlyMap<string, string>,
+  held: ReadonlySet<string>,
+  change: string,
+): ReadonlyMap<string, string> {
+  const owners = new Map([...present].map(([name, now]) => [now, name]));
+  const next = new Map(present);
+  const inRing = new Set<string>();
+  for (const [name, now] of present) {
+    if (now === name) continue;
+    if (!owners.has(name)) {
+      if (!held.has(name)) next.set(name, name);
+      continue;
+    }
+    // Whoever has the name may be waiting for that of another, and so on, back to this one.
+    const ring = [name];
+    for (let at = owners.get(name); at !== undefined && !ring.includes(at); at = owners.get(at)) ring.push(at);
+    const last = ring.at(-1) as string;
+    if (owners.get(last) !== name || ring.some((each) => inRing.has(each))) continue;
+    for (const each of ring) inRing.add(each);
+    next.set(name, freshName(name, change));
+  }
+  return next;
+}
+
+/** What has another name after: tables, columns, and all that is called after them. */
+export function renamingsOf(
+  document: SchemaDocument,
+  databaseSchema: string,
+  before: PhysicalNames,
+  after: PhysicalNames,
+): readonly RenamedTable[] {
+  const later = tablesOf(document, databaseSchema, after);
+  return [...tablesOf(document, databaseSchema, before).values()].flatMap((table) => {
+    const renamings = pairsOf(table, later.get(table.entity) as Table).filter(({ from, to }) => from !== to);
+    return renamings.length === 0 ? [] : [{ table: table.name, renamings }];
+  });
+}
+
+function pairsOf(from: Table, to: Table): readonly Renaming[] {
+  const pairs = <T>(kind: Renaming['kind'], left: Iterable<T>, right: Iterable<T>, nameOf: (one: T) => string) => {
+    const others = [...right];
+    return [...left].map((one, index): Renaming => ({ kind, from: nameOf(one), to: nameOf(others[index] as T) }));
+  };
+  const indexes = (table: Table, unique: boolean) =>
+    [...table.indexes.values()].filter((index) => index.unique === unique);
+  const byName = ({ name }: { readonly name: string }): string => name;
+  return [
+    ...pairs('column', from.columns.values(), to.columns.values(), ({ column }) => column),
+    { kind: 'constraint', from: from.primaryKey, to: to.primaryKey },
+    { kind: 'sequence', from: from.sequence, to: to.sequence },
+    ...pairs('constraint', from.checks, to.checks, byName),
+    ...pairs('constraint', from.references, to.references, byName),
+    ...pairs('constraint', indexes(from, true), indexes(to, true), byName),
+    ...pairs('index', indexes(from, false), indexes(to, false), byName),
+    { kind: 'table', from: from.name, to: to.name },
+  ];
+}

@@ -1,0 +1,58 @@
+// What a JSON value takes when PostgreSQL prints it. A jsonb keeps 1e131000 in eight bytes and prints it with all of its
+// digits: 37 kB of such numbers made an answer that no process could hold. So the digits are bounded when a value comes in.
+import { isStorable, numberText } from './exact-json.ts';
+
+/** Digits of one number before the point, and behind it, written without exponent: those of a decimal. */
+const MAX_DIGITS = 1000;
+/** Characters by which the numbers of one record may grow when they are written without exponents. */
+export const MAX_GROWTH = 1_000_000;
+
+export type JsonCheck =
+  /** `growth`: characters by which the text grows. */
+  | { readonly ok: true; readonly growth: number }
+  | { readonly ok: false; readonly mistake: 'text' | 'digits' | 'growth' };
+
+/** Can PostgreSQL store the value (of a JSON parser, exact or not), and print it in bounds? */
+export function checkJson(value: unknown): JsonCheck {
+  let growth = 0;
+  let mistake: 'text' | 'digits' | 'growth' | undefined;
+  const fault = (kind: 'text' | 'digits' | 'growth'): false => {
+    mistake = kind;
+    return false;
+  };
+  const checkNumber = (text: string): boolean => {
+    const grown = growthOf(text);
+    if (grown === undefined) return fault('digits');
+    growth += grown;
+    return growth <= MAX_GROWTH || fault('growth');
+  };
+  const check = (part: unknown): boolean => {
+    if (typeof part === 'string') return isStorable(part) || fault('text');
+    if (typeof part === 'number') return isPlain(part) || checkNumber(String(part));
+    if (typeof part !== 'object' || part === null) return true;
+    const number = numberText(part);
+    if (number !== undefined) return checkNumber(number);
+    if (Array.isArray(part)) return part.every(check);
+    return Object.entries(part).every(([key, member]) => (isStorable(key) || fault('text')) && check(member));
+  };
+  check(value);
+  return mistake === undefined ? { ok: true, growth } : { ok: false, mistake };
+}
+
+/** Is the number written without an exponent (ECMAScript, Number::toString)? */
+function isPlain(number: number): boolean {
+  const size = Math.abs(number);
+  return (size < 1e21 && size >= 1e-6) || size === 0;
+}
+
+const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+
+/** Characters that the number takes more without its exponent; undefined for too many digits. */
+function growthOf(text: string): number | undefined {
+  const [, whole = '', fraction = '', exponent = '0'] = NUMBER.exec(text) ?? [];
+  // As PostgreSQL counts: the digits behind the point that are written stay, zeros or not.
+  const before = Math.max(whole.length + Number(exponent), 1);
+  const behind = Math.max(fraction.length - Number(exponent), 0);
+  if (before > MAX_DIGITS || behind > MAX_DIGITS) return undefined;
+  return Math.max(before + behind + Math.min(behind, 1) - text.length, 0);
+}

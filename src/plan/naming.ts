@@ -1,0 +1,21 @@
+// What is said of names in a request that mean nothing: each with what was probably meant and what there is, within
+// bounds, as a body may hold a hundred thousand of them.
+import { listed } from '../errors.ts';
+import { closest } from '../model/closest.ts';
+
+/** Mistakes that one request is told. Beyond this nobody reads on. */
+export const MAX_DETAILS = 100;
+// Names that are helped with: a did-you-mean costs the edit distance to every known name.
+const MAX_HINTS = 20;
+
+/** `says` of the name, with help for the first 20 names of the request. */
+export type Naming = (says: string, name: string, known: readonly string[]) => string;
+
+export function makeNaming(): Naming {
+  let helped = 0;
+  return (says, name, known) => {
+    if (++helped > MAX_HINTS) return says;
+    const suggestion = closest(name, known);
+    return `${says}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${listed(known)}`;
+  };
+}

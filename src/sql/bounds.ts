@@ -1,0 +1,87 @@
+// No answer is longer than it may be, and PostgreSQL does not build one that is: what a record takes is told from its
+// columns and guarded before or while its JSON is made. A record of columns without a limit of their own alone is guarded.
+import type { Field } from '../model/entity.ts';
+import { fieldType } from '../model/field-types.ts';
+import type { Projection } from '../plan/projection.ts';
+import { empty, type Fragment, ident, join, keyword, sql, wholeNumber } from './fragment.ts';
+
+// A text of so many characters is none that makes a record large.
+const SHORT_TEXT = 10_000;
+// Of a member besides its name: quotes, colon, comma and a digit.
+const LEAST_MEMBER = 5;
+// A control character takes six characters in JSON.
+const ESCAPED = 6;
+
+/** `text`: its length is known without looking at it. `printed`: only its text tells. */
+function sizeKind(field: Field): 'fixed' | 'text' | 'printed' {
+  if (field.type === 'json' || (field.type === 'decimal' && field.precision === undefined)) return 'printed';
+  return fieldType(field.type).textual && (field.maxLength ?? SHORT_TEXT + 1) > SHORT_TEXT ? 'text' : 'fixed';
+}
+
+function columnsOf(projection: Projection): Field[] {
+  return projection.outputs.flatMap((output) => (output.kind === 'column' ? [output.field] : []));
+}
+
+/** Is there a column that can make a record larger than an answer may be? */
+export function isUnbounded(projection: Projection): boolean {
+  return columnsOf(projection).some((field) => sizeKind(field) !== 'fixed');
+}
+
+/** Are texts the only such columns? */
+function isTextual(projection: Projection): boolean {
+  return columnsOf(projection).every((field) => sizeKind(field) !== 'printed');
+}
+
+/** Bytes of the texts of a record without limits; they are told without reading them. */
+function textBytes(projection: Projection, row: Fragment): Fragment {
+  const texts = columnsOf(projection).filter((field) => sizeKind(field) === 'text');
+  return join(
+    texts.map((field) => sql`coalesce(octet_length(${row}.${ident(field.column)}), 0)::int8`),
+    ' + ',
+  );
+}
+
+/** The JSON text of the record of a row; an error of our own when it is longer than `maxBytes`. */
+export function guardedText(text: Fragment, projection: Projection, row: Fragment, maxBytes: number): Fragment {
+  if (!isTextual(projection)) return guardedResult(text, projection, maxBytes);
+  if (!isUnbounded(projection)) return text;
+  const few = wholeNumber(Math.floor(maxBytes / ESCAPED));
+  return sql`case when ${textBytes(projection, row)} <= ${few} then ${text} else wda.bounded_text(${text}, ${wholeNumber(maxBytes)}) end`;
+}
+
+/** The same of a text that is the result of a subquery. */
+export function guardedResult(text: Fragment, projection: Projection, maxBytes: number): Fragment {
+  if (!isUnbounded(projection)) return text;
+  const limit = wholeNumber(maxBytes);
+  // `offset 0` keeps PostgreSQL from building the text once for its length and once for itself. The function is for the
+  // long ones alone: calling it costs 10 µs.
+  return sql`(select case when octet_length(q.t) <= ${limit} then q.t else wda.bounded_text(q.t, ${limit}) end from (select ${text} as t offset 0) q)`;
+}
+
+/** Bytes that a record has as JSON at least: `expansions` are what was made of related records. */
+export function recordBytes(projection: Projection, row: Fragment, expansions: readonly Fragment[]): Fragment {
+  const columns = columnsOf(projection);
+  const names = projection.outputs.reduce((sum, output) => sum + nameOf(output).length + LEAST_MEMBER, 0);
+  const sizes = columns
+    .filter((field) => sizeKind(field) !== 'fixed')
+    .map((field) => {
+      const column = sql`${row}.${ident(field.column)}`;
+      return sizeKind(field) === 'text' ? column : sql`(${column})::text`;
+    });
+  const measured = [...sizes, ...expansions.map((value) => sql`${value}::text`)];
+  return join([wholeNumber(names), ...measured.map((text) => sql`coalesce(octet_length(${text}), 0)::int8`)], ' + ');
+}
+
+function nameOf(output: Projection['outputs'][number]): string {
+  return output.kind === 'column' ? output.field.name : output.name;
+}
+
+/**
+ * The rows, which tell their `"$size"`, until they come to more than `maxBytes` together: then an error of our own, and
+ * no further row is made.
+ */
+export function runningBound(rows: Fragment, maxBytes: number, order: Fragment = empty): Fragment {
+  const running = sql`select s.*, sum(s."$size") over (rows unbounded preceding) as "$sum" from (${rows}) s`;
+  const limit = wholeNumber(maxBytes);
+  return sql`select w.* from (${running}) w where case when w."$sum" <= ${limit} then ${keyword('true')} else wda.goes_on(w."$sum", ${limit}) end${order}`;
+}

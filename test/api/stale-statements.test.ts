@@ -1,0 +1,54 @@
+// What waits for the database while the schema is replaced is planned anew before it is sent: a statement never meets a
+// schema that it was not made for.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import pg from 'pg';
+import { type Answer, startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+import { until } from '../support/until.ts';
+
+const schemaWith = (fields: Record<string, unknown>): unknown => ({
+  entities: { notes: { fields }, others: { fields: { text: { type: 'string' } } } },
+});
+
+let server: TestServer;
+let workspace: TestWorkspace;
+
+before(async () => {
+  server = await startTestServer({ WDA_SLOW_CONNECTIONS: '2', WDA_STATEMENT_TIMEOUT_MS: '20000' });
+  workspace = await server.workspace('stale/one', schemaWith({ a: { type: 'string' } }));
+  await workspace.create('notes', [{ a: 'first' }]);
+  await workspace.create('others', [{ text: 'x' }]);
+});
+after(() => server.stop());
+
+test('lists that wait for their turn while a field is renamed and its name given to another show the new schema', async () => {
+  const client = new pg.Client({ connectionString: server.database.url });
+  await client.connect();
+  try {
+    const { rows } = await client.query('select database_schema as name from wda.workspace');
+    await client.query(`begin; lock table "${rows[0].name}".others in access exclusive mode`);
+    // The only connection for slow statements that the workspace may have waits for the lock; behind it wait lists of notes.
+    const blocked = workspace.call('others?size=7');
+    await until('the statement waits for the lock', async () => {
+      const waiting = await server.database.query("select from pg_stat_activity where wait_event_type = 'Lock'");
+      return waiting.length > 0;
+    });
+    const waiting: Promise<Answer>[] = [];
+    for (let size = 1; size <= 5; size++) waiting.push(workspace.call(`notes?size=${size}&filter=a,isNull&sort=a`));
+    for (const fields of [
+      { old: { type: 'string', renamedFrom: 'a' } },
+      { old: { type: 'string' }, a: { type: 'string' } },
+    ]) {
+      const put = await workspace.admin('schema', { method: 'PUT', body: schemaWith(fields) });
+      assert.equal(put.status, 200, put.text);
+    }
+    await client.query('rollback');
+    assert.equal((await blocked).status, 200);
+    for (const answer of await Promise.all(waiting)) {
+      assert.equal(answer.status, 200, answer.text);
+      assert.deepEqual(answer.json.data, [{ id: 1, old: 'first', a: null }]);
+    }
+  } finally {
+    await client.end();
+  }
+});

@@ -1,0 +1,118 @@
+// Behind a pooler that takes our settings away, or gives connections from hand to hand, one workspace could be answered
+// another's records and datetimes would be wrong by a zone: the server does not become ready, and its log says why.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type PgBouncerOptions, startPgBouncer, withoutPgBouncer } from '../support/pgbouncer.ts';
+import { makePostgres, type OwnPostgres } from '../support/postgres.ts';
+import { ADMIN_KEY, clientOf } from '../support/server.ts';
+import { until } from '../support/until.ts';
+import { startWatched } from '../support/watched-server.ts';
+
+const skip = withoutPgBouncer;
+const SCHEMA = { entities: { notes: { fields: { text: { type: 'string' }, at: { type: 'datetime' } } } } };
+
+let postgres: OwnPostgres;
+let credential: string;
+before(async () => {
+  if (skip !== false) return;
+  // Another zone than ours, as many a database has.
+  postgres = await makePostgres({ settings: `timezone = 'Europe/Berlin'` });
+  await postgres.start();
+  // The workspace is there already: a server that answered through the pooler would show its records.
+  const server = await startWatched({ DATABASE_URL: postgres.url });
+  try {
+    await server.ready();
+    const workspace = await clientOf(server.url).workspace('acme/pooled', SCHEMA);
+    await workspace.create('notes', [{ text: 'kept', at: '2026-01-31T12:00:00Z' }]);
+    credential = workspace.key;
+  } finally {
+    await server.stop();
+  }
+});
+after(() => postgres?.remove());
+
+interface Pooler extends PgBouncerOptions {
+  readonly what: string;
+  /** In a line of the log. */
+  readonly says: RegExp;
+}
+
+const POOLERS: readonly Pooler[] = [
+  {
+    what: 'as it is shipped, which refuses our settings',
+    poolMode: 'session',
+    says: /unsupported startup parameter/,
+  },
+  {
+    what: 'that ignores our settings',
+    poolMode: 'session',
+    ignored: 'extra_float_digits,options',
+    says: /pooler.*settings|settings.*pooler/i,
+  },
+  {
+    what: 'that gives each transaction another connection',
+    poolMode: 'transaction',
+    ignored: 'extra_float_digits,options',
+    says: /pooler.*settings|settings.*pooler/i,
+  },
+];
+
+for (const workers of ['1', '2']) {
+  for (const { what, says, ...options } of POOLERS) {
+    test(`a pooler ${what}: not ready, and the log says why (${workers} processes)`, { skip }, async () => {
+      const pooler = await startPgBouncer(postgres.port, options);
+      const server = await startWatched({ DATABASE_URL: pooler.url('postgres'), WDA_WORKERS: workers });
+      try {
+        await until('the log says why', () => server.log.some((line) => says.test(line))).catch((error) => {
+          throw new Error(`${error.message}\n${server.log.join('\n')}`);
+        });
+        await until('it listens', async () => (await server.status('/healthz')) === 200);
+        const client = clientOf(server.url);
+        for (let look = 0; look < 30; look++, await sleep(100)) {
+          const ready = await client.call('/readyz');
+          assert.equal(ready.status, 503, ready.text);
+          // Those who watch may know which setting it is, but not where the database is.
+          assert.doesNotMatch(ready.text, /127\.0\.0\.1|localhost|postgres:\/\//);
+          const answer = await client.call('/api/v1/acme/pooled/notes', { credential });
+          assert.equal(answer.status, 503, answer.text);
+          assert.doesNotMatch(answer.text, /127\.0\.0\.1|localhost|postgres:\/\/|\bkept\b/);
+          assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/);
+        }
+        const administered = await client.call('/api/admin/v1/organizations', { credential: ADMIN_KEY });
+        assert.equal(administered.status, 503, administered.text);
+        assert.equal(await server.status('/healthz'), 200);
+        assert.equal(server.child.exitCode, null);
+      } finally {
+        await server.stop();
+        await pooler.stop();
+      }
+    });
+  }
+}
+
+test('beside a server with a connection of its own, one behind such a pooler answers nothing', { skip }, async () => {
+  const pooler = await startPgBouncer(postgres.port, {
+    poolMode: 'transaction',
+    ignored: 'extra_float_digits,options',
+  });
+  const direct = await startWatched({ DATABASE_URL: postgres.url });
+  const pooled = await startWatched({ DATABASE_URL: pooler.url('postgres') });
+  try {
+    await direct.ready();
+    await until('the other listens', async () => (await pooled.status('/healthz')) === 200);
+    for (let look = 0; look < 40; look++, await sleep(50)) {
+      const call = { credential };
+      const [own, other] = await Promise.all([
+        clientOf(direct.url).call('/api/v1/acme/pooled/notes/1', call),
+        clientOf(pooled.url).call('/api/v1/acme/pooled/notes/1', call),
+      ]);
+      assert.deepEqual(own.json.data, { id: 1, text: 'kept', at: '2026-01-31T12:00:00Z' });
+      assert.equal(other.status, 503, other.text);
+    }
+  } finally {
+    await direct.stop();
+    await pooled.stop();
+    await pooler.stop();
+  }
+});

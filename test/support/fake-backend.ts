@@ -1,0 +1,143 @@
+// A PostgreSQL that speaks just enough of the protocol to be connected to, and that may end a connection in the very
+// bytes that open it, which a real one does too seldom for a test.
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer, type Socket } from 'node:net';
+
+export interface FakeBackend {
+  readonly port: number;
+  /** Connections so far. */
+  readonly connections: () => number;
+  close(): Promise<void>;
+}
+
+const message = (type: string, body: Buffer): Buffer => {
+  const bytes = Buffer.alloc(5 + body.length);
+  bytes.write(type, 0, 'latin1');
+  bytes.writeInt32BE(4 + body.length, 1);
+  body.copy(bytes, 5);
+  return bytes;
+};
+
+const number = (value: number, size: 2 | 4): Buffer => {
+  const bytes = Buffer.alloc(size);
+  bytes.writeIntBE(value, 0, size);
+  return bytes;
+};
+
+const text = (value: string): Buffer => Buffer.from(`${value}\0`);
+
+const READY = message('Z', Buffer.from('I'));
+const AUTHENTICATED = message('R', number(0, 4));
+
+const fatal = (): Buffer =>
+  message(
+    'E',
+    Buffer.concat([
+      text('SFATAL'),
+      text('VFATAL'),
+      text('C57P01'),
+      text('Mterminating connection due to administrator command'),
+      Buffer.from([0]),
+    ]),
+  );
+
+/** One row of columns as text. */
+function row(values: readonly (string | null)[]): Buffer {
+  const cells = values.map((value) =>
+    value === null ? number(-1, 4) : Buffer.concat([number(Buffer.byteLength(value), 4), Buffer.from(value)]),
+  );
+  return message('D', Buffer.concat([number(values.length, 2), ...cells]));
+}
+
+function description(columns: number): Buffer {
+  const one = Buffer.concat([
+    text('c'),
+    number(0, 4),
+    number(0, 2),
+    number(25, 4),
+    number(-1, 2),
+    number(-1, 4),
+    number(0, 2),
+  ]);
+  return message('T', Buffer.concat([number(columns, 2), ...Array.from({ length: columns }, () => one)]));
+}
+
+/** What the options of a start-up message ask for. */
+function settingsOf(startup: string): Record<string, string> {
+  const pairs = startup.matchAll(/-c (\w+)=((?:\\ |[^\s\0])+)/g);
+  return Object.fromEntries([...pairs].map(([, name, value]) => [name, (value as string).replaceAll('\\ ', ' ')]));
+}
+
+export interface FakeOptions {
+  /** How many of the first connections end in the bytes that open them. */
+  readonly deadOnArrival: number;
+  /** What it says of its settings instead of what it was asked for. */
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly isStandby?: boolean;
+  readonly isReadOnly?: boolean;
+  /** The answer to every statement: one row. */
+  readonly answer: (statement: string) => readonly (string | null)[];
+}
+
+/** Listens on a free port of this machine. */
+export async function startFakeBackend(options: FakeOptions): Promise<FakeBackend> {
+  const { deadOnArrival, answer, isStandby = false, isReadOnly = false } = options;
+  let opened = 0;
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('close', () => sockets.delete(socket));
+    let started = false;
+    let rest: Buffer = Buffer.alloc(0);
+    let parsed = '';
+    let settings: Record<string, string> = {};
+    const rowOf = (statement: string): readonly (string | null)[] =>
+      statement.includes('pg_backend_pid')
+        ? ['1', String(isStandby), isReadOnly ? 'on' : 'off', JSON.stringify({ ...settings, ...options.settings })]
+        : answer(statement);
+    socket.on('data', (bytes: Buffer) => {
+      rest = Buffer.concat([rest, bytes]);
+      for (;;) {
+        const header = started ? 1 : 0;
+        if (rest.length < header + 4) return;
+        const length = rest.readInt32BE(header) + header;
+        if (rest.length < length) return;
+        const type = started ? String.fromCharCode(rest[0] as number) : 'startup';
+        const body = rest.subarray(header + 4, length);
+        rest = rest.subarray(length);
+        if (type === 'startup') {
+          started = true;
+          settings = settingsOf(body.toString());
+          opened++;
+          const hello = [AUTHENTICATED, message('K', Buffer.concat([number(opened, 4), number(1, 4)])), READY];
+          if (opened > deadOnArrival) socket.write(Buffer.concat(hello));
+          else socket.end(Buffer.concat([...hello, fatal()]));
+        } else if (type === 'P') {
+          parsed = body.toString().split('\0')[1] ?? '';
+          socket.write(message('1', Buffer.alloc(0)));
+        } else if (type === 'B') socket.write(message('2', Buffer.alloc(0)));
+        else if (type === 'C') socket.write(message('3', Buffer.alloc(0)));
+        else if (type === 'D') socket.write(description(rowOf(parsed).length));
+        else if (type === 'E') socket.write(Buffer.concat([row(rowOf(parsed)), message('C', text('SELECT 1'))]));
+        else if (type === 'S') socket.write(READY);
+        else if (type === 'Q') {
+          const values = rowOf(body.toString());
+          socket.write(Buffer.concat([description(values.length), row(values), message('C', text('SELECT 1')), READY]));
+        } else if (type === 'X') socket.end();
+      }
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    connections: () => opened,
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}

@@ -1,0 +1,83 @@
+// A server process that may not become ready, or not yet: its port is known beforehand, its log is kept and asked.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { freePort } from './postgres.ts';
+import { ADMIN_KEY } from './server.ts';
+import { until } from './until.ts';
+
+const MAIN = join(import.meta.dirname, '../../src/main.ts');
+
+export interface WatchedServer {
+  readonly url: string;
+  readonly port: number;
+  readonly child: ChildProcess;
+  /** Everything that it wrote, line by line. */
+  readonly log: readonly string[];
+  /** Status of a path without credential; 0 while nobody listens. */
+  status(path: string): Promise<number>;
+  /** Resolves when /readyz is 200. */
+  ready(limitMs?: number): Promise<void>;
+  /** Ends it in good order; by force when that takes longer than 30 s. */
+  stop(): Promise<void>;
+}
+
+/** Starts it and waits for nothing. */
+export async function startWatched(env: Readonly<Record<string, string>>): Promise<WatchedServer> {
+  const port = await freePort();
+  const child = spawn(process.execPath, [MAIN, 'serve'], {
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      PORT: String(port),
+      WDA_ADMIN_KEY: ADMIN_KEY,
+      WDA_DEMO: 'off',
+      WDA_WORKERS: '1',
+      LOG_LEVEL: 'info',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const abandon = (): void => void child.kill('SIGKILL');
+  process.on('exit', abandon);
+  const log: string[] = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    let rest = '';
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      const lines = (rest + text).split('\n');
+      rest = lines.pop() ?? '';
+      log.push(...lines);
+    });
+  }
+  const url = `http://127.0.0.1:${port}`;
+  const status = async (path: string): Promise<number> => {
+    try {
+      const response = await fetch(`${url}${path}`, { headers: { connection: 'close' } });
+      await response.arrayBuffer();
+      return response.status;
+    } catch {
+      return 0;
+    }
+  };
+  return {
+    url,
+    port,
+    child,
+    log,
+    status,
+    async ready(limitMs = 60_000) {
+      await until('the server is ready', async () => (await status('/readyz')) === 200, limitMs).catch((error) => {
+        throw new Error(`${error.message}\n${log.slice(-30).join('\n')}`);
+      });
+    },
+    async stop() {
+      process.off('exit', abandon);
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const exit = once(child, 'exit');
+      child.kill('SIGTERM');
+      const killer = setTimeout(abandon, 30_000);
+      await exit;
+      clearTimeout(killer);
+    },
+  };
+}
