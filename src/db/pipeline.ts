@@ -30,6 +30,8 @@ export interface LaneOptions {
   readonly repeatable: boolean;
   /** Was the statement ended because it kept the others waiting? */
   readonly isFault: (error: Error) => boolean;
+  /** What becomes of it then; missing: the error is its answer. */
+  readonly goOn?: (query: Query, work: Work, fault: Error) => Promise<readonly Row[]>;
   /** A write met a server that takes none. */
   readonly onReadOnly: () => void;
   readonly onError: (message: string, error: unknown) => void;
@@ -268,8 +270,11 @@ export function makePipelinedLane(size: number, options: LaneOptions): Pipelined
       if (isReadOnlyServer(error)) options.onReadOnly();
       const isLost = isConnectionLoss(error) || error instanceof MessageTooLong;
       if (isLost) lose(connection, isFirst);
-      else if (options.isFault(error)) spare(connection, waiting);
-      waiting.reject(isLost ? translateConnectionError(error) : error);
+      const isFault = !isLost && options.isFault(error);
+      if (isFault) spare(connection, waiting);
+      if (isFault && options.goOn !== undefined) {
+        options.goOn(waiting.query, waiting.work, error).then(waiting.resolve, waiting.reject);
+      } else waiting.reject(isLost ? translateConnectionError(error) : error);
     }
     feed(connection);
   }
@@ -277,7 +282,8 @@ export function makePipelinedLane(size: number, options: LaneOptions): Pipelined
   /** Takes a statement off the list of its connection; was it the one at work? */
   function take(connection: PipelinedConnection, one: Sent): boolean {
     const index = connection.sent.indexOf(one);
-    connection.sent.splice(index, 1);
+    if (index === 0) connection.sent.shift();
+    else connection.sent.splice(index, 1);
     // Sums of fractions drift.
     connection.work = connection.sent.length === 0 ? 0 : connection.work - one.work;
     sent--;

@@ -9,18 +9,16 @@ import type { Query } from '../sql/fragment.ts';
 import { makeConduct } from './conduct.ts';
 import { type ConnectionLimits, makeConnect, type OpenedConnection } from './connect.ts';
 import { addressOf } from './connection-url.ts';
-import { hold, isHeld, LOCK_HOLD, note, SLOW_HOLD, type StatementCost } from './cost.ts';
-import { isConnectionLoss, isReadOnlyServer, StaleStatement, sqlState, translateConnectionError } from './pg-error.ts';
+import { hold, isHeld, LOCK_HOLD, SLOW_HOLD, type StatementCost } from './cost.ts';
+import { isConnectionLoss, isReadOnlyServer, sqlState } from './pg-error.ts';
 import { makePipelinedLane } from './pipeline.ts';
-import { makePrepared, type Prepared } from './prepared.ts';
 import { type Lent, makeSessionPool, type SessionPool } from './session-pool.ts';
-import { type Row, runAlone } from './statement.ts';
+import { makeSlowLane } from './slow-lane.ts';
+import type { Row } from './statement.ts';
 import { watchStatement } from './statement-watch.ts';
-import type { Work } from './work.ts';
+import type { Lane, Work } from './work.ts';
 
-export type { Row, StatementCost, Work };
-
-export type Lane = 'read' | 'write';
+export type { Lane, Row, StatementCost, Work };
 
 /**
  * Which connections a session is taken from. `control`: short work on the control tables, never kept waiting by records.
@@ -92,8 +90,6 @@ export interface DatabaseOptions {
   readonly onError: (message: string, error: unknown) => void;
 }
 
-// Statements kept prepared on a connection for slow work.
-const MAX_SLOW_STATEMENTS = 100;
 // The promise of the quick lanes. Lock waits end first, so that the error tells them from slow statements.
 const QUICK_READ = { statementTimeoutMs: 200, lockTimeoutMs: 100 };
 const QUICK_WRITE = { statementTimeoutMs: 250, lockTimeoutMs: 150 };
@@ -141,6 +137,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
       statementTimeoutMs,
       repeatable: true,
       isFault,
+      goOn: (query, work, fault) => runOn(query, 'read', work, fault),
       onReadOnly: renew,
       onError,
     }),
@@ -152,6 +149,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
       statementTimeoutMs,
       repeatable: false,
       isFault,
+      goOn: (query, work, fault) => runOn(query, 'write', work, fault),
       onReadOnly: renew,
       onError,
     }),
@@ -210,54 +208,13 @@ export function makeDatabase(options: DatabaseOptions): Database {
     await lend({}, ({ client }) => client.query({ text: 'select pg_cancel_backend($1)', values: [pid] }));
   }
 
-  const prepared = new WeakMap<pg.ClientBase, Prepared>();
-  function preparedOn(client: pg.ClientBase): Prepared {
-    const known = prepared.get(client);
-    if (known !== undefined) return known;
-    const made = makePrepared(MAX_SLOW_STATEMENTS);
-    prepared.set(client, made);
-    return made;
-  }
-
-  async function runSlow(query: Query, lane: Lane, work: Work): Promise<readonly Row[]> {
-    const { cost } = work;
-    // With values, a plan that fits them is worth more than the time it takes to find one; the first run only tells
-    // whether it is slow.
-    const isKept = query.values.length === 0 && cost?.milliseconds !== undefined;
-    // What may take its time may build too much as well.
-    const { text, values } = query.careful?.() ?? query;
-    const slowQuery = isKept ? { ...query, text, values } : { text, values };
-    const pool = work.tenant === undefined ? pools.control : slow;
-    const lent = await pool.take(work);
-    // Others may have found out meanwhile that it is quick.
-    if (isQuick(work)) {
-      lent.release(false);
-      return lanes[lane].run(query, work);
-    }
-    if (work.isStale?.() === true) {
-      lent.release(false);
-      throw new StaleStatement();
-    }
-    const { client } = lent.connection;
-    const watch = watchStatement(lent.connection, cancel, {
-      deadline: work.deadline ?? performance.now() + statementTimeoutMs,
-      // The answer of a read is for its caller alone; a write that was begun is worth to be ended.
-      caller: lane === 'read' ? work.caller : undefined,
-    });
-    let isBroken = false;
-    try {
-      const started = performance.now();
-      const rows = await runAlone(client, slowQuery, preparedOn(client));
-      if (cost !== undefined) note(cost, performance.now() - started);
-      return rows;
-    } catch (error) {
-      isBroken = isConnectionLoss(error);
-      throw isBroken ? translateConnectionError(error) : error;
-    } finally {
-      await watch.end(isBroken);
-      lent.release(isBroken);
-    }
-  }
+  const runSlow = makeSlowLane({
+    take: (work) => (work.tenant === undefined ? pools.control : slow).take(work),
+    cancel,
+    statementTimeoutMs,
+    isQuick,
+    runQuick: (query, lane, work) => lanes[lane].run(query, work),
+  });
 
   function isQuick({ cost, tenant }: Work): boolean {
     if (cost === undefined) return true;
@@ -286,11 +243,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
 
   return {
     run(query, lane, work = {}) {
-      if (!isQuick(work)) return runSlow(query, lane, work);
-      return lanes[lane].run(query, work).catch((error) => {
-        if (!isFault(error)) throw error;
-        return runOn(query, lane, work, error);
-      });
+      return isQuick(work) ? lanes[lane].run(query, work) : runSlow(query, lane, work);
     },
     query: (query) =>
       lend({}, async (session, { connection }) => {

@@ -119,6 +119,8 @@ export function makeSessionPool({ open, size, perTenant, maxQueue, patienceMs }:
 
   function pump(): void {
     for (;;) {
+      // Nothing to give: a long line need not be looked through.
+      if (idle.length === 0 && all.size + opening >= size) return;
       const index = waiting.length === 0 ? -1 : next();
       if (index < 0) return;
       const pooled = idle.pop();

@@ -3,6 +3,9 @@
 import { serviceUnavailable } from '../errors.ts';
 import type { StatementCost } from './cost.ts';
 
+/** Which quick connections a statement is for. */
+export type Lane = 'read' | 'write';
+
 /** Who waits for an answer. */
 export interface Caller {
   readonly isGone: () => boolean;

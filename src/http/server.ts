@@ -14,13 +14,16 @@ import {
 } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Observer } from '../observe.ts';
-import { isJsonType, parseBody } from '../request/body.ts';
+import { isJsonType } from '../request/body.ts';
 import { parseQueryString } from '../request/query-string.ts';
 import { errorReply, toApiError } from '../response/error-body.ts';
 import type { Reply } from '../response/reply.ts';
-import { makeRawRequest, type RawRequest } from './raw-request.ts';
+import { groupOf, makeAdmission } from './admission.ts';
+import { jsonValue } from './json-body.ts';
+import { HttpRequest, type RawRequest } from './raw-request.ts';
 import { commonHeaders, type Delegation, delegate, writeReply } from './reply.ts';
 import type { Route } from './routes.ts';
+import { makeTurns } from './turns.ts';
 
 /** Answers a request of the data API. `operation` names it for metrics. */
 export interface RecordHandler {
@@ -68,12 +71,19 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
   const idPrefix = Math.floor(Math.random() * 36 ** 6)
     .toString(36)
     .padStart(6, '0');
+  const turn = makeTurns();
+  const admission = makeAdmission();
   let nextId = 0;
   let closing = false;
 
   function answer(message: IncomingMessage, response: ServerResponse, handle: PathHandler, operation: string): void {
     const started = performance.now();
-    const raw = makeRawRequest(message, `${idPrefix}-${(nextId++).toString(36)}`, options.bodyTimeoutMs);
+    const raw = new HttpRequest(message, {
+      id: `${idPrefix}-${(nextId++).toString(36)}`,
+      arrivedAt: started,
+      bodyTimeoutMs: options.bodyTimeoutMs,
+      turn,
+    });
     const common = commonHeaders(options.corsOrigins, message.headers.origin);
     const finish = (reply: Reply | Delegation, error: unknown): void => {
       if (closing) response.setHeader('Connection', 'close');
@@ -126,7 +136,9 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
             else if (own !== undefined) give(message, response, own.handle, own.path);
             else if (isUnready(url)) give(message, response, () => Promise.reject(unavailable()), 'unready');
             else if (url.startsWith(RECORDS_PREFIX)) {
-              give(message, response, options.records, options.records.operationOf(message.method ?? 'GET', url));
+              admission(groupOf(url, RECORDS_PREFIX), () =>
+                give(message, response, options.records, options.records.operationOf(message.method ?? 'GET', url)),
+              );
             } else fallback(message, response);
           },
         );
@@ -252,7 +264,7 @@ async function jsonOf(raw: RawRequest, maxBytes: number): Promise<unknown> {
   const bytes = await raw.body(maxBytes);
   if (bytes.length === 0) return undefined;
   if (!isJsonType(raw.headers['content-type'])) throw unsupportedMediaType('application/json');
-  return parseBody(bytes);
+  return jsonValue(bytes, raw.turn);
 }
 
 function parametersOf(query: string, known: readonly string[]): ReadonlyMap<string, readonly string[]> {

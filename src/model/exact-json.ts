@@ -22,10 +22,13 @@ const MAY_LOSE_DIGITS = /\d{16}|[\d.]{17}|\d[eE]|-0|\.\d*0(?!\d)|0\.0{6}/;
 export function parseExact(text: string): unknown {
   if (!MAY_LOSE_DIGITS.test(text)) return JSON.parse(text);
   return exact.parse(text, (_key, value, context) =>
-    typeof value === 'number' && context.source !== undefined && context.source !== String(value)
-      ? exact.rawJSON(context.source)
-      : value,
+    typeof value === 'number' && context.source !== undefined ? exactNumber(context.source, value) : value,
   );
+}
+
+/** The value of a JSON number: a number if that has all the digits of the source, else raw JSON. */
+export function exactNumber(source: string, value = Number(source)): unknown {
+  return source === String(value) ? value : exact.rawJSON(source);
 }
 
 /** The exact text of a JSON number, or undefined when the value is not a number. */

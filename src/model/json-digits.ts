@@ -33,7 +33,12 @@ export function checkJson(value: unknown): JsonCheck {
     const number = numberText(part);
     if (number !== undefined) return checkNumber(number);
     if (Array.isArray(part)) return part.every(check);
-    return Object.entries(part).every(([key, member]) => (isStorable(key) || fault('text')) && check(member));
+    // Of 80,000 members Object.entries() makes a list for 50 ms.
+    for (const key in part) {
+      if (!isStorable(key)) return fault('text');
+      if (!check((part as Record<string, unknown>)[key])) return false;
+    }
+    return true;
   };
   check(value);
   return mistake === undefined ? { ok: true, growth } : { ok: false, mistake };

@@ -36,7 +36,7 @@ import {
 } from '../request/record-request.ts';
 import { listEnvelope, recordEnvelope } from '../response/envelope.ts';
 import { jsonText, type Reply } from '../response/reply.ts';
-import { compile, compileEstimate, type Inputs, type Statement, sizeOf } from '../sql/compile.ts';
+import { carefulOf, compile, compileEstimate, type Inputs, type Statement, sizeOf } from '../sql/compile.ts';
 import { makeRecordWrites } from './record-writes.ts';
 import { entityTag, jsonBody, RequestClock, runFor, type TransferHandlers, type Visit } from './visit.ts';
 
@@ -90,11 +90,22 @@ export function makeRecordHandler(rooms: RecordRooms): RecordAnswers {
   const writes = makeRecordWrites({ config, db });
   const compileOptions = { maxResponseBytes: config.maxResponseBytes };
 
-  const visitors = new Set<Visitor>();
+  /** Requests that are being answered, by the snapshot that they were planned by. */
+  const visits = new Map<Workspace, number>();
+
+  function enterVisit(workspace: Workspace): void {
+    visits.set(workspace, (visits.get(workspace) ?? 0) + 1);
+  }
+
+  function leaveVisit(workspace: Workspace): void {
+    const left = (visits.get(workspace) ?? 0) - 1;
+    if (left > 0) visits.set(workspace, left);
+    else visits.delete(workspace);
+  }
 
   function busy(): ReadonlyMap<string, string> {
     const oldest = new Map<string, string>();
-    for (const { workspace } of visitors) {
+    for (const workspace of visits.keys()) {
       const known = oldest.get(workspace.id);
       if (known === undefined || BigInt(workspace.version) < BigInt(known)) oldest.set(workspace.id, workspace.version);
     }
@@ -114,7 +125,7 @@ export function makeRecordHandler(rooms: RecordRooms): RecordAnswers {
     segments: readonly string[],
     visitor: Visitor,
     again: () => Promise<Visitor>,
-    clock = new RequestClock(config.statementTimeoutMs),
+    clock = new RequestClock(config.statementTimeoutMs, raw.method === 'GET' ? raw.arrivedAt : undefined),
   ): Promise<Reply> {
     if (segments.length < 3 || segments.length > 4) throw noSuchPath(visitor.workspace);
     const name = segments[2] as string;
@@ -122,7 +133,8 @@ export function makeRecordHandler(rooms: RecordRooms): RecordAnswers {
     const admitted = isOutdated ? await again() : visitor;
     const { workspace } = admitted;
     // Transfers may take an hour; they hold their tables and ask again before they use a name.
-    if (!isTransfer(segments[3])) visitors.add(admitted);
+    const isCounted = !isTransfer(segments[3]);
+    if (isCounted) enterVisit(workspace);
     try {
       return await dispatch(raw, admitted, name, segments[3], clock, again);
     } catch (error) {
@@ -142,7 +154,7 @@ export function makeRecordHandler(rooms: RecordRooms): RecordAnswers {
       if (!cache.isReplaced(workspace)) cache.changed(workspace.id);
       return answer(raw, segments, await again(), again, clock);
     } finally {
-      visitors.delete(admitted);
+      if (isCounted) leaveVisit(workspace);
     }
   }
 
@@ -316,11 +328,7 @@ export function makeRecordHandler(rooms: RecordRooms): RecordAnswers {
       if (query.length <= MAX_CACHED_QUERY) prepared.set(key, entry);
     }
     if (id === undefined) throw recordNotFound();
-    const rows = await runFor(visit, db, entry.statement, { id, principal: visit.principal }, 'read', 'read');
-    const row = rows[0];
-    if (row === undefined) throw recordNotFound();
-    const [data, version] = row as [string | null, string];
-    if (data === null) throw responseTooLarge(config.maxResponseBytes);
+    const [data, version] = await readRow(entry.statement, visit, id);
     const tag = entityTag(version, entry.statement, data);
     const { 'if-none-match': noneMatch, 'if-match': match } = visit.raw.headers;
     if (match !== undefined && !isCurrent(parseEntityTags(match), version)) throw preconditionFailed();
@@ -328,6 +336,17 @@ export function makeRecordHandler(rooms: RecordRooms): RecordAnswers {
       return { status: 304, headers: { ETag: `"${tag}"` }, body: { kind: 'empty' } };
     }
     return jsonText(200, recordEnvelope(data), { ETag: `"${tag}"` });
+  }
+
+  async function readRow(statement: Statement, visit: Visit, id: string): Promise<readonly [string, string]> {
+    const [row] = await runFor(visit, db, statement, { id, principal: visit.principal }, 'read', 'read');
+    if (row === undefined) throw recordNotFound();
+    const [data, version] = row as [string | null, string];
+    if (data !== null) return [data, version];
+    // Of a record without related ones only the careful text tells whether it is too large.
+    const careful = statement.tag === undefined ? undefined : carefulOf(statement);
+    if (careful === undefined) throw responseTooLarge(config.maxResponseBytes);
+    return readRow(careful, visit, id);
   }
 
   return Object.assign(handle, { operationOf, answerAs, busy });

@@ -5,11 +5,12 @@ import type { Config } from '../config.ts';
 import { isStaleSnapshot, translateError, type WriteKind } from '../db/pg-error.ts';
 import type { Database, Lane, Row, StatementCost, Work } from '../db/pool.ts';
 import { unsupportedMediaType } from '../errors.ts';
+import { jsonValue } from '../http/json-body.ts';
 import type { RawRequest } from '../http/raw-request.ts';
 import type { Entity } from '../model/entity.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
-import { isJsonType, parseBody } from '../request/body.ts';
+import { isJsonType } from '../request/body.ts';
 import type { Reply } from '../response/reply.ts';
 import { bindQuery, type Inputs, type Statement } from '../sql/compile.ts';
 
@@ -34,11 +35,13 @@ export class RequestClock {
   #deadline: number | undefined;
   #plans = 1;
 
-  constructor(limitMs: number) {
+  /** It runs from `start` on, or from the first question on: a body may take its time to arrive. */
+  constructor(limitMs: number, start?: number) {
     this.#limitMs = limitMs;
+    if (start !== undefined) this.#deadline = start + limitMs;
   }
 
-  /** On the clock of performance.now(). It runs from the first question on: a body may take its time to arrive. */
+  /** On the clock of performance.now(). */
   get deadline(): number {
     this.#deadline ??= performance.now() + this.#limitMs;
     return this.#deadline;
@@ -86,7 +89,7 @@ export async function runFor(
 /** The JSON value of the body; 415, 413 or 400. */
 export async function jsonBody(raw: RawRequest, maxBytes: number): Promise<unknown> {
   if (!isJsonType(raw.headers['content-type'])) throw unsupportedMediaType('application/json');
-  return parseBody(await raw.body(maxBytes));
+  return jsonValue(await raw.body(maxBytes), raw.turn);
 }
 
 /** Row version and representation. With related records in it, the text itself is what tells two apart. */

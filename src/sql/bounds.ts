@@ -32,24 +32,34 @@ function isTextual(projection: Projection): boolean {
   return columnsOf(projection).every((field) => sizeKind(field) !== 'printed');
 }
 
-/** Bytes of the texts of a record without limits; they are told without reading them. */
-function textBytes(projection: Projection, row: Fragment): Fragment {
-  const texts = columnsOf(projection).filter((field) => sizeKind(field) === 'text');
-  return join(
-    texts.map((field) => sql`coalesce(octet_length(${row}.${ident(field.column)}), 0)::int8`),
+/** Do the texts of the row without limits come to more bytes than `few`? That is told without reading them. */
+function isLarge(projection: Projection, row: Fragment, few: Fragment): Fragment {
+  const lengths = columnsOf(projection)
+    .filter((field) => sizeKind(field) === 'text')
+    .map((field) => sql`octet_length(${row}.${ident(field.column)})`);
+  const [only] = lengths;
+  if (lengths.length === 1 && only !== undefined) return sql`${only} > ${few}`;
+  return sql`${join(
+    lengths.map((length) => sql`coalesce(${length}, 0)::int8`),
     ' + ',
-  );
+  )} > ${few}`;
 }
 
-/** The JSON text of the record of a row; an error of our own when it is longer than `maxBytes`. */
-export function guardedText(text: Fragment, projection: Projection, row: Fragment, maxBytes: number): Fragment {
-  if (!isTextual(projection)) return guardedResult(text, projection, maxBytes);
-  if (!isUnbounded(projection)) return text;
+/** Can the size of a record be told from the lengths of its texts alone, when it is not large? */
+export function isTold(projection: Projection): boolean {
+  return isUnbounded(projection) && isTextual(projection);
+}
+
+/**
+ * The JSON text of the record of a row, null when its texts are so long that it might be longer than `maxBytes`: then
+ * guardedResult() tells. Of the time of a read by id this is 5 %, that 20.
+ */
+export function shortText(text: Fragment, projection: Projection, row: Fragment, maxBytes: number): Fragment {
   const few = wholeNumber(Math.floor(maxBytes / ESCAPED));
-  return sql`case when ${textBytes(projection, row)} <= ${few} then ${text} else wda.bounded_text(${text}, ${wholeNumber(maxBytes)}) end`;
+  return sql`case when ${isLarge(projection, row, few)} then null else ${text} end`;
 }
 
-/** The same of a text that is the result of a subquery. */
+/** The JSON text of a record; an error of our own when it is longer than `maxBytes`. */
 export function guardedResult(text: Fragment, projection: Projection, maxBytes: number): Fragment {
   if (!isUnbounded(projection)) return text;
   const limit = wholeNumber(maxBytes);

@@ -6,7 +6,7 @@ import type { Operand } from '../plan/operand.ts';
 import type { ListPlan, Plan, ReadPlan } from '../plan/plan.ts';
 import { hasLists, type Projection } from '../plan/projection.ts';
 import { claimText } from '../plan/row-policy.ts';
-import { isUnbounded } from './bounds.ts';
+import { isTold, isUnbounded } from './bounds.ts';
 import { type Fragment, keyword, type Query, sql } from './fragment.ts';
 import { selectExport, selectMatching, selectMissingReferences, selectPage, selectRecord } from './read.ts';
 import { deleteRecord, insertRecord, updateRecord } from './write.ts';
@@ -115,7 +115,8 @@ function carefulPage(plan: ListPlan, { maxResponseBytes }: CompileOptions): (() 
 }
 
 function carefulRecord(plan: ReadPlan, { maxResponseBytes }: CompileOptions): (() => Fragment) | undefined {
-  return hasLists(plan.projection) ? () => selectRecord(plan, maxResponseBytes, true) : undefined;
+  const canGrow = hasLists(plan.projection) || (tagOf(plan.projection) !== undefined && isTold(plan.projection));
+  return canGrow ? () => selectRecord(plan, maxResponseBytes, true) : undefined;
 }
 
 function shapeOf(text: string, columns: number): Shape {
@@ -127,6 +128,11 @@ function shapeOf(text: string, columns: number): Shape {
   const shape = { text, name: `s${(nextName++).toString(36)}`, cost };
   shapes.set(text, shape);
   return shape;
+}
+
+/** The careful text as a statement of its own, when the plain one leaves open whether a record is too large. */
+export function carefulOf({ careful, tag, cost }: Statement): Statement | undefined {
+  return careful === undefined ? undefined : { ...careful(), name: undefined, careful: undefined, tag, cost };
 }
 
 /** What a statement takes of memory while it is remembered, in bytes, roughly: its text is shared with its shape. */

@@ -4,7 +4,7 @@ import type { Link } from '../plan/link.ts';
 import { ID_OPERAND } from '../plan/operand.ts';
 import { type ExportPlan, type ListPlan, lookAhead, type ReadPlan, type ReferencesPlan } from '../plan/plan.ts';
 import type { Output, Projection } from '../plan/projection.ts';
-import { guardedText, recordBytes, runningBound } from './bounds.ts';
+import { guardedResult, isTold, recordBytes, runningBound, shortText } from './bounds.ts';
 import {
   type Aliases,
   bind,
@@ -26,7 +26,8 @@ import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber }
 
 /**
  * One record: columns `data` (JSON text), `version` (the row's version, for ETag). With expansions `data` is null when it
- * would be longer than `maxBytes`, without them that is an error of our own. `careful`: nothing beyond is built (Query).
+ * would be longer than `maxBytes`. Without them that is an error of our own; where `data` is null, the careful text tells.
+ * `careful`: nothing beyond is built (Query).
  */
 export function selectRecord(plan: ReadPlan, maxBytes: number, careful = false): Fragment {
   const aliases = makeAliases();
@@ -35,7 +36,11 @@ export function selectRecord(plan: ReadPlan, maxBytes: number, careful = false):
   const { joins, columns } = renderProjection(plan.projection, root, aliases, careful ? maxBytes : undefined);
   const from = sql`from ${table}${joins} cross join lateral (select ${columns}) ${RECORD}${where(sql`${root}."id" = ${bind(ID_OPERAND)}`, condition)}`;
   if (joins.text === '') {
-    const data = guardedText(sql`row_to_json(${RECORD})::text`, plan.projection, root, maxBytes);
+    const text = sql`row_to_json(${RECORD})::text`;
+    const data =
+      !careful && isTold(plan.projection)
+        ? shortText(text, plan.projection, root, maxBytes)
+        : guardedResult(text, plan.projection, maxBytes);
     return sql`select ${data} as data, ${root}.xmin::text as version ${from}`;
   }
   // `offset 0` keeps PostgreSQL from building the JSON once for the length and once for the text.

@@ -1,6 +1,7 @@
 // /access/test: what a user with given claims would be answered. For administrators, who may see every record anyway;
 // the requests run through the pipeline of the data API as an external user who may only read.
 import type { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import { ApiError, responseTooLarge } from '../../errors.ts';
 import type { RawRequest } from '../../http/raw-request.ts';
@@ -73,6 +74,7 @@ function rawRequest(request: RouteRequest, index: number, url: string, body: unk
   const bytes = Buffer.from(body === undefined ? '' : JSON.stringify(body));
   return {
     id: `${request.id}.${index}`,
+    arrivedAt: performance.now(),
     method: body === undefined ? 'GET' : 'POST',
     path: at < 0 ? url : url.slice(0, at),
     query: at < 0 ? '' : url.slice(at + 1),
@@ -82,6 +84,7 @@ function rawRequest(request: RouteRequest, index: number, url: string, body: unk
       throw new TypeError('a principal who may only read sends no stream');
     },
     caller: NOBODY,
+    turn: setImmediate,
   };
 }
 

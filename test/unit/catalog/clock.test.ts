@@ -35,6 +35,7 @@ test('a wall clock that is set back takes nothing away, and what it sleeps after
   const scene = makeScene();
   scene.wall -= 3_600_000;
   assert.equal(scene.now(), 1000);
-  scene.wall += 5000;
-  assert.equal(scene.now(), 6000);
+  scene.monotonic += 1;
+  scene.wall += 5001;
+  assert.equal(scene.now(), 6001);
 });

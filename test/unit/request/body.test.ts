@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { isJsonType, MAX_NESTING, parseBody } from '../../../src/request/body.ts';
+import { isJsonType, MAX_NESTING, parseBody, readBody } from '../../../src/request/body.ts';
 import { refuses, unlessBadRequest } from '../../support/refusal.ts';
 
 const parse = (text: string) => parseBody(Buffer.from(text));
@@ -99,6 +99,40 @@ test('JSON is parsed as JSON.parse does, and written back as it was', () => {
 test('no bytes make anything but a value or a 400', () => {
   fc.assert(fc.property(fc.uint8Array(), (bytes) => void unlessBadRequest(() => parseBody(bytes))));
 });
+
+function readLong(bytes: Uint8Array): unknown {
+  const reading = readBody(bytes);
+  for (;;) {
+    const { done, value } = reading.next();
+    if (done === true) return value;
+  }
+}
+const filler = `"filler":"${'x'.repeat(40_000)}"`;
+
+test('a long body is read to the same value', () => {
+  const text = `{${filler},"a":[1.10,{"b":null}],"a":3}`;
+  assert.deepEqual(readLong(Buffer.from(text)), parse(text));
+});
+
+for (const [name, text, message] of [
+  ['that is no JSON', `{${filler}} x`, 'The request body is malformed JSON'],
+  ['of blanks', ' '.repeat(40_000), 'The request body is empty; send a JSON object'],
+  [
+    'nested too deep',
+    `{${filler},"a":${'['.repeat(64)}${']'.repeat(64)}}`,
+    'The request body is nested more than 64 levels deep',
+  ],
+  [
+    'with members without end',
+    `{${Array.from({ length: 5001 }, (_, index) => `"m${index}":0`)}}`,
+    'The request body has more than 5000 members',
+  ],
+] as const) {
+  test(`a long body ${name} is refused`, () => refuses(() => readLong(Buffer.from(text)), message));
+}
+
+test('a long body that is not UTF-8 is refused', () =>
+  refuses(() => readLong(Buffer.alloc(40_000, 0xff)), 'The request body is not UTF-8'));
 
 for (const [type, verdict] of [
   ['application/json', true],

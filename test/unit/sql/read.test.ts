@@ -9,8 +9,8 @@ const READS: readonly (readonly [name: string, entity: string, query: string, te
     'columns alone, one of them a text without a limit',
     'tags',
     '',
-    `select case when coalesce(octet_length("r0"."label"), 0)::int8 <= 166 then row_to_json("$")::text
-    else wda.bounded_text(row_to_json("$")::text, 1000) end as data, "r0".xmin::text as version from "ws7_shop"."tags" "r0"
+    `select case when octet_length("r0"."label") > 166 then null else row_to_json("$")::text end as data,
+    "r0".xmin::text as version from "ws7_shop"."tags" "r0"
     cross join lateral (select "r0"."id", "r0"."label") "$" where "r0"."id" = $1::int8`,
   ],
   [
@@ -117,6 +117,15 @@ test('the careful text of a read stops at the limit while it builds lists', () =
   );
   assert.deepEqual(bound(statement).careful?.().values, ['x', '5']);
   assert.equal(compileRead('fields=id').careful, undefined);
+});
+
+test('the careful text of a record with a long text tells its length by itself', () => {
+  assert.equal(
+    compileRead('', { entity: 'tags' }).careful?.().text,
+    flat(`select (select case when octet_length(q.t) <= 1000 then q.t else wda.bounded_text(q.t, 1000) end
+    from (select row_to_json("$")::text as t offset 0) q) as data, "r0".xmin::text as version from "ws7_shop"."tags" "r0"
+    cross join lateral (select "r0"."id", "r0"."label") "$" where "r0"."id" = $1::int8`),
+  );
 });
 
 test('a narrowed list has its filter, order and limit inside the expansion', () => {

@@ -1,0 +1,110 @@
+// Statements that may take their time: each on a connection of its own, in words that build no more than an answer may have,
+// until its deadline or until its caller leaves.
+import type pg from 'pg';
+import type { Query } from '../sql/fragment.ts';
+import { hold, isHeld, note, SLOW_HOLD, type StatementCost } from './cost.ts';
+import { isConnectionLoss, StaleStatement, sqlState, translateConnectionError } from './pg-error.ts';
+import { makePrepared, type Prepared } from './prepared.ts';
+import type { Lent } from './session-pool.ts';
+import { type Row, runAlone } from './statement.ts';
+import { watchStatement } from './statement-watch.ts';
+import type { Lane, Work } from './work.ts';
+
+export interface SlowLaneOptions {
+  readonly take: (work: Work) => Promise<Lent>;
+  readonly cancel: (pid: number) => Promise<void>;
+  readonly statementTimeoutMs: number;
+  readonly isQuick: (work: Work) => boolean;
+  readonly runQuick: RunOnLane;
+}
+
+export type RunOnLane = (query: Query, lane: Lane, work: Work) => Promise<readonly Row[]>;
+
+// Statements kept prepared on a connection for slow work.
+const MAX_SLOW_STATEMENTS = 100;
+// What a moderate statement gets without careful words: as much as on the quick lane.
+const PLAIN_MS = 200;
+
+/** Runs one statement; throws as Database.run() does. */
+export function makeSlowLane({ take, cancel, statementTimeoutMs, isQuick, runQuick }: SlowLaneOptions): RunOnLane {
+  const prepared = new WeakMap<pg.ClientBase, Prepared>();
+  function preparedOn(client: pg.ClientBase): Prepared {
+    const known = prepared.get(client);
+    if (known !== undefined) return known;
+    const made = makePrepared(MAX_SLOW_STATEMENTS);
+    prepared.set(client, made);
+    return made;
+  }
+
+  async function runSlow(query: Query, lane: Lane, work: Work): Promise<readonly Row[]> {
+    const { cost } = work;
+    const lent = await take(work);
+    // Others may have found out meanwhile that it is quick.
+    if (isQuick(work)) {
+      lent.release(false);
+      return runQuick(query, lane, work);
+    }
+    if (work.isStale?.() === true) {
+      lent.release(false);
+      throw new StaleStatement();
+    }
+    const run = { lane, work, isBroken: false };
+    try {
+      // What may take its time may build too much as well, so its words are careful. These took lists of 2,000 records
+      // 1.3 times the time: a statement that has never taken long gets a moment without them.
+      if (query.careful === undefined || !isModerate(cost))
+        return await runOnLent(lent, query.careful?.() ?? query, run);
+      try {
+        return await runOnLent(lent, query, run, performance.now() + PLAIN_MS);
+      } catch (error) {
+        if (sqlState(error) !== '57014' || performance.now() >= deadlineOf(work)) throw error;
+        if (lane === 'read' && work.caller?.isGone() === true) throw error;
+        if (cost !== undefined) hold(cost, SLOW_HOLD, performance.now());
+        return await runOnLent(lent, query.careful(), run);
+      }
+    } finally {
+      lent.release(run.isBroken);
+    }
+  }
+
+  const deadlineOf = ({ deadline }: Work): number => deadline ?? performance.now() + statementTimeoutMs;
+
+  /** One statement on a connection of its own, until `end` at the latest. Sets `isBroken` when the connection is. */
+  async function runOnLent(
+    { connection }: Lent,
+    query: Pick<Query, 'text' | 'values' | 'name'>,
+    run: { readonly lane: Lane; readonly work: Work; isBroken: boolean },
+    end = Number.POSITIVE_INFINITY,
+  ): Promise<readonly Row[]> {
+    const { lane, work } = run;
+    const { cost } = work;
+    // With values, a plan that fits them is worth more than the time it takes to find one; the first run only tells
+    // whether it is slow.
+    const isKept = query.values.length === 0 && cost?.milliseconds !== undefined;
+    const { client } = connection;
+    const watch = watchStatement(connection, cancel, {
+      deadline: Math.min(end, deadlineOf(work)),
+      // The answer of a read is for its caller alone; a write that was begun is worth to be ended.
+      caller: lane === 'read' ? work.caller : undefined,
+    });
+    try {
+      const started = performance.now();
+      const { text, values } = query;
+      const rows = await runAlone(client, isKept ? query : { text, values }, preparedOn(client));
+      if (cost !== undefined) note(cost, performance.now() - started);
+      return rows;
+    } catch (error) {
+      run.isBroken = isConnectionLoss(error);
+      throw run.isBroken ? translateConnectionError(error) : error;
+    } finally {
+      await watch.end(run.isBroken);
+    }
+  }
+
+  /** Has the statement, as far as is known, never taken long? */
+  function isModerate(cost: StatementCost | undefined): boolean {
+    return cost?.milliseconds !== undefined && cost.milliseconds < PLAIN_MS / 4 && !isHeld(cost, performance.now());
+  }
+
+  return runSlow;
+}

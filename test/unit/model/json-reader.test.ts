@@ -1,0 +1,129 @@
+// Long JSON is read in pieces, to the same value as at a stretch.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { MAX_NESTING, parseExact } from '../../../src/model/exact-json.ts';
+import { JsonFault, readJson } from '../../../src/model/json-reader.ts';
+
+type Reading = { readonly value: unknown; readonly pieces: number };
+
+function read(text: string, maxMembers = Number.POSITIVE_INFINITY): Reading {
+  const reading = readJson(text, maxMembers);
+  for (let pieces = 1; ; pieces++) {
+    const { done, value } = reading.next();
+    if (done === true) return { value, pieces };
+  }
+}
+
+function faultOf(text: string, maxMembers?: number): string | undefined {
+  try {
+    read(text, maxMembers);
+    return undefined;
+  } catch (error) {
+    assert.ok(error instanceof JsonFault, String(error));
+    return error.kind;
+  }
+}
+
+const written = (value: unknown): string => JSON.stringify(value);
+
+/** Text that reads as JSON and text that nearly does. */
+const texts = fc.oneof(
+  fc.json({ maxDepth: 6 }),
+  fc.tuple(fc.json(), fc.nat(), fc.string({ maxLength: 3 })).map(([text, at, junk]) => {
+    const index = at % (text.length + 1);
+    return text.slice(0, index) + junk + text.slice(index);
+  }),
+  fc.tuple(fc.json(), fc.nat()).map(([text, at]) => text.slice(0, at % (text.length + 1))),
+  fc.string({ unit: fc.constantFrom('{', '}', '[', ']', ',', ':', '"', '\\', 'u', '1', '0', '.', '-', 'e', ' ', 'a') }),
+);
+
+test('every text has the value that it has at a stretch, or none as there', () => {
+  fc.assert(
+    fc.property(texts, (text) => {
+      let expected: unknown;
+      try {
+        expected = parseExact(text);
+      } catch {
+        assert.equal(faultOf(text), 'syntax');
+        return;
+      }
+      const { value } = read(text);
+      assert.deepEqual(value, expected);
+      assert.equal(written(value), written(expected));
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+for (const text of [
+  '0',
+  '-0',
+  '1.10',
+  '0.10e-7',
+  '12345678901234567890',
+  '1e400',
+  '-1.5E+10',
+  ' \t\r\n"x" \n',
+  '""',
+  '"\\""',
+  '"\\\\"',
+  '"\\\\\\""',
+  '"a\\nb\\u00e4\\ud83d\\ude00"',
+  '{"__proto__":{"a":1},"constructor":2}',
+  '{"a":1,"b":2,"a":[1.10]}',
+  '{"":{"":[]}}',
+  '[[],{},[{}],null,true,false]',
+]) {
+  test(`${text} is read with all it has`, () => assert.equal(written(read(text).value), written(parseExact(text))));
+}
+
+for (const text of [
+  '',
+  ' ',
+  '{',
+  '[',
+  '[1,]',
+  '{"a":1,}',
+  '{"a"}',
+  '{"a":}',
+  '{a:1}',
+  '[1 2]',
+  '{"a":1 "b":2}',
+  '[}',
+  '{]',
+  '1 2',
+  '01',
+  '1.',
+  '.5',
+  '+1',
+  '1e',
+  'nul',
+  'truely',
+  '"',
+  '"\\"',
+  '"\n"',
+  '"a\\x"',
+  '"a\\u12"',
+  '\v1',
+  '\u00a01',
+  'NaN',
+]) {
+  test(`${JSON.stringify(text)} is no JSON`, () => assert.equal(faultOf(text), 'syntax'));
+}
+
+test('what nests too deep and what is too wide is not read to its end', () => {
+  const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
+  assert.equal(faultOf(nested(MAX_NESTING)), undefined);
+  assert.equal(faultOf(`${'['.repeat(MAX_NESTING + 1)} and no JSON`), 'depth');
+  assert.equal(faultOf('{"a":1,"b":{"c":1,"d":1,"e":1}}', 2), undefined);
+  assert.equal(faultOf('{"a":1,"b":2,"c":3} and no JSON', 2), 'width');
+  assert.equal(faultOf('[{"a":1,"b":2,"c":3}]', 2), undefined);
+});
+
+test('a long text is read in many pieces', () => {
+  const list = Array.from({ length: 100_000 }, (_, index) => index);
+  const { value, pieces } = read(written({ list }));
+  assert.deepEqual(value, { list });
+  assert.ok(pieces > 50, `${pieces} pieces`);
+});
