@@ -1,12 +1,12 @@
 // One import in its transaction: rows are decoded and copied into a staging table while they arrive, checked there as
 // sets, and written to the target by one statement. All or nothing, with every mistake that was found told by its row.
 
-import { backendOf, copyInto, copyLine, copyPosition, inSavepoint } from '../db/copy.ts';
+import { backendOf, copyInto, copyPosition, inSavepoint } from '../db/copy.ts';
 import { outcomeOf, transactionOf } from '../db/outcome.ts';
 import { isConnectionLoss, isRetryable, isStaleSnapshot, sqlState, translateError } from '../db/pg-error.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { callerGone } from '../db/work.ts';
-import { type ApiError, conflict, type Detail, type DetailCode, outcomeUnknown, validationFailed } from '../errors.ts';
+import { type Detail, type DetailCode, outcomeUnknown } from '../errors.ts';
 import type { ImportPlan } from '../plan/import-plan.ts';
 import type { RowDecoder } from '../plan/import-row.ts';
 import { MAX_DETAILS } from '../plan/naming.ts';
@@ -27,7 +27,7 @@ import {
 } from '../sql/import.ts';
 import { confirmAccess, confirmGrounds, type Grounds, type Replan } from './import-confirm.ts';
 import { passIds, reserveIds } from './import-ids.ts';
-import { ImportFault } from './import-source.ts';
+import { makeReading, type Reading, refusal } from './import-reading.ts';
 import type { Visit } from './visit.ts';
 
 export interface ImportCounts {
@@ -36,8 +36,6 @@ export interface ImportCounts {
   readonly skipped: number;
 }
 
-// A write that is sent for each row would cost more than the row; a longer text would only wait.
-const COPY_CHARACTERS = 65_536;
 // From here on the planner is told what is staged.
 const ANALYZE_ROWS = 1000;
 const WRITE_ATTEMPTS = 3;
@@ -64,7 +62,7 @@ export async function runImport<T>(
   visit: Visit,
   { db, timeoutMs, changed }: ImportRooms,
 ): Promise<ImportCounts> {
-  const reading = makeReading(batches, decode);
+  const reading = makeReading(batches, decode, visit.raw.turn);
   let written: { readonly transaction: string; readonly counts: ImportCounts } | undefined;
   try {
     return await db.transaction(
@@ -143,49 +141,7 @@ async function importStaged(
   return counts;
 }
 
-/* ---- reading ---- */
-
-interface Reading {
-  /** Text for COPY. Throws when no more need be read: 100 mistakes, or a row that cannot be read. */
-  readonly lines: () => AsyncGenerator<string>;
-  readonly details: readonly Detail[];
-  /** Rows read so far, those with mistakes among them. */
-  readonly rows: () => number;
-  /** Row of the file that was sent as this line, from 1. */
-  readonly rowOfLine: (line: number) => number;
-}
-
-function makeReading<T>(batches: AsyncIterable<readonly T[]>, decode: RowDecoder<T>): Reading {
-  const details: Detail[] = [];
-  const mistaken: number[] = [];
-  let row = 0;
-  const report = (detail: Detail): boolean => details.push(detail) < MAX_DETAILS;
-  async function* lines(): AsyncGenerator<string> {
-    let text = '';
-    try {
-      for await (const batch of batches) {
-        for (const source of batch) {
-          row++;
-          const staged = decode(source, row, report);
-          if (staged === undefined) {
-            mistaken.push(row);
-            if (details.length >= MAX_DETAILS) throw refusal(details);
-          } else text += copyLine([String(row), ...staged]);
-          if (text.length >= COPY_CHARACTERS) {
-            yield text;
-            text = '';
-          }
-        }
-      }
-    } catch (error) {
-      if (!(error instanceof ImportFault)) throw error;
-      throw refusal([...details, { row: row + 1, field: null, code: error.code, message: error.message }]);
-    }
-    if (text !== '') yield text;
-  }
-  const rowOfLine = (line: number): number => mistaken.reduce((at, bad) => (bad <= at ? at + 1 : at), line);
-  return { lines, details, rows: () => row, rowOfLine };
-}
+/* ---- checks ---- */
 
 /** A value that passed our checks and not PostgreSQL's: the same refusal, with the row that it says. */
 function withPosition(error: unknown, visit: Visit, reading: Reading): unknown {
@@ -200,8 +156,6 @@ function withPosition(error: unknown, visit: Visit, reading: Reading): unknown {
     ...refused.details.map((detail) => ({ ...detail, row, field: field ?? detail.field })),
   ]);
 }
-
-/* ---- checks ---- */
 
 interface FoundRow {
   readonly row: string;
@@ -247,15 +201,6 @@ async function findMistakes(session: Session, visit: Visit, plan: ImportPlan, is
     await look(findDangling(plan, reference, MAX_DETAILS), reference.field.name, 'REFERENCE_NOT_FOUND', message);
   }
   return found;
-}
-
-/** The first mistakes by row: 409 when all are about records that exist or stand twice, else 400. */
-function refusal(details: readonly Detail[]): ApiError {
-  const first = [...details].sort((a, b) => (a.row ?? 0) - (b.row ?? 0)).slice(0, MAX_DETAILS);
-  const [detail] = first;
-  if (detail === undefined || first.some(({ code }) => code !== 'NOT_UNIQUE')) return validationFailed(first);
-  const more = first.length > 1 ? ` (and ${first.length - 1} more)` : '';
-  return conflict(`Nothing was imported: row ${detail.row}, ${detail.field}: ${detail.message}${more}`, first);
 }
 
 /* ---- writing ---- */
