@@ -47,8 +47,18 @@ const members = (count: number, name: (at: number) => string): string =>
   `{${Array.from({ length: count }, (_, at) => `"${name(at)}":0`).join()}}`;
 
 for (const [what, body] of [
-  ['a hundred thousand unknown members', members(100_000, (at) => String(at))],
-  ['unknown members that resemble fields', members(40_000, (at) => `field${at}withAName`)],
+  ['a hundred thousand members', members(100_000, (at) => String(at))],
+  ['forty thousand members that resemble fields', members(40_000, (at) => `field${at}withAName`)],
+] as const) {
+  test(`a body of ${what}`, async () => {
+    const { error } = (await hostile('forms', body)).json;
+    assert.deepEqual(error, { code: 'BAD_REQUEST', message: 'The request body has more than 5000 members' });
+  });
+}
+
+for (const [what, body] of [
+  ['five thousand unknown members', members(5000, (at) => String(at))],
+  ['five thousand unknown members that resemble fields', members(5000, (at) => `field${at}withAName`)],
   ['one member with a name of 900 kB', members(1, () => 'x'.repeat(900_000))],
   ['forty members with names of 20 kB', members(40, (at) => `${at}${'x'.repeat(20_000)}`)],
   ['a value that is not among long values', '{"kind":"none"}'],
