@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { startEmbedded } from '../src/db/embedded.ts';
+import { startEmbedded } from '../src/embedded/embedded.ts';
 import { type DataSet, dataSetVersion } from './dataset.ts';
 
 const root = join(import.meta.dirname, '..');

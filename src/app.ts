@@ -10,9 +10,6 @@ import { makeIdentifyExternal } from './auth/identify-external.ts';
 import { makeInternalOAuth } from './auth/internal-oauth.ts';
 import { makeKeySets } from './auth/key-set.ts';
 import { isClientId, makeOAuthClient } from './auth/oauth-client.ts';
-import { makeOutbound } from './auth/outbound.ts';
-import { type Grant, makeBuckets, makeRateLimit, makeSharedRateLimit, type RateLimit } from './auth/rate-limit.ts';
-import { makeRefusalPace } from './auth/refusal-pace.ts';
 import { SIGNING_ALGORITHM } from './auth/signing-keys.ts';
 import { makeStrangerShare } from './auth/stranger-share.ts';
 import { makeClock } from './catalog/clock.ts';
@@ -44,12 +41,15 @@ import { makeHttpServer } from './http/server.ts';
 import { makeRunner } from './migrate/runner.ts';
 import { makeTotals } from './migrate/totals.ts';
 import { answerForWorkers, type Observer, rootOf } from './observe.ts';
-import { answerWorkers, askPrimary, isWorker } from './primary.ts';
+import { makeOutbound } from './outbound/outbound.ts';
+import { type Grant, makeBuckets, makeRateLimit, makeSharedRateLimit, type RateLimit } from './pace/rate-limit.ts';
+import { makeRefusalPace } from './pace/refusal-pace.ts';
+import { answerWorkers, askPrimary, isWorker } from './processes/primary.ts';
+import { makeRecordHandler } from './records/records.ts';
+import { makeTransferHandlers } from './records/transfer/transfer.ts';
 import { adminRoutes } from './routes/admin/routes.ts';
 import { metaRoutes } from './routes/meta.ts';
 import { oauthPaths, TOKEN_PATH } from './routes/oauth.ts';
-import { makeRecordHandler } from './routes/records.ts';
-import { makeTransferHandlers } from './routes/transfer.ts';
 import { bootstrap, type Secrets, type Welcome } from './setup/bootstrap.ts';
 
 /** How far a server is: what its processes have to know of each other before they answer. */

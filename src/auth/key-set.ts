@@ -3,8 +3,8 @@
 // nobody whose key is known.
 import { LRUCache } from 'lru-cache';
 import type { IdentityProvider } from '../model/workspace.ts';
+import { type Contact, type Outbound, OutboundError } from '../outbound/outbound.ts';
 import { parseKeySet, type VerificationKey } from './jwk.ts';
-import { type Contact, type Outbound, OutboundError } from './outbound.ts';
 
 /** Where the keys of a provider are. */
 export type KeySource = Pick<IdentityProvider, 'issuerUrl' | 'jwksUri'>;

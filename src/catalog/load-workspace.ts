@@ -1,12 +1,12 @@
 // The only maker of a Workspace. Takes rows of the control tables, gives the snapshot that requests work with.
 import type { Database, Row, Session } from '../db/pool.ts';
+import { entitiesOf } from '../document/entities.ts';
+import type { SchemaDocument } from '../document/format.ts';
+import { member } from '../document/renames.ts';
+import { type Table, tableOf } from '../document/tables.ts';
 import type { MigrationGate } from '../model/entity.ts';
 import { parseExact } from '../model/exact-json.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
-import { entitiesOf } from '../model/schema-entities.ts';
-import type { SchemaDocument } from '../model/schema-format.ts';
-import { member } from '../model/schema-renames.ts';
-import { type Table, tableOf } from '../model/schema-tables.ts';
 import type { ConstraintOwner, IdentityProvider, Workspace } from '../model/workspace.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 

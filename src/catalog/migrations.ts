@@ -1,6 +1,6 @@
 // Migrations in the control tables: what was asked for, how far it is, how it ended.
 import type { Database, Session } from '../db/pool.ts';
-import type { SchemaDocument } from '../model/schema-format.ts';
+import type { SchemaDocument } from '../document/format.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import { loadPage, type PageOf } from './pages.ts';
 

@@ -1,9 +1,9 @@
 // Workspaces in the control tables. Their making and their end, which create and drop tables, are in migrate/.
 import type { Database, Session } from '../db/pool.ts';
+import type { SchemaDocument } from '../document/format.ts';
 import { conflict } from '../errors.ts';
 import type { MigrationGate } from '../model/entity.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
-import type { SchemaDocument } from '../model/schema-format.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import { controlError, taken, violates } from './control-error.ts';
 import { parseDocument, type WorkspaceRow } from './load-workspace.ts';

@@ -4,12 +4,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { type App, makeApp, type Readiness, shareWithWorkers } from '../app.ts';
 import { type Config, ConfigError, processConfig } from '../config.ts';
-import { type EmbeddedDatabase, type EmbeddedStart, embeddedAddress, openEmbedded } from '../db/embedded.ts';
 import { InstallError } from '../db/install.ts';
+import { type EmbeddedDatabase, type EmbeddedStart, embeddedAddress, openEmbedded } from '../embedded/embedded.ts';
 import { makeObserver, type Observer } from '../observe.ts';
-import { answerWorkers, askPrimary, isWorker } from '../primary.ts';
+import { answerWorkers, askPrimary, isWorker } from '../processes/primary.ts';
+import {
+  endWithPrimary,
+  sayFailed,
+  sayReady,
+  startWorkers,
+  WORKERS_FAILURE,
+  type Workers,
+} from '../processes/workers.ts';
 import type { Welcome } from '../setup/bootstrap.ts';
-import { endWithPrimary, sayFailed, sayReady, startWorkers, WORKERS_FAILURE, type Workers } from './workers.ts';
 
 const GRACE_MS = 10_000;
 // Of a worker, whose own is the one above.

@@ -1,6 +1,7 @@
 // A body as a JSON value, without keeping others waiting while it is read.
+
+import type { Turn } from '../pace/turns.ts';
 import { parseBody, readBody } from '../request/body.ts';
-import type { Turn } from './turns.ts';
 
 // A longer body is read in pieces. So much takes 5 ms at most.
 const AT_ONCE = 32_768;

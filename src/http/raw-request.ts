@@ -3,7 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { badRequest, payloadTooLarge } from '../errors.ts';
-import type { Turn } from './turns.ts';
+import type { Turn } from '../pace/turns.ts';
 
 export interface RawRequest {
   readonly id: string;

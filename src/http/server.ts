@@ -14,16 +14,16 @@ import {
 } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Observer } from '../observe.ts';
+import { groupOf, makeAdmission } from '../pace/admission.ts';
+import { makeTurns } from '../pace/turns.ts';
 import { isJsonType } from '../request/body.ts';
 import { parseQueryString } from '../request/query-string.ts';
 import { errorReply, toApiError } from '../response/error-body.ts';
 import type { Reply } from '../response/reply.ts';
-import { groupOf, makeAdmission } from './admission.ts';
 import { jsonValue } from './json-body.ts';
 import { HttpRequest, type RawRequest } from './raw-request.ts';
 import { commonHeaders, type Delegation, delegate, writeReply } from './reply.ts';
 import type { Route } from './routes.ts';
-import { makeTurns } from './turns.ts';
 
 /** Answers a request of the data API. `operation` names it for metrics. */
 export interface RecordHandler {

@@ -1,14 +1,15 @@
 // The difference between the document in force and the document asked for. Takes both, gives the operations that lead
 // from one to the other in a safe order, or the changes that cannot be made, each with its path.
+
+import { entitiesOf } from '../document/entities.ts';
+import type { EntityDocument, SchemaDocument } from '../document/format.ts';
+import { member, type Renames } from '../document/renames.ts';
+import { type Check, type Reference, type Table, tableOf } from '../document/tables.ts';
 import type { Detail } from '../errors.ts';
 import { formatDecimal, parseDecimal } from '../model/decimal.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
-import { entitiesOf } from '../model/schema-entities.ts';
-import type { EntityDocument, SchemaDocument } from '../model/schema-format.ts';
-import { member, type Renames } from '../model/schema-renames.ts';
-import { type Check, type Reference, type Table, tableOf } from '../model/schema-tables.ts';
 import { nameChange } from './names.ts';
 import type { Operation } from './operation.ts';
 import {

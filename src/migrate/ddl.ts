@@ -1,11 +1,11 @@
 // Every piece of DDL: tables, columns, constraints and indexes of a workspace as SQL. Takes values of
-// model/schema-tables.ts, gives fragments without bound values, as PostgreSQL takes none in DDL.
+// document/tables.ts, gives fragments without bound values, as PostgreSQL takes none in DDL.
+
+import type { Check, Index, Reference, Table } from '../document/tables.ts';
 import type { Field } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
-import { decodeValue, fieldType } from '../model/field-types.ts';
+import { decodeValue, fieldType, isGenerated } from '../model/field-types.ts';
 import type { OnDelete } from '../model/relation.ts';
-import { isGenerated } from '../model/schema-fields.ts';
-import type { Check, Index, Reference, Table } from '../model/schema-tables.ts';
 import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber } from '../sql/fragment.ts';
 import { columnType } from './cast.ts';
 import type { Renaming } from './settled-names.ts';

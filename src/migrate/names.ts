@@ -1,11 +1,12 @@
 // Which table and column of PostgreSQL carries which entity and field after a change. What stays or is renamed keeps its
 // own; what is new, or changes its type, gets a name that nothing has or had lately. Soon afterwards settle.ts gives all of
 // them the names of the document.
+
+import { entitiesOf } from '../document/entities.ts';
+import type { SchemaDocument } from '../document/format.ts';
+import type { Renames } from '../document/renames.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { freshName, type PhysicalNames } from '../model/physical-name.ts';
-import { entitiesOf } from '../model/schema-entities.ts';
-import type { SchemaDocument } from '../model/schema-format.ts';
-import type { Renames } from '../model/schema-renames.ts';
 import { castOf } from './cast.ts';
 import { keyOf } from './settled-names.ts';
 

@@ -3,13 +3,13 @@
 import type { Conflicts, PlannedStep, Strategy } from '../catalog/migrations.ts';
 import { loadWorkspaceRow } from '../catalog/workspaces.ts';
 import type { Session } from '../db/pool.ts';
+import type { ParsedDocument } from '../document/document.ts';
+import { entitiesOf } from '../document/entities.ts';
+import type { SchemaDocument } from '../document/format.ts';
+import { member, type Renames } from '../document/renames.ts';
 import { notFound, validationFailed } from '../errors.ts';
 import type { Entity, MigrationGate } from '../model/entity.ts';
 import { type PhysicalNames, physicalTable } from '../model/physical-name.ts';
-import type { ParsedDocument } from '../model/schema-document.ts';
-import { entitiesOf } from '../model/schema-entities.ts';
-import type { SchemaDocument } from '../model/schema-format.ts';
-import { member, type Renames } from '../model/schema-renames.ts';
 import { join, literal, sql, toQuery } from '../sql/fragment.ts';
 import { changeOf } from './change.ts';
 import { tableRef } from './ddl.ts';

@@ -10,8 +10,8 @@ import {
   storeNames,
 } from '../catalog/workspaces.ts';
 import type { Database, Session } from '../db/pool.ts';
+import { entitiesOf } from '../document/entities.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
-import { entitiesOf } from '../model/schema-entities.ts';
 import { type Fragment, literal, sql, toQuery } from '../sql/fragment.ts';
 import { lockTable, rename, script, tableRef } from './ddl.ts';
 import { isLockConflict } from './lock-retry.ts';

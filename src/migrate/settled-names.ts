@@ -1,11 +1,11 @@
 // What the tables and columns of a workspace are called next, on the way back to the names of its document. Takes a
 // document, the names in PostgreSQL, and the names that must not be given to anything yet.
 import type { Freed, FreedNames } from '../catalog/workspaces.ts';
+import { entitiesOf } from '../document/entities.ts';
+import type { SchemaDocument } from '../document/format.ts';
+import { type Table, tablesOf } from '../document/tables.ts';
 import type { Entity } from '../model/entity.ts';
 import { freshName, type PhysicalNames } from '../model/physical-name.ts';
-import { entitiesOf } from '../model/schema-entities.ts';
-import type { SchemaDocument } from '../model/schema-format.ts';
-import { type Table, tablesOf } from '../model/schema-tables.ts';
 
 /** Something whose name changes. */
 export interface Renaming {

@@ -1,10 +1,10 @@
 // The beginning and the end of a workspace: its row, its PostgreSQL schema and its tables, each in one transaction.
 import { type WorkspaceSummary, workspaceRefusal } from '../catalog/workspaces.ts';
 import type { Database } from '../db/pool.ts';
+import { EMPTY_DOCUMENT, type SchemaDocument } from '../document/format.ts';
+import { tablesOf } from '../document/tables.ts';
 import { anotherMigrationRuns } from '../errors.ts';
 import { databaseSchemaName } from '../model/physical-name.ts';
-import { EMPTY_DOCUMENT, type SchemaDocument } from '../model/schema-format.ts';
-import { tablesOf } from '../model/schema-tables.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import { createSchema, createTables, dropSchema, script } from './ddl.ts';
 import { withLockRetry } from './lock-retry.ts';

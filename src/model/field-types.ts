@@ -384,3 +384,8 @@ function checked(field: TypeAttributes & { readonly type: FieldTypeName }, decod
   const check = TYPES[field.type].check;
   return decoded.ok && check !== undefined ? check(decoded.value, field) : decoded;
 }
+
+/** Is the default made anew for each record? */
+export function isGenerated(type: FieldTypeName, value: unknown): boolean {
+  return ((type === 'date' || type === 'datetime') && value === 'now') || (type === 'uuid' && value === 'uuid');
+}

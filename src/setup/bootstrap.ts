@@ -10,9 +10,9 @@ import { createOrganization, findOrganization } from '../catalog/organizations.t
 import { findWorkspace } from '../catalog/workspaces.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../db/pool.ts';
+import { parseSchemaDocument } from '../document/document.ts';
 import { createWorkspace, deleteWorkspace } from '../migrate/workspace.ts';
 import type { Principal } from '../model/principal.ts';
-import { parseSchemaDocument } from '../model/schema-document.ts';
 import { entityOf, type Workspace } from '../model/workspace.ts';
 import { planAssignment } from '../plan/assignment.ts';
 import { planCreate } from '../plan/plan.ts';

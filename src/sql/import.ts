@@ -1,9 +1,8 @@
 // ImportPlan -> the statements of an import: a staging table that COPY fills, checks over it as sets, and one statement
 // that writes the target. Foreign keys are checked when that statement ends, so a row may refer to a later one.
 import type { Field } from '../model/entity.ts';
-import { decodeValue, fieldType } from '../model/field-types.ts';
+import { decodeValue, fieldType, isGenerated } from '../model/field-types.ts';
 import type { Principal } from '../model/principal.ts';
-import { isGenerated } from '../model/schema-fields.ts';
 import type { ImportPlan, ImportReference } from '../plan/import-plan.ts';
 import { valueOperand } from '../plan/operand.ts';
 import { hidesRows, type Scan } from '../plan/scan.ts';

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
-import { parseSchemaDocument } from '../../src/model/schema-document.ts';
+import { parseSchemaDocument } from '../../src/document/document.ts';
 import { assertTidy, freshShape, shapeOf } from '../support/migration.ts';
 import { ADMIN_KEY, type Answer, startTestServer, type TestServer } from '../support/server.ts';
 

@@ -6,7 +6,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import pg from 'pg';
-import { type EmbeddedConnection, type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded.ts';
+import { type EmbeddedConnection, type EmbeddedDatabase, startEmbedded } from '../../src/embedded/embedded.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { startTestServer } from '../support/server.ts';
 import { makeShop } from '../support/shop.ts';

@@ -10,9 +10,9 @@ import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { type EmbeddedConnection, type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded.ts';
-import type { Log } from '../../src/db/embedded-log.ts';
-import { runningProcesses, sendSignal } from '../../src/db/embedded-process.ts';
+import { type EmbeddedConnection, type EmbeddedDatabase, startEmbedded } from '../../src/embedded/embedded.ts';
+import type { Log } from '../../src/embedded/log.ts';
+import { runningProcesses, sendSignal } from '../../src/embedded/process.ts';
 
 // The modes that the tests give to folders are meant as they are written.
 process.umask(0o022);

@@ -17,9 +17,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { startEmbedded } from '../../src/db/embedded.ts';
-import { installedBinaries, usableBinaries } from '../../src/db/embedded-binaries.ts';
-import { canExecute, closedTo, isRoot, unprivilegedUser } from '../../src/db/embedded-user.ts';
+import { installedBinaries, usableBinaries } from '../../src/embedded/binaries.ts';
+import { startEmbedded } from '../../src/embedded/embedded.ts';
+import { canExecute, closedTo, isRoot, unprivilegedUser } from '../../src/embedded/user.ts';
 import { keepLog, openFolder, query, startProcess } from './support.ts';
 
 const nobody = { uid: 65534, gid: 65534 };

@@ -2,11 +2,11 @@
 // from a schema document, without a database.
 
 import { makeWorkspace } from '../../src/catalog/load-workspace.ts';
+import { parseSchemaDocument } from '../../src/document/document.ts';
+import type { EntityDocument, SchemaDocument } from '../../src/document/format.ts';
 import type { Entity, MigrationGate } from '../../src/model/entity.ts';
 import { NO_NAMES } from '../../src/model/physical-name.ts';
 import type { External, Operator, Owner, Principal } from '../../src/model/principal.ts';
-import { parseSchemaDocument } from '../../src/model/schema-document.ts';
-import type { EntityDocument, SchemaDocument } from '../../src/model/schema-format.ts';
 import { entityOf, type Workspace } from '../../src/model/workspace.ts';
 import type { Viewpoint } from '../../src/plan/link.ts';
 

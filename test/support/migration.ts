@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { parseDocument } from '../../src/catalog/load-workspace.ts';
-import { tablesOf } from '../../src/model/schema-tables.ts';
+import { tablesOf } from '../../src/document/tables.ts';
 import type { TestDatabase } from './database.ts';
 import { ADMIN_KEY, type Answer, type TestServer, type TestWorkspace } from './server.ts';
 import { until } from './until.ts';

@@ -1,9 +1,10 @@
 // What a field or relation that stays demands of its records: a value at all, a length, a range, a list of values, a
 // record that it refers to. Demands are added without holding up anybody: first for what is written from then on, then
 // for the records that are there.
+
+import type { Check, Reference } from '../../document/tables.ts';
 import type { Field } from '../../model/entity.ts';
 import { derivedName, freshName } from '../../model/physical-name.ts';
-import type { Check, Reference } from '../../model/schema-tables.ts';
 import { type Fragment, ident, sql } from '../../sql/fragment.ts';
 import {
   addCheck,

@@ -1,5 +1,5 @@
 // Entities that come and go.
-import type { Table } from '../../model/schema-tables.ts';
+import type { Table } from '../../document/tables.ts';
 import { createTable, dropConstraint, dropTable, finishTable } from '../ddl.ts';
 import { exclusive, inTransaction, type Operation, operation, shared } from '../operation.ts';
 

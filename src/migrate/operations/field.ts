@@ -1,8 +1,9 @@
 // Fields and belongsTo relations that come and go on an entity that is there already, and their defaults.
+
+import type { Reference, Table } from '../../document/tables.ts';
 import type { Field } from '../../model/entity.ts';
+import { isGenerated } from '../../model/field-types.ts';
 import { derivedName } from '../../model/physical-name.ts';
-import { isGenerated } from '../../model/schema-fields.ts';
-import type { Reference, Table } from '../../model/schema-tables.ts';
 import { ident, keyword, sql } from '../../sql/fragment.ts';
 import {
   addColumn,

@@ -1,5 +1,5 @@
 // Indexes and unique constraints that come and go on an entity that is there already.
-import type { Index, Table } from '../../model/schema-tables.ts';
+import type { Index, Table } from '../../document/tables.ts';
 import { type Fragment, ident, join, sql } from '../../sql/fragment.ts';
 import {
   addUnique,

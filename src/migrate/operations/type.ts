@@ -1,9 +1,10 @@
 // A field that changes its type: at once by writing the table anew, or without holding up anybody by a second column that
 // triggers keep equal while the values of the first are converted, and that takes its place in the end.
+
+import type { Reference, Table } from '../../document/tables.ts';
 import type { Field } from '../../model/entity.ts';
 import type { FieldTypeName } from '../../model/field-types.ts';
 import { derivedName } from '../../model/physical-name.ts';
-import type { Reference, Table } from '../../model/schema-tables.ts';
 import { type Fragment, ident, join, literal, sql } from '../../sql/fragment.ts';
 import { type Cast, castOf, columnType } from '../cast.ts';
 import {

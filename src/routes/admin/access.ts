@@ -2,10 +2,10 @@
 import { controlError } from '../../catalog/control-error.ts';
 import { findWorkspace, type WorkspaceSummary } from '../../catalog/workspaces.ts';
 import type { Database } from '../../db/pool.ts';
+import { SLUG_PATTERN } from '../../document/format.ts';
 import { forbidden, notFound } from '../../errors.ts';
 import type { Route, RouteRequest } from '../../http/routes.ts';
 import { mayAdminister, type Principal } from '../../model/principal.ts';
-import { SLUG_PATTERN } from '../../model/schema-format.ts';
 import type { Reply } from '../../response/reply.ts';
 
 export interface AdminRooms {

@@ -1,11 +1,11 @@
 // What all of the admin API does with requests and answers: bodies against their shape, pages, ids, times.
 import type { Static, TSchema } from 'typebox';
 import type { PageOf } from '../../catalog/pages.ts';
+import { makeReport, type Report } from '../../document/report.ts';
+import { checkShape, plainNumbers } from '../../document/shape.ts';
 import { badRequest, malformedId, notFound, repeatedParameter, validationFailed } from '../../errors.ts';
 import type { RouteRequest } from '../../http/routes.ts';
 import { isStorable } from '../../model/exact-json.ts';
-import { makeReport, type Report } from '../../model/schema-report.ts';
-import { checkShape, plainNumbers } from '../../model/schema-shape.ts';
 import { DEFAULT_PAGE_SIZE, parsePage, parseSize } from '../../request/page.ts';
 import { json, type Reply } from '../../response/reply.ts';
 

@@ -2,7 +2,6 @@
 import Type from 'typebox';
 import type { ExternalTokens } from '../../auth/external-token.ts';
 import { inspectProvider, PRIVATE_WARNING } from '../../auth/inspect-provider.ts';
-import type { Outbound } from '../../auth/outbound.ts';
 import {
   deleteIdentityProvider,
   findIdentityProvider,
@@ -15,6 +14,7 @@ import { type ApiError, notFound, validationFailed } from '../../errors.ts';
 import type { Route, RouteRequest } from '../../http/routes.ts';
 import type { Principal } from '../../model/principal.ts';
 import type { IdentityProvider, Workspace } from '../../model/workspace.ts';
+import type { Outbound } from '../../outbound/outbound.ts';
 import { explainRows } from '../../plan/explain.ts';
 import { json, noContent, type Reply } from '../../response/reply.ts';
 import {

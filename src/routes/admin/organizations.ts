@@ -9,8 +9,8 @@ import {
   type Organization,
   updateOrganization,
 } from '../../catalog/organizations.ts';
+import { SLUG_PATTERN } from '../../document/format.ts';
 import type { Route } from '../../http/routes.ts';
-import { SLUG_PATTERN } from '../../model/schema-format.ts';
 import { noContent } from '../../response/reply.ts';
 import {
   ADMIN_PREFIX,

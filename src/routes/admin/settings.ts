@@ -2,14 +2,14 @@
 import { findMigration } from '../../catalog/migrations.ts';
 import { loadWorkspaceRow } from '../../catalog/workspaces.ts';
 import type { Session } from '../../db/pool.ts';
+import { parseSchemaDocument } from '../../document/document.ts';
+import type { EntityDocument, SchemaDocument } from '../../document/format.ts';
+import { member } from '../../document/renames.ts';
 import { conflict, type Detail, notFound, unknownEntity } from '../../errors.ts';
 import type { Route, RouteRequest } from '../../http/routes.ts';
 import type { Runner } from '../../migrate/runner.ts';
 import { closest } from '../../model/closest.ts';
 import { NO_SETTINGS } from '../../model/entity.ts';
-import { parseSchemaDocument } from '../../model/schema-document.ts';
-import type { EntityDocument, SchemaDocument } from '../../model/schema-format.ts';
-import { member } from '../../model/schema-renames.ts';
 import { type AdminRooms, adminRoute, requireWorkspace, WORKSPACE } from './access.ts';
 import { single } from './exchange.ts';
 

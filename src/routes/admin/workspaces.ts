@@ -2,11 +2,11 @@
 import Type from 'typebox';
 import { findOrganization } from '../../catalog/organizations.ts';
 import { loadWorkspaces, updateWorkspace, type WorkspaceSummary } from '../../catalog/workspaces.ts';
+import { parseSchemaDocument } from '../../document/document.ts';
+import type { SchemaDocument } from '../../document/format.ts';
 import { badRequest, notFound } from '../../errors.ts';
 import type { Route } from '../../http/routes.ts';
 import { createWorkspace, deleteWorkspace } from '../../migrate/workspace.ts';
-import { parseSchemaDocument } from '../../model/schema-document.ts';
-import type { SchemaDocument } from '../../model/schema-format.ts';
 import { noContent } from '../../response/reply.ts';
 import {
   type AdminRooms,

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeWorkspace } from '../../../src/catalog/load-workspace.ts';
 import { translateError, type WriteKind } from '../../../src/db/pg-error.ts';
+import { parseSchemaDocument } from '../../../src/document/document.ts';
+import type { SchemaDocument } from '../../../src/document/format.ts';
 import { derivedName, freshName } from '../../../src/model/physical-name.ts';
-import { parseSchemaDocument } from '../../../src/model/schema-document.ts';
-import type { SchemaDocument } from '../../../src/model/schema-format.ts';
 import type { Workspace } from '../../../src/model/workspace.ts';
 import { makeShop, withGate } from '../../support/fixture.ts';
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { parseSchemaDocument } from '../../../src/document/document.ts';
+import type { SchemaDocument } from '../../../src/document/format.ts';
 import { type Change, changeOf } from '../../../src/migrate/change.ts';
 import type { Operation } from '../../../src/migrate/operation.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
 import { NO_NAMES } from '../../../src/model/physical-name.ts';
-import { parseSchemaDocument } from '../../../src/model/schema-document.ts';
-import type { SchemaDocument } from '../../../src/model/schema-format.ts';
 import { shop } from './shop-document.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests change JSON freely

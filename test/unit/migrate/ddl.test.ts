@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { type Index, type Table, tablesOf } from '../../../src/document/tables.ts';
 import {
   addColumn,
   addReference,
@@ -21,7 +22,6 @@ import {
   validateConstraint,
 } from '../../../src/migrate/ddl.ts';
 import type { Field } from '../../../src/model/entity.ts';
-import { type Index, type Table, tablesOf } from '../../../src/model/schema-tables.ts';
 import { shop } from './shop-document.ts';
 
 const tables = tablesOf(shop(), 'ws1_shop');

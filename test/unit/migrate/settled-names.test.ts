@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { entitiesOf } from '../../../src/document/entities.ts';
+import type { SchemaDocument } from '../../../src/document/format.ts';
 import { freedKeys, renamingsOf, settledNames } from '../../../src/migrate/settled-names.ts';
 import type { PhysicalNames } from '../../../src/model/physical-name.ts';
 import { NO_NAMES } from '../../../src/model/physical-name.ts';
-import { entitiesOf } from '../../../src/model/schema-entities.ts';
-import type { SchemaDocument } from '../../../src/model/schema-format.ts';
 
 const NOTHING: ReadonlySet<string> = new Set();
 const text = { type: 'string', unique: true, index: true, maxLength: 9 } as const;

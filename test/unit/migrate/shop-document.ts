@@ -1,7 +1,8 @@
 // The document of the contract's example with one of everything, as the tests of this folder use it.
+
+import { parseSchemaDocument } from '../../../src/document/document.ts';
+import type { SchemaDocument } from '../../../src/document/format.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
-import { parseSchemaDocument } from '../../../src/model/schema-document.ts';
-import type { SchemaDocument } from '../../../src/model/schema-format.ts';
 
 export const SHOP_TEXT = `{
   "entities": {

@@ -1,7 +1,7 @@
 // What of a record is shown: field selection (rules 1 to 5 of the specification) and the columns of exports.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SettingsDocument } from '../../../src/model/schema-format.ts';
+import type { SettingsDocument } from '../../../src/document/format.ts';
 import { entityOf, type Workspace } from '../../../src/model/workspace.ts';
 import { planColumns, planProjection } from '../../../src/plan/projection.ts';
 import { parseFields } from '../../../src/request/paths.ts';

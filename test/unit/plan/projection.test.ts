@@ -1,7 +1,7 @@
 // What of a record is shown: expand, the whitelist and the depth of it, and its defaults.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SettingsDocument } from '../../../src/model/schema-format.ts';
+import type { SettingsDocument } from '../../../src/document/format.ts';
 import { entityOf, type Workspace } from '../../../src/model/workspace.ts';
 import { hasLists, type Projection, planProjection, wholeRecord } from '../../../src/plan/projection.ts';
 import { parseReadRequest } from '../../../src/request/record-request.ts';

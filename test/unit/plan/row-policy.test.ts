@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { RowRuleDocument } from '../../../src/document/format.ts';
 import type { Entity, Field } from '../../../src/model/entity.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
-import type { RowRuleDocument } from '../../../src/model/schema-format.ts';
 import { entityOf } from '../../../src/model/workspace.ts';
 import {
   claimText,

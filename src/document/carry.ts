@@ -1,0 +1,90 @@
+// Settings and row rules that a document does not mention, under the names that it gives to what they speak of. A name
+// that the document drops stays as it is, so that the checks of the document find it.
+import type { EntityDocument, SchemaDocument } from './format.ts';
+import { member, type Renames } from './renames.ts';
+import { columnOf, type Loose } from './view.ts';
+
+export interface Carrier {
+  readonly settings: (entity: string) => EntityDocument['settings'];
+  readonly rowRules: (entity: string) => EntityDocument['rowRules'];
+}
+
+type Asked = Readonly<Record<string, Loose<EntityDocument>>>;
+
+/** Of entities by their new names. */
+export function makeCarrier(asked: Asked, inForce: SchemaDocument, renames: Renames): Carrier {
+  const newEntities = reversed(renames.entities);
+  const oldName = (entity: string): string => renames.entities.get(entity) ?? entity;
+  const newName = (entity: string): string => newEntities.get(entity) ?? entity;
+  const newRelations = reversedAll(renames.relations);
+  const newFields = reversedAll(renames.fields);
+
+  /** The relation's name in the document, and the entity (in force) that it leads to in force. */
+  function follow(entity: string, relation: string): { readonly name: string; readonly to: string | undefined } {
+    const name = newRelations.get(newName(entity))?.get(relation) ?? relation;
+    return { name, to: member(member(inForce.entities, entity)?.relations, relation)?.entity };
+  }
+
+  function field(entity: string, name: string): string {
+    const renamed = newFields.get(newName(entity))?.get(name);
+    if (renamed !== undefined) return renamed;
+    const before = member(inForce.entities, entity);
+    if (member(before?.fields, name) !== undefined) return name;
+    for (const [relation, document] of Object.entries(before?.relations ?? {})) {
+      if (document.kind !== 'belongsTo' || columnOf(relation, document) !== name) continue;
+      const now = follow(entity, relation).name;
+      const key = member(member(asked, newName(entity))?.relations, now);
+      return key?.kind === 'belongsTo' ? columnOf(now, key) : name;
+    }
+    return name;
+  }
+
+  /** A path of relations, of which the last may be a field. */
+  function path(entity: string, text: string): string {
+    let at: string | undefined = entity;
+    const names: string[] = [];
+    for (const name of text.split('.')) {
+      if (at === undefined) names.push(name);
+      else if (member(member(inForce.entities, at)?.relations, name) === undefined) {
+        names.push(field(at, name));
+        at = undefined;
+      } else {
+        const step = follow(at, name);
+        names.push(step.name);
+        at = step.to;
+      }
+    }
+    return names.join('.');
+  }
+
+  return {
+    settings(entity) {
+      const old = oldName(entity);
+      const settings = member(inForce.entities, old)?.settings;
+      if (settings === undefined) return undefined;
+      const each = (list: readonly string[] | null | undefined): string[] | null | undefined =>
+        list?.map((text) => path(old, text)) ?? (list as null | undefined);
+      return {
+        ...settings,
+        ...(settings.expandable === undefined ? {} : { expandable: each(settings.expandable) }),
+        ...(settings.defaultExpand === undefined ? {} : { defaultExpand: each(settings.defaultExpand) }),
+        ...(settings.defaultFields === undefined ? {} : { defaultFields: each(settings.defaultFields) }),
+      } as EntityDocument['settings'];
+    },
+    rowRules(entity) {
+      const old = oldName(entity);
+      const rules = member(inForce.entities, old)?.rowRules;
+      return rules?.map((rule) => ({ ...rule, column: field(old, rule.column) }));
+    },
+  };
+}
+
+function reversed(names: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  return new Map([...names].map(([now, before]) => [before, now]));
+}
+
+function reversedAll(
+  all: ReadonlyMap<string, ReadonlyMap<string, string>>,
+): ReadonlyMap<string, ReadonlyMap<string, string>> {
+  return new Map([...all].map(([entity, names]) => [entity, reversed(names)]));
+}

@@ -1,0 +1,168 @@
+// A parsed schema document -> entities as the rest of the code uses them: columns in order, relations resolved to the
+// columns that carry them.
+import { type Entity, type Field, type JsonValue, NO_SETTINGS } from '../model/entity.ts';
+import { NO_NAMES, type PhysicalNames, physicalColumn, physicalTable } from '../model/physical-name.ts';
+import type { BelongsTo, Relation } from '../model/relation.ts';
+import { attributesOf } from './fields.ts';
+import type { EntityDocument, FieldDocument, RelationDocument, SchemaDocument } from './format.ts';
+import { member } from './renames.ts';
+import { columnOf } from './view.ts';
+
+/** The entities of a document that parseSchemaDocument gave; their tables lie in `databaseSchema`. */
+export function entitiesOf(
+  document: SchemaDocument,
+  databaseSchema: string,
+  names: PhysicalNames = NO_NAMES,
+): ReadonlyMap<string, Entity> {
+  return new Map(
+    Object.entries(document.entities).map(([name, entity]) => [
+      name,
+      {
+        name,
+        description: entity.description,
+        table: { schema: databaseSchema, name: physicalTable(names, name) },
+        fields: fieldsOf(entity, (field) => physicalColumn(names, name, field)),
+        relations: new Map(
+          Object.entries(entity.relations ?? {}).map(([relation, of]) => [
+            relation,
+            relationOf(name, relation, of, document, names),
+          ]),
+        ),
+        timestamps: entity.timestamps === true,
+        settings: { ...NO_SETTINGS, ...entity.settings },
+        rowRules: (entity.rowRules ?? []).map(({ column, claim, enabled = true }) => ({ column, claim, enabled })),
+        gate: null,
+      },
+    ]),
+  );
+}
+
+const PLAIN: Omit<Field, 'name' | 'column' | 'type' | 'role'> = {
+  required: true,
+  unique: false,
+  indexed: false,
+  default: undefined,
+  maxLength: undefined,
+  precision: undefined,
+  scale: undefined,
+  min: undefined,
+  max: undefined,
+  values: undefined,
+  description: undefined,
+  relation: undefined,
+};
+
+function fieldsOf(entity: EntityDocument, column: (field: string) => string): ReadonlyMap<string, Field> {
+  const indexed = new Set([
+    ...(entity.rowRules ?? []).map((rule) => rule.column),
+    ...(entity.indexes ?? []).map((index) => index.fields[0]),
+  ]);
+  const fields: Field[] = [
+    { ...PLAIN, name: 'id', column: 'id', type: 'bigint', role: 'id', unique: true, indexed: true },
+  ];
+  for (const [name, field] of Object.entries(entity.fields ?? {})) {
+    fields.push(dataField(name, column(name), field, indexed.has(name)));
+  }
+  for (const [name, relation] of Object.entries(entity.relations ?? {})) {
+    if (relation.kind !== 'belongsTo') continue;
+    const key = columnOf(name, relation);
+    fields.push({
+      ...PLAIN,
+      name: key,
+      column: column(key),
+      type: 'bigint',
+      role: 'reference',
+      required: relation.required === true,
+      unique: relation.unique === true,
+      indexed: true,
+      description: relation.description,
+      relation: name,
+    });
+  }
+  if (entity.timestamps === true) {
+    for (const name of ['createdAt', 'updatedAt'] as const) {
+      fields.push({
+        ...PLAIN,
+        name,
+        column: column(name),
+        type: 'datetime',
+        role: name,
+        default: 'now',
+        indexed: indexed.has(name),
+      });
+    }
+  }
+  return new Map(fields.map((field) => [field.name, field]));
+}
+
+function dataField(name: string, column: string, field: FieldDocument, indexed: boolean): Field {
+  const { maxLength, precision, scale, min, max, values } = attributesOf(field);
+  return {
+    name,
+    column,
+    type: field.type,
+    role: 'data',
+    required: field.required === true,
+    unique: field.unique === true,
+    indexed: field.unique === true || field.index === true || indexed,
+    default: (field.default ?? undefined) as JsonValue | undefined,
+    maxLength,
+    precision,
+    scale,
+    min,
+    max,
+    values,
+    description: field.description,
+    relation: undefined,
+  };
+}
+
+function relationOf(
+  owner: string,
+  name: string,
+  relation: RelationDocument,
+  document: SchemaDocument,
+  names: PhysicalNames,
+): Relation {
+  const { entity } = relation;
+  switch (relation.kind) {
+    case 'belongsTo':
+      return {
+        kind: 'belongsTo',
+        name,
+        entity,
+        column: columnOf(name, relation),
+        key: physicalColumn(names, owner, columnOf(name, relation)),
+        required: relation.required === true,
+        unique: relation.unique === true,
+        onDelete: relation.onDelete ?? 'restrict',
+      } satisfies BelongsTo;
+    case 'hasMany':
+    case 'hasOne': {
+      const inverse = relation.inverse as string;
+      return { kind: relation.kind, name, entity, inverse, key: keyOf(document, names, entity, inverse) };
+    }
+    case 'manyToMany': {
+      const { through, from, to } = relation as { through: string; from: string; to: string };
+      return {
+        kind: 'manyToMany',
+        name,
+        entity,
+        through,
+        from,
+        to,
+        fromKey: keyOf(document, names, through, from),
+        toKey: keyOf(document, names, through, to),
+      };
+    }
+    default:
+      return relation.kind satisfies never;
+  }
+}
+
+/** Column of a belongsTo relation on another entity; the parser saw to it that it is there. */
+function keyOf(document: SchemaDocument, names: PhysicalNames, entity: string, relation: string): string {
+  const found = member(member(document.entities, entity)?.relations, relation);
+  if (found === undefined) throw new TypeError(`document lacks relation ${relation} of entity ${entity}`);
+  return physicalColumn(names, entity, columnOf(relation, found));
+}

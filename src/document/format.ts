@@ -1,0 +1,229 @@
+// The form of a schema document: one definition that gives its TypeScript types, the check of its shape and the JSON
+// Schema that we serve. What members mean together is checked by document.ts.
+import Type, { type Static, type TSchema } from 'typebox';
+import { FIELD_TYPE_NAMES } from '../model/field-types.ts';
+
+// Limits of one document. Each keeps what one workspace can make of the catalog of PostgreSQL, of a snapshot and of the
+// locks of one transaction within bounds; a table of PostgreSQL has at most 1,600 columns in its whole life.
+export const MAX_ENTITIES = 500;
+export const MAX_FIELDS = 500;
+export const MAX_RELATIONS = 500;
+export const MAX_INDEXES = 50;
+/** PostgreSQL's own limit for the columns of one index. */
+export const MAX_INDEX_FIELDS = 32;
+export const MAX_ROW_RULES = 20;
+export const MAX_ENUM_VALUES = 1000;
+/** PostgreSQL's limit for character varying(n) and for numeric(p). */
+export const MAX_LENGTH = 10_485_760;
+export const MAX_PRECISION = 1000;
+export const MAX_EXPAND_DEPTH = 10;
+const MAX_DESCRIPTION = 10_000;
+const MAX_PATHS = 500;
+
+/** Names of entities, fields and relations. 63 bytes is what PostgreSQL keeps of a name. */
+export const NAME_PATTERN = '^[A-Za-z][A-Za-z0-9_]{0,62}$';
+
+/** Organizations and workspaces in URLs. */
+export const SLUG_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
+
+/** An object whose keys are names of the user's own. */
+function named<T extends TSchema>(member: T, maxProperties: number, description: string) {
+  return Type.Unsafe<Readonly<Record<string, Static<T>>>>({
+    type: 'object',
+    description,
+    propertyNames: { pattern: NAME_PATTERN },
+    additionalProperties: member,
+    maxProperties,
+  });
+}
+
+function oneOf<const T extends readonly string[]>(values: T, description: string) {
+  return Type.Unsafe<T[number]>({ type: 'string', enum: [...values], description });
+}
+
+function paths(description: string) {
+  return Type.Unsafe<readonly string[] | null>({
+    type: ['array', 'null'],
+    items: { type: 'string' },
+    maxItems: MAX_PATHS,
+    description,
+  });
+}
+
+const Name = (description: string) => Type.String({ pattern: NAME_PATTERN, description });
+const Description = Type.String({ maxLength: MAX_DESCRIPTION, description: 'For people; no effect on the API.' });
+const Flag = (description: string) => Type.Boolean({ description });
+const strict = { additionalProperties: false } as const;
+
+const Field = Type.Object(
+  {
+    type: oneOf(
+      FIELD_TYPE_NAMES,
+      'string and text: any Unicode; integer: 32 bit; bigint: 64 bit; decimal: exact; float: 64 bit; datetime: UTC, milliseconds; enum: one of `values`.',
+    ),
+    description: Type.Optional(Description),
+    required: Type.Optional(Flag('No record without a value. Default false.')),
+    unique: Type.Optional(Flag('No two records with the same value; several may have none. Default false.')),
+    index: Type.Optional(Flag('An index, for filters and sorts on this field. A unique field has one anyway.')),
+    default: Type.Optional(
+      Type.Unsafe<unknown>({
+        description:
+          'Value of a new record that gives none: a value of the type, or "now" for date and datetime, or "uuid" for uuid.',
+      }),
+    ),
+    maxLength: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: MAX_LENGTH, description: 'string and text: most characters of a value.' }),
+    ),
+    precision: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: MAX_PRECISION, description: 'decimal: most digits in all.' }),
+    ),
+    scale: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: MAX_PRECISION,
+        description: 'decimal: digits after the point. Needs `precision`.',
+      }),
+    ),
+    min: Type.Optional(
+      Type.Unsafe<unknown>({
+        type: ['number', 'string'],
+        description: 'Least value: a number or numeric string, or ISO 8601 text for date and datetime.',
+      }),
+    ),
+    max: Type.Optional(Type.Unsafe<unknown>({ type: ['number', 'string'], description: 'Greatest value, as `min`.' })),
+    values: Type.Optional(
+      Type.Unsafe<readonly string[]>({
+        type: 'array',
+        items: { type: 'string', minLength: 1 },
+        minItems: 1,
+        maxItems: MAX_ENUM_VALUES,
+        uniqueItems: true,
+        description: 'enum: what a value may be.',
+      }),
+    ),
+    renamedFrom: Type.Optional(Name('Name of the field so far: its values are kept.')),
+  },
+  { ...strict, description: 'A field, stored in a column of the same name.' },
+);
+
+const Relation = Type.Object(
+  {
+    kind: oneOf(
+      ['belongsTo', 'hasMany', 'hasOne', 'manyToMany'],
+      'belongsTo stores the id of a record of `entity`; hasMany and hasOne are its other side; manyToMany goes through an entity with two belongsTo relations.',
+    ),
+    entity: Name('The entity that the relation leads to.'),
+    description: Type.Optional(Description),
+    column: Type.Optional(Name('belongsTo: field that stores the id. Default: the name of the relation and `Id`.')),
+    required: Type.Optional(Flag('belongsTo: no record without it. Default false.')),
+    unique: Type.Optional(Flag('belongsTo: no two records with the same one; makes the other side a hasOne.')),
+    onDelete: Type.Optional(
+      oneOf(
+        ['restrict', 'cascade', 'setNull'],
+        'belongsTo, when the record it refers to is deleted: refuse that (restrict, the default), delete this one too (cascade), or forget it (setNull).',
+      ),
+    ),
+    inverse: Type.Optional(Name('hasMany and hasOne: the belongsTo relation of `entity` that leads back here.')),
+    through: Type.Optional(Name('manyToMany: the entity between the two.')),
+    from: Type.Optional(Name('manyToMany: the belongsTo relation of `through` that leads back here.')),
+    to: Type.Optional(Name('manyToMany: the belongsTo relation of `through` that leads to `entity`.')),
+    renamedFrom: Type.Optional(Name('Name of the relation so far.')),
+  },
+  { ...strict, description: 'A link to another entity, followed by `expand`.' },
+);
+
+const Index = Type.Object(
+  {
+    fields: Type.Unsafe<readonly string[]>({
+      type: 'array',
+      items: { type: 'string' },
+      minItems: 1,
+      maxItems: MAX_INDEX_FIELDS,
+      description: 'Fields, or the fields that store relations, in the order of the index.',
+    }),
+    unique: Type.Optional(Flag('No two records with the same values in all of these fields. Default false.')),
+  },
+  { ...strict, description: 'An index over several fields.' },
+);
+
+export const SettingsShape = Type.Object(
+  {
+    defaultExpand: Type.Optional(
+      paths('Relations expanded when a request has no `expand`, with dots for nested ones. null: none.'),
+    ),
+    expandable: Type.Optional(paths('The only relations that may be expanded; [] for none. null: all.')),
+    maxExpandDepth: Type.Optional(
+      Type.Unsafe<number | null>({
+        type: ['integer', 'null'],
+        minimum: 1,
+        maximum: MAX_EXPAND_DEPTH,
+        description: 'Deepest nesting of `expand`. null: 3.',
+      }),
+    ),
+    defaultFields: Type.Optional(paths('Fields returned when a request has no `fields`. null: all.')),
+  },
+  { ...strict, description: 'How the entity is read. Left out: the settings in force stay; {}: none.' },
+);
+
+const RowRule = Type.Object(
+  {
+    column: Type.String({ description: 'Field, or field that stores a relation, that is compared.' }),
+    claim: Type.String({ minLength: 1, description: 'Claim of the external token, by name or dotted path.' }),
+    enabled: Type.Optional(Flag('Whether the rule is in force. Default true.')),
+  },
+  { ...strict, description: 'External users only see records whose column equals the claim.' },
+);
+
+export const RowRulesShape = Type.Unsafe<readonly Static<typeof RowRule>[]>({
+  type: 'array',
+  items: RowRule,
+  maxItems: MAX_ROW_RULES,
+  description: 'Row-level security, combined with AND. Left out: the rules in force stay; []: none.',
+});
+
+const Entity = Type.Object(
+  {
+    description: Type.Optional(Description),
+    fields: Type.Optional(named(Field, MAX_FIELDS, 'Fields by name. `id` is there without being named.')),
+    relations: Type.Optional(named(Relation, MAX_RELATIONS, 'Relations by name.')),
+    indexes: Type.Optional(
+      Type.Unsafe<readonly Static<typeof Index>[]>({
+        type: 'array',
+        items: Index,
+        maxItems: MAX_INDEXES,
+        description: 'Indexes over several fields.',
+      }),
+    ),
+    timestamps: Type.Optional(Flag('Adds `createdAt` and `updatedAt`, set by the server. Default false.')),
+    settings: Type.Optional(SettingsShape),
+    rowRules: Type.Optional(RowRulesShape),
+    renamedFrom: Type.Optional(Name('Name of the entity so far: its records are kept.')),
+  },
+  { ...strict, description: 'An entity: a kind of record, stored in a table of the same name.' },
+);
+
+export const DocumentShape = Type.Object(
+  {
+    $schema: Type.Optional(Type.String({ description: 'For editors; ignored.' })),
+    entities: named(Entity, MAX_ENTITIES, 'Entities by name; the name is the one in URLs.'),
+  },
+  strict,
+);
+
+export type FieldDocument = Static<typeof Field>;
+export type RelationDocument = Static<typeof Relation>;
+export type IndexDocument = Static<typeof Index>;
+export type SettingsDocument = Static<typeof SettingsShape>;
+export type RowRuleDocument = Static<typeof RowRule>;
+export type EntityDocument = Static<typeof Entity>;
+export type SchemaDocument = Static<typeof DocumentShape>;
+
+export const EMPTY_DOCUMENT: SchemaDocument = { entities: {} };
+
+/** The JSON Schema (draft-07, which editors know) of a schema document. */
+export const SCHEMA_DOCUMENT_JSON_SCHEMA = {
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  title: 'Schema document of a workspace',
+  description: 'Entities, their fields and the relations between them.',
+  ...DocumentShape,
+} as const;

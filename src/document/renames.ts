@@ -1,0 +1,83 @@
+// renamedFrom in a schema document against the document in force: what is to be renamed, what has been renamed already,
+// and what names nothing.
+import type { SchemaDocument } from './format.ts';
+import { missing } from './relations.ts';
+import type { Path, Report } from './report.ts';
+import type { DocumentView } from './view.ts';
+
+/** New name -> name in force. Fields and relations by the new name of their entity. */
+export interface Renames {
+  readonly entities: ReadonlyMap<string, string>;
+  readonly fields: ReadonlyMap<string, ReadonlyMap<string, string>>;
+  readonly relations: ReadonlyMap<string, ReadonlyMap<string, string>>;
+}
+
+export const NO_RENAMES: Renames = { entities: new Map(), fields: new Map(), relations: new Map() };
+
+type Named = Readonly<Record<string, unknown>>;
+
+export function checkRenames(document: DocumentView, inForce: SchemaDocument, report: Report): Renames {
+  const entities = renamesOf(
+    [...document.values()].map(({ name, path, document: { renamedFrom } }) => ({ name, path, renamedFrom })),
+    inForce.entities,
+    'entity',
+    report,
+  );
+  const fields = new Map<string, ReadonlyMap<string, string>>();
+  const relations = new Map<string, ReadonlyMap<string, string>>();
+  for (const entity of document.values()) {
+    const before = member(inForce.entities, entities.get(entity.name) ?? entity.name);
+    for (const [role, members, all] of [
+      ['field', entity.fields, fields],
+      ['relation', entity.relations, relations],
+    ] as const) {
+      const found = renamesOf(
+        [...members].map(([name, { renamedFrom }]) => ({
+          name,
+          path: [...entity.path, `${role}s`, name],
+          renamedFrom,
+        })),
+        before?.[`${role}s`] ?? {},
+        role,
+        report,
+        entity.name,
+      );
+      if (found.size > 0) all.set(entity.name, found);
+    }
+  }
+  return { entities, fields, relations };
+}
+
+function renamesOf(
+  asked: readonly { readonly name: string; readonly path: Path; readonly renamedFrom?: string | undefined }[],
+  inForce: Named,
+  role: string,
+  report: Report,
+  entity?: string,
+): ReadonlyMap<string, string> {
+  const names = new Set(asked.map(({ name }) => name));
+  const renames = new Map<string, string>();
+  const used = new Map<string, string>();
+  for (const { name, path, renamedFrom } of asked) {
+    // With the new name in force the renaming has been done: a document can be applied twice.
+    if (renamedFrom === undefined || Object.hasOwn(inForce, name)) continue;
+    const place = [...path, 'renamedFrom'];
+    const other = used.get(renamedFrom);
+    if (!Object.hasOwn(inForce, renamedFrom)) {
+      report(place, 'REFERENCE_NOT_FOUND', missing(role, renamedFrom, Object.keys(inForce), report, entity));
+    } else if (names.has(renamedFrom)) {
+      report(place, 'INVALID', `${renamedFrom} is still in the document, so it is not renamed`);
+    } else if (other !== undefined) {
+      report(place, 'INVALID', `${renamedFrom} is renamed to ${other} already`);
+    } else {
+      used.set(renamedFrom, name);
+      renames.set(name, renamedFrom);
+    }
+  }
+  return renames;
+}
+
+/** An own member of a record of names: `constructor` is a name like any other. */
+export function member<T>(record: Readonly<Record<string, T>> | undefined, name: string): T | undefined {
+  return record !== undefined && Object.hasOwn(record, name) ? record[name] : undefined;
+}

@@ -1,0 +1,86 @@
+// Mistakes in a document while it is being checked: collected with their path, without echoes, and given in the order
+// in which they stand in the document.
+import { type Detail, type DetailCode, shown } from '../errors.ts';
+import { closest } from '../model/closest.ts';
+
+export type Path = readonly (string | number)[];
+
+export interface Report {
+  (path: Path, code: DetailCode, message: string): void;
+  /** ` Did you mean x?` or nothing, for a name that is not among the known ones. */
+  readonly hint: (name: string, known: Iterable<string>) => string;
+  /** The mistake at `path` is there already: what follows from it is not reported. */
+  readonly has: (path: Path) => boolean;
+  /** Takes back REQUIRED at this path: the member is there, but misspelt. */
+  readonly misspelt: (path: Path) => void;
+  readonly details: () => Detail[];
+}
+
+/** The same report; `note` is added to what it is told. */
+export function withNote(report: Report, note: string): Report {
+  const noting = (path: Path, code: DetailCode, message: string): void => report(path, code, `${message}${note}`);
+  return Object.assign(noting, report);
+}
+
+// Enough for anybody to work through; a document of nothing but mistakes would otherwise be answered by a larger one.
+const MAX_DETAILS = 1000;
+// A did-you-mean costs the edit distance to every known name, up to 0.3 ms; a document may hold 50,000 unknown ones.
+const MAX_HINTS = 200;
+// A path of known names is shorter; an unknown member may have a name of any length.
+const MAX_PATH_CHARACTERS = 400;
+const MAX_MESSAGE_CHARACTERS = 1000;
+
+export const pathText = (path: Path): string => path.join('.');
+
+/** `document` is what the paths lead into; it gives the order of the mistakes. */
+export function makeReport(document: unknown): Report {
+  const found = new Map<string, Detail>();
+  const misspelt = new Set<string>();
+  let hints = 0;
+  const report = (path: Path, code: DetailCode, message: string): void => {
+    const field = pathText(path);
+    if (found.has(field)) return;
+    found.set(field, { field: field === '' ? null : field, code, message: shown(message, MAX_MESSAGE_CHARACTERS) });
+  };
+  return Object.assign(report, {
+    hint(name: string, known: Iterable<string>) {
+      if (++hints > MAX_HINTS) return '';
+      const suggestion = closest(name, known);
+      return suggestion === null ? '' : ` Did you mean ${suggestion}?`;
+    },
+    has: (path: Path) => found.has(pathText(path)),
+    misspelt: (path: Path) => {
+      misspelt.add(pathText(path));
+    },
+    details() {
+      const details = [...found.values()].filter(
+        ({ code, field }) => !(code === 'REQUIRED' && field !== null && misspelt.has(field)),
+      );
+      return inOrder(document, details)
+        .slice(0, MAX_DETAILS)
+        .map((detail) => ({ ...detail, field: detail.field && shown(detail.field, MAX_PATH_CHARACTERS) }));
+    },
+  });
+}
+
+/** Sorts by the place of each path in the document; a path that is not there stands behind its nearest ancestor. */
+function inOrder(document: unknown, details: readonly Detail[]): Detail[] {
+  if (details.length < 2) return [...details];
+  const places = new Map<string, number>();
+  const walk = (value: unknown, path: string): void => {
+    places.set(path, places.size);
+    if (typeof value !== 'object' || value === null) return;
+    for (const [key, member] of Object.entries(value)) walk(member, path === '' ? key : `${path}.${key}`);
+  };
+  walk(document, '');
+  const placeOf = (field: string): number => {
+    const place = places.get(field);
+    if (place !== undefined) return place;
+    const dot = field.lastIndexOf('.');
+    return dot === -1 ? 0 : placeOf(field.slice(0, dot)) + 0.5;
+  };
+  return details
+    .map((detail) => ({ detail, place: placeOf(detail.field ?? '') }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ detail }) => detail);
+}

@@ -1,0 +1,123 @@
+// Settings and row rules of a schema document: every path and column that they name exists and may be used.
+import { DEFAULT_MAX_EXPAND_DEPTH, MAX_STEPS } from '../model/entity.ts';
+import { isStorable } from '../model/exact-json.ts';
+import { checkColumn, missing } from './relations.ts';
+import type { Path, Report } from './report.ts';
+import type { DocumentView, EntityView } from './view.ts';
+
+export function checkSettings(entity: EntityView, document: DocumentView, report: Report): void {
+  const settings = entity.document.settings;
+  if (settings === undefined) return;
+  const path = [...entity.path, 'settings'];
+  each(settings.expandable, (name, at) => {
+    if (!entity.relations.has(name) && !entity.opaque) {
+      report([...path, 'expandable', at], 'REFERENCE_NOT_FOUND', noRelation(name, entity, report));
+    }
+  });
+  const depth = settings.maxExpandDepth ?? DEFAULT_MAX_EXPAND_DEPTH;
+  const steps = new Set<string>();
+  each(settings.defaultExpand, (text, at) => {
+    const names = text.split('.');
+    for (let length = 1; length <= names.length && steps.size <= MAX_STEPS; length++) {
+      steps.add(names.slice(0, length).join('.'));
+    }
+    checkExpandPath([...path, 'defaultExpand', at], text, depth, entity, document, report);
+  });
+  if (steps.size > MAX_STEPS) {
+    report([...path, 'defaultExpand'], 'OUT_OF_RANGE', `must follow at most ${MAX_STEPS} relations`);
+  }
+  each(settings.defaultFields, (text, at) => {
+    checkFieldPath([...path, 'defaultFields', at], text, entity, document, report);
+  });
+}
+
+function each(list: readonly string[] | null | undefined, check: (text: string, at: number) => void): void {
+  // Lists may have holes where an entry was no string.
+  list?.forEach((text: string | undefined, at) => {
+    if (text !== undefined) check(text, at);
+  });
+}
+
+/** Each level of the path is held against the whitelist of the entity that it is on. */
+function checkExpandPath(
+  place: Path,
+  text: string,
+  depth: number,
+  root: EntityView,
+  document: DocumentView,
+  report: Report,
+): void {
+  const names = text.split('.');
+  if (names.length > depth) {
+    report(place, 'OUT_OF_RANGE', `${text} is deeper than the maximum expand depth of ${depth}`);
+    return;
+  }
+  let entity: EntityView | undefined = root;
+  for (const name of names) {
+    if (entity === undefined) return;
+    const relation = entity.relations.get(name);
+    if (relation === undefined) {
+      if (!entity.opaque) report(place, 'REFERENCE_NOT_FOUND', noRelation(name, entity, report));
+      return;
+    }
+    if (!isAllowed(name, entity)) {
+      report(place, 'INVALID', `relation ${name} is not in the expandable relations of ${entity.name}`);
+      return;
+    }
+    entity = relation.entity === undefined ? undefined : document.get(relation.entity);
+  }
+}
+
+/** A whitelist that names what does not exist is mistaken itself, and nothing is held against it. */
+function isAllowed(name: string, entity: EntityView): boolean {
+  const allowed = entity.document.settings?.expandable;
+  return !Array.isArray(allowed) || allowed.includes(name) || allowed.some((other) => !entity.relations.has(other));
+}
+
+function checkFieldPath(place: Path, text: string, root: EntityView, document: DocumentView, report: Report): void {
+  const names = text.split('.');
+  let entity: EntityView | undefined = root;
+  for (const [index, name] of names.entries()) {
+    if (entity === undefined) return;
+    const relation = entity.relations.get(name);
+    if (relation !== undefined) {
+      entity = relation.entity === undefined ? undefined : document.get(relation.entity);
+      continue;
+    }
+    if (index === names.length - 1 && entity.columns.has(name)) return;
+    if (entity.opaque) return;
+    if (index < names.length - 1) {
+      report(place, 'REFERENCE_NOT_FOUND', noRelation(name, entity, report));
+    } else {
+      const all = [...entity.columns.keys(), ...entity.relations.keys()];
+      report(place, 'REFERENCE_NOT_FOUND', missing('field or relation', name, all, report, entity.name));
+    }
+    return;
+  }
+}
+
+const noRelation = (name: string, entity: EntityView, report: Report): string =>
+  missing('relation', name, entity.relations.keys(), report, entity.name);
+
+export function checkRowRules(entity: EntityView, report: Report): void {
+  entity.document.rowRules?.forEach((rule, position, rules) => {
+    if (rule?.column === undefined) return;
+    const path = [...entity.path, 'rowRules', position];
+    const place = [...path, 'column'];
+    if (isServerSet(rule.column, entity)) {
+      report(place, 'INVALID', `${rule.column} is set by the server, so no rule can set it for a user`);
+    } else checkColumn(place, rule.column, entity, report, 'a row rule');
+    if (rule.claim !== undefined && !isStorable(rule.claim)) {
+      report([...path, 'claim'], 'INVALID', 'must not contain NUL characters or lone surrogates');
+    }
+    const first = rules.findIndex((other) => other?.column === rule.column && other.claim === rule.claim);
+    if (first < position) report(path, 'INVALID', `is the same rule as rowRules.${first}`);
+  });
+}
+
+function isServerSet(column: string, entity: EntityView): boolean {
+  return (
+    column === 'id' ||
+    (entity.document.timestamps === true && !entity.fields.has(column) && /^(created|updated)At$/.test(column))
+  );
+}

@@ -1,0 +1,164 @@
+// The shape of a JSON document against its definition: Ajv's verdicts in our words. Takes a value, reports its mistakes
+// and gives the value without them, so that later checks find only members of the right form.
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import type { TSchema } from 'typebox';
+import { type DetailCode, listed, shown } from '../errors.ts';
+import { numberText } from '../model/exact-json.ts';
+import { SLUG_PATTERN } from './format.ts';
+import type { Path, Report } from './report.ts';
+
+interface Mistake {
+  readonly path: Path;
+  readonly code: DetailCode;
+  readonly message: string;
+}
+
+const validators = new WeakMap<TSchema, ValidateFunction>();
+
+/** Compiled at the first use: 20 ms that a start need not wait for. */
+function validatorOf(shape: TSchema): ValidateFunction {
+  let validator = validators.get(shape);
+  if (validator === undefined) {
+    validator = new Ajv({ allErrors: true, verbose: true, allowUnionTypes: true, strict: true }).compile(shape);
+    validators.set(shape, validator);
+  }
+  return validator;
+}
+
+/**
+ * Reports what is wrong in the form of `value`, a copy without raw numbers (see plainNumbers), at paths below `prefix`,
+ * and changes it in place: members of the wrong form are gone, but for the entries of `keeps`, which become `{}`, since
+ * other parts may refer to their names.
+ */
+export function checkShape(
+  shape: TSchema,
+  value: unknown,
+  report: Report,
+  prefix: Path = [],
+  keeps: (path: Path) => boolean = () => false,
+): void {
+  const validate = validatorOf(shape);
+  if (validate(value)) return;
+  for (const error of validate.errors ?? []) {
+    const mistake = translate(error, report, prefix);
+    if (mistake === undefined) continue;
+    report([...prefix, ...mistake.path], mistake.code, mistake.message);
+    if (mistake.code !== 'REQUIRED' && error.keyword !== 'propertyNames') cut(value, mistake.path, keeps(mistake.path));
+  }
+}
+
+function translate(error: ErrorObject, report: Report, prefix: Path): Mistake | undefined {
+  const path = error.instancePath
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const at = (code: DetailCode, message: string): Mistake => ({ path, code, message });
+  const { params } = error;
+  switch (error.keyword) {
+    case 'type': {
+      const types = [params.type as string | string[]].flat();
+      return at('TYPE_MISMATCH', `must be ${types.map((type) => TYPE_WORDS[type] ?? type).join(' or ')}`);
+    }
+    case 'required': {
+      const missing = String(params.missingProperty);
+      return { path: [...path, missing], code: 'REQUIRED', message: 'is required' };
+    }
+    case 'additionalProperties': {
+      const name = String(params.additionalProperty);
+      const members = Object.keys((error.parentSchema as { properties?: object }).properties ?? {});
+      const hint = report.hint(name, members);
+      const meant = /^ Did you mean (.*)\?$/.exec(hint)?.[1];
+      if (meant !== undefined) report.misspelt([...prefix, ...path, meant]);
+      return {
+        path: [...path, name],
+        code: 'UNKNOWN_FIELD',
+        message: `is not known here.${hint} Known: ${listed(members)}`,
+      };
+    }
+    case 'enum': {
+      const allowed = params.allowedValues as readonly string[];
+      const hint = typeof error.data === 'string' ? report.hint(error.data, allowed) : '';
+      return at(
+        'NOT_IN_ENUM',
+        `must be one of ${allowed.join(', ')}${butIs(error.data)}${hint === '' ? '' : `.${hint}`}`,
+      );
+    }
+    case 'propertyNames':
+      return {
+        path: [...path, String(params.propertyName)],
+        code: 'INVALID',
+        message: NAME_MESSAGE,
+      };
+    case 'pattern':
+      if (error.propertyName !== undefined) return undefined;
+      return at('INVALID', params.pattern === SLUG_PATTERN ? SLUG_MESSAGE : NAME_MESSAGE);
+    case 'minimum':
+      return at('OUT_OF_RANGE', `must be at least ${params.limit}`);
+    case 'maximum':
+      return at('OUT_OF_RANGE', `must be at most ${params.limit}`);
+    case 'minLength':
+    case 'minItems':
+      return at('INVALID', 'must not be empty');
+    case 'maxLength':
+      return at('TOO_LONG', `must have at most ${params.limit} characters`);
+    case 'maxItems':
+    case 'maxProperties':
+      return at('OUT_OF_RANGE', `must have at most ${params.limit} entries`);
+    case 'uniqueItems':
+      return at('INVALID', `must not hold the same entry twice (${params.j} and ${params.i})`);
+    default:
+      return at('INVALID', error.message ?? 'is not valid');
+  }
+}
+
+/** What stands there instead, where it can be said in a few words. */
+function butIs(value: unknown): string {
+  if (typeof value === 'string') return `, not ${value === '' ? '""' : shown(value)}`;
+  return typeof value === 'object' && value !== null ? '' : `, not ${String(value)}`;
+}
+
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  object: 'an object',
+  array: 'a list',
+  string: 'a string',
+  number: 'a number',
+  integer: 'an integer',
+  boolean: 'true or false',
+  null: 'null',
+};
+
+const NAME_MESSAGE = 'must be a name: a letter, then letters, digits or _, 63 at most';
+const SLUG_MESSAGE = 'must be a slug: letters a to z, digits and -, 63 at most, with a letter or digit at both ends';
+
+/** Takes the member at `path` out of `root`; entries of lists leave a hole, so that the others keep their place. */
+function cut(root: unknown, path: Path, keep: boolean): void {
+  let parent = root;
+  for (const part of path.slice(0, -1)) {
+    if (typeof parent !== 'object' || parent === null || !Object.hasOwn(parent, part)) return;
+    parent = (parent as Record<string, unknown>)[part];
+  }
+  const last = path.at(-1);
+  if (last === undefined || typeof parent !== 'object' || parent === null || !Object.hasOwn(parent, last)) return;
+  const members = parent as Record<string, unknown>;
+  if (keep) members[last] = {};
+  else if (Array.isArray(parent)) members[last] = undefined;
+  else delete members[last];
+}
+
+/** A copy in which numbers that keep their digits (model/exact-json.ts) are plain ones. */
+export function plainNumbers(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const text = numberText(value);
+  if (text !== undefined) return Number(text);
+  if (Array.isArray(value)) return value.map(plainNumbers);
+  const copy: Record<string, unknown> = {};
+  for (const [key, member] of Object.entries(value)) define(copy, key, plainNumbers(member));
+  return copy;
+}
+
+/** Sets an own member whatever its name: plain assignment of `__proto__` would set the prototype. */
+function define(object: Record<string, unknown>, key: string, value: unknown): void {
+  if (key === '__proto__')
+    Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
+  else object[key] = value;
+}

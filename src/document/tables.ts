@@ -1,0 +1,130 @@
+// What an entity is in PostgreSQL: columns, constraints and indexes with their names. Takes entities and their document,
+// gives values; migrate/ddl.ts writes the SQL, catalog/load-workspace.ts explains refusals of the database with them.
+import type { Entity, Field } from '../model/entity.ts';
+import { derivedName, NO_NAMES, type PhysicalNames } from '../model/physical-name.ts';
+import type { BelongsTo } from '../model/relation.ts';
+import { entitiesOf } from './entities.ts';
+import type { EntityDocument, IndexDocument, SchemaDocument } from './format.ts';
+import { member } from './renames.ts';
+
+export interface Reference {
+  readonly name: string;
+  readonly field: Field;
+  readonly relation: BelongsTo;
+  /** Table in PostgreSQL that it refers to. */
+  readonly target: string;
+}
+
+export interface Check {
+  readonly name: string;
+  readonly kind: 'length' | 'range' | 'enum';
+  readonly field: Field;
+}
+
+/** A unique constraint, or an index without one. */
+export interface Index {
+  readonly name: string;
+  readonly unique: boolean;
+  readonly fields: readonly Field[];
+}
+
+export interface Table {
+  readonly schema: string;
+  /** In PostgreSQL. */
+  readonly name: string;
+  readonly entity: string;
+  /** By the names of the fields. */
+  readonly columns: ReadonlyMap<string, Field>;
+  readonly primaryKey: string;
+  /** Sequence of the ids. */
+  readonly sequence: string;
+  readonly checks: readonly Check[];
+  readonly references: readonly Reference[];
+  /** By name. */
+  readonly indexes: ReadonlyMap<string, Index>;
+}
+
+export function tableOf(
+  entity: Entity,
+  document: Pick<EntityDocument, 'indexes' | 'fields'>,
+  entities: ReadonlyMap<string, Entity>,
+): Table {
+  const { name } = entity.table;
+  return {
+    ...entity.table,
+    entity: entity.name,
+    columns: entity.fields,
+    primaryKey: derivedName(name, ['id'], 'pk'),
+    sequence: derivedName(name, ['id', 'sequence'], 'pk'),
+    checks: [...entity.fields.values()].flatMap((field) => checksOf(name, field)),
+    references: [...entity.relations.values()].flatMap((relation) =>
+      relation.kind === 'belongsTo' ? [referenceOf(entity, relation, entities)] : [],
+    ),
+    indexes: new Map(indexesOf(entity, document).map((index) => [index.name, index])),
+  };
+}
+
+/** `table` is its name in PostgreSQL. */
+export function checksOf(table: string, field: Field): readonly Check[] {
+  const checks: Check[] = [];
+  const add = (kind: Check['kind']): void => {
+    checks.push({ name: derivedName(table, [field.column], `ck_${kind}`), kind, field });
+  };
+  if (field.maxLength !== undefined) add('length');
+  if (field.min !== undefined || field.max !== undefined) add('range');
+  if (field.values !== undefined) add('enum');
+  return checks;
+}
+
+function referenceOf(entity: Entity, relation: BelongsTo, entities: ReadonlyMap<string, Entity>): Reference {
+  const target = entities.get(relation.entity);
+  if (target === undefined) throw new TypeError(`relation ${relation.name} of ${entity.name} leads nowhere`);
+  return {
+    name: derivedName(entity.table.name, [relation.key], 'fk'),
+    field: fieldOf(entity, relation.column),
+    relation,
+    target: target.table.name,
+  };
+}
+
+function fieldOf(entity: Entity, name: string): Field {
+  const field = entity.fields.get(name);
+  if (field === undefined) throw new TypeError(`entity ${entity.name} has no field ${name}`);
+  return field;
+}
+
+function indexesOf(entity: Entity, document: Pick<EntityDocument, 'indexes' | 'fields'>): readonly Index[] {
+  const asked: IndexDocument[] = [...(document.indexes ?? [])];
+  const ruled = new Set(entity.rowRules.map((rule) => rule.column));
+  for (const field of entity.fields.values()) {
+    if (field.role === 'id') continue;
+    if (field.unique) asked.push({ fields: [field.name], unique: true });
+    const wanted = member(document.fields, field.name)?.index === true;
+    if (wanted || field.role === 'reference' || ruled.has(field.name)) asked.push({ fields: [field.name] });
+  }
+  const unique = new Set(asked.filter((index) => index.unique).map((index) => index.fields.join()));
+  return asked
+    .filter((index) => index.unique === true || !unique.has(index.fields.join()))
+    .map((index) => {
+      const fields = index.fields.map((name) => fieldOf(entity, name));
+      const columns = fields.map((field) => field.column);
+      return {
+        name: derivedName(entity.table.name, columns, index.unique === true ? 'uq' : 'ix'),
+        unique: index.unique === true,
+        fields,
+      };
+    });
+}
+
+/** The tables of a document that parseSchemaDocument gave, by entity. */
+export function tablesOf(
+  document: SchemaDocument,
+  databaseSchema: string,
+  names: PhysicalNames = NO_NAMES,
+): ReadonlyMap<string, Table> {
+  const entities = entitiesOf(document, databaseSchema, names);
+  const tables = [...entities.values()].map((entity) =>
+    tableOf(entity, member(document.entities, entity.name) ?? {}, entities),
+  );
+  return new Map(tables.map((table) => [table.entity, table]));
+}

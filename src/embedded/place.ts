@@ -1,0 +1,192 @@
+// Where the embedded PostgreSQL of one DATA_DIR lives and who it runs as. Takes DATA_DIR, gives the paths of everything.
+//
+//   DATA_DIR/postgres      the state directory, or a link to it when PostgreSQL's user cannot reach DATA_DIR
+//     data                 the data directory of PostgreSQL; `initialising-*` is one that is not complete yet
+//     run                  its Unix socket (in /tmp when this path is too long for one)
+//     lock                 who runs it
+//     password             the superuser's password; app-password: that of the role the server works as
+//     reserve              room that is given up when the disk is full
+//     postgresql.log       what it says; `.1` is the part before
+
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  realpathSync,
+  rmdirSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { type Binaries, installedBinaries, usableBinaries } from './binaries.ts';
+import { asFailure, embeddedFailure } from './failure.ts';
+import type { User } from './process.ts';
+import { closedTo, isRoot, makeDirectories, makeOpenDirectory, unprivilegedUser } from './user.ts';
+
+export interface Place {
+  /** Whom PostgreSQL runs as; undefined: the user of this process. */
+  readonly user: User | undefined;
+  readonly binaries: Binaries;
+  readonly stateDirectory: string;
+  readonly dataDirectory: string;
+  readonly socketDirectory: string;
+  readonly lockFile: string;
+  readonly passwordFile: string;
+  readonly appPasswordFile: string;
+  readonly logFile: string;
+  /** In the title of every process of this PostgreSQL, and of no other. */
+  readonly clusterName: string;
+  readonly notices: readonly string[];
+}
+
+/** The port is only a part of the socket's name: nothing listens on TCP, except on Windows. */
+export const socketPort = 5432;
+
+// sockaddr_un holds 104 bytes on macOS, 108 on Linux, the final NUL included.
+const longestSocketPath = 103;
+
+/**
+ * Finds the place for `dataDir` and makes its directories. `stateRoot` is where root keeps what PostgreSQL's user could
+ * not reach otherwise. Throws a failure in words when the place cannot be used.
+ */
+export function findPlace(dataDir: string, stateRoot: string): Place {
+  try {
+    const home = makeHome(resolve(dataDir));
+    const pointer = join(home, 'postgres');
+    const existing = existingState(pointer);
+    const user = isRoot() ? userFor(existing) : undefined;
+    const stateDirectory = existing ?? makeState(pointer, user, stateRoot);
+    checkOwner(stateDirectory, user);
+    const binaries = usableBinaries(installedBinaries(), user, user === undefined ? stateDirectory : stateRoot);
+    const dataDirectory = join(stateDirectory, 'data');
+    const mark = createHash('sha256').update(dataDirectory).digest('hex').slice(0, 16);
+    return {
+      user,
+      binaries,
+      stateDirectory,
+      dataDirectory,
+      socketDirectory: socketDirectoryOf(stateDirectory, mark),
+      lockFile: join(stateDirectory, 'lock'),
+      passwordFile: join(stateDirectory, 'password'),
+      appPasswordFile: join(stateDirectory, 'app-password'),
+      logFile: join(stateDirectory, 'postgresql.log'),
+      clusterName: `wda-${mark}`,
+      notices: stateDirectory === pointer ? [] : [movedNotice(stateDirectory, pointer, user)],
+    };
+  } catch (error) {
+    throw asFailure(error, `The embedded database cannot use ${resolve(dataDir)}.`);
+  }
+}
+
+/** Makes a directory of mode 0700 that PostgreSQL's user owns. Throws when the name is taken by somebody else's. */
+export function makePrivateDirectory(path: string, user: User | undefined): void {
+  makeIfMissing(path, 0o700);
+  if (process.platform === 'win32') return;
+  const found = lstatSync(path);
+  const mine = process.getuid?.();
+  if (!found.isDirectory() || (found.uid !== mine && found.uid !== user?.uid)) {
+    throw embeddedFailure(`${path} belongs to somebody else.`, '', 'Remove it, or choose another DATA_DIR.');
+  }
+  if (user !== undefined && found.uid !== user.uid) chownSync(path, user.uid, user.gid);
+  if ((found.mode & 0o777) !== 0o700) chmodSync(path, 0o700);
+}
+
+function makeHome(dataDir: string): string {
+  const made = makeDirectories(dataDir);
+  const home = realpathSync(dataDir);
+  // What is made here by root can be entered by PostgreSQL's user, whatever the umask; what was there stays as it was.
+  if (made && isRoot()) chmodSync(home, 0o755);
+  return home;
+}
+
+function existingState(pointer: string): string | undefined {
+  const found = lstatSync(pointer, { throwIfNoEntry: false });
+  if (found === undefined) return undefined;
+  if (existsSync(pointer)) return realpathSync(pointer);
+  throw embeddedFailure(
+    `${pointer} leads to a directory that is gone, and the data with it.`,
+    '',
+    `Bring the directory back, or remove ${pointer} to begin with an empty database.`,
+  );
+}
+
+// Data keep their owner: a server started by root on an ordinary user's data runs PostgreSQL as that user.
+function userFor(existing: string | undefined): User {
+  if (existing === undefined) return unprivilegedUser();
+  const { uid, gid } = statSync(join(existing, 'data'), { throwIfNoEntry: false }) ?? statSync(existing);
+  return uid === 0 ? unprivilegedUser() : { uid, gid };
+}
+
+function checkOwner(stateDirectory: string, user: User | undefined): void {
+  const data = join(stateDirectory, 'data');
+  const found = statSync(data, { throwIfNoEntry: false });
+  const owner = user?.uid ?? process.getuid?.();
+  if (found !== undefined && owner !== undefined && found.uid !== owner) {
+    throw embeddedFailure(
+      `The data in ${data} belong to user ${found.uid}, and PostgreSQL would run as user ${owner}.`,
+      '',
+      `Start the server as the user who made them, hand them over with chown -R ${owner} ${stateDirectory}, or choose another DATA_DIR.`,
+    );
+  }
+  const closed = user === undefined ? undefined : closedTo(user, stateDirectory);
+  if (closed !== undefined) {
+    throw embeddedFailure(
+      `PostgreSQL does not run as root but as user ${owner}, and ${closed} is closed to that user.`,
+      '',
+      `Move ${stateDirectory} to a directory that is open to others, and put a symbolic link to it in its place.`,
+    );
+  }
+}
+
+function makeState(pointer: string, user: User | undefined, stateRoot: string): string {
+  if (user === undefined) return makeDirectory(pointer, 0o700);
+  if (closedTo(user, dirname(pointer)) === undefined) return makeDirectory(pointer, 0o711);
+  // The name is new each time: after `rm -r DATA_DIR` the next start begins anew instead of finding the old data.
+  const readable = dirname(pointer)
+    .replace(/[^A-Za-z0-9]+/g, '-')
+    .replace(/^-/, '')
+    .slice(-40);
+  makeOpenDirectory(stateRoot);
+  const state = makeDirectory(join(realpathSync(stateRoot), `${readable}-${randomBytes(4).toString('hex')}`), 0o711);
+  try {
+    symlinkSync(state, pointer);
+    return state;
+  } catch (error) {
+    // Another process was faster: its directory is the one.
+    rmdirSync(state);
+    if (!existsSync(pointer)) throw error;
+    return realpathSync(pointer);
+  }
+}
+
+function makeDirectory(path: string, mode: number): string {
+  makeIfMissing(path, mode);
+  chmodSync(path, mode);
+  return path;
+}
+
+// With `recursive` the error of a read-only file system would be ENOENT.
+function makeIfMissing(path: string, mode: number): void {
+  try {
+    mkdirSync(path, { mode });
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+}
+
+function socketDirectoryOf(stateDirectory: string, mark: string): string {
+  const beside = join(stateDirectory, 'run');
+  const length = Buffer.byteLength(join(beside, `.s.PGSQL.${socketPort}`));
+  // Not os.tmpdir(): a second process with another TMPDIR must find the same socket.
+  return length <= longestSocketPath ? beside : join('/tmp', `wda-${mark}`);
+}
+
+function movedNotice(stateDirectory: string, pointer: string, user: User | undefined): string {
+  const closed = user === undefined ? undefined : closedTo(user, dirname(pointer));
+  const reason =
+    closed === undefined ? '' : `: PostgreSQL does not run as root, and ${closed} is closed to other users`;
+  return `The database is in ${stateDirectory}, where ${pointer} leads${reason}.`;
+}

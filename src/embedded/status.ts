@@ -1,0 +1,78 @@
+// Whether the PostgreSQL of a place runs and where it is reached: what its files and its socket say, whoever runs it.
+
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
+import { embeddedFailure } from './failure.ts';
+import { type Place, socketPort } from './place.ts';
+
+/** Whether the PostgreSQL of this place accepts connections, whoever runs it. */
+export async function isAccepting(place: Place): Promise<boolean> {
+  return readStatus(place.dataDirectory)?.state === 'ready' && (await answers(place));
+}
+
+/** TCP port of the PostgreSQL of this place; Unix: the number in its socket's name. Undefined: it never ran. */
+export function portOf(place: Place): number | undefined {
+  if (process.platform !== 'win32') return socketPort;
+  const file = portFileOf(place);
+  return existsSync(file) ? Number(readFileSync(file, 'utf8')) : undefined;
+}
+
+export interface Status {
+  readonly pid: number;
+  readonly state: string;
+}
+
+/** What postmaster.pid says: line 1 the process id, line 8 `starting`, `ready` or `stopping`. Undefined: no such file. */
+export function readStatus(dataDirectory: string): Status | undefined {
+  const file = join(dataDirectory, 'postmaster.pid');
+  try {
+    const lines = readFileSync(file, 'utf8').split('\n');
+    const pid = Number.parseInt(lines[0]!, 10);
+    return pid > 0 ? { pid, state: lines[7]?.trim() ?? '' } : undefined;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Whether somebody listens on its socket. */
+export async function answers(place: Place): Promise<boolean> {
+  const port = portOf(place);
+  if (port === undefined) return false;
+  const socket =
+    process.platform === 'win32'
+      ? connect({ host: '127.0.0.1', port })
+      : connect({ path: join(place.socketDirectory, `.s.PGSQL.${port}`) });
+  try {
+    return await new Promise<boolean>((resolve) => {
+      socket.on('connect', () => resolve(true)).on('error', () => resolve(false));
+    });
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** A free TCP port for Windows: the one of the last start if possible, which processes that joined know. */
+export async function choosePort(place: Place): Promise<number> {
+  const known = portOf(place);
+  const port = (known === undefined ? undefined : await freePort(known)) ?? (await freePort(0));
+  if (port === undefined) throw embeddedFailure('No TCP port is free for PostgreSQL.', '', '');
+  writeFileSync(portFileOf(place), String(port));
+  return port;
+}
+
+function freePort(wanted: number): Promise<number | undefined> {
+  const probe = createServer();
+  return new Promise((resolve) => {
+    probe.on('error', () => resolve(undefined));
+    probe.listen(wanted, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : undefined));
+    });
+  });
+}
+
+function portFileOf(place: Place): string {
+  return join(place.stateDirectory, 'port');
+}

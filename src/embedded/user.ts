@@ -1,0 +1,65 @@
+// PostgreSQL refuses to run as root. Whom it runs as then, and which files that user can reach: `/root` is closed to
+// everybody else, so neither a project nor its data can be read from there.
+
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { embeddedFailure } from './failure.ts';
+import type { User } from './process.ts';
+
+/** True when this process is root, which is when PostgreSQL needs another user. */
+export function isRoot(): boolean {
+  return process.getuid?.() === 0;
+}
+
+/** `postgres` if this system has such a user, else `nobody`. Throws when it has neither. */
+export function unprivilegedUser(passwdFile = '/etc/passwd'): User {
+  const lines = readFileSync(passwdFile, 'utf8').split('\n');
+  for (const name of ['postgres', 'nobody']) {
+    const [, , uid, gid] = lines.find((line) => line.startsWith(`${name}:`))?.split(':') ?? [];
+    if (Number(uid) > 0 && Number(gid) > 0) return { uid: Number(uid), gid: Number(gid) };
+  }
+  throw embeddedFailure(
+    'PostgreSQL does not run as root, and this system has neither a user postgres nor a user nobody to run it as.',
+    '',
+    'Start the server as an ordinary user, or set DATABASE_URL to use another PostgreSQL.',
+  );
+}
+
+/** The closest directory on the way to `path`, itself included, that `user` cannot enter; undefined: it can be reached. */
+export function closedTo(user: User, path: string): string | undefined {
+  const parent = dirname(path);
+  const above = parent === path ? undefined : closedTo(user, parent);
+  return above ?? (allowed(user, path, 'enter') ? undefined : path);
+}
+
+/** Whether the permission bits of an existing file let `user` read and execute it (or enter and list a directory). */
+export function canExecute(user: User, path: string): boolean {
+  return allowed(user, path, 'enter') && allowed(user, path, 'read');
+}
+
+/** Makes a directory that everybody can enter, whatever the umask. One that is there stays as it is. */
+export function makeOpenDirectory(path: string): void {
+  if (existsSync(path)) return;
+  makeDirectories(path);
+  chmodSync(path, 0o755);
+}
+
+/**
+ * Makes a directory and those above it; true when it was not there. Node's own `recursive` never ends where a file
+ * system answers ENOENT for a directory whose parent is there, as below /proc.
+ */
+export function makeDirectories(path: string): boolean {
+  if (existsSync(path)) return false;
+  const parent = dirname(path);
+  if (parent !== path) makeDirectories(parent);
+  mkdirSync(path);
+  return true;
+}
+
+// Access lists beyond the permission bits are not read: what they close, PostgreSQL's own message will name.
+function allowed(user: User, path: string, what: 'enter' | 'read'): boolean {
+  const { mode, uid, gid } = statSync(path);
+  const bit = what === 'enter' ? 1 : 4;
+  const shift = uid === user.uid ? 6 : gid === user.gid ? 3 : 0;
+  return ((mode >> shift) & bit) !== 0;
+}

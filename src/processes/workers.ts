@@ -1,0 +1,118 @@
+// Several server processes behind one port: a primary that owns the embedded database, the control tables and the start
+// screen, and workers that answer requests. A worker that dies is replaced; a primary that dies takes its workers with it.
+import cluster from 'node:cluster';
+
+/** Where it tells of workers that die. */
+interface Log {
+  debug(message: string, facts?: Record<string, unknown>): void;
+  error(message: string, facts?: Record<string, unknown>): void;
+}
+
+export interface Workers {
+  /** The port that they share, once the first of them listens. */
+  readonly port: Promise<number>;
+  /** Resolves when all answer. Rejects with a sentence when they cannot: the port is taken, or they die again and again. */
+  readonly ready: Promise<void>;
+  /** Lets them finish their requests; resolves when all have ended. */
+  stop(): Promise<void>;
+}
+
+// So many in a row that die sooner than this after their start, none ever having answered, are no accident.
+const YOUNG_MS = 5000;
+const MAX_EARLY_DEATHS = 5;
+const READY = 'wda:ready';
+const FAILED = 'wda:failed';
+const REPLACE_PAUSE_MS = 200;
+const LONGEST_PAUSE_MS = 5000;
+
+/** The name of the error whose message is meant for whoever started the server. */
+export const WORKERS_FAILURE = 'WorkersFailure';
+
+interface Word {
+  readonly type?: string;
+  readonly reason?: string;
+}
+
+/** Starts `count` of them. One that does not end by itself is killed `graceMs` after it was asked to. */
+export function startWorkers(count: number, graceMs: number, log: Log): Workers {
+  let stopping = false;
+  let answering = 0;
+  let early = 0;
+  const startedAt = new Map<number, number>();
+  const port = Promise.withResolvers<number>();
+  const ready = Promise.withResolvers<void>();
+  const fail = (reason: string): void => {
+    const failure = Object.assign(new Error(reason), { name: WORKERS_FAILURE });
+    port.reject(failure);
+    ready.reject(failure);
+  };
+  // Who waits for one of the two need not wait for the other.
+  port.promise.catch(() => {});
+  ready.promise.catch(() => {});
+
+  function fork(): void {
+    const worker = cluster.fork();
+    startedAt.set(worker.id, performance.now());
+    // A word to one that has just died; its exit tells the rest.
+    worker.on('error', (error) => log.debug('a worker could not be told', { error: error.message }));
+  }
+
+  // Workers accept by themselves: a connection that the primary was about to hand to a worker that dies would hang.
+  cluster.schedulingPolicy = cluster.SCHED_NONE;
+  cluster.on('listening', (_worker, address) => port.resolve(address.port));
+  cluster.on('message', (_worker, word: Word) => {
+    if (word?.type === FAILED) fail(String(word.reason));
+    if (word?.type !== READY) return;
+    answering++;
+    if (answering >= count) ready.resolve();
+  });
+  cluster.on('exit', (worker, code, signal) => {
+    const age = performance.now() - (startedAt.get(worker.id) ?? 0);
+    startedAt.delete(worker.id);
+    if (stopping) return;
+    early = age < YOUNG_MS ? early + 1 : 0;
+    log.error('a worker has died and is replaced', { worker: worker.process.pid, code, signal });
+    // Once they have answered, trouble passes: the service never ends for it, it only waits longer and longer.
+    if (answering === 0 && early >= MAX_EARLY_DEATHS) {
+      fail(`The workers end as soon as they are started, the last one with ${signal ?? `code ${code}`}`);
+    }
+    const pauseMs = Math.min(LONGEST_PAUSE_MS, REPLACE_PAUSE_MS * 2 ** Math.max(0, early - MAX_EARLY_DEATHS));
+    setTimeout(() => {
+      if (!stopping) fork();
+    }, pauseMs);
+  });
+  for (let index = 0; index < count; index++) fork();
+
+  return {
+    port: port.promise,
+    ready: ready.promise,
+    async stop() {
+      stopping = true;
+      const all = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+      await Promise.all(
+        all.map(async (worker) => {
+          const gone = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+          worker.process.kill('SIGTERM');
+          const timer = setTimeout(() => worker.process.kill('SIGKILL'), graceMs);
+          await gone;
+          clearTimeout(timer);
+        }),
+      );
+    },
+  };
+}
+
+/** In a worker: it answers requests from now on. */
+export const sayReady = (): void => void process.send?.({ type: READY } satisfies Word);
+
+/** In a worker: it cannot listen, nor will another. Resolves when the primary has been told. */
+export function sayFailed(reason: string): Promise<void> {
+  return new Promise((resolve) => process.send?.({ type: FAILED, reason } satisfies Word, () => resolve()));
+}
+
+/** A worker without its primary would hold the port and the database for nobody: it ends at once, as if it was killed. */
+export function endWithPrimary(): void {
+  process.on('disconnect', () => process.exit(1));
+  // A word to a primary that is gone; the disconnect may come after it.
+  cluster.worker?.on('error', () => process.exit(1));
+}

@@ -1,0 +1,119 @@
+// The body of an import as it arrives: its chunks, pulled one by one, until somebody ends it. A client that sends less
+// than the floor while it is waited for ends it, too; time that the database takes is not the client's.
+import type { Readable } from 'node:stream';
+import { badRequest } from '../../errors.ts';
+
+export interface Arrival {
+  /** To be read once. Throws what `end` was given, or 400 when the body breaks off or arrives too slowly. */
+  readonly chunks: AsyncIterable<Buffer>;
+  /** Nothing more is read: who waits for the next chunk gets the reason instead. */
+  readonly end: (reason: Error) => void;
+}
+
+export interface Floor {
+  /** 0: none. */
+  readonly bytesPerSecond: number;
+  /** Seconds of waiting over which the bytes are counted. */
+  readonly seconds: number;
+}
+
+const NO_FLOOR: Floor = { bytesPerSecond: 0, seconds: 1 };
+
+export function makeArrival(source: Readable, floor: Floor = NO_FLOOR): Arrival {
+  let reason: Error | undefined;
+  let wake: (() => void) | undefined;
+  const awaken = (): void => wake?.();
+  const end = (why: Error): void => {
+    reason ??= why;
+    awaken();
+  };
+  const meter = makeMeter(floor, () => end(badRequest(tooSlow(floor))));
+
+  const more = async (): Promise<void> => {
+    const stop = meter.wait();
+    await new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+    wake = undefined;
+    stop();
+  };
+
+  async function* chunks(): AsyncGenerator<Buffer> {
+    // Without it the error of a body that breaks off would end the process, also when nobody reads any more.
+    source.on('error', awaken);
+    const events = ['readable', 'end', 'close'] as const;
+    for (const event of events) source.on(event, awaken);
+    try {
+      for (;;) {
+        if (reason !== undefined) throw reason;
+        const chunk = source.read() as Buffer | null;
+        if (chunk !== null) {
+          meter.count(chunk.length);
+          yield chunk;
+        } else if (source.readableEnded) return;
+        else if (source.destroyed) throw badRequest(`The request body was cut off: ${cause(source)}`);
+        else await more();
+      }
+    } finally {
+      // The stream ends with the request, never with our loss of interest: the answer goes the same way.
+      for (const event of events) source.off(event, awaken);
+    }
+  }
+
+  return { chunks: chunks(), end };
+}
+
+function cause({ errored }: Readable): string {
+  return errored?.message ?? 'the connection was closed';
+}
+
+function tooSlow({ bytesPerSecond, seconds }: Floor): string {
+  return `The request body arrives too slowly: less than ${bytesPerSecond} bytes a second over ${seconds} s. Nothing was imported`;
+}
+
+/** Counts bytes against the time that they were waited for; what comes below the floor is told once a window is full. */
+export interface Meter {
+  readonly count: (bytes: number) => void;
+  /** Somebody waits for the other side from now until the function is called that this gives. */
+  readonly wait: () => () => void;
+}
+
+export function makeMeter({ bytesPerSecond, seconds }: Floor, onTooSlow: () => void): Meter {
+  const windowMs = seconds * 1000;
+  let bytes = 0;
+  let waitedMs = 0;
+  const close = (): void => {
+    const enough = bytes >= bytesPerSecond * seconds;
+    bytes = 0;
+    waitedMs = 0;
+    if (!enough) onTooSlow();
+  };
+  return {
+    count(more) {
+      bytes += more;
+    },
+    wait() {
+      if (bytesPerSecond === 0) return () => undefined;
+      let since = performance.now();
+      let isOver = false;
+      const look = (): void => {
+        const now = performance.now();
+        waitedMs += now - since;
+        since = now;
+        if (waitedMs >= windowMs) close();
+      };
+      const arm = (): NodeJS.Timeout => setTimeout(tick, Math.max(1, windowMs - waitedMs));
+      const tick = (): void => {
+        look();
+        // What it told may have ended the waiting.
+        if (!isOver) timer = arm();
+      };
+      let timer = arm();
+      return () => {
+        isOver = true;
+        clearTimeout(timer);
+        look();
+      };
+    },
+  };
+}

@@ -1,0 +1,82 @@
+// Between the first byte of a file and its write the credential may be revoked and the schema changed. Under locks that
+// keep the schema as it is, the plan is held against what is in force: it holds, is made anew, or the import ends.
+import { isDeepStrictEqual } from 'node:util';
+import { versionInForce } from '../../catalog/load-workspace.ts';
+import { inSavepoint } from '../../db/copy.ts';
+import { isStaleSnapshot } from '../../db/pg-error.ts';
+import type { Session } from '../../db/pool.ts';
+import { type ApiError, serviceUnavailable } from '../../errors.ts';
+import type { Field } from '../../model/entity.ts';
+import type { ImportPlan } from '../../plan/import-plan.ts';
+import { lockTables } from '../../sql/import.ts';
+import type { Visit } from '../visit.ts';
+
+/** Who imports, and by which plan. */
+export interface Grounds {
+  readonly visit: Visit;
+  readonly plan: ImportPlan;
+}
+
+export type Replan = (visit: Visit) => ImportPlan;
+
+// Changes of a workspace are rare; who meets three in a row comes again.
+const ATTEMPTS = 3;
+
+/**
+ * The grounds as they are now, good until the end of the transaction but for access rules. Throws 401 and 403 when the
+ * principal may no longer do this, 503 when the rows that are staged were decoded by another schema.
+ */
+export async function confirmGrounds(session: Session, grounds: Grounds, replan: Replan): Promise<Grounds> {
+  let { visit, plan } = grounds;
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    // A table that has another name by now: the version tells.
+    await lock(session, plan);
+    // A statement of its own, so that it sees what was committed while the locks were waited for.
+    if ((await versionInForce(session, visit.workspace.id)) === visit.workspace.version) return { visit, plan };
+    visit = await visit.again();
+    plan = replan(visit);
+    if (!isDeepStrictEqual(decodedBy(plan), decodedBy(grounds.plan))) throw schemaChanged();
+  }
+  throw schemaChanged();
+}
+
+/** Throws when anything by which the import was checked and written has changed since. To be asked before the commit. */
+export async function confirmAccess(session: Session, { visit, plan }: Grounds, replan: Replan): Promise<void> {
+  if ((await versionInForce(session, visit.workspace.id)) === visit.workspace.version) return;
+  if (!isDeepStrictEqual(replan(await visit.again()), plan)) throw schemaChanged();
+}
+
+async function lock(session: Session, plan: ImportPlan): Promise<void> {
+  try {
+    await inSavepoint(session, async () => {
+      for (const statement of lockTables(plan)) await session.execute(statement.text);
+    });
+  } catch (error) {
+    if (!isStaleSnapshot(error)) throw error;
+  }
+}
+
+/** All that decides which text of a row is staged, and what is a mistake in it. Names in PostgreSQL do not. */
+function decodedBy({ columns, sparse, ids, onConflict, required, scan }: ImportPlan): unknown {
+  const { fields, rowRules } = scan.entity;
+  const rules = scan.filter.kind === 'rules' ? rowRules : [];
+  return [
+    [...fields.values()].map(inDocument),
+    columns.map(inDocument),
+    required.map(inDocument),
+    rules,
+    sparse,
+    ids,
+    onConflict,
+  ];
+}
+
+function inDocument({ column: _column, indexed: _indexed, description: _description, ...rest }: Field): unknown {
+  return rest;
+}
+
+function schemaChanged(): ApiError {
+  return serviceUnavailable(
+    'The schema or who may see what changed while the file came in; nothing was imported, retry',
+  );
+}

@@ -1,0 +1,226 @@
+// One import in its transaction: rows are decoded and copied into a staging table while they arrive, checked there as
+// sets, and written to the target by one statement. All or nothing, with every mistake that was found told by its row.
+
+import { backendOf, copyInto, copyPosition, inSavepoint } from '../../db/copy.ts';
+import { outcomeOf, transactionOf } from '../../db/outcome.ts';
+import { isConnectionLoss, isRetryable, isStaleSnapshot, sqlState, translateError } from '../../db/pg-error.ts';
+import type { Database, Session } from '../../db/pool.ts';
+import { callerGone } from '../../db/work.ts';
+import { type Detail, type DetailCode, outcomeUnknown } from '../../errors.ts';
+import type { ImportPlan } from '../../plan/import-plan.ts';
+import type { RowDecoder } from '../../plan/import-row.ts';
+import { MAX_DETAILS } from '../../plan/naming.ts';
+import type { Fragment } from '../../sql/fragment.ts';
+import {
+  analyzeStaging,
+  copyToStaging,
+  createStaging,
+  findDangling,
+  findDuplicates,
+  findExistingIds,
+  findMissing,
+  findTaken,
+  findUnknownIds,
+  importQuery,
+  importSettings,
+  writeStaged,
+} from '../../sql/import.ts';
+import type { Visit } from '../visit.ts';
+import { confirmAccess, confirmGrounds, type Grounds, type Replan } from './import-confirm.ts';
+import { passIds, reserveIds } from './import-ids.ts';
+import { makeReading, type Reading, refusal } from './import-reading.ts';
+
+export interface ImportCounts {
+  readonly inserted: number;
+  readonly updated: number;
+  readonly skipped: number;
+}
+
+// From here on the planner is told what is staged.
+const ANALYZE_ROWS = 1000;
+const WRITE_ATTEMPTS = 3;
+export interface Import<T> {
+  readonly plan: ImportPlan;
+  readonly batches: AsyncIterable<readonly T[]>;
+  readonly decode: RowDecoder<T>;
+  /** The plan of the same file for what is in force by now. */
+  readonly replan: Replan;
+  /** Ends the batches with the reason, also while they are waited for. */
+  readonly interrupt: (reason: Error) => void;
+}
+
+export interface ImportRooms {
+  readonly db: Database;
+  readonly timeoutMs: number;
+  /** The workspace's schema is no longer what the snapshot says. */
+  readonly changed: (workspaceId: string) => void;
+}
+
+/** Reads all batches and writes them; throws 400, 403 or 409 when nothing of them was imported. */
+export async function runImport<T>(
+  { plan, batches, decode, replan, interrupt }: Import<T>,
+  visit: Visit,
+  { db, timeoutMs, changed }: ImportRooms,
+): Promise<ImportCounts> {
+  const reading = makeReading(batches, decode, visit.raw.turn);
+  let written: { readonly transaction: string; readonly counts: ImportCounts } | undefined;
+  try {
+    return await db.transaction(
+      (session) =>
+        whileClientStays(db, session, visit, async (own) => {
+          const counts = await importStaged(own, { visit, plan }, replan, reading, interrupt);
+          written = { transaction: await transactionOf(own), counts };
+          return counts;
+        }),
+      { statementTimeoutMs: timeoutMs, purpose: 'transfer', caller: visit.raw.caller, deadline: visit.clock.deadline },
+    );
+  } catch (error) {
+    if (written !== undefined && isConnectionLoss(error)) {
+      const outcome = await outcomeOf(db, written.transaction, error);
+      if (outcome === 'committed') return written.counts;
+      if (outcome === 'unknown') throw outcomeUnknown(error);
+    }
+    // The body is read, so the request cannot be planned again: the client sends it again (503).
+    if (isStaleSnapshot(error)) changed(visit.workspace.id);
+    throw translateError(error, visit.workspace, visit.entity.name, 'create');
+  }
+}
+
+/** Runs `work`; when the client leaves, the statement that runs is cancelled and no other begins. */
+async function whileClientStays<T>(
+  db: Database,
+  session: Session,
+  { raw }: Visit,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  const backend = backendOf(db, session);
+  let hasLeft = raw.caller.isGone();
+  const ask = <R>(run: () => Promise<R>): Promise<R> => (hasLeft ? Promise.reject(callerGone()) : run());
+  const stay = raw.caller.onGone(() => {
+    hasLeft = true;
+    backend.cancel();
+  });
+  try {
+    const result = await work({
+      ...session,
+      query: (query) => ask(() => session.query(query)),
+      execute: (text) => ask(() => session.execute(text)),
+    });
+    return await ask(() => Promise.resolve(result));
+  } finally {
+    stay();
+    await backend.settled();
+  }
+}
+
+async function importStaged(
+  session: Session,
+  planned: Grounds,
+  replan: Replan,
+  reading: Reading,
+  interrupt: (reason: Error) => void,
+): Promise<ImportCounts> {
+  await session.execute(importSettings().text);
+  await session.execute(createStaging(planned.plan).text);
+  try {
+    await copyInto(session, copyToStaging().text, reading.lines(), interrupt);
+  } catch (error) {
+    throw withPosition(error, planned.visit, reading);
+  }
+  const { details } = reading;
+  if (reading.rows() > ANALYZE_ROWS) await session.execute(analyzeStaging().text);
+  const bringsIds = details.length === 0 && planned.plan.ids === 'new';
+  if (bringsIds) await reserveIds(session, planned);
+  const grounds = await confirmGrounds(session, planned, replan);
+  const { visit, plan } = grounds;
+  if (bringsIds) await passIds(session, grounds);
+  const found = await findMistakes(session, visit, plan, details.length === 0);
+  if (details.length + found.length > 0) throw refusal([...details, ...found]);
+  const counts = await write(session, visit, plan, reading.rows());
+  await confirmAccess(session, grounds, replan);
+  return counts;
+}
+
+/* ---- checks ---- */
+
+/** A value that passed our checks and not PostgreSQL's: the same refusal, with the row that it says. */
+function withPosition(error: unknown, visit: Visit, reading: Reading): unknown {
+  const position = copyPosition(error);
+  const refused =
+    position === undefined ? undefined : translateError(error, visit.workspace, visit.entity.name, 'create');
+  if (position === undefined || refused?.details === undefined) return error;
+  const row = reading.rowOfLine(position.line);
+  const field = position.column !== null && visit.entity.fields.has(position.column) ? position.column : null;
+  return refusal([
+    ...reading.details,
+    ...refused.details.map((detail) => ({ ...detail, row, field: field ?? detail.field })),
+  ]);
+}
+
+interface FoundRow {
+  readonly row: string;
+  readonly other?: string;
+}
+
+/** `isWhole`: every row of the file is staged; else a row may refer to one that is not. */
+async function findMistakes(session: Session, visit: Visit, plan: ImportPlan, isWhole: boolean): Promise<Detail[]> {
+  const { principal } = visit;
+  const found: Detail[] = [];
+  const look = async (
+    fragment: Fragment,
+    field: string,
+    code: DetailCode,
+    message: string | ((row: FoundRow) => string),
+  ): Promise<void> => {
+    for (const row of await session.query<FoundRow>(importQuery(fragment, principal))) {
+      found.push({ row: Number(row.row), field, code, message: typeof message === 'string' ? message : message(row) });
+    }
+  };
+  const sameAs = ({ other }: FoundRow): string => `must be unique: row ${other} has this value too`;
+  const taken = 'must be unique: another record has this value';
+
+  const id = plan.columns.filter((field) => field.role === 'id');
+  if (plan.ids !== 'none') await look(findDuplicates(plan, id, MAX_DETAILS), 'id', 'NOT_UNIQUE', sameAs);
+  if (plan.ids === 'new' && plan.onConflict === 'fail') {
+    await look(findExistingIds(plan, MAX_DETAILS), 'id', 'NOT_UNIQUE', 'must be unique: a record with this id exists');
+  }
+  if (plan.ids === 'known') {
+    await look(findUnknownIds(plan, MAX_DETAILS), 'id', 'READ_ONLY', 'is set by the server: no record has this id');
+  }
+  for (const field of plan.required) {
+    await look(findMissing(plan, field, MAX_DETAILS), field.name, 'REQUIRED', 'is required: no record has this id');
+  }
+  for (const fields of plan.uniques) {
+    const name = fields.map((field) => field.name).join(', ');
+    await look(findDuplicates(plan, fields, MAX_DETAILS), name, 'NOT_UNIQUE', sameAs);
+    await look(findTaken(plan, fields, MAX_DETAILS), name, 'NOT_UNIQUE', taken);
+  }
+  for (const reference of plan.references) {
+    if (reference.own && !isWhole) continue;
+    const message = 'refers to a record that does not exist';
+    await look(findDangling(plan, reference, MAX_DETAILS), reference.field.name, 'REFERENCE_NOT_FOUND', message);
+  }
+  return found;
+}
+
+/* ---- writing ---- */
+
+async function write(session: Session, visit: Visit, plan: ImportPlan, rows: number): Promise<ImportCounts> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const [counts] = await inSavepoint(session, () =>
+        session.query<{ inserted: string; updated: string }>(importQuery(writeStaged(plan), visit.principal)),
+      );
+      const inserted = Number(counts?.inserted);
+      const updated = Number(counts?.updated);
+      return { inserted, updated, skipped: rows - inserted - updated };
+    } catch (error) {
+      // Somebody was faster between our checks and the write: what the checks say now tells the row.
+      const isRace = sqlState(error) === '23505' || sqlState(error) === '23503' || sqlState(error) === '23502';
+      if (!isRace && !isRetryable(error)) throw error;
+      const found = await findMistakes(session, visit, plan, true);
+      if (found.length > 0) throw refusal(found);
+      if (attempt >= WRITE_ATTEMPTS) throw error;
+    }
+  }
+}

@@ -1,0 +1,208 @@
+// The rooms of src/ as one list: what each is in charge of, what it may import, whether it is pure. The architecture test
+// holds the code to it, and docs/architecture.md shows it: `node test/support/rooms.ts` writes the table and the drawing.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface Room {
+  /** No I/O, no clock, no `await`, nothing of Node. */
+  readonly isPure?: true;
+  readonly purpose: string;
+  /**
+   * Rooms and single files besides errors.ts, and `type …` where only its form may be known. A file that may import more
+   * than its room has a line in FILES.
+   */
+  readonly imports: readonly string[];
+}
+
+/** From the ground floor up: a room imports only from those above it in this list. */
+export const ROOMS: Readonly<Record<string, Room>> = {
+  model: {
+    isPure: true,
+    purpose: 'a workspace as values: entities, fields, relations, field types, principals, names in the database',
+    imports: [],
+  },
+  document: {
+    isPure: true,
+    purpose: 'the schema document: its form, its mistakes with their paths, the tables that follow from it',
+    imports: ['model'],
+  },
+  embedded: { purpose: 'the PostgreSQL that comes with the server: its files, its process, its rights', imports: [] },
+  outbound: {
+    purpose: 'requests to others: addresses that may be asked, key sets and discovery. The only importer of undici',
+    imports: [],
+  },
+  processes: {
+    purpose: 'several processes behind one port: the primary, its workers, questions between them',
+    imports: [],
+  },
+  pace: {
+    purpose:
+      'who comes when: rate limit, refusals of credentials, turns of transfers, bursts of requests, long work in pieces',
+    imports: ['db/work.ts'],
+  },
+  request: {
+    isPure: true,
+    purpose: 'HTTP syntax → typed requests: query strings, filters, sorts, cursors, bodies. Knows no schema',
+    imports: ['model'],
+  },
+  plan: {
+    isPure: true,
+    purpose:
+      'request + snapshot + principal → plan: names looked up, values decoded, row policy attached. After planning only the data can be wrong',
+    imports: ['model', 'request'],
+  },
+  sql: { isPure: true, purpose: 'plan → statement (text, slots), compiled once per shape', imports: ['model', 'plan'] },
+  response: {
+    isPure: true,
+    purpose: 'rows → envelopes, errors → bodies, files of exports',
+    imports: ['model', 'plan', 'request'],
+  },
+  // Statements go in as values; how they are made is the business of sql/.
+  db: {
+    purpose:
+      'the only importer of the driver: connections, lanes of quick and slow statements, transactions, COPY, error translation',
+    imports: ['model', 'sql/fragment.ts'],
+  },
+  catalog: {
+    purpose:
+      'the control tables (schema `wda`): organizations, workspaces, keys; snapshots of workspaces and their cache; living processes',
+    imports: ['db', 'document', 'model', 'sql/fragment.ts'],
+  },
+  auth: {
+    purpose:
+      'Authorization header → principal: API keys, tokens of our own, tokens of identity providers with their key sets. The only importer of jose and oidc-provider',
+    imports: ['catalog', 'model', 'outbound', 'pace', 'type db'],
+  },
+  migrate: {
+    purpose:
+      'difference of two schema documents → operations → statements in phases, and the runner that takes them through or takes them back',
+    imports: ['catalog', 'db', 'document', 'model', 'sql/fragment.ts'],
+  },
+  http: {
+    purpose: 'bytes ↔ values; the only importer of Fastify; answers what was thrown',
+    imports: ['model', 'observe.ts', 'pace', 'request', 'response'],
+  },
+  records: {
+    purpose: 'the data API: from a raw request to its reply; `transfer/` has import and export',
+    imports: [
+      'auth',
+      'catalog',
+      'type config.ts',
+      'db',
+      'http/json-body.ts',
+      'type http',
+      'migrate',
+      'model',
+      'pace',
+      'plan',
+      'request',
+      'response',
+      'sql',
+    ],
+  },
+  routes: {
+    purpose: 'all other handlers: OAuth, health and metrics, `admin/`',
+    imports: [
+      'auth',
+      'catalog',
+      'type config.ts',
+      'db',
+      'document',
+      'http',
+      'migrate',
+      'model',
+      'outbound',
+      'plan',
+      'request',
+      'response',
+      'sql',
+    ],
+  },
+  // The demo is made as any client would make it, before there is a server to ask.
+  setup: {
+    purpose: 'what the first start leaves behind: operator key, demo workspace',
+    imports: ['auth', 'catalog', 'type config.ts', 'db', 'document', 'migrate', 'model', 'plan', 'sql'],
+  },
+  // A client of the HTTP API; only `serve` runs the server.
+  cli: {
+    purpose: 'the command line; `serve` runs the server, everything else is a client of the HTTP API',
+    imports: ['config.ts', 'model/exact-json.ts'],
+  },
+};
+
+/** Files that lie in no room, and those that may import more than their room. */
+export const FILES: Readonly<Record<string, readonly string[]>> = {
+  'errors.ts': [],
+  'routes/meta.ts': ['db', 'http', 'observe.ts', 'response', 'sql'],
+  'cli/serve.ts': ['app.ts', 'config.ts', 'db', 'embedded', 'observe.ts', 'processes', 'type setup'],
+  'app.ts': [
+    'auth',
+    'catalog',
+    'config.ts',
+    'db',
+    'http',
+    'migrate',
+    'observe.ts',
+    'outbound',
+    'pace',
+    'processes',
+    'records',
+    'routes',
+    'setup',
+  ],
+  'main.ts': ['cli'],
+  'config.ts': ['db/connection-url.ts', 'model/closest.ts'],
+  'observe.ts': ['type config.ts', 'processes'],
+};
+
+/** The table of docs/architecture.md. */
+export function renderTable(): string {
+  const rows = Object.entries(ROOMS).map(
+    ([name, { isPure, purpose, imports }]) =>
+      `| \`${name}/\`${isPure ? ' [P]' : ''} | ${purpose} | ${imports.map((one) => one.replace(/\.ts$/, '')).join(', ')} |`,
+  );
+  return ['| Room | In charge of | ← |', '|---|---|---|', ...rows].join('\n');
+}
+
+/** The drawing of docs/architecture.md: which room imports which; of arrows that follow from others only the short ones. */
+export function renderDrawing(): string {
+  const targets = new Map(
+    Object.entries(ROOMS).map(([name, { imports }]) => [
+      name,
+      [...new Set(imports.map((one) => one.replace(/^type /, '').split('/')[0] as string))].filter(
+        (one) => one in ROOMS && one !== name,
+      ),
+    ]),
+  );
+  const reaches = (from: string, to: string): boolean =>
+    (targets.get(from) ?? []).some((next) => next === to || reaches(next, to));
+  const arrows = [...targets].flatMap(([name, near]) =>
+    near
+      .filter((target) => !near.some((other) => other !== target && reaches(other, target)))
+      .map((target) => `    ${name} --> ${target}`),
+  );
+  const pure = Object.keys(ROOMS).filter((name) => ROOMS[name]?.isPure);
+  return [
+    '```mermaid',
+    'flowchart BT',
+    ...Object.keys(ROOMS).map((name) => `    ${name}[${name}/]`),
+    ...arrows,
+    '    classDef pure fill:#e8f4ea,stroke:#2f7d3b,color:#000',
+    `    class ${pure.join()} pure`,
+    '```',
+  ].join('\n');
+}
+
+export const PAGE = join(import.meta.dirname, '..', '..', 'docs', 'architecture.md');
+const BEGIN = '<!-- rooms: written by test/support/rooms.ts -->';
+const END = '<!-- end of rooms -->';
+
+/** The page with table and drawing as they must be. */
+export function withRooms(page: string): string {
+  const [before, rest] = page.split(BEGIN) as [string, string | undefined];
+  if (rest === undefined || !rest.includes(END)) throw new Error(`${PAGE} has no place for the rooms`);
+  const after = rest.slice(rest.indexOf(END));
+  return `${before}${BEGIN}\n\n${renderTable()}\n\n${renderDrawing()}\n\n${after}`;
+}
+
+if (import.meta.main) writeFileSync(PAGE, withRooms(readFileSync(PAGE, 'utf8')));

@@ -1,0 +1,71 @@
+// Requests that come at once are begun in turns: each group some, and nobody behind all of another group.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { groupOf, makeAdmission } from '../../../src/pace/admission.ts';
+import { makeTurns } from '../../../src/pace/turns.ts';
+
+function busy(milliseconds: number): void {
+  const until = performance.now() + milliseconds;
+  while (performance.now() < until);
+}
+
+test('a burst of one group is begun in its order over many turns, and another group at once', async () => {
+  const admit = makeAdmission();
+  const begun: number[] = [];
+  for (let index = 0; index < 100; index++) {
+    admit('noisy', () => {
+      busy(1);
+      begun.push(index);
+    });
+  }
+  assert.ok(begun.length < 100, 'all of the burst was begun at once');
+  let isCalmBegun = false;
+  admit('calm', () => {
+    isCalmBegun = true;
+  });
+  assert.ok(isCalmBegun);
+  let turns = 0;
+  for (; begun.length < 100; turns++) await nextTurn();
+  assert.ok(turns > 5, `${turns} turns`);
+  assert.deepEqual(
+    begun,
+    Array.from({ length: 100 }, (_, index) => index),
+  );
+});
+
+test('groups that wait take turns, whatever the length of their lines', async () => {
+  const admit = makeAdmission();
+  const begun: string[] = [];
+  const begin = (group: string) => () => {
+    busy(2);
+    begun.push(group);
+  };
+  for (let index = 0; index < 60; index++) admit('a', begin('a'));
+  for (let index = 0; index < 12; index++) admit('b', begin('b'));
+  while (begun.length < 72) await nextTurn();
+  const last = begun.lastIndexOf('b');
+  assert.ok(last < 40, `the last of b was number ${last}`);
+});
+
+for (const [path, group] of [
+  ['/api/v1/acme/shop/orders?size=1', 'acme/shop'],
+  ['/api/v1/acme/shop/', 'acme/shop'],
+  ['/api/v1/acme/shop', ''],
+  ['/api/v1/', ''],
+] as const) {
+  test(`${path} is of ${group === '' ? 'no workspace' : group}`, () => assert.equal(groupOf(path, '/api/v1/'), group));
+}
+
+test('of the pieces that wait one runs each turn, in their order', async () => {
+  const turn = makeTurns();
+  const ran: string[] = [];
+  const work = async (name: string) => {
+    for (let piece = 0; piece < 3; piece++) {
+      await turn();
+      ran.push(`${name}${piece}`);
+    }
+  };
+  await Promise.all([work('a'), work('b')]);
+  assert.deepEqual(ran, ['a0', 'b0', 'a1', 'b1', 'a2', 'b2']);
+});
