@@ -88,7 +88,6 @@ const KEYWORDS = [
   /^String\(/,
   /^fieldType\(field\.type\)\.(?:bindType|columnType\(field\))$/,
   /^operand\.type$/,
-  /^SYMBOLS\[predicate\.operator\]$/,
   /^(?:key|plan\.ordering\.keys\[0\]\?)\.direction(?: \?\? ' +')?$/,
   // Its type is two words.
   /^mode$/,

@@ -3,9 +3,10 @@
 import { badRequest, shown, unknownName } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
-import { type Decoded, fieldType } from '../model/field-types.ts';
+import { type Decoded, type FieldType, fieldType } from '../model/field-types.ts';
 import { isToOne, type Relation } from '../model/relation.ts';
-import { FILTER_OPERATORS, type FilterOperator, type FilterTree, type FilterValue } from '../request/filter.ts';
+import type { FilterTree, FilterValue } from '../request/filter.ts';
+import { FILTER_OPERATORS, type FilterOperator, OPERATORS, type OperatorForm } from '../request/operators.ts';
 import { type Link, linkOf, targetOf, type Viewpoint } from './link.ts';
 import { type Operand, valueOperand, valuesOperand } from './operand.ts';
 import { hidesRows } from './scan.ts';
@@ -87,9 +88,6 @@ export function crossesHidden(predicate: Predicate): boolean {
   }
 }
 
-// What each of these denies: through to-one relations the denial stands outside, so that "no related record" counts as null.
-const DENIES: Partial<Record<FilterOperator, FilterOperator>> = { ne: 'eq', nin: 'in', isNull: 'notNull' };
-
 function planComparison(
   path: readonly string[],
   operator: FilterOperator,
@@ -103,8 +101,8 @@ function planComparison(
   if (rest.length === 0) return compare(fieldNamed(entity, name, 'filter'), operator, values, path);
   const relation = relationNamed(entity, name);
   const target = targetOf(relation, viewpoint);
-  const denied = DENIES[operator];
-  if (denied !== undefined && isToOne(relation) && allToOne(target, rest, viewpoint)) {
+  const denied = OPERATORS[operator].denies;
+  if (denied !== null && isToOne(relation) && allToOne(target, rest, viewpoint)) {
     const member = planComparison(rest, denied, values, target, viewpoint);
     return { kind: 'not', member: { kind: 'exists', link: linkOf(relation, viewpoint), member } };
   }
@@ -132,45 +130,34 @@ function compare(
   path: readonly string[],
 ): Predicate {
   const type = fieldType(field.type);
-  const allowed = FILTER_OPERATORS.filter((candidate) => applies(candidate, type.ordered, type.textual));
+  const allowed = FILTER_OPERATORS.filter((candidate) => HAS[OPERATORS[candidate].needs](type));
   if (!allowed.includes(operator)) {
     throw badRequest(
       `Filter operator ${operator} does not apply to ${path.join('.')} of type ${field.type}. Known: ${allowed.join(', ')}`,
     );
   }
   const texts = values.map((value) => decode(field, operator, value, path));
-  switch (operator) {
-    case 'in':
-    case 'nin':
-      return { kind: 'compare', field, operator, operands: [valuesOperand(field, texts)] };
-    default:
-      return { kind: 'compare', field, operator, operands: texts.map((text) => valueOperand(field, text)) };
-  }
+  // A list is one array, however many values it has: one text of the statement serves them all.
+  const operands =
+    OPERATORS[operator].arity === 'many'
+      ? [valuesOperand(field, texts)]
+      : texts.map((text) => valueOperand(field, text));
+  return { kind: 'compare', field, operator, operands };
 }
 
-function applies(operator: FilterOperator, ordered: boolean, textual: boolean): boolean {
-  switch (operator) {
-    case 'gt':
-    case 'gte':
-    case 'lt':
-    case 'lte':
-    case 'between':
-      return ordered;
-    case 'contains':
-    case 'startsWith':
-    case 'endsWith':
-      return textual;
-    default:
-      return true;
-  }
-}
+/** Does a field of the type have what an operator needs? */
+const HAS: Readonly<Record<OperatorForm['needs'], (type: FieldType) => boolean>> = {
+  nothing: () => true,
+  order: (type) => type.ordered,
+  text: (type) => type.textual,
+};
 
 function decode(field: Field, operator: FilterOperator, value: FilterValue, path: readonly string[]): string {
   const type = fieldType(field.type);
   // Part of an enum value is any text.
-  const whole = type.textual && /^(contains|startsWith|endsWith)$/.test(operator) ? fieldType('text') : type;
+  const asked = OPERATORS[operator].value === 'part' ? fieldType('text') : type;
   const decoded: Decoded =
-    value.kind === 'text' ? whole.parseText(value.text, field) : whole.decode(value.value, field);
+    value.kind === 'text' ? asked.parseText(value.text, field) : asked.decode(value.value, field);
   if (decoded.ok) return decoded.value;
   // The + of an offset is a space in a query string unless it is written as %2B.
   const hint =

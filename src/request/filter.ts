@@ -2,26 +2,8 @@
 // Syntax only: paths and values are checked against the schema in plan/predicate.ts.
 import { badRequest, shown } from '../errors.ts';
 import { closest } from '../model/closest.ts';
+import { FILTER_OPERATORS, type FilterOperator, OPERATORS, type OperatorForm } from './operators.ts';
 import { splitPath } from './paths.ts';
-
-export const FILTER_OPERATORS = [
-  'eq',
-  'ne',
-  'gt',
-  'gte',
-  'lt',
-  'lte',
-  'in',
-  'nin',
-  'between',
-  'contains',
-  'startsWith',
-  'endsWith',
-  'isNull',
-  'notNull',
-] as const;
-
-export type FilterOperator = (typeof FILTER_OPERATORS)[number];
 
 /** `text` values come from a query string and are parsed by the field's type; `json` ones from `_query`. */
 export type FilterValue =
@@ -35,7 +17,7 @@ export type FilterTree =
       readonly kind: 'compare';
       readonly path: readonly string[];
       readonly operator: FilterOperator;
-      /** None for isNull and notNull, two for between, any number for in and nin, else one. */
+      /** As many as the arity of the operator says. */
       readonly values: readonly FilterValue[];
     };
 
@@ -77,43 +59,35 @@ function operatorOf(name: string): FilterOperator {
 }
 
 function textValues(operator: FilterOperator, rest: string | undefined, whole: string): FilterValue[] {
-  const texts = ((): string[] => {
-    switch (operator) {
-      case 'isNull':
-      case 'notNull':
-        if (rest !== undefined && rest !== '') throw badRequest(`Filter ${shown(whole)}: ${operator} takes no value`);
-        return [];
-      case 'in':
-      case 'nin':
-      case 'between':
-        return rest === undefined ? [] : splitEscaped(rest, ',');
-      default:
-        return rest === undefined ? [] : [rest];
-    }
-  })();
+  const { arity } = OPERATORS[operator];
+  const isAbsent = rest === undefined || (arity === 'none' && rest === '');
+  const texts = isAbsent ? [] : takesList(arity) ? splitEscaped(rest, ',') : [rest];
   checkCount(operator, texts.length, whole);
   return texts.map((text) => ({ kind: 'text', text }));
 }
 
+type Arity = OperatorForm['arity'];
+
+const takesList = (arity: Arity): boolean => arity === 'two' || arity === 'many';
+
+/** What an operator takes that was given another number of values; undefined when the number is right. */
+const NEEDS: Readonly<Record<Arity, (count: number) => string | undefined>> = {
+  none: (count) => (count === 0 ? undefined : 'no value'),
+  one: (count) => (count === 1 ? undefined : 'one value'),
+  two: (count) => (count === 2 ? undefined : 'two values, separated by a comma'),
+  many: (count) => {
+    if (count === 0) return 'one value or more, separated by commas';
+    return count > MAX_VALUES ? `at most ${MAX_VALUES} values` : undefined;
+  },
+};
+
 function checkCount(operator: FilterOperator, count: number, where: string): void {
-  const fault = (needs: string) => badRequest(`Filter ${shown(where)}: ${operator} takes ${needs}`);
-  switch (operator) {
-    case 'isNull':
-    case 'notNull':
-      if (count !== 0) throw fault('no value');
-      return;
-    case 'between':
-      if (count !== 2) throw fault('two values, separated by a comma');
-      return;
-    case 'in':
-    case 'nin':
-      if (count === 0) throw fault('one value or more, separated by commas');
-      if (count > MAX_VALUES) throw fault(`at most ${MAX_VALUES} values`);
-      return;
-    default:
-      if (count !== 1) throw fault('one value');
-  }
+  const needs = NEEDS[OPERATORS[operator].arity](count);
+  if (needs !== undefined) throw wrongCount(operator, needs, where);
 }
+
+const wrongCount = (operator: FilterOperator, needs: string, where: string): Error =>
+  badRequest(`Filter ${shown(where)}: ${operator} takes ${needs}`);
 
 /** Splits at the separator; a backslash before it makes it part of the text. Other backslashes stay as they are. */
 export function splitEscaped(text: string, separator: ',' | ';'): string[] {
@@ -161,27 +135,16 @@ export function parseFilterTree(value: unknown): FilterTree {
 }
 
 function jsonValues(operator: FilterOperator, node: Record<string, unknown>): FilterValue[] {
-  const where = shown(String(node.field));
+  const where = String(node.field);
+  const { arity } = OPERATORS[operator];
   const given = Object.hasOwn(node, 'value') ? node.value : undefined;
-  const values = ((): unknown[] => {
-    switch (operator) {
-      case 'isNull':
-      case 'notNull':
-        if (given !== undefined && given !== null) throw badRequest(`Filter ${where}: ${operator} takes no value`);
-        return [];
-      case 'in':
-      case 'nin':
-      case 'between':
-        if (!Array.isArray(given)) throw badRequest(`Filter ${where}: ${operator} takes an array of values`);
-        return given;
-      default:
-        return given === undefined ? [] : [given];
-    }
-  })();
+  const isAbsent = given === undefined || (arity === 'none' && given === null);
+  if (takesList(arity) && !Array.isArray(given)) throw wrongCount(operator, 'an array of values', where);
+  const values: readonly unknown[] = isAbsent ? [] : takesList(arity) ? (given as readonly unknown[]) : [given];
   // An empty `in` is a fair question of a program: nothing is in the empty set.
-  if (!((operator === 'in' || operator === 'nin') && values.length === 0)) checkCount(operator, values.length, where);
+  if (!(arity === 'many' && values.length === 0)) checkCount(operator, values.length, where);
   if (values.includes(null))
-    throw badRequest(`Filter ${where}: null is no value to compare with; use isNull or notNull`);
+    throw badRequest(`Filter ${shown(where)}: null is no value to compare with; use isNull or notNull`);
   return values.map((value) => ({ kind: 'json', value }));
 }
 

@@ -9,6 +9,7 @@ import type { ReferenceCheck } from '../plan/plan.ts';
 import type { Predicate } from '../plan/predicate.ts';
 import type { Scan } from '../plan/scan.ts';
 import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
+import { renderOperator } from './operators.ts';
 
 /** Hands out table aliases of one statement: r0, r1, … */
 export interface Aliases {
@@ -103,51 +104,14 @@ export function renderPredicate(predicate: Predicate, alias: Fragment, aliases: 
       return sql`exists (select from ${table}${where(link, condition, member)})`;
     }
     case 'compare':
-      return renderComparison(predicate, sql`${alias}.${ident(predicate.field.column)}`);
+      return renderOperator(
+        predicate.operator,
+        sql`${alias}.${ident(predicate.field.column)}`,
+        predicate.operands.map(bind),
+      );
     default:
       return predicate satisfies never;
   }
-}
-
-const SYMBOLS = { eq: '=', gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
-
-function renderComparison(predicate: Extract<Predicate, { kind: 'compare' }>, column: Fragment): Fragment {
-  const [first, second] = predicate.operands.map(bind);
-  if (first === undefined) {
-    return predicate.operator === 'isNull' ? sql`${column} is null` : sql`${column} is not null`;
-  }
-  switch (predicate.operator) {
-    case 'eq':
-    case 'gt':
-    case 'gte':
-    case 'lt':
-    case 'lte':
-      return sql`${column} ${keyword(SYMBOLS[predicate.operator])} ${first}`;
-    case 'ne':
-      return sql`${column} is distinct from ${first}`;
-    case 'in':
-      return sql`${column} = any(${first})`;
-    case 'nin':
-      return sql`((${column} = any(${first})) is not true)`;
-    case 'between':
-      return sql`${column} between ${first} and ${second}`;
-    case 'contains':
-      return sql`strpos(${fold(column)}, ${fold(first)}) > 0`;
-    case 'startsWith':
-      return sql`starts_with(${fold(column)}, ${fold(first)})`;
-    case 'endsWith':
-      return sql`right(${fold(column)}, length(${fold(first)})) = ${fold(first)}`;
-    default:
-      throw new TypeError(`operator ${predicate.operator} takes no value`);
-  }
-}
-
-/**
- * Case-folds as Unicode does (full folding: ß and ẞ, σ and ς are alike). PostgreSQL has casefold() only since 18;
- * lower and then upper under ICU comes to the same but for the dotless ı.
- */
-function fold(text: Fragment): Fragment {
-  return sql`upper(lower(${text} collate "und-x-icu"))`;
 }
 
 /** What a sort key is compared by: a column, or the column of the related record that the links lead to. */

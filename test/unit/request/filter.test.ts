@@ -2,13 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  FILTER_OPERATORS,
-  type FilterOperator,
-  type FilterTree,
-  parseFilters,
-  splitEscaped,
-} from '../../../src/request/filter.ts';
+import { type FilterTree, parseFilters, splitEscaped } from '../../../src/request/filter.ts';
+import { FILTER_OPERATORS, type FilterOperator } from '../../../src/request/operators.ts';
 import { refuses, unlessBadRequest } from '../../support/refusal.ts';
 import { filterText } from './filter-text.ts';
 

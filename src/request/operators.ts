@@ -1,0 +1,51 @@
+// The filter operators: one entry each, with everything that the rest of the code asks of an operator but its SQL, which
+// is in sql/operators.ts. A name without an entry does not compile.
+
+export type FilterOperator =
+  | 'eq'
+  | 'ne'
+  | 'gt'
+  | 'gte'
+  | 'lt'
+  | 'lte'
+  | 'in'
+  | 'nin'
+  | 'between'
+  | 'contains'
+  | 'startsWith'
+  | 'endsWith'
+  | 'isNull'
+  | 'notNull';
+
+export interface OperatorForm {
+  /** Values that it takes; `two` and `many` are a list, with commas in a query string and an array in `_query`. */
+  readonly arity: 'none' | 'one' | 'two' | 'many';
+  /** What the type of the field must have. */
+  readonly needs: 'nothing' | 'order' | 'text';
+  /** `part`: the value is any text, also where the field holds a few words only (enum). */
+  readonly value: 'whole' | 'part';
+  /**
+   * The operator that it is the denial of. Through to-one relations the denial stands outside of it, so that "no related
+   * record" counts as null.
+   */
+  readonly denies: FilterOperator | null;
+}
+
+export const OPERATORS: Readonly<Record<FilterOperator, OperatorForm>> = {
+  eq: { arity: 'one', needs: 'nothing', value: 'whole', denies: null },
+  ne: { arity: 'one', needs: 'nothing', value: 'whole', denies: 'eq' },
+  gt: { arity: 'one', needs: 'order', value: 'whole', denies: null },
+  gte: { arity: 'one', needs: 'order', value: 'whole', denies: null },
+  lt: { arity: 'one', needs: 'order', value: 'whole', denies: null },
+  lte: { arity: 'one', needs: 'order', value: 'whole', denies: null },
+  in: { arity: 'many', needs: 'nothing', value: 'whole', denies: null },
+  nin: { arity: 'many', needs: 'nothing', value: 'whole', denies: 'in' },
+  between: { arity: 'two', needs: 'order', value: 'whole', denies: null },
+  contains: { arity: 'one', needs: 'text', value: 'part', denies: null },
+  startsWith: { arity: 'one', needs: 'text', value: 'part', denies: null },
+  endsWith: { arity: 'one', needs: 'text', value: 'part', denies: null },
+  isNull: { arity: 'none', needs: 'nothing', value: 'whole', denies: 'notNull' },
+  notNull: { arity: 'none', needs: 'nothing', value: 'whole', denies: null },
+};
+
+export const FILTER_OPERATORS = Object.keys(OPERATORS) as readonly FilterOperator[];

@@ -1,0 +1,56 @@
+// What each filter operator is in SQL: a column and its bound values -> a condition. A filter is never null where its
+// operator denies: what is null is unlike every value.
+import type { Predicate } from '../plan/predicate.ts';
+import { type Fragment, sql } from './fragment.ts';
+
+type FilterOperator = Extract<Predicate, { kind: 'compare' }>['operator'];
+
+type Render = (column: Fragment, operands: readonly Fragment[]) => Fragment;
+
+const OPERATORS: Readonly<Record<FilterOperator, Render>> = {
+  eq: one((column, value) => sql`${column} = ${value}`),
+  ne: one((column, value) => sql`${column} is distinct from ${value}`),
+  gt: one((column, value) => sql`${column} > ${value}`),
+  gte: one((column, value) => sql`${column} >= ${value}`),
+  lt: one((column, value) => sql`${column} < ${value}`),
+  lte: one((column, value) => sql`${column} <= ${value}`),
+  // All values of a list are one array.
+  in: one((column, values) => sql`${column} = any(${values})`),
+  nin: one((column, values) => sql`((${column} = any(${values})) is not true)`),
+  between: two((column, least, greatest) => sql`${column} between ${least} and ${greatest}`),
+  contains: one((column, part) => sql`strpos(${fold(column)}, ${fold(part)}) > 0`),
+  startsWith: one((column, part) => sql`starts_with(${fold(column)}, ${fold(part)})`),
+  endsWith: one((column, part) => sql`right(${fold(column)}, length(${fold(part)})) = ${fold(part)}`),
+  isNull: none((column) => sql`${column} is null`),
+  notNull: none((column) => sql`${column} is not null`),
+};
+
+export function renderOperator(operator: FilterOperator, column: Fragment, operands: readonly Fragment[]): Fragment {
+  return OPERATORS[operator](column, operands);
+}
+
+function none(render: (column: Fragment) => Fragment): Render {
+  return (column) => render(column);
+}
+
+function one(render: (column: Fragment, value: Fragment) => Fragment): Render {
+  return (column, [value]) => render(column, given(value));
+}
+
+function two(render: (column: Fragment, first: Fragment, second: Fragment) => Fragment): Render {
+  return (column, [first, second]) => render(column, given(first), given(second));
+}
+
+/** A value that is missing would be bound as null, and a filter that nothing satisfies is a wrong answer. */
+function given(operand: Fragment | undefined): Fragment {
+  if (operand === undefined) throw new TypeError('a filter operator has too few values');
+  return operand;
+}
+
+/**
+ * Case-folds as Unicode does (full folding: ß and ẞ, σ and ς are alike). PostgreSQL has casefold() only since 18;
+ * lower and then upper under ICU comes to the same but for the dotless ı.
+ */
+function fold(text: Fragment): Fragment {
+  return sql`upper(lower(${text} collate "und-x-icu"))`;
+}
