@@ -33,13 +33,13 @@ const MAX_KEYS = 1000;
 /** Undefined when the workspace is gone; 409 when it has as many as it may have. */
 export async function createApiKey(db: Database, key: ApiKeyToStore): Promise<ApiKey | undefined> {
   const rows = await db.query<ApiKey>(
-    toQuery(sql`with bumped as (
-  update wda.workspace set version = version + 1 where id = ${key.workspaceId}
-  and (select count(*) from wda.api_key o where o.workspace_id = ${key.workspaceId}) < ${MAX_KEYS}::int8 returning id
+    toQuery(sql`with held as (
+  select id from wda.workspace where id = ${key.workspaceId}
+  and (select count(*) from wda.api_key o where o.workspace_id = ${key.workspaceId}) < ${MAX_KEYS}::int8 for no key update
 )
 insert into wda.api_key as k (workspace_id, name, prefix, hash, permissions, expires_at)
-select bumped.id, ${key.name}, ${key.prefix}, ${key.hash}, ${key.permissions}, ${key.expiresAt?.toISOString() ?? null}::timestamptz
-from bumped
+select held.id, ${key.name}, ${key.prefix}, ${key.hash}, ${key.permissions}, ${key.expiresAt?.toISOString() ?? null}::timestamptz
+from held
 returning ${COLUMNS}`),
   );
   if (rows[0] === undefined && (await loadApiKeys(db, key.workspaceId, { page: 0, size: 1 })).total > 0) {
@@ -59,10 +59,7 @@ export function loadApiKeys(
 /** Revokes a key; false when the workspace has none of this id. */
 export async function deleteApiKey(db: Database, workspaceId: string, id: string): Promise<boolean> {
   const rows = await db.query(
-    toQuery(sql`with deleted as (
-  delete from wda.api_key where id = ${id} and workspace_id = ${workspaceId} returning workspace_id
-)
-update wda.workspace w set version = version + 1 from deleted where w.id = deleted.workspace_id returning w.id`),
+    toQuery(sql`delete from wda.api_key where id = ${id} and workspace_id = ${workspaceId} returning id`),
   );
   return rows.length > 0;
 }

@@ -29,11 +29,11 @@ export async function putIdentityProvider(
 ): Promise<IdentityProvider | undefined> {
   const { issuerUrl, jwksUri, audience, defaultPermissions, enabled } = provider;
   const rows = await db.query<IdentityProvider>(
-    toQuery(sql`with bumped as (
-  update wda.workspace set version = version + 1 where id = ${workspaceId} returning id
+    toQuery(sql`with held as (
+  select id from wda.workspace where id = ${workspaceId} for no key update
 )
 insert into wda.identity_provider as p (workspace_id, issuer_url, jwks_uri, audience, default_permissions, enabled)
-select bumped.id, ${issuerUrl}, ${jwksUri}, ${audience}, ${defaultPermissions}, ${enabled} from bumped
+select held.id, ${issuerUrl}, ${jwksUri}, ${audience}, ${defaultPermissions}, ${enabled} from held
 on conflict (workspace_id) do update set
   issuer_url = excluded.issuer_url, jwks_uri = excluded.jwks_uri, audience = excluded.audience,
   default_permissions = excluded.default_permissions, enabled = excluded.enabled, updated_at = now()
@@ -56,12 +56,8 @@ export async function updateIdentityProvider(
     ...(enabled === undefined ? [] : [sql`enabled = ${enabled}`]),
   ];
   const rows = await db.query<IdentityProvider>(
-    toQuery(sql`with changed as (
-  update wda.identity_provider set ${join(changes)} where workspace_id = ${workspaceId} returning *
-), bumped as (
-  update wda.workspace w set version = w.version + 1 from changed where w.id = changed.workspace_id
-)
-select ${COLUMNS} from changed p`),
+    toQuery(sql`update wda.identity_provider as p set ${join(changes)} where workspace_id = ${workspaceId}
+returning ${COLUMNS}`),
   );
   return rows[0];
 }
@@ -69,10 +65,7 @@ select ${COLUMNS} from changed p`),
 /** False when there is none. */
 export async function deleteIdentityProvider(db: Database, workspaceId: string): Promise<boolean> {
   const rows = await db.query(
-    toQuery(sql`with deleted as (
-  delete from wda.identity_provider where workspace_id = ${workspaceId} returning workspace_id
-)
-update wda.workspace w set version = w.version + 1 from deleted where w.id = deleted.workspace_id returning w.id`),
+    toQuery(sql`delete from wda.identity_provider where workspace_id = ${workspaceId} returning workspace_id`),
   );
   return rows.length > 0;
 }

@@ -52,13 +52,12 @@ export function loadOAuthClients(
   return loadPage(db, sql`select ${COLUMNS} from wda.oauth_client c where c.workspace_id = ${workspaceId}`, page);
 }
 
-/** Deletes a client, and with the workspace's new version every verdict on its tokens; false when there is none. */
+/** Deletes a client, and with the workspace's new version (000011) every verdict on its tokens; false when there is none. */
 export async function deleteOAuthClient(db: Database, workspaceId: string, clientId: string): Promise<boolean> {
   const rows = await db.query(
-    toQuery(sql`with deleted as (
-  delete from wda.oauth_client where client_id = ${clientId} and workspace_id = ${workspaceId} returning workspace_id
-)
-update wda.workspace w set version = version + 1 from deleted where w.id = deleted.workspace_id returning w.id`),
+    toQuery(
+      sql`delete from wda.oauth_client where client_id = ${clientId} and workspace_id = ${workspaceId} returning client_id`,
+    ),
   );
   return rows.length > 0;
 }

@@ -67,10 +67,9 @@ export async function updateOrganization(
       toQuery(sql`with changed as (
   update wda.organization as o set slug = coalesce(${change.slug ?? null}, o.slug), name = coalesce(${change.name ?? null}, o.name)
   where o.slug = ${slug} returning ${COLUMNS}
-), bumped as (
-  update wda.workspace w set version = w.version + 1 from changed where w.organization_id = changed.id returning w.id
 )
-select changed.*, array(select id::text from bumped) as "workspaceIds" from changed`),
+select changed.*, array(select w.id::text from wda.workspace w where w.organization_id = changed.id) as "workspaceIds"
+from changed`),
     )
     .catch((error) => {
       throw refusal(error, change.slug ?? slug);

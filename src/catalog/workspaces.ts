@@ -59,7 +59,7 @@ export async function updateWorkspace(
     .query<WorkspaceSummary>(
       toQuery(sql`with changed as (
   update wda.workspace as w
-  set slug = coalesce(${slug}, w.slug), name = coalesce(${change.name ?? null}, w.name), version = w.version + 1
+  set slug = coalesce(${slug}, w.slug), name = coalesce(${change.name ?? null}, w.name)
   where w.id = ${id} and (${isOperator}::bool or ${slug}::text is null or coalesce(
     (select s.workspace_id = w.id from wda.slug_holder s where s.organization_id = w.organization_id and s.slug = ${slug}),
     (select count(*) < ${MAX_SLUGS}::int8 from wda.slug_holder s where s.workspace_id = w.id)))
@@ -128,7 +128,7 @@ const LAST_CHANGE = '';
 // Longer than the longest of requests.
 const FREED_KEPT_MS = 86_400_000;
 
-/** `freed` with further names, without those that everybody has forgotten. */
+/** `freed` with further names, without those that everybody has forgotten. The next version is at least one higher. */
 const freedWith = (keys: readonly string[]): Fragment => sql`(select jsonb_object_agg(f.key, f.since) from (
     select e.key, e.value as since from jsonb_each(freed) e
     where (e.value ->> 'at')::float8 > ${NOW} - ${FREED_KEPT_MS}::float8 and e.key <> all(${[...keys, LAST_CHANGE]}::text[])
@@ -143,12 +143,12 @@ export function storeDocument(
   freed: readonly string[],
 ): Fragment {
   return sql`update wda.workspace set document = ${JSON.stringify(document)}::json, names = ${JSON.stringify(names)}::jsonb,
-  freed = ${freedWith(freed)}, gates = '{}', version = version + 1 where id = ${id}`;
+  freed = ${freedWith(freed)}, gates = '{}' where id = ${id}`;
 }
 
 /** The same document under other names in PostgreSQL. */
 export function storeNames(id: string, names: PhysicalNames, freed: readonly string[]): Fragment {
-  return sql`update wda.workspace set names = ${JSON.stringify(names)}::jsonb, freed = ${freedWith(freed)}, version = version + 1
+  return sql`update wda.workspace set names = ${JSON.stringify(names)}::jsonb, freed = ${freedWith(freed)}
 where id = ${id}`;
 }
 
@@ -164,7 +164,7 @@ export async function loadUnsettledWorkspaces(db: Database, limit: number): Prom
 
 /** Opens and closes the gates of entities; none: all are open. */
 export function storeGates(id: string, gates: Readonly<Record<string, MigrationGate>>): Fragment {
-  return sql`update wda.workspace set gates = ${JSON.stringify(gates)}::jsonb, version = version + 1
+  return sql`update wda.workspace set gates = ${JSON.stringify(gates)}::jsonb
 where id = ${id} and gates <> ${JSON.stringify(gates)}::jsonb`;
 }
 
