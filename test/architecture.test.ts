@@ -88,6 +88,8 @@ const KEYWORDS = [
   /^String\(/,
   /^fieldType\(field\.type\)\.(?:bindType|columnType\(field\))$/,
   /^operand\.type$/,
+  // The SQL of a default that a type makes anew (model/field-types/).
+  /^(?:stored|generated)\.expression$/,
   /^(?:key|plan\.ordering\.keys\[0\]\?)\.direction(?: \?\? ' +')?$/,
   // Its type is two words.
   /^mode$/,

@@ -5,12 +5,12 @@ import { isStorable } from '../model/exact-json.ts';
 import {
   type Decoded,
   decodeValue,
-  FIELD_TYPE_NAMES,
   type FieldTypeName,
   fieldType,
   isGenerated,
   TOO_MUCH_GROWTH,
   type TypeAttributes,
+  typesWith,
 } from '../model/field-types.ts';
 import { MAX_GROWTH } from '../model/json-digits.ts';
 import type { FieldDocument } from './format.ts';
@@ -50,11 +50,11 @@ function checkAttributes(path: Path, field: TypedField, report: Report): number 
   const at = (member: string): Path => [...path, member];
   for (const attribute of TYPE_ATTRIBUTES) {
     if (field[attribute] === undefined || type.attributes.includes(attribute)) continue;
-    const owners = FIELD_TYPE_NAMES.filter((name) => fieldType(name).attributes.includes(attribute));
-    report(at(attribute), 'INVALID', `means nothing for type ${field.type}; it is for ${owners.join(', ')}`);
+    const owners = typesWith(attribute).join(', ');
+    report(at(attribute), 'INVALID', `means nothing for type ${field.type}; it is for ${owners}`);
   }
-  if (field.type === 'enum' && field.values === undefined) report(at('values'), 'REQUIRED', 'is required for an enum');
   if (type.attributes.includes('values')) {
+    if (field.values === undefined) report(at('values'), 'REQUIRED', `is required for an ${field.type}`);
     field.values?.forEach((value, index) => {
       if (value !== undefined && !isStorable(value)) {
         report([...at('values'), index], 'INVALID', 'must not contain NUL characters or lone surrogates');
@@ -69,9 +69,9 @@ function checkAttributes(path: Path, field: TypedField, report: Report): number 
   }
   checkBounds(at, field, report);
   const growth = checkDefault(at, field, report);
-  if (field.type === 'json') {
+  if (!type.comparable) {
     for (const attribute of ['unique', 'index'] as const) {
-      if (field[attribute] === true) report(at(attribute), 'INVALID', 'means nothing for type json');
+      if (field[attribute] === true) report(at(attribute), 'INVALID', `means nothing for type ${field.type}`);
     }
   }
   return growth;
@@ -129,8 +129,8 @@ function checkDefault(at: (member: string) => Path, field: TypedField, report: R
 }
 
 function wordFor(type: FieldTypeName): string {
-  if (type === 'date' || type === 'datetime') return ', or "now"';
-  return type === 'uuid' ? ', or "uuid"' : '';
+  const { generated } = fieldType(type);
+  return generated === null ? '' : `, or "${generated.word}"`;
 }
 
 /** What the type looks at, of a field without mistakes. */

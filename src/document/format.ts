@@ -1,7 +1,7 @@
 // The form of a schema document: one definition that gives its TypeScript types, the check of its shape and the JSON
 // Schema that we serve. What members mean together is checked by document.ts.
 import Type, { type Static, type TSchema } from 'typebox';
-import { FIELD_TYPE_NAMES } from '../model/field-types.ts';
+import { FIELD_TYPE_NAMES, type FieldType, fieldType, typesWith } from '../model/field-types.ts';
 
 // Limits of one document. Each keeps what one workspace can make of the catalog of PostgreSQL, of a snapshot and of the
 // locks of one transaction within bounds; a table of PostgreSQL has at most 1,600 columns in its whole life.
@@ -53,41 +53,65 @@ function paths(description: string) {
 const Name = (description: string) => Type.String({ pattern: NAME_PATTERN, description });
 const Description = Type.String({ maxLength: MAX_DESCRIPTION, description: 'For people; no effect on the API.' });
 const Flag = (description: string) => Type.Boolean({ description });
+/** `a`, `a and b`, `a, b and c`. */
+const both = (names: readonly string[]): string =>
+  [names.slice(0, -1).join(', '), ...names.slice(-1)].filter((part) => part !== '').join(' and ');
+
+/** What is said of the types, each with those that follow each other and share it; nothing of those without words. */
+function saidOf(wordsOf: (type: FieldType) => string | null): { readonly words: string; readonly names: string }[] {
+  const said: { words: string; types: string[] }[] = [];
+  for (const name of FIELD_TYPE_NAMES) {
+    const words = wordsOf(fieldType(name));
+    if (words === null) continue;
+    if (said.at(-1)?.words === words) said.at(-1)?.types.push(name);
+    else said.push({ words, types: [name] });
+  }
+  return said.map(({ words, types }) => ({ words, names: both(types) }));
+}
+
+const TYPES = saidOf((type) => type.words).map(({ words, names }) => `${names}: ${words}`);
+const GENERATED = saidOf((type) => type.generated?.word ?? null).map(({ words, names }) => `"${words}" for ${names}`);
+const ISO = typesWith('min').filter((name) => fieldType(name).json === 'string');
+
 const strict = { additionalProperties: false } as const;
 
 const Field = Type.Object(
   {
-    type: oneOf(
-      FIELD_TYPE_NAMES,
-      'string and text: any Unicode; integer: 32 bit; bigint: 64 bit; decimal: exact; float: 64 bit; datetime: UTC, milliseconds; enum: one of `values`.',
-    ),
+    type: oneOf(FIELD_TYPE_NAMES, `${TYPES.join('; ')}.`),
     description: Type.Optional(Description),
     required: Type.Optional(Flag('No record without a value. Default false.')),
     unique: Type.Optional(Flag('No two records with the same value; several may have none. Default false.')),
     index: Type.Optional(Flag('An index, for filters and sorts on this field. A unique field has one anyway.')),
     default: Type.Optional(
       Type.Unsafe<unknown>({
-        description:
-          'Value of a new record that gives none: a value of the type, or "now" for date and datetime, or "uuid" for uuid.',
+        description: `Value of a new record that gives none: a value of the type, or ${GENERATED.join(', or ')}.`,
       }),
     ),
     maxLength: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: MAX_LENGTH, description: 'string and text: most characters of a value.' }),
+      Type.Integer({
+        minimum: 1,
+        maximum: MAX_LENGTH,
+        description: `${both(typesWith('maxLength'))}: most characters of a value.`,
+      }),
     ),
     precision: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: MAX_PRECISION, description: 'decimal: most digits in all.' }),
+      Type.Integer({
+        minimum: 1,
+        maximum: MAX_PRECISION,
+        description: `${both(typesWith('precision'))}: most digits in all.`,
+      }),
     ),
     scale: Type.Optional(
       Type.Integer({
         minimum: 0,
         maximum: MAX_PRECISION,
-        description: 'decimal: digits after the point. Needs `precision`.',
+        description: `${both(typesWith('scale'))}: digits after the point. Needs \`precision\`.`,
       }),
     ),
     min: Type.Optional(
       Type.Unsafe<unknown>({
         type: ['number', 'string'],
-        description: 'Least value: a number or numeric string, or ISO 8601 text for date and datetime.',
+        description: `Least value: a number or numeric string, or ISO 8601 text for ${both(ISO)}.`,
       }),
     ),
     max: Type.Optional(Type.Unsafe<unknown>({ type: ['number', 'string'], description: 'Greatest value, as `min`.' })),
@@ -98,7 +122,7 @@ const Field = Type.Object(
         minItems: 1,
         maxItems: MAX_ENUM_VALUES,
         uniqueItems: true,
-        description: 'enum: what a value may be.',
+        description: `${both(typesWith('values'))}: what a value may be.`,
       }),
     ),
     renamedFrom: Type.Optional(Name('Name of the field so far: its values are kept.')),

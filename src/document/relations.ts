@@ -1,5 +1,6 @@
 // Relations and indexes of a schema document: every one leads somewhere, and back from there.
 import { listed, shown } from '../errors.ts';
+import { fieldType } from '../model/field-types.ts';
 import { checkColumnName } from './fields.ts';
 import type { RelationDocument } from './format.ts';
 import type { Path, Report } from './report.ts';
@@ -179,8 +180,9 @@ export function checkIndexes(entity: EntityView, report: Report): void {
 /** `name` must be a column that can be compared; says so for a relation, whose column has another name. */
 export function checkColumn(place: Path, name: string, entity: EntityView, report: Report, purpose: string): boolean {
   const type = entity.columns.get(name);
-  if (type === 'json') report(place, 'INVALID', `${name} has type json, which ${purpose} cannot use`);
-  if (entity.columns.has(name) || entity.opaque) return type !== 'json';
+  const isComparable = type === undefined || fieldType(type).comparable;
+  if (!isComparable) report(place, 'INVALID', `${name} has type ${type}, which ${purpose} cannot use`);
+  if (entity.columns.has(name) || entity.opaque) return isComparable;
   const relation = entity.relations.get(name);
   if (relation?.kind === 'belongsTo') {
     report(place, 'REFERENCE_NOT_FOUND', `${name} is a relation; its field is ${columnOf(name, relation)}`);

@@ -14,18 +14,14 @@ export type Cast =
   /** No value of the one type means anything in the other. */
   | { readonly kind: 'never' };
 
-type Convert = (value: Fragment) => Fragment;
-
 /** The type of the column in PostgreSQL. */
 export const columnType = (field: Field): Fragment => keyword(fieldType(field.type).columnType(field));
 
 export function castOf(was: Field, now: Field): Cast {
   if (fieldType(was.type).columnType(was) === fieldType(now.type).columnType(now)) return { kind: 'none' };
-  if (was.type === 'decimal' && now.type === 'decimal') {
-    return isWider(was, now) ? { kind: 'widen' } : { kind: 'convert', value: decimalColumn(now) };
-  }
-  const convert = converter(was.type, now);
-  return convert === undefined ? { kind: 'never' } : { kind: 'convert', value: convert };
+  if (was.type === 'decimal' && now.type === 'decimal' && isWider(was, now)) return { kind: 'widen' };
+  const convert = CONVERSIONS[was.type][now.type];
+  return convert === 'never' ? { kind: 'never' } : { kind: 'convert', value: (column) => convert(column, now) };
 }
 
 /** PostgreSQL rewrites a numeric column unless the scale stays and the precision grows, or both bounds go. */
@@ -34,136 +30,211 @@ function isWider(was: Field, now: Field): boolean {
   return was.precision !== undefined && (was.scale ?? 0) === (now.scale ?? 0) && now.precision >= was.precision;
 }
 
-const isText = (type: FieldTypeName): boolean => fieldType(type).textual;
+/** Gives SQL of a value of the new type, null where it cannot hold the old one exactly. */
+type Convert = (value: Fragment, now: Field) => Fragment;
+type Conversions = Readonly<Record<FieldTypeName, Convert | 'never'>>;
 
-function converter(from: FieldTypeName, to: Field): Convert | undefined {
-  if (isText(to.type)) return asText(from);
-  if (isText(from)) return fromText(to);
-  if (to.type === 'json') return asJson(from);
-  if (from === 'json') return fromJson(to);
-  switch (to.type) {
-    case 'integer':
-      return toInteger(from, keyword('int4'), sql`between -2147483648 and 2147483647`);
-    case 'bigint':
-      return toInteger(from, keyword('int8'), sql`between -9223372036854775808 and 9223372036854775807`);
-    case 'decimal':
-      if (from === 'integer' || from === 'bigint') return (value) => decimalColumn(to)(sql`${value}::numeric`);
-      // The shortest text that reads as the same float; a direct cast keeps 15 digits.
-      return from === 'float' ? (value) => decimal(to)(sql`${value}::text::numeric`) : undefined;
-    case 'float':
-      if (from === 'integer') return (value) => sql`${value}::float8`;
-      return from === 'bigint' || from === 'decimal' ? exactFloat : undefined;
-    case 'boolean':
-      return from === 'integer' || from === 'bigint'
-        ? (value) => sql`case ${value} when 0 then false when 1 then true end`
-        : undefined;
-    case 'date':
-      return from === 'datetime' ? toDate : undefined;
-    case 'datetime':
-      return from === 'date' ? (value) => sql`${value}::timestamp at time zone 'UTC'` : undefined;
-    default:
-      return undefined;
-  }
+const same: Convert = (value) => value;
+const printed: Convert = (value) => sql`${value}::text`;
+
+/** To the types that PostgreSQL knows as one. */
+const texts = (convert: Convert) => ({ string: convert, text: convert, enum: convert }) as const;
+
+const isoDate: Convert = (value) => sql`to_char(${value}::timestamp, 'YYYY-MM-DD')`;
+const isoDateTime: Convert = (value) =>
+  sql`replace(to_char(${value} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), '.000Z', 'Z')`;
+
+const member: Convert = (value) => sql`to_jsonb(${value})`;
+const memberOf =
+  (text: Convert): Convert =>
+  (value, now) =>
+    sql`to_jsonb(${text(value, now)})`;
+
+interface Width {
+  readonly type: Fragment;
+  readonly range: Fragment;
 }
 
-function toInteger(from: FieldTypeName, cast: Fragment, range: Fragment): Convert | undefined {
-  switch (from) {
-    case 'integer':
-      return (value) => sql`${value}::${cast}`;
-    case 'bigint':
-      return (value) => sql`case when ${value} ${range} then ${value}::${cast} end`;
-    case 'decimal':
-      return (value) => sql`case when ${value} = trunc(${value}) and ${value} ${range} then ${value}::${cast} end`;
-    case 'float':
-      return (value) => {
-        const exact = sql`${value}::text::numeric`;
-        return sql`case when ${value} = trunc(${value}) and ${exact} ${range} then ${exact}::${cast} end`;
-      };
-    case 'boolean':
-      return (value) => sql`${value}::int4::${cast}`;
-    default:
-      return undefined;
-  }
-}
+const INT4: Width = { type: keyword('int4'), range: sql`between -2147483648 and 2147483647` };
+const INT8: Width = { type: keyword('int8'), range: sql`between -9223372036854775808 and 9223372036854775807` };
 
-/** Of an expression that is dear, such as a function of text; of a column, see decimalColumn. */
-function decimal(to: Field): Convert {
-  if (to.precision === undefined) return (value) => value;
-  const scale = wholeNumber(to.scale ?? 0);
-  const whole = wholeNumber(to.precision - (to.scale ?? 0));
-  return (value) => sql`wda.as_decimal(${value}, ${whole}, ${scale})::${columnType(to)}`;
-}
+const narrowed =
+  ({ type, range }: Width): Convert =>
+  (value) =>
+    sql`case when ${value} ${range} then ${value}::${type} end`;
 
-/** The same without a call, which takes longer than looking at a plain value three times. */
-function decimalColumn(to: Field): Convert {
-  if (to.precision === undefined) return (value) => value;
-  const scale = wholeNumber(to.scale ?? 0);
-  const limit = sql`10::numeric ^ ${wholeNumber(to.precision - (to.scale ?? 0))}`;
-  return (value) =>
-    sql`case when round(${value}, ${scale}) = ${value} and abs(${value}) < ${limit} then ${value}::${columnType(to)} end`;
-}
+const wholeDecimal =
+  ({ type, range }: Width): Convert =>
+  (value) =>
+    sql`case when ${value} = trunc(${value}) and ${value} ${range} then ${value}::${type} end`;
 
+const wholeFloat =
+  ({ type, range }: Width): Convert =>
+  (value) => {
+    const exact = sql`${value}::text::numeric`;
+    return sql`case when ${value} = trunc(${value}) and ${exact} ${range} then ${exact}::${type} end`;
+  };
+
+const truth: Convert = (value) => sql`case ${value} when 0 then false when 1 then true end`;
 const exactFloat: Convert = (value) => sql`wda.as_float(${value}::text)`;
 
-const toDate: Convert = (value) => {
+/** Of an expression that is dear, such as a function of text; of a column, see decimalColumn. */
+const decimal: Convert = (value, now) => {
+  if (now.precision === undefined) return value;
+  const scale = wholeNumber(now.scale ?? 0);
+  const whole = wholeNumber(now.precision - (now.scale ?? 0));
+  return sql`wda.as_decimal(${value}, ${whole}, ${scale})::${columnType(now)}`;
+};
+
+/** The same without a call, which takes longer than looking at a plain value three times. */
+const decimalColumn: Convert = (value, now) => {
+  if (now.precision === undefined) return value;
+  const scale = wholeNumber(now.scale ?? 0);
+  const limit = sql`10::numeric ^ ${wholeNumber(now.precision - (now.scale ?? 0))}`;
+  return sql`case when round(${value}, ${scale}) = ${value} and abs(${value}) < ${limit} then ${value}::${columnType(now)} end`;
+};
+
+const wholeToDecimal: Convert = (value, now) => decimalColumn(sql`${value}::numeric`, now);
+// The shortest text that reads as the same float; a direct cast keeps 15 digits.
+const floatToDecimal: Convert = (value, now) => decimal(sql`${value}::text::numeric`, now);
+
+const midnight: Convert = (value) => sql`${value}::timestamp at time zone 'UTC'`;
+const dayOf: Convert = (value) => {
   const local = sql`(${value} at time zone 'UTC')`;
   return sql`case when ${local} = date_trunc('day', ${local}) then ${local}::date end`;
 };
 
-/** As the API shows the value. Always possible. */
-function asText(from: FieldTypeName): Convert {
-  switch (from) {
-    case 'date':
-      return (value) => sql`to_char(${value}::timestamp, 'YYYY-MM-DD')`;
-    case 'datetime':
-      return (value) =>
-        sql`replace(to_char(${value} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), '.000Z', 'Z')`;
-    default:
-      return (value) => sql`${value}::text`;
-  }
-}
-
-function fromText(to: Field): Convert | undefined {
-  switch (to.type) {
-    case 'integer':
-      return (value) => sql`wda.as_integer(${value})`;
-    case 'bigint':
-      return (value) => sql`wda.as_bigint(${value})`;
-    case 'decimal':
-      return (value) => decimal(to)(sql`wda.as_numeric(${value})`);
-    case 'float':
-      return (value) => sql`wda.as_float(${value})`;
-    case 'boolean':
-      return (value) => sql`case ${value} when 'true' then true when 'false' then false end`;
-    case 'date':
-      return (value) => sql`wda.as_date(${value})`;
-    case 'datetime':
-      return (value) => sql`wda.as_datetime(${value})`;
-    case 'uuid':
-      return (value) => sql`wda.as_uuid(${value})`;
-    case 'json':
-      return (value) => sql`wda.as_json(${value})`;
-    default:
-      return undefined;
-  }
-}
-
-function asJson(from: FieldTypeName): Convert {
-  const text = asText(from);
-  return ['date', 'datetime', 'uuid'].includes(from)
-    ? (value) => sql`to_jsonb(${text(value)})`
-    : (value) => sql`to_jsonb(${value})`;
-}
+/** Text that is a value as bodies and filters write it. */
+const FROM_TEXT = {
+  ...texts(same),
+  integer: (value) => sql`wda.as_integer(${value})`,
+  bigint: (value) => sql`wda.as_bigint(${value})`,
+  decimal: (value, now) => decimal(sql`wda.as_numeric(${value})`, now),
+  float: (value) => sql`wda.as_float(${value})`,
+  boolean: (value) => sql`case ${value} when 'true' then true when 'false' then false end`,
+  date: (value) => sql`wda.as_date(${value})`,
+  datetime: (value) => sql`wda.as_datetime(${value})`,
+  uuid: (value) => sql`wda.as_uuid(${value})`,
+  json: (value) => sql`wda.as_json(${value})`,
+} satisfies Conversions;
 
 /** A JSON value that is one of the type, as a body would give it. */
-function fromJson(to: Field): Convert | undefined {
-  const convert = fromText(to);
-  if (convert === undefined) return undefined;
-  const kind = ['integer', 'bigint', 'decimal', 'float'].includes(to.type)
-    ? 'number'
-    : to.type === 'boolean'
-      ? 'boolean'
-      : 'string';
-  return (value) =>
-    sql`case when jsonb_typeof(${value}) = ${literal(kind)} then ${convert(sql`(${value} #>> '{}')`)} end`;
-}
+const fromJson =
+  (type: keyof typeof FROM_TEXT): Convert =>
+  (value, now) =>
+    sql`case when jsonb_typeof(${value}) = ${literal(fieldType(type).json)} then ${FROM_TEXT[type](sql`(${value} #>> '{}')`, now)} end`;
+
+/** From the type of a row to that of a member: every pair is thought of, and a new type does not compile before it is. */
+const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
+  string: FROM_TEXT,
+  text: FROM_TEXT,
+  enum: FROM_TEXT,
+  integer: {
+    ...texts(printed),
+    integer: same,
+    bigint: (value) => sql`${value}::int8`,
+    decimal: wholeToDecimal,
+    float: (value) => sql`${value}::float8`,
+    boolean: truth,
+    date: 'never',
+    datetime: 'never',
+    uuid: 'never',
+    json: member,
+  },
+  bigint: {
+    ...texts(printed),
+    integer: narrowed(INT4),
+    bigint: same,
+    decimal: wholeToDecimal,
+    float: exactFloat,
+    boolean: truth,
+    date: 'never',
+    datetime: 'never',
+    uuid: 'never',
+    json: member,
+  },
+  decimal: {
+    ...texts(printed),
+    integer: wholeDecimal(INT4),
+    bigint: wholeDecimal(INT8),
+    decimal: decimalColumn,
+    float: exactFloat,
+    boolean: 'never',
+    date: 'never',
+    datetime: 'never',
+    uuid: 'never',
+    json: member,
+  },
+  float: {
+    ...texts(printed),
+    integer: wholeFloat(INT4),
+    bigint: wholeFloat(INT8),
+    decimal: floatToDecimal,
+    float: same,
+    boolean: 'never',
+    date: 'never',
+    datetime: 'never',
+    uuid: 'never',
+    json: member,
+  },
+  boolean: {
+    ...texts(printed),
+    integer: (value) => sql`${value}::int4::int4`,
+    bigint: (value) => sql`${value}::int4::int8`,
+    decimal: 'never',
+    float: 'never',
+    boolean: same,
+    date: 'never',
+    datetime: 'never',
+    uuid: 'never',
+    json: member,
+  },
+  date: {
+    ...texts(isoDate),
+    integer: 'never',
+    bigint: 'never',
+    decimal: 'never',
+    float: 'never',
+    boolean: 'never',
+    date: same,
+    datetime: midnight,
+    uuid: 'never',
+    json: memberOf(isoDate),
+  },
+  datetime: {
+    ...texts(isoDateTime),
+    integer: 'never',
+    bigint: 'never',
+    decimal: 'never',
+    float: 'never',
+    boolean: 'never',
+    date: dayOf,
+    datetime: same,
+    uuid: 'never',
+    json: memberOf(isoDateTime),
+  },
+  uuid: {
+    ...texts(printed),
+    integer: 'never',
+    bigint: 'never',
+    decimal: 'never',
+    float: 'never',
+    boolean: 'never',
+    date: 'never',
+    datetime: 'never',
+    uuid: same,
+    json: memberOf(printed),
+  },
+  json: {
+    ...texts(printed),
+    integer: fromJson('integer'),
+    bigint: fromJson('bigint'),
+    decimal: fromJson('decimal'),
+    float: fromJson('float'),
+    boolean: fromJson('boolean'),
+    date: fromJson('date'),
+    datetime: fromJson('datetime'),
+    uuid: fromJson('uuid'),
+    json: same,
+  },
+};

@@ -3,8 +3,7 @@
 
 import type { Check, Index, Reference, Table } from '../document/tables.ts';
 import type { Field } from '../model/entity.ts';
-import { numberText } from '../model/exact-json.ts';
-import { decodeValue, fieldType, isGenerated } from '../model/field-types.ts';
+import { columnDefault, fieldType } from '../model/field-types.ts';
 import type { OnDelete } from '../model/relation.ts';
 import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber } from '../sql/fragment.ts';
 import { columnType } from './cast.ts';
@@ -48,14 +47,9 @@ export function columnDefinition(field: Field): Fragment {
 
 /** The default of a column as an expression; undefined for none. */
 export function defaultValue(field: Field): Fragment | undefined {
-  if (field.default === undefined) return undefined;
-  if (isGenerated(field.type, field.default)) {
-    if (field.type === 'uuid') return sql`gen_random_uuid()`;
-    return field.type === 'date' ? sql`(now() at time zone 'UTC')::date` : sql`now()`;
-  }
-  const decoded = decodeValue(field, field.default);
-  if (!decoded.ok) throw new TypeError(`default of ${field.name} ${decoded.message}: ${numberText(field.default)}`);
-  return typed(field, decoded.value);
+  const stored = columnDefault(field);
+  if (stored === undefined) return undefined;
+  return stored.kind === 'expression' ? keyword(stored.expression) : typed(field, stored.text);
 }
 
 /** The text of a value of the field's type. */

@@ -1,6 +1,7 @@
 // Which records of each entity an external user sees, in words and values, for whoever administers the rules. The
 // reading of the claims is that of the filter itself (row-policy.ts).
 import type { Entity, RowRule } from '../model/entity.ts';
+import { fieldType } from '../model/field-types.ts';
 import type { External } from '../model/principal.ts';
 import { readClaim, ruleField } from './row-policy.ts';
 
@@ -52,15 +53,5 @@ function explainRule(entity: Entity, { column, claim }: RowRule, claims: Externa
 
 /** Numbers, booleans and JSON as they are, everything else in quotes. */
 function shown(entity: Entity, column: string, value: string): string {
-  switch (ruleField(entity, column).type) {
-    case 'integer':
-    case 'bigint':
-    case 'decimal':
-    case 'float':
-    case 'boolean':
-    case 'json':
-      return value;
-    default:
-      return JSON.stringify(value);
-  }
+  return fieldType(ruleField(entity, column).type).json === 'string' ? JSON.stringify(value) : value;
 }

@@ -60,7 +60,9 @@ function planKey(term: SortTerm, entity: Entity, viewpoint: Viewpoint): OrderKey
     level = targetOf(relation, viewpoint);
   }
   const field = fieldNamed(level, term.path.at(-1) ?? '', 'sort');
-  if (field.type === 'json') throw badRequest(`sort ${term.path.join('.')}: a field of type json has no order`);
+  if (!fieldType(field.type).comparable) {
+    throw badRequest(`sort ${term.path.join('.')}: a field of type ${field.type} has no order`);
+  }
   return { links, field, direction: term.direction };
 }
 
@@ -74,8 +76,8 @@ export function planCursor(cursor: Cursor, ordering: Ordering): (Operand | null)
       return null;
     }
     // An enum value may have left the schema since; any text has a place in the order.
-    const type = fieldType(key.field.type === 'enum' ? 'text' : key.field.type);
-    const decoded = type.parseText(text, key.field);
+    const type = fieldType(key.field.type);
+    const decoded = (type.textual ? fieldType('text') : type).parseText(text, key.field);
     if (!decoded.ok) throw malformedCursor();
     return valueOperand(key.field, decoded.value);
   });

@@ -2,7 +2,6 @@
 // Closed by default: a principal that is not an owner gets the entity's rules, and a claim that cannot be used matches
 // nothing, because null equals nothing.
 import { forbidden } from '../errors.ts';
-import { compareDecimals, parseDecimal } from '../model/decimal.ts';
 import type { Entity, Field, RowRule } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
 import { fieldType } from '../model/field-types.ts';
@@ -142,20 +141,9 @@ function findClaim(claims: Readonly<Record<string, unknown>>, name: string): unk
   return value;
 }
 
-/** Are two texts of the column's type one value to the database? null is a value of its own. */
+/** Are two texts of the column's type one value to the database? null equals nothing. */
 function isSameValue(field: Field, left: string | null, right: string | null): boolean {
-  if (left === null || right === null) return false;
-  if (left === right) return true;
-  switch (field.type) {
-    case 'decimal': {
-      const [a, b] = [parseDecimal(left), parseDecimal(right)];
-      return a !== undefined && b !== undefined && compareDecimals(a, b) === 0;
-    }
-    case 'float':
-      return Number(left) === Number(right);
-    default:
-      return false;
-  }
+  return left !== null && right !== null && fieldType(field.type).equal(left, right);
 }
 
 /** The column of a rule. */

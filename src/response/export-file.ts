@@ -1,6 +1,7 @@
 // The lines of an exported file: PostgreSQL's text of a record's columns -> CSV or NDJSON with the values of JSON
 // responses. What is written here, an import reads.
 import type { Field } from '../model/entity.ts';
+import { fieldType } from '../model/field-types.ts';
 
 export interface ExportFile {
   /** Line of column names, or ''. */
@@ -64,18 +65,20 @@ const escaped: Cell = (text) => quoted(FORMULA.test(text) ? `'${text}` : text);
 
 /** PostgreSQL's text of a column -> the text that JSON responses have, quoted where CSV needs it. */
 function cellOf(field: Field, text: Cell): Cell {
-  switch (field.type) {
+  const { json, textual } = fieldType(field.type);
+  switch (json) {
     case 'boolean':
       return truth;
+    case 'number':
+      return verbatim;
+    // No comma and no quote stands in a date or a uuid.
     case 'string':
-    case 'text':
-    case 'enum':
-      return text;
+      return textual ? text : verbatim;
     // Texts in it stand in quotes of their own.
-    case 'json':
+    case 'any':
       return quoted;
     default:
-      return verbatim;
+      return json satisfies never;
   }
 }
 
@@ -85,16 +88,16 @@ const string: Cell = (text) => (NEEDS_ESCAPE.test(text) ? JSON.stringify(text) :
 
 /** PostgreSQL's text of a column -> JSON, as responses have it. */
 function memberOf(field: Field): Cell {
-  switch (field.type) {
+  const { json } = fieldType(field.type);
+  switch (json) {
     case 'boolean':
       return truth;
-    case 'integer':
-    case 'bigint':
-    case 'decimal':
-    case 'float':
-    case 'json':
+    case 'number':
+    case 'any':
       return verbatim;
-    default:
+    case 'string':
       return string;
+    default:
+      return json satisfies never;
   }
 }

@@ -5,18 +5,12 @@ import { fieldType } from '../model/field-types.ts';
 import type { Projection } from '../plan/projection.ts';
 import { empty, type Fragment, ident, join, keyword, sql, wholeNumber } from './fragment.ts';
 
-// A text of so many characters is none that makes a record large.
-const SHORT_TEXT = 10_000;
 // Of a member besides its name: quotes, colon, comma and a digit.
 const LEAST_MEMBER = 5;
 // A control character takes six characters in JSON.
 const ESCAPED = 6;
 
-/** `text`: its length is known without looking at it. `printed`: only its text tells. */
-function sizeKind(field: Field): 'fixed' | 'text' | 'printed' {
-  if (field.type === 'json' || (field.type === 'decimal' && field.precision === undefined)) return 'printed';
-  return fieldType(field.type).textual && (field.maxLength ?? SHORT_TEXT + 1) > SHORT_TEXT ? 'text' : 'fixed';
-}
+const sizeOf = (field: Field): 'fixed' | 'text' | 'printed' => fieldType(field.type).size(field);
 
 function columnsOf(projection: Projection): Field[] {
   return projection.outputs.flatMap((output) => (output.kind === 'column' ? [output.field] : []));
@@ -24,18 +18,18 @@ function columnsOf(projection: Projection): Field[] {
 
 /** Is there a column that can make a record larger than an answer may be? */
 export function isUnbounded(projection: Projection): boolean {
-  return columnsOf(projection).some((field) => sizeKind(field) !== 'fixed');
+  return columnsOf(projection).some((field) => sizeOf(field) !== 'fixed');
 }
 
 /** Are texts the only such columns? */
 function isTextual(projection: Projection): boolean {
-  return columnsOf(projection).every((field) => sizeKind(field) !== 'printed');
+  return columnsOf(projection).every((field) => sizeOf(field) !== 'printed');
 }
 
 /** Do the texts of the row without limits come to more bytes than `few`? That is told without reading them. */
 function isLarge(projection: Projection, row: Fragment, few: Fragment): Fragment {
   const lengths = columnsOf(projection)
-    .filter((field) => sizeKind(field) === 'text')
+    .filter((field) => sizeOf(field) === 'text')
     .map((field) => sql`octet_length(${row}.${ident(field.column)})`);
   const [only] = lengths;
   if (lengths.length === 1 && only !== undefined) return sql`${only} > ${few}`;
@@ -73,10 +67,10 @@ export function recordBytes(projection: Projection, row: Fragment, expansions: r
   const columns = columnsOf(projection);
   const names = projection.outputs.reduce((sum, output) => sum + nameOf(output).length + LEAST_MEMBER, 0);
   const sizes = columns
-    .filter((field) => sizeKind(field) !== 'fixed')
+    .filter((field) => sizeOf(field) !== 'fixed')
     .map((field) => {
       const column = sql`${row}.${ident(field.column)}`;
-      return sizeKind(field) === 'text' ? column : sql`(${column})::text`;
+      return sizeOf(field) === 'text' ? column : sql`(${column})::text`;
     });
   const measured = [...sizes, ...expansions.map((value) => sql`${value}::text`)];
   return join([wholeNumber(names), ...measured.map((text) => sql`coalesce(octet_length(${text}), 0)::int8`)], ' + ');

@@ -172,8 +172,15 @@ function isEqual(column: Fragment, operand: Operand | null): Fragment {
 /** The column as it goes into JSON, under the name of the field. */
 export function outputColumn(field: Field, alias: Fragment): Fragment {
   const column = sql`${alias}.${ident(field.column)}`;
-  if (field.type !== 'datetime') return field.column === field.name ? column : sql`${column} as ${ident(field.name)}`;
-  return sql`${dateTimeText(column)} as ${ident(field.name)}`;
+  const { output } = fieldType(field.type);
+  switch (output) {
+    case 'plain':
+      return field.column === field.name ? column : sql`${column} as ${ident(field.name)}`;
+    case 'datetime':
+      return sql`${dateTimeText(column)} as ${ident(field.name)}`;
+    default:
+      return output satisfies never;
+  }
 }
 
 /**
@@ -186,10 +193,13 @@ function dateTimeText(column: Fragment): Fragment {
 
 /** A sort key as text that parseText of its type reads again. */
 export function cursorText(field: Field, expression: Fragment): Fragment {
-  return field.type === 'datetime' ? dateTimeText(expression) : sql`(${expression})::text`;
-}
-
-/** Assigns a bound value to a column of the field's type. */
-export function storedValue(field: Field, operand: Operand): Fragment {
-  return sql`${operand}::${keyword(fieldType(field.type).bindType)}`;
+  const { output } = fieldType(field.type);
+  switch (output) {
+    case 'plain':
+      return sql`(${expression})::text`;
+    case 'datetime':
+      return dateTimeText(expression);
+    default:
+      return output satisfies never;
+  }
 }

@@ -1,7 +1,7 @@
 // ImportPlan -> the statements of an import: a staging table that COPY fills, checks over it as sets, and one statement
 // that writes the target. Foreign keys are checked when that statement ends, so a row may refer to a later one.
 import type { Field } from '../model/entity.ts';
-import { decodeValue, fieldType, isGenerated } from '../model/field-types.ts';
+import { columnDefault, fieldType } from '../model/field-types.ts';
 import type { Principal } from '../model/principal.ts';
 import type { ImportPlan, ImportReference } from '../plan/import-plan.ts';
 import { valueOperand } from '../plan/operand.ts';
@@ -269,12 +269,7 @@ function isGiven(plan: ImportPlan, field: Field): Fragment {
 
 /** What a create without the field stores in it; undefined for null. */
 function defaultOf(field: Field): Fragment | undefined {
-  if (field.default === undefined) return undefined;
-  if (isGenerated(field.type, field.default)) {
-    if (field.type === 'uuid') return keyword('gen_random_uuid()');
-    return keyword(field.type === 'date' ? "(now() at time zone 'UTC')::date" : 'now()');
-  }
-  const decoded = decodeValue(field, field.default);
-  if (!decoded.ok) throw new TypeError(`default of ${field.name} ${decoded.message}`);
-  return bind(valueOperand(field, decoded.value));
+  const stored = columnDefault(field);
+  if (stored === undefined) return undefined;
+  return stored.kind === 'expression' ? keyword(stored.expression) : bind(valueOperand(field, stored.text));
 }

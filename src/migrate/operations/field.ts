@@ -2,7 +2,7 @@
 
 import type { Reference, Table } from '../../document/tables.ts';
 import type { Field } from '../../model/entity.ts';
-import { isGenerated } from '../../model/field-types.ts';
+import { type Generated, generatedBy, isGenerated } from '../../model/field-types.ts';
 import { derivedName } from '../../model/physical-name.ts';
 import { ident, keyword, sql } from '../../sql/fragment.ts';
 import {
@@ -51,7 +51,8 @@ export function addField(place: Place, field: Field): Operation {
   const needsRecordsGone = field.required && field.default === undefined;
   // Only a value of its own for each record makes PostgreSQL write the table anew; any other default is a note in the
   // catalog, whatever the number of records.
-  const rewrites = !isEmpty && field.type === 'uuid' && isGenerated(field.type, field.default);
+  const generated = generatedBy(field.type, field.default);
+  const rewrites = !isEmpty && generated?.varies === true;
   const fills = rewrites && !atOnce;
   const later = !atOnce && !fills && !needsRecordsGone && checks.length > 0;
   return operation({
@@ -61,7 +62,7 @@ export function addField(place: Place, field: Field): Operation {
     description: `add field ${field.name} to ${table.entity}${filling(field)}`,
     work: rewrites ? 'rewrite' : later ? 'scan' : 'none',
     statements: fills
-      ? fillGenerated(table, field)
+      ? fillGenerated(table, field, generated)
       : [
           inTransaction('column', addColumn(table, field, checks, undefined, !later)),
           ...(later ? checks.map((check) => alone('build', validateConstraint(table, check.name))) : []),
@@ -74,9 +75,9 @@ export function addField(place: Place, field: Field): Operation {
 }
 
 /** A generated value for each record: new ones get it by the default, the others a batch at a time. */
-function fillGenerated(table: Table, field: Field): readonly Statement[] {
+function fillGenerated(table: Table, field: Field, generated: Generated): readonly Statement[] {
   const column = ident(field.column);
-  const value = keyword('gen_random_uuid()');
+  const value = keyword(generated.expression);
   const check = derivedName(table.name, [field.column], 'ck_null');
   return [
     inTransaction('column', addPlainColumn(table, field)),

@@ -3,7 +3,7 @@
 
 import type { Reference, Table } from '../../document/tables.ts';
 import type { Field } from '../../model/entity.ts';
-import type { FieldTypeName } from '../../model/field-types.ts';
+import { fieldType } from '../../model/field-types.ts';
 import { derivedName } from '../../model/physical-name.ts';
 import { type Fragment, ident, join, literal, sql } from '../../sql/fragment.ts';
 import { type Cast, castOf, columnType } from '../cast.ts';
@@ -74,8 +74,11 @@ export function changeType(change: TypeChange): Operation | undefined {
         statements: [inTransaction('attach', widenColumn(place.table, now))],
         locks: [exclusive(place.table.name)],
       });
-    default:
+    case 'convert':
+    case 'never':
       return operation({ ...parts, ...(place.atOnce ? rewrite(change, cast) : convert(change, cast)) });
+    default:
+      return cast satisfies never;
   }
 }
 
@@ -141,7 +144,7 @@ function convert(change: TypeChange, cast: Cast): Parts {
   const notNull = derivedName(table.name, [now.column], 'ck_null');
   const checks = table.checks.filter((check) => check.field === now);
   const obstacle = refused(change, value);
-  const placeholder = now.required ? typed(now, now.min ?? now.max ?? PLACEHOLDERS[now.type]) : null;
+  const placeholder = now.required ? typed(now, now.min ?? now.max ?? fieldType(now.type).placeholder) : null;
   const validate = (name: string): Statement => alone('build', validateConstraint(table, name));
   const keys = old.references.filter((one) => one.field === was);
   return {
@@ -238,18 +241,3 @@ function orphaned(table: Table, { target }: Reference, value: Fragment, targetIs
   const other = tableRef({ schema: table.schema, name: target });
   return sql`(${value} is not null and not exists (select from ${other} t where t.id = c.${value}))`;
 }
-
-const PLACEHOLDERS: Readonly<Record<FieldTypeName, string>> = {
-  string: '',
-  text: '',
-  enum: '',
-  integer: '0',
-  bigint: '0',
-  decimal: '0',
-  float: '0',
-  boolean: 'false',
-  date: '1970-01-01',
-  datetime: '1970-01-01T00:00:00Z',
-  uuid: '00000000-0000-0000-0000-000000000000',
-  json: 'null',
-};

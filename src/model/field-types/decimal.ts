@@ -1,0 +1,63 @@
+// decimal: numbers that keep every digit; with a precision, so many digits and no more.
+import { compareDecimals, formatDecimal, parseDecimal } from '../decimal.ts';
+import { numberText } from '../exact-json.ts';
+import { checkNumber, done, numberBounds, outOfRange, wrongType } from './decoding.ts';
+import type { Decoded, FieldType, TypeAttributes } from './field-type.ts';
+
+function decimalFrom(text: string): Decoded {
+  const parsed = parseDecimal(text);
+  if (parsed !== undefined) return done(keepsZeros(text) ?? formatDecimal(parsed));
+  return /^[+-]?\d*\.?\d*([eE][+-]?\d+)?$/.test(text) && /\d/.test(text)
+    ? outOfRange('has too many digits')
+    : wrongType('a number');
+}
+
+/** A plain number keeps its own digits, trailing zeros too; numeric without a scale stores them. */
+function keepsZeros(text: string): string | undefined {
+  return /^-?(0|[1-9]\d*)(\.\d+)?$/.test(text) ? text : undefined;
+}
+
+function checkDecimal(value: string, field: TypeAttributes): Decoded {
+  if (field.precision !== undefined) {
+    const parsed = parseDecimal(value);
+    const scale = field.scale ?? 0;
+    if (parsed !== undefined) {
+      const whole = parsed.whole === '0' ? 0 : parsed.whole.length;
+      if (parsed.fraction.length > scale) return outOfRange(`must have at most ${scale} digits after the point`);
+      if (whole > field.precision - scale)
+        return outOfRange(`must have at most ${field.precision - scale} digits before the point`);
+    }
+  }
+  return checkNumber(value, field);
+}
+
+/** 1.5 and 1.50 are one value with two texts. */
+function isSameNumber(left: string, right: string): boolean {
+  const [a, b] = [parseDecimal(left), parseDecimal(right)];
+  return left === right || (a !== undefined && b !== undefined && compareDecimals(a, b) === 0);
+}
+
+export const decimal: FieldType = {
+  words: 'exact',
+  columnType: (field) =>
+    field.precision === undefined ? 'numeric' : `numeric(${field.precision}, ${field.scale ?? 0})`,
+  bindType: 'numeric',
+  json: 'number',
+  schema: (field) => ({ type: 'number', ...numberBounds(field) }),
+  output: 'plain',
+  decode: (value) => {
+    const text = numberText(value) ?? (typeof value === 'string' ? value : undefined);
+    return text === undefined ? wrongType('a number or a numeric string') : decimalFrom(text);
+  },
+  parseText: decimalFrom,
+  cell: decimalFrom,
+  check: checkDecimal,
+  equal: isSameNumber,
+  placeholder: '0',
+  generated: null,
+  attributes: ['precision', 'scale', 'min', 'max'],
+  ordered: true,
+  textual: false,
+  comparable: true,
+  size: (field) => (field.precision === undefined ? 'printed' : 'fixed'),
+};

@@ -1,0 +1,91 @@
+// What a field type is: everything that the rest of the code asks of one. Each type is a file beside this one;
+// ../field-types.ts joins them.
+import type { DetailCode } from '../../errors.ts';
+
+export type FieldTypeName =
+  | 'string'
+  | 'text'
+  | 'integer'
+  | 'bigint'
+  | 'decimal'
+  | 'float'
+  | 'boolean'
+  | 'date'
+  | 'datetime'
+  | 'uuid'
+  | 'json'
+  | 'enum';
+
+/**
+ * A value in the text form of its PostgreSQL type, or the mistake in it. `growth`: characters by which PostgreSQL will
+ * print a json longer than it was written.
+ */
+export type Decoded =
+  | { readonly ok: true; readonly value: string; readonly growth?: number }
+  | { readonly ok: false; readonly code: DetailCode; readonly message: string };
+
+/** The attributes of a field that a type looks at. */
+export interface TypeAttributes {
+  readonly maxLength?: number | undefined;
+  readonly precision?: number | undefined;
+  readonly scale?: number | undefined;
+  readonly min?: string | undefined;
+  readonly max?: string | undefined;
+  readonly values?: readonly string[] | undefined;
+}
+
+/** A schema of JSON Schema 2020-12. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** A default that PostgreSQL makes anew for each record. */
+export interface Generated {
+  /** What the schema document says for it. */
+  readonly word: string;
+  /** SQL. Part of statements as it is, so it stands in the code and comes from nowhere else. */
+  readonly expression: string;
+  /** Is it another value for each record of one statement? A column that is added with it is written record by record. */
+  readonly varies: boolean;
+}
+
+export interface FieldType {
+  /** What sets the type apart, in a few words for the schema of documents; null when its name says it. */
+  readonly words: string | null;
+  /** PostgreSQL type of the column, without constraints. */
+  readonly columnType: (field: TypeAttributes) => string;
+  /** PostgreSQL type that a bound value is cast to. */
+  readonly bindType: string;
+  /** What a value is in JSON bodies and responses. */
+  readonly json: 'number' | 'string' | 'boolean' | 'any';
+  /** JSON Schema of a value that is not null, as responses have it. */
+  readonly schema: (field: TypeAttributes) => JsonSchema;
+  /** `plain`: PostgreSQL's text of the column is that of the API. */
+  readonly output: 'plain' | 'datetime';
+  /** Value of a JSON body (never null) -> text of the PostgreSQL type. */
+  readonly decode: (value: unknown, field: TypeAttributes) => Decoded;
+  /** Text of a filter or a cursor -> text of the PostgreSQL type. */
+  readonly parseText: (text: string, field: TypeAttributes) => Decoded;
+  /**
+   * Text of an imported file (a CSV cell that is not empty, a string of NDJSON) -> text of the PostgreSQL type: more
+   * forgiving than parseText where files are. A cell that is written follows from `json` and `textual`.
+   */
+  readonly cell: (text: string, field: TypeAttributes) => Decoded;
+  /** Bounds, lengths and digits of a decoded value that is to be stored. */
+  readonly check?: (value: string, field: TypeAttributes) => Decoded;
+  /** Are two decoded values one to the database? */
+  readonly equal: (left: string, right: string) => boolean;
+  /** A decoded value for a required column while its values are converted; no request sees it. */
+  readonly placeholder: string;
+  readonly generated: Generated | null;
+  /** Attributes of a schema document that mean something for this type. */
+  readonly attributes: readonly ('maxLength' | 'precision' | 'scale' | 'min' | 'max' | 'values')[];
+  /** Do "greater" and "between" mean something? */
+  readonly ordered: boolean;
+  readonly textual: boolean;
+  /** Can it stand in a sort, an index, a unique constraint or a row rule? */
+  readonly comparable: boolean;
+  /**
+   * What limits the bytes of a value. `fixed`: its type. `text`: its length, which PostgreSQL knows without reading it.
+   * `printed`: only its text tells.
+   */
+  readonly size: (field: TypeAttributes) => 'fixed' | 'text' | 'printed';
+}

@@ -1,0 +1,37 @@
+// float: numbers of 64 bits, as most languages have them.
+import { numberText } from '../exact-json.ts';
+import { checkNumber, done, fixedSize, numberBounds, outOfRange, wrongType } from './decoding.ts';
+import type { Decoded, FieldType } from './field-type.ts';
+
+function floatFrom(text: string): Decoded {
+  if (!/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) return wrongType('a number');
+  const number = Number(text);
+  return Number.isFinite(number)
+    ? done(Object.is(number, -0) ? '-0' : String(number))
+    : outOfRange('must fit into a 64-bit float');
+}
+
+export const float: FieldType = {
+  words: '64 bit',
+  columnType: () => 'float8',
+  bindType: 'float8',
+  json: 'number',
+  schema: (field) => ({ type: 'number', ...numberBounds(field) }),
+  output: 'plain',
+  decode: (value) => {
+    const text = numberText(value);
+    return text === undefined ? wrongType('a number') : floatFrom(text);
+  },
+  parseText: floatFrom,
+  cell: floatFrom,
+  check: checkNumber,
+  // -0 and 0 are one.
+  equal: (left, right) => Number(left) === Number(right),
+  placeholder: '0',
+  generated: null,
+  attributes: ['min', 'max'],
+  ordered: true,
+  textual: false,
+  comparable: true,
+  size: fixedSize,
+};

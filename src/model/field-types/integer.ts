@@ -1,0 +1,73 @@
+// integer and bigint: whole numbers of 32 and of 64 bits.
+import { formatDecimal, parseDecimal } from '../decimal.ts';
+import { exactNumber, numberText } from '../exact-json.ts';
+import { checkNumber, done, fixedSize, isSameText, numberBounds, outOfRange, wrongType } from './decoding.ts';
+import type { Decoded, FieldType } from './field-type.ts';
+
+interface Width {
+  readonly min: bigint;
+  readonly max: bigint;
+  readonly words: string;
+}
+
+const INT4: Width = { min: -2147483648n, max: 2147483647n, words: '32 bit' };
+const INT8: Width = { min: -9223372036854775808n, max: 9223372036854775807n, words: '64 bit' };
+
+function integerFrom(text: string, width: Width): Decoded {
+  const decimal = parseDecimal(text);
+  if (decimal === undefined)
+    return /^[+-]?[\d.]+([eE][+-]?\d+)?$/.test(text) ? tooWide(width) : wrongType('an integer');
+  if (decimal.fraction !== '') return wrongType('an integer');
+  if (decimal.whole.length > 19) return tooWide(width);
+  const plain = formatDecimal(decimal);
+  const value = BigInt(plain);
+  return value < width.min || value > width.max ? tooWide(width) : done(plain);
+}
+
+const tooWide = (width: Width): Decoded => outOfRange(`must fit into ${width.words}s`);
+
+const PLAIN_INTEGER = /^[+-]?\d+$/;
+
+function wholeNumber(width: Width): Omit<FieldType, 'columnType' | 'bindType' | 'decode'> {
+  const parse = (text: string): Decoded =>
+    PLAIN_INTEGER.test(text) ? integerFrom(text, width) : wrongType('an integer');
+  const bounds = { minimum: exactNumber(String(width.min)), maximum: exactNumber(String(width.max)) };
+  return {
+    words: width.words,
+    json: 'number',
+    schema: (field) => ({ type: 'integer', ...bounds, ...numberBounds(field) }),
+    output: 'plain',
+    parseText: parse,
+    cell: parse,
+    check: checkNumber,
+    equal: isSameText,
+    placeholder: '0',
+    generated: null,
+    attributes: ['min', 'max'],
+    ordered: true,
+    textual: false,
+    comparable: true,
+    size: fixedSize,
+  };
+}
+
+export const integer: FieldType = {
+  ...wholeNumber(INT4),
+  columnType: () => 'int4',
+  bindType: 'int4',
+  decode: (value) => {
+    const text = numberText(value);
+    return text === undefined ? wrongType('an integer') : integerFrom(text, INT4);
+  },
+};
+
+// Clients whose numbers have 53 bits write it as a string.
+export const bigint: FieldType = {
+  ...wholeNumber(INT8),
+  columnType: () => 'int8',
+  bindType: 'int8',
+  decode: (value) => {
+    const text = numberText(value) ?? (typeof value === 'string' && PLAIN_INTEGER.test(value) ? value : undefined);
+    return text === undefined ? wrongType('an integer, as a number or a numeric string') : integerFrom(text, INT8);
+  },
+};

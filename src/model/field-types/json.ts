@@ -1,0 +1,54 @@
+// json: any JSON value, with the digits of its numbers.
+import { MAX_NESTING, nestingDepth, parseExact } from '../exact-json.ts';
+import { checkJson } from '../json-digits.ts';
+import { invalid, isSameText, outOfRange } from './decoding.ts';
+import type { Decoded, FieldType } from './field-type.ts';
+
+export const TOO_MUCH_GROWTH = 'has numbers that are more than a million characters longer without their exponents';
+
+function jsonFrom(value: unknown): Decoded {
+  const check = checkJson(value);
+  if (check.ok) return { ok: true, value: JSON.stringify(value), growth: check.growth };
+  switch (check.mistake) {
+    case 'text':
+      return invalid('must not contain NUL characters or lone surrogates');
+    case 'digits':
+      return outOfRange('must not hold a number with more than 1000 digits before or behind the point');
+    case 'growth':
+      return outOfRange(TOO_MUCH_GROWTH);
+    default:
+      return check.mistake satisfies never;
+  }
+}
+
+function jsonFromText(text: string): Decoded {
+  if (text.length > MAX_NESTING && nestingDepth(text) > MAX_NESTING) {
+    return invalid(`must not be nested more than ${MAX_NESTING} levels deep`);
+  }
+  try {
+    return jsonFrom(parseExact(text));
+  } catch {
+    return invalid('must be JSON');
+  }
+}
+
+export const json: FieldType = {
+  words: null,
+  columnType: () => 'jsonb',
+  bindType: 'jsonb',
+  json: 'any',
+  schema: () => ({}),
+  output: 'plain',
+  decode: jsonFrom,
+  parseText: jsonFromText,
+  cell: jsonFromText,
+  // No row rule compares it: PostgreSQL knows when two are alike, their texts do not tell.
+  equal: isSameText,
+  placeholder: 'null',
+  generated: null,
+  attributes: [],
+  ordered: false,
+  textual: false,
+  comparable: false,
+  size: () => 'printed',
+};

@@ -1,0 +1,46 @@
+// string and text: any Unicode, with a length when the field has one. They are one type of PostgreSQL; which of the two a
+// field has is for people.
+import { done, fromString, isSameText, mistake, parseString } from './decoding.ts';
+import type { Decoded, FieldType, TypeAttributes } from './field-type.ts';
+
+/** Text is stored under this collation, so that it sorts and folds case as Unicode says whatever the database's default. */
+export const TEXT_COLLATION = 'und-x-icu';
+
+// A text of so many characters is none that makes a record large.
+const SHORT_TEXT = 10_000;
+
+export const collatedText = (): string => `text collate "${TEXT_COLLATION}"`;
+
+export const textSize = (field: TypeAttributes): 'fixed' | 'text' =>
+  (field.maxLength ?? SHORT_TEXT + 1) > SHORT_TEXT ? 'text' : 'fixed';
+
+function checkLength(value: string, field: TypeAttributes): Decoded {
+  if (field.maxLength === undefined || value.length <= field.maxLength) return done(value);
+  // Length counts characters (code points), as PostgreSQL's char_length does, and as maxLength of JSON Schema.
+  let length = 0;
+  for (const _ of value) length++;
+  return length <= field.maxLength
+    ? done(value)
+    : mistake('TOO_LONG', `must have at most ${field.maxLength} characters, has ${length}`);
+}
+
+export const text: FieldType = {
+  words: 'any Unicode',
+  columnType: collatedText,
+  bindType: 'text',
+  json: 'string',
+  schema: ({ maxLength }) => ({ type: 'string', ...(maxLength === undefined ? {} : { maxLength }) }),
+  output: 'plain',
+  decode: fromString('a string', parseString),
+  parseText: parseString,
+  cell: parseString,
+  check: checkLength,
+  equal: isSameText,
+  placeholder: '',
+  generated: null,
+  attributes: ['maxLength'],
+  ordered: true,
+  textual: true,
+  comparable: true,
+  size: textSize,
+};

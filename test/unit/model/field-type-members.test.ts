@@ -1,0 +1,121 @@
+// What each field type says of itself beside its values: its JSON Schema, its cells in files, its defaults, and when two of
+// its values are one.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import {
+  columnDefault,
+  decodeValue,
+  FIELD_TYPE_NAMES,
+  type FieldTypeName,
+  fieldType,
+  parseStored,
+  type TypeAttributes,
+} from '../../../src/model/field-types.ts';
+
+const SCHEMAS: readonly (readonly [type: FieldTypeName, field: TypeAttributes, schema: string])[] = [
+  ['string', {}, '{"type":"string"}'],
+  ['string', { maxLength: 3 }, '{"type":"string","maxLength":3}'],
+  ['text', {}, '{"type":"string"}'],
+  ['integer', {}, '{"type":"integer","minimum":-2147483648,"maximum":2147483647}'],
+  ['integer', { min: '0', max: '9' }, '{"type":"integer","minimum":0,"maximum":9}'],
+  ['bigint', {}, '{"type":"integer","minimum":-9223372036854775808,"maximum":9223372036854775807}'],
+  ['decimal', {}, '{"type":"number"}'],
+  ['decimal', { min: '0.10', max: '9007199254740993' }, '{"type":"number","minimum":0.10,"maximum":9007199254740993}'],
+  ['float', { max: '1e+300' }, '{"type":"number","maximum":1e+300}'],
+  ['boolean', {}, '{"type":"boolean"}'],
+  ['date', { min: '2026-01-01' }, '{"type":"string","format":"date"}'],
+  ['datetime', {}, '{"type":"string","format":"date-time"}'],
+  ['uuid', {}, '{"type":"string","format":"uuid"}'],
+  ['json', {}, '{}'],
+  ['enum', { values: ['red', 'blue'] }, '{"type":"string","enum":["red","blue"]}'],
+];
+
+for (const [type, field, schema] of SCHEMAS) {
+  test(`${type} with ${JSON.stringify(field)} is ${schema}`, () =>
+    assert.equal(JSON.stringify(fieldType(type).schema(field)), schema));
+}
+
+test('every type has a row above, and its schema is one of JSON Schema 2020-12', () => {
+  assert.deepEqual([...new Set(SCHEMAS.map(([type]) => type))].sort(), [...FIELD_TYPE_NAMES].sort());
+  const ajv = new Ajv2020({ strict: false });
+  for (const [type, field] of SCHEMAS) {
+    assert.equal(ajv.validateSchema(JSON.parse(JSON.stringify(fieldType(type).schema(field)))), true);
+  }
+});
+
+test('`json` is the type of the schema', () => {
+  for (const name of FIELD_TYPE_NAMES) {
+    const { json, schema } = fieldType(name);
+    const type = schema({}).type ?? 'any';
+    assert.equal(type === 'integer' ? 'number' : type, json, name);
+  }
+});
+
+test('a placeholder is a value of its type', () => {
+  for (const name of FIELD_TYPE_NAMES) {
+    const { placeholder, parseText } = fieldType(name);
+    assert.deepEqual(parseText(placeholder, { values: [''] }), {
+      ok: true,
+      value: name === 'datetime' ? '1970-01-01T00:00:00.000Z' : placeholder,
+      ...(name === 'json' ? { growth: 0 } : {}),
+    });
+  }
+});
+
+const EQUAL: readonly (readonly [type: FieldTypeName, left: string, right: string, equal: boolean])[] = [
+  ['string', 'a', 'a', true],
+  ['string', '1', '1.0', false],
+  ['integer', '1', '1', true],
+  ['decimal', '1.5', '1.50', true],
+  ['decimal', '1.5', '1.51', false],
+  ['float', '0', '-0', true],
+  ['float', '0.5', '5e-1', true],
+  ['float', '0.5', '0.6', false],
+  ['uuid', '3f2504e0-4f89-11d3-9a0c-0305e82c3301', '3f2504e0-4f89-11d3-9a0c-0305e82c3302', false],
+];
+
+for (const [type, left, right, equal] of EQUAL) {
+  test(`${left} and ${right} are ${equal ? 'one' : 'two'} as ${type}`, () =>
+    assert.equal(fieldType(type).equal(left, right), equal));
+}
+
+const CELLS: readonly (readonly [type: FieldTypeName, cell: string, value: string | undefined])[] = [
+  ['boolean', 'T', 'true'],
+  ['boolean', '0', 'false'],
+  ['boolean', 'yes', undefined],
+  ['datetime', '2026-01-31 12:00:00', '2026-01-31T12:00:00.000Z'],
+  ['datetime', '2026-01-31T12:00:00+01:00', '2026-01-31T11:00:00.000Z'],
+  ['datetime', '2026-01-31', undefined],
+  ['date', '2026-01-31', '2026-01-31'],
+  ['integer', '1.0', undefined],
+];
+
+for (const [type, cell, value] of CELLS) {
+  test(`the cell ${cell} is ${value ?? 'no'} ${type}`, () => {
+    const decoded = parseStored({ type }, cell);
+    assert.equal(decoded.ok ? decoded.value : undefined, value);
+  });
+}
+
+const DEFAULTS: readonly (readonly [type: FieldTypeName, value: unknown, stored: string])[] = [
+  ['date', 'now', "sql (now() at time zone 'UTC')::date"],
+  ['datetime', 'now', 'sql now()'],
+  ['uuid', 'uuid', 'sql gen_random_uuid()'],
+  ['string', 'now', 'now'],
+  ['string', 'uuid', 'uuid'],
+  ['integer', 1, '1'],
+];
+
+for (const [type, value, stored] of DEFAULTS) {
+  test(`the default ${value} of ${type} is ${stored}`, () => {
+    const found = columnDefault({ name: 'x', type, default: value });
+    assert.equal(found?.kind === 'expression' ? `sql ${found.expression}` : found?.text, stored);
+  });
+}
+
+test('a field without a default has none, and one that no value fits throws', () => {
+  assert.equal(columnDefault({ name: 'x', type: 'string', default: undefined }), undefined);
+  assert.throws(() => columnDefault({ name: 'x', type: 'integer', default: 'now' }), TypeError);
+  assert.equal(decodeValue({ type: 'date' }, 'now').ok, false);
+});
