@@ -104,6 +104,10 @@ const dayOf: Convert = (value) => {
   return sql`case when ${local} = date_trunc('day', ${local}) then ${local}::date end`;
 };
 
+// What the expression lets through PostgreSQL can read, so no function has to catch what it cannot.
+const timeOf: Convert = (value) =>
+  sql`case when ${value} ~ '^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$' then ${value}::time end`;
+
 /** Text that is a value as bodies and filters write it. */
 const FROM_TEXT = {
   ...texts(same),
@@ -114,6 +118,7 @@ const FROM_TEXT = {
   boolean: (value) => sql`case ${value} when 'true' then true when 'false' then false end`,
   date: (value) => sql`wda.as_date(${value})`,
   datetime: (value) => sql`wda.as_datetime(${value})`,
+  time: timeOf,
   uuid: (value) => sql`wda.as_uuid(${value})`,
   json: (value) => sql`wda.as_json(${value})`,
 } satisfies Conversions;
@@ -138,6 +143,7 @@ const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
     boolean: truth,
     date: 'never',
     datetime: 'never',
+    time: 'never',
     uuid: 'never',
     json: member,
   },
@@ -150,6 +156,7 @@ const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
     boolean: truth,
     date: 'never',
     datetime: 'never',
+    time: 'never',
     uuid: 'never',
     json: member,
   },
@@ -162,6 +169,7 @@ const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
     boolean: 'never',
     date: 'never',
     datetime: 'never',
+    time: 'never',
     uuid: 'never',
     json: member,
   },
@@ -174,6 +182,7 @@ const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
     boolean: 'never',
     date: 'never',
     datetime: 'never',
+    time: 'never',
     uuid: 'never',
     json: member,
   },
@@ -186,6 +195,7 @@ const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
     boolean: same,
     date: 'never',
     datetime: 'never',
+    time: 'never',
     uuid: 'never',
     json: member,
   },
@@ -198,6 +208,7 @@ const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
     boolean: 'never',
     date: same,
     datetime: midnight,
+    time: 'never',
     uuid: 'never',
     json: memberOf(isoDate),
   },
@@ -210,8 +221,22 @@ const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
     boolean: 'never',
     date: dayOf,
     datetime: same,
+    time: 'never',
     uuid: 'never',
     json: memberOf(isoDateTime),
+  },
+  time: {
+    ...texts(printed),
+    integer: 'never',
+    bigint: 'never',
+    decimal: 'never',
+    float: 'never',
+    boolean: 'never',
+    date: 'never',
+    datetime: 'never',
+    time: same,
+    uuid: 'never',
+    json: memberOf(printed),
   },
   uuid: {
     ...texts(printed),
@@ -222,6 +247,7 @@ const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
     boolean: 'never',
     date: 'never',
     datetime: 'never',
+    time: 'never',
     uuid: same,
     json: memberOf(printed),
   },
@@ -234,6 +260,7 @@ const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {
     boolean: fromJson('boolean'),
     date: fromJson('date'),
     datetime: fromJson('datetime'),
+    time: fromJson('time'),
     uuid: fromJson('uuid'),
     json: same,
   },

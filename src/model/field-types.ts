@@ -11,6 +11,7 @@ import { float } from './field-types/float.ts';
 import { bigint, integer } from './field-types/integer.ts';
 import { json } from './field-types/json.ts';
 import { text } from './field-types/text.ts';
+import { time } from './field-types/time.ts';
 import { uuid } from './field-types/uuid.ts';
 
 export type {
@@ -35,6 +36,7 @@ const TYPES: Readonly<Record<FieldTypeName, FieldType>> = {
   boolean,
   date,
   datetime,
+  time,
   uuid,
   json,
   enum: enumeration,

@@ -121,6 +121,7 @@ const PAIRS: readonly Pair[] = [
   { from: T.boolean, to: T.string, becomes: toText('true', 'false'), refused: [] },
   { from: T.date, to: T.string, becomes: same('"0001-01-01"', '"9999-12-31"'), refused: [] },
   { from: T.datetime, to: T.text, becomes: same('"0001-01-01T00:00:00Z"', '"2024-02-29T12:00:00.001Z"'), refused: [] },
+  { from: T.time, to: T.string, becomes: same('"00:00:00"', '"23:59:59"'), refused: [] },
   {
     from: T.uuid,
     to: T.string,
@@ -242,6 +243,14 @@ const PAIRS: readonly Pair[] = [
       ...['{"a": [1e1000]}', '1e131000', '0e-16000', `[${Array(1100).fill('1e999')}]`, '9'.repeat(1001)],
     ].map(quoted),
   },
+  {
+    from: T.string,
+    to: T.time,
+    becomes: { '"00:00:00"': '"00:00:00"', '"23:59:59"': '"23:59:59"', '"09:30"': '"09:30:00"' },
+    refused: ['24:00:00', '12:00:60', '9:30', '12:00:00.5', '12:00:00Z', '12:00:00\n', 'now', 'allballs', ''].map(
+      quoted,
+    ),
+  },
   // JSON of the right kind.
   { from: T.integer, to: T.json, becomes: same('-5'), refused: [] },
   { from: T.bigint, to: T.json, becomes: same('9223372036854775807'), refused: [] },
@@ -250,6 +259,7 @@ const PAIRS: readonly Pair[] = [
   { from: T.boolean, to: T.json, becomes: same('true'), refused: [] },
   { from: T.date, to: T.json, becomes: same('"0001-01-01"'), refused: [] },
   { from: T.datetime, to: T.json, becomes: same('"2024-02-29T12:00:00.001Z"', '"2024-02-29T12:00:00Z"'), refused: [] },
+  { from: T.time, to: T.json, becomes: same('"23:59:59"'), refused: [] },
   { from: T.uuid, to: T.json, becomes: same('"f47ac10b-58cc-4372-a567-0e02b2c3d479"'), refused: [] },
   {
     from: T.json,
@@ -279,6 +289,7 @@ const PAIRS: readonly Pair[] = [
     becomes: same('"2024-02-29T12:00:00.001Z"'),
     refused: ['"2024-02-29"', '1709164800', 'true'],
   },
+  { from: T.json, to: T.time, becomes: same('"23:59:59"'), refused: ['"24:00:00"', '235959', '["12:00:00"]'] },
   { from: T.json, to: T.uuid, becomes: same('"f47ac10b-58cc-4372-a567-0e02b2c3d479"'), refused: ['"x"', '1', '{}'] },
 ];
 

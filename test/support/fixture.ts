@@ -77,6 +77,7 @@ export const SHOP = {
         aUuid: { type: 'uuid' },
         aJson: { type: 'json' },
         anEnum: { type: 'enum', values: ['red', 'green'] },
+        aTime: { type: 'time', min: '08:00' },
       },
     },
   },

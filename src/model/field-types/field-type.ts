@@ -12,6 +12,7 @@ export type FieldTypeName =
   | 'boolean'
   | 'date'
   | 'datetime'
+  | 'time'
   | 'uuid'
   | 'json'
   | 'enum';

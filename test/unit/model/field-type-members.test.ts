@@ -26,6 +26,7 @@ const SCHEMAS: readonly (readonly [type: FieldTypeName, field: TypeAttributes, s
   ['boolean', {}, '{"type":"boolean"}'],
   ['date', { min: '2026-01-01' }, '{"type":"string","format":"date"}'],
   ['datetime', {}, '{"type":"string","format":"date-time"}'],
+  ['time', {}, '{"type":"string","pattern":"^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$"}'],
   ['uuid', {}, '{"type":"string","format":"uuid"}'],
   ['json', {}, '{}'],
   ['enum', { values: ['red', 'blue'] }, '{"type":"string","enum":["red","blue"]}'],
@@ -88,6 +89,8 @@ const CELLS: readonly (readonly [type: FieldTypeName, cell: string, value: strin
   ['datetime', '2026-01-31T12:00:00+01:00', '2026-01-31T11:00:00.000Z'],
   ['datetime', '2026-01-31', undefined],
   ['date', '2026-01-31', '2026-01-31'],
+  ['time', '12:00', '12:00:00'],
+  ['time', '12:00:00.000', undefined],
   ['integer', '1.0', undefined],
 ];
 
@@ -101,6 +104,7 @@ for (const [type, cell, value] of CELLS) {
 const DEFAULTS: readonly (readonly [type: FieldTypeName, value: unknown, stored: string])[] = [
   ['date', 'now', "sql (now() at time zone 'UTC')::date"],
   ['datetime', 'now', 'sql now()'],
+  ['time', 'now', "sql date_trunc('second', now() at time zone 'UTC')::time"],
   ['uuid', 'uuid', 'sql gen_random_uuid()'],
   ['string', 'now', 'now'],
   ['string', 'uuid', 'uuid'],

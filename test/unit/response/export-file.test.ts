@@ -14,20 +14,20 @@ test('every type of CSV and NDJSON', () => {
   const columns = [...(things?.fields.values() ?? [])];
   const row = [
     '7', 'a', 'b,c', '5', '9007199254740993', '1.50', '0.10', '1e+21', 't', '2026-01-31', '2026-01-31T12:00:00Z',
-    '3f2504e0-4f89-11d3-9a0c-0305e82c3301', '{"a": [1.50]}', 'red',
+    '3f2504e0-4f89-11d3-9a0c-0305e82c3301', '{"a": [1.50]}', 'red', '12:00:00',
   ]; // biome-ignore format: one value a column
   assert.equal(
     csvFile(columns).header,
-    'id,aString,aText,anInteger,aBigint,aDecimal,aFreeDecimal,aFloat,aBoolean,aDate,aDatetime,aUuid,aJson,anEnum\n',
+    'id,aString,aText,anInteger,aBigint,aDecimal,aFreeDecimal,aFloat,aBoolean,aDate,aDatetime,aUuid,aJson,anEnum,aTime\n',
   );
   assert.equal(
     csvFile(columns).line(row),
-    '7,a,"b,c",5,9007199254740993,1.50,0.10,1e+21,true,2026-01-31,2026-01-31T12:00:00Z,3f2504e0-4f89-11d3-9a0c-0305e82c3301,"{""a"": [1.50]}",red\n',
+    '7,a,"b,c",5,9007199254740993,1.50,0.10,1e+21,true,2026-01-31,2026-01-31T12:00:00Z,3f2504e0-4f89-11d3-9a0c-0305e82c3301,"{""a"": [1.50]}",red,12:00:00\n',
   );
   assert.equal(ndjsonFile(columns).header, '');
   assert.equal(
     ndjsonFile(columns).line(row),
-    '{"id":7,"aString":"a","aText":"b,c","anInteger":5,"aBigint":9007199254740993,"aDecimal":1.50,"aFreeDecimal":0.10,"aFloat":1e+21,"aBoolean":true,"aDate":"2026-01-31","aDatetime":"2026-01-31T12:00:00Z","aUuid":"3f2504e0-4f89-11d3-9a0c-0305e82c3301","aJson":{"a": [1.50]},"anEnum":"red"}\n',
+    '{"id":7,"aString":"a","aText":"b,c","anInteger":5,"aBigint":9007199254740993,"aDecimal":1.50,"aFreeDecimal":0.10,"aFloat":1e+21,"aBoolean":true,"aDate":"2026-01-31","aDatetime":"2026-01-31T12:00:00Z","aUuid":"3f2504e0-4f89-11d3-9a0c-0305e82c3301","aJson":{"a": [1.50]},"anEnum":"red","aTime":"12:00:00"}\n',
   );
 });
 
