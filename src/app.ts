@@ -244,7 +244,6 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
       refusalTurn: refusals.turn,
       onError: onFault,
     }),
-    authenticate,
     refusalTurn: refusals.turn,
     unready: () => unready,
     observer,

@@ -5,8 +5,8 @@ import type { Reply } from '../response/reply.ts';
 export interface RouteRequest {
   readonly id: string;
   readonly params: Readonly<Record<string, string>>;
-  /** Decoded query parameters; a repeated one has several values. */
-  readonly query: ReadonlyMap<string, readonly string[]>;
+  /** Decoded query parameters, a repeated one with several values; 400 when the route does not know one. */
+  readonly query: () => ReadonlyMap<string, readonly string[]>;
   readonly authorization: string | undefined;
   /**
    * Reads and parses the JSON body (numbers keep their digits, see model/exact-json.ts); undefined when there is none.
@@ -19,7 +19,7 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Fastify's form: `/api/admin/v1/organizations/:org`. */
   readonly pattern: string;
-  /** Names of the query parameters that the route knows; any other gets a 400. */
+  /** Names of the query parameters that the route knows. */
   readonly parameters: readonly string[];
   readonly handle: (request: RouteRequest) => Promise<Reply>;
 }

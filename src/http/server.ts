@@ -44,8 +44,6 @@ export interface HttpOptions {
   readonly routes: readonly Route[];
   /** Paths with a handler for whatever comes to them: every method, and refusals in a form of their own. */
   readonly ownPaths: ReadonlyMap<string, PathHandler>;
-  /** Does the credential of an admin request hold? Throws 401. Asked before a refusal of the query. */
-  readonly authenticate: (authorization: string | undefined) => Promise<unknown>;
   /** Resolves when a request that no credential carries may be refused. */
   readonly refusalTurn: () => Promise<void>;
   /** Why requests cannot be served at the moment (database away, starting), or undefined. */
@@ -200,20 +198,12 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
   }
 
   async function callRoute(route: Route, raw: RawRequest, params: unknown): Promise<Reply> {
-    const { authorization } = raw.headers;
-    let query: ReadonlyMap<string, readonly string[]>;
-    try {
-      query = parametersOf(raw.query, route.parameters);
-    } catch (error) {
-      if (route.pattern.startsWith('/api/admin/')) await options.authenticate(authorization);
-      throw error;
-    }
     let parsed: Promise<unknown> | undefined;
     return route.handle({
       id: raw.id,
       params: params as Record<string, string>,
-      query,
-      authorization,
+      query: () => parametersOf(raw.query, route.parameters),
+      authorization: raw.headers.authorization,
       body: () => {
         parsed ??= jsonOf(raw, options.maxBodyBytes);
         return parsed;

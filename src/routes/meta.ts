@@ -3,7 +3,7 @@ import type { Database } from '../db/pool.ts';
 import { serviceUnavailable } from '../errors.ts';
 import type { Route } from '../http/routes.ts';
 import { METRICS_KEPT_MS, remembered } from '../observe.ts';
-import { json } from '../response/reply.ts';
+import { json, type Reply } from '../response/reply.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 
 export interface MetaRooms {
@@ -22,42 +22,41 @@ export function metaRoutes({ db, metrics, unready }: MetaRooms): Route[] {
     () => performance.now(),
   );
   return [
-    {
-      method: 'GET',
-      pattern: '/',
-      parameters: [],
-      // For whoever opens the address in a browser.
-      handle: async () =>
-        json(200, {
-          data: {
-            name: 'Workspace Data API',
-            records: '/api/v1/{organization}/{workspace}/{entity}',
-            admin: '/api/admin/v1',
-            health: ['/healthz', '/readyz', '/metrics'],
-          },
-        }),
-    },
-    { method: 'GET', pattern: '/healthz', parameters: [], handle: async () => json(200, { status: 'ok' }) },
-    {
-      method: 'GET',
-      pattern: '/readyz',
-      parameters: [],
-      async handle() {
-        const reason = unready();
-        if (reason !== undefined) throw serviceUnavailable(reason);
-        await answers();
-        return json(200, { status: 'ready' });
-      },
-    },
-    {
-      method: 'GET',
-      pattern: '/metrics',
-      parameters: [],
-      handle: async () => ({
-        status: 200,
-        headers: {},
-        body: { kind: 'text', contentType: 'text/plain; version=0.0.4; charset=utf-8', text: await text() },
+    // For whoever opens the address in a browser.
+    at('/', async () =>
+      json(200, {
+        data: {
+          name: 'Workspace Data API',
+          records: '/api/v1/{organization}/{workspace}/{entity}',
+          admin: '/api/admin/v1',
+          health: ['/healthz', '/readyz', '/metrics'],
+        },
       }),
-    },
+    ),
+    at('/healthz', async () => json(200, { status: 'ok' })),
+    at('/readyz', async () => {
+      const reason = unready();
+      if (reason !== undefined) throw serviceUnavailable(reason);
+      await answers();
+      return json(200, { status: 'ready' });
+    }),
+    at('/metrics', async () => ({
+      status: 200,
+      headers: {},
+      body: { kind: 'text', contentType: 'text/plain; version=0.0.4; charset=utf-8', text: await text() },
+    })),
   ];
+}
+
+/** A path that is read, and knows no query parameter. */
+function at(pattern: string, handle: () => Promise<Reply>): Route {
+  return {
+    method: 'GET',
+    pattern,
+    parameters: [],
+    async handle(request) {
+      request.query();
+      return handle();
+    },
+  };
 }

@@ -136,7 +136,7 @@ test('a key at a workspace that is not its own is counted, and so is one for the
     for (const [path, status] of [
       ['/api/v1/acme/notes/notes', 401],
       ['/api/v1/acme/nothing/notes', 401],
-      [`${admin}?x=1`, 400],
+      [`${admin}?x=1`, 403],
     ] as const) {
       assert.equal((await limited.call(path, { credential: other.key })).status, status);
     }

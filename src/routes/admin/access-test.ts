@@ -2,15 +2,15 @@
 // the requests run through the pipeline of the data API as an external user who may only read.
 import type { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { ApiError, responseTooLarge } from '../../errors.ts';
 import type { RawRequest } from '../../http/raw-request.ts';
-import type { Route, RouteRequest } from '../../http/routes.ts';
 import type { External } from '../../model/principal.ts';
 import { errorReply } from '../../response/error-body.ts';
-import { JSON_TYPE, jsonText, type Reply } from '../../response/reply.ts';
-import { type AdminRooms, adminRoute, requireWorkspace, WORKSPACE } from './access.ts';
-import { bodyOf } from './exchange.ts';
+import { JSON_TYPE, type Reply } from '../../response/reply.ts';
+import { answerText, anything, closed, data, listOf } from './answer.ts';
+import { exactBody } from './body.ts';
+import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route.ts';
 
 export interface AccessTestRooms extends AdminRooms {
   /** The data API's answer to a principal who is known. */
@@ -22,46 +22,48 @@ export interface AccessTestRooms extends AdminRooms {
 // One call holds no more than a few connections for a few seconds; a longer list is sent in parts.
 const MAX_REQUESTS = 100;
 
-const AccessTest = Type.Object(
-  {
-    claims: Type.Unsafe<External['claims']>({ type: 'object' }),
-    requests: Type.Array(
-      Type.Object(
-        { path: Type.String({ minLength: 1, maxLength: 16_384 }), body: Type.Optional(Type.Unsafe<unknown>({})) },
-        { additionalProperties: false },
-      ),
-      { maxItems: MAX_REQUESTS },
-    ),
-  },
-  { additionalProperties: false },
-);
+const AccessTest = closed({
+  claims: Type.Unsafe<External['claims']>({ type: 'object' }),
+  requests: Type.Array(
+    closed({ path: Type.String({ minLength: 1, maxLength: 16_384 }), body: Type.Optional(anything()) }),
+    { maxItems: MAX_REQUESTS },
+  ),
+});
 
-export function accessTestRoutes(rooms: AccessTestRooms): Route[] {
+const Tested = closed({ path: Type.String(), status: Type.Integer(), body: anything() });
+
+export function accessTestRoutes(rooms: AccessTestRooms): AdminRoute[] {
+  const route = routeMaker(rooms);
   return [
-    adminRoute('POST', `${WORKSPACE}/access/test`, [], async (request) => {
-      const { id, organization, slug } = await requireWorkspace(rooms, request);
-      await bodyOf(request, AccessTest);
-      // The shape was checked on a copy; the numbers of this one have all of their digits.
-      const { claims, requests } = (await request.body()) as Static<typeof AccessTest>;
-      const principal: External = {
-        kind: 'external',
-        permissions: 'READ_ONLY',
-        workspaceId: id,
-        credentialId: 'access-test',
-        claims,
-      };
-      let left = rooms.maxResponseBytes;
-      const answers: string[] = [];
-      for (const [index, { path, body }] of requests.entries()) {
-        const raw = rawRequest(request, index, `/api/v1/${organization}/${slug}/${path}`, body);
-        const reply = await rooms.answerAs(principal, raw).catch(refusal);
-        const text = await bodyText(reply, left);
-        left -= text.length;
-        if (left < 0) throw responseTooLarge(rooms.maxResponseBytes);
-        const parts = [`"path":${JSON.stringify(path)}`, `"status":${reply.status}`, `"body":${text}`];
-        answers.push(`{${parts.join()}}`);
-      }
-      return jsonText(200, `{"data":[${answers.join()}]}`);
+    route({
+      method: 'POST',
+      path: `${WORKSPACE}/access/test`,
+      may: 'workspace',
+      changes: 'nothing',
+      summary: 'What a user with these claims would be answered',
+      body: exactBody(AccessTest),
+      answer: data(listOf(Tested)),
+      async handle({ requestId, workspace: { id, organization, slug }, body: { claims, requests } }) {
+        const principal: External = {
+          kind: 'external',
+          permissions: 'READ_ONLY',
+          workspaceId: id,
+          credentialId: 'access-test',
+          claims,
+        };
+        let left = rooms.maxResponseBytes;
+        const answers: string[] = [];
+        for (const [index, { path, body }] of requests.entries()) {
+          const raw = rawRequest(`${requestId}.${index}`, `/api/v1/${organization}/${slug}/${path}`, body);
+          const reply = await rooms.answerAs(principal, raw).catch(refusal);
+          const text = await bodyText(reply, left);
+          left -= text.length;
+          if (left < 0) throw responseTooLarge(rooms.maxResponseBytes);
+          const parts = [`"path":${JSON.stringify(path)}`, `"status":${reply.status}`, `"body":${text}`];
+          answers.push(`{${parts.join()}}`);
+        }
+        return answerText(`{"data":[${answers.join()}]}`);
+      },
     }),
   ];
 }
@@ -69,11 +71,11 @@ export function accessTestRoutes(rooms: AccessTestRooms): Route[] {
 // All requests of a test are answered together.
 const NOBODY: RawRequest['caller'] = { isGone: () => false, onGone: () => () => undefined };
 
-function rawRequest(request: RouteRequest, index: number, url: string, body: unknown): RawRequest {
+function rawRequest(id: string, url: string, body: unknown): RawRequest {
   const at = url.indexOf('?');
   const bytes = Buffer.from(body === undefined ? '' : JSON.stringify(body));
   return {
-    id: `${request.id}.${index}`,
+    id,
     arrivedAt: performance.now(),
     method: body === undefined ? 'GET' : 'POST',
     path: at < 0 ? url : url.slice(0, at),

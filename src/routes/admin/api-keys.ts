@@ -1,66 +1,98 @@
 // /api-keys: made, listed and revoked. A key is shown once, when it is made.
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { type ApiKey, createApiKey, deleteApiKey, loadApiKeys } from '../../catalog/api-keys.ts';
+import type { Report } from '../../document/report.ts';
 import { notFound } from '../../errors.ts';
-import type { Route } from '../../http/routes.ts';
 import { parseDateTime } from '../../model/date-time.ts';
-import type { Permissions } from '../../model/principal.ts';
-import { noContent } from '../../response/reply.ts';
-import { ADMIN_PREFIX, type AdminRooms, adminRoute, requireWorkspace, WORKSPACE } from './access.ts';
-import { bodyOf, created, idOf, list, PAGE_PARAMETERS, pageOf, time } from './exchange.ts';
-import { DisplayName } from './organizations.ts';
+import { noWorkspace } from './access.ts';
+import { closed, created, data, Id, list, NOTHING, nothing, orNull, pageOf, Time, time } from './answer.ts';
+import { refinedBody } from './body.ts';
+import { DisplayName, KeyPermissions } from './names.ts';
+import { PAGE } from './query.ts';
+import { type AdminRooms, type AdminRoute, idOf, placeIn, routeMaker, WORKSPACE } from './route.ts';
 
-/** Of keys and OAuth clients. */
-export const KeyPermissions = Type.Unsafe<Permissions>({ type: 'string', enum: ['OWNER', 'READ_WRITE', 'READ_ONLY'] });
+export interface ApiKeyMaker {
+  readonly makeKey: () => { readonly key: string; readonly prefix: string; readonly hash: Buffer };
+}
 
-const NewApiKey = Type.Object(
-  {
-    name: DisplayName,
-    permissions: Type.Optional(KeyPermissions),
-    expiresAt: Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'] })),
-  },
-  { additionalProperties: false },
-);
+const NewApiKey = closed({
+  name: DisplayName,
+  permissions: Type.Optional(KeyPermissions),
+  expiresAt: Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'] })),
+});
 
-export function apiKeyRoutes(rooms: AdminRooms): Route[] {
-  const { db, announced, makeKey } = rooms;
+const SHOWN = {
+  id: Id,
+  name: Type.String(),
+  prefix: Type.String(),
+  permissions: KeyPermissions,
+  createdAt: Time,
+  expiresAt: orNull(Time),
+  lastUsedAt: orNull(Time),
+};
+const Shown = closed(SHOWN);
+const ShownOnce = closed({ ...SHOWN, key: Type.String() });
+
+export function apiKeyRoutes(rooms: AdminRooms & ApiKeyMaker): AdminRoute[] {
+  const { db, makeKey } = rooms;
+  const route = routeMaker(rooms);
   return [
-    adminRoute('GET', `${WORKSPACE}/api-keys`, PAGE_PARAMETERS, async (request) => {
-      const { id } = await requireWorkspace(rooms, request);
-      const page = pageOf(request);
-      return list(await loadApiKeys(db, id, page), page, show);
+    route({
+      method: 'GET',
+      path: `${WORKSPACE}/api-keys`,
+      may: 'workspace',
+      summary: 'The API keys of a workspace, without the keys themselves',
+      query: PAGE,
+      answer: pageOf(Shown),
+      handle: async ({ workspace, query }) => list(await loadApiKeys(db, workspace.id, query), query, show),
     }),
-    adminRoute('POST', `${WORKSPACE}/api-keys`, [], async (request) => {
-      const { id, organization, slug } = await requireWorkspace(rooms, request);
-      let expiresAt: Date | null = null;
-      const { name, permissions = 'OWNER' } = await bodyOf(request, NewApiKey, (body, report) => {
-        if (typeof body.expiresAt !== 'string') return;
-        const text = parseDateTime(body.expiresAt);
-        if (text === undefined) {
-          report(['expiresAt'], 'INVALID', 'must be an ISO 8601 datetime with Z or an offset');
-        } else {
-          expiresAt = new Date(text);
-          if (expiresAt.getTime() <= Date.now()) report(['expiresAt'], 'OUT_OF_RANGE', 'must be in the future');
-        }
-      });
-      const { key, prefix, hash } = makeKey();
-      const stored = await createApiKey(db, { workspaceId: id, name, prefix, hash, permissions, expiresAt });
-      if (stored === undefined) throw notFound(`Workspace ${slug} does not exist`);
-      await announced(id);
-      const here = `${ADMIN_PREFIX}/organizations/${organization}/workspaces/${slug}`;
-      return created({ ...show(stored), key }, `${here}/api-keys/${stored.id}`);
+    route({
+      method: 'POST',
+      path: `${WORKSPACE}/api-keys`,
+      may: 'workspace',
+      changes: 'workspace',
+      summary: 'Makes an API key, and shows it this once',
+      body: refinedBody(NewApiKey, ({ name, permissions = 'OWNER', expiresAt }, report) => ({
+        name,
+        permissions,
+        expiresAt: typeof expiresAt === 'string' ? timeToCome(expiresAt, report) : null,
+      })),
+      answer: data(ShownOnce),
+      async handle({ workspace, body }) {
+        const { key, prefix, hash } = makeKey();
+        const stored = await createApiKey(db, { workspaceId: workspace.id, prefix, hash, ...body });
+        if (stored === undefined) throw noWorkspace(workspace.slug);
+        return created({ ...show(stored), key }, placeIn(workspace, `/api-keys/${stored.id}`));
+      },
     }),
-    adminRoute('DELETE', `${WORKSPACE}/api-keys/:id`, [], async (request) => {
-      const workspace = await requireWorkspace(rooms, request);
-      const id = idOf(request, 'id', 'API key');
-      if (!(await deleteApiKey(db, workspace.id, id))) throw notFound(`API key ${id} does not exist`);
-      await announced(workspace.id);
-      return noContent();
+    route({
+      method: 'DELETE',
+      path: `${WORKSPACE}/api-keys/:id`,
+      may: 'workspace',
+      changes: 'workspace',
+      summary: 'Revokes an API key',
+      find: ({ params }) => idOf(params.id, 'API key'),
+      answer: NOTHING,
+      async handle({ workspace, found: id }) {
+        if (!(await deleteApiKey(db, workspace.id, id))) throw notFound(`API key ${id} does not exist`);
+        return nothing();
+      },
     }),
   ];
 }
 
-function show(key: ApiKey) {
+function timeToCome(given: string, report: Report): Date | null {
+  const text = parseDateTime(given);
+  if (text === undefined) {
+    report(['expiresAt'], 'INVALID', 'must be an ISO 8601 datetime with Z or an offset');
+    return null;
+  }
+  const at = new Date(text);
+  if (at.getTime() <= Date.now()) report(['expiresAt'], 'OUT_OF_RANGE', 'must be in the future');
+  return at;
+}
+
+function show(key: ApiKey): Static<typeof Shown> {
   const { id, name, prefix, permissions, createdAt, expiresAt, lastUsedAt } = key;
   return {
     id: Number(id),

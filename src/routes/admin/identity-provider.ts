@@ -1,5 +1,5 @@
 // /identity-provider: whose users may use a workspace, and why a token of theirs is accepted or not.
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import type { ExternalTokens } from '../../auth/external-token.ts';
 import { inspectProvider, PRIVATE_WARNING } from '../../auth/inspect-provider.ts';
 import {
@@ -9,23 +9,14 @@ import {
   updateIdentityProvider,
 } from '../../catalog/identity-provider.ts';
 import { loadWorkspace } from '../../catalog/load-workspace.ts';
-import type { WorkspaceSummary } from '../../catalog/workspaces.ts';
 import { type ApiError, notFound, validationFailed } from '../../errors.ts';
-import type { Route, RouteRequest } from '../../http/routes.ts';
 import type { Principal } from '../../model/principal.ts';
-import type { IdentityProvider, Workspace } from '../../model/workspace.ts';
+import type { IdentityProvider } from '../../model/workspace.ts';
 import type { Outbound } from '../../outbound/outbound.ts';
 import { explainRows } from '../../plan/explain.ts';
-import { json, noContent, type Reply } from '../../response/reply.ts';
-import {
-  type AdminRooms,
-  adminRoute,
-  requireAdministrator,
-  requireWorkspace,
-  WORKSPACE,
-  workspaceFor,
-} from './access.ts';
-import { bodyOf, single } from './exchange.ts';
+import { type Answered, answer, closed, data, listOf, NOTHING, nothing, oneOf, orNull, single } from './answer.ts';
+import { type Body, body, bodyOf } from './body.ts';
+import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route.ts';
 
 export interface IdentityProviderRooms extends AdminRooms {
   readonly identityProviders: {
@@ -40,37 +31,74 @@ export interface IdentityProviderRooms extends AdminRooms {
 
 const Url = Type.String({ minLength: 1, maxLength: 2048 });
 const Blankable = Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength: 2048 });
-const Permissions = Type.Unsafe<IdentityProvider['defaultPermissions']>({
-  type: 'string',
-  enum: ['READ_ONLY', 'READ_WRITE'],
+const Permissions = oneOf('READ_ONLY', 'READ_WRITE');
+
+const Configuration = closed({
+  issuerUrl: Url,
+  jwksUri: Type.Optional(Blankable),
+  audience: Type.Optional(Blankable),
+  defaultPermissions: Permissions,
+  enabled: Type.Boolean(),
 });
-const CLOSED = { additionalProperties: false };
+const Change = closed({
+  jwksUri: Type.Optional(Blankable),
+  audience: Type.Optional(Blankable),
+  defaultPermissions: Type.Optional(Permissions),
+  enabled: Type.Optional(Type.Boolean()),
+});
+const TokenToTest = closed({ token: Type.String({ minLength: 1, maxLength: 65_536 }) });
 
-const Configuration = Type.Object(
-  {
-    issuerUrl: Url,
-    jwksUri: Type.Optional(Blankable),
-    audience: Type.Optional(Blankable),
-    defaultPermissions: Permissions,
-    enabled: Type.Boolean(),
-  },
-  CLOSED,
-);
-const Change = Type.Object(
-  {
-    jwksUri: Type.Optional(Blankable),
-    audience: Type.Optional(Blankable),
-    defaultPermissions: Type.Optional(Permissions),
-    enabled: Type.Optional(Type.Boolean()),
-  },
-  CLOSED,
-);
-const TokenToTest = Type.Object({ token: Type.String({ minLength: 1, maxLength: 65_536 }) }, CLOSED);
+const Shown = closed({
+  issuerUrl: Type.String(),
+  jwksUri: orNull(Type.String()),
+  audience: orNull(Type.String()),
+  defaultPermissions: Permissions,
+  enabled: Type.Boolean(),
+});
+/** Warnings are in `meta`; `data` is the same as a GET's. */
+const WithWarnings = closed({ data: Shown, meta: Type.Optional(closed({ warnings: listOf(Type.String()) })) });
 
-export function identityProviderRoutes(rooms: IdentityProviderRooms): Route[] {
-  const { db, announced } = rooms;
+const Explained = closed({
+  accepted: Type.Boolean(),
+  permissions: orNull(Permissions),
+  checks: listOf(closed({ check: Type.String(), passed: orNull(Type.Boolean()), message: orNull(Type.String()) })),
+  claims: orNull(Type.Unsafe<object>({ type: 'object' })),
+  entities: listOf(
+    closed({
+      entity: Type.String(),
+      sees: oneOf('all', 'some', 'none'),
+      filter: Type.String(),
+      rules: listOf(
+        closed({
+          column: Type.String(),
+          claim: Type.String(),
+          value: orNull(Type.String()),
+          reason: orNull(Type.String()),
+        }),
+      ),
+    }),
+  ),
+});
+
+type Asked =
+  | { readonly kind: 'whole'; readonly provider: Static<typeof Configuration> }
+  | { readonly kind: 'change'; readonly inForce: IdentityProvider; readonly change: Static<typeof Change> };
+
+/** Without an issuer in it a body is a change of the provider that is there. */
+const WHOLE_OR_CHANGE: Body<Asked, IdentityProvider | undefined> = {
+  shape: Type.Union([Configuration, Change]),
+  read(raw, inForce) {
+    const isWhole = typeof raw !== 'object' || raw === null || Object.hasOwn(raw, 'issuerUrl');
+    return isWhole || inForce === undefined
+      ? { kind: 'whole', provider: bodyOf(raw, Configuration) }
+      : { kind: 'change', inForce, change: bodyOf(raw, Change) };
+  },
+};
+
+export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute[] {
+  const { db } = rooms;
   const { outbound, externalTokens, publicUrl, onWarning } = rooms.identityProviders;
-  const pattern = `${WORKSPACE}/identity-provider`;
+  const route = routeMaker(rooms);
 
   /** Throws 400 for URLs that no provider can have; gives what does not work at the moment, as the principal may know it. */
   async function inspect(
@@ -87,78 +115,101 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): Route[] {
     return [PRIVATE_WARNING];
   }
 
-  async function put(id: string, request: RouteRequest, principal: Principal): Promise<Reply> {
-    const { jwksUri, audience, ...given } = await bodyOf(request, Configuration);
+  async function put(id: string, asked: Static<typeof Configuration>, principal: Principal): Promise<Put> {
+    const { jwksUri, audience, ...given } = asked;
     const provider = { ...given, jwksUri: filled(jwksUri) ?? null, audience: filled(audience) ?? null };
     const warnings = await inspect(provider, principal);
     const stored = await putIdentityProvider(db, id, provider);
-    if (stored === undefined) throw notFound('The workspace does not exist any more');
-    await announced(id);
-    return answer(stored, warnings);
+    if (stored === undefined) throw noWorkspaceAnyMore();
+    return withWarnings(stored, warnings);
   }
 
-  /** Without an issuer in it the body is a change of the provider that is there. */
   async function change(
     id: string,
-    request: RouteRequest,
+    { issuerUrl }: IdentityProvider,
+    asked: Static<typeof Change>,
     principal: Principal,
-    inForce: IdentityProvider,
-  ): Promise<Reply> {
-    const { jwksUri, audience, ...given } = await bodyOf(request, Change);
+  ): Promise<Put> {
+    const { jwksUri, audience, ...given } = asked;
     const uri = filled(jwksUri);
     // Whoever switches a provider off need not wait for it.
-    const warnings = uri === undefined ? [] : await inspect({ issuerUrl: inForce.issuerUrl, jwksUri: uri }, principal);
+    const warnings = uri === undefined ? [] : await inspect({ issuerUrl, jwksUri: uri }, principal);
     const stored = await updateIdentityProvider(db, id, {
       ...given,
       ...(uri === undefined ? {} : { jwksUri: uri }),
       ...(audience === undefined ? {} : { audience: filled(audience) ?? null }),
     });
     if (stored === undefined) throw none();
-    await announced(id);
-    return answer(stored, warnings);
+    return withWarnings(stored, warnings);
   }
 
   return [
-    adminRoute('GET', pattern, [], async (request) => {
-      const { id } = await requireWorkspace(rooms, request);
-      const provider = await findIdentityProvider(db, id);
-      if (provider === undefined) throw none();
-      return single(show(provider));
+    route({
+      method: 'GET',
+      path: `${WORKSPACE}/identity-provider`,
+      may: 'workspace',
+      summary: 'The identity provider of a workspace',
+      answer: data(Shown),
+      async handle({ workspace }) {
+        const provider = await findIdentityProvider(db, workspace.id);
+        if (provider === undefined) throw none();
+        return single(show(provider));
+      },
     }),
-    adminRoute('PUT', pattern, [], async (request) => {
-      const principal = await requireAdministrator(rooms, request);
-      const { id } = await workspaceFor(principal, rooms, request);
-      const body = await request.body();
-      const whole = typeof body !== 'object' || body === null || Object.hasOwn(body, 'issuerUrl');
-      const inForce = whole ? undefined : await findIdentityProvider(db, id);
-      return inForce === undefined ? put(id, request, principal) : change(id, request, principal, inForce);
+    route({
+      method: 'PUT',
+      path: `${WORKSPACE}/identity-provider`,
+      may: 'workspace',
+      changes: 'workspace',
+      summary: 'Configures the identity provider of a workspace, or changes what is given of it',
+      find: ({ workspace }) => findIdentityProvider(db, workspace.id),
+      body: WHOLE_OR_CHANGE,
+      answer: WithWarnings,
+      handle: ({ workspace: { id }, principal, body: asked }) =>
+        asked.kind === 'whole'
+          ? put(id, asked.provider, principal)
+          : change(id, asked.inForce, asked.change, principal),
     }),
-    adminRoute('DELETE', pattern, [], async (request) => {
-      const { id } = await requireWorkspace(rooms, request);
-      if (!(await deleteIdentityProvider(db, id))) throw none();
-      await announced(id);
-      return noContent();
+    route({
+      method: 'DELETE',
+      path: `${WORKSPACE}/identity-provider`,
+      may: 'workspace',
+      changes: 'workspace',
+      summary: 'Takes the identity provider from a workspace',
+      answer: NOTHING,
+      async handle({ workspace }) {
+        if (!(await deleteIdentityProvider(db, workspace.id))) throw none();
+        return nothing();
+      },
     }),
-    adminRoute('POST', `${pattern}/test`, [], async (request) => {
-      const workspace = await snapshotOf(await requireWorkspace(rooms, request));
-      const { token } = await bodyOf(request, TokenToTest);
-      const { checks, claims, principal } = await externalTokens.explain(token.trim(), workspace);
-      return single({
-        accepted: principal !== null,
-        permissions: principal?.permissions ?? null,
-        checks,
-        claims,
-        entities: claims === null ? [] : explainRows(workspace.entities.values(), claims),
-      });
+    route({
+      method: 'POST',
+      path: `${WORKSPACE}/identity-provider/test`,
+      may: 'workspace',
+      changes: 'nothing',
+      summary: 'Takes a token through every check, and shows what its user sees',
+      async find({ workspace: { organization, slug } }) {
+        const snapshot = await loadWorkspace(db, organization, slug);
+        if (snapshot === undefined) throw noWorkspaceAnyMore();
+        return snapshot;
+      },
+      body: body(TokenToTest),
+      answer: data(Explained),
+      async handle({ found: snapshot, body: { token } }) {
+        const { checks, claims, principal } = await externalTokens.explain(token.trim(), snapshot);
+        return single({
+          accepted: principal !== null,
+          permissions: principal?.permissions ?? null,
+          checks,
+          claims,
+          entities: claims === null ? [] : explainRows(snapshot.entities.values(), claims),
+        });
+      },
     }),
   ];
-
-  async function snapshotOf({ organization, slug }: WorkspaceSummary): Promise<Workspace> {
-    const workspace = await loadWorkspace(db, organization, slug);
-    if (workspace === undefined) throw notFound('The workspace does not exist any more');
-    return workspace;
-  }
 }
+
+type Put = Answered<Static<typeof WithWarnings>>;
 
 /** Blank is null; what is not given stays undefined. */
 function filled(text: string | null | undefined): string | null | undefined {
@@ -167,15 +218,17 @@ function filled(text: string | null | undefined): string | null | undefined {
 
 const none = (): ApiError => notFound('The workspace has no identity provider');
 
+const noWorkspaceAnyMore = (): ApiError => notFound('The workspace does not exist any more');
+
 const NO_AUDIENCE =
   'audience is blank: tokens that the provider issued for any other application are accepted here, too';
 
-/** Warnings are in `meta`; `data` is the same as a GET's. */
-function answer(provider: IdentityProvider, found: readonly string[]): Reply {
+function withWarnings(provider: IdentityProvider, found: readonly string[]): Put {
   const warnings = provider.audience === null ? [...found, NO_AUDIENCE] : found;
-  return json(200, { data: show(provider), ...(warnings.length === 0 ? {} : { meta: { warnings } }) });
+  return answer(200, { data: show(provider), ...(warnings.length === 0 ? {} : { meta: { warnings } }) });
 }
 
-function show({ issuerUrl, jwksUri, audience, defaultPermissions, enabled }: IdentityProvider): IdentityProvider {
+function show(provider: IdentityProvider): Static<typeof Shown> {
+  const { issuerUrl, jwksUri, audience, defaultPermissions, enabled } = provider;
   return { issuerUrl, jwksUri, audience, defaultPermissions, enabled };
 }

@@ -1,5 +1,6 @@
 // /migrations: changes of the schema as people watch them, and their cancelling.
 import { setTimeout as sleep } from 'node:timers/promises';
+import Type, { type Static } from 'typebox';
 import {
   findMigration,
   isEnded,
@@ -10,12 +11,13 @@ import {
   requestCancel,
   type Waiting,
 } from '../../catalog/migrations.ts';
+import type { Database } from '../../db/pool.ts';
 import { conflict, notFound } from '../../errors.ts';
-import type { Route } from '../../http/routes.ts';
 import type { Runner } from '../../migrate/runner.ts';
 import { interruptHolder } from '../../migrate/workspace-lock.ts';
-import { type AdminRooms, adminRoute, requireWorkspace, WORKSPACE } from './access.ts';
-import { idOf, list, PAGE_PARAMETERS, pageOf, single, time } from './exchange.ts';
+import { closed, data, Id, list, listOf, oneOf, orNull, pageOf, single, Time, time } from './answer.ts';
+import { PAGE } from './query.ts';
+import { type AdminRooms, type AdminRoute, idOf, routeMaker, WORKSPACE } from './route.ts';
 
 // Cancelling takes back what was made; usually that is a matter of milliseconds.
 const CANCEL_WAIT_MS = 5000;
@@ -23,34 +25,102 @@ const CANCEL_POLL_MS = 50;
 // Many times what it takes until an end holds everywhere: the clocks of the database and of this machine may differ.
 const NEW_MS = 60_000;
 
-export function migrationRoutes(rooms: AdminRooms, runner: Runner): Route[] {
-  const { db, announced } = rooms;
+const State = oneOf('pending', 'running', 'succeeded', 'failed', 'cancelled');
+const SampleIds = listOf(Type.Number());
+
+const PLANNED = {
+  entity: Type.String(),
+  kind: Type.String(),
+  description: Type.String(),
+  destructive: Type.Boolean(),
+  blocksReads: Type.Boolean(),
+  blocksWrites: Type.Boolean(),
+  estimatedSeconds: Type.Number(),
+  conflicts: orNull(closed({ count: Type.Number(), sampleIds: SampleIds })),
+};
+
+/** A step of a plan. */
+export const PlannedShape = closed(PLANNED);
+
+const StepShape = closed({
+  ...PLANNED,
+  state: State,
+  progress: Type.Number({ minimum: 0, maximum: 1 }),
+  records: orNull(closed({ done: Type.Number(), total: Type.Number() })),
+});
+
+const ErrorShape = closed({
+  code: Type.String(),
+  message: Type.String(),
+  entity: orNull(Type.String()),
+  field: orNull(Type.String()),
+  count: orNull(Type.Number()),
+  sampleIds: SampleIds,
+});
+
+const WaitingShape = closed({
+  pid: orNull(Type.Integer()),
+  application: Type.String(),
+  since: orNull(Type.String()),
+});
+
+export const MigrationShape = closed({
+  id: Id,
+  state: State,
+  strategy: oneOf('online', 'blocking'),
+  steps: listOf(StepShape),
+  error: orNull(ErrorShape),
+  waitingFor: orNull(WaitingShape),
+  createdAt: Time,
+  startedAt: orNull(Time),
+  finishedAt: orNull(Time),
+});
+
+export function migrationRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
+  const { db } = rooms;
+  const route = routeMaker(rooms);
   return [
-    adminRoute('GET', `${WORKSPACE}/migrations`, PAGE_PARAMETERS, async (request) => {
-      const { id } = await requireWorkspace(rooms, request);
-      const page = pageOf(request);
-      const found = await loadMigrations(db, id, page);
-      if (found.rows.some(isNew)) await announced(id);
-      return list(found, page, showMigration);
+    route({
+      method: 'GET',
+      path: `${WORKSPACE}/migrations`,
+      may: 'workspace',
+      summary: 'The migrations of a workspace, newest first',
+      query: PAGE,
+      answer: pageOf(MigrationShape),
+      async handle({ workspace, query, changed }) {
+        const found = await loadMigrations(db, workspace.id, query);
+        if (found.rows.some(isNew)) changed(workspace.id);
+        return list(found, query, showMigration);
+      },
     }),
-    adminRoute('GET', `${WORKSPACE}/migrations/:id`, [], async (request) => {
-      const workspace = await requireWorkspace(rooms, request);
-      const id = idOf(request, 'id', 'Migration');
-      const migration = found(await findMigration(db, workspace.id, id), id);
-      if (isNew(migration)) await announced(workspace.id);
-      return single(showMigration(migration));
+    route({
+      method: 'GET',
+      path: `${WORKSPACE}/migrations/:id`,
+      may: 'workspace',
+      summary: 'A migration',
+      find: ({ workspace, params }) => migrationOf(db, workspace.id, params.id),
+      answer: data(MigrationShape),
+      async handle({ workspace, found, changed }) {
+        if (isNew(found)) changed(workspace.id);
+        return single(showMigration(found));
+      },
     }),
-    adminRoute('POST', `${WORKSPACE}/migrations/:id/cancel`, [], async (request) => {
-      const workspace = await requireWorkspace(rooms, request);
-      const id = idOf(request, 'id', 'Migration');
-      const migration = found(await findMigration(db, workspace.id, id), id);
-      if (isEnded(migration) || !(await requestCancel(db, workspace.id, id))) {
-        throw conflict(`Migration ${id} has ended already`);
-      }
-      await interruptHolder(db, workspace.id);
-      const ended = await waitForEnd(workspace.id, id);
-      await announced(workspace.id);
-      return single(showMigration(ended));
+    route({
+      method: 'POST',
+      path: `${WORKSPACE}/migrations/:id/cancel`,
+      may: 'workspace',
+      changes: 'workspace',
+      summary: 'Cancels a migration that has not ended',
+      find: ({ workspace, params }) => migrationOf(db, workspace.id, params.id),
+      answer: data(MigrationShape),
+      async handle({ workspace, found }) {
+        const { id } = found;
+        if (isEnded(found) || !(await requestCancel(db, workspace.id, id))) {
+          throw conflict(`Migration ${id} has ended already`);
+        }
+        await interruptHolder(db, workspace.id);
+        return single(showMigration(await waitForEnd(workspace.id, id)));
+      },
     }),
   ];
 
@@ -58,24 +128,26 @@ export function migrationRoutes(rooms: AdminRooms, runner: Runner): Route[] {
     for (const deadline = performance.now() + CANCEL_WAIT_MS; ; ) {
       // Nobody works on it when its process is gone; then it ends here.
       await runner.recover(workspaceId);
-      const migration = found(await findMigration(db, workspaceId, id), id);
+      const migration = await migrationOf(db, workspaceId, id);
       if (isEnded(migration) || performance.now() > deadline) return migration;
       await sleep(CANCEL_POLL_MS);
     }
   }
 }
 
-/** Has it ended so lately that some process may not know? Whoever reads here that it has may rely on its end. */
-export function isNew({ finishedAt }: Migration): boolean {
-  return finishedAt !== null && Math.abs(Date.now() - finishedAt.getTime()) < NEW_MS;
-}
-
-function found(migration: Migration | undefined, id: string): Migration {
+async function migrationOf(db: Database, workspaceId: string, text: string): Promise<Migration> {
+  const id = idOf(text, 'Migration');
+  const migration = await findMigration(db, workspaceId, id);
   if (migration === undefined) throw notFound(`Migration ${id} does not exist`);
   return migration;
 }
 
-export function showMigration(migration: Migration): unknown {
+/** Has it ended so lately that some process may not know? Whoever reads here that it has may rely on its end. */
+function isNew({ finishedAt }: Migration): boolean {
+  return finishedAt !== null && Math.abs(Date.now() - finishedAt.getTime()) < NEW_MS;
+}
+
+export function showMigration(migration: Migration): Static<typeof MigrationShape> {
   const { id, state, strategy, steps, error, waitingFor, createdAt, startedAt, finishedAt } = migration;
   return {
     id: Number(id),
@@ -90,12 +162,8 @@ export function showMigration(migration: Migration): unknown {
   };
 }
 
-interface ShownStep extends Omit<MigrationStep, 'records'> {
-  readonly records: MigrationStep['records'] | null;
-}
-
 // The database gives the members in an order of its own.
-function showStep(step: MigrationStep): ShownStep {
+function showStep(step: MigrationStep): Static<typeof StepShape> {
   const { entity, kind, description, destructive, blocksReads, blocksWrites, estimatedSeconds, conflicts } = step;
   // Counted only while records are filled, and gone when the migration has ended.
   const { state, progress, records = null } = step;
@@ -103,10 +171,10 @@ function showStep(step: MigrationStep): ShownStep {
   return { ...planned, state, progress, records };
 }
 
-function showWaiting({ pid, application, since }: Waiting): Waiting {
+function showWaiting({ pid, application, since }: Waiting): Static<typeof WaitingShape> {
   return { pid, application, since };
 }
 
-function showError({ code, message, entity, field, count, sampleIds }: MigrationError): MigrationError {
+function showError({ code, message, entity, field, count, sampleIds }: MigrationError): Static<typeof ErrorShape> {
   return { code, message, entity, field, count, sampleIds };
 }

@@ -1,5 +1,5 @@
 // /oauth-clients: made, listed and deleted. A secret is shown once, when its client is made.
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import {
   createOAuthClient,
   deleteOAuthClient,
@@ -7,17 +7,24 @@ import {
   type OAuthClient,
 } from '../../catalog/oauth-clients.ts';
 import { notFound } from '../../errors.ts';
-import type { Route } from '../../http/routes.ts';
-import { noContent } from '../../response/reply.ts';
-import { ADMIN_PREFIX, type AdminRooms, adminRoute, requireWorkspace, WORKSPACE } from './access.ts';
-import { KeyPermissions } from './api-keys.ts';
-import { bodyOf, created, list, PAGE_PARAMETERS, pageOf, time } from './exchange.ts';
-import { DisplayName } from './organizations.ts';
+import { noWorkspace } from './access.ts';
+import { closed, created, data, list, NOTHING, nothing, pageOf, Time, time } from './answer.ts';
+import { body } from './body.ts';
+import { DisplayName, KeyPermissions } from './names.ts';
+import { PAGE } from './query.ts';
+import { type AdminRooms, type AdminRoute, placeIn, routeMaker, WORKSPACE } from './route.ts';
 
-const NewOAuthClient = Type.Object(
-  { name: DisplayName, permissions: Type.Optional(KeyPermissions) },
-  { additionalProperties: false },
-);
+const NewOAuthClient = closed({ name: DisplayName, permissions: Type.Optional(KeyPermissions) });
+
+const SHOWN = {
+  id: Type.String(),
+  clientId: Type.String(),
+  name: Type.String(),
+  permissions: KeyPermissions,
+  createdAt: Time,
+};
+const Shown = closed(SHOWN);
+const ShownOnce = closed({ ...SHOWN, clientSecret: Type.String() });
 
 export interface OAuthClientMaker {
   readonly makeOAuthClient: () => {
@@ -28,36 +35,54 @@ export interface OAuthClientMaker {
   readonly isClientId: (text: string) => boolean;
 }
 
-export function oauthClientRoutes(rooms: AdminRooms & OAuthClientMaker): Route[] {
-  const { db, announced, makeOAuthClient, isClientId } = rooms;
+export function oauthClientRoutes(rooms: AdminRooms & OAuthClientMaker): AdminRoute[] {
+  const { db, makeOAuthClient, isClientId } = rooms;
+  const route = routeMaker(rooms);
   return [
-    adminRoute('GET', `${WORKSPACE}/oauth-clients`, PAGE_PARAMETERS, async (request) => {
-      const { id } = await requireWorkspace(rooms, request);
-      const page = pageOf(request);
-      return list(await loadOAuthClients(db, id, page), page, show);
+    route({
+      method: 'GET',
+      path: `${WORKSPACE}/oauth-clients`,
+      may: 'workspace',
+      summary: 'The OAuth clients of a workspace, without their secrets',
+      query: PAGE,
+      answer: pageOf(Shown),
+      handle: async ({ workspace, query }) => list(await loadOAuthClients(db, workspace.id, query), query, show),
     }),
-    adminRoute('POST', `${WORKSPACE}/oauth-clients`, [], async (request) => {
-      const { id, organization, slug } = await requireWorkspace(rooms, request);
-      const { name, permissions = 'OWNER' } = await bodyOf(request, NewOAuthClient);
-      const { clientId, clientSecret, secretHash } = makeOAuthClient();
-      const stored = await createOAuthClient(db, { workspaceId: id, clientId, name, permissions, secretHash });
-      if (stored === undefined) throw notFound(`Workspace ${slug} does not exist`);
-      const here = `${ADMIN_PREFIX}/organizations/${organization}/workspaces/${slug}`;
-      return created({ ...show(stored), clientSecret }, `${here}/oauth-clients/${clientId}`);
+    route({
+      method: 'POST',
+      path: `${WORKSPACE}/oauth-clients`,
+      may: 'workspace',
+      // Its tokens are looked up when they come: nobody has a verdict on one yet.
+      changes: 'nothing',
+      summary: 'Makes an OAuth client, and shows its secret this once',
+      body: body(NewOAuthClient),
+      answer: data(ShownOnce),
+      async handle({ workspace, body: { name, permissions = 'OWNER' } }) {
+        const { clientId, clientSecret, secretHash } = makeOAuthClient();
+        const client = { workspaceId: workspace.id, clientId, name, permissions, secretHash };
+        const stored = await createOAuthClient(db, client);
+        if (stored === undefined) throw noWorkspace(workspace.slug);
+        return created({ ...show(stored), clientSecret }, placeIn(workspace, `/oauth-clients/${clientId}`));
+      },
     }),
-    adminRoute('DELETE', `${WORKSPACE}/oauth-clients/:id`, [], async (request) => {
-      const workspace = await requireWorkspace(rooms, request);
-      const { id = '' } = request.params;
-      if (!isClientId(id) || !(await deleteOAuthClient(db, workspace.id, id))) {
-        throw notFound(`OAuth client ${id} does not exist`);
-      }
-      await announced(workspace.id);
-      return noContent();
+    route({
+      method: 'DELETE',
+      path: `${WORKSPACE}/oauth-clients/:id`,
+      may: 'workspace',
+      changes: 'workspace',
+      summary: 'Deletes an OAuth client; its tokens end with it',
+      answer: NOTHING,
+      async handle({ workspace, params: { id } }) {
+        if (!isClientId(id) || !(await deleteOAuthClient(db, workspace.id, id))) {
+          throw notFound(`OAuth client ${id} does not exist`);
+        }
+        return nothing();
+      },
     }),
   ];
 }
 
 /** `id` is what the path takes; it is the client id, since a client needs no second name. */
-function show({ clientId, name, permissions, createdAt }: OAuthClient) {
+function show({ clientId, name, permissions, createdAt }: OAuthClient): Static<typeof Shown> {
   return { id: clientId, clientId, name, permissions, createdAt: time(createdAt) };
 }

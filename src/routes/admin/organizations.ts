@@ -1,82 +1,87 @@
 // /organizations: made, renamed and deleted by the operator; an owner sees its own.
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import {
   createOrganization,
   deleteOrganization,
-  findOrganization,
-  findOrganizationOf,
   loadOrganizations,
   type Organization,
   updateOrganization,
 } from '../../catalog/organizations.ts';
-import { SLUG_PATTERN } from '../../document/format.ts';
-import type { Route } from '../../http/routes.ts';
-import { noContent } from '../../response/reply.ts';
-import {
-  ADMIN_PREFIX,
-  type AdminRooms,
-  adminRoute,
-  isSlug,
-  mayNot,
-  noOrganization,
-  ORGANIZATION,
-  requireAdministrator,
-  requireOperator,
-} from './access.ts';
-import { bodyOf, created, list, PAGE_PARAMETERS, pageOf, single, time } from './exchange.ts';
+import { noOrganization } from './access.ts';
+import { closed, created, data, Id, list, NOTHING, nothing, pageOf, single, Time, time } from './answer.ts';
+import { body } from './body.ts';
+import { DisplayName, Renaming, Slug } from './names.ts';
+import { PAGE } from './query.ts';
+import { type AdminRooms, type AdminRoute, ORGANIZATION, placeOfOrganization, routeMaker } from './route.ts';
 
-export const Slug = Type.String({ pattern: SLUG_PATTERN });
-export const DisplayName = Type.String({ minLength: 1, maxLength: 200 });
-const NewOrganization = Type.Object({ slug: Slug, name: Type.Optional(DisplayName) }, { additionalProperties: false });
-export const Renaming = Type.Object(
-  { slug: Type.Optional(Slug), name: Type.Optional(DisplayName) },
-  { additionalProperties: false },
-);
+const NewOrganization = closed({ slug: Slug, name: Type.Optional(DisplayName) });
+const Shown = closed({ id: Id, slug: Slug, name: Type.String(), createdAt: Time });
 
-export function organizationRoutes(rooms: AdminRooms): Route[] {
-  const { db, announced } = rooms;
-  const all = `${ADMIN_PREFIX}/organizations`;
+export function organizationRoutes(rooms: AdminRooms): AdminRoute[] {
+  const { db } = rooms;
+  const route = routeMaker(rooms);
   return [
-    adminRoute('GET', all, PAGE_PARAMETERS, async (request) => {
-      await requireOperator(rooms, request);
-      const page = pageOf(request);
-      return list(await loadOrganizations(db, page), page, show);
+    route({
+      method: 'GET',
+      path: '/organizations',
+      may: 'operator',
+      summary: 'All organizations',
+      query: PAGE,
+      answer: pageOf(Shown),
+      handle: async ({ query }) => list(await loadOrganizations(db, query), query, show),
     }),
-    adminRoute('POST', all, [], async (request) => {
-      await requireOperator(rooms, request);
-      const { slug, name = slug } = await bodyOf(request, NewOrganization);
-      return created(show(await createOrganization(db, { slug, name })), `${all}/${slug}`);
+    route({
+      method: 'POST',
+      path: '/organizations',
+      may: 'operator',
+      // Nobody has it in memory.
+      changes: 'nothing',
+      summary: 'Makes an organization',
+      body: body(NewOrganization),
+      answer: data(Shown),
+      async handle({ body: { slug, name = slug } }) {
+        return created(show(await createOrganization(db, { slug, name })), placeOfOrganization(slug));
+      },
     }),
-    adminRoute('GET', ORGANIZATION, [], async (request) => {
-      const principal = await requireAdministrator(rooms, request);
-      const { org = '' } = request.params;
-      if (principal.kind === 'owner') {
-        const own = isSlug(org) ? await findOrganizationOf(db, org, principal.workspaceId) : undefined;
-        if (own === undefined) throw mayNot();
-        return single(show(own));
-      }
-      const organization = isSlug(org) ? await findOrganization(db, org) : undefined;
-      if (organization === undefined) throw noOrganization(org);
-      return single(show(organization));
+    route({
+      method: 'GET',
+      path: ORGANIZATION,
+      may: 'administrator',
+      summary: 'An organization',
+      answer: data(Shown),
+      handle: async ({ organization }) => single(show(organization)),
     }),
-    adminRoute('PUT', ORGANIZATION, [], async (request) => {
-      await requireOperator(rooms, request);
-      const { org = '' } = request.params;
-      if (!isSlug(org) || (await findOrganization(db, org)) === undefined) throw noOrganization(org);
-      const updated = await updateOrganization(db, org, await bodyOf(request, Renaming));
-      if (updated === undefined) throw noOrganization(org);
-      await announced(...updated.workspaceIds);
-      return single(show(updated.organization));
+    route({
+      method: 'PUT',
+      path: ORGANIZATION,
+      may: 'operator',
+      changes: 'named',
+      summary: 'Renames an organization',
+      body: body(Renaming),
+      answer: data(Shown),
+      async handle({ organization: { slug }, body: renaming, changed }) {
+        const updated = await updateOrganization(db, slug, renaming);
+        if (updated === undefined) throw noOrganization(slug);
+        changed(...updated.workspaceIds);
+        return single(show(updated.organization));
+      },
     }),
-    adminRoute('DELETE', ORGANIZATION, [], async (request) => {
-      await requireOperator(rooms, request);
-      const { org = '' } = request.params;
-      if (!isSlug(org) || !(await deleteOrganization(db, org))) throw noOrganization(org);
-      return noContent();
+    route({
+      method: 'DELETE',
+      path: ORGANIZATION,
+      may: 'operator',
+      // It has no workspaces.
+      changes: 'nothing',
+      summary: 'Deletes an organization without workspaces',
+      answer: NOTHING,
+      async handle({ organization: { slug } }) {
+        if (!(await deleteOrganization(db, slug))) throw noOrganization(slug);
+        return nothing();
+      },
     }),
   ];
 }
 
-function show({ id, slug, name, createdAt }: Organization): unknown {
+function show({ id, slug, name, createdAt }: Organization): Static<typeof Shown> {
   return { id: Number(id), slug, name, createdAt: time(createdAt) };
 }

@@ -1,24 +1,21 @@
 // The admin API as a table of routes, one file for each noun.
-import type { Route } from '../../http/routes.ts';
 import type { Runner } from '../../migrate/runner.ts';
-import type { AdminRooms } from './access.ts';
 import { type AccessTestRooms, accessTestRoutes } from './access-test.ts';
-import { apiKeyRoutes } from './api-keys.ts';
+import { type ApiKeyMaker, apiKeyRoutes } from './api-keys.ts';
 import { type IdentityProviderRooms, identityProviderRoutes } from './identity-provider.ts';
 import { migrationRoutes } from './migrations.ts';
 import { type OAuthClientMaker, oauthClientRoutes } from './oauth-clients.ts';
 import { organizationRoutes } from './organizations.ts';
+import type { AdminRooms, AdminRoute } from './route.ts';
 import { schemaRoutes } from './schema.ts';
 import { settingsRoutes } from './settings.ts';
 import { type SigningKeyRooms, signingKeyRoutes } from './signing-keys.ts';
 import { workspaceRoutes } from './workspaces.ts';
 
-export type { AdminRooms } from './access.ts';
-
 export function adminRoutes(
-  rooms: AdminRooms & AccessTestRooms & IdentityProviderRooms & OAuthClientMaker & SigningKeyRooms,
+  rooms: AdminRooms & AccessTestRooms & ApiKeyMaker & IdentityProviderRooms & OAuthClientMaker & SigningKeyRooms,
   runner: Runner,
-): Route[] {
+): AdminRoute[] {
   return [
     ...organizationRoutes(rooms),
     ...workspaceRoutes(rooms),

@@ -1,19 +1,21 @@
 // /schema: the document in force, what another one would change, and the change itself.
 import { setTimeout as sleep } from 'node:timers/promises';
+import Type, { type Static } from 'typebox';
 import { findMigration, isEnded, type PlannedStep } from '../../catalog/migrations.ts';
 import { loadDocumentText } from '../../catalog/workspaces.ts';
 import { isStaleSnapshot } from '../../db/pg-error.ts';
 import { parseSchemaDocument } from '../../document/document.ts';
-import { SCHEMA_DOCUMENT_JSON_SCHEMA } from '../../document/format.ts';
-import { badRequest, notFound } from '../../errors.ts';
-import type { Route, RouteRequest } from '../../http/routes.ts';
+import { DocumentShape, SCHEMA_DOCUMENT_JSON_SCHEMA } from '../../document/format.ts';
+import { badRequest } from '../../errors.ts';
 import { planSteps, prepareChange } from '../../migrate/plan.ts';
 import type { Runner } from '../../migrate/runner.ts';
 import type { PhysicalNames } from '../../model/physical-name.ts';
-import { json, jsonText } from '../../response/reply.ts';
-import { ADMIN_PREFIX, type AdminRooms, adminRoute, requireWorkspace, WORKSPACE } from './access.ts';
-import { flag, parameter, single } from './exchange.ts';
-import { showMigration } from './migrations.ts';
+import { noWorkspace } from './access.ts';
+import { answer, answerText, anything, closed, data, listOf, single } from './answer.ts';
+import { uncheckedBody } from './body.ts';
+import { MigrationShape, PlannedShape, showMigration } from './migrations.ts';
+import { FLAG, type Parameter } from './query.ts';
+import { type AdminRooms, type AdminRoute, placeIn, routeMaker, WORKSPACE } from './route.ts';
 
 const JSON_SCHEMA = JSON.stringify(SCHEMA_DOCUMENT_JSON_SCHEMA);
 const DEFAULT_WAIT_SECONDS = 10;
@@ -21,86 +23,125 @@ const MAX_WAIT_SECONDS = 60;
 // The plan counts the records that stand in the way, which may mean looking at all of them.
 const PLAN_TIMEOUT_MS = 60_000;
 
-export function schemaRoutes(rooms: AdminRooms, runner: Runner): Route[] {
-  const { db, announced } = rooms;
+const STRATEGY: Parameter<'online' | 'blocking'> = {
+  shape: Type.Unsafe({ type: 'string', enum: ['online', 'blocking'], default: 'online' }),
+  read(text = 'online') {
+    if (text === 'online' || text === 'blocking') return text;
+    throw badRequest('strategy must be online or blocking');
+  },
+};
+
+const WAIT: Parameter<number> = {
+  shape: Type.Integer({ minimum: 0, maximum: MAX_WAIT_SECONDS, default: DEFAULT_WAIT_SECONDS }),
+  read(text = String(DEFAULT_WAIT_SECONDS)) {
+    const seconds = /^\d{1,2}$/.test(text) ? Number(text) : Number.NaN;
+    if (seconds <= MAX_WAIT_SECONDS) return seconds;
+    throw badRequest(`wait must be an integer from 0 to ${MAX_WAIT_SECONDS}`);
+  },
+};
+
+const PendingName = closed({ entity: Type.String(), field: Type.Optional(Type.String()), name: Type.String() });
+
+// A stored document has the form of DocumentShape of its time; it is shown as it was written.
+const InForce = closed({
+  data: anything(),
+  meta: Type.Optional(closed({ pendingNames: listOf(PendingName) })),
+});
+
+export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
+  const { db } = rooms;
+  const route = routeMaker(rooms);
   return [
-    // Without a credential: editors fetch it from the "$schema" of a document, and it says nothing about anybody's data.
-    adminRoute('GET', `${ADMIN_PREFIX}/schema.json`, [], async () => jsonText(200, JSON_SCHEMA)),
-    adminRoute('GET', `${WORKSPACE}/schema`, [], async (request) => {
-      const { id, slug } = await requireWorkspace(rooms, request);
-      const stored = await loadDocumentText(db, id);
-      if (stored === undefined) throw notFound(`Workspace ${slug} does not exist`);
-      const pending = pendingNames(stored.names);
-      const meta = pending.length === 0 ? '' : `,"meta":${JSON.stringify({ pendingNames: pending })}`;
-      return jsonText(200, `{"data":${stored.document}${meta}}`);
+    route({
+      method: 'GET',
+      path: '/schema.json',
+      // Editors fetch it from the "$schema" of a document, and it says nothing about anybody's data.
+      may: 'anyone',
+      summary: 'The JSON Schema of schema documents',
+      answer: anything(),
+      handle: async () => answerText(JSON_SCHEMA),
     }),
-    adminRoute('POST', `${WORKSPACE}/schema/plan`, ['strategy'], async (request) => {
-      const { id } = await requireWorkspace(rooms, request);
-      const strategy = strategyOf(request);
-      const body = await request.body();
-      const plan = (): Promise<readonly PlannedStep[]> =>
-        db.transaction(
-          async (session) => {
-            const change = await prepareChange(session, id, (inForce) => parseSchemaDocument(body, inForce), strategy);
-            return planSteps(session, change);
-          },
-          { readOnly: true, statementTimeoutMs: PLAN_TIMEOUT_MS, purpose: 'migration', tenant: id },
-        );
-      // A table may get another name between two looks.
-      const steps = await plan().catch((error) => (isStaleSnapshot(error) ? plan() : Promise.reject(error)));
-      return single({ steps, destructive: steps.some((step) => step.destructive) });
+    route({
+      method: 'GET',
+      path: `${WORKSPACE}/schema`,
+      may: 'workspace',
+      summary: 'The schema document in force',
+      answer: InForce,
+      async handle({ workspace: { id, slug } }) {
+        const stored = await loadDocumentText(db, id);
+        if (stored === undefined) throw noWorkspace(slug);
+        const pending = pendingNames(stored.names);
+        const meta = pending.length === 0 ? '' : `,"meta":${JSON.stringify({ pendingNames: pending })}`;
+        return answerText(`{"data":${stored.document}${meta}}`);
+      },
     }),
-    adminRoute('PUT', `${WORKSPACE}/schema`, ['strategy', 'allowDestructive', 'wait'], async (request) => {
-      const { id, organization, slug } = await requireWorkspace(rooms, request);
-      const strategy = strategyOf(request);
-      const allowDestructive = flag(request, 'allowDestructive');
-      const wait = waitOf(request);
-      const body = await request.body();
-      const started = await runner.start({
-        workspaceId: id,
-        strategy,
-        allowDestructive,
-        recorded: true,
-        ask: (inForce) => parseSchemaDocument(body, inForce),
-      });
-      const patience = new AbortController();
-      const isKnown = await Promise.race([
-        started.ended.then(() => true),
-        sleep(wait * 1000, false, { signal: patience.signal }).catch(() => false),
-      ]);
-      patience.abort();
-      const migration = await findMigration(db, id, started.id as string);
-      if (migration === undefined) throw notFound(`Workspace ${slug} does not exist`);
-      if (isEnded(migration)) {
-        // The wait may have been over just before the end was known everywhere.
-        if (!isKnown) await announced(id);
-        return single(showMigration(migration));
-      }
-      const here = `${ADMIN_PREFIX}/organizations/${organization}/workspaces/${slug}`;
-      return json(202, { data: showMigration(migration) }, { Location: `${here}/migrations/${migration.id}` });
+    route({
+      method: 'POST',
+      path: `${WORKSPACE}/schema/plan`,
+      may: 'workspace',
+      changes: 'nothing',
+      summary: 'What a schema document would change',
+      query: { strategy: STRATEGY },
+      body: uncheckedBody(DocumentShape),
+      answer: data(closed({ steps: listOf(PlannedShape), destructive: Type.Boolean() })),
+      async handle({ workspace: { id }, query: { strategy }, body }) {
+        const plan = (): Promise<readonly PlannedStep[]> =>
+          db.transaction(
+            async (session) => {
+              const ask = (inForce: Parameters<typeof parseSchemaDocument>[1]) => parseSchemaDocument(body, inForce);
+              return planSteps(session, await prepareChange(session, id, ask, strategy));
+            },
+            { readOnly: true, statementTimeoutMs: PLAN_TIMEOUT_MS, purpose: 'migration', tenant: id },
+          );
+        // A table may get another name between two looks.
+        const steps = await plan().catch((error) => (isStaleSnapshot(error) ? plan() : Promise.reject(error)));
+        return single({ steps, destructive: steps.some((step) => step.destructive) });
+      },
+    }),
+    route({
+      method: 'PUT',
+      path: `${WORKSPACE}/schema`,
+      may: 'workspace',
+      changes: 'named',
+      summary: 'Puts a schema document in force',
+      query: { strategy: STRATEGY, allowDestructive: FLAG, wait: WAIT },
+      body: uncheckedBody(DocumentShape),
+      answer: data(MigrationShape),
+      async handle({ workspace, query: { strategy, allowDestructive, wait }, body, changed }) {
+        const { id, slug } = workspace;
+        const started = await runner.start({
+          workspaceId: id,
+          strategy,
+          allowDestructive,
+          recorded: true,
+          ask: (inForce) => parseSchemaDocument(body, inForce),
+        });
+        const patience = new AbortController();
+        const isKnown = await Promise.race([
+          started.ended.then(() => true),
+          sleep(wait * 1000, false, { signal: patience.signal }).catch(() => false),
+        ]);
+        patience.abort();
+        const migration = await findMigration(db, id, started.id as string);
+        if (migration === undefined) throw noWorkspace(slug);
+        if (isEnded(migration)) {
+          // The wait may have been over just before the end was known everywhere.
+          if (!isKnown) changed(id);
+          return single(showMigration(migration));
+        }
+        const place = placeIn(workspace, `/migrations/${migration.id}`);
+        return answer(202, { data: showMigration(migration) }, { Location: place });
+      },
     }),
   ];
 }
 
 /** What PostgreSQL still calls by another name than the document. */
-function pendingNames({ tables, columns }: PhysicalNames): readonly unknown[] {
+function pendingNames({ tables, columns }: PhysicalNames): readonly Static<typeof PendingName>[] {
   return [
     ...Object.entries(tables).map(([entity, name]) => ({ entity, name })),
     ...Object.entries(columns).flatMap(([entity, fields]) =>
       Object.entries(fields).map(([field, name]) => ({ entity, field, name })),
     ),
   ];
-}
-
-function strategyOf(request: RouteRequest): 'online' | 'blocking' {
-  const text = parameter(request, 'strategy') ?? 'online';
-  if (text === 'online' || text === 'blocking') return text;
-  throw badRequest('strategy must be online or blocking');
-}
-
-function waitOf(request: RouteRequest): number {
-  const text = parameter(request, 'wait') ?? String(DEFAULT_WAIT_SECONDS);
-  const seconds = /^\d{1,2}$/.test(text) ? Number(text) : Number.NaN;
-  if (seconds <= MAX_WAIT_SECONDS) return seconds;
-  throw badRequest(`wait must be an integer from 0 to ${MAX_WAIT_SECONDS}`);
 }

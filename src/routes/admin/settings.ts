@@ -1,78 +1,126 @@
 // /entities/{entity}/settings and row-rules: two parts of the schema document that can be changed alone.
+import Type, { type Static } from 'typebox';
 import { findMigration } from '../../catalog/migrations.ts';
 import { loadWorkspaceRow } from '../../catalog/workspaces.ts';
 import type { Session } from '../../db/pool.ts';
 import { parseSchemaDocument } from '../../document/document.ts';
-import type { EntityDocument, SchemaDocument } from '../../document/format.ts';
+import { type EntityDocument, RowRulesShape, type SchemaDocument, SettingsShape } from '../../document/format.ts';
 import { member } from '../../document/renames.ts';
 import { conflict, type Detail, notFound, unknownEntity } from '../../errors.ts';
-import type { Route, RouteRequest } from '../../http/routes.ts';
 import type { Runner } from '../../migrate/runner.ts';
 import { closest } from '../../model/closest.ts';
 import { NO_SETTINGS } from '../../model/entity.ts';
-import { type AdminRooms, adminRoute, requireWorkspace, WORKSPACE } from './access.ts';
-import { single } from './exchange.ts';
+import { closed, data, listOf, orNull, single } from './answer.ts';
+import { uncheckedBody } from './body.ts';
+import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route.ts';
 
-export function settingsRoutes(rooms: AdminRooms, runner: Runner): Route[] {
+const Paths = orNull(listOf(Type.String()));
+const Settings = closed({
+  defaultExpand: Paths,
+  expandable: Paths,
+  maxExpandDepth: orNull(Type.Integer()),
+  defaultFields: Paths,
+});
+const Rules = listOf(closed({ column: Type.String(), claim: Type.String(), enabled: Type.Boolean() }));
+
+/** What a path names below its workspace. */
+interface Place {
+  readonly workspaceId: string;
+  readonly entity: string;
+}
+
+export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
   const { db } = rooms;
+  const route = routeMaker(rooms);
   const session: Pick<Session, 'query'> = { query: (query) => db.query(query) };
 
-  async function entityOf(workspaceId: string, name: string): Promise<EntityDocument> {
+  async function entityOf({ workspaceId, entity }: Place): Promise<EntityDocument> {
     const row = await loadWorkspaceRow(session, workspaceId);
     if (row === undefined) throw notFound('The workspace does not exist any more');
-    return knownEntity(row.document, name);
+    return knownEntity(row.document, entity);
   }
 
   /** Puts a part of an entity in force; answers what is in force then. */
   async function change(
-    request: RouteRequest,
+    place: Place,
     part: 'settings' | 'rowRules',
-    merge: (entity: EntityDocument, body: unknown) => unknown,
+    merge: (entity: EntityDocument) => unknown,
   ): Promise<EntityDocument> {
-    const { id } = await requireWorkspace(rooms, request);
-    const { entity = '' } = request.params;
-    await entityOf(id, entity);
-    // The parser of documents checks the body in its place; nothing there is a mistake, not the part left out.
-    const body = (await request.body()) ?? null;
+    const { workspaceId, entity } = place;
     const started = await runner.start({
-      workspaceId: id,
+      workspaceId,
       strategy: 'online',
       allowDestructive: false,
       recorded: false,
+      // The parser of documents checks the body in its place.
       ask: (inForce) => {
         const now = knownEntity(inForce, entity);
-        const asked = { entities: { ...inForce.entities, [entity]: { ...now, [part]: merge(now, body) } } };
+        const asked = { entities: { ...inForce.entities, [entity]: { ...now, [part]: merge(now) } } };
         const parsed = parseSchemaDocument(asked, inForce);
         return parsed.ok ? parsed : { ok: false, details: parsed.details.map(below(`entities.${entity}.${part}`)) };
       },
     });
     await started.ended;
-    const migration = started.id === null ? undefined : await findMigration(db, id, started.id);
+    const migration = started.id === null ? undefined : await findMigration(db, workspaceId, started.id);
     if (migration !== undefined && migration.state !== 'succeeded') {
       throw conflict(`The change was not made: ${migration.error?.message ?? 'it was cancelled'}`);
     }
-    return entityOf(id, entity);
+    return entityOf(place);
   }
 
   return [
-    adminRoute('GET', `${WORKSPACE}/entities/:entity/settings`, [], async (request) => {
-      const { id } = await requireWorkspace(rooms, request);
-      return single(showSettings(await entityOf(id, request.params.entity ?? '')));
+    route({
+      method: 'GET',
+      path: `${WORKSPACE}/entities/:entity/settings`,
+      may: 'workspace',
+      summary: 'How an entity is read',
+      find: ({ workspace, params }) => entityOf({ workspaceId: workspace.id, entity: params.entity }),
+      answer: data(Settings),
+      handle: async ({ found }) => single(showSettings(found)),
     }),
-    adminRoute('PUT', `${WORKSPACE}/entities/:entity/settings`, [], async (request) => {
-      // As everywhere, PUT changes what is given: leaving out a whitelist must not lift it.
-      const merge = (entity: EntityDocument, body: unknown): unknown =>
-        typeof body === 'object' && body !== null && !Array.isArray(body)
-          ? { ...body, ...without(entity.settings, body) }
-          : body;
-      return single(showSettings(await change(request, 'settings', merge)));
+    route({
+      method: 'PUT',
+      path: `${WORKSPACE}/entities/:entity/settings`,
+      may: 'workspace',
+      changes: 'named',
+      summary: 'Changes how an entity is read',
+      find: ({ workspace, params }) => entityOf({ workspaceId: workspace.id, entity: params.entity }),
+      body: uncheckedBody(SettingsShape),
+      answer: data(Settings),
+      async handle({ workspace, params, body }) {
+        // As everywhere, PUT changes what is given: leaving out a whitelist must not lift it. Nothing there is a
+        // mistake, not the part left out.
+        const merge = (entity: EntityDocument): unknown =>
+          typeof body === 'object' && body !== null && !Array.isArray(body)
+            ? { ...body, ...without(entity.settings, body) }
+            : (body ?? null);
+        return single(
+          showSettings(await change({ workspaceId: workspace.id, entity: params.entity }, 'settings', merge)),
+        );
+      },
     }),
-    adminRoute('GET', `${WORKSPACE}/entities/:entity/row-rules`, [], async (request) => {
-      const { id } = await requireWorkspace(rooms, request);
-      return single(showRules(await entityOf(id, request.params.entity ?? '')));
+    route({
+      method: 'GET',
+      path: `${WORKSPACE}/entities/:entity/row-rules`,
+      may: 'workspace',
+      summary: 'The row rules of an entity',
+      find: ({ workspace, params }) => entityOf({ workspaceId: workspace.id, entity: params.entity }),
+      answer: data(Rules),
+      handle: async ({ found }) => single(showRules(found)),
     }),
-    adminRoute('PUT', `${WORKSPACE}/entities/:entity/row-rules`, [], async (request) => {
-      return single(showRules(await change(request, 'rowRules', (_entity, body) => body)));
+    route({
+      method: 'PUT',
+      path: `${WORKSPACE}/entities/:entity/row-rules`,
+      may: 'workspace',
+      changes: 'named',
+      summary: 'Replaces the row rules of an entity',
+      find: ({ workspace, params }) => entityOf({ workspaceId: workspace.id, entity: params.entity }),
+      body: uncheckedBody(RowRulesShape),
+      answer: data(Rules),
+      async handle({ workspace, params, body }) {
+        const place = { workspaceId: workspace.id, entity: params.entity };
+        return single(showRules(await change(place, 'rowRules', () => body ?? null)));
+      },
     }),
   ];
 }
@@ -99,7 +147,7 @@ const below =
     return { ...detail, field: detail.field.slice(prefix.length + 1) || null };
   };
 
-const showSettings = (entity: EntityDocument): unknown => ({ ...NO_SETTINGS, ...entity.settings });
+const showSettings = (entity: EntityDocument): Static<typeof Settings> => ({ ...NO_SETTINGS, ...entity.settings });
 
-const showRules = (entity: EntityDocument): unknown =>
+const showRules = (entity: EntityDocument): Static<typeof Rules> =>
   (entity.rowRules ?? []).map(({ column, claim, enabled = true }) => ({ column, claim, enabled }));

@@ -1,9 +1,9 @@
 // /signing-keys: the keys of internal tokens, for the operator. Listed without their private halves, and rotated.
+import Type, { type Static } from 'typebox';
 import type { StoredSigningKey } from '../../catalog/signing-keys.ts';
-import type { Route } from '../../http/routes.ts';
-import type { Reply } from '../../response/reply.ts';
-import { ADMIN_PREFIX, type AdminRooms, adminRoute, requireOperator } from './access.ts';
-import { flag, single, time } from './exchange.ts';
+import { closed, data, listOf, oneOf, orNull, single, Time, time } from './answer.ts';
+import { FLAG } from './query.ts';
+import { type AdminRooms, type AdminRoute, routeMaker } from './route.ts';
 
 export interface SigningKeyRooms {
   readonly signingKeys: {
@@ -12,24 +12,43 @@ export interface SigningKeyRooms {
   };
 }
 
-export function signingKeyRoutes(rooms: AdminRooms & SigningKeyRooms): Route[] {
+const Shown = closed({
+  kid: Type.String(),
+  state: oneOf('signing', 'verifying'),
+  createdAt: Time,
+  rotatedAt: orNull(Time),
+  expiresAt: orNull(Time),
+});
+
+export function signingKeyRoutes(rooms: AdminRooms & SigningKeyRooms): AdminRoute[] {
   const keys = rooms.signingKeys;
-  const listed = async (): Promise<Reply> => single((await keys.list()).map(show));
+  const route = routeMaker(rooms);
   return [
-    adminRoute('GET', `${ADMIN_PREFIX}/signing-keys`, [], async (request) => {
-      await requireOperator(rooms, request);
-      return listed();
+    route({
+      method: 'GET',
+      path: '/signing-keys',
+      may: 'operator',
+      summary: 'The keys that sign or verify tokens, without their private halves',
+      answer: data(listOf(Shown)),
+      handle: async () => single((await keys.list()).map(show)),
     }),
-    adminRoute('POST', `${ADMIN_PREFIX}/signing-keys/rotate`, ['revoke'], async (request) => {
-      await requireOperator(rooms, request);
-      await keys.rotate(flag(request, 'revoke'));
-      await rooms.announced();
-      return listed();
+    route({
+      method: 'POST',
+      path: '/signing-keys/rotate',
+      may: 'operator',
+      changes: 'everything',
+      summary: 'Lets a new key sign; with revoke, all tokens signed so far end',
+      query: { revoke: FLAG },
+      answer: data(listOf(Shown)),
+      async handle({ query: { revoke } }) {
+        await keys.rotate(revoke);
+        return single((await keys.list()).map(show));
+      },
     }),
   ];
 }
 
-function show({ kid, createdAt, rotatedAt, expiresAt }: StoredSigningKey) {
+function show({ kid, createdAt, rotatedAt, expiresAt }: StoredSigningKey): Static<typeof Shown> {
   return {
     kid,
     state: rotatedAt === null ? 'signing' : 'verifying',

@@ -1,95 +1,111 @@
 // /organizations/{org}/workspaces: made and deleted by the operator, seen and renamed by their owners.
-import Type from 'typebox';
-import { findOrganization } from '../../catalog/organizations.ts';
+import Type, { type Static } from 'typebox';
 import { loadWorkspaces, updateWorkspace, type WorkspaceSummary } from '../../catalog/workspaces.ts';
 import { parseSchemaDocument } from '../../document/document.ts';
 import type { SchemaDocument } from '../../document/format.ts';
-import { badRequest, notFound } from '../../errors.ts';
-import type { Route } from '../../http/routes.ts';
+import type { Report } from '../../document/report.ts';
+import { badRequest } from '../../errors.ts';
 import { createWorkspace, deleteWorkspace } from '../../migrate/workspace.ts';
-import { noContent } from '../../response/reply.ts';
-import {
-  type AdminRooms,
-  adminRoute,
-  isSlug,
-  noOrganization,
-  ORGANIZATION,
-  requireAdministrator,
-  requireOperator,
-  requireWorkspace,
-  WORKSPACE,
-  workspaceFor,
-} from './access.ts';
-import { bodyOf, created, list, PAGE_PARAMETERS, pageOf, parameter, single, time } from './exchange.ts';
-import { DisplayName, Renaming, Slug } from './organizations.ts';
+import { noOrganization, noWorkspace } from './access.ts';
+import { anything, closed, created, data, Id, list, NOTHING, nothing, pageOf, single, Time, time } from './answer.ts';
+import { body, refinedBody } from './body.ts';
+import { DisplayName, Renaming, Slug } from './names.ts';
+import { PAGE, TEXT } from './query.ts';
+import { type AdminRooms, type AdminRoute, ORGANIZATION, placeIn, routeMaker, WORKSPACE } from './route.ts';
 
-const NewWorkspace = Type.Object(
-  { slug: Slug, name: Type.Optional(DisplayName), schema: Type.Optional(Type.Unsafe<unknown>({})) },
-  { additionalProperties: false },
-);
+const NewWorkspace = closed({
+  slug: Slug,
+  name: Type.Optional(DisplayName),
+  schema: Type.Optional(anything()),
+});
+const Shown = closed({ id: Id, organization: Slug, slug: Slug, name: Type.String(), createdAt: Time });
 
-export function workspaceRoutes(rooms: AdminRooms): Route[] {
-  const { db, announced } = rooms;
-  const all = `${ORGANIZATION}/workspaces`;
+export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
+  const { db } = rooms;
+  const route = routeMaker(rooms);
   return [
-    adminRoute('GET', all, PAGE_PARAMETERS, async (request) => {
-      await requireOperator(rooms, request);
-      const { org = '' } = request.params;
-      const organization = isSlug(org) ? await findOrganization(db, org) : undefined;
-      if (organization === undefined) throw noOrganization(org);
-      const page = pageOf(request);
-      return list(await loadWorkspaces(db, organization.id, page), page, show);
+    route({
+      method: 'GET',
+      path: `${ORGANIZATION}/workspaces`,
+      may: 'operator',
+      summary: 'The workspaces of an organization',
+      query: PAGE,
+      answer: pageOf(Shown),
+      handle: async ({ organization, query }) => list(await loadWorkspaces(db, organization.id, query), query, show),
     }),
-    adminRoute('POST', all, [], async (request) => {
-      await requireOperator(rooms, request);
-      const { org = '' } = request.params;
-      if (!isSlug(org) || (await findOrganization(db, org)) === undefined) throw noOrganization(org);
-      let document: SchemaDocument | undefined;
-      const body = await request.body();
-      const { slug, name = slug } = await bodyOf(request, NewWorkspace, ({ schema }, report) => {
-        if (schema === undefined || schema === null) return;
-        const parsed = parseSchemaDocument((body as { schema: unknown }).schema);
-        if (parsed.ok) document = parsed.document;
-        else {
-          for (const { field, code, message } of parsed.details) {
-            report(['schema', ...(field === null ? [] : [field])], code, message);
-          }
-        }
-      });
-      const workspace = await createWorkspace(db, {
-        organization: org,
+    route({
+      method: 'POST',
+      path: `${ORGANIZATION}/workspaces`,
+      may: 'operator',
+      changes: 'named',
+      summary: 'Makes a workspace with the tables of its schema',
+      body: refinedBody(NewWorkspace, ({ slug, name = slug, schema }, report, raw) => ({
         slug,
         name,
-        ...(document === undefined ? {} : { document }),
-      });
-      if (workspace === undefined) throw noOrganization(org);
-      await announced(workspace.id);
-      return created(show(workspace), `${all.replace(':org', org)}/${slug}`);
+        document: schema === undefined || schema === null ? undefined : documentOf(raw, report),
+      })),
+      answer: data(Shown),
+      async handle({ organization, body: { slug, name, document }, changed }) {
+        const asked = { organization: organization.slug, slug, name };
+        const workspace = await createWorkspace(db, document === undefined ? asked : { ...asked, document });
+        if (workspace === undefined) throw noOrganization(organization.slug);
+        changed(workspace.id);
+        return created(show(workspace), placeIn(workspace, ''));
+      },
     }),
-    adminRoute('GET', WORKSPACE, [], async (request) => single(show(await requireWorkspace(rooms, request)))),
-    adminRoute('PUT', WORKSPACE, [], async (request) => {
-      const principal = await requireAdministrator(rooms, request);
-      const { id, slug } = await workspaceFor(principal, rooms, request);
-      const renaming = await bodyOf(request, Renaming);
-      const updated = await updateWorkspace(db, id, renaming, principal.kind === 'operator');
-      if (updated === undefined) throw notFound(`Workspace ${slug} does not exist`);
-      await announced(id);
-      return single(show(updated));
+    route({
+      method: 'GET',
+      path: WORKSPACE,
+      may: 'workspace',
+      summary: 'A workspace',
+      answer: data(Shown),
+      handle: async ({ workspace }) => single(show(workspace)),
     }),
-    adminRoute('DELETE', WORKSPACE, ['confirm'], async (request) => {
-      const workspace = await workspaceFor(await requireOperator(rooms, request), rooms, request);
-      if (parameter(request, 'confirm') !== workspace.slug) {
-        throw badRequest(
-          `Deleting workspace ${workspace.slug} deletes all of its records: repeat with confirm=${workspace.slug} if that is meant`,
-        );
-      }
-      await deleteWorkspace(db, workspace);
-      await announced(workspace.id);
-      return noContent();
+    route({
+      method: 'PUT',
+      path: WORKSPACE,
+      may: 'workspace',
+      changes: 'workspace',
+      summary: 'Renames a workspace',
+      body: body(Renaming),
+      answer: data(Shown),
+      async handle({ workspace: { id, slug }, principal, body: renaming }) {
+        const updated = await updateWorkspace(db, id, renaming, principal.kind === 'operator');
+        if (updated === undefined) throw noWorkspace(slug);
+        return single(show(updated));
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: WORKSPACE,
+      may: 'operator',
+      changes: 'workspace',
+      summary: 'Deletes a workspace and all of its records',
+      query: { confirm: TEXT },
+      answer: NOTHING,
+      async handle({ workspace, query: { confirm } }) {
+        if (confirm !== workspace.slug) {
+          throw badRequest(
+            `Deleting workspace ${workspace.slug} deletes all of its records: repeat with confirm=${workspace.slug} if that is meant`,
+          );
+        }
+        await deleteWorkspace(db, workspace);
+        return nothing();
+      },
     }),
   ];
 }
 
-function show({ id, organization, slug, name, createdAt }: WorkspaceSummary): unknown {
+/** The schema document within a body whose numbers have all of their digits. */
+function documentOf(raw: unknown, report: Report): SchemaDocument | undefined {
+  const parsed = parseSchemaDocument((raw as { schema: unknown }).schema);
+  if (parsed.ok) return parsed.document;
+  for (const { field, code, message } of parsed.details) {
+    report(['schema', ...(field === null ? [] : [field])], code, message);
+  }
+  return undefined;
+}
+
+function show({ id, organization, slug, name, createdAt }: WorkspaceSummary): Static<typeof Shown> {
   return { id: Number(id), organization, slug, name, createdAt: time(createdAt) };
 }

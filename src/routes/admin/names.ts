@@ -1,0 +1,12 @@
+// What organizations, workspaces, keys and clients are called: shapes that several nouns share.
+import Type from 'typebox';
+import { SLUG_PATTERN } from '../../document/format.ts';
+import type { Permissions } from '../../model/principal.ts';
+import { closed } from './answer.ts';
+
+export const Slug = Type.String({ pattern: SLUG_PATTERN });
+export const DisplayName = Type.String({ minLength: 1, maxLength: 200 });
+export const Renaming = closed({ slug: Type.Optional(Slug), name: Type.Optional(DisplayName) });
+
+/** Of keys and OAuth clients. */
+export const KeyPermissions = Type.Unsafe<Permissions>({ type: 'string', enum: ['OWNER', 'READ_WRITE', 'READ_ONLY'] });

@@ -1,0 +1,59 @@
+// Query parameters of admin routes: each a value that knows its shape and how it is read. Paging is the same everywhere.
+import Type, { type TSchema } from 'typebox';
+import { badRequest, repeatedParameter } from '../../errors.ts';
+import { DEFAULT_PAGE_SIZE, parsePage, parseSize } from '../../request/page.ts';
+
+export interface Parameter<T> {
+  readonly shape: TSchema;
+  /** What the text means, undefined being none; 400 for what it cannot be. */
+  readonly read: (text: string | undefined, name: string) => T;
+}
+
+export type Query = Readonly<Record<string, Parameter<unknown>>>;
+
+export type Values<Q extends Query> = { readonly [Name in keyof Q]: Q[Name] extends Parameter<infer T> ? T : never };
+
+/** The values in the order of the parameters; each may be given once. */
+export function readQuery(
+  query: Query,
+  given: ReadonlyMap<string, readonly string[]>,
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(query).map(([name, { read }]) => {
+      const texts = given.get(name) ?? [];
+      if (texts.length > 1) throw repeatedParameter(name);
+      return [name, read(texts[0], name)];
+    }),
+  );
+}
+
+// The data API's default maximum. Lists of this API are short, so there is no setting for it.
+const MAX_PAGE_SIZE = 1000;
+
+export interface PageRequest {
+  readonly page: number;
+  readonly size: number;
+}
+
+export const PAGE = {
+  page: {
+    shape: Type.Integer({ minimum: 0, default: 0 }),
+    read: (text: string | undefined): number => (text === undefined ? 0 : parsePage(text)),
+  },
+  size: {
+    shape: Type.Integer({ minimum: 1, maximum: MAX_PAGE_SIZE, default: DEFAULT_PAGE_SIZE }),
+    read: (text: string | undefined): number =>
+      text === undefined ? DEFAULT_PAGE_SIZE : parseSize('size', text, MAX_PAGE_SIZE),
+  },
+};
+
+export const FLAG: Parameter<boolean> = {
+  shape: Type.Boolean({ default: false }),
+  read(text, name) {
+    if (text === undefined || text === 'false') return false;
+    if (text === 'true') return true;
+    throw badRequest(`${name} must be true or false`);
+  },
+};
+
+export const TEXT: Parameter<string | undefined> = { shape: Type.String(), read: (text) => text };

@@ -1,0 +1,157 @@
+// The maker of admin routes. A route is a value: who may, what is read, what is answered. The maker refuses in the order
+// that is documented, credential (401), right (403), existence (404), query parameters (400), body (400), and lets no
+// change be answered before it is in force everywhere.
+import type { Static, TSchema } from 'typebox';
+import { controlError } from '../../catalog/control-error.ts';
+import type { Organization } from '../../catalog/organizations.ts';
+import type { WorkspaceSummary } from '../../catalog/workspaces.ts';
+import type { Database } from '../../db/pool.ts';
+import { malformedId, notFound } from '../../errors.ts';
+import type { Route, RouteRequest } from '../../http/routes.ts';
+import type { Operator, Owner } from '../../model/principal.ts';
+import type { Reply } from '../../response/reply.ts';
+import { type Admitted, type Authenticate, admit, type May, organizationFor, workspaceFor } from './access.ts';
+import type { Answered } from './answer.ts';
+import type { Body } from './body.ts';
+import { type Query, readQuery, type Values } from './query.ts';
+
+export interface AdminRooms {
+  readonly db: Database;
+  readonly authenticate: Authenticate;
+  /**
+   * Something in these workspaces was changed, or, without any, in what all share: resolves when it holds in every
+   * process. The answer to the change waits for it, a second at most.
+   */
+  readonly announced: (...workspaceIds: readonly string[]) => Promise<void>;
+}
+
+const PREFIX = '/api/admin/v1';
+export const ORGANIZATION = '/organizations/:org';
+export const WORKSPACE = `${ORGANIZATION}/workspaces/:ws` as const;
+
+/** The names of a path's parameters. */
+type Names<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | Names<Rest>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never;
+
+/** What a request has been found to be about, before anything is read of its query and body. */
+export interface Visit<Path extends string, M extends May> {
+  readonly requestId: string;
+  readonly principal: Admitted[M];
+  readonly params: Readonly<Record<Names<Path>, string>>;
+  readonly workspace: 'ws' extends Names<Path> ? WorkspaceSummary : undefined;
+  /** Of paths that end above the workspaces. */
+  readonly organization: 'ws' extends Names<Path> ? undefined : 'org' extends Names<Path> ? Organization : undefined;
+  /** These workspaces are others than before: the answer waits until every process knows. */
+  readonly changed: (...workspaceIds: readonly string[]) => void;
+}
+
+/**
+ * What a route that is no GET changes of what processes have in memory: the `workspace` of its path; `everything`, what
+ * all share; what it has `named` by changed(), or the runner of migrations has announced already; or `nothing`.
+ */
+export type Changes = 'workspace' | 'everything' | 'named' | 'nothing';
+
+interface Spec<Path extends string, M extends May, Found, Q extends Query, B, A extends TSchema> {
+  /** Below /api/admin/v1. */
+  readonly path: Path;
+  readonly may: M;
+  /** For documentation. */
+  readonly summary: string;
+  /** Whatever else the path names; 404 when it is not there. */
+  readonly find?: (visit: Visit<Path, M>) => Found | Promise<Found>;
+  readonly query?: Q;
+  /** Without it nothing of a body is read. */
+  readonly body?: Body<B, NoInfer<Found>>;
+  /** The shape of the whole answer. */
+  readonly answer: A;
+  readonly handle: (
+    call: Visit<Path, M> & { readonly found: Found; readonly query: Values<Q>; readonly body: B },
+  ) => Promise<Answered<Static<A>>>;
+}
+
+type Effect =
+  | { readonly method: 'GET'; readonly changes?: undefined }
+  | { readonly method: 'POST' | 'PUT' | 'DELETE'; readonly changes: Changes };
+
+/** A route with what documentation and tests ask of it. */
+export interface AdminRoute extends Route {
+  readonly may: May;
+  readonly changes: Changes;
+  readonly summary: string;
+  readonly query: Query;
+  readonly body: TSchema | undefined;
+  readonly answer: TSchema;
+}
+
+export function routeMaker({ db, authenticate, announced }: AdminRooms) {
+  return function route<
+    Path extends string,
+    M extends May,
+    A extends TSchema,
+    Found = undefined,
+    Q extends Query = Record<never, never>,
+    B = undefined,
+  >(spec: Spec<Path, M, Found, Q, B, A> & Effect): AdminRoute {
+    const { method, path, may, changes = 'nothing', summary, answer, find, handle, body } = spec;
+    const query: Query = spec.query ?? {};
+    if (changes === 'workspace' && !path.startsWith(WORKSPACE)) throw new TypeError(`${path} names no workspace`);
+
+    async function visitOf(request: RouteRequest, changed: Visit<Path, M>['changed']): Promise<Visit<Path, M>> {
+      const principal = await admit(authenticate, may, request.authorization);
+      const { org, ws } = request.params;
+      const admitted = principal as Operator | Owner;
+      const workspace = ws === undefined ? undefined : await workspaceFor(db, admitted, org ?? '', ws);
+      const isAbove = ws === undefined && org !== undefined;
+      const organization = isAbove ? await organizationFor(db, admitted, org) : undefined;
+      const visit = { requestId: request.id, principal, params: request.params, workspace, organization, changed };
+      // What Visit says of a path and a right is what was done here.
+      return visit as Visit<Path, M>;
+    }
+
+    async function answerTo(request: RouteRequest): Promise<Reply> {
+      const touched = new Set<string>();
+      const visit = await visitOf(request, (...ids) => {
+        for (const id of ids) touched.add(id);
+      });
+      const found = (await find?.(visit)) as Found;
+      const values = readQuery(query, request.query()) as Values<Q>;
+      const value = (body === undefined ? undefined : body.read(await request.body(), found)) as B;
+      const reply = await handle({ ...visit, found, query: values, body: value });
+      if (changes === 'workspace') touched.add((visit.workspace as WorkspaceSummary).id);
+      if (touched.size > 0 || changes === 'everything') await announced(...touched);
+      return reply;
+    }
+
+    return {
+      method,
+      pattern: PREFIX + path,
+      parameters: Object.keys(query),
+      handle: (request) =>
+        answerTo(request).catch((error) => {
+          throw controlError(error);
+        }),
+      may,
+      changes,
+      summary,
+      query,
+      body: body?.shape,
+      answer,
+    };
+  };
+}
+
+/** Where something of a workspace is. */
+export const placeIn = ({ organization, slug }: WorkspaceSummary, rest: string): string =>
+  `${PREFIX}/organizations/${organization}/workspaces/${slug}${rest}`;
+
+export const placeOfOrganization = (slug: string): string => `${PREFIX}/organizations/${slug}`;
+
+/** A numeric id of a path; 400 when malformed, 404 when no id can be that large. */
+export function idOf(text: string, what: string): string {
+  if (!/^-?\d+$/.test(text)) throw malformedId(text);
+  if (text.length > 19 || BigInt(text) > 9223372036854775807n) throw notFound(`${what} ${text} does not exist`);
+  return text;
+}
