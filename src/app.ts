@@ -45,7 +45,7 @@ import { makeOutbound } from './outbound/outbound.ts';
 import { type Grant, makeBuckets, makeRateLimit, makeSharedRateLimit, type RateLimit } from './pace/rate-limit.ts';
 import { makeRefusalPace } from './pace/refusal-pace.ts';
 import { answerWorkers, askPrimary, isWorker } from './processes/primary.ts';
-import { makeRecordHandler } from './records/records.ts';
+import { makeRecords } from './records/pipeline.ts';
 import { makeTransferHandlers } from './records/transfer/transfer.ts';
 import { adminRoutes } from './routes/admin/routes.ts';
 import { metaRoutes } from './routes/meta.ts';
@@ -195,7 +195,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
   }
 
   const totals = makeTotals({ db, onError: onFault });
-  const records = makeRecordHandler({
+  const records = makeRecords({
     totals,
     config,
     db,

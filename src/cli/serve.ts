@@ -49,7 +49,8 @@ export async function serve(): Promise<void> {
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      if (!isWorker()) log.info('stopping', { signal });
+      // npm passes a Ctrl-C on that the terminal has sent, too.
+      if (!isWorker() && stopping === undefined) log.info('stopping', { signal });
       void stop(0);
     });
   }

@@ -1,21 +1,21 @@
-// One request of the data API whose principal was admitted to an entity, and what its operations share: reading the
-// body, running a statement, the entity tag.
-import { hash } from 'node:crypto';
+// One call of the data API whose principal was admitted to an entity, and how its statements are run.
 import type { Config } from '../config.ts';
-import { isStaleSnapshot, translateError, type WriteKind } from '../db/pg-error.ts';
-import type { Database, Lane, Row, StatementCost, Work } from '../db/pool.ts';
-import { unsupportedMediaType } from '../errors.ts';
-import { jsonValue } from '../http/json-body.ts';
+import { isStaleSnapshot, translateError } from '../db/pg-error.ts';
+import type { Database, Lane, StatementCost, Work } from '../db/pool.ts';
 import type { RawRequest } from '../http/raw-request.ts';
 import type { Entity } from '../model/entity.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
-import { isJsonType } from '../request/body.ts';
+import type { Call } from '../request/call.ts';
 import type { Reply } from '../response/reply.ts';
-import { bindQuery, type Inputs, type Statement } from '../sql/compile.ts';
+import { bindQuery, type Compiled, type Inputs } from '../sql/compile.ts';
+
+/** Who has sent a call: whoever waits for the answer, and the bytes of an import. */
+export type Sender = Pick<RawRequest, 'arrivedAt' | 'caller' | 'turn' | 'headers' | 'stream'>;
 
 export interface Visit {
-  readonly raw: RawRequest;
+  readonly call: Call;
+  readonly sender: Sender;
   readonly workspace: Workspace;
   readonly principal: Principal;
   readonly entity: Entity;
@@ -54,13 +54,16 @@ export class RequestClock {
 }
 
 /** Whose statement it is, and for how long somebody waits for it. */
-export function workOf({ raw, workspace, clock, isStale }: Visit, cost: StatementCost): Work {
-  return { cost, tenant: workspace.id, deadline: clock.deadline, caller: raw.caller, isStale };
+export function workOf({ sender, workspace, clock, isStale }: Visit, cost: StatementCost): Work {
+  return { cost, tenant: workspace.id, deadline: clock.deadline, caller: sender.caller, isStale };
 }
+
+/** What runs statements: the lanes of a database. */
+export type Executor = Pick<Database, 'run'>;
 
 export interface OperationRooms {
   readonly config: Config;
-  readonly db: Database;
+  readonly db: Executor;
 }
 
 /** `_import` and `_export`. */
@@ -69,30 +72,22 @@ export interface TransferHandlers {
   readonly exportRecords: (visit: Visit) => Promise<Reply>;
 }
 
-/** Runs a statement; the database's refusals become ours, all but that of a stale snapshot. */
-export async function runFor(
+/**
+ * Runs a statement that reads; the database's refusals become ours, all but that of a stale snapshot. On the lane of
+ * writes it comes after the writes of the same request.
+ */
+export async function runRead<Result>(
   visit: Visit,
-  db: Database,
-  statement: Statement,
+  db: Executor,
+  statement: Compiled<Result>,
   inputs: Inputs,
-  lane: Lane,
-  kind: WriteKind,
-): Promise<readonly Row[]> {
+  lane: Lane = 'read',
+): Promise<Result[]> {
   try {
-    return await db.run(bindQuery(statement, inputs), lane, workOf(visit, statement.cost));
+    const rows = await db.run(bindQuery(statement, inputs), lane, workOf(visit, statement.cost));
+    return rows.map(statement.read);
   } catch (error) {
     if (isStaleSnapshot(error)) throw error;
-    throw translateError(error, visit.workspace, visit.entity.name, kind);
+    throw translateError(error, visit.workspace, visit.entity.name, 'read');
   }
-}
-
-/** The JSON value of the body; 415, 413 or 400. */
-export async function jsonBody(raw: RawRequest, maxBytes: number): Promise<unknown> {
-  if (!isJsonType(raw.headers['content-type'])) throw unsupportedMediaType('application/json');
-  return jsonValue(await raw.body(maxBytes), raw.turn);
-}
-
-/** Row version and representation. With related records in it, the text itself is what tells two apart. */
-export function entityTag(version: string, statement: Statement, data: string): string {
-  return `${version}.${statement.tag ?? hash('sha1', data, 'base64url')}`;
 }

@@ -1,11 +1,9 @@
-// The path of a data API request -> its segments, its id, its name for metrics. Syntax only.
-import { malformedId, notFound, shown } from '../errors.ts';
+// The path of a data API request -> its segments, its name for metrics. Syntax only.
 import { isStorable } from '../model/exact-json.ts';
+import { operationAt, tailOf } from './operations.ts';
 import { decodePart } from './query-string.ts';
 
-const PREFIX = '/api/v1/';
-// 64-bit integers.
-const MAX_ID = 9223372036854775807n;
+export const PREFIX = '/api/v1/';
 
 /**
  * Undecoded path below /api/v1/ -> decoded segments; a trailing slash is none. A segment that does not decode, or to
@@ -22,19 +20,8 @@ export function segmentsOf(path: string): string[] {
   });
 }
 
-/** Digits of an id; undefined when it fits into no 64 bits and so names no record. 400 when it is no integer. */
-export function parseId(text: string): string | undefined {
-  if (!/^-?\d+$/.test(text)) {
-    if (text.startsWith('_')) throw notFound(`There is no operation ${shown(text)}. Known: _query, _import, _export`);
-    throw malformedId(text);
-  }
-  if (text.length < 19) return text;
-  const value = text.length > 100 ? MAX_ID + 1n : BigInt(text);
-  return value > MAX_ID || value < -MAX_ID - 1n ? undefined : text;
-}
-
-/** The fourth segment behind the prefix; '' for none. */
-function tailOf(url: string): string {
+/** The fourth segment after the prefix; '' for none. */
+function fourthSegment(url: string): string {
   let at = PREFIX.length - 1;
   for (let segment = 0; segment < 3; segment++) {
     at = url.indexOf('/', at + 1);
@@ -49,19 +36,5 @@ function tailOf(url: string): string {
 
 /** A word for metrics: few, and none of them made by clients. */
 export function operationOf(method: string, url: string): string {
-  const tail = tailOf(url);
-  switch (method) {
-    case 'GET':
-    case 'HEAD':
-      return tail === '' ? 'list' : tail === '_export' ? 'export' : 'read';
-    case 'POST':
-      return tail === '' ? 'create' : tail === '_import' ? 'import' : 'query';
-    case 'PUT':
-    case 'PATCH':
-      return 'update';
-    case 'DELETE':
-      return 'delete';
-    default:
-      return 'other';
-  }
+  return operationAt(method, tailOf(fourthSegment(url) || undefined)) ?? 'other';
 }

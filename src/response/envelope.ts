@@ -1,26 +1,22 @@
 // Rows of a statement -> the spec's envelopes. The records' JSON text passes through as PostgreSQL wrote it.
 import { type ListPlan, lookAhead } from '../plan/plan.ts';
+import type { PageRow } from '../plan/result.ts';
 import { encodeCursor } from '../request/page.ts';
-
-/** One row of a page statement, as text. */
-export interface PageRow {
-  readonly data: string;
-  readonly total: string | null;
-  readonly last: string | null;
-  readonly more: string | null;
-}
 
 /** `{"data": record}` */
 export function recordEnvelope(record: string): string {
   return `{"data":${record}}`;
 }
 
+/** A page that fits into an answer. */
+export type FittingPage = PageRow & { readonly data: string };
+
 /** `{"data": [...], "meta": {...}}`; `estimate` replaces the total of an estimated count. */
-export function listEnvelope(row: PageRow, plan: ListPlan, estimate: number | undefined): string {
+export function listEnvelope(row: FittingPage, plan: ListPlan, estimate: number | undefined): string {
   const total = estimate ?? (row.total === null ? null : Number(row.total));
   const page = plan.start.kind === 'page' ? plan.start.page : null;
   const pages = total === null ? null : Math.ceil(total / plan.size);
-  const more = row.more === null ? page !== null && total !== null && (page + 1) * plan.size < total : row.more === 't';
+  const more = row.more ?? (page !== null && total !== null && (page + 1) * plan.size < total);
   const cursor =
     more && row.last !== null
       ? JSON.stringify(encodeCursor({ sort: plan.ordering.text, keys: JSON.parse(row.last) }))

@@ -3,8 +3,9 @@
 import { LRUCache } from 'lru-cache';
 import type { Principal } from '../model/principal.ts';
 import type { Operand } from '../plan/operand.ts';
-import type { ListPlan, Plan, ReadPlan } from '../plan/plan.ts';
+import type { CreatePlan, DeletePlan, ListPlan, Plan, ReadPlan, ReferencesPlan, UpdatePlan } from '../plan/plan.ts';
 import { hasLists, type Projection } from '../plan/projection.ts';
+import type { DeletedRow, MissingReference, PageRow, RecordRow, WrittenRow } from '../plan/result.ts';
 import { claimText } from '../plan/row-policy.ts';
 import { isTold, isUnbounded } from './bounds.ts';
 import { type Fragment, keyword, type Query, sql } from './fragment.ts';
@@ -62,7 +63,59 @@ export interface CompileOptions {
   readonly maxResponseBytes: number;
 }
 
-export function compile(plan: Plan, options: CompileOptions): Statement {
+/** A row as PostgreSQL gives it: each column as text. */
+export type Cells = readonly (string | null)[];
+
+/** A statement, and how its rows are read. */
+export interface Compiled<Result> extends Statement {
+  readonly read: (row: Cells) => Result;
+}
+
+/** What a plan's statement gives, row by row. Of an export the columns are read by the file that is made of them. */
+export type ResultOf<P extends Plan> = P extends ListPlan
+  ? PageRow
+  : P extends ReadPlan
+    ? RecordRow
+    : P extends CreatePlan | UpdatePlan
+      ? WrittenRow
+      : P extends DeletePlan
+        ? DeletedRow
+        : P extends ReferencesPlan
+          ? MissingReference
+          : Cells;
+
+/** The only place that knows columns by their position, beside the statements that name them. */
+const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extract<Plan, { kind: Kind }>> } = {
+  list: ([data = null, total = null, last = null, more = null, counted]) => ({
+    data,
+    total,
+    last,
+    more: more === null ? null : more === 't',
+    isCounted: counted === 't',
+  }),
+  read: ([data = null, version]) => ({ data, version: known(version) }),
+  create: readWritten,
+  update: readWritten,
+  delete: ([id]) => ({ id: known(id) }),
+  references: ([field]) => ({ field: known(field) }),
+  export: (row) => row,
+};
+
+function readWritten([data, version, id]: Cells): WrittenRow {
+  return { data: known(data), version: known(version), id: known(id) };
+}
+
+function known(cell: string | null | undefined): string {
+  if (cell === null || cell === undefined) throw new TypeError('a statement gave no value where it always does');
+  return cell;
+}
+
+export function compile<P extends Plan>(plan: P, options: CompileOptions): Compiled<ResultOf<P>> {
+  const read = READERS[plan.kind] as unknown as (row: Cells) => ResultOf<P>;
+  return { ...compileText(plan, options), read };
+}
+
+function compileText(plan: Plan, options: CompileOptions): Statement {
   switch (plan.kind) {
     case 'list':
       return close(selectPage(plan, options.maxResponseBytes), plan.projection, carefulPage(plan, options));
@@ -83,9 +136,13 @@ export function compile(plan: Plan, options: CompileOptions): Statement {
   }
 }
 
-/** `explain` of the list without its page: the planner's estimate of the total, in one text column of JSON. */
-export function compileEstimate(plan: ListPlan): Statement {
-  return close(sql`explain (format json) ${selectMatching(plan, keyword('1'))}`);
+/** `explain` of the list without its page; gives the planner's estimate of the total. */
+export function compileEstimate(plan: ListPlan): Compiled<number> {
+  const statement = close(sql`explain (format json) ${selectMatching(plan, keyword('1'))}`);
+  return {
+    ...statement,
+    read: ([json]) => (JSON.parse(known(json)) as [{ Plan: { 'Plan Rows': number } }])[0].Plan['Plan Rows'],
+  };
 }
 
 function close(fragment: Fragment, projection?: Projection, careful?: () => Fragment): Statement {
@@ -131,8 +188,8 @@ function shapeOf(text: string, columns: number): Shape {
 }
 
 /** The careful text as a statement of its own, when the plain one leaves open whether a record is too large. */
-export function carefulOf({ careful, tag, cost }: Statement): Statement | undefined {
-  return careful === undefined ? undefined : { ...careful(), name: undefined, careful: undefined, tag, cost };
+export function carefulOf<R>({ careful, tag, cost, read }: Compiled<R>): Compiled<R> | undefined {
+  return careful === undefined ? undefined : { ...careful(), name: undefined, careful: undefined, tag, cost, read };
 }
 
 /** What a statement takes of memory while it is remembered, in bytes, roughly: its text is shared with its shape. */

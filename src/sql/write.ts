@@ -19,7 +19,7 @@ import {
 import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
 
 /**
- * insert … returning `data`, `version`; no row when a reference points at a record that the principal cannot see.
+ * insert … returning `data`, `version`, `id`; no row when a reference points at a record that the principal cannot see.
  * Columns that are not given take their default, else null.
  */
 export function insertRecord(plan: CreatePlan, maxBytes: number): Fragment {
@@ -43,7 +43,7 @@ function insertedValues(plan: CreatePlan, names: readonly string[], aliases: Ali
 }
 
 /**
- * update … returning `data`, `version`; no row when the record is not there (or not of that version), or when a
+ * update … returning `data`, `version`, `id`; no row when the record is not there (or not of that version), or when a
  * reference that changes points at a record that the principal cannot see.
  */
 export function updateRecord(plan: UpdatePlan, maxBytes: number): Fragment {
@@ -88,7 +88,7 @@ function resultColumns(projection: Projection, root: Fragment, maxBytes: number)
     return outputColumn(output.field, root);
   });
   const data = sql`(select row_to_json(${RECORD}) from (select ${join(columns)}) ${RECORD})::text`;
-  return sql`${guardedResult(data, projection, maxBytes)} as data, ${root}.xmin::text as version`;
+  return sql`${guardedResult(data, projection, maxBytes)} as data, ${root}.xmin::text as version, ${root}."id"::text as id`;
 }
 
 function fieldOf(scan: Scan, name: string): Field {

@@ -103,6 +103,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   routes: {
     purpose: 'all other handlers: OAuth, health and metrics, `admin/`',
     imports: [
+      'type records',
       'auth',
       'catalog',
       'type config.ts',

@@ -62,7 +62,7 @@ export async function runImport<T>(
   visit: Visit,
   { db, timeoutMs, changed }: ImportRooms,
 ): Promise<ImportCounts> {
-  const reading = makeReading(batches, decode, visit.raw.turn);
+  const reading = makeReading(batches, decode, visit.sender.turn);
   let written: { readonly transaction: string; readonly counts: ImportCounts } | undefined;
   try {
     return await db.transaction(
@@ -72,7 +72,12 @@ export async function runImport<T>(
           written = { transaction: await transactionOf(own), counts };
           return counts;
         }),
-      { statementTimeoutMs: timeoutMs, purpose: 'transfer', caller: visit.raw.caller, deadline: visit.clock.deadline },
+      {
+        statementTimeoutMs: timeoutMs,
+        purpose: 'transfer',
+        caller: visit.sender.caller,
+        deadline: visit.clock.deadline,
+      },
     );
   } catch (error) {
     if (written !== undefined && isConnectionLoss(error)) {
@@ -90,13 +95,13 @@ export async function runImport<T>(
 async function whileClientStays<T>(
   db: Database,
   session: Session,
-  { raw }: Visit,
+  { sender }: Visit,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
   const backend = backendOf(db, session);
-  let hasLeft = raw.caller.isGone();
+  let hasLeft = sender.caller.isGone();
   const ask = <R>(run: () => Promise<R>): Promise<R> => (hasLeft ? Promise.reject(callerGone()) : run());
-  const stay = raw.caller.onGone(() => {
+  const stay = sender.caller.onGone(() => {
     hasLeft = true;
     backend.cancel();
   });

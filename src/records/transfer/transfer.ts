@@ -46,18 +46,18 @@ export function makeTransferHandlers({ config, db, changed = () => undefined }: 
   const limits: SourceLimits = { maxBytes: config.maxImportBytes, maxRowBytes: config.maxBodyBytes };
   const importRooms: ImportRooms = { db, timeoutMs: config.transferTimeoutMs, changed };
 
-  function takeTurn({ raw, workspace, principal, clock }: Visit): Promise<() => void> {
+  function takeTurn({ sender, workspace, principal, clock }: Visit): Promise<() => void> {
     const user = principal.kind === 'external' ? principal.credentialId : undefined;
-    return turns.take({ workspace: workspace.id, user, caller: raw.caller, deadline: clock.deadline });
+    return turns.take({ workspace: workspace.id, user, caller: sender.caller, deadline: clock.deadline });
   }
 
   async function importRecords(visit: Visit): Promise<Reply> {
-    const { raw, entity } = visit;
-    const request = parseImportRequest(raw.query, raw.headers);
+    const { call, sender, entity } = visit;
+    const request = parseImportRequest(call.query, sender.headers);
     checkImport(request, entity, visit);
-    if (Number(raw.headers['content-length'] ?? 0) > limits.maxBytes) throw payloadTooLarge(limits.maxBytes);
+    if (Number(sender.headers['content-length'] ?? 0) > limits.maxBytes) throw payloadTooLarge(limits.maxBytes);
     const end = await takeTurn(visit);
-    const source = raw.stream();
+    const source = sender.stream();
     const arrival = makeArrival(source, { bytesPerSecond: config.importFloor, seconds });
     // PostgreSQL's own clock does not tick while COPY waits for a client that sends a byte now and then.
     const deadline = setTimeout(() => arrival.end(badRequest(tookTooLong(config))), config.transferTimeoutMs);
@@ -117,7 +117,7 @@ export function makeTransferHandlers({ config, db, changed = () => undefined }: 
   }
 
   async function exportRecords(visit: Visit): Promise<Reply> {
-    const request = parseExportRequest(visit.raw.query);
+    const request = parseExportRequest(visit.call.query);
     for (let current = visit, attempt = 1; ; attempt++) {
       try {
         return await openAs(current, request);
@@ -142,7 +142,7 @@ export function makeTransferHandlers({ config, db, changed = () => undefined }: 
       timeoutMs: config.transferTimeoutMs,
       stallMs: config.bodyTimeoutMs,
       floor: { bytesPerSecond: config.exportFloor, seconds },
-      caller: visit.raw.caller,
+      caller: visit.sender.caller,
       deadline: visit.clock.deadline,
     };
     const confirm = async (session: Session): Promise<void> => {

@@ -4,8 +4,9 @@ import type { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import Type from 'typebox';
 import { ApiError, responseTooLarge } from '../../errors.ts';
-import type { RawRequest } from '../../http/raw-request.ts';
 import type { External } from '../../model/principal.ts';
+import type { Asked, Records } from '../../records/pipeline.ts';
+import type { Sender } from '../../records/visit.ts';
 import { errorReply } from '../../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../../response/reply.ts';
 import { answerText, anything, closed, data, listOf } from './answer.ts';
@@ -14,7 +15,7 @@ import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route
 
 export interface AccessTestRooms extends AdminRooms {
   /** The data API's answer to a principal who is known. */
-  readonly answerAs: (principal: External, raw: RawRequest) => Promise<Reply>;
+  readonly answerAs: Records['answerAs'];
   /** All answers of one call together. */
   readonly maxResponseBytes: number;
 }
@@ -43,7 +44,7 @@ export function accessTestRoutes(rooms: AccessTestRooms): AdminRoute[] {
       summary: 'What a user with these claims would be answered',
       body: exactBody(AccessTest),
       answer: data(listOf(Tested)),
-      async handle({ requestId, workspace: { id, organization, slug }, body: { claims, requests } }) {
+      async handle({ workspace: { id, organization, slug }, body: { claims, requests } }) {
         const principal: External = {
           kind: 'external',
           permissions: 'READ_ONLY',
@@ -53,9 +54,9 @@ export function accessTestRoutes(rooms: AccessTestRooms): AdminRoute[] {
         };
         let left = rooms.maxResponseBytes;
         const answers: string[] = [];
-        for (const [index, { path, body }] of requests.entries()) {
-          const raw = rawRequest(`${requestId}.${index}`, `/api/v1/${organization}/${slug}/${path}`, body);
-          const reply = await rooms.answerAs(principal, raw).catch(refusal);
+        for (const { path, body } of requests) {
+          const asked = askedOf(`/api/v1/${organization}/${slug}/${path}`, body);
+          const reply = await rooms.answerAs(principal, asked, senderOf()).catch(refusal);
           const text = await bodyText(reply, left);
           left -= text.length;
           if (left < 0) throw responseTooLarge(rooms.maxResponseBytes);
@@ -68,25 +69,27 @@ export function accessTestRoutes(rooms: AccessTestRooms): AdminRoute[] {
   ];
 }
 
-// All requests of a test are answered together.
-const NOBODY: RawRequest['caller'] = { isGone: () => false, onGone: () => () => undefined };
-
-function rawRequest(id: string, url: string, body: unknown): RawRequest {
-  const at = url.indexOf('?');
-  const bytes = Buffer.from(body === undefined ? '' : JSON.stringify(body));
+/** All requests of a test are answered together, to whoever has sent the test. */
+function senderOf(): Sender {
   return {
-    id,
     arrivedAt: performance.now(),
-    method: body === undefined ? 'GET' : 'POST',
-    path: at < 0 ? url : url.slice(0, at),
-    query: at < 0 ? '' : url.slice(at + 1),
-    headers: body === undefined ? {} : { 'content-type': 'application/json' },
-    body: async () => bytes,
+    caller: { isGone: () => false, onGone: () => () => undefined },
+    turn: setImmediate,
+    headers: {},
     stream: () => {
       throw new TypeError('a principal who may only read sends no stream');
     },
-    caller: NOBODY,
-    turn: setImmediate,
+  };
+}
+
+function askedOf(url: string, body: unknown): Asked {
+  const at = url.indexOf('?');
+  return {
+    method: body === undefined ? 'GET' : 'POST',
+    path: at < 0 ? url : url.slice(0, at),
+    query: at < 0 ? '' : url.slice(at + 1),
+    conditions: {},
+    body: () => Promise.resolve(body),
   };
 }
 

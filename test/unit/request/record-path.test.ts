@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { operationOf, parseId, segmentsOf } from '../../../src/request/record-path.ts';
+import { parseId } from '../../../src/request/call.ts';
+import { operationOf, segmentsOf } from '../../../src/request/record-path.ts';
 import { refuses } from '../../support/refusal.ts';
 
 for (const [path, segments] of [
@@ -70,7 +71,7 @@ for (const [method, url, operation] of [
 test('metrics know a handful of words, whatever clients send', () => {
   fc.assert(
     fc.property(fc.string(), fc.webPath(), (method, path) => {
-      assert.match(operationOf(method, path), /^(list|read|create|query|update|delete|other)$/);
+      assert.match(operationOf(method, path), /^(list|read|create|query|import|export|update|delete|other)$/);
     }),
   );
 });

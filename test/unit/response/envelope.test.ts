@@ -5,7 +5,7 @@ import { entityOf } from '../../../src/model/workspace.ts';
 import { type ListPlan, planList } from '../../../src/plan/plan.ts';
 import { encodeCursor, parseCursor } from '../../../src/request/page.ts';
 import { parseListRequest } from '../../../src/request/record-request.ts';
-import { listEnvelope, type PageRow, recordEnvelope } from '../../../src/response/envelope.ts';
+import { type FittingPage, listEnvelope, recordEnvelope } from '../../../src/response/envelope.ts';
 import { LIMITS, makeShop, viewpoint } from '../../support/fixture.ts';
 
 const SHOP = makeShop();
@@ -14,8 +14,12 @@ function plan(query: string): ListPlan {
   return planList(parseListRequest(query, LIMITS), entityOf(SHOP, 'orders'), viewpoint(SHOP));
 }
 
-function respond(query: string, row: Partial<PageRow>, estimate?: number) {
-  const text = listEnvelope({ data: '[]', total: null, last: null, more: null, ...row }, plan(query), estimate);
+function respond(query: string, row: Partial<FittingPage>, estimate?: number) {
+  const text = listEnvelope(
+    { data: '[]', total: null, last: null, more: null, isCounted: false, ...row },
+    plan(query),
+    estimate,
+  );
   return { text, ...JSON.parse(text) };
 }
 
@@ -61,7 +65,7 @@ test('the cursor holds the sort and the keys of the last record', () => {
 
 test('without a total the record more is cut off, and tells that a page follows', () => {
   const records = ['{"id":1,"status":"a, \\n b"}', '{"id":2}', '{"id":3}'];
-  const { data, meta } = respond('count=none&size=2', { data: aggregated(...records), last: '["2"]', more: 't' });
+  const { data, meta } = respond('count=none&size=2', { data: aggregated(...records), last: '["2"]', more: true });
   assert.deepEqual(data, [{ id: 1, status: 'a, \n b' }, { id: 2 }]);
   assert.deepEqual(meta, {
     page: 0,
@@ -76,7 +80,7 @@ test('without a total the last page is whole', () => {
   const { data, meta } = respond('count=none&size=2', {
     data: aggregated('{"id":1}', '{"id":2}'),
     last: '["2"]',
-    more: 'f',
+    more: false,
   });
   assert.equal(data.length, 2);
   assert.equal(meta.nextCursor, null);
@@ -84,7 +88,7 @@ test('without a total the last page is whole', () => {
 
 test('a page with lists in it holds no record more', () => {
   const records = aggregated('{"id":1,"items":[{"id":1}, \n {"id":2}]}', '{"id":2,"items":[]}');
-  const { data, meta } = respond('count=none&size=2&expand=items', { data: records, last: '["2"]', more: 't' });
+  const { data, meta } = respond('count=none&size=2&expand=items', { data: records, last: '["2"]', more: true });
   assert.equal(data.length, 2);
   assert.notEqual(meta.nextCursor, null);
 });
@@ -95,7 +99,7 @@ test('after a cursor there is no page number, and the total is that of the whole
     data: aggregated('{"id":5}', '{"id":6}'),
     total: '9',
     last: '["5"]',
-    more: 't',
+    more: true,
   });
   assert.deepEqual(data, [{ id: 5 }]);
   assert.equal(meta.page, null);
@@ -104,7 +108,7 @@ test('after a cursor there is no page number, and the total is that of the whole
 });
 
 test('an estimate takes the place of the total, and does not say whether a page follows', () => {
-  const { meta } = respond('count=estimated&size=2', { data: '[{}]', last: '["1"]', more: 'f' }, 1000);
+  const { meta } = respond('count=estimated&size=2', { data: '[{}]', last: '["1"]', more: false }, 1000);
   assert.equal(meta.totalElements, 1000);
   assert.equal(meta.totalPages, 500);
   assert.equal(meta.nextCursor, null);

@@ -1,0 +1,38 @@
+// What the statement of a plan gives, row by row: sql/ reads rows into these, records/ and response/ use them by name.
+
+/** One row of a page statement. */
+export interface PageRow {
+  /** JSON array text; null when it would be longer than an answer may be. */
+  readonly data: string | null;
+  /** Digits; null unless counted. */
+  readonly total: string | null;
+  /** Sort keys of the page's last record as JSON text; null on an empty page. */
+  readonly last: string | null;
+  /** Is there a record after the page? null when the total tells. */
+  readonly more: boolean | null;
+  /** Were all records counted, for a total that might be kept? */
+  readonly isCounted: boolean;
+}
+
+export interface RecordRow {
+  /** JSON text; null when it would be too long, or might be (see selectRecord). */
+  readonly data: string | null;
+  /** The row's version. */
+  readonly version: string;
+}
+
+/** A record that was created or updated. */
+export interface WrittenRow {
+  readonly id: string;
+  readonly data: string;
+  readonly version: string;
+}
+
+export interface DeletedRow {
+  readonly id: string;
+}
+
+/** A reference of a body to a record that does not exist, or that the principal cannot see. */
+export interface MissingReference {
+  readonly field: string;
+}

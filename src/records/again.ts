@@ -1,0 +1,56 @@
+// When a call is planned again: its snapshot of the schema turned out to be of the past, and nothing of it was done.
+import { isLockTimeout, isStaleSnapshot, translateError } from '../db/pg-error.ts';
+import { isBySchema } from '../errors.ts';
+import type { Workspace } from '../model/workspace.ts';
+import { admit } from '../plan/plan.ts';
+import type { Call } from '../request/call.ts';
+import { OPERATIONS } from '../request/operations.ts';
+import type { Visitor } from './enter.ts';
+import type { RequestClock } from './visit.ts';
+
+/** A call on its way, and what tells whether its snapshot is the newest. */
+export interface Attempt {
+  readonly call: Call;
+  readonly clock: RequestClock;
+  /** Credential and workspace as they are in force now; throws when the call is not admitted any more. */
+  readonly again: () => Promise<Visitor>;
+  /** Asks the database whether the snapshot is the newest. */
+  readonly hasChanged: (workspace: Workspace) => Promise<boolean>;
+  /** The snapshot must not be used any more. */
+  readonly drop: (workspace: Workspace) => void;
+}
+
+/**
+ * Runs `perform` for the visitor, and again
+ * - after a refusal that names what the schema has or allows, when the schema has changed since;
+ * - when PostgreSQL knew a name no more, or the schema was replaced while the statement waited, a few times at most.
+ * A call that waited for a lock too long is refused by the gate that was closed meanwhile, if there is one.
+ */
+export async function withFreshSnapshot<T>(
+  attempt: Attempt,
+  visitor: Visitor,
+  perform: (visitor: Visitor) => Promise<T>,
+): Promise<T> {
+  const { call, clock, again, hasChanged, drop } = attempt;
+  // An import reads its body once, so it is asked before instead of after.
+  const isImport = call.operation === 'import';
+  let current = isImport && (await hasChanged(visitor.workspace)) ? await again() : visitor;
+  for (;;) {
+    const { workspace } = current;
+    try {
+      return await perform(current);
+    } catch (error) {
+      if (isLockTimeout(error)) {
+        const now = await again();
+        admit(now.workspace, now.principal, call.entity, OPERATIONS[call.operation].access);
+      }
+      const isRefusal = isBySchema(error) && !isImport;
+      if (!(isRefusal && (await hasChanged(workspace)))) {
+        if (!isStaleSnapshot(error)) throw error;
+        if (!clock.plansAgain()) throw translateError(error, workspace, call.entity, 'read');
+        drop(workspace);
+      }
+      current = await again();
+    }
+  }
+}

@@ -1,0 +1,83 @@
+// Who asks, and of which workspace: the first stage of each request of the data API.
+import type { Authenticator } from '../auth/authenticate.ts';
+import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
+import { ApiError, invalidCredential, notFound } from '../errors.ts';
+import type { Principal } from '../model/principal.ts';
+import type { Workspace } from '../model/workspace.ts';
+import type { RateLimit } from '../pace/rate-limit.ts';
+
+/** Slugs of the path. */
+export interface Address {
+  readonly organization: string;
+  readonly workspace: string;
+}
+
+export interface Visitor {
+  readonly workspace: Workspace;
+  readonly principal: Principal;
+}
+
+export interface Entrance {
+  readonly cache: WorkspaceCache;
+  readonly authenticator: Authenticator;
+}
+
+/** In place of a rate limit, for who was counted before. */
+export const uncounted: RateLimit = () => undefined;
+
+/**
+ * Credential and workspace. A workspace that does not exist and one of somebody else look the same to all but the
+ * operator. Who asks is looked at and counted before the database is asked for the workspace.
+ */
+export async function enter(
+  entrance: Entrance,
+  authorization: string | undefined,
+  address: Address,
+  count: RateLimit,
+): Promise<Visitor> {
+  const { cache, authenticator } = entrance;
+  const fresh = cache.fresh(address.organization, address.workspace);
+  const recalled = fresh === undefined ? undefined : authenticator.recall(authorization, fresh);
+  if (fresh !== undefined && recalled !== undefined) {
+    const counted = count(recalled.credentialId);
+    if (counted === undefined) return { workspace: fresh, principal: recalled };
+    await counted;
+    return enter(entrance, authorization, address, uncounted);
+  }
+  try {
+    return await identify(entrance, authorization, address, count);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 401) throw error;
+    const known = cache.fresh(address.organization, address.workspace);
+    if (known === undefined || !(await hasChanged(cache, address, known))) throw error;
+    return identify(entrance, authorization, address, uncounted);
+  }
+}
+
+/** Looks the credential up, in the workspace or not. */
+async function identify(
+  { cache, authenticator }: Entrance,
+  authorization: string | undefined,
+  { organization, workspace: slug }: Address,
+  count: RateLimit,
+): Promise<Visitor> {
+  const find = () => cache.get(organization, slug);
+  const principal = await authenticator.authenticate(authorization, find);
+  const counted = count(principal.credentialId);
+  if (counted !== undefined) await counted;
+  const workspace = await find();
+  if (principal.kind === 'operator') {
+    if (workspace === undefined) throw notFound('The workspace does not exist');
+  } else if (workspace === undefined || workspace.id !== principal.workspaceId) throw invalidCredential();
+  return { workspace, principal };
+}
+
+/** Would a refusal by this snapshot be one by the past? */
+export async function hasChanged(
+  cache: WorkspaceCache,
+  { organization, workspace: slug }: Address,
+  workspace: Workspace,
+): Promise<boolean> {
+  // Without the database the snapshot is as good as its lease.
+  return (await cache.getRecent(organization, slug).catch(() => workspace)) !== workspace;
+}

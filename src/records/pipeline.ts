@@ -1,0 +1,172 @@
+// The data API, from who asks to the reply. Refusals in this order: credential (401), workspace, path and method (404, 405),
+// permission (403), entity (404), migration gate (503), parameters (400), body (400).
+import type { Authenticator } from '../auth/authenticate.ts';
+import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
+import type { Config } from '../config.ts';
+import type { Database } from '../db/pool.ts';
+import { type ApiError, invalidCredential, notFound, unsupportedMediaType } from '../errors.ts';
+import { jsonValue } from '../http/json-body.ts';
+import type { RawRequest } from '../http/raw-request.ts';
+import type { RecordHandler } from '../http/server.ts';
+import type { Totals } from '../migrate/totals.ts';
+import type { External } from '../model/principal.ts';
+import type { Workspace } from '../model/workspace.ts';
+import type { RateLimit } from '../pace/rate-limit.ts';
+import { admit } from '../plan/plan.ts';
+import { isJsonType } from '../request/body.ts';
+import { type Call, type CallParts, callAt } from '../request/call.ts';
+import { OPERATIONS, type OperationName } from '../request/operations.ts';
+import { operationOf, segmentsOf } from '../request/record-path.ts';
+import type { Reply } from '../response/reply.ts';
+import { type Attempt, withFreshSnapshot } from './again.ts';
+import { enter, hasChanged, uncounted, type Visitor } from './enter.ts';
+import { makeInFlight } from './in-flight.ts';
+import { makePreparedStatements } from './prepared.ts';
+import { list, query, type ReadRooms, read } from './reads.ts';
+import { RequestClock, type Sender, type TransferHandlers, type Visit } from './visit.ts';
+import { create, remove, update } from './writes.ts';
+
+export interface RecordRooms {
+  readonly config: Config;
+  readonly db: Database;
+  readonly cache: WorkspaceCache;
+  readonly authenticator: Authenticator;
+  readonly rateLimit: RateLimit;
+  readonly totals: Pick<Totals, 'keep'>;
+  /** `_import` and `_export`. */
+  readonly transfer: TransferHandlers;
+}
+
+export interface Records extends RecordHandler {
+  /** The answer to a call of a principal who is known; for administrators who ask what somebody would see. */
+  readonly answerAs: (principal: External, asked: Asked, sender: Sender) => Promise<Reply>;
+  /** Requests that are being answered: by workspace id, the oldest version that one of them was planned by. */
+  readonly busy: () => ReadonlyMap<string, string>;
+}
+
+/** A request of the data API that did not come by HTTP. */
+export interface Asked extends CallParts {
+  readonly method: string;
+  /** As of a request, with `/api/v1/`. */
+  readonly path: string;
+}
+
+/** A call on its way through the stages. */
+interface Journey {
+  readonly call: Call;
+  readonly sender: Sender;
+  readonly visitor: Visitor;
+  /** Credential and workspace as they are in force now. */
+  readonly again: () => Promise<Visitor>;
+}
+
+type Handler = (visit: Visit) => Promise<Reply>;
+
+export function makeRecords(rooms: RecordRooms): Records {
+  const { config, cache } = rooms;
+  const compileOptions = { maxResponseBytes: config.maxResponseBytes };
+  const stage: ReadRooms = { ...rooms, compileOptions, prepared: makePreparedStatements(compileOptions) };
+  const handlers: Readonly<Record<OperationName, Handler>> = {
+    list: (visit) => list(stage, visit),
+    query: (visit) => query(stage, visit),
+    read: (visit) => read(stage, visit),
+    create: (visit) => create(stage, visit),
+    update: (visit) => update(stage, visit),
+    delete: (visit) => remove(stage, visit),
+    import: rooms.transfer.importRecords,
+    export: rooms.transfer.exportRecords,
+  };
+  const inFlight = makeInFlight();
+
+  async function handle(raw: RawRequest): Promise<Reply> {
+    const segments = segmentsOf(raw.path);
+    const [organization = '', workspace = ''] = segments;
+    const again = () => enter(rooms, raw.headers.authorization, { organization, workspace }, uncounted);
+    const visitor = await enter(rooms, raw.headers.authorization, { organization, workspace }, rooms.rateLimit);
+    const call = callOf(raw.method, segments, visitor.workspace, partsOf(raw, config));
+    return travel({ call, sender: raw, visitor, again });
+  }
+
+  /** Runs the call, and again when its snapshot turns out to be of the past. */
+  function travel({ call, sender, visitor, again }: Journey): Promise<Reply> {
+    const attempt: Attempt = {
+      call,
+      clock: new RequestClock(config.statementTimeoutMs, isBodiless(call) ? sender.arrivedAt : undefined),
+      again,
+      hasChanged: (snapshot) => hasChanged(cache, addressOf(snapshot), snapshot),
+      drop(snapshot) {
+        if (!cache.isReplaced(snapshot)) cache.changed(snapshot.id);
+      },
+    };
+    return withFreshSnapshot(attempt, visitor, (current) => perform(attempt, sender, current));
+  }
+
+  /** Admits the principal to the entity and answers. */
+  async function perform(attempt: Attempt, sender: Sender, visitor: Visitor): Promise<Reply> {
+    const { call } = attempt;
+    const answer = () => handlers[call.operation](visitOf(attempt, sender, visitor));
+    // Transfers may take an hour; they hold their tables and ask again before they use a name.
+    return isTransfer(call) ? answer() : inFlight.during(visitor.workspace, answer);
+  }
+
+  function visitOf(attempt: Attempt, sender: Sender, { workspace, principal }: Visitor): Visit {
+    const { call, clock, again } = attempt;
+    return {
+      call,
+      sender,
+      workspace,
+      principal,
+      entity: admit(workspace, principal, call.entity, OPERATIONS[call.operation].access),
+      clock,
+      isStale: () => cache.isReplaced(workspace),
+      async again() {
+        cache.changed(workspace.id);
+        return visitOf(attempt, sender, await again());
+      },
+    };
+  }
+
+  async function answerAs(principal: External, asked: Asked, sender: Sender): Promise<Reply> {
+    const segments = segmentsOf(asked.path);
+    const [organization = '', slug = ''] = segments;
+    const again = async (): Promise<Visitor> => {
+      const workspace = await cache.get(organization, slug);
+      if (workspace === undefined || workspace.id !== principal.workspaceId) throw invalidCredential();
+      return { workspace, principal };
+    };
+    const visitor = await again();
+    return travel({ call: callOf(asked.method, segments, visitor.workspace, asked), sender, visitor, again });
+  }
+
+  return Object.assign(handle, { operationOf, answerAs, busy: inFlight.oldest });
+}
+
+/** The call of a method on a path: 404 and 405 for those that are none. */
+function callOf(method: string, segments: readonly string[], workspace: Workspace, parts: CallParts): Call {
+  if (segments.length < 3 || segments.length > 4) throw noSuchPath(workspace);
+  return callAt(method, segments[2] as string, segments[3], parts);
+}
+
+/** What an HTTP request says besides its method and path. */
+function partsOf(raw: RawRequest, { maxBodyBytes }: Config): CallParts {
+  const { headers, query } = raw;
+  return {
+    query,
+    conditions: { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] },
+    async body() {
+      if (!isJsonType(headers['content-type'])) throw unsupportedMediaType('application/json');
+      return jsonValue(await raw.body(maxBodyBytes), raw.turn);
+    },
+  };
+}
+
+const addressOf = ({ organization, slug }: Workspace) => ({ organization, workspace: slug });
+
+const isBodiless = ({ operation }: Call): boolean => OPERATIONS[operation].body === 'none';
+
+const isTransfer = ({ operation }: Call): boolean => operation === 'import' || operation === 'export';
+
+function noSuchPath(workspace: Workspace): ApiError {
+  const names = [...workspace.entities.keys()].slice(0, 50).join(', ') || 'none';
+  return notFound(`Records are at /api/v1/{organization}/{workspace}/{entity}. Entities: ${names}`);
+}

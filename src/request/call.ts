@@ -1,0 +1,46 @@
+// A call of the data API as a value, whoever makes it: HTTP, an item of a batch, a tool of an agent, a test of access.
+import { malformedId, methodNotAllowed, notFound, shown } from '../errors.ts';
+import { methodsAt, type OperationName, operationAt, TAILS, tailOf } from './operations.ts';
+
+export interface Call {
+  readonly operation: OperationName;
+  readonly entity: string;
+  /** The id as it was written; '' where the operation has none. */
+  readonly id: string;
+  /** Query string, undecoded, without `?`. */
+  readonly query: string;
+  readonly conditions: Conditions;
+  /** The JSON value of the body; 400, 413 or 415. Asked for when the call was admitted, and no sooner. */
+  readonly body: () => Promise<unknown>;
+}
+
+/** Header fields of conditional requests (RFC 9110 section 13), as sent. */
+export interface Conditions {
+  readonly ifMatch?: string | undefined;
+  readonly ifNoneMatch?: string | undefined;
+}
+
+/** What a call says besides what is done to which entity. */
+export type CallParts = Pick<Call, 'query' | 'conditions' | 'body'>;
+
+/** The call of a method on an entity and what follows it: 405 when that is none. */
+export function callAt(method: string, entity: string, segment: string | undefined, parts: CallParts): Call {
+  const tail = tailOf(segment);
+  const operation = operationAt(method, tail);
+  if (operation === undefined) throw methodNotAllowed(method, methodsAt(tail));
+  return { operation, entity, id: tail === 'id' ? (segment as string) : '', ...parts };
+}
+
+// 64-bit integers.
+const MAX_ID = 9223372036854775807n;
+
+/** Digits of an id; undefined when it fits into no 64 bits and so names no record. 400 when it is no integer. */
+export function parseId(text: string): string | undefined {
+  if (!/^-?\d+$/.test(text)) {
+    if (text.startsWith('_')) throw notFound(`There is no operation ${shown(text)}. Known: ${TAILS.join(', ')}`);
+    throw malformedId(text);
+  }
+  if (text.length < 19) return text;
+  const value = text.length > 100 ? MAX_ID + 1n : BigInt(text);
+  return value > MAX_ID || value < -MAX_ID - 1n ? undefined : text;
+}

@@ -1,0 +1,54 @@
+// The operations of the data API as one table: dispatch, metrics, refusals and Allow read it, and the reference page shows it.
+
+/** What follows the entity in the path: nothing, the id of a record, or a word of its own. */
+export type Tail = '' | 'id' | `_${string}`;
+
+export interface Operation {
+  readonly methods: readonly string[];
+  readonly tail: Tail;
+  /** Whether a principal who may only read may do it. */
+  readonly access: 'read' | 'write';
+  readonly body: 'none' | 'json' | 'file';
+}
+
+export const OPERATIONS = {
+  list: { methods: ['GET', 'HEAD'], tail: '', access: 'read', body: 'none' },
+  create: { methods: ['POST'], tail: '', access: 'write', body: 'json' },
+  query: { methods: ['POST'], tail: '_query', access: 'read', body: 'json' },
+  import: { methods: ['POST'], tail: '_import', access: 'write', body: 'file' },
+  export: { methods: ['GET', 'HEAD'], tail: '_export', access: 'read', body: 'none' },
+  read: { methods: ['GET', 'HEAD'], tail: 'id', access: 'read', body: 'none' },
+  update: { methods: ['PUT', 'PATCH'], tail: 'id', access: 'write', body: 'json' },
+  delete: { methods: ['DELETE'], tail: 'id', access: 'write', body: 'none' },
+} as const satisfies Record<string, Operation>;
+
+export type OperationName = keyof typeof OPERATIONS;
+
+const ENTRIES = Object.entries(OPERATIONS) as readonly [OperationName, Operation][];
+
+/** The words after an entity that are operations: `_query`, … */
+export const TAILS: readonly string[] = ENTRIES.map(([, { tail }]) => tail).filter((tail) => tail.startsWith('_'));
+
+/** What the segment after the entity is. A word that is no operation counts as an id, which it is not. */
+export function tailOf(segment: string | undefined): Tail {
+  if (segment === undefined) return '';
+  return TAILS.includes(segment) ? (segment as Tail) : 'id';
+}
+
+/** By method and tail, made once: it is asked for each request. */
+const BY_PLACE = new Map(
+  ENTRIES.flatMap(([name, { methods, tail }]) => methods.map((method) => [`${method} ${tail}`, name] as const)),
+);
+
+/** undefined when the method is not for the place. */
+export function operationAt(method: string, tail: Tail): OperationName | undefined {
+  return BY_PLACE.get(`${method} ${tail}`);
+}
+
+/** The methods of a place, for Allow. */
+export function methodsAt(tail: Tail): readonly string[] {
+  return [
+    ...ENTRIES.filter(([, operation]) => operation.tail === tail).flatMap(([, { methods }]) => methods),
+    'OPTIONS',
+  ];
+}

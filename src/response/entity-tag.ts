@@ -1,0 +1,32 @@
+// Entity tags of records (RFC 9110 section 8.8.3) and the replies that they decide.
+import { preconditionFailed } from '../errors.ts';
+import type { Conditions } from '../request/call.ts';
+import { isCurrent, matches, parseEntityTags } from '../request/conditions.ts';
+import { recordEnvelope } from './envelope.ts';
+import { jsonText, type Reply } from './reply.ts';
+
+/** One record as it is answered: its JSON text, and the tag that names its version and representation. */
+export interface Representation {
+  readonly data: string;
+  readonly version: string;
+  readonly tag: string;
+}
+
+/** 200 with the record, 304 when the client has it, 412 when it is not of a version that was asked for. */
+export function readReply({ data, version, tag }: Representation, { ifMatch, ifNoneMatch }: Conditions): Reply {
+  if (ifMatch !== undefined && !isCurrent(parseEntityTags(ifMatch), version)) throw preconditionFailed();
+  if (ifNoneMatch !== undefined && matches(parseEntityTags(ifNoneMatch), tag)) {
+    return { status: 304, headers: { ETag: `"${tag}"` }, body: { kind: 'empty' } };
+  }
+  return recordReply(200, { data, tag });
+}
+
+/** The record with its tag. */
+export function recordReply(
+  status: 200 | 201,
+  { data, tag }: Pick<Representation, 'data' | 'tag'>,
+  location?: string,
+): Reply {
+  const headers = location === undefined ? { ETag: `"${tag}"` } : { ETag: `"${tag}"`, Location: location };
+  return jsonText(status, recordEnvelope(data), headers);
+}

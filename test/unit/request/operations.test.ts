@@ -1,0 +1,66 @@
+// The table of operations: what a method on a place is, what a place allows, and that the reference page shows all of it.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { callAt } from '../../../src/request/call.ts';
+import { methodsAt, OPERATIONS, operationAt, tailOf } from '../../../src/request/operations.ts';
+import { refuses } from '../../support/refusal.ts';
+
+const PARTS = { query: '', conditions: {}, body: () => Promise.resolve(undefined) };
+
+for (const [method, segment, operation, id] of [
+  ['GET', undefined, 'list', ''],
+  ['HEAD', undefined, 'list', ''],
+  ['POST', undefined, 'create', ''],
+  ['POST', '_query', 'query', ''],
+  ['POST', '_import', 'import', ''],
+  ['GET', '_export', 'export', ''],
+  ['GET', '5', 'read', '5'],
+  ['GET', '', 'read', ''],
+  ['GET', '_count', 'read', '_count'],
+  ['PUT', '5', 'update', '5'],
+  ['PATCH', '5', 'update', '5'],
+  ['DELETE', '5', 'delete', '5'],
+] as const) {
+  test(`${method} of ${segment ?? 'nothing'} is ${operation}`, () => {
+    const call = callAt(method, 'orders', segment, PARTS);
+    assert.deepEqual([call.operation, call.entity, call.id], [operation, 'orders', id]);
+  });
+}
+
+for (const [method, segment, allowed] of [
+  ['DELETE', undefined, 'GET, HEAD, POST, OPTIONS'],
+  ['GET', '_query', 'POST, OPTIONS'],
+  ['GET', '_import', 'POST, OPTIONS'],
+  ['POST', '_export', 'GET, HEAD, OPTIONS'],
+  ['POST', '5', 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS'],
+  ['get', undefined, 'GET, HEAD, POST, OPTIONS'],
+] as const) {
+  test(`${method} of ${segment ?? 'nothing'} is not allowed`, () => {
+    assert.equal(methodsAt(tailOf(segment)).join(', '), allowed);
+    refuses(() => callAt(method, 'orders', segment, PARTS), /./, 'METHOD_NOT_ALLOWED');
+  });
+}
+
+test('no two operations share a method and a place', () => {
+  const places = Object.values(OPERATIONS).flatMap(({ methods, tail }) => methods.map((method) => `${method} ${tail}`));
+  assert.equal(new Set(places).size, places.length);
+  for (const [name, { methods, tail }] of Object.entries(OPERATIONS)) {
+    for (const method of methods) assert.equal(operationAt(method, tail), name);
+  }
+});
+
+test('the reference page shows each operation with its methods and its path', () => {
+  const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'reference', 'data-api.md'), 'utf8');
+  const rows = new Map(
+    [...page.matchAll(/^\| (\w+) \| (.*?) \| /gm)].map(([, name = '', place = '']) => [name.toLowerCase(), place]),
+  );
+  for (const [name, { methods, tail }] of Object.entries(OPERATIONS)) {
+    const place = rows.get(name) ?? '';
+    for (const method of methods.filter((one) => one !== 'HEAD'))
+      assert.ok(place.includes(method), `${name}: ${place}`);
+    const path = `/{entity}${tail === '' ? '' : tail === 'id' ? '/{id}' : `/${tail}`}`;
+    assert.ok(place.endsWith(`${path}\``), `${name}: ${place}`);
+  }
+});
