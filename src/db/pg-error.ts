@@ -2,6 +2,7 @@
 // message, detail or hint goes to a client: they name tables and values.
 import {
   ApiError,
+  badRequest,
   conflict,
   type Detail,
   databaseAway,
@@ -150,6 +151,8 @@ export function translateError(error: unknown, workspace: Known, entity: string,
       return validationFailed([
         { field: null, code: 'OUT_OF_RANGE', message: 'a value is outside the range of its type' },
       ]);
+    case '2201B':
+      return badRequest(`The regular expression of a filter ${faultOf(error)}`);
     case '57014':
       return queryTimeout(error);
     case '55P03': {
@@ -167,6 +170,28 @@ export function translateError(error: unknown, workspace: Known, entity: string,
   if (/^(08|53|57P|25006|58)/.test(state)) return databaseAway(error);
   if (isStaleSnapshot(error)) return schemaChanges(error);
   return internalError(error);
+}
+
+// What PostgreSQL says of an expression that it cannot read (its regex/regerrs.h, which nobody translates). Any other text
+// may name what is nobody's business.
+const EXPRESSION_FAULTS: readonly (readonly [said: string, fault: string])[] = [
+  ['parentheses () not balanced', 'has parentheses () that are not balanced'],
+  ['brackets [] not balanced', 'has brackets [] that are not balanced'],
+  ['braces {} not balanced', 'has braces {} that are not balanced'],
+  ['invalid repetition count(s)', 'has an invalid repetition: counts go from 0 to 255, the smaller one first'],
+  ['quantifier operand invalid', 'has a quantifier (* + ? {}) with nothing to repeat'],
+  ['invalid escape \\ sequence', 'has an unknown escape sequence, or ends in a backslash'],
+  ['invalid backreference number', 'refers back to a group that is not there'],
+  ['invalid character range', 'has a character range whose end comes before its beginning'],
+  ['invalid character class', 'has an unknown character class'],
+  ['invalid collating element', 'has an unknown collating element'],
+  ['invalid embedded option', 'has an unknown embedded option'],
+  ['regular expression is too complex', 'is too complex'],
+  ['too many colors in regexp', 'is too complex'],
+];
+
+function faultOf({ message }: Error): string {
+  return EXPRESSION_FAULTS.find(([said]) => message.includes(said))?.[1] ?? 'is invalid';
 }
 
 const schemaChanges = (error: unknown): ApiError =>

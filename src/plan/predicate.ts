@@ -3,7 +3,7 @@
 import { badRequest, shown, unknownName } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
-import { type Decoded, type FieldType, fieldType } from '../model/field-types.ts';
+import { type Decoded, type FieldType, fieldType, parseStored } from '../model/field-types.ts';
 import { isToOne, type Relation } from '../model/relation.ts';
 import type { FilterTree, FilterValue } from '../request/filter.ts';
 import { FILTER_OPERATORS, type FilterOperator, OPERATORS, type OperatorForm } from '../request/operators.ts';
@@ -155,9 +155,10 @@ const HAS: Readonly<Record<OperatorForm['needs'], (type: FieldType) => boolean>>
 function decode(field: Field, operator: FilterOperator, value: FilterValue, path: readonly string[]): string {
   const type = fieldType(field.type);
   // Part of an enum value is any text.
-  const asked = OPERATORS[operator].value === 'part' ? fieldType('text') : type;
-  const decoded: Decoded =
-    value.kind === 'text' ? asked.parseText(value.text, field) : asked.decode(value.value, field);
+  const { value: kind, maxLength } = OPERATORS[operator];
+  const asked = kind === 'part' ? fieldType('text') : type;
+  const read: Decoded = value.kind === 'text' ? asked.parseText(value.text, field) : asked.decode(value.value, field);
+  const decoded = read.ok && maxLength !== undefined ? parseStored({ type: 'text', maxLength }, read.value) : read;
   if (decoded.ok) return decoded.value;
   // The + of an offset is a space in a query string unless it is written as %2B.
   const hint =

@@ -14,6 +14,7 @@ export type FilterOperator =
   | 'contains'
   | 'startsWith'
   | 'endsWith'
+  | 'matches'
   | 'isNull'
   | 'notNull';
 
@@ -24,6 +25,8 @@ export interface OperatorForm {
   readonly needs: 'nothing' | 'order' | 'text';
   /** `part`: the value is any text, also where the field holds a few words only (enum). */
   readonly value: 'whole' | 'part';
+  /** Most characters of a value, where its meaning costs more than its bytes. */
+  readonly maxLength?: number;
   /**
    * The operator that it is the denial of. Through to-one relations the denial stands outside of it, so that "no related
    * record" counts as null.
@@ -44,6 +47,7 @@ export const OPERATORS: Readonly<Record<FilterOperator, OperatorForm>> = {
   contains: { arity: 'one', needs: 'text', value: 'part', denies: null },
   startsWith: { arity: 'one', needs: 'text', value: 'part', denies: null },
   endsWith: { arity: 'one', needs: 'text', value: 'part', denies: null },
+  matches: { arity: 'one', needs: 'text', value: 'part', maxLength: 200, denies: null },
   isNull: { arity: 'none', needs: 'nothing', value: 'whole', denies: 'notNull' },
   notNull: { arity: 'none', needs: 'nothing', value: 'whole', denies: null },
 };

@@ -21,6 +21,8 @@ const OPERATORS: Readonly<Record<FilterOperator, Render>> = {
   contains: one((column, part) => sql`strpos(${fold(column)}, ${fold(part)}) > 0`),
   startsWith: one((column, part) => sql`starts_with(${fold(column)}, ${fold(part)})`),
   endsWith: one((column, part) => sql`right(${fold(column)}, length(${fold(part)})) = ${fold(part)}`),
+  // A POSIX expression. PostgreSQL looks at the clock while it reads and runs one.
+  matches: one((column, expression) => sql`${column} ~ ${expression}`),
   isNull: none((column) => sql`${column} is null`),
   notNull: none((column) => sql`${column} is not null`),
 };

@@ -10,7 +10,8 @@ const make = (server: TestServer): Promise<TestWorkspace> =>
 
 const { workspace: shop } = useWorkspace(make);
 
-const OPERATORS = 'eq, ne, gt, gte, lt, lte, in, nin, between, contains, startsWith, endsWith, isNull, notNull';
+const OPERATORS =
+  'eq, ne, gt, gte, lt, lte, in, nin, between, contains, startsWith, endsWith, matches, isNull, notNull';
 const NOT_ORDERED = 'eq, ne, in, nin, isNull, notNull';
 const NOT_TEXT = 'eq, ne, gt, gte, lt, lte, in, nin, between, isNull, notNull';
 
@@ -103,7 +104,7 @@ for (const [field, type, known] of [
   ['aBoolean', 'boolean', NOT_ORDERED],
   ['aJson', 'json', NOT_ORDERED],
 ] as const) {
-  for (const operator of ['gt', 'gte', 'lt', 'lte', 'between', 'contains', 'startsWith', 'endsWith']) {
+  for (const operator of ['gt', 'gte', 'lt', 'lte', 'between', 'contains', 'startsWith', 'endsWith', 'matches']) {
     runScenarios(shop, [
       refuses(
         'samples',

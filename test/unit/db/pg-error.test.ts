@@ -140,3 +140,14 @@ for (const code of ['EPIPE', 'ECONNRESET', 'ECONNREFUSED', '57P01', '08006']) {
     assert.deepEqual([status, name], [503, 'SERVICE_UNAVAILABLE']);
   });
 }
+
+for (const [said, message] of [
+  ['invalid regular expression: parentheses () not balanced', 'has parentheses () that are not balanced'],
+  ['regulärer Ausdruck ist ungültig: regular expression is too complex', 'is too complex'],
+  ['something about ws7_shop.orders', 'is invalid'],
+] as const) {
+  test(`"${said}" becomes a regular expression that ${message}`, () => {
+    const error = translateError(Object.assign(new Error(said), { code: '2201B' }), SHOP, 'orders', 'read');
+    assert.deepEqual([error.code, error.message], ['BAD_REQUEST', `The regular expression of a filter ${message}`]);
+  });
+}

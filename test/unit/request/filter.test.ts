@@ -21,6 +21,7 @@ const GOOD: readonly (readonly [filter: string, tree: string])[] = [
   ['a,contains,x', 'a contains [x]'],
   ['a,startsWith,x', 'a startsWith [x]'],
   ['a,endsWith,x', 'a endsWith [x]'],
+  ['a,matches,^x{1,2}$', 'a matches [^x{1,2}$]'],
   ['a,isNull', 'a isNull'],
   ['a,notNull', 'a notNull'],
   // the value is all that follows the second comma, as it is

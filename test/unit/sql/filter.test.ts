@@ -38,6 +38,7 @@ const OPERATORS: readonly (readonly [filter: string, text: string])[] = [
   ['aText,contains,x', `strpos(${fold('"r"."aText"')}, ${fold('?::text')}) > 0`],
   ['aText,startsWith,x', `starts_with(${fold('"r"."aText"')}, ${fold('?::text')})`],
   ['aText,endsWith,x', `right(${fold('"r"."aText"')}, length(${fold('?::text')})) = ${fold('?::text')}`],
+  ['aText,matches,x', '"r"."aText" ~ ?::text'],
   ['aText,isNull', '"r"."aText" is null'],
   ['aText,notNull', '"r"."aText" is not null'],
 ];

@@ -87,7 +87,7 @@ function assertWords(text: string, operands: Statement['operands'], small = 0): 
     else if (/^\$\d+$/.test(token)) assert.equal(token, `$${++slots}`);
     else if (/^\d/.test(token)) assert.ok(NUMBERS.has(token) || Number(token) < small, `${token} in ${text}`);
     else if (/^\w/.test(token)) assert.ok(WORDS.has(token), `${token} in ${text}`);
-    else assert.match(token, /^[()[\].,:=<>*+-]$/, `${token} in ${text}`);
+    else assert.match(token, /^[()[\].,:=<>*+~-]$/, `${token} in ${text}`);
   }
   assert.equal(slots, operands.length);
 }
