@@ -2,6 +2,7 @@
 import { type App, makeApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { makeObserver } from '../../src/observe.ts';
+import { checkAdminAnswer } from './admin-routes.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 
 export const ADMIN_KEY = 'operator-key-of-the-tests-0123456789';
@@ -86,7 +87,11 @@ export async function startTestServer(
 
 /** Calls to a server, wherever it runs. */
 export function clientOf(url: string): TestClient {
-  const call = (path: string, options: Call = {}): Promise<Answer> => send(`${url}${path}`, options);
+  const call = async (path: string, options: Call = {}): Promise<Answer> => {
+    const answer = await send(`${url}${path}`, options);
+    checkAdminAnswer(options.method ?? 'GET', path, answer);
+    return answer;
+  };
   return {
     url,
     call,
