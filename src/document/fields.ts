@@ -115,7 +115,8 @@ function checkDefault(at: (member: string) => Path, field: TypedField, report: R
   const value = field.default;
   if (value === undefined || value === null) return 0;
   if (isGenerated(field.type, value)) return 0;
-  if (field.type === 'enum' && (field.values === undefined || [...field.values].some((one) => !one))) return 0;
+  const takesValues = fieldType(field.type).attributes.includes('values');
+  if (takesValues && (field.values === undefined || [...field.values].some((one) => !one))) return 0;
   const attributes = ['min', 'max', 'maxLength', 'precision', 'scale', 'values'].filter((name) => report.has(at(name)));
   // A default cannot be held against attributes that are mistaken themselves.
   const decoded =

@@ -162,7 +162,7 @@ function decode(field: Field, operator: FilterOperator, value: FilterValue, path
   if (decoded.ok) return decoded.value;
   // The + of an offset is a space in a query string unless it is written as %2B.
   const hint =
-    value.kind === 'text' && / \d\d(:?\d\d)?$/.test(value.text) && field.type === 'datetime'
+    value.kind === 'text' && / \d\d(:?\d\d)?$/.test(value.text) && type.output === 'datetime'
       ? ' (in a URL, write + as %2B)'
       : '';
   throw badRequest(`Filter value for ${path.join('.')} ${decoded.message}${hint}`);
