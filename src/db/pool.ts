@@ -169,6 +169,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
     transfer: poolOf(options.transferConnections, half(options.transferConnections)),
     migration: poolOf(MIGRATION_CONNECTIONS, half(MIGRATION_CONNECTIONS)),
   };
+  const canceller = poolOf(1, 1);
   const conduct = makeConduct();
   let renewedAt = Number.NEGATIVE_INFINITY;
 
@@ -180,7 +181,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
     if (performance.now() - renewedAt < RENEW_PAUSE_MS) return;
     renewedAt = performance.now();
     onError('the database takes no writes: its connections are left for new ones', new Error('25006'));
-    for (const one of [lanes.read, lanes.write, slow, ...Object.values(pools)]) one.renew();
+    for (const one of [lanes.read, lanes.write, slow, canceller, ...Object.values(pools)]) one.renew();
   }
 
   /** Works with a connection of its own; one that broke, or that `work` says is broken, is given to nobody else. */
@@ -204,8 +205,16 @@ export function makeDatabase(options: DatabaseOptions): Database {
     }
   }
 
+  /** By a connection of its own: those for the control tables may wait for a lock while a statement must end. */
   async function cancel(pid: number): Promise<void> {
-    await lend({}, ({ client }) => client.query({ text: 'select pg_cancel_backend($1)', values: [pid] }));
+    const lent = await canceller.take();
+    let isBroken = true;
+    try {
+      await lent.connection.client.query({ text: 'select pg_cancel_backend($1)', values: [pid] });
+      isBroken = false;
+    } finally {
+      lent.release(isBroken);
+    }
   }
 
   const runSlow = makeSlowLane({
@@ -295,7 +304,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
         read: lanes.read.size(),
         write: lanes.write.size(),
         slow: slow.size(),
-        control: pools.control.size(),
+        control: pools.control.size() + canceller.size(),
         transfer: pools.transfer.size(),
         migration: pools.migration.size(),
       },
@@ -305,6 +314,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
         lanes.read.close(),
         lanes.write.close(),
         slow.close(graceMs),
+        canceller.close(graceMs),
         ...Object.values(pools).map((pool) => pool.close(graceMs)),
       ]);
     },

@@ -44,12 +44,10 @@ export function makeSlowLane({ take, cancel, statementTimeoutMs, isQuick, runQui
       lent.release(false);
       return runQuick(query, lane, work);
     }
-    if (work.isStale?.() === true) {
-      lent.release(false);
-      throw new StaleStatement();
-    }
     const run = { lane, work, isBroken: false };
     try {
+      // It may have waited for long. Asking keeps its place; being planned again it would wait from the end of the line.
+      if (!(await isInForce(work))) throw new StaleStatement();
       // What may take its time may build too much as well, so its words are careful. These took lists of 2,000 records
       // 1.3 times the time: a statement that has never taken long gets a moment without them.
       if (query.careful === undefined || !isModerate(cost))
@@ -83,7 +81,8 @@ export function makeSlowLane({ take, cancel, statementTimeoutMs, isQuick, runQui
     const isKept = query.values.length === 0 && cost?.milliseconds !== undefined;
     const { client } = connection;
     const watch = watchStatement(connection, cancel, {
-      deadline: Math.min(end, deadlineOf(work)),
+      end,
+      deadline: deadlineOf(work),
       // The answer of a read is for its caller alone; a write that was begun is worth to be ended.
       caller: lane === 'read' ? work.caller : undefined,
     });
@@ -99,6 +98,10 @@ export function makeSlowLane({ take, cancel, statementTimeoutMs, isQuick, runQui
     } finally {
       await watch.end(run.isBroken);
     }
+  }
+
+  async function isInForce({ isStale, confirm }: Work): Promise<boolean> {
+    return isStale?.(performance.now()) !== true || (await confirm?.()) === true;
   }
 
   /** Has the statement, as far as is known, never taken long? */

@@ -11,22 +11,31 @@ export interface StatementWatch {
 // For the way there and back, and for a database that is late to stop a statement.
 const SLACK_MS = 2000;
 
-/** `cancel` stops what a backend does; `deadline` on the clock of performance.now(). */
+export interface StatementLimits extends Pick<Work, 'caller'> {
+  /** When the answer is of no use any more, on the clock of performance.now(). */
+  readonly deadline: number;
+  /** When the statement is to be stopped though there is time left for another attempt; missing: at the deadline. */
+  readonly end?: number | undefined;
+}
+
+/** `cancel` stops what a backend does. */
 export function watchStatement(
   connection: OpenedConnection,
   cancel: (pid: number) => Promise<void>,
-  { deadline, caller }: { readonly deadline: number } & Pick<Work, 'caller'>,
+  { deadline, end = deadline, caller }: StatementLimits,
 ): StatementWatch {
   let cancelling: Promise<void> | undefined;
   const stop = (): void => {
     cancelling ??= cancel(connection.pid).catch(() => undefined);
   };
+  const until = (time: number): number => Math.max(0, time - performance.now());
+  const giveUp = (): void => destroy(connection, 'Connection terminated: the database has fallen silent');
   let late = setTimeout(
     () => {
       stop();
-      late = setTimeout(() => destroy(connection, 'Connection terminated: the database has fallen silent'), SLACK_MS);
+      late = setTimeout(giveUp, until(deadline) + SLACK_MS);
     },
-    Math.max(0, deadline - performance.now()),
+    until(Math.min(end, deadline)),
   );
   const stay = caller?.onGone(stop);
   return {

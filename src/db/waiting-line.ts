@@ -78,5 +78,5 @@ export function makeWaitingLine(max: number, swept: () => void): WaitingLine {
 export function refusalOf({ deadline, work }: Waiting, now: number): Error | undefined {
   if (now >= deadline) return tooLate();
   if (work.caller?.isGone() === true) return callerGone();
-  return work.isStale?.() === true ? new StaleStatement() : undefined;
+  return work.isStale?.(now) === true ? new StaleStatement() : undefined;
 }

@@ -21,8 +21,13 @@ export interface Work {
   /** When the answer is of no use any more, on the clock of performance.now(); queues and the statement share it. */
   readonly deadline?: number | undefined;
   readonly caller?: Caller | undefined;
-  /** Has the schema that the statement was made for been replaced? Then it is not sent. */
-  readonly isStale?: (() => boolean) | undefined;
+  /**
+   * Is it unknown at `now` whether what the statement was made for (schema, credential) is still in force? Then it is not
+   * sent. `now`: performance.now().
+   */
+  readonly isStale?: ((now: number) => boolean) | undefined;
+  /** Asks the database: true when it is still in force. */
+  readonly confirm?: (() => Promise<boolean>) | undefined;
 }
 
 /** Nobody reads it: the client has left. */

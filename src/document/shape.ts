@@ -37,6 +37,12 @@ export function checkShape(
   prefix: Path = [],
   keeps: (path: Path) => boolean = () => false,
 ): void {
+  const wide = tooWide(value, []);
+  if (wide !== undefined) {
+    report([...prefix, ...wide], 'TOO_LONG', `must have at most ${MAX_MEMBERS} members`);
+    cut(value, wide, keeps(wide));
+    if (wide.length === 0) return;
+  }
   const validate = validatorOf(shape);
   if (validate(value)) return;
   for (const error of validate.errors ?? []) {
@@ -45,6 +51,23 @@ export function checkShape(
     report([...prefix, ...mistake.path], mistake.code, mistake.message);
     if (mistake.code !== 'REQUIRED' && error.keyword !== 'propertyNames') cut(value, mistake.path, keeps(mistake.path));
   }
+}
+
+// Of one object or list: more than any shape allows. Telling each mistake of 70,000 took 0.4 s.
+const MAX_MEMBERS = 2000;
+// Below a field is a default, which may be a JSON of any width.
+const MAX_DEPTH = 4;
+
+/** Where the first object or list with too many members is. */
+function tooWide(value: unknown, path: Path): Path | undefined {
+  if (typeof value !== 'object' || value === null || path.length > MAX_DEPTH) return undefined;
+  const keys = Object.keys(value);
+  if (keys.length > MAX_MEMBERS) return path;
+  for (const key of keys) {
+    const found = tooWide((value as Record<string, unknown>)[key], [...path, key]);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 function translate(error: ErrorObject, report: Report, prefix: Path): Mistake | undefined {

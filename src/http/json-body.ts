@@ -1,20 +1,36 @@
 // A body as a JSON value, without keeping others waiting while it is read.
-
+import { badRequest } from '../errors.ts';
 import type { Turn } from '../pace/turns.ts';
 import { parseBody, readBody } from '../request/body.ts';
+import type { RawRequest } from './raw-request.ts';
 
-// A longer body is read in pieces. So much takes 5 ms at most.
-const AT_ONCE = 32_768;
+// So much takes no time that would be worth to be measured, 0.1 ms at most.
+const SHORT = 512;
+// So much takes 2 ms at most; a longer body is read in pieces.
+const AT_ONCE = 8192;
 const PIECE_MS = 2;
 
-/** The JSON value of a body (RFC 8259), of a long one in pieces, each when `turn` resolves; 400 when it is not JSON. */
-export function jsonValue(bytes: Uint8Array, turn: Turn): unknown {
-  return bytes.length <= AT_ONCE ? parseBody(bytes) : inPieces(readBody(bytes), turn);
+/**
+ * The JSON value of a body (RFC 8259); 400 when it is not JSON. A long one is read in pieces, and so is a short one when
+ * others have been read at once this time round.
+ */
+export function jsonValue(bytes: Uint8Array, { turn, caller }: Pick<RawRequest, 'turn' | 'caller'>): unknown {
+  if (bytes.length <= SHORT) return parseBody(bytes);
+  if (bytes.length > AT_ONCE || !turn.hasTime()) return inPieces(readBody(bytes), turn, caller);
+  const began = performance.now();
+  try {
+    return parseBody(bytes);
+  } finally {
+    turn.spent(performance.now() - began);
+  }
 }
 
-async function inPieces<T>(work: Generator<undefined, T>, turn: Turn): Promise<T> {
+/** Does work in pieces, each when its turn comes; 400 when the caller has left. */
+export async function inPieces<T>(work: Generator<undefined, T>, turn: Turn, caller: RawRequest['caller']): Promise<T> {
   for (;;) {
-    await turn();
+    await turn.next();
+    // Nobody waits for the answer any more.
+    if (caller.isGone()) throw badRequest('The request body was cut off');
     const until = performance.now() + PIECE_MS;
     do {
       const { done, value } = work.next();

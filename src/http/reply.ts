@@ -52,14 +52,16 @@ export function delegate(
 // A text is joined with its headers and written as one; of a large one that would make another copy.
 const LARGE_TEXT = 65_536;
 
-/** Writes the reply; `isHead` leaves the body out. Calls `done` when everything was handed to the socket. */
-export function writeReply(
-  response: ServerResponse,
-  reply: Reply,
-  id: string,
-  common: readonly string[],
-  isHead: boolean,
-): void {
+export interface Writing {
+  readonly id: string;
+  readonly common: readonly string[];
+  /** Leaves the body out. */
+  readonly isHead: boolean;
+  /** A large answer of which the client reads nothing for so long is given up: it would stay in memory. */
+  readonly stallMs: number;
+}
+
+export function writeReply(response: ServerResponse, reply: Reply, { id, common, isHead, stallMs }: Writing): void {
   if (response.destroyed || response.headersSent) {
     if (reply.body.kind === 'stream') reply.body.stream.destroy();
     return;
@@ -78,6 +80,7 @@ export function writeReply(
       const length = isLarge ? body.length : Buffer.byteLength(text);
       headers.push('Content-Type', contentType, 'Content-Length', String(length));
       response.writeHead(reply.status, headers);
+      if (isLarge) endWhenStalled(response, stallMs);
       response.end(isHead ? undefined : body);
       return;
     }
@@ -97,4 +100,13 @@ export function writeReply(
     default:
       reply.body satisfies never;
   }
+}
+
+/** The timer of a socket goes on only while nothing of what is written leaves. */
+function endWhenStalled(response: ServerResponse, stallMs: number): void {
+  const { socket } = response;
+  if (socket === null) return;
+  const end = (): void => void socket.destroy();
+  socket.setTimeout(stallMs, end);
+  response.once('close', () => socket.off('timeout', end));
 }

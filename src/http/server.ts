@@ -69,18 +69,23 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
   const idPrefix = Math.floor(Math.random() * 36 ** 6)
     .toString(36)
     .padStart(6, '0');
-  const turn = makeTurns();
+  const turns = makeTurns();
   const admission = makeAdmission();
   let nextId = 0;
   let closing = false;
 
-  function answer(message: IncomingMessage, response: ServerResponse, handle: PathHandler, operation: string): void {
-    const started = performance.now();
+  function answer(
+    message: IncomingMessage,
+    response: ServerResponse,
+    handle: PathHandler,
+    operation: string,
+    started = performance.now(),
+  ): void {
     const raw = new HttpRequest(message, {
       id: `${idPrefix}-${(nextId++).toString(36)}`,
       arrivedAt: started,
       bodyTimeoutMs: options.bodyTimeoutMs,
-      turn,
+      turn: turns(groupOf(message.url ?? '/', RECORDS_PREFIX)),
     });
     const common = commonHeaders(options.corsOrigins, message.headers.origin);
     const finish = (reply: Reply | Delegation, error: unknown): void => {
@@ -92,7 +97,8 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
         delegate(response, reply, raw.id, common, options.bodyTimeoutMs, observe);
         return;
       }
-      writeReply(response, reply, raw.id, common, raw.method === 'HEAD');
+      const isHead = raw.method === 'HEAD';
+      writeReply(response, reply, { id: raw.id, common, isHead, stallMs: options.bodyTimeoutMs });
       observe(reply.status);
     };
     handle(raw).then(
@@ -134,8 +140,10 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
             else if (own !== undefined) give(message, response, own.handle, own.path);
             else if (isUnready(url)) give(message, response, () => Promise.reject(unavailable()), 'unready');
             else if (url.startsWith(RECORDS_PREFIX)) {
+              const arrivedAt = performance.now();
+              const operation = options.records.operationOf(message.method ?? 'GET', url);
               admission(groupOf(url, RECORDS_PREFIX), () =>
-                give(message, response, options.records, options.records.operationOf(message.method ?? 'GET', url)),
+                give(message, response, options.records, operation, arrivedAt),
               );
             } else fallback(message, response);
           },
@@ -254,7 +262,7 @@ async function jsonOf(raw: RawRequest, maxBytes: number): Promise<unknown> {
   const bytes = await raw.body(maxBytes);
   if (bytes.length === 0) return undefined;
   if (!isJsonType(raw.headers['content-type'])) throw unsupportedMediaType('application/json');
-  return jsonValue(bytes, raw.turn);
+  return jsonValue(bytes, raw);
 }
 
 function parametersOf(query: string, known: readonly string[]): ReadonlyMap<string, readonly string[]> {

@@ -1,18 +1,59 @@
 // Long work of the one thread that answers everybody, in pieces: between two of them all who have something to do get their
-// turn, and of several pieces that wait only one runs each time round the event loop.
+// turn. Of the pieces that wait only one runs each time round the event loop, those of each workspace in turn.
 
-/** Resolves when the next piece may run. */
-export type Turn = () => Promise<void>;
+/** For work on behalf of one request. */
+export interface Turn {
+  /** Resolves when the next piece may run. */
+  readonly next: () => Promise<void>;
+  /** Has so little been done at once, this time round, that a short piece may run without waiting? */
+  readonly hasTime: () => boolean;
+  /** A piece has run without waiting, for so many milliseconds. */
+  readonly spent: (milliseconds: number) => void;
+}
 
-export function makeTurns(): Turn {
-  const waiting: (() => void)[] = [];
-  const next = (): void => {
-    waiting.shift()?.();
-    if (waiting.length > 0) setImmediate(next);
-  };
-  return () =>
-    new Promise((resolve) => {
-      waiting.push(resolve);
-      if (waiting.length === 1) setImmediate(next);
+/** `group`: whose work it is. */
+export type Turns = (group: string) => Turn;
+
+// What runs at once each time round, in milliseconds.
+const AT_ONCE_MS = 4;
+
+export function makeTurns(): Turns {
+  const lines = new Map<string, (() => void)[]>();
+  let round = -1;
+  let spentMs = 0;
+
+  function advance(): void {
+    const [first] = lines;
+    if (first === undefined) return;
+    const [group, line] = first;
+    // To the end of the rotation, while it has more.
+    lines.delete(group);
+    const resume = line.shift();
+    if (line.length > 0) lines.set(group, line);
+    resume?.();
+    if (lines.size > 0) setImmediate(advance);
+  }
+
+  function wait(group: string): Promise<void> {
+    return new Promise((resolve) => {
+      if (lines.size === 0) setImmediate(advance);
+      const line = lines.get(group);
+      if (line === undefined) lines.set(group, [resolve]);
+      else line.push(resolve);
     });
+  }
+
+  function hasTime(): boolean {
+    const current = performance.nodeTiming.uvMetricsInfo.loopCount;
+    if (current !== round) {
+      round = current;
+      spentMs = 0;
+    }
+    return spentMs < AT_ONCE_MS;
+  }
+
+  const spent = (milliseconds: number): void => {
+    spentMs += milliseconds;
+  };
+  return (group) => ({ next: () => wait(group), hasTime, spent });
 }

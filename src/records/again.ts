@@ -1,5 +1,5 @@
 // When a call is planned again: its snapshot of the schema turned out to be of the past, and nothing of it was done.
-import { isLockTimeout, isStaleSnapshot, translateError } from '../db/pg-error.ts';
+import { isLockTimeout, isStaleSnapshot, StaleStatement, translateError } from '../db/pg-error.ts';
 import { isBySchema } from '../errors.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { admit } from '../plan/plan.ts';
@@ -48,7 +48,8 @@ export async function withFreshSnapshot<T>(
       if (!(isRefusal && (await hasChanged(workspace)))) {
         if (!isStaleSnapshot(error)) throw error;
         if (!clock.plansAgain()) throw translateError(error, workspace, call.entity, 'read');
-        drop(workspace);
+        // What was only no longer known is compared; PostgreSQL's word is newer than any comparison.
+        if (!(error instanceof StaleStatement)) drop(workspace);
       }
       current = await again();
     }

@@ -60,6 +60,10 @@ interface Journey {
   readonly again: () => Promise<Visitor>;
 }
 
+// For so long after a request was admitted it need not be asked whether its snapshot is still in force: the lease of a
+// snapshot ends 100 ms before others stop waiting for this process (catalog/presence.ts).
+const TRUST_MS = 20;
+
 type Handler = (visit: Visit) => Promise<Reply>;
 
 export function makeRecords(rooms: RecordRooms): Records {
@@ -98,18 +102,25 @@ export function makeRecords(rooms: RecordRooms): Records {
         if (!cache.isReplaced(snapshot)) cache.changed(snapshot.id);
       },
     };
-    return withFreshSnapshot(attempt, visitor, (current) => perform(attempt, sender, current));
+    return withFreshSnapshot(attempt, visitor, (current) => {
+      const checkedAt = current === visitor ? sender.arrivedAt : performance.now();
+      return perform(attempt, sender, current, checkedAt);
+    });
   }
 
   /** Admits the principal to the entity and answers. */
-  async function perform(attempt: Attempt, sender: Sender, visitor: Visitor): Promise<Reply> {
+  async function perform(attempt: Attempt, sender: Sender, visitor: Visitor, checkedAt: number): Promise<Reply> {
     const { call } = attempt;
-    const answer = () => handlers[call.operation](visitOf(attempt, sender, visitor));
+    const answer = () => handlers[call.operation](visitOf(attempt, sender, visitor, checkedAt));
     // Transfers may take an hour; they hold their tables and ask again before they use a name.
     return isTransfer(call) ? answer() : inFlight.during(visitor.workspace, answer);
   }
 
-  function visitOf(attempt: Attempt, sender: Sender, { workspace, principal }: Visitor): Visit {
+  /** Is the snapshot known to be in force? A process that was forgotten meanwhile, or was told nothing, does not know. */
+  const isKnown = (workspace: Workspace): boolean => cache.fresh(workspace.organization, workspace.slug) === workspace;
+
+  /** `checkedAt`: since when credential and snapshot have been in force at least. */
+  function visitOf(attempt: Attempt, sender: Sender, { workspace, principal }: Visitor, checkedAt: number): Visit {
     const { call, clock, again } = attempt;
     return {
       call,
@@ -118,10 +129,11 @@ export function makeRecords(rooms: RecordRooms): Records {
       principal,
       entity: admit(workspace, principal, call.entity, OPERATIONS[call.operation].access),
       clock,
-      isStale: () => cache.isReplaced(workspace),
+      isStale: (now) => cache.isReplaced(workspace) || (now - checkedAt > TRUST_MS && !isKnown(workspace)),
+      confirm: async () => (await cache.get(workspace.organization, workspace.slug)) === workspace,
       async again() {
         cache.changed(workspace.id);
-        return visitOf(attempt, sender, await again());
+        return visitOf(attempt, sender, await again(), performance.now());
       },
     };
   }
@@ -155,7 +167,7 @@ function partsOf(raw: RawRequest, { maxBodyBytes }: Config): CallParts {
     conditions: { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] },
     async body() {
       if (!isJsonType(headers['content-type'])) throw unsupportedMediaType('application/json');
-      return jsonValue(await raw.body(maxBodyBytes), raw.turn);
+      return jsonValue(await raw.body(maxBodyBytes), raw);
     },
   };
 }

@@ -20,8 +20,9 @@ export interface Visit {
   readonly principal: Principal;
   readonly entity: Entity;
   readonly clock: RequestClock;
-  /** Is the workspace no longer what the request was planned for? A statement that still waits is planned anew then. */
-  readonly isStale: () => boolean;
+  /** See Work. A statement that still waits is planned anew then. */
+  readonly isStale: (now: number) => boolean;
+  readonly confirm: () => Promise<boolean>;
   /** The same visit by the credential and the schema that are in force now; throws when it is not admitted any more. */
   readonly again: () => Promise<Visit>;
 }
@@ -54,8 +55,8 @@ export class RequestClock {
 }
 
 /** Whose statement it is, and for how long somebody waits for it. */
-export function workOf({ sender, workspace, clock, isStale }: Visit, cost: StatementCost): Work {
-  return { cost, tenant: workspace.id, deadline: clock.deadline, caller: sender.caller, isStale };
+export function workOf({ sender, workspace, clock, isStale, confirm }: Visit, cost: StatementCost): Work {
+  return { cost, tenant: workspace.id, deadline: clock.deadline, caller: sender.caller, isStale, confirm };
 }
 
 /** What runs statements: the lanes of a database. */

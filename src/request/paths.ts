@@ -49,15 +49,22 @@ function splitPaths(parameter: string, values: readonly string[]): string[][] {
   const paths: string[][] = [];
   for (const value of values) {
     if (value.trim() === '') continue;
-    for (const part of value.split(',')) paths.push(splitPath(parameter, part.trim()));
+    for (const part of value.split(',', MAX_PATHS + 1)) paths.push(splitPath(parameter, part.trim()));
+    if (paths.length > MAX_PATHS) throw badRequest(`${parameter} names more than ${MAX_PATHS} paths`);
   }
-  if (paths.length > MAX_PATHS) throw badRequest(`${parameter} names more than ${MAX_PATHS} paths`);
   return paths;
 }
 
+// No document allows paths as long as this; longer ones are not taken apart.
+const MAX_PATH_NAMES = 100;
+const MAX_PATH_CHARACTERS = 10_000;
+
 /** `a.b.c` -> names, none of them empty. */
 export function splitPath(parameter: string, path: string): string[] {
-  const names = path.split('.');
+  const names = path.length > MAX_PATH_CHARACTERS ? undefined : path.split('.', MAX_PATH_NAMES + 1);
+  if (names === undefined || names.length > MAX_PATH_NAMES) {
+    throw badRequest(`${parameter} ${shown(path)} is longer than a path of ${MAX_PATH_NAMES} names can be`);
+  }
   if (names.some((name) => name === '')) {
     throw badRequest(
       `${parameter} is malformed: ${path === '' ? 'a name is empty' : `${shown(path)} has an empty name`}`,

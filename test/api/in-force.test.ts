@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { ADMIN_KEY, type Answer, type Call, startTestServer, type TestServer } from '../support/server.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
@@ -213,6 +214,30 @@ describe('two servers', () => {
     late.end(':"x"}');
     assert.equal(((await answered) as [IncomingMessage])[0].statusCode, 201);
     assert.deepEqual(await busy(), []);
+  });
+
+  test('a key that is revoked while a body arrives at a server that has nothing else to do writes nothing', async () => {
+    const service: Service = {
+      database: () => first.database,
+      change: (path, call) => first.call(`/api/admin/v1${path}`, { credential: ADMIN_KEY, ...call }),
+      use: (path, call) => second.call(path, call),
+    };
+    const { admin, data, key, makeKey, warm } = await makeWorkspace(service, 'slowly');
+    const revoked = await makeKey();
+    await warm(revoked.key);
+    const late = request(`${second.url}/api/v1/acme/slowly/notes`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${revoked.key}`, 'content-type': 'application/json', 'content-length': '12' },
+    });
+    const answered = once(late, 'response');
+    late.write('{"text"');
+    await sleep(100);
+    assert.equal((await admin(`api-keys/${revoked.id}`, { method: 'DELETE' })).status, 204);
+    // Longer than a process is waited for that has not been heard of.
+    await sleep(1500);
+    late.end(':"x"}');
+    assert.equal(((await answered) as [IncomingMessage])[0].statusCode, 401);
+    assert.deepEqual((await data('notes', { credential: key })).json.data, []);
   });
 
   holds({

@@ -93,3 +93,23 @@ test('a body of another type is 415, and none at all is a body that is missing',
   assert.equal((await post({ 'content-type': 'text/plain' }, '{}')).status, 415);
   assert.equal((await post({ 'content-type': 'application/json' }, '')).status, 400);
 });
+
+test('a body that comes in chunks of a byte is read as one that comes at once', LIMIT, async () => {
+  const { socket, answer } = openConnection(server.url);
+  socket.write(
+    [
+      'POST /api/v1/acme/bodies/notes HTTP/1.1',
+      'Host: test',
+      'Content-Type: application/json',
+      `Authorization: Bearer ${workspace.key}`,
+      'Transfer-Encoding: chunked',
+      '\r\n',
+    ].join('\r\n'),
+  );
+  const text = JSON.stringify({ text: 'abc'.repeat(7000) });
+  socket.write(`${[...text].map((character) => `1\r\n${character}\r\n`).join('')}0\r\n\r\n`);
+  const { status, text: told } = await answer;
+  socket.destroy();
+  assert.equal(status, 201, told.slice(0, 200));
+  assert.equal(JSON.parse(told).data.text, 'abc'.repeat(7000));
+});

@@ -101,8 +101,10 @@ export const FAULTS: readonly Fault[] = [
     name: 'PostgreSQL is stopped and started',
     isPossible: isOwn,
     run: async (ground, { share }) => {
-      signal(ground.postmaster(), share < 0.5 ? 'SIGINT' : 'SIGQUIT');
-      while (ground.postmaster() !== undefined) await sleep(20);
+      const stopped = ground.postmaster();
+      signal(stopped, share < 0.5 ? 'SIGINT' : 'SIGQUIT');
+      // The next one may be there at once.
+      while (stopped !== undefined && ground.postmaster() === stopped) await sleep(20);
       await ground.up();
     },
   },

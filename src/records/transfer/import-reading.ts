@@ -38,7 +38,7 @@ export function makeReading<T>(batches: AsyncIterable<readonly T[]>, decode: Row
         for (const source of batch) {
           row++;
           if (row % LOOK_EVERY === 0 && performance.now() - began > PIECE_MS) {
-            await turn();
+            await turn.next();
             began = performance.now();
           }
           const staged = decode(source, row, report);

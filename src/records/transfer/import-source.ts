@@ -4,6 +4,7 @@ import { isUtf8 } from 'node:buffer';
 import { type CsvError, Parser } from 'csv-parse';
 import { type DetailCode, payloadTooLarge } from '../../errors.ts';
 import { nestingDepth, parseExact } from '../../model/exact-json.ts';
+import { JsonFault, readJson } from '../../model/json-reader.ts';
 import { MAX_NESTING } from '../../request/body.ts';
 
 /** The row after the last one given cannot be read, and so no row after it. */
@@ -96,8 +97,18 @@ function csvFault(error: Error, { maxRowBytes }: SourceLimits): ImportFault {
 const NEWLINE = 0x0a;
 const MAX_PIECES = 1000;
 
+/** Does the work of a long line in pieces. */
+export type InPieces = <T>(work: Generator<undefined, T>) => Promise<T>;
+
+// A longer line is read in pieces.
+const AT_ONCE = 8192;
+
 /** Lines of JSON (NDJSON); lines of white space are none. */
-export async function* readLines(source: AsyncIterable<Buffer>, limits: SourceLimits): AsyncGenerator<Line[]> {
+export async function* readLines(
+  source: AsyncIterable<Buffer>,
+  limits: SourceLimits,
+  inPieces: InPieces,
+): AsyncGenerator<Line[]> {
   let rest: Buffer[] = [];
   let restBytes = 0;
   for await (const chunk of readUtf8(source, limits.maxBytes)) {
@@ -115,7 +126,7 @@ export async function* readLines(source: AsyncIterable<Buffer>, limits: SourceLi
         rest = [];
         restBytes = 0;
       }
-      const line = parseLine(bytes);
+      const line = bytes.length > AT_ONCE ? await readLongLine(bytes, inPieces) : parseLine(bytes);
       if (line !== undefined) lines.push(line);
     }
     if (start < chunk.length) {
@@ -127,7 +138,7 @@ export async function* readLines(source: AsyncIterable<Buffer>, limits: SourceLi
     if (lines.length > 0) yield lines;
     if (restBytes > limits.maxRowBytes) throw tooLongLine(limits);
   }
-  const line = parseLine(Buffer.concat(rest));
+  const line = await readLongLine(Buffer.concat(rest), inPieces);
   if (line !== undefined) yield [line];
 }
 
@@ -135,16 +146,30 @@ function tooLongLine({ maxRowBytes }: SourceLimits): ImportFault {
   return new ImportFault('TOO_LONG', `is longer than ${maxRowBytes} bytes`);
 }
 
+async function readLongLine(bytes: Buffer, inPieces: InPieces): Promise<Line | undefined> {
+  const text = bytes.toString('utf8');
+  if (text.trim() === '') return undefined;
+  try {
+    return { value: await inPieces(readJson(text, Number.POSITIVE_INFINITY)) };
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error;
+    return { fault: error.kind === 'depth' ? TOO_DEEP : MALFORMED };
+  }
+}
+
+const TOO_DEEP = `is nested more than ${MAX_NESTING} levels deep`;
+const MALFORMED = 'is malformed JSON';
+
 function parseLine(bytes: Buffer): Line | undefined {
   const text = bytes.toString('utf8');
   if (text.trim() === '') return undefined;
   if (text.length > MAX_NESTING && nestingDepth(text) > MAX_NESTING) {
-    return { fault: `is nested more than ${MAX_NESTING} levels deep` };
+    return { fault: TOO_DEEP };
   }
   try {
     return { value: parseExact(text) };
   } catch {
-    return { fault: 'is malformed JSON' };
+    return { fault: MALFORMED };
   }
 }
 

@@ -6,6 +6,7 @@ import type { Config } from '../../config.ts';
 import { isStaleSnapshot, translateError } from '../../db/pg-error.ts';
 import type { Database, Session } from '../../db/pool.ts';
 import { badRequest, payloadTooLarge, serviceUnavailable, validationFailed } from '../../errors.ts';
+import { inPieces } from '../../http/json-body.ts';
 import type { Field } from '../../model/entity.ts';
 import { makeTurns } from '../../pace/transfer-turns.ts';
 import { checkImport, planCsvImport, planNdjsonImport } from '../../plan/import-plan.ts';
@@ -100,7 +101,8 @@ export function makeTransferHandlers({ config, db, changed = () => undefined }: 
   }
 
   async function importNdjson(request: ImportRequest, visit: Visit, arrival: Arrival): Promise<ImportCounts> {
-    const batches = readLines(arrival.chunks, limits);
+    const { turn, caller } = visit.sender;
+    const batches = readLines(arrival.chunks, limits, (work) => inPieces(work, turn, caller));
     const replan = (now: Visit) => planNdjsonImport(request, now.entity, now);
     const plan = replan(visit);
     const decodeMembers = makeMemberDecoder(plan, request, visit.entity, visit);

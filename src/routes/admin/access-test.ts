@@ -74,7 +74,7 @@ function senderOf(): Sender {
   return {
     arrivedAt: performance.now(),
     caller: { isGone: () => false, onGone: () => () => undefined },
-    turn: setImmediate,
+    turn: { next: setImmediate, hasTime: () => true, spent: () => undefined },
     headers: {},
     stream: () => {
       throw new TypeError('a principal who may only read sends no stream');

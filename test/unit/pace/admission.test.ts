@@ -57,15 +57,29 @@ for (const [path, group] of [
   test(`${path} is of ${group === '' ? 'no workspace' : group}`, () => assert.equal(groupOf(path, '/api/v1/'), group));
 }
 
-test('of the pieces that wait one runs each turn, in their order', async () => {
-  const turn = makeTurns();
+test('of the pieces that wait one runs each turn, the groups in rotation', async () => {
+  const turns = makeTurns();
   const ran: string[] = [];
-  const work = async (name: string) => {
-    for (let piece = 0; piece < 3; piece++) {
-      await turn();
+  const work = async (group: string, name: string) => {
+    const turn = turns(group);
+    for (let piece = 0; piece < 2; piece++) {
+      await turn.next();
       ran.push(`${name}${piece}`);
     }
   };
-  await Promise.all([work('a'), work('b')]);
-  assert.deepEqual(ran, ['a0', 'b0', 'a1', 'b1', 'a2', 'b2']);
+  await Promise.all([work('a', 'x'), work('a', 'y'), work('b', 'z')]);
+  assert.deepEqual(ran.slice(0, 3), ['x0', 'z0', 'y0']);
+  assert.deepEqual([...ran].sort(), ['x0', 'x1', 'y0', 'y1', 'z0', 'z1']);
+});
+
+test('what was done at once counts for this time round only', async () => {
+  const turn = makeTurns()('a');
+  assert.ok(turn.hasTime());
+  turn.spent(1);
+  assert.ok(turn.hasTime());
+  turn.spent(50);
+  assert.ok(!turn.hasTime());
+  await nextTurn();
+  await nextTurn();
+  assert.ok(turn.hasTime());
 });

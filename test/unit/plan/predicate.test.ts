@@ -140,7 +140,7 @@ test(`a path has at most ${MAX_PATH_LENGTH} names`, () => {
   const path = (names: number) => [...Array(names - 1).fill('parent'), 'name'].join('.');
   plan(tree(`${path(MAX_PATH_LENGTH)},eq,x`), 'categories');
   refuses(() => plan(tree(`${path(MAX_PATH_LENGTH + 1)},eq,x`), 'categories'), /crosses more than 5 relations$/);
-  refuses(() => plan(tree(`${path(5000)},ne,x`), 'categories'), /crosses more than 5 relations$/);
+  refuses(() => plan(tree(`${path(90)},ne,x`), 'categories'), /crosses more than 5 relations$/);
 });
 
 const TREES: readonly (readonly [json: string, predicate: string])[] = [

@@ -27,7 +27,8 @@ test('a file that is there at once leaves others their turn between its rows, an
     if (source % 100 === 0) busy(3);
     return [String(source)];
   };
-  const reading = makeReading(atOnce(), decode, async () => void turns++);
+  const next = async (): Promise<void> => void turns++;
+  const reading = makeReading(atOnce(), decode, { next, hasTime: () => true, spent: () => undefined });
   const lines = (await textOf(reading)).trimEnd().split('\n');
   assert.ok(turns > 10, `${turns} turns for ${ROWS} rows`);
   assert.equal(reading.rows(), ROWS);
@@ -43,7 +44,11 @@ test('a line that was sent is told by its row, past those that had mistakes', as
     report({ row, field: 'a', code: 'INVALID', message: 'is wrong' });
     return undefined;
   };
-  const reading = makeReading(atOnce(), decode, () => Promise.resolve());
+  const reading = makeReading(atOnce(), decode, {
+    next: () => Promise.resolve(),
+    hasTime: () => true,
+    spent: () => undefined,
+  });
   await textOf(reading);
   assert.deepEqual(
     reading.details.map(({ row }) => row),
