@@ -330,11 +330,19 @@ test('the page of settings is the list in the code', () => {
   );
 });
 
-test('every code of an error is used, and told to clients', () => {
+test('every code of an error is used, and has its row on the page of errors', () => {
   const used = page('src/errors.ts');
-  const told = ['data-api', 'admin-api', 'oauth'].map((name) => page(`docs/reference/${name}.md`)).join('\n');
-  for (const code of Object.keys(ERROR_CODES)) {
+  const told = page('docs/reference/errors.md');
+  for (const [code, status] of Object.entries(ERROR_CODES)) {
     assert.match(used, new RegExp(`new ApiError\\(\\s*'${code}'`), `${code} is used by no refusal`);
-    assert.ok(told.includes(`\`${code}\``), `${code} is on no page of docs/reference`);
+    assert.ok(told.includes(`\n| \`${code}\` | ${status} | `), `${code} has no row with its status`);
   }
+  const details = [...(/type DetailCode =([^;]*);/.exec(used)?.[1] ?? '').matchAll(/'([A-Z_]+)'/g)].map(
+    ([, code]) => code,
+  );
+  assert.ok(details.length > 10, 'the codes of details were not found');
+  assert.deepEqual(
+    details.filter((code) => !told.includes(`\n| \`${code}\` | `)),
+    [],
+  );
 });
