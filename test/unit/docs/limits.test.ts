@@ -1,0 +1,81 @@
+// docs/reference/limits.md against the constants and settings that it tells.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { SETTINGS } from '../../../src/config.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..', '..');
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+const ROWS = read('docs/reference/limits.md')
+  .split('\n')
+  .filter((line) => line.startsWith('| '));
+
+/** What the row is about, and the constants of a file whose numbers stand in it. */
+const CONSTANTS: readonly (readonly [row: string, file: string, ...names: string[]])[] = [
+  ['query parameters', 'request/query-string.ts', 'MAX_PARAMETERS'],
+  ['`filter` and `or` conditions', 'request/filter.ts', 'MAX_CONDITIONS'],
+  ['nodes of a filter tree (`_query`)', 'request/filter.ts', 'MAX_NODES', 'MAX_TREE_DEPTH'],
+  ['values of `in` and `nin`', 'request/filter.ts', 'MAX_VALUES'],
+  ['sort keys', 'request/sort.ts', 'MAX_SORT_KEYS'],
+  ['path of a filter or sort', 'plan/predicate.ts', 'MAX_PATH_LENGTH'],
+  ['paths in `expand` or `fields`', 'request/paths.ts', 'MAX_PATHS'],
+  ['depth of `expand`', 'model/entity.ts', 'DEFAULT_MAX_EXPAND_DEPTH'],
+  ['depth of `expand`', 'document/format.ts', 'MAX_EXPAND_DEPTH'],
+  ['relations that one request follows', 'model/entity.ts', 'MAX_STEPS'],
+  ['nesting of a body', 'model/exact-json.ts', 'MAX_NESTING'],
+  ['members of the object that a body of more than 32 KiB is', 'request/body.ts', 'MAX_MEMBERS'],
+  ['mistakes that are listed', 'plan/naming.ts', 'MAX_DETAILS'],
+  ['mistakes that are listed', 'document/report.ts', 'MAX_DETAILS'],
+  ['names and values in messages', 'errors.ts', 'SHOWN_CHARACTERS', 'LISTED_NAMES'],
+  ['digits of a `decimal`, or of a number in `json`', 'model/decimal.ts', 'MAX_DIGITS'],
+  ['digits of a `decimal`, or of a number in `json`', 'model/json-digits.ts', 'MAX_DIGITS'],
+  ['characters by which numbers of a record grow without exponents', 'model/json-digits.ts', 'MAX_GROWTH'],
+  ['columns of a CSV file', 'plan/import-plan.ts', 'MAX_COLUMNS'],
+  ['entries of `map`', 'request/import-request.ts', 'MAX_MAP_ENTRIES'],
+  [
+    'imports and exports that wait for their turn',
+    'pace/transfer-turns.ts',
+    'MAX_WAITING_OF_WORKSPACE',
+    'MAX_WAITING_OF_USER',
+    'RETRY_SECONDS',
+  ],
+  ['entities', 'document/format.ts', 'MAX_ENTITIES'],
+  ['fields, relations of an entity', 'document/format.ts', 'MAX_FIELDS', 'MAX_RELATIONS'],
+  ['indexes of an entity', 'document/format.ts', 'MAX_INDEXES', 'MAX_INDEX_FIELDS'],
+  ['row rules of an entity', 'document/format.ts', 'MAX_ROW_RULES'],
+  ['paths in `defaultExpand`, `expandable` or `defaultFields`', 'document/format.ts', 'MAX_PATHS'],
+  ['values of an `enum`', 'document/format.ts', 'MAX_ENUM_VALUES'],
+  ['`maxLength`', 'document/format.ts', 'MAX_LENGTH'],
+  ['`precision`', 'document/format.ts', 'MAX_PRECISION'],
+  ['a description', 'document/format.ts', 'MAX_DESCRIPTION'],
+  ['API keys, OAuth clients of a workspace', 'catalog/api-keys.ts', 'MAX_KEYS'],
+  ['API keys, OAuth clients of a workspace', 'catalog/oauth-clients.ts', 'MAX_CLIENTS'],
+  ['slugs that an owner may use for a workspace', 'catalog/workspaces.ts', 'MAX_SLUGS'],
+  ['migrations at a time', 'app.ts', 'MAX_LONG_MIGRATIONS'],
+  ['migrations that are kept', 'catalog/migrations.ts', 'KEPT_MIGRATIONS'],
+  ['`wait` of a schema change', 'routes/admin/schema.ts', 'MAX_WAIT_SECONDS'],
+  ['requests of one `access/test`', 'routes/admin/access-test.ts', 'MAX_REQUESTS'],
+  ['refusals without a valid credential', 'pace/refusal-pace.ts', 'PER_SECOND', 'BURST'],
+  ['look-ups of unknown credentials', 'auth/stranger-share.ts', 'AT_ONCE'],
+];
+
+for (const [what, file, ...names] of CONSTANTS) {
+  test(`the page tells ${names.join(' and ')} of ${file}`, () => {
+    const row = ROWS.find((line) => line.startsWith(`| ${what} |`)) ?? '';
+    const source = read(`src/${file}`);
+    for (const name of names) {
+      const digits = new RegExp(`^(?:export )?const ${name} = ([\\d_]+);`, 'm').exec(source)?.[1];
+      assert.ok(digits !== undefined, `${name} is not in ${file}`);
+      const shown = Number(digits.replaceAll('_', '')).toLocaleString('en-US');
+      assert.match(row, new RegExp(`(?<![\\d,])${shown}(?![\\d,]\\d)`), `${name} is ${shown}: ${row}`);
+    }
+  });
+}
+
+test('the settings that the page names are settings', () => {
+  const named = ROWS.flatMap((line) => [...(/^\| (`WDA_.*?) \|/.exec(line)?.[1] ?? '').matchAll(/`(WDA_\w+)`/g)]);
+  const known = SETTINGS.map(({ name }) => name);
+  assert.ok(named.length >= 15);
+  for (const [, name = ''] of named) assert.ok(known.includes(name), name);
+});
