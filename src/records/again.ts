@@ -8,15 +8,19 @@ import { OPERATIONS } from '../request/operations.ts';
 import type { Visitor } from './enter.ts';
 import type { RequestClock } from './visit.ts';
 
-/** A call on its way, and what tells whether its snapshot is the newest. */
+/** A call on its way. */
 export interface Attempt {
   readonly call: Call;
   readonly clock: RequestClock;
   /** Credential and workspace as they are in force now; throws when the call is not admitted any more. */
   readonly again: () => Promise<Visitor>;
-  /** Asks the database whether the snapshot is the newest. */
+}
+
+/** What is known of the snapshots. */
+export interface Snapshots {
+  /** Asks the database whether there is a newer one. */
   readonly hasChanged: (workspace: Workspace) => Promise<boolean>;
-  /** The snapshot must not be used any more. */
+  /** It must not be used any more. */
   readonly drop: (workspace: Workspace) => void;
 }
 
@@ -27,11 +31,11 @@ export interface Attempt {
  * A call that waited for a lock too long is refused by the gate that was closed meanwhile, if there is one.
  */
 export async function withFreshSnapshot<T>(
-  attempt: Attempt,
+  { hasChanged, drop }: Snapshots,
+  { call, clock, again }: Attempt,
   visitor: Visitor,
   perform: (visitor: Visitor) => Promise<T>,
 ): Promise<T> {
-  const { call, clock, again, hasChanged, drop } = attempt;
   // An import reads its body once, so it is asked before instead of after.
   const isImport = call.operation === 'import';
   let current = isImport && (await hasChanged(visitor.workspace)) ? await again() : visitor;

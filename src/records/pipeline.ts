@@ -18,7 +18,7 @@ import { type Call, type CallParts, callAt } from '../request/call.ts';
 import { OPERATIONS, type OperationName } from '../request/operations.ts';
 import { operationOf, segmentsOf } from '../request/record-path.ts';
 import type { Reply } from '../response/reply.ts';
-import { type Attempt, withFreshSnapshot } from './again.ts';
+import { type Attempt, type Snapshots, withFreshSnapshot } from './again.ts';
 import { enter, hasChanged, uncounted, type Visitor } from './enter.ts';
 import { makeInFlight } from './in-flight.ts';
 import { makePreparedStatements } from './prepared.ts';
@@ -81,6 +81,12 @@ export function makeRecords(rooms: RecordRooms): Records {
     export: rooms.transfer.exportRecords,
   };
   const inFlight = makeInFlight();
+  const snapshots: Snapshots = {
+    hasChanged: (snapshot) => hasChanged(cache, addressOf(snapshot), snapshot),
+    drop(snapshot) {
+      if (!cache.isReplaced(snapshot)) cache.changed(snapshot.id);
+    },
+  };
 
   async function handle(raw: RawRequest): Promise<Reply> {
     const segments = segmentsOf(raw.path);
@@ -97,12 +103,8 @@ export function makeRecords(rooms: RecordRooms): Records {
       call,
       clock: new RequestClock(config.statementTimeoutMs, isBodiless(call) ? sender.arrivedAt : undefined),
       again,
-      hasChanged: (snapshot) => hasChanged(cache, addressOf(snapshot), snapshot),
-      drop(snapshot) {
-        if (!cache.isReplaced(snapshot)) cache.changed(snapshot.id);
-      },
     };
-    return withFreshSnapshot(attempt, visitor, (current) => {
+    return withFreshSnapshot(snapshots, attempt, visitor, (current) => {
       const checkedAt = current === visitor ? sender.arrivedAt : performance.now();
       return perform(attempt, sender, current, checkedAt);
     });
