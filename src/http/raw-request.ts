@@ -35,7 +35,8 @@ export interface RawRequestOptions {
   readonly id: string;
   readonly arrivedAt: number;
   readonly bodyTimeoutMs: number;
-  readonly turn: Turn;
+  /** Made when it is asked for: few requests are long work. */
+  readonly turn: () => Turn;
 }
 
 /** A class, as each request has one: as many functions of its own took 1 µs. */
@@ -46,7 +47,7 @@ export class HttpRequest implements RawRequest, Caller {
   readonly path: string;
   readonly query: string;
   readonly headers: Readonly<IncomingMessage['headers']>;
-  readonly turn: Turn;
+  readonly #turn: () => Turn;
   readonly #message: IncomingMessage;
   readonly #bodyTimeoutMs: number;
   #whole: Promise<Buffer> | undefined;
@@ -60,13 +61,17 @@ export class HttpRequest implements RawRequest, Caller {
     this.path = at < 0 ? url : url.slice(0, at);
     this.query = at < 0 ? '' : url.slice(at + 1);
     this.headers = message.headers;
-    this.turn = turn;
+    this.#turn = turn;
     this.#message = message;
     this.#bodyTimeoutMs = bodyTimeoutMs;
   }
 
   get caller(): Caller {
     return this;
+  }
+
+  get turn(): Turn {
+    return this.#turn();
   }
 
   body(maxBytes: number): Promise<Buffer> {

@@ -85,7 +85,7 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
       id: `${idPrefix}-${(nextId++).toString(36)}`,
       arrivedAt: started,
       bodyTimeoutMs: options.bodyTimeoutMs,
-      turn: turns(groupOf(message.url ?? '/', RECORDS_PREFIX)),
+      turn: () => turns(groupOf(message.url ?? '/', RECORDS_PREFIX)),
     });
     const common = commonHeaders(options.corsOrigins, message.headers.origin);
     const finish = (reply: Reply | Delegation, error: unknown): void => {

@@ -35,14 +35,17 @@ export function tailOf(segment: string | undefined): Tail {
   return TAILS.includes(segment) ? (segment as Tail) : 'id';
 }
 
-/** By method and tail, made once: it is asked for each request. */
-const BY_PLACE = new Map(
-  ENTRIES.flatMap(([name, { methods, tail }]) => methods.map((method) => [`${method} ${tail}`, name] as const)),
-);
+/** By tail and method, made once: it is asked for each request. */
+const BY_TAIL = new Map<Tail, Map<string, OperationName>>();
+for (const [name, { methods, tail }] of ENTRIES) {
+  const byMethod = BY_TAIL.get(tail) ?? new Map<string, OperationName>();
+  for (const method of methods) byMethod.set(method, name);
+  BY_TAIL.set(tail, byMethod);
+}
 
 /** undefined when the method is not for the place. */
 export function operationAt(method: string, tail: Tail): OperationName | undefined {
-  return BY_PLACE.get(`${method} ${tail}`);
+  return BY_TAIL.get(tail)?.get(method);
 }
 
 /** The methods of a place, for Allow. */
