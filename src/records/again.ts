@@ -22,6 +22,9 @@ export interface Snapshots {
   readonly hasChanged: (workspace: Workspace) => Promise<boolean>;
   /** It must not be used any more. */
   readonly drop: (workspace: Workspace) => void;
+  /** A call that was planned by it is on its way, until it is released. */
+  readonly hold: (workspace: Workspace) => void;
+  readonly release: (workspace: Workspace) => void;
 }
 
 /**
@@ -31,7 +34,7 @@ export interface Snapshots {
  * A call that waited for a lock too long is refused by the gate that was closed meanwhile, if there is one.
  */
 export async function withFreshSnapshot<T>(
-  { hasChanged, drop }: Snapshots,
+  { hasChanged, drop, hold, release }: Snapshots,
   { call, clock, again }: Attempt,
   visitor: Visitor,
   perform: (visitor: Visitor) => Promise<T>,
@@ -39,8 +42,11 @@ export async function withFreshSnapshot<T>(
   // An import reads its body once, so it is asked before instead of after.
   const isImport = call.operation === 'import';
   let current = isImport && (await hasChanged(visitor.workspace)) ? await again() : visitor;
+  // Transfers may take an hour; they hold their tables and ask again before they use a name.
+  const isHeld = !isImport && call.operation !== 'export';
   for (;;) {
     const { workspace } = current;
+    if (isHeld) hold(workspace);
     try {
       return await perform(current);
     } catch (error) {
@@ -56,6 +62,8 @@ export async function withFreshSnapshot<T>(
         if (!(error instanceof StaleStatement)) drop(workspace);
       }
       current = await again();
+    } finally {
+      if (isHeld) release(workspace);
     }
   }
 }

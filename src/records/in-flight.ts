@@ -2,7 +2,8 @@
 import type { Workspace } from '../model/workspace.ts';
 
 export interface InFlight {
-  readonly during: <T>(workspace: Workspace, answer: () => Promise<T>) => Promise<T>;
+  readonly hold: (workspace: Workspace) => void;
+  readonly release: (workspace: Workspace) => void;
   /** By workspace id, the oldest version that a request was planned by. */
   readonly oldest: () => ReadonlyMap<string, string>;
 }
@@ -10,20 +11,12 @@ export interface InFlight {
 export function makeInFlight(): InFlight {
   const counts = new Map<Workspace, number>();
 
-  function leave(workspace: Workspace): void {
-    const left = (counts.get(workspace) ?? 0) - 1;
-    if (left > 0) counts.set(workspace, left);
-    else counts.delete(workspace);
-  }
-
   return {
-    async during(workspace, answer) {
-      counts.set(workspace, (counts.get(workspace) ?? 0) + 1);
-      try {
-        return await answer();
-      } finally {
-        leave(workspace);
-      }
+    hold: (workspace) => void counts.set(workspace, (counts.get(workspace) ?? 0) + 1),
+    release(workspace) {
+      const left = (counts.get(workspace) ?? 0) - 1;
+      if (left > 0) counts.set(workspace, left);
+      else counts.delete(workspace);
     },
     oldest() {
       const oldest = new Map<string, string>();

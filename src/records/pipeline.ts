@@ -86,6 +86,8 @@ export function makeRecords(rooms: RecordRooms): Records {
     drop(snapshot) {
       if (!cache.isReplaced(snapshot)) cache.changed(snapshot.id);
     },
+    hold: inFlight.hold,
+    release: inFlight.release,
   };
 
   async function handle(raw: RawRequest): Promise<Reply> {
@@ -106,22 +108,14 @@ export function makeRecords(rooms: RecordRooms): Records {
     };
     return withFreshSnapshot(snapshots, attempt, visitor, (current) => {
       const checkedAt = current === visitor ? sender.arrivedAt : performance.now();
-      return perform(attempt, sender, current, checkedAt);
+      return handlers[call.operation](visitOf(attempt, sender, current, checkedAt));
     });
-  }
-
-  /** Admits the principal to the entity and answers. */
-  async function perform(attempt: Attempt, sender: Sender, visitor: Visitor, checkedAt: number): Promise<Reply> {
-    const { call } = attempt;
-    const answer = () => handlers[call.operation](visitOf(attempt, sender, visitor, checkedAt));
-    // Transfers may take an hour; they hold their tables and ask again before they use a name.
-    return isTransfer(call) ? answer() : inFlight.during(visitor.workspace, answer);
   }
 
   /** Is the snapshot known to be in force? A process that was forgotten meanwhile, or was told nothing, does not know. */
   const isKnown = (workspace: Workspace): boolean => cache.fresh(workspace.organization, workspace.slug) === workspace;
 
-  /** `checkedAt`: since when credential and snapshot have been in force at least. */
+  /** Admits the principal to the entity. `checkedAt`: since when credential and snapshot have been in force at least. */
   function visitOf(attempt: Attempt, sender: Sender, { workspace, principal }: Visitor, checkedAt: number): Visit {
     const { call, clock, again } = attempt;
     return {
@@ -177,8 +171,6 @@ function partsOf(raw: RawRequest, { maxBodyBytes }: Config): CallParts {
 const addressOf = ({ organization, slug }: Workspace) => ({ organization, workspace: slug });
 
 const isBodiless = ({ operation }: Call): boolean => OPERATIONS[operation].body === 'none';
-
-const isTransfer = ({ operation }: Call): boolean => operation === 'import' || operation === 'export';
 
 function noSuchPath(workspace: Workspace): ApiError {
   const names = [...workspace.entities.keys()].slice(0, 50).join(', ') || 'none';
