@@ -106,7 +106,7 @@ export function makeSlowLane({ take, cancel, statementTimeoutMs, isQuick, runQui
 
   /** Has the statement, as far as is known, never taken long? */
   function isModerate(cost: StatementCost | undefined): boolean {
-    return cost?.milliseconds !== undefined && cost.milliseconds < PLAIN_MS / 4 && !isHeld(cost, performance.now());
+    return cost?.milliseconds !== undefined && cost.milliseconds < PLAIN_MS / 2 && !isHeld(cost, performance.now());
   }
 
   return runSlow;
