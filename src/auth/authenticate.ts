@@ -4,7 +4,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { StoredKey } from '../catalog/credentials.ts';
 import { invalidCredential, missingCredential, notAJwt } from '../errors.ts';
-import type { External, Operator, Owner, Principal } from '../model/principal.ts';
+import { belongsTo, type External, type Operator, type Owner, type Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { hashCredential, isKey, KEY_PREFIX } from './api-key.ts';
 import { readJwt } from './jwt.ts';
@@ -150,7 +150,7 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
       const now = options.now();
       if (
         verdict.expiresAt <= now ||
-        verdict.principal.workspaceId !== workspace.id ||
+        !belongsTo(verdict.principal, workspace.id) ||
         (verdict.workspaceVersion !== Number(workspace.version) && !isAhead(verdict, Number(workspace.version), now))
       ) {
         return undefined;

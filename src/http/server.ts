@@ -18,6 +18,7 @@ import { groupOf, makeAdmission } from '../pace/admission.ts';
 import { makeTurns } from '../pace/turns.ts';
 import { isJsonType } from '../request/body.ts';
 import { parseQueryString } from '../request/query-string.ts';
+import { PREFIX as RECORDS_PREFIX } from '../request/record-path.ts';
 import { errorReply, toApiError } from '../response/error-body.ts';
 import type { Reply } from '../response/reply.ts';
 import { jsonValue } from './json-body.ts';
@@ -58,7 +59,6 @@ export interface HttpServer {
   close(graceMs: number): Promise<void>;
 }
 
-const RECORDS_PREFIX = '/api/v1/';
 const ALWAYS_SERVED = ['/healthz', '/readyz', '/metrics'];
 // What leads nowhere, in metrics.
 const UNKNOWN = 'unknown';

@@ -35,13 +35,21 @@ export function mayWrite(principal: Principal): boolean {
   return principal.kind === 'operator' || principal.permissions !== 'READ_ONLY';
 }
 
+/**
+ * The rule of tenancy: a credential is good in the workspace that it was made for, or whose provider has made it, and in no
+ * other; the operator's in all.
+ */
+export function belongsTo(principal: Principal, workspaceId: string): boolean {
+  return principal.kind === 'operator' || principal.workspaceId === workspaceId;
+}
+
 /** May the principal use the admin API of this workspace? */
 export function mayAdminister(principal: Principal, workspaceId: string): boolean {
   switch (principal.kind) {
     case 'operator':
       return true;
     case 'owner':
-      return principal.permissions === 'OWNER' && principal.workspaceId === workspaceId;
+      return principal.permissions === 'OWNER' && belongsTo(principal, workspaceId);
     case 'external':
       return false;
     default:

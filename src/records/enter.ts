@@ -2,7 +2,7 @@
 import type { Authenticator } from '../auth/authenticate.ts';
 import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
 import { ApiError, invalidCredential, notFound } from '../errors.ts';
-import type { Principal } from '../model/principal.ts';
+import { belongsTo, type Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import type { RateLimit } from '../pace/rate-limit.ts';
 
@@ -66,9 +66,8 @@ async function identify(
   const counted = count(principal.credentialId);
   if (counted !== undefined) await counted;
   const workspace = await find();
-  if (principal.kind === 'operator') {
-    if (workspace === undefined) throw notFound('The workspace does not exist');
-  } else if (workspace === undefined || workspace.id !== principal.workspaceId) throw invalidCredential();
+  if (workspace === undefined && principal.kind === 'operator') throw notFound('The workspace does not exist');
+  if (workspace === undefined || !belongsTo(principal, workspace.id)) throw invalidCredential();
   return { workspace, principal };
 }
 

@@ -9,7 +9,7 @@ import { jsonValue } from '../http/json-body.ts';
 import type { RawRequest } from '../http/raw-request.ts';
 import type { RecordHandler } from '../http/server.ts';
 import type { Totals } from '../migrate/totals.ts';
-import type { External } from '../model/principal.ts';
+import { belongsTo, type External } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import type { RateLimit } from '../pace/rate-limit.ts';
 import { admit } from '../plan/plan.ts';
@@ -139,7 +139,7 @@ export function makeRecords(rooms: RecordRooms): Records {
     const [organization = '', slug = ''] = segments;
     const again = async (): Promise<Visitor> => {
       const workspace = await cache.get(organization, slug);
-      if (workspace === undefined || workspace.id !== principal.workspaceId) throw invalidCredential();
+      if (workspace === undefined || !belongsTo(principal, workspace.id)) throw invalidCredential();
       return { workspace, principal };
     };
     const visitor = await again();

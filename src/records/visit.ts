@@ -1,5 +1,4 @@
 // One call of the data API whose principal was admitted to an entity, and how its statements are run.
-import type { Config } from '../config.ts';
 import { isStaleSnapshot, translateError } from '../db/pg-error.ts';
 import type { Database, Lane, StatementCost, Work } from '../db/pool.ts';
 import type { RawRequest } from '../http/raw-request.ts';
@@ -61,11 +60,6 @@ export function workOf({ sender, workspace, clock, isStale, confirm }: Visit, co
 
 /** What runs statements: the lanes of a database. */
 export type Executor = Pick<Database, 'run'>;
-
-export interface OperationRooms {
-  readonly config: Config;
-  readonly db: Executor;
-}
 
 /** `_import` and `_export`. */
 export interface TransferHandlers {

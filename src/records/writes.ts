@@ -7,6 +7,7 @@ import { planCreate, planDelete, planRead, planReferences, planUpdate } from '..
 import { foreignColumn, stampedColumns } from '../plan/row-policy.ts';
 import { parseId } from '../request/call.ts';
 import { type Guard, guardOf } from '../request/conditions.ts';
+import { PREFIX } from '../request/record-path.ts';
 import { parseParameters, parseReadRequest } from '../request/record-request.ts';
 import { recordReply } from '../response/entity-tag.ts';
 import { noContent, type Reply } from '../response/reply.ts';
@@ -47,7 +48,7 @@ export async function create(rooms: WriteRooms, visit: Visit): Promise<Reply> {
   const statement = rooms.prepared.write(visit, plan);
   const row = written(await write(rooms, visit, statement, { values: plan.values }));
   const tag = entityTag(statement, row.version, row.data);
-  const place = `/api/v1/${workspace.organization}/${workspace.slug}/${entity.name}/${row.id}`;
+  const place = `${PREFIX}${workspace.organization}/${workspace.slug}/${entity.name}/${row.id}`;
   return recordReply(201, { data: row.data, tag }, place);
 }
 

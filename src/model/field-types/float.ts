@@ -1,13 +1,11 @@
 // float: numbers of 64 bits, as most languages have them.
+import { isNumber } from '../decimal.ts';
 import { numberText } from '../exact-json.ts';
 import { checkNumber, done, fixedSize, numberBounds, outOfRange, wrongType } from './decoding.ts';
 import type { Decoded, FieldType } from './field-type.ts';
 
-// One way to match each text, or long ones would take a time that grows with the square of their length.
-const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
-
 function floatFrom(text: string): Decoded {
-  if (!NUMBER.test(text)) return wrongType('a number');
+  if (!isNumber(text)) return wrongType('a number');
   const number = Number(text);
   return Number.isFinite(number)
     ? done(Object.is(number, -0) ? '-0' : String(number))

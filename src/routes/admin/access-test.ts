@@ -7,6 +7,7 @@ import { ApiError, responseTooLarge } from '../../errors.ts';
 import type { External } from '../../model/principal.ts';
 import type { Asked, Records } from '../../records/pipeline.ts';
 import type { Sender } from '../../records/visit.ts';
+import { PREFIX } from '../../request/record-path.ts';
 import { errorReply } from '../../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../../response/reply.ts';
 import { answerText, anything, closed, data, listOf } from './answer.ts';
@@ -55,7 +56,7 @@ export function accessTestRoutes(rooms: AccessTestRooms): AdminRoute[] {
         let left = rooms.maxResponseBytes;
         const answers: string[] = [];
         for (const { path, body } of requests) {
-          const asked = askedOf(`/api/v1/${organization}/${slug}/${path}`, body);
+          const asked = askedOf(`${PREFIX}${organization}/${slug}/${path}`, body);
           const reply = await rooms.answerAs(principal, asked, senderOf()).catch(refusal);
           const text = await bodyText(reply, left);
           left -= text.length;

@@ -38,7 +38,6 @@ type Names<Path extends string> = Path extends `${string}:${infer Name}/${infer 
 
 /** What a request has been found to be about, before anything is read of its query and body. */
 export interface Visit<Path extends string, M extends May> {
-  readonly requestId: string;
   readonly principal: Admitted[M];
   readonly params: Readonly<Record<Names<Path>, string>>;
   readonly workspace: 'ws' extends Names<Path> ? WorkspaceSummary : undefined;
@@ -106,7 +105,7 @@ export function routeMaker({ db, authenticate, announced }: AdminRooms) {
       const workspace = ws === undefined ? undefined : await workspaceFor(db, admitted, org ?? '', ws);
       const isAbove = ws === undefined && org !== undefined;
       const organization = isAbove ? await organizationFor(db, admitted, org) : undefined;
-      const visit = { requestId: request.id, principal, params: request.params, workspace, organization, changed };
+      const visit = { principal, params: request.params, workspace, organization, changed };
       // What Visit says of a path and a right is what was done here.
       return visit as Visit<Path, M>;
     }
