@@ -16,7 +16,7 @@ import { type Lent, makeSessionPool, type SessionPool } from './session-pool.ts'
 import { makeSlowLane } from './slow-lane.ts';
 import type { Row } from './statement.ts';
 import { watchStatement } from './statement-watch.ts';
-import type { Lane, Work } from './work.ts';
+import { isTooLate, type Lane, type Work } from './work.ts';
 
 export type { Lane, Row, StatementCost, Work };
 
@@ -245,8 +245,8 @@ export function makeDatabase(options: DatabaseOptions): Database {
     const deadline = work.deadline ?? performance.now() + statementTimeoutMs;
     if (performance.now() >= deadline) throw queryTimeout(fault);
     return runSlow(query, lane, { ...work, deadline }).catch((error) => {
-      // Its turn never came.
-      throw performance.now() >= deadline && !isFault(error) ? queryTimeout(error) : error;
+      // Its second turn never came.
+      throw isTooLate(error) ? queryTimeout(error) : error;
     });
   }
 

@@ -1,6 +1,6 @@
 // What the database is told of a statement besides its text: whose it is, how long somebody waits for it, and whether
 // anybody still does.
-import { serviceUnavailable } from '../errors.ts';
+import { ApiError, serviceUnavailable } from '../errors.ts';
 import type { StatementCost } from './cost.ts';
 
 /** Which quick connections a statement is for. */
@@ -33,7 +33,12 @@ export interface Work {
 /** Nobody reads it: the client has left. */
 export const callerGone = (): Error => serviceUnavailable('The client left before its turn came');
 
-export const tooLate = (): Error => serviceUnavailable('No database connection became free in time; retry', 1);
+const TOO_LATE = 'No database connection became free in time; retry';
+
+export const tooLate = (): Error => serviceUnavailable(TOO_LATE, 1);
+
+/** Did it wait for a connection until its deadline? The clock cannot tell: a timer may end a moment before it. */
+export const isTooLate = (error: unknown): boolean => error instanceof ApiError && error.message === TOO_LATE;
 
 export const shuttingDown = (): Error => serviceUnavailable('The server is shutting down');
 

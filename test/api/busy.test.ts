@@ -145,7 +145,7 @@ test('a statement that takes too long is stopped with 503 QUERY_TIMEOUT', async 
       ]);
       for (const answer of answers) {
         assert.equal(answer.status, 503, answer.text);
-        assert.equal(answer.json.error.code, 'QUERY_TIMEOUT');
+        assert.equal(answer.json.error.code, 'QUERY_TIMEOUT', answer.text);
         assert.equal(answer.headers.get('retry-after'), String(answer.json.retryAfterSeconds));
       }
       await release();
