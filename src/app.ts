@@ -12,12 +12,19 @@ import { makeKeySets } from './auth/key-set.ts';
 import { isClientId, makeOAuthClient } from './auth/oauth-client.ts';
 import { SIGNING_ALGORITHM } from './auth/signing-keys.ts';
 import { makeStrangerShare } from './auth/stranger-share.ts';
-import { makeClock } from './catalog/clock.ts';
-import { findApiKey, touchApiKeys } from './catalog/credentials.ts';
-import { findProvidersByIssuer } from './catalog/identity-provider.ts';
 import { install } from './catalog/install.ts';
 import { loadWorkspace } from './catalog/load-workspace.ts';
-import { makePresence } from './catalog/presence.ts';
+import { makeWorkspaceCache } from './catalog/workspace-cache.ts';
+import type { Config } from './config.ts';
+import { addressOf } from './db/connection-url.ts';
+import { InstallError } from './db/install.ts';
+import { type Listener, listen } from './db/listen.ts';
+import { outageOf } from './db/outage.ts';
+import { makeDatabase } from './db/pool.ts';
+import { makeClock } from './directory/clock.ts';
+import { findApiKey, touchApiKeys } from './directory/credentials.ts';
+import { findProvidersByIssuer } from './directory/identity-provider.ts';
+import { makePresence } from './directory/presence.ts';
 import {
   ask,
   confirm,
@@ -28,14 +35,7 @@ import {
   leave,
   look,
   PROCESS_CHANNEL,
-} from './catalog/processes.ts';
-import { makeWorkspaceCache } from './catalog/workspace-cache.ts';
-import type { Config } from './config.ts';
-import { addressOf } from './db/connection-url.ts';
-import { InstallError } from './db/install.ts';
-import { type Listener, listen } from './db/listen.ts';
-import { outageOf } from './db/outage.ts';
-import { makeDatabase } from './db/pool.ts';
+} from './directory/processes.ts';
 import { serviceUnavailable } from './errors.ts';
 import { makeHttpServer } from './http/server.ts';
 import { makeRunner } from './migrate/runner.ts';

@@ -2,7 +2,7 @@
 // organization, workspace or entity exists.
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { StoredKey } from '../catalog/credentials.ts';
+import type { StoredKey } from '../directory/credentials.ts';
 import { invalidCredential, missingCredential, notAJwt } from '../errors.ts';
 import { belongsTo, type External, type Operator, type Owner, type Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';

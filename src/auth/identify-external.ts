@@ -1,6 +1,6 @@
 // Is a token one of an identity provider's at all? The admin API is for no external user, so it is enough that some
 // workspace knows the issuer and accepts the token.
-import type { ProviderOfWorkspace } from '../catalog/identity-provider.ts';
+import type { ProviderOfWorkspace } from '../directory/identity-provider.ts';
 import { noIdentityProvider } from '../errors.ts';
 import { isStorable } from '../model/exact-json.ts';
 import type { Verified } from './authenticate.ts';

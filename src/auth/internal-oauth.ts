@@ -1,9 +1,10 @@
 // OAuth 2.0 of our own put together over the control tables: the keys, who judges a token, who makes one.
-import { controlError } from '../catalog/control-error.ts';
-import { findOAuthClient, findTokenClient } from '../catalog/oauth-clients.ts';
-import type { Presence } from '../catalog/presence.ts';
-import { loadSigningKeys, raiseTokenLifetime, rotateSigningKey } from '../catalog/signing-keys.ts';
+
 import type { Database } from '../db/pool.ts';
+import { controlError } from '../directory/control-error.ts';
+import { findOAuthClient, findTokenClient } from '../directory/oauth-clients.ts';
+import type { Presence } from '../directory/presence.ts';
+import { loadSigningKeys, raiseTokenLifetime, rotateSigningKey } from '../directory/signing-keys.ts';
 import type { RateLimit } from '../pace/rate-limit.ts';
 import type { TokenVerifier } from './authenticate.ts';
 import { makeInternalVerifier } from './internal-token.ts';

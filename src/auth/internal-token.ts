@@ -1,7 +1,7 @@
 // Internal token (RFC 9068, signed by us) -> owner of a workspace. A token is believed when its key, its claims and its
 // client are; the client is looked up in the database, so deleting it ends its tokens.
 import { type CryptoKey, errors, type JWTPayload, jwtVerify } from 'jose';
-import type { TokenClient } from '../catalog/oauth-clients.ts';
+import type { TokenClient } from '../directory/oauth-clients.ts';
 import { invalidCredential, notAJwt, signatureInvalid, tokenExpired } from '../errors.ts';
 import type { TokenVerifier } from './authenticate.ts';
 import { isClientId } from './oauth-client.ts';

@@ -1,8 +1,8 @@
 // The keys of internal tokens as one process knows them: the one to sign with, the ones to verify with, the set to
-// publish. Stored keys are read again while they are used, and as catalog/presence.ts demands.
+// publish. Stored keys are read again while they are used, and as directory/presence.ts demands.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK } from 'jose';
-import type { Rotation, SigningKeyToStore, StoredJwk, StoredSigningKey } from '../catalog/signing-keys.ts';
+import type { Rotation, SigningKeyToStore, StoredJwk, StoredSigningKey } from '../directory/signing-keys.ts';
 
 /** RFC 7518 section 3.4: signatures of 64 bytes, keys that any verifier takes. */
 export const SIGNING_ALGORITHM = 'ES256';

@@ -1,7 +1,7 @@
 // The share of the database that whoever is not known yet has together: looking up keys, tokens' clients and providers,
 // and workspaces that are not in memory. A few look-ups at a time, so that no crowd of strangers fills the queue in
 // which the statements of those who are known wait; with look-ups of half a millisecond they are some 100,000 a second.
-import { controlError } from '../catalog/control-error.ts';
+import { controlError } from '../directory/control-error.ts';
 import { serviceUnavailable } from '../errors.ts';
 
 /**

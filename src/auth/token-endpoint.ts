@@ -4,7 +4,7 @@
 import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Adapter, Configuration, errors as oidcErrors, Provider } from 'oidc-provider';
-import type { RegisteredClient } from '../catalog/oauth-clients.ts';
+import type { RegisteredClient } from '../directory/oauth-clients.ts';
 import { ApiError } from '../errors.ts';
 import type { RateLimit } from '../pace/rate-limit.ts';
 import { WORKSPACE_CLAIM } from './internal-token.ts';

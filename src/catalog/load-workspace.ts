@@ -1,5 +1,6 @@
 // The only maker of a Workspace. Takes rows of the control tables, gives the snapshot that requests work with.
 import type { Database, Row, Session } from '../db/pool.ts';
+import { WORKSPACES } from '../directory/workspaces.ts';
 import { entitiesOf } from '../document/entities.ts';
 import type { SchemaDocument } from '../document/format.ts';
 import { member } from '../document/renames.ts';
@@ -69,7 +70,7 @@ const COLUMNS = sql`w.id, o.slug, w.slug, w.version::text, w.database_schema, w.
 export async function loadWorkspace(db: Database, organization: string, slug: string): Promise<Workspace | undefined> {
   const rows = await db.run(
     toQuery(
-      sql`select ${COLUMNS} from wda.workspace w join wda.organization o on o.id = w.organization_id
+      sql`select ${COLUMNS} from ${WORKSPACES}
 left join wda.identity_provider p on p.workspace_id = w.id
 where o.slug = ${organization} and w.slug = ${slug}`,
       'load-workspace',

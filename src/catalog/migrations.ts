@@ -1,8 +1,8 @@
 // Migrations in the control tables: what was asked for, how far it is, how it ended.
 import type { Database, Session } from '../db/pool.ts';
+import { loadPage, type PageOf } from '../directory/pages.ts';
 import type { SchemaDocument } from '../document/format.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
-import { loadPage, type PageOf } from './pages.ts';
 
 export type MigrationState = 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
 export type Strategy = 'online' | 'blocking';

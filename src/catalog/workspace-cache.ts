@@ -1,8 +1,8 @@
 // Snapshots of workspaces by slug, in bounded memory, as new as presence.ts demands: versions are compared with the
 // database while requests come, so no notification can be missed, and an idle server asks nothing.
 import { LRUCache } from 'lru-cache';
+import type { Presence } from '../directory/presence.ts';
 import type { Workspace } from '../model/workspace.ts';
-import type { Presence } from './presence.ts';
 
 export interface WorkspaceCache {
   /** The snapshot when it is in memory and fresh; nobody waits for the database. */

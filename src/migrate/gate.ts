@@ -1,7 +1,8 @@
 // What requests are told while a change is made at once: the gates of the entities that its locks reach are closed in every
 // process before the first lock is asked for, and say how long it may still take.
+
+import { storeGates } from '../catalog/documents.ts';
 import type { PlannedStep } from '../catalog/migrations.ts';
-import { storeGates } from '../catalog/workspaces.ts';
 import type { Database } from '../db/pool.ts';
 import type { MigrationGate } from '../model/entity.ts';
 import { toQuery } from '../sql/fragment.ts';

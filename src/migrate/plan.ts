@@ -1,7 +1,8 @@
 // What a change would do, before anything happens: its operations, how long they may take, and the records that stand in
 // their way. Reads the database, changes nothing.
+
+import { loadWorkspaceRow } from '../catalog/documents.ts';
 import type { Conflicts, PlannedStep, Strategy } from '../catalog/migrations.ts';
-import { loadWorkspaceRow } from '../catalog/workspaces.ts';
 import type { Session } from '../db/pool.ts';
 import type { ParsedDocument } from '../document/document.ts';
 import { entitiesOf } from '../document/entities.ts';

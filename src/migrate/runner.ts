@@ -1,5 +1,7 @@
 // The only mover of migration state. Takes a change, prepares what takes long without holding up anybody, and switches
 // to the new document in one transaction; whatever ends it before that takes back all that it made.
+
+import { loadWorkspaceRow, storeDocument, storeGates } from '../catalog/documents.ts';
 import {
   type Conflicts,
   findOpenMigration,
@@ -12,7 +14,6 @@ import {
   updateWaiting,
   type Waiting,
 } from '../catalog/migrations.ts';
-import { loadWorkspaceRow, storeDocument, storeGates } from '../catalog/workspaces.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { anotherMigrationRuns, destructiveChange, serviceUnavailable } from '../errors.ts';
 import { toQuery } from '../sql/fragment.ts';

@@ -8,7 +8,7 @@ import {
   loadWorkspaceRow,
   type StoredWorkspace,
   storeNames,
-} from '../catalog/workspaces.ts';
+} from '../catalog/documents.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { entitiesOf } from '../document/entities.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';

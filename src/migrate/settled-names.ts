@@ -1,6 +1,6 @@
 // What the tables and columns of a workspace are called next, on the way back to the names of its document. Takes a
 // document, the names in PostgreSQL, and the names that must not be given to anything yet.
-import type { Freed, FreedNames } from '../catalog/workspaces.ts';
+import type { Freed, FreedNames } from '../catalog/documents.ts';
 import { entitiesOf } from '../document/entities.ts';
 import type { SchemaDocument } from '../document/format.ts';
 import { type Table, tablesOf } from '../document/tables.ts';

@@ -1,6 +1,7 @@
 // The beginning and the end of a workspace: its row, its PostgreSQL schema and its tables, each in one transaction.
-import { type WorkspaceSummary, workspaceRefusal } from '../catalog/workspaces.ts';
+
 import type { Database } from '../db/pool.ts';
+import { type WorkspaceSummary, workspaceRefusal } from '../directory/workspaces.ts';
 import { EMPTY_DOCUMENT, type SchemaDocument } from '../document/format.ts';
 import { tablesOf } from '../document/tables.ts';
 import { anotherMigrationRuns } from '../errors.ts';

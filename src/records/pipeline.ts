@@ -61,7 +61,7 @@ interface Journey {
 }
 
 // For so long after a request was admitted it need not be asked whether its snapshot is still in force: the lease of a
-// snapshot ends 100 ms before others stop waiting for this process (catalog/presence.ts).
+// snapshot ends 100 ms before others stop waiting for this process (directory/presence.ts).
 const TRUST_MS = 20;
 
 type Handler = (visit: Visit) => Promise<Reply>;

@@ -2,7 +2,7 @@
 // words, refusals included. A library speaks the protocol of the token endpoint; the two documents are ours, because
 // the library would list endpoints that are not there and build URLs from the Host header.
 import { type NodeHandler, PASSING } from '../auth/token-endpoint.ts';
-import type { StoredJwk } from '../catalog/signing-keys.ts';
+import type { StoredJwk } from '../directory/signing-keys.ts';
 import { type ApiError, methodNotAllowed, serviceUnavailable } from '../errors.ts';
 import type { PathHandler } from '../http/server.ts';
 import { toApiError } from '../response/error-body.ts';

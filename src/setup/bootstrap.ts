@@ -2,14 +2,14 @@
 // once, and when a process dies in the middle.
 import { randomBytes } from 'node:crypto';
 import { hashCredential, makeKey } from '../auth/api-key.ts';
-import { createApiKey } from '../catalog/api-keys.ts';
-import { forgetOperatorHash, loadOperatorHash, storeOperatorHash } from '../catalog/credentials.ts';
-import { loadFact, storeFact } from '../catalog/instance.ts';
 import { loadWorkspace } from '../catalog/load-workspace.ts';
-import { createOrganization, findOrganization } from '../catalog/organizations.ts';
-import { findWorkspace } from '../catalog/workspaces.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../db/pool.ts';
+import { createApiKey } from '../directory/api-keys.ts';
+import { forgetOperatorHash, loadOperatorHash, storeOperatorHash } from '../directory/credentials.ts';
+import { loadFact, storeFact } from '../directory/instance.ts';
+import { createOrganization, findOrganization } from '../directory/organizations.ts';
+import { findWorkspace } from '../directory/workspaces.ts';
 import { parseSchemaDocument } from '../document/document.ts';
 import { createWorkspace, deleteWorkspace } from '../migrate/workspace.ts';
 import type { Principal } from '../model/principal.ts';

@@ -63,20 +63,25 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'the only importer of the driver: connections, lanes of quick and slow statements, transactions, COPY, error translation',
     imports: ['model', 'sql/fragment.ts'],
   },
+  directory: {
+    purpose:
+      'the control tables of the installation (schema `wda`): organizations, which workspaces there are and in which database they lie, credentials, signing keys, living processes',
+    imports: ['db', 'model', 'sql/fragment.ts'],
+  },
   catalog: {
     purpose:
-      'the control tables (schema `wda`): organizations, workspaces, keys; snapshots of workspaces and their cache; living processes',
-    imports: ['db', 'document', 'model', 'sql/fragment.ts'],
+      'the control tables of a workspace, in the database of its records: schema document, migrations; its snapshot and the cache of snapshots',
+    imports: ['db', 'directory', 'document', 'model', 'sql/fragment.ts'],
   },
   auth: {
     purpose:
       'Authorization header → principal: API keys, tokens of our own, tokens of identity providers with their key sets. The only importer of jose and oidc-provider',
-    imports: ['catalog', 'model', 'outbound', 'pace', 'type db'],
+    imports: ['directory', 'model', 'outbound', 'pace', 'type db'],
   },
   migrate: {
     purpose:
       'difference of two schema documents → operations → statements in phases, and the runner that takes them through or takes them back',
-    imports: ['catalog', 'db', 'document', 'model', 'sql/fragment.ts'],
+    imports: ['catalog', 'db', 'directory', 'document', 'model', 'sql/fragment.ts'],
   },
   http: {
     purpose: 'bytes ↔ values; the only importer of Fastify; answers what was thrown',
@@ -108,6 +113,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'catalog',
       'type config.ts',
       'db',
+      'directory',
       'document',
       'http',
       'migrate',
@@ -122,7 +128,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   // The demo is made as any client would make it, before there is a server to ask.
   setup: {
     purpose: 'what the first start leaves behind: operator key, demo workspace',
-    imports: ['auth', 'catalog', 'type config.ts', 'db', 'document', 'migrate', 'model', 'plan', 'sql'],
+    imports: ['auth', 'catalog', 'type config.ts', 'db', 'directory', 'document', 'migrate', 'model', 'plan', 'sql'],
   },
   // A client of the HTTP API; only `serve` runs the server.
   cli: {
@@ -141,6 +147,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
     'catalog',
     'config.ts',
     'db',
+    'directory',
     'http',
     'migrate',
     'observe.ts',

@@ -1,7 +1,8 @@
 // Who may use the admin API for what: whose credential it is, and whether what the path names is there and theirs.
-import { findOrganization, findOrganizationOf, type Organization } from '../../catalog/organizations.ts';
-import { findWorkspace, type WorkspaceSummary } from '../../catalog/workspaces.ts';
+
 import type { Database } from '../../db/pool.ts';
+import { findOrganization, findOrganizationOf, type Organization } from '../../directory/organizations.ts';
+import { findWorkspace, type WorkspaceSummary } from '../../directory/workspaces.ts';
 import { SLUG_PATTERN } from '../../document/format.ts';
 import { forbidden, notFound } from '../../errors.ts';
 import { mayAdminister, type Operator, type Owner, type Principal } from '../../model/principal.ts';

@@ -1,6 +1,6 @@
 // Answers of admin routes: their shapes, and replies that know at compile time what they show.
 import Type, { type Static, type TProperties, type TSchema } from 'typebox';
-import type { PageOf } from '../../catalog/pages.ts';
+import type { PageOf } from '../../directory/pages.ts';
 import { json, jsonText, noContent, type Reply } from '../../response/reply.ts';
 import type { PageRequest } from './query.ts';
 

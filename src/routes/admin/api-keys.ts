@@ -1,6 +1,6 @@
 // /api-keys: made, listed and revoked. A key is shown once, when it is made.
 import Type, { type Static } from 'typebox';
-import { type ApiKey, createApiKey, deleteApiKey, loadApiKeys } from '../../catalog/api-keys.ts';
+import { type ApiKey, createApiKey, deleteApiKey, loadApiKeys } from '../../directory/api-keys.ts';
 import type { Report } from '../../document/report.ts';
 import { notFound } from '../../errors.ts';
 import { parseDateTime } from '../../model/date-time.ts';

@@ -2,13 +2,13 @@
 import Type, { type Static } from 'typebox';
 import type { ExternalTokens } from '../../auth/external-token.ts';
 import { inspectProvider, PRIVATE_WARNING } from '../../auth/inspect-provider.ts';
+import { loadWorkspace } from '../../catalog/load-workspace.ts';
 import {
   deleteIdentityProvider,
   findIdentityProvider,
   putIdentityProvider,
   updateIdentityProvider,
-} from '../../catalog/identity-provider.ts';
-import { loadWorkspace } from '../../catalog/load-workspace.ts';
+} from '../../directory/identity-provider.ts';
 import { type ApiError, notFound, validationFailed } from '../../errors.ts';
 import type { Principal } from '../../model/principal.ts';
 import type { IdentityProvider } from '../../model/workspace.ts';

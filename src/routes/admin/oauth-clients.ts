@@ -5,7 +5,7 @@ import {
   deleteOAuthClient,
   loadOAuthClients,
   type OAuthClient,
-} from '../../catalog/oauth-clients.ts';
+} from '../../directory/oauth-clients.ts';
 import { notFound } from '../../errors.ts';
 import { noWorkspace } from './access.ts';
 import { closed, created, data, list, NOTHING, nothing, pageOf, Time, time } from './answer.ts';

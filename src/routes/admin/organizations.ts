@@ -6,7 +6,7 @@ import {
   loadOrganizations,
   type Organization,
   updateOrganization,
-} from '../../catalog/organizations.ts';
+} from '../../directory/organizations.ts';
 import { noOrganization } from './access.ts';
 import { closed, created, data, Id, list, NOTHING, nothing, pageOf, single, Time, time } from './answer.ts';
 import { body } from './body.ts';

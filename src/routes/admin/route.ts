@@ -2,10 +2,10 @@
 // that is documented, credential (401), right (403), existence (404), query parameters (400), body (400), and lets no
 // change be answered before it is in force everywhere.
 import type { Static, TSchema } from 'typebox';
-import { controlError } from '../../catalog/control-error.ts';
-import type { Organization } from '../../catalog/organizations.ts';
-import type { WorkspaceSummary } from '../../catalog/workspaces.ts';
 import type { Database } from '../../db/pool.ts';
+import { controlError } from '../../directory/control-error.ts';
+import type { Organization } from '../../directory/organizations.ts';
+import type { WorkspaceSummary } from '../../directory/workspaces.ts';
 import { malformedId, notFound } from '../../errors.ts';
 import type { Route, RouteRequest } from '../../http/routes.ts';
 import type { Operator, Owner } from '../../model/principal.ts';

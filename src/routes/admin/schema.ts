@@ -1,8 +1,8 @@
 // /schema: the document in force, what another one would change, and the change itself.
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
+import { loadDocumentText } from '../../catalog/documents.ts';
 import { findMigration, isEnded, type PlannedStep } from '../../catalog/migrations.ts';
-import { loadDocumentText } from '../../catalog/workspaces.ts';
 import { isStaleSnapshot } from '../../db/pg-error.ts';
 import { parseSchemaDocument } from '../../document/document.ts';
 import { DocumentShape, SCHEMA_DOCUMENT_JSON_SCHEMA } from '../../document/format.ts';

@@ -1,7 +1,7 @@
 // /entities/{entity}/settings and row-rules: two parts of the schema document that can be changed alone.
 import Type, { type Static } from 'typebox';
+import { loadWorkspaceRow } from '../../catalog/documents.ts';
 import { findMigration } from '../../catalog/migrations.ts';
-import { loadWorkspaceRow } from '../../catalog/workspaces.ts';
 import type { Session } from '../../db/pool.ts';
 import { parseSchemaDocument } from '../../document/document.ts';
 import { type EntityDocument, RowRulesShape, type SchemaDocument, SettingsShape } from '../../document/format.ts';

@@ -1,6 +1,6 @@
 // /signing-keys: the keys of internal tokens, for the operator. Listed without their private halves, and rotated.
 import Type, { type Static } from 'typebox';
-import type { StoredSigningKey } from '../../catalog/signing-keys.ts';
+import type { StoredSigningKey } from '../../directory/signing-keys.ts';
 import { closed, data, listOf, oneOf, orNull, single, Time, time } from './answer.ts';
 import { FLAG } from './query.ts';
 import { type AdminRooms, type AdminRoute, routeMaker } from './route.ts';

@@ -1,6 +1,6 @@
 // /organizations/{org}/workspaces: made and deleted by the operator, seen and renamed by their owners.
 import Type, { type Static } from 'typebox';
-import { loadWorkspaces, updateWorkspace, type WorkspaceSummary } from '../../catalog/workspaces.ts';
+import { loadWorkspaces, updateWorkspace, type WorkspaceSummary } from '../../directory/workspaces.ts';
 import { parseSchemaDocument } from '../../document/document.ts';
 import type { SchemaDocument } from '../../document/format.ts';
 import type { Report } from '../../document/report.ts';

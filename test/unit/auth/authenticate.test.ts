@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hashCredential, makeKey } from '../../../src/auth/api-key.ts';
 import { makeAuthenticator, type Verified } from '../../../src/auth/authenticate.ts';
-import type { StoredKey } from '../../../src/catalog/credentials.ts';
+import type { StoredKey } from '../../../src/directory/credentials.ts';
 import { ApiError, invalidCredential } from '../../../src/errors.ts';
 import type { Workspace } from '../../../src/model/workspace.ts';
 import { external, makeShop } from '../../support/fixture.ts';

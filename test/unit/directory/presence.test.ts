@@ -2,8 +2,8 @@
 // change waits. The clocks are numbers that the tests set.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makePresence, type Presence } from '../../../src/catalog/presence.ts';
-import type { Asked } from '../../../src/catalog/processes.ts';
+import { makePresence, type Presence } from '../../../src/directory/presence.ts';
+import type { Asked } from '../../../src/directory/processes.ts';
 
 interface Row {
   asked: number;

@@ -1,87 +1,11 @@
-// Workspaces in the control tables. Their making and their end, which create and drop tables, are in migrate/.
+// The schema documents of workspaces with what belongs to them: names in PostgreSQL, gates of a running migration.
 import type { Database, Session } from '../db/pool.ts';
+import { WORKSPACES } from '../directory/workspaces.ts';
 import type { SchemaDocument } from '../document/format.ts';
-import { conflict } from '../errors.ts';
 import type { MigrationGate } from '../model/entity.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
-import { controlError, taken, violates } from './control-error.ts';
 import { parseDocument, type WorkspaceRow } from './load-workspace.ts';
-import { loadPage, type PageOf } from './pages.ts';
-
-export interface WorkspaceSummary {
-  readonly id: string;
-  readonly organization: string;
-  readonly slug: string;
-  readonly name: string;
-  readonly databaseSchema: string;
-  readonly createdAt: Date;
-}
-
-const COLUMNS: Fragment = sql`w.id, o.slug as organization, w.slug, w.name, w.database_schema as "databaseSchema", w.created_at as "createdAt"`;
-const SOURCE: Fragment = sql`wda.workspace w join wda.organization o on o.id = w.organization_id`;
-
-export async function findWorkspace(
-  db: Database,
-  organization: string,
-  slug: string,
-): Promise<WorkspaceSummary | undefined> {
-  const rows = await db.query<WorkspaceSummary>(
-    toQuery(sql`select ${COLUMNS} from ${SOURCE} where o.slug = ${organization} and w.slug = ${slug}`),
-  );
-  return rows[0];
-}
-
-/** The workspaces of an organization that exists. */
-export function loadWorkspaces(
-  db: Database,
-  organizationId: string,
-  page: { readonly page: number; readonly size: number },
-): Promise<PageOf<WorkspaceSummary>> {
-  return loadPage(db, sql`select ${COLUMNS} from ${SOURCE} where o.id = ${organizationId}`, page);
-}
-
-// Slugs that a workspace of an owner may have had: each stays reserved for it.
-const MAX_SLUGS = 20;
-
-/**
- * Changes what is given; 409 when the slug is taken, undefined when the workspace is gone. Only the operator may give a
- * workspace the slug that another one had: clients that still call it would send their bodies to somebody else.
- */
-export async function updateWorkspace(
-  db: Database,
-  id: string,
-  change: { readonly slug?: string | undefined; readonly name?: string | undefined },
-  isOperator: boolean,
-): Promise<WorkspaceSummary | undefined> {
-  const { slug = null } = change;
-  const rows = await db
-    .query<WorkspaceSummary>(
-      toQuery(sql`with changed as (
-  update wda.workspace as w
-  set slug = coalesce(${slug}, w.slug), name = coalesce(${change.name ?? null}, w.name)
-  where w.id = ${id} and (${isOperator}::bool or ${slug}::text is null or coalesce(
-    (select s.workspace_id = w.id from wda.slug_holder s where s.organization_id = w.organization_id and s.slug = ${slug}),
-    (select count(*) < ${MAX_SLUGS}::int8 from wda.slug_holder s where s.workspace_id = w.id)))
-  returning w.*
-)
-select ${COLUMNS} from changed w join wda.organization o on o.id = w.organization_id`),
-    )
-    .catch((error) => {
-      throw workspaceRefusal(error, slug ?? '');
-    });
-  if (rows[0] === undefined && slug !== null && (await loadDocumentText(db, id)) !== undefined) {
-    throw conflict(
-      `The slug ${slug} is or was another workspace's, or this one has had ${MAX_SLUGS} slugs: only the instance administrator may make this change`,
-      [{ field: 'slug', code: 'NOT_UNIQUE', message: 'must be unique: another workspace has or had this value' }],
-    );
-  }
-  return rows[0];
-}
-
-export function workspaceRefusal(error: unknown, slug: string): Error {
-  return violates(error, 'workspace_slug') ? taken(`Workspace ${slug}`, 'slug', error) : controlError(error);
-}
 
 /** Since when a name is nothing any more. */
 export interface Freed {
@@ -114,7 +38,7 @@ export async function loadWorkspaceRow(
   >(
     toQuery(sql`select w.id, o.slug as organization, w.slug, w.version, w.database_schema as "databaseSchema", w.document::text as document, w.names, w.gates,
   w.freed, ${NOW} as now
-from ${SOURCE} where w.id = ${id}`),
+from ${WORKSPACES} where w.id = ${id}`),
   );
   const row = rows[0];
   if (row === undefined) return undefined;
