@@ -2,7 +2,7 @@
 // place only. docs/architecture.md explains them to people.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: examples of code are text here
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { SETTINGS } from '../src/config.ts';
@@ -299,6 +299,21 @@ test('a circle is found, between rooms and between files', () => {
   );
 });
 
+/** Chapters of test/api: CONTRIBUTING.md says what belongs where. */
+const CHAPTERS = ['access', 'admin', 'operation', 'reading', 'requests', 'transfer', 'types', 'writing'];
+
+/** Tests that stand elsewhere than their name says; a unit test has the name of a file of its room, and may add an aspect. */
+function strayTests(tests: readonly string[], sources: readonly string[]): string[] {
+  return tests.filter((path) => {
+    const [folder = '', room = '', ...rest] = path.split('/');
+    if (folder === 'api') return !(CHAPTERS.includes(room) && rest.length === 1);
+    if (folder !== 'unit' || room === 'docs') return false;
+    const name = path.slice('unit/'.length, -'.test.ts'.length);
+    const aspectOf = (file: string): boolean => name === file || name.startsWith(`${file}-`);
+    return !sources.some((file) => aspectOf(file.slice(0, -'.ts'.length)));
+  });
+}
+
 const page = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
 test('every dependency has its door, and its line in docs/architecture.md', () => {
@@ -309,6 +324,26 @@ test('every dependency has its door, and its line in docs/architecture.md', () =
     Object.keys(DOORS).filter((name) => !map.includes(`\`${name}\``)),
     [],
   );
+});
+
+test('a test stands in its chapter, or where the file is that it tests', () => {
+  const tests = globSync('**/*.test.ts', { cwd: join(ROOT, 'test') });
+  const sources = SOURCES.map(({ path }) => path);
+  assert.deepEqual(strayTests(tests, sources), []);
+  assert.deepEqual(
+    CHAPTERS.filter((chapter) => !page('CONTRIBUTING.md').includes(`\n| \`test/api/${chapter}/\` | `)),
+    [],
+  );
+  const strays = [
+    'api/sort.test.ts',
+    'api/lobby/sort.test.ts',
+    'api/reading/lists/sort.test.ts',
+    'unit/sql/readings.test.ts',
+    'unit/plan/read.test.ts',
+    'unit/request/sort.test.ts',
+  ];
+  const fine = ['api/reading/sort.test.ts', 'unit/sql/read.test.ts', 'unit/sql/read-list.test.ts', 'cli/x.test.ts'];
+  assert.deepEqual(strayTests([...strays, ...fine], ['sql/read.ts', 'model/sort.ts']), strays);
 });
 
 test('the map of rooms is the list that the walls are made of', () => {

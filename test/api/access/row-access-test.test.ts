@@ -1,0 +1,133 @@
+// /access/test: administrators ask what a user with given claims would be answered, and nobody else does.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type Issuer, startIssuer } from '../../support/issuer.ts';
+import { type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
+
+const SCHEMA = {
+  entities: {
+    notes: {
+      fields: { text: { type: 'string' }, owner: { type: 'bigint' } },
+      rowRules: [{ column: 'owner', claim: 'owner' }],
+    },
+  },
+};
+const LARGE = '9007199254740993';
+
+let server: TestServer;
+let issuer: Issuer;
+let shop: TestWorkspace;
+let other: TestWorkspace;
+before(async () => {
+  issuer = await startIssuer();
+  server = await startTestServer({ ...LOCAL_PROVIDER, WDA_MAX_RESPONSE_BYTES: '20000' });
+  shop = await server.workspace('acme/shop', SCHEMA);
+  other = await server.workspace('acme/other', SCHEMA);
+  await shop.create('notes', [
+    { text: 'a', owner: 1 },
+    { text: 'b', owner: 2 },
+    { text: 'c', owner: LARGE },
+  ]);
+});
+after(async () => {
+  await server?.stop();
+  await issuer?.stop();
+});
+
+const ask = (body: unknown, credential?: string): Promise<Answer> =>
+  shop.admin('access/test', {
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'application/json' },
+    ...(credential === undefined ? {} : { credential }),
+  });
+const paths = (...requests: string[]) => ({ claims: { owner: 1 }, requests: requests.map((path) => ({ path })) });
+
+test('each request is answered as a user with the claims would be', async () => {
+  const requests = [
+    { path: 'notes?fields=id' },
+    { path: 'notes/1?fields=id' },
+    { path: 'notes/2' },
+    { path: 'notes/_query', body: { fields: ['id'], count: 'none' } },
+    { path: 'notes/_export?fields=text' },
+    { path: 'nothing' },
+    { path: 'notes?colour=red' },
+  ];
+  const { status, json } = await ask({ claims: { owner: 1 }, requests }, shop.key);
+  assert.equal(status, 200);
+  assert.deepEqual(
+    json.data.map((answer: { path: string; status: number }) => [answer.path, answer.status]),
+    requests.map(({ path }, index) => [path, [200, 200, 404, 200, 200, 404, 400][index]]),
+  );
+  assert.deepEqual(json.data[0].body.data, [{ id: 1 }]);
+  assert.deepEqual(json.data[0].body.meta.totalElements, 1);
+  assert.deepEqual(json.data[1].body, { data: { id: 1 } });
+  assert.deepEqual(json.data[2].body, { error: { code: 'NOT_FOUND', message: 'Record not found' } });
+  assert.deepEqual(json.data[3].body.data, [{ id: 1 }]);
+  assert.equal(json.data[4].body, 'text\na\n');
+});
+
+test('numbers of claims and answers keep their digits', async () => {
+  const body = `{"claims":{"owner":${LARGE}},"requests":[{"path":"notes?fields=owner"},{"path":"notes/_query","body":{"filter":{"field":"owner","op":"eq","value":${LARGE}}}}]}`;
+  const { text, json } = await ask(body);
+  assert.ok(text.includes(`{"data":[{"owner":${LARGE}}]`), text);
+  assert.equal(json.data[1].body.meta.totalElements, 1);
+});
+
+test('nothing can be written', async () => {
+  const requests = [
+    { path: 'notes', body: { text: 'x' } },
+    { path: 'notes/_import', body: { text: 'x' } },
+  ];
+  const { json } = await ask({ claims: { owner: 1 }, requests });
+  assert.deepEqual(
+    json.data.map((answer: { status: number }) => answer.status),
+    [403, 403],
+  );
+  assert.equal((await shop.call('notes')).json.meta.totalElements, 3);
+});
+
+test('paths stay within the workspace', async () => {
+  const { json } = await ask(paths('../other/notes', '/notes', '%2e%2e/other/notes'));
+  assert.deepEqual(
+    json.data.map((answer: { status: number }) => answer.status),
+    [404, 404, 404],
+  );
+});
+
+test('only the operator and owners of the workspace may ask', async () => {
+  const tokenOf = await makeUsers(shop, issuer);
+  const credentials = [shop.readOnlyKey, shop.readWriteKey, other.key, tokenOf({ owner: 1 })];
+  for (const credential of credentials) {
+    const { status, json } = await ask(paths('notes'), credential);
+    assert.deepEqual([status, json.error.code], [403, 'FORBIDDEN']);
+  }
+  assert.equal((await ask(paths('notes'), 'nobody')).status, 401);
+});
+
+test('a body of another form is refused with every mistake', async () => {
+  for (const [body, fields] of [
+    [{}, ['claims', 'requests']],
+    [{ claims: [], requests: {} }, ['claims', 'requests']],
+    [
+      { claims: 7, requests: [{ path: '' }, { path: 'notes', method: 'DELETE' }] },
+      ['claims', 'requests.0.path', 'requests.1.method'],
+    ],
+    [paths(...Array.from({ length: 101 }, () => 'notes')), ['requests']],
+  ] as const) {
+    const { status, json } = await ask(body);
+    assert.equal(status, 400);
+    assert.equal(json.error.code, 'VALIDATION_FAILED');
+    const found = json.error.details.map((detail: { field: string }) => detail.field);
+    assert.deepEqual([...new Set(found)].sort(), [...fields]);
+  }
+});
+
+test('all answers together have the size of one', async () => {
+  const { status, json } = await ask(paths(...Array.from({ length: 100 }, () => 'notes?filter=text,eq,a&sort=text')));
+  assert.equal(status, 200, JSON.stringify(json));
+  await shop.create('notes', [{ text: 'x'.repeat(9000), owner: 1 }]);
+  const large = await ask(paths('notes', 'notes', 'notes'));
+  assert.deepEqual([large.status, large.json.error.code], [400, 'BAD_REQUEST']);
+});

@@ -1,0 +1,351 @@
+// The property of row rules: over any schema, rules, records and claims, no request of an external user is ever answered
+// with a record that the model hides, and none misses one that it shows.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import fc, { type Arbitrary, type GeneratorValue } from 'fast-check';
+import { type Issuer, startIssuer } from '../../support/issuer.ts';
+import {
+  type Claims,
+  type Condition,
+  type Expansion,
+  type Model,
+  type ModelEntity,
+  type ModelRelation,
+  makeRowModel,
+  type Rec,
+  type SortKey,
+  type Value,
+} from '../../support/row-model.ts';
+import { startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
+
+const WORKSPACES = 12;
+const USERS = 3;
+const REQUESTS = 30;
+
+let server: TestServer;
+let issuer: Issuer;
+before(async () => {
+  issuer = await startIssuer();
+  server = await startTestServer(LOCAL_PROVIDER);
+});
+after(async () => {
+  await server?.stop();
+  await issuer?.stop();
+});
+
+interface Drawn {
+  readonly fields: string[];
+  readonly relations: Record<string, ModelRelation>;
+  readonly document: { fields: object; relations: Record<string, object>; rowRules: ModelEntity['rules'] };
+  readonly references: { readonly column: string; readonly to: string; readonly unique: boolean }[];
+  rules: ModelEntity['rules'];
+}
+
+const NAMES = ['alpha', 'beta', 'gamma'] as const;
+const WORDS = ['x', 'y', 'z'] as const;
+const COUNT = 6;
+const CLAIMS = ['word', 'number', 'https://acme.example/ref', 'other.word'] as const;
+
+/** Three entities that belong to each other at random, each relation with its inverse, and one many-to-many relation. */
+function drawSchema(g: GeneratorValue): Map<string, Drawn> {
+  const drawn = new Map<string, Drawn>();
+  for (const name of [...NAMES, 'link']) {
+    const document = { fields: { word: { type: 'string' }, number: { type: 'integer' } }, relations: {}, rowRules: [] };
+    drawn.set(name, { fields: ['id', 'word', 'number'], relations: {}, document, references: [], rules: [] });
+  }
+  const get = (name: string): Drawn => drawn.get(name) as Drawn;
+  const belongsTo = (
+    from: string,
+    relation: string,
+    to: string,
+    attributes: { unique?: boolean; required?: boolean },
+  ): void => {
+    const column = `${relation}Id`;
+    const unique = attributes.unique === true;
+    const [near, far] = [get(from), get(to)];
+    near.fields.push(column);
+    near.references.push({ column, to, unique });
+    near.relations[relation] = { to, isToOne: true, by: { own: column } };
+    near.document.relations[relation] = { kind: 'belongsTo', entity: to, ...attributes };
+    const inverse = `${from}Of${relation}`;
+    far.relations[inverse] = { to: from, isToOne: unique, by: { theirs: column } };
+    far.document.relations[inverse] = { kind: unique ? 'hasOne' : 'hasMany', entity: from, inverse: relation };
+  };
+  for (const from of NAMES) {
+    const count = g(fc.integer, { min: 0, max: 2 });
+    for (let index = 0; index < count; index++) {
+      belongsTo(from, `${from}Ref${index}`, g(fc.constantFrom, ...NAMES) as string, { unique: g(fc.boolean) });
+    }
+  }
+  belongsTo('link', 'left', 'alpha', { required: true });
+  belongsTo('link', 'right', 'beta', { required: true });
+  const through = (on: string, relation: string, to: string, from: string, other: string): void => {
+    get(on).relations[relation] = {
+      to,
+      isToOne: false,
+      by: { through: 'link', from: `${from}Id`, other: `${other}Id` },
+    };
+    get(on).document.relations[relation] = { kind: 'manyToMany', entity: to, through: 'link', from, to: other };
+  };
+  through('alpha', 'betas', 'beta', 'left', 'right');
+  through('beta', 'alphas', 'alpha', 'right', 'left');
+  for (const entity of drawn.values()) {
+    const columns = entity.fields.filter((field) => field !== 'id');
+    const rules = new Map<string, ModelEntity['rules'][number]>();
+    const count = g(fc.constantFrom, 0, 1, 1, 2) as number;
+    for (let index = 0; index < count; index++) {
+      const column = g(fc.constantFrom, ...columns) as string;
+      const claim =
+        column === 'word'
+          ? (g(fc.constantFrom, 'word', 'other.word') as string)
+          : (g(fc.constantFrom, ...CLAIMS.slice(1, 3)) as string);
+      rules.set(`${column} ${claim}`, {
+        column,
+        claim,
+        enabled: g(fc.constantFrom, true, true, true, false) as boolean,
+      });
+    }
+    entity.rules = [...rules.values()];
+  }
+  return drawn;
+}
+
+function documentOf(drawn: ReadonlyMap<string, Drawn>): object {
+  const entities = [...drawn].map(([name, { document, rules }]) => [name, { ...document, rowRules: rules }]);
+  return { entities: Object.fromEntries(entities) };
+}
+
+/** Puts random records into the workspace; references once every record is there. */
+async function fill(g: GeneratorValue, workspace: TestWorkspace, drawn: ReadonlyMap<string, Drawn>): Promise<Model> {
+  const model: Record<string, ModelEntity> = {};
+  const word = (): Value => g(fc.constantFrom, ...WORDS, ...WORDS, null) as Value;
+  const number = (): Value => g(fc.constantFrom, 1, 2, 3, 2, null) as Value;
+  const refer = (references: Drawn['references'], id: number, mayBeNull: boolean): Record<string, Value> =>
+    Object.fromEntries(
+      references.map(({ column, unique }) => {
+        // Unique references count through the records, so that no two are the same.
+        const target = unique ? ((id * 5) % COUNT) + 1 : g(fc.integer, { min: 1, max: COUNT });
+        return [column, mayBeNull && g(fc.integer, { min: 0, max: 4 }) === 0 ? null : target];
+      }),
+    );
+  for (const name of NAMES)
+    await workspace.create(
+      name,
+      Array.from({ length: COUNT }, () => ({ word: word(), number: number() })),
+    );
+  for (const [name, { fields, relations, references, rules }] of drawn) {
+    const records: Rec[] = [];
+    if (name === 'link') {
+      const rows = Array.from({ length: 2 * COUNT }, () => ({
+        word: word(),
+        number: number(),
+        ...refer(references, 1, false),
+      }));
+      records.push(...(await workspace.create(name, rows)));
+    } else {
+      for (let id = 1; id <= COUNT; id++) {
+        const body = refer(references, id, true);
+        const answer = await workspace.call(`${name}/${id}`, { method: 'PUT', body });
+        assert.equal(answer.status, 200, answer.text);
+        records.push(answer.json.data);
+      }
+    }
+    model[name] = { fields, relations, rules, records };
+  }
+  return model;
+}
+
+/** Claims of a user: what rules need, most of the time. */
+function drawClaims(g: GeneratorValue): Claims {
+  const odd: Arbitrary<unknown> = fc.constantFrom(null, [1], ['x'], { x: 1 }, true, '');
+  const claims: Record<string, unknown> = { sub: 'user' };
+  for (const [name, usual] of [
+    ['word', WORDS],
+    ['other.word', WORDS],
+    ['number', [1, 2, 3, '2']],
+    ['https://acme.example/ref', [1, 2, 3, 4, '3']],
+  ] as const) {
+    const kind = g(fc.integer, { min: 0, max: 9 });
+    if (kind === 0) continue;
+    claims[name] = kind === 1 ? g(() => odd) : g(fc.constantFrom, ...(usual as readonly unknown[]));
+  }
+  return claims;
+}
+
+interface Wish {
+  readonly entity: string;
+  readonly expand: Expansion;
+  readonly fields: readonly string[] | undefined;
+  readonly condition: Condition;
+  readonly sort: readonly SortKey[];
+  readonly size: number;
+}
+
+function drawWish(g: GeneratorValue, model: Model): Wish {
+  const pick = <T>(values: readonly T[]): T => g(fc.constantFrom, ...values) as T;
+  const get = (name: string): ModelEntity => model[name] as ModelEntity;
+  const entity = pick(Object.keys(model));
+
+  function expansion(name: string, depth: number): Expansion {
+    const names = Object.keys(get(name).relations);
+    if (depth === 0 || names.length === 0) return {};
+    const chosen = g(fc.subarray, names, { maxLength: Math.min(2, names.length) }) as string[];
+    return Object.fromEntries(
+      chosen.map((key) => [key, expansion((get(name).relations[key] as ModelRelation).to, depth - 1)]),
+    );
+  }
+  function path(name: string, depth: number, toOneOnly: boolean): string[] {
+    const relations = Object.entries(get(name).relations).filter(([, { isToOne }]) => isToOne || !toOneOnly);
+    if (depth === 0 || relations.length === 0 || g(fc.boolean)) return [pick(get(name).fields)];
+    const [key, { to }] = pick(relations);
+    return [key, ...path(to, depth - 1, toOneOnly)];
+  }
+  function condition(depth: number): Condition {
+    const kind = depth === 0 ? 'compare' : pick(['compare', 'compare', 'and', 'or', 'not']);
+    if (kind === 'and') return { and: [condition(depth - 1), condition(depth - 1)] };
+    if (kind === 'or') return { or: [condition(depth - 1), condition(depth - 1)] };
+    if (kind === 'not') return { not: condition(depth - 1) };
+    const names = path(entity, 3, false);
+    const op = pick(['eq', 'ne', 'gt', 'in', 'nin', 'isNull', 'notNull']);
+    const value = (): Value => pick<Value>(names.at(-1) === 'word' ? WORDS : [1, 2, 3, 4]);
+    return {
+      path: names,
+      op,
+      value: op === 'in' || op === 'nin' ? [value(), value()] : /ull/.test(op) ? null : value(),
+    };
+  }
+  const expand = expansion(entity, 3);
+  const sort = new Map(
+    Array.from(
+      { length: g(fc.integer, { min: 0, max: 2 }) },
+      (): SortKey => [path(entity, 2, true), pick(['asc', 'desc'])],
+    )
+      .filter(([names]) => names.join() !== 'id')
+      .map((key) => [key[0].join('.'), key]),
+  );
+  const all = [...get(entity).fields, ...Object.keys(expand)];
+  return {
+    entity,
+    expand,
+    fields: g(fc.boolean) ? undefined : (g(fc.subarray, all, { minLength: 1 }) as string[]),
+    condition: g(fc.boolean) ? { and: [] } : condition(2),
+    sort: [...sort.values()],
+    size: g(fc.integer, { min: 1, max: 8 }),
+  };
+}
+
+const pathsOf = (expand: Expansion): string[] =>
+  Object.entries(expand).flatMap(([key, below]) => [key, ...pathsOf(below).map((path) => `${key}.${path}`)]);
+
+/** As the tree that `_query` takes. */
+function treeOf(condition: Condition): unknown {
+  if ('and' in condition) return { and: condition.and.map(treeOf) };
+  if ('or' in condition) return { or: condition.or.map(treeOf) };
+  if ('not' in condition) return { not: treeOf(condition.not) };
+  const { path, op, value } = condition;
+  return { field: path.join('.'), op, ...(value === null ? {} : { value }) };
+}
+
+/** As query parameters; undefined for a condition that only a tree can say. */
+function parametersOf(condition: Condition): string[] | undefined {
+  const single = (one: Condition): string | undefined => {
+    if (!('path' in one)) return undefined;
+    const value = one.value === null ? '' : `,${[one.value].flat().join()}`;
+    return `${one.path.join('.')},${one.op}${value}`;
+  };
+  const members = 'and' in condition ? condition.and : [condition];
+  const parameters = members.map((member) => {
+    if (!('or' in member)) return single(member) === undefined ? undefined : `filter=${single(member)}`;
+    const alternatives = member.or.map(single);
+    return alternatives.includes(undefined) ? undefined : `or=${alternatives.join(';')}`;
+  });
+  return parameters.includes(undefined) ? undefined : (parameters as string[]);
+}
+
+type Ask = (
+  path: string,
+  body?: unknown,
+) => Promise<{
+  status: number;
+  text: string;
+  json: { data: unknown; meta: { totalElements: number; nextCursor: string | null } };
+}>;
+
+/** Asks for the wish in every way that there is, and holds each answer against the model. */
+async function holdAgainst(model: Model, claims: Claims, ask: Ask, wish: Wish): Promise<void> {
+  const { entity, expand, fields, condition, sort, size } = wish;
+  const { visible, list, show } = makeRowModel(model, claims);
+  const select = (record: Rec): Record<string, unknown> => {
+    const shown = show(entity, record, expand);
+    return fields === undefined ? shown : Object.fromEntries(fields.map((name) => [name, shown[name]]));
+  };
+  const wanted = list(entity, condition, sort);
+  const tree = { filter: treeOf(condition), sort: sort.map(([path, direction]) => `${path.join('.')},${direction}`) };
+  const selection = { expand: pathsOf(expand), ...(fields === undefined ? {} : { fields }) };
+
+  for (let page = 0; page === 0 || page * size < wanted.length + size; page++) {
+    const answer = await ask(`${entity}/_query`, { ...tree, ...selection, size, page });
+    assert.equal(answer.status, 200, answer.text);
+    assert.deepEqual(answer.json.data, wanted.slice(page * size, (page + 1) * size).map(select));
+    assert.equal(answer.json.meta.totalElements, wanted.length);
+  }
+  const found: unknown[] = [];
+  for (let after: string | null | undefined; after !== null; ) {
+    const answer = await ask(`${entity}/_query`, {
+      ...tree,
+      ...selection,
+      size,
+      count: 'none',
+      ...(after === undefined ? {} : { after }),
+    });
+    assert.equal(answer.status, 200, answer.text);
+    found.push(...(answer.json.data as unknown[]));
+    after = answer.json.meta.nextCursor;
+  }
+  assert.deepEqual(found, wanted.map(select));
+
+  const parameters = parametersOf(condition);
+  if (parameters !== undefined) {
+    const query = [...parameters, ...tree.sort.map((key) => `sort=${key}`)].join('&');
+    const selected = `expand=${selection.expand.join()}${fields === undefined ? '' : `&fields=${fields.join()}`}`;
+    const answer = await ask(`${entity}?${query}&${selected}&size=100`);
+    assert.equal(answer.status, 200, answer.text);
+    assert.deepEqual(answer.json.data, wanted.map(select));
+    const counted = await ask(`${entity}?${query}&size=1&count=estimated`);
+    const isRuled = (model[entity] as ModelEntity).rules.some(({ enabled }) => enabled);
+    if (isRuled) assert.equal(counted.json.meta.totalElements, wanted.length);
+    const exported = await ask(`${entity}/_export?${query}&format=ndjson`);
+    const lines = exported.text.split('\n').filter((line) => line !== '');
+    assert.deepEqual(
+      lines.map((line) => JSON.parse(line)),
+      wanted.map((record) => show(entity, record, {})),
+    );
+  }
+
+  const seen = new Set(visible(entity).map(({ id }) => id));
+  for (const record of (model[entity] as ModelEntity).records) {
+    const answer = await ask(`${entity}/${record.id}?expand=${selection.expand.join()}`);
+    assert.equal(answer.status, seen.has(record.id) ? 200 : 404, answer.text);
+    if (seen.has(record.id)) assert.deepEqual(answer.json.data, show(entity, record, expand));
+  }
+}
+
+test('every answer holds the records that the model shows, and no other', async () => {
+  let count = 0;
+  const property = fc.asyncProperty(fc.gen(), async (g) => {
+    const drawn = drawSchema(g);
+    const workspace = await server.workspace(`acme/w${count++}`, documentOf(drawn));
+    const model = await fill(g, workspace, drawn);
+    const tokenOf = await makeUsers(workspace, issuer, 'READ_ONLY');
+    for (let user = 0; user < USERS; user++) {
+      const claims = drawClaims(g);
+      const credential = tokenOf(claims);
+      const ask: Ask = (path, body) =>
+        workspace.call(path, { credential, ...(body === undefined ? {} : { method: 'POST', body }) });
+      for (let request = 0; request < REQUESTS / USERS; request++)
+        await holdAgainst(model, claims, ask, drawWish(g, model));
+    }
+  });
+  await fc.assert(property, { numRuns: WORKSPACES, endOnFailure: true });
+});

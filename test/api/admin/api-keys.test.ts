@@ -1,0 +1,115 @@
+// API keys: shown once, listed without the secret, in force and revoked at once.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import { ADMIN_KEY, type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+
+let server: TestServer;
+let workspace: TestWorkspace;
+before(async () => {
+  server = await startTestServer();
+  workspace = await server.workspace('acme/keys', { entities: { notes: { fields: { text: { type: 'text' } } } } });
+});
+after(() => server.stop());
+
+const create = (body: unknown, credential: string = ADMIN_KEY): Promise<Answer> =>
+  workspace.admin('api-keys', { method: 'POST', body, credential });
+const notes = (credential: string): Promise<Answer> => workspace.call('notes', { credential });
+
+// A second is promised; a busy machine may take longer, and a broken promise for ever.
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 10_000;
+  while (!(await holds())) assert.ok(performance.now() < deadline, 'it never came true');
+}
+
+test('a key is shown once; only its hash is kept', async () => {
+  const made = await create({ name: 'Reports' });
+  assert.equal(made.status, 201, made.text);
+  const { key, ...rest } = made.json.data;
+  assert.match(key, /^wda_/);
+  assert.equal(made.headers.get('location'), `/api/admin/v1/organizations/acme/workspaces/keys/api-keys/${rest.id}`);
+  assert.equal(rest.permissions, 'OWNER');
+  assert.equal(rest.expiresAt, null);
+  assert.equal(rest.lastUsedAt, null);
+  assert.ok(key.startsWith(rest.prefix) && rest.prefix.length < 16);
+
+  const listed = await workspace.admin('api-keys?size=100');
+  assert.deepEqual(
+    listed.json.data.find(({ id }: { id: number }) => id === rest.id),
+    rest,
+  );
+  assert.ok(!listed.text.includes(key));
+  const [row] = await server.database.query(
+    'select hash, row_to_json(k)::text as text from wda.api_key k where id = $1',
+    [rest.id],
+  );
+  assert.deepEqual(row?.hash, createHash('sha256').update(key).digest());
+  assert.ok(!String(row?.text).includes(key.slice(rest.prefix.length)));
+});
+
+test('a key does what its permissions say', async () => {
+  const readWrite = (await create({ name: 'rw', permissions: 'READ_WRITE' })).json.data.key;
+  const readOnly = (await create({ name: 'ro', permissions: 'READ_ONLY' })).json.data.key;
+  const write = (credential: string): Promise<Answer> =>
+    workspace.call('notes', { method: 'POST', body: { text: 'x' }, credential });
+  assert.equal((await write(readWrite)).status, 201);
+  assert.equal((await write(readOnly)).status, 403);
+  assert.equal((await notes(readOnly)).status, 200);
+  assert.equal((await create({ name: 'more' }, readWrite)).status, 403);
+  const owner = (await create({ name: 'owner' })).json.data.key;
+  assert.equal((await create({ name: 'more' }, owner)).status, 201);
+});
+
+test('a revoked key is 401 at once, and everything else goes on', async () => {
+  const { key, id } = (await create({ name: 'short-lived' })).json.data;
+  assert.equal((await notes(key)).status, 200);
+  const revoked = await workspace.admin(`api-keys/${id}`, { method: 'DELETE' });
+  assert.deepEqual([revoked.status, revoked.text], [204, '']);
+  assert.equal((await notes(key)).status, 401);
+  assert.equal((await notes(workspace.key)).status, 200);
+  assert.equal((await workspace.admin(`api-keys/${id}`, { method: 'DELETE' })).status, 404);
+});
+
+test('a key is made and revoked in every process', async () => {
+  const second = await startTestServer({}, server.database);
+  try {
+    const { key, id } = (await create({ name: 'everywhere' })).json.data;
+    const there = (): Promise<Answer> => second.call('/api/v1/acme/keys/notes', { credential: key });
+    assert.equal((await there()).status, 200);
+    await workspace.admin(`api-keys/${id}`, { method: 'DELETE' });
+    await until(async () => (await there()).status === 401);
+  } finally {
+    await second.stop();
+  }
+});
+
+test('a key may expire', async () => {
+  const made = await create({ name: 'later', expiresAt: '2999-01-01T02:00:00+02:00' });
+  assert.equal(made.json.data.expiresAt, '2999-01-01T00:00:00Z');
+  assert.equal((await notes(made.json.data.key)).status, 200);
+  await server.database.query("update wda.api_key set expires_at = now() - interval '1 second' where id = $1", [
+    made.json.data.id,
+  ]);
+  await server.database.query('update wda.workspace set version = version + 1');
+  await until(async () => (await notes(made.json.data.key)).status === 401);
+});
+
+test('what a key may not be is refused with every mistake', async () => {
+  const answer = await create({ permissions: 'READ', expiresAt: '2001-01-01T00:00:00Z', expires: 1 });
+  assert.equal(answer.status, 400);
+  assert.deepEqual(
+    answer.json.error.details.map(({ field, code }: { field: string; code: string }) => `${field} ${code}`).sort(),
+    ['expires UNKNOWN_FIELD', 'expiresAt OUT_OF_RANGE', 'name REQUIRED', 'permissions NOT_IN_ENUM'],
+  );
+  assert.equal((await create({ name: 'x', expiresAt: '2999-01-01' })).status, 400);
+  assert.equal((await create({ name: 'x', expiresAt: null })).status, 201);
+});
+
+test('a key of another workspace cannot be revoked from here', async () => {
+  const other = await server.workspace('acme/other', { entities: {} });
+  const [row] = await server.database.query(
+    "select k.id from wda.api_key k join wda.workspace w on w.id = k.workspace_id where w.slug = 'other' limit 1",
+  );
+  assert.equal((await workspace.admin(`api-keys/${row?.id}`, { method: 'DELETE' })).status, 404);
+  assert.equal((await other.admin(`api-keys/${row?.id}`, { method: 'DELETE' })).status, 204);
+});

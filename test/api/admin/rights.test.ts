@@ -1,0 +1,173 @@
+// Who may do what in the admin API: every route with every kind of credential. A route without a line here fails.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { ADMIN_PREFIX, ADMIN_ROUTES, routeName } from '../../support/admin-routes.ts';
+import { type Issuer, startIssuer } from '../../support/issuer.ts';
+import { ADMIN_KEY, type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
+
+const SCHEMA = { entities: { notes: { fields: { text: { type: 'text' } } } } };
+const OWN = '/organizations/acme/workspaces/own';
+
+let server: TestServer;
+let issuer: Issuer;
+let own: TestWorkspace;
+/** In the order of the columns. */
+let credentials: readonly (string | null)[];
+let made = 0;
+
+before(async () => {
+  server = await startTestServer(LOCAL_PROVIDER);
+  issuer = await startIssuer();
+  own = await server.workspace('acme/own', SCHEMA);
+  const other = await server.workspace('other/other', SCHEMA);
+  await makeUsers(own, issuer);
+  // Known there as well, so that it is a user whatever becomes of the provider here.
+  const user = (await makeUsers(other, issuer))({ sub: 'user' });
+  credentials = [null, own.readOnlyKey, user, own.key, other.key, ADMIN_KEY];
+});
+after(async () => {
+  await issuer?.stop();
+  await server?.stop();
+});
+
+const WHO = ['nobody', 'a read-only key', 'an external user', 'the owner', 'an owner elsewhere', 'the operator'];
+
+interface Line {
+  /** What each is answered, in the order of WHO. */
+  readonly statuses: readonly [number, number, number, number, number, number];
+  readonly query?: string;
+  readonly body?: () => unknown;
+  /** Makes what a call that must succeed is about: the path, below /api/admin/v1. */
+  readonly at?: () => Promise<string>;
+}
+
+const slug = (): string => `made-${++made}`;
+const doing = async (method: string, path: string, body: unknown): Promise<Answer> =>
+  server.call(`${ADMIN_PREFIX}${path}`, { method, credential: ADMIN_KEY, body });
+/** A path with the id of what a request has made. */
+const below =
+  (path: string, method: string, tail: string, body: unknown, rest = '') =>
+  async (): Promise<string> =>
+    `${OWN}${path}/${(await doing(method, `${OWN}${tail}`, body)).json.data.id}${rest}`;
+
+const FOR_OPERATOR = [401, 403, 403, 403, 403] as const;
+const forOwner = (status: number): Line['statuses'] => [401, 403, 403, status, 403, status];
+
+const LINES: Readonly<Record<string, Line>> = {
+  'GET /organizations': { statuses: [...FOR_OPERATOR, 200] },
+  'POST /organizations': { statuses: [...FOR_OPERATOR, 201], body: () => ({ slug: slug() }) },
+  'GET /organizations/:org': { statuses: forOwner(200) },
+  'PUT /organizations/:org': { statuses: [...FOR_OPERATOR, 200], body: () => ({ name: 'Acme' }) },
+  'DELETE /organizations/:org': {
+    statuses: [...FOR_OPERATOR, 204],
+    at: async () => `/organizations/${(await doing('POST', '/organizations', { slug: slug() })).json.data.slug}`,
+  },
+  'GET /organizations/:org/workspaces': { statuses: [...FOR_OPERATOR, 200] },
+  'POST /organizations/:org/workspaces': { statuses: [...FOR_OPERATOR, 201], body: () => ({ slug: slug() }) },
+  'GET /organizations/:org/workspaces/:ws': { statuses: forOwner(200) },
+  'PUT /organizations/:org/workspaces/:ws': { statuses: forOwner(200), body: () => ({ name: 'Own' }) },
+  'DELETE /organizations/:org/workspaces/:ws': {
+    statuses: [...FOR_OPERATOR, 204],
+    query: '?confirm=gone',
+    at: async () => {
+      const { data } = (await doing('POST', '/organizations/acme/workspaces', { slug: 'gone' })).json;
+      return `/organizations/acme/workspaces/${data.slug}`;
+    },
+  },
+  'GET /schema.json': { statuses: [200, 200, 200, 200, 200, 200] },
+  'GET /organizations/:org/workspaces/:ws/schema': { statuses: forOwner(200) },
+  'POST /organizations/:org/workspaces/:ws/schema/plan': { statuses: forOwner(200), body: () => SCHEMA },
+  'PUT /organizations/:org/workspaces/:ws/schema': { statuses: forOwner(200), body: () => SCHEMA },
+  'GET /organizations/:org/workspaces/:ws/migrations': { statuses: forOwner(200) },
+  'GET /organizations/:org/workspaces/:ws/migrations/:id': {
+    statuses: forOwner(200),
+    at: below('/migrations', 'PUT', '/schema', SCHEMA),
+  },
+  'POST /organizations/:org/workspaces/:ws/migrations/:id/cancel': {
+    // It has ended.
+    statuses: forOwner(409),
+    at: below('/migrations', 'PUT', '/schema', SCHEMA, '/cancel'),
+  },
+  'GET /organizations/:org/workspaces/:ws/entities/:entity/settings': { statuses: forOwner(200) },
+  'PUT /organizations/:org/workspaces/:ws/entities/:entity/settings': { statuses: forOwner(200), body: () => ({}) },
+  'GET /organizations/:org/workspaces/:ws/entities/:entity/row-rules': { statuses: forOwner(200) },
+  'PUT /organizations/:org/workspaces/:ws/entities/:entity/row-rules': { statuses: forOwner(200), body: () => [] },
+  'GET /organizations/:org/workspaces/:ws/api-keys': { statuses: forOwner(200) },
+  'POST /organizations/:org/workspaces/:ws/api-keys': { statuses: forOwner(201), body: () => ({ name: 'key' }) },
+  'DELETE /organizations/:org/workspaces/:ws/api-keys/:id': {
+    statuses: forOwner(204),
+    at: below('/api-keys', 'POST', '/api-keys', { name: 'gone' }),
+  },
+  'GET /organizations/:org/workspaces/:ws/oauth-clients': { statuses: forOwner(200) },
+  'POST /organizations/:org/workspaces/:ws/oauth-clients': { statuses: forOwner(201), body: () => ({ name: 'job' }) },
+  'DELETE /organizations/:org/workspaces/:ws/oauth-clients/:id': {
+    statuses: forOwner(204),
+    at: below('/oauth-clients', 'POST', '/oauth-clients', { name: 'gone' }),
+  },
+  'GET /signing-keys': { statuses: [...FOR_OPERATOR, 200] },
+  'POST /signing-keys/rotate': { statuses: [...FOR_OPERATOR, 200] },
+  'POST /organizations/:org/workspaces/:ws/access/test': {
+    statuses: forOwner(200),
+    body: () => ({ claims: { sub: 'user' }, requests: [{ path: 'notes' }, { path: 'nothing' }] }),
+  },
+  'GET /organizations/:org/workspaces/:ws/identity-provider': { statuses: forOwner(200) },
+  'PUT /organizations/:org/workspaces/:ws/identity-provider': {
+    statuses: forOwner(200),
+    body: () => ({ enabled: true }),
+  },
+  'DELETE /organizations/:org/workspaces/:ws/identity-provider': {
+    statuses: forOwner(204),
+    at: async () => {
+      await makeUsers(own, issuer);
+      return `${OWN}/identity-provider`;
+    },
+  },
+  'POST /organizations/:org/workspaces/:ws/identity-provider/test': {
+    statuses: forOwner(200),
+    body: () => ({ token: 'no token' }),
+  },
+};
+
+const EXAMPLES: Readonly<Record<string, string>> = { org: 'acme', ws: 'own', entity: 'notes', id: '1' };
+
+test('every admin route has its line, and every line its route', () => {
+  assert.deepEqual(Object.keys(LINES).sort(), ADMIN_ROUTES.map(routeName).sort());
+});
+
+/** A path of the route, as it would be called. */
+const exampleOf = (name: string): string =>
+  name.slice(name.indexOf('/')).replaceAll(/:(\w+)/g, (_, part) => EXAMPLES[part] as string);
+
+test('right and existence come before an unknown parameter and a body that is none', async () => {
+  for (const route of ADMIN_ROUTES.filter(({ may }) => may !== 'anyone')) {
+    const { method } = route;
+    const junk = { method, ...(method === 'GET' ? {} : { body: 5 }) };
+    const path = `${ADMIN_PREFIX}${exampleOf(routeName(route))}?junk=1`;
+    const statusFor = async (target: string, credential: string | null): Promise<number> =>
+      (await server.call(target, { ...junk, credential })).status;
+    assert.equal(await statusFor(path, null), 401, routeName(route));
+    assert.equal(await statusFor(path, own.readOnlyKey), 403, routeName(route));
+    const missing = path.replace('/acme', '/nothing');
+    assert.equal(await statusFor(missing, ADMIN_KEY), missing === path ? 400 : 404, routeName(route));
+  }
+});
+
+for (const route of ADMIN_ROUTES) {
+  const name = routeName(route);
+  const line = LINES[name];
+  if (line === undefined) continue;
+  WHO.forEach((who, index) => {
+    const status = line.statuses[index] as number;
+    test(`${name} for ${who}: ${status}`, async () => {
+      const isAdmitted = status !== 401 && status !== 403;
+      const path = isAdmitted && line.at !== undefined ? await line.at() : exampleOf(name);
+      const answer = await server.call(`${ADMIN_PREFIX}${path}${line.query ?? ''}`, {
+        method: route.method,
+        credential: credentials[index] as string | null,
+        body: line.body?.(),
+      });
+      assert.equal(answer.status, status, answer.text);
+    });
+  });
+}

@@ -1,0 +1,181 @@
+// While the database is away requests get a 503 that says when to come again, and all is well once it is back.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { makeApp } from '../../../src/app.ts';
+import { readConfig } from '../../../src/config.ts';
+import { makeObserver } from '../../../src/observe.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { type DatabaseProxy, openProxy } from '../../support/database-proxy.ts';
+import { INTERNALS } from '../../support/scenario.ts';
+import { ADMIN_KEY, type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { makeShop } from '../../support/shop.ts';
+
+let database: TestDatabase;
+let proxy: DatabaseProxy;
+let server: TestServer;
+let shop: TestWorkspace;
+
+before(async () => {
+  database = await createTestDatabase();
+  proxy = await openProxy(database);
+  server = await startTestServer({ WDA_STATEMENT_TIMEOUT_MS: '1000' }, proxy.database);
+  shop = await makeShop(server);
+});
+after(async () => {
+  proxy?.restore();
+  await server?.stop();
+  await proxy?.close();
+  await database?.drop();
+});
+
+const MESSAGE = 'The database is not reachable at the moment; retry';
+
+function unavailable(answer: Answer): void {
+  assert.equal(answer.status, 503, answer.text);
+  assert.equal(answer.json.error.code, 'SERVICE_UNAVAILABLE');
+  assert.ok(Number.isInteger(answer.json.retryAfterSeconds) && answer.json.retryAfterSeconds >= 1, answer.text);
+  assert.equal(answer.headers.get('retry-after'), String(answer.json.retryAfterSeconds));
+  assert.doesNotMatch(answer.text, INTERNALS);
+  assert.doesNotMatch(answer.text, /ECONN|127\.0\.0\.1|localhost|terminat/i);
+}
+
+/** Asks until it works again; a server that does not recover by itself never ends this. */
+async function recovered(ask: () => Promise<Answer>): Promise<void> {
+  for (let answer = await ask(); answer.status !== 200; answer = await ask()) {
+    unavailable(answer);
+    await sleep(50);
+  }
+}
+
+const REQUESTS = [
+  ['tags', {}],
+  ['tags/1?expand=orders', {}],
+  ['tags/_query', { method: 'POST', body: {} }],
+  ['tags/_export', {}],
+  ['tags', { method: 'POST', body: { name: 'lost' } }],
+  ['tags/1', { method: 'PUT', body: { name: 'lost' } }],
+  ['tags/4', { method: 'DELETE' }],
+] as const;
+
+test('away: every request gets 503 with Retry-After, health tells the process from the database', async () => {
+  assert.equal((await shop.call('tags')).status, 200);
+  proxy.cut();
+  for (const [path, call] of REQUESTS) {
+    const answer = await shop.call(path, call);
+    unavailable(answer);
+    assert.equal(answer.json.error.message, MESSAGE);
+  }
+  unavailable(await shop.admin('schema'));
+  unavailable(await shop.call('tags', { credential: shop.readWriteKey }));
+  assert.equal((await server.call('/healthz')).status, 200);
+  unavailable(await server.call('/readyz'));
+  assert.equal((await server.call('/metrics')).status, 200);
+  assert.equal((await shop.call('tags', { credential: null })).status, 401);
+});
+
+test('back: everything works again without a restart, and nothing was half done', async () => {
+  proxy.restore();
+  await recovered(() => shop.call('tags'));
+  await recovered(() => server.call('/readyz'));
+  const { json } = await shop.call('tags?fields=name');
+  assert.deepEqual(json.data, [{ name: 'gift' }, { name: 'express' }, { name: 'wholesale' }, { name: 'unused' }]);
+  assert.equal((await shop.call('tags', { method: 'POST', body: { name: 'kept' } })).status, 201);
+  assert.equal((await shop.admin('schema')).status, 200);
+});
+
+test('requests in flight when the connections are cut are answered, each by itself', async () => {
+  for (const pause of [1, 5, 10, 15]) {
+    await Promise.all(Array.from({ length: 20 }, () => shop.call('orders?expand=items')));
+    const flying = Promise.all(
+      Array.from({ length: 60 }, (_, index) =>
+        index % 3 === 0
+          ? shop.call('tags', { method: 'POST', body: { name: `flight ${index}` } })
+          : // New words each time: statements that are not known to be quick have connections of their own.
+            shop.call(`orders?expand=items.product&fields=id,items.id&filter=total,ne,${pause}.${index}&sort=note`),
+      ),
+    );
+    await sleep(pause);
+    proxy.cut();
+    const answers = await flying;
+    proxy.restore();
+    for (const answer of answers) if (answer.status >= 300) unavailable(answer);
+    await recovered(() => shop.call('tags'));
+  }
+});
+
+test('connections ended by the database are replaced', async () => {
+  await Promise.all(Array.from({ length: 20 }, () => shop.call('orders?expand=items')));
+  await database.query(
+    'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+  );
+  await recovered(() => shop.call('tags'));
+  const made = await shop.call('tags', { method: 'POST', body: { name: 'after' } });
+  if (made.status !== 201) unavailable(made);
+  await recovered(() => shop.call('orders?expand=items.product'));
+});
+
+test('a database that falls silent without a word is given up, by every kind of request', async () => {
+  await recovered(() => shop.call('tags'));
+  proxy.freeze();
+  const answers = await Promise.all([
+    ...REQUESTS.filter(([path]) => !path.includes('_export')).map(([path, call]) => shop.call(path, call)),
+    shop.call('orders?sort=total&filter=note,contains,new'),
+    shop.admin('api-keys'),
+    server.call('/readyz'),
+  ]);
+  for (const answer of answers) unavailable(answer);
+  proxy.restore();
+  await recovered(() => shop.call('tags'));
+});
+
+test('it goes away and comes back many times', async () => {
+  for (let round = 0; round < 5; round++) {
+    proxy.cut();
+    unavailable(await shop.call('tags'));
+    proxy.restore();
+    await recovered(() => shop.call('tags'));
+  }
+});
+
+test('a server that starts without its database listens, says so, and serves once it is there', async () => {
+  const late = await createTestDatabase();
+  const wire = await openProxy(late);
+  wire.cut();
+  const config = readConfig({
+    PORT: '0',
+    DATABASE_URL: wire.database.url,
+    WDA_ADMIN_KEY: ADMIN_KEY,
+    WDA_DEMO: 'off',
+    LOG_LEVEL: 'silent',
+  });
+  const app = makeApp(config, { connectionString: wire.database.url }, makeObserver(config, false));
+  try {
+    const url = `http://127.0.0.1:${await app.listen()}`;
+    let isPrepared = false;
+    const prepared = app.prepare().then(() => {
+      isPrepared = true;
+    });
+    const ask = async (path: string): Promise<Answer> => {
+      const response = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${ADMIN_KEY}` } });
+      const text = await response.text();
+      return { status: response.status, headers: response.headers, text, json: JSON.parse(text) };
+    };
+    for (let round = 0; round < 3; round++) {
+      assert.equal((await ask('/healthz')).status, 200);
+      for (const path of ['/readyz', '/api/v1/acme/shop/tags', '/api/admin/v1/organizations'])
+        unavailable(await ask(path));
+      await sleep(20);
+    }
+    assert.equal(isPrepared, false);
+    wire.restore();
+    await prepared;
+    assert.equal((await ask('/readyz')).status, 200);
+    assert.deepEqual((await ask('/api/admin/v1/organizations')).json.data, []);
+  } finally {
+    wire.restore();
+    await app.close(1000);
+    await wire.close();
+    await late.drop();
+  }
+});

@@ -1,0 +1,130 @@
+// One request is one statement: what goes over the wire to PostgreSQL is heard and counted.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { type DatabaseProxy, openProxy } from '../../support/database-proxy.ts';
+import { type Answer, type Call, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { makeShop } from '../../support/shop.ts';
+
+let database: TestDatabase;
+let proxy: DatabaseProxy;
+let server: TestServer;
+let shop: TestWorkspace;
+
+before(async () => {
+  database = await createTestDatabase();
+  proxy = await openProxy(database);
+  server = await startTestServer({}, proxy.database);
+  shop = await makeShop(server);
+});
+after(async () => {
+  await server?.stop();
+  await proxy?.close();
+  await database?.drop();
+});
+
+/**
+ * Statements on the tables of the workspace; those on control tables (keys, versions) are the server's own housekeeping,
+ * but for the kept totals and the bounds of answers, which belong to requests, and so is what a new connection is asked.
+ */
+const onRecords = (texts: readonly string[]): string[] =>
+  texts.filter((text) => !/\bwda\.(?!total\b|bounded_text\b|goes_on\b)|pg_backend_pid/.test(text));
+
+const requests: readonly (readonly [what: string, path: string, call: Call, statements: number])[] = [
+  ['a list', 'orders', {}, 1],
+  [
+    'a list with expansions, a total, a sort and filters',
+    'orders?expand=customer.country,items.product,tags&sort=customer.name&filter=items.product.sku,eq,TEA-02&or=status,eq,open;total,gt,1&size=2&page=1&items.size=1',
+    {},
+    1,
+  ],
+  ['a list without a total', 'orders?count=none&expand=items', {}, 1],
+  ['an expansion of three levels', 'countries?expand=customers.orders.items', {}, 1],
+  [
+    'a query',
+    'orders/_query',
+    { method: 'POST', body: { filter: { not: { field: 'tags.name', op: 'eq', value: 'gift' } }, expand: ['tags'] } },
+    1,
+  ],
+  ['a record', 'orders/1', {}, 1],
+  ['a record with expansions', 'orders/1?expand=customer.country,items.product,tags', {}, 1],
+  ['a record that does not exist', 'orders/99?expand=items', {}, 1],
+  ['a create', 'tags', { method: 'POST', body: { name: 'new' } }, 1],
+  ['a create with references', 'orderTags', { method: 'POST', body: { orderId: 2, tagId: 4 } }, 1],
+  ['an update', 'orders/1', { method: 'PUT', body: { status: 'open', customerId: 2 } }, 1],
+  ['an update of nothing', 'orders/1', { method: 'PUT', body: {} }, 1],
+  ['a delete', 'orders/8', { method: 'DELETE' }, 1],
+  ['a refusal of parameters', 'orders?sort=nothing', {}, 0],
+  ['a refusal of a body', 'orders', { method: 'POST', body: { status: 'none' } }, 0],
+  ['an unknown entity', 'nothing', {}, 0],
+];
+for (const [what, path, call, statements] of requests) {
+  test(`${what}: ${statements === 1 ? 'one statement' : 'no statement'}`, async () => {
+    proxy.statements();
+    const { status, text } = await shop.call(path, call);
+    assert.ok(status < 500, text);
+    const heard = onRecords(proxy.statements());
+    assert.equal(heard.length, statements, heard.join('\n'));
+  });
+}
+
+test('an estimated count asks the planner beside the list', async () => {
+  proxy.statements();
+  await shop.call('orders?count=estimated');
+  const heard = onRecords(proxy.statements());
+  assert.equal(heard.length, 2);
+  assert.ok(heard.some((text) => /^explain /.test(text)));
+});
+
+test('a second request with the same words prepares nothing anew, whatever its values', async () => {
+  // The first run may take its time and is in careful words; it tells that the read is quick.
+  await shop.call('orders/1?expand=tags');
+  proxy.statements();
+  for (const id of [1, 2, 3]) await shop.call(`orders/${id}?expand=tags`);
+  const texts = onRecords(proxy.statements());
+  assert.equal(texts.length, 3);
+  assert.equal(new Set(texts).size, 1);
+});
+
+test('no value of a request is ever part of a statement', async () => {
+  proxy.statements();
+  const secret = 'needle';
+  await shop.call(
+    `orders?filter=note,contains,${secret}&filter=note,in,${secret},x&or=note,eq,${secret};customer.name,startsWith,${secret}`,
+  );
+  await shop.call('orders/_query', {
+    method: 'POST',
+    body: { filter: { field: 'note', op: 'endsWith', value: secret } },
+  });
+  await shop.call('tags', { method: 'POST', body: { name: secret } });
+  await shop.call('tags/1', { method: 'PUT', body: { name: secret } });
+  const first = await shop.call(`tags?filter=name,eq,${secret}&sort=name&size=1`);
+  await shop.call(`tags?filter=name,eq,${secret}&sort=name&size=1&after=${first.json.meta.nextCursor}`);
+  const heard = proxy.statements();
+  assert.ok(onRecords(heard).length >= 6);
+  for (const text of heard) assert.ok(!text.includes(secret), text);
+});
+
+test('more shapes than a connection keeps prepared are all answered, and the oldest are given up', async () => {
+  const narrow = await startTestServer({ WDA_READ_CONNECTIONS: '1', WDA_MAX_PAGE_SIZE: '2000' }, proxy.database);
+  try {
+    const list = (size: number): Promise<Answer> =>
+      narrow.call(`/api/v1/${shop.path}/countries?size=${size}&count=none`, { credential: shop.key });
+    proxy.statements();
+    for (let first = 1; first <= 1300; first += 20) {
+      // The first time tells that it is quick, the second prepares it. On a busy machine the first may look slow, and two
+      // more make it known.
+      for (const _turn of [1, 2, 3, 4]) {
+        const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => list(first + index)));
+        for (const { status, text } of answers) assert.equal(status, 200, text);
+      }
+    }
+    const given = proxy.statements().filter((text) => /^close w[\w-]+$/.test(text));
+    assert.ok(given.length >= 50 && given.length <= 130, `${given.length} were given up`);
+    // One of them is prepared anew, one of the others is not.
+    assert.equal((await list(1)).status, 200);
+    assert.equal((await list(1000)).status, 200);
+  } finally {
+    await narrow.stop();
+  }
+});

@@ -1,0 +1,170 @@
+// Pages by number: page and size, meta, and ways to count.
+import assert from 'node:assert/strict';
+import { makePlayers } from '../../support/club.ts';
+import { runScenarios } from '../../support/scenario.ts';
+import { useWorkspace } from '../../support/shop.ts';
+
+const { workspace: club } = useWorkspace(makePlayers, { WDA_MAX_PAGE_SIZE: '50' });
+
+const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => ({ id: from + index }));
+
+runScenarios(club, [
+  {
+    name: 'the first 20 records are the default page',
+    path: 'players?fields=id',
+    status: 200,
+    data: range(1, 20),
+    meta: { page: 0, size: 20, totalElements: 37, totalPages: 2 },
+  },
+  {
+    name: 'the second page has the rest',
+    path: 'players?fields=id&page=1',
+    status: 200,
+    data: range(21, 37),
+    meta: { page: 1, size: 20, totalElements: 37, totalPages: 2, nextCursor: null },
+  },
+  {
+    name: 'pages are counted from zero',
+    path: 'players?fields=id&page=0&size=10',
+    status: 200,
+    data: range(1, 10),
+    meta: { page: 0, size: 10, totalElements: 37, totalPages: 4 },
+  },
+  {
+    name: 'a page that fits exactly',
+    path: 'players?fields=id&size=37',
+    status: 200,
+    data: range(1, 37),
+    meta: { totalPages: 1, nextCursor: null },
+  },
+  {
+    name: 'a size larger than the list',
+    path: 'players?fields=id&size=50',
+    status: 200,
+    data: range(1, 37),
+    meta: { size: 50, totalElements: 37, totalPages: 1, nextCursor: null },
+  },
+  {
+    name: 'a page past the end is empty with a true meta',
+    path: 'players?page=2',
+    status: 200,
+    data: [],
+    meta: { page: 2, size: 20, totalElements: 37, totalPages: 2, nextCursor: null },
+  },
+  {
+    name: 'a page far past the end',
+    path: 'players?page=1000000000000&size=50',
+    status: 200,
+    data: [],
+    meta: { page: 1000000000000, totalElements: 37 },
+  },
+  {
+    name: 'the total is that of the filtered list',
+    path: 'players?filter=score,eq,7&size=5&fields=score',
+    status: 200,
+    meta: { totalElements: 10, totalPages: 2 },
+  },
+  {
+    name: 'an empty list has no pages',
+    path: 'players?filter=id,lt,0',
+    status: 200,
+    data: [],
+    meta: { page: 0, size: 20, totalElements: 0, totalPages: 0, nextCursor: null },
+  },
+  {
+    name: 'meta has these members and no other',
+    path: 'players',
+    status: 200,
+    check: ({ json }) =>
+      assert.deepEqual(Object.keys(json.meta), ['page', 'size', 'totalElements', 'totalPages', 'nextCursor']),
+  },
+]);
+
+for (const page of ['-1', '1.5', 'one', '', '1e1', '0x1', '+1', '%201', '1000000000001', '99999999999999999999', '٣']) {
+  runScenarios(club, [
+    {
+      name: `page ${page} is refused`,
+      path: `players?page=${page}`,
+      status: 400,
+      code: 'BAD_REQUEST',
+      message: 'page must be an integer from 0 to 1000000000000',
+    },
+  ]);
+}
+for (const size of ['0', '-1', '51', '1.0', 'ten', '', 'null', '1e1', '99999999999999999999']) {
+  runScenarios(club, [
+    {
+      name: `size ${size} is refused`,
+      path: `players?size=${size}`,
+      status: 400,
+      code: 'BAD_REQUEST',
+      message: 'size must be an integer from 1 to 50',
+    },
+  ]);
+}
+for (const name of ['page', 'size', 'count', 'after']) {
+  runScenarios(club, [
+    {
+      name: `${name} is given once`,
+      path: `players?${name}=1&${name}=1`,
+      status: 400,
+      code: 'BAD_REQUEST',
+      message: `Query parameter ${name} may be given only once`,
+    },
+  ]);
+}
+
+runScenarios(club, [
+  {
+    name: 'count=exact is the default',
+    path: 'players?count=exact&size=1',
+    status: 200,
+    meta: { totalElements: 37, totalPages: 37 },
+  },
+  {
+    name: 'count=none counts nothing',
+    path: 'players?count=none&size=10&page=1&fields=id',
+    status: 200,
+    data: range(11, 20),
+    meta: { page: 1, size: 10, totalElements: null, totalPages: null },
+  },
+  {
+    name: 'count=none knows the last page',
+    path: 'players?count=none&size=37&fields=id',
+    status: 200,
+    data: range(1, 37),
+    meta: { nextCursor: null },
+  },
+  {
+    name: 'count=none on a page past the end',
+    path: 'players?count=none&page=9',
+    status: 200,
+    data: [],
+    meta: { nextCursor: null },
+  },
+  {
+    name: "count=estimated is the planner's figure",
+    path: 'players?count=estimated&size=10&fields=id',
+    status: 200,
+    data: range(1, 10),
+    check: ({ json: { meta } }) => {
+      assert.ok(Number.isInteger(meta.totalElements) && meta.totalElements > 0);
+      assert.equal(meta.totalPages, Math.ceil(meta.totalElements / 10));
+      assert.equal(typeof meta.nextCursor, 'string');
+    },
+  },
+  {
+    name: 'another count is refused',
+    path: 'players?count=all',
+    status: 400,
+    code: 'BAD_REQUEST',
+    message: 'Unknown count all. Known: exact, estimated, none',
+  },
+  {
+    name: 'page and after do not go together',
+    path: 'players?page=0&after=WyJpZCxhc2MiLCIxIl0',
+    status: 400,
+    code: 'BAD_REQUEST',
+    message: /^page and after do not go together/,
+  },
+]);

@@ -1,0 +1,345 @@
+// Kept totals under bad conditions: writers past the triggers, old snapshots, many writers at once while totals are
+// folded and counted again, and a database that kept totals the way of before.
+import assert from 'node:assert/strict';
+import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { install } from '../../../src/catalog/install.ts';
+import { runInstallation } from '../../../src/db/install.ts';
+import { makeDatabase } from '../../../src/db/pool.ts';
+import { countAnew } from '../../../src/migrate/count.ts';
+import { TEXT_COLLATION } from '../../../src/model/field-types.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { until } from '../../support/until.ts';
+
+const RECORDS = 5500;
+const TABLE = '"ws1_upkeep".things';
+
+let database: TestDatabase;
+let server: TestServer;
+let workspace: TestWorkspace;
+before(async () => {
+  database = await createTestDatabase();
+  server = await startTestServer({}, database);
+  workspace = await server.workspace('acme/upkeep', {
+    entities: { things: { fields: { size: { type: 'integer' } } } },
+  });
+  await query(`insert into ${TABLE} (size) select i from generate_series(1, ${RECORDS}) i`);
+});
+after(async () => {
+  await server?.stop();
+  await database?.drop();
+});
+
+const query = (text: string, values?: unknown[]) => database.query(text, values);
+
+const total = async (): Promise<number> => (await workspace.call('things?size=1')).json.meta.totalElements as number;
+async function number(text: string): Promise<number | null> {
+  const [row] = await query(`select (${text})::int8 as n`);
+  return row?.n === null ? null : Number(row?.n);
+}
+const kept = () => number(`wda.total_of('${TABLE}'::regclass)`);
+const counted = () => number(`select count(*) from ${TABLE}`);
+
+async function keeping(): Promise<void> {
+  await until('the total is kept', async () => {
+    await total();
+    return (await kept()) !== null;
+  });
+}
+
+async function assertExact(): Promise<void> {
+  const count = await counted();
+  assert.equal(await kept(), count);
+  assert.equal(await total(), count);
+}
+
+async function withClient<T>(
+  work: (client: pg.Client) => Promise<T>,
+  { url }: Pick<TestDatabase, 'url'> = database,
+): Promise<T> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+const pastTriggers = (text: string) => query(`begin; set local session_replication_role = replica; ${text}; commit`);
+
+test('writers that do without triggers are counted', async () => {
+  await keeping();
+  await pastTriggers(`insert into ${TABLE} (size) select i from generate_series(1, 500) i`);
+  await pastTriggers(`delete from ${TABLE} where id <= 7`);
+  await assertExact();
+});
+
+test('while triggers are disabled there is no total, and once they are enabled it is counted anew', async () => {
+  await keeping();
+  await query(`alter table ${TABLE} disable trigger user`);
+  await query(`insert into ${TABLE} (size) select i from generate_series(1, 100) i`);
+  await query('select wda.fold_totals(true)');
+  assert.equal(await kept(), null);
+  assert.equal(await total(), await counted());
+  // It is not made to speak against the will of whoever silenced it.
+  await total();
+  const states = async () =>
+    (
+      await query(
+        `select distinct tgenabled from pg_trigger where tgrelid = '${TABLE}'::regclass and tgname ~ '^.total'`,
+      )
+    ).map(({ tgenabled }) => tgenabled);
+  assert.deepEqual(await states(), ['D']);
+  await query(`insert into ${TABLE} (size) select i from generate_series(1, 100) i`);
+  await query(`alter table ${TABLE} enable trigger user`);
+  await restart();
+  await keeping();
+  assert.deepEqual(await states(), ['A']);
+  await query(`insert into ${TABLE} (size) select i from generate_series(1, 100) i`);
+  await assertExact();
+});
+
+/** Disabled, written past and enabled again between two looks: `enable trigger` leaves another state than ours. */
+test('triggers that were silent for a moment are noticed', async () => {
+  await keeping();
+  await query(`alter table ${TABLE} disable trigger all`);
+  await query(`insert into ${TABLE} (size) values (1)`);
+  await query(`alter table ${TABLE} enable trigger all`);
+  await query('select wda.fold_totals(true)');
+  assert.equal(await kept(), null);
+  assert.equal(await total(), await counted());
+});
+
+test('a difference is found and mended in the background', async () => {
+  await restart();
+  await keeping();
+  await query(`update wda.total set n = n + 7, recount_at = now() - interval '1 second' where slot < 0`);
+  assert.equal(await kept(), ((await counted()) ?? 0) + 7);
+  await until('the difference is mended', async () => (await kept()) === (await counted()));
+  await until('it is not counted again at once', async () => {
+    const [row] = await query('select recount_at > now() as later from wda.total where slot < 0');
+    return row?.later === true;
+  });
+  await assertExact();
+});
+
+test('of a table that logical replication writes to no total is kept', async () => {
+  await keeping();
+  await query(`create subscription incoming connection 'dbname=none' publication none
+with (connect = false, slot_name = none, enabled = false)`);
+  try {
+    // What a subscription notes of its tables, which it learns by connecting.
+    await query(`set allow_system_table_mods = on;
+insert into pg_subscription_rel (srsubid, srrelid, srsubstate)
+select oid, '${TABLE}'::regclass, 'r' from pg_subscription where subname = 'incoming'`);
+    await query('select wda.fold_totals(true)');
+    assert.equal(await kept(), null);
+    await pastTriggers(`alter table ${TABLE} disable trigger user; insert into ${TABLE} (size) values (1)`);
+    assert.equal(await total(), await counted());
+    assert.equal(await kept(), null);
+  } finally {
+    await query(
+      `alter table ${TABLE} enable always trigger "$total_insert"; alter table ${TABLE} enable always trigger "$total_delete"`,
+    );
+    await query(`alter table ${TABLE} enable always trigger "$total_truncate"; drop subscription incoming`);
+  }
+});
+
+test('an old snapshot makes neither writes nor lists look at what is gone', async () => {
+  await restart();
+  await keeping();
+  await withClient(async (old) => {
+    await old.query('begin isolation level repeatable read; select count(*) from wda.total');
+    await withClient(async (writer) => {
+      // Statistics of a moment in which much was added and nothing folded: all of it is of one table.
+      await writer.query(`do $$ begin for i in 1..3000 loop insert into ${TABLE} (size) values (i); end loop; end $$`);
+      await writer.query('analyze wda.total');
+      for (let round = 0; round < 40; round++) {
+        await writer.query(`do $$ begin for i in 1..100 loop insert into ${TABLE} (size) values (i); end loop; end $$`);
+        for (let index = 0; index < 20; index++) await writer.query(`insert into ${TABLE} (size) values (1)`);
+        await writer.query('select wda.fold_totals(false)');
+      }
+      // Other folders may have been at it; what is left is little.
+      await until('everything is folded', async () => {
+        await writer.query('select wda.fold_totals(false)');
+        return ((await number('select count(*) from wda.total')) ?? 0) < 70;
+      });
+      // A call that comes after an invalidation (the first of a session, or one after an autovacuum) reads
+      // catalogues, too: the least of ten tells what the total itself needs.
+      const blocks: number[] = [];
+      for (let call = 0; call < 10; call++) {
+        const { rows } = await writer.query(
+          `explain (analyze, buffers, format json) select wda.total_of('${TABLE}'::regclass)`,
+        );
+        blocks.push(rows[0]['QUERY PLAN'][0].Plan['Shared Hit Blocks']);
+      }
+      assert.ok(Math.min(...blocks) < 40, `${blocks} blocks for one total`);
+      assert.equal(await kept(), await counted());
+    });
+  });
+  await assertExact();
+});
+
+test('a truncation counts for what its snapshot does not see, too', async () => {
+  await keeping();
+  await withClient(async (late) => {
+    await late.query('begin isolation level repeatable read; select 1');
+    await query(`insert into ${TABLE} (size) values (1), (2), (3)`);
+    await late.query(`truncate ${TABLE}; insert into ${TABLE} (size) values (4), (5)`);
+    await late.query('commit');
+  });
+  assert.equal(await total(), 2);
+  assert.equal(await kept(), null);
+  await query(`insert into ${TABLE} (size) select i from generate_series(1, ${RECORDS}) i`);
+  await query('select wda.fold_totals(true)');
+  await restart();
+  await keeping();
+  await assertExact();
+});
+
+test('many writers, folding and counting at once: nobody is refused, and the total is exact at every moment', async () => {
+  await keeping();
+  const db = makeDatabase({
+    connection: { connectionString: database.url },
+    processes: 1,
+    readConnections: 1,
+    writeConnections: 1,
+    slowConnections: 1,
+    transferConnections: 1,
+    maxQueue: 100,
+    statementTimeoutMs: 60_000,
+    maxResponseBytes: 1_048_576,
+    onError: () => undefined,
+  });
+  let running = true;
+  let folds = 0;
+  let counts = 0;
+  const upkeep = [
+    withClient(async (client) => {
+      while (running) {
+        await client.query('select wda.fold_totals(true)');
+        folds++;
+        const { rows } = await client.query(
+          `select wda.total_of('${TABLE}'::regclass) as kept, (select count(*) from ${TABLE}) as counted`,
+        );
+        assert.equal(rows[0].kept, rows[0].counted);
+      }
+    }),
+    (async () => {
+      while (running) {
+        const table = { schema: 'ws1_upkeep', name: 'things' };
+        assert.equal(await countAnew(db, table, 'again', new AbortController().signal), undefined);
+        counts++;
+      }
+    })(),
+  ];
+  const writers = Array.from({ length: 16 }, (_, writer) =>
+    withClient(async (client) => {
+      for (let round = 0; round < 12; round++) {
+        await client.query(`begin isolation level ${writer % 2 === 0 ? 'repeatable read' : 'read committed'}`);
+        for (let index = 0; index < 4; index++) await client.query(`insert into ${TABLE} (size) values (${index})`);
+        await client.query(`savepoint s; delete from ${TABLE} where size = -${writer + 1}`);
+        await client.query(round % 3 === 0 ? 'rollback to s' : 'release s');
+        await client.query(`insert into ${TABLE} (size) select -${writer + 1} from generate_series(1, 3)`);
+        await client.query(round % 4 === 0 ? 'rollback' : 'commit');
+      }
+    }),
+  );
+  try {
+    await Promise.all(writers);
+    await withClient((client) => client.query(`truncate ${TABLE}; insert into ${TABLE} (size) values (1)`));
+  } finally {
+    running = false;
+    await Promise.all(upkeep).finally(() => db.close());
+  }
+  assert.ok(folds > 1 && counts > 0);
+  assert.equal(await counted(), 1);
+  await query('select wda.fold_totals(false)');
+  assert.equal(await kept(), 1);
+  assert.ok(((await number('select count(*) from wda.total')) ?? 0) < 70);
+});
+
+test('an installation that kept totals the way of before goes on with them, and loses no write of the moment', async () => {
+  const earlier = await createTestDatabase();
+  const folder = mkdtempSync(join(tmpdir(), 'wda-install-'));
+  let later: TestServer | undefined;
+  try {
+    const files = fileURLToPath(new URL('../../../install', import.meta.url));
+    for (const file of readdirSync(files)) if (file < '000006') copyFileSync(join(files, file), join(folder, file));
+    await earlier.query('drop schema wda cascade');
+    const connection = { connectionString: earlier.url };
+    const installation = { directory: folder, schema: 'wda', minimumVersion: 15, collation: TEXT_COLLATION };
+    await runInstallation(connection, installation, () => undefined);
+    await earlier.query(`create schema ws1_old;
+create table ws1_old.things (id int8 generated by default as identity primary key);
+insert into ws1_old.things select from generate_series(1, 300);
+create trigger "$total_insert" after insert on ws1_old.things referencing new table as added for each statement execute function wda.count_records();
+create trigger "$total_delete" after delete on ws1_old.things referencing old table as removed for each statement execute function wda.count_records();
+create trigger "$total_truncate" after truncate on ws1_old.things for each statement execute function wda.count_records();
+insert into wda.total (relid, slot, n, relation) select 'ws1_old.things'::regclass, slot, 0, 'ws1_old.things' from generate_series(0, 15) slot;
+insert into wda.total (relid, slot, n, relation) values ('ws1_old.things'::regclass, 16, 300, 'ws1_old.things');
+insert into ws1_old.things default values;
+delete from ws1_old.things where id <= 10`);
+    const waiting = async (count: number): Promise<boolean> => {
+      const rows = await earlier.query("select from pg_locks where relation = 'wda.total'::regclass and not granted");
+      return rows.length >= count;
+    };
+    await withClient(async (early) => {
+      await early.query('begin; insert into ws1_old.things default values');
+      const installing = install(connection, () => undefined);
+      await until('the installation waits for the writer', () => waiting(1));
+      const straggler = withClient((client) => client.query('insert into ws1_old.things default values'), earlier);
+      await until('another writer waits for the installation', () => waiting(2));
+      await early.query('insert into ws1_old.things default values; commit');
+      await installing;
+      await straggler;
+    }, earlier);
+    const sums = async () =>
+      (
+        await earlier.query(
+          `select wda.total_of('ws1_old.things'::regclass) as kept, count(*) as n from ws1_old.things`,
+        )
+      )[0];
+    await earlier.query('insert into ws1_old.things default values');
+    const { kept: sum, n } = (await sums()) as { kept: string; n: string };
+    assert.equal(sum, n);
+    assert.equal(n, '295');
+    // The triggers of before can be silenced by a setting: the server makes them speak always, and counts once.
+    await earlier.query(
+      'begin; set local session_replication_role = replica; insert into ws1_old.things default values; commit',
+    );
+    later = await startTestServer({}, earlier);
+    await until('the triggers speak always', async () => {
+      const rows = await earlier.query(
+        `select from pg_trigger where tgrelid = 'ws1_old.things'::regclass and tgenabled = 'A' and tgname ~ '^.total'`,
+      );
+      return rows.length === 3;
+    });
+    await until('the total is exact', async () => {
+      const row = (await sums()) as { kept: string; n: string };
+      return row.kept === row.n && row.n === '296';
+    });
+  } finally {
+    await later?.stop();
+    await earlier.drop();
+    rmSync(folder, { recursive: true });
+  }
+});
+
+/** Another server over the same database, which has tried nothing yet. */
+async function restart(): Promise<void> {
+  await server.stop();
+  server = await startTestServer({}, database);
+  const { key } = workspace;
+  const { call } = server;
+  workspace = {
+    ...workspace,
+    call: (path, options = {}) => call(`/api/v1/acme/upkeep/${path}`, { credential: key, ...options }),
+  };
+}

@@ -1,0 +1,164 @@
+// Paths, ids, methods and headers of the data API, whatever the entity.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { rawRequest, sendBytes } from '../../support/raw-http.ts';
+import { runScenarios } from '../../support/scenario.ts';
+import { makeShop, useWorkspace } from '../../support/shop.ts';
+
+const { server, workspace: shop } = useWorkspace(makeShop);
+
+runScenarios(shop, [
+  {
+    name: 'an entity that does not exist is named, with a suggestion and what there is',
+    path: 'custommers',
+    status: 404,
+    code: 'NOT_FOUND',
+    message: /^Entity custommers does not exist\. Did you mean customers\? Known: countries, customers,/,
+  },
+  { name: 'entity names are case-sensitive', path: 'Customers/1', status: 404, code: 'NOT_FOUND' },
+  { name: 'a path below a record names nothing', path: 'customers/1/orders', status: 404, code: 'NOT_FOUND' },
+  { name: 'an operation that does not exist', path: 'customers/_search', status: 404, code: 'NOT_FOUND' },
+  { name: 'a trailing slash of a list', path: 'tags/?size=1', status: 200, data: [{ id: 1, name: 'gift' }] },
+  { name: 'a trailing slash of a record', path: 'tags/1/', status: 200, data: { id: 1, name: 'gift' } },
+  { name: 'percent-encoded names are decoded', path: '%74ags/%31', status: 200, data: { id: 1, name: 'gift' } },
+]);
+
+for (const id of ['abc', '1.5', '1e0', '0x1', '%201', '1%20', '+1', '--1', '%D9%A3', '1;2', "1'--"]) {
+  runScenarios(shop, [
+    {
+      name: `id ${id} is malformed`,
+      path: `customers/${id}`,
+      status: 400,
+      code: 'BAD_REQUEST',
+      message: /^Id .* is malformed/,
+    },
+    {
+      name: `id ${id} is malformed for a delete`,
+      method: 'DELETE',
+      path: `customers/${id}`,
+      status: 400,
+      code: 'BAD_REQUEST',
+    },
+  ]);
+}
+for (const id of [
+  '0',
+  '-1',
+  '2147483648',
+  '9223372036854775807',
+  '9223372036854775808',
+  '-9223372036854775809',
+  '9'.repeat(200),
+]) {
+  const name = id.length > 30 ? `${id.slice(0, 5)}… of ${id.length} digits` : id;
+  runScenarios(shop, [
+    { name: `no record has id ${name}`, path: `customers/${id}`, status: 404, code: 'NOT_FOUND' },
+    {
+      name: `no record with id ${name} to update`,
+      method: 'PUT',
+      path: `customers/${id}`,
+      body: { vip: true },
+      status: 404,
+      code: 'NOT_FOUND',
+    },
+    {
+      name: `no record with id ${name} to delete`,
+      method: 'DELETE',
+      path: `customers/${id}`,
+      status: 404,
+      code: 'NOT_FOUND',
+    },
+  ]);
+}
+
+const COLLECTION = 'GET, HEAD, POST, OPTIONS';
+const RECORD = 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS';
+for (const [method, path, allowed] of [
+  ['PUT', 'customers', COLLECTION],
+  ['PATCH', 'customers', COLLECTION],
+  ['DELETE', 'customers', COLLECTION],
+  ['PROPFIND', 'customers', COLLECTION],
+  ['POST', 'customers/1', RECORD],
+  ['QUERY', 'customers/1', RECORD],
+  ['GET', 'customers/_query', 'POST, OPTIONS'],
+  ['DELETE', 'customers/_query', 'POST, OPTIONS'],
+  ['GET', 'customers/_import', 'POST, OPTIONS'],
+  ['POST', 'customers/_export', 'GET, HEAD, OPTIONS'],
+] as const) {
+  runScenarios(shop, [
+    {
+      name: `${method} is not allowed on ${path}`,
+      method,
+      path,
+      status: 405,
+      code: 'METHOD_NOT_ALLOWED',
+      message: `Method ${method} is not allowed here. Allowed: ${allowed}`,
+      check: ({ headers }) => assert.equal(headers.get('allow'), allowed),
+    },
+  ]);
+}
+
+for (const path of ['customers?size=2', 'customers/1', 'customers/1?expand=orders', 'customers/99', 'nothing']) {
+  test(`HEAD ${path} answers with the headers of GET and no body`, async () => {
+    const get = await shop().call(path);
+    const head = await shop().call(path, { method: 'HEAD' });
+    assert.equal(head.status, get.status);
+    assert.equal(head.text, '');
+    for (const name of ['content-type', 'content-length', 'etag', 'vary']) {
+      assert.equal(head.headers.get(name), get.headers.get(name), name);
+    }
+  });
+}
+
+test('OPTIONS is answered, also without a credential', async () => {
+  for (const path of ['customers', 'customers/1', 'nothing']) {
+    const answer = await shop().call(path, { method: 'OPTIONS', credential: null });
+    assert.equal(answer.status, 204);
+    assert.match(answer.headers.get('allow') ?? '', /GET.*POST.*PUT.*DELETE/);
+  }
+});
+
+test('a write takes no query parameters but those that start with an underscore', async () => {
+  const refused = await shop().call('tags?expand=orders', { method: 'POST', body: { name: 'x' } });
+  assert.equal(refused.status, 400);
+  assert.match(refused.json.error.message, /^Unknown query parameter expand\./);
+  assert.equal((await shop().call('tags/1?fields=id', { method: 'PUT', body: {} })).status, 400);
+  assert.equal((await shop().call('tags/1?size=1', { method: 'DELETE' })).status, 400);
+  assert.equal((await shop().call('tags/1?_=1', { method: 'PUT', body: {} })).status, 200);
+});
+
+test('a DELETE with a body deletes, and the connection goes on', async () => {
+  const [tag] = await shop().create('tags', [{ name: 'with a body' }]);
+  const gone = await shop().call(`tags/${tag.id}`, { method: 'DELETE', body: { any: 'thing' } });
+  assert.equal(gone.status, 204);
+  assert.equal((await shop().call('tags/1')).status, 200);
+});
+
+test('every response has a request id of its own', async () => {
+  const ids = new Set<string | null>();
+  for (const [path, credential] of [
+    ['tags', shop().key],
+    ['tags/99', shop().key],
+    ['tags', null],
+  ] as const) {
+    ids.add((await shop().call(path, { credential })).headers.get('x-request-id'));
+  }
+  assert.equal(ids.size, 3);
+  assert.ok(!ids.has(null));
+});
+
+test('the whole URL as the target of a request is taken, as RFC 9112 says', async () => {
+  const headers = [`Authorization: Bearer ${shop().key}`];
+  for (const [target, status] of [
+    ['http://test/api/v1/acme/shop/tags/1?fields=id', 200],
+    ['HTTPS://example.com:8443/api/v1/acme/shop/tags/1?fields=id', 200],
+    ['http://test/healthz', 200],
+    ['http://test', 200],
+    ['http://test?x=1', 400],
+    ['ftp://test/api/v1/acme/shop/tags/1', 404],
+  ] as const) {
+    const answer = await sendBytes(server().url, rawRequest('GET', target, headers));
+    assert.equal(answer.status, status, `${target}: ${answer.text}`);
+    if (target.includes('fields')) assert.equal(answer.text, '{"data":{"id":1}}');
+  }
+});

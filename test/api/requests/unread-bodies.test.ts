@@ -1,0 +1,115 @@
+// Bodies outside the data API: nobody is waited for before it is known who sends, and nobody for ever.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { openConnection, type RawAnswer } from '../../support/raw-http.ts';
+import { ADMIN_KEY, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+
+// A hang is a failure, long before the runner's own patience ends.
+const LIMIT = { timeout: 30_000 };
+const MAX_BYTES = 65_536;
+
+let server: TestServer;
+let workspace: TestWorkspace;
+before(async () => {
+  server = await startTestServer({ WDA_BODY_TIMEOUT_MS: '300', WDA_MAX_BODY_BYTES: String(MAX_BYTES) });
+  workspace = await server.workspace('acme/bodies', { entities: { notes: { fields: { text: { type: 'text' } } } } });
+});
+after(() => server.stop());
+
+const ORGANIZATIONS = '/api/admin/v1/organizations';
+
+/** Announces a body and sends a part of it; gives the answer that comes all the same. */
+async function sendPart(
+  method: string,
+  path: string,
+  credential: string | null,
+  announced = 50_000,
+): Promise<RawAnswer> {
+  const { socket, answer } = openConnection(server.url);
+  const head = [
+    `${method} ${path} HTTP/1.1`,
+    'Host: test',
+    'Content-Type: application/json',
+    ...(credential === null ? [] : [`Authorization: Bearer ${credential}`]),
+    `Content-Length: ${announced}`,
+  ];
+  socket.write(`${head.join('\r\n')}\r\n\r\n{"slug":"x","name":"${'x'.repeat(10_000)}`);
+  try {
+    return await answer;
+  } finally {
+    socket.destroy();
+  }
+}
+
+for (const [method, path, credential, status, code] of [
+  ['POST', ORGANIZATIONS, null, 401, 'UNAUTHORIZED'],
+  ['POST', ORGANIZATIONS, 'junk', 401, 'UNAUTHORIZED'],
+  ['PUT', `${ORGANIZATIONS}/acme/workspaces/bodies/schema`, null, 401, 'UNAUTHORIZED'],
+  ['POST', `${ORGANIZATIONS}?unknown=1`, null, 401, 'UNAUTHORIZED'],
+  ['POST', `${ORGANIZATIONS}?unknown=1`, ADMIN_KEY, 400, 'BAD_REQUEST'],
+  ['DELETE', `${ORGANIZATIONS}/nothing`, ADMIN_KEY, 404, 'NOT_FOUND'],
+  ['PATCH', ORGANIZATIONS, null, 405, 'METHOD_NOT_ALLOWED'],
+  ['POST', '/nothing', null, 404, 'NOT_FOUND'],
+  ['PUT', '/api/admin/v1/nothing', null, 404, 'NOT_FOUND'],
+  ['POST', '/healthz', null, 405, 'METHOD_NOT_ALLOWED'],
+  ['POST', '/%zz', null, 400, 'BAD_REQUEST'],
+] as const) {
+  test(
+    `${method} ${path} with ${credential ?? 'no credential'} is ${status} before its body has come`,
+    LIMIT,
+    async () => {
+      const answer = await sendPart(method, path, credential);
+      assert.equal(answer.status, status, answer.text);
+      assert.equal(JSON.parse(answer.text).error.code, code);
+    },
+  );
+}
+
+test('who may not do it is told so before the body has come', LIMIT, async () => {
+  assert.equal((await sendPart('POST', ORGANIZATIONS, workspace.key)).status, 403);
+});
+
+test('a body of the admin API that stops arriving is refused', LIMIT, async () => {
+  const answer = await sendPart('POST', ORGANIZATIONS, ADMIN_KEY);
+  assert.equal(answer.status, 400, answer.text);
+  assert.equal(JSON.parse(answer.text).error.message, 'The request body stopped arriving');
+});
+
+test('a body of the admin API that is too large is 413 to whoever may send one, announced or not', LIMIT, async () => {
+  assert.equal((await sendPart('POST', ORGANIZATIONS, ADMIN_KEY, MAX_BYTES + 1)).status, 413);
+  assert.equal((await sendPart('POST', ORGANIZATIONS, null, MAX_BYTES + 1)).status, 401);
+  const { socket, answer } = openConnection(server.url);
+  socket.write(
+    `POST ${ORGANIZATIONS} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nTransfer-Encoding: chunked\r\n\r\n`,
+  );
+  socket.write(`${(MAX_BYTES + 1).toString(16)}\r\n${' '.repeat(MAX_BYTES + 1)}\r\n`);
+  assert.equal((await answer).status, 413);
+  socket.destroy();
+});
+
+test('a body of another type is 415, and none at all is a body that is missing', async () => {
+  const post = (headers: Record<string, string>, body: string) =>
+    server.call(ORGANIZATIONS, { method: 'POST', credential: ADMIN_KEY, headers, body });
+  assert.equal((await post({ 'content-type': 'text/plain' }, '{}')).status, 415);
+  assert.equal((await post({ 'content-type': 'application/json' }, '')).status, 400);
+});
+
+test('a body that comes in chunks of a byte is read as one that comes at once', LIMIT, async () => {
+  const { socket, answer } = openConnection(server.url);
+  socket.write(
+    [
+      'POST /api/v1/acme/bodies/notes HTTP/1.1',
+      'Host: test',
+      'Content-Type: application/json',
+      `Authorization: Bearer ${workspace.key}`,
+      'Transfer-Encoding: chunked',
+      '\r\n',
+    ].join('\r\n'),
+  );
+  const text = JSON.stringify({ text: 'abc'.repeat(7000) });
+  socket.write(`${[...text].map((character) => `1\r\n${character}\r\n`).join('')}0\r\n\r\n`);
+  const { status, text: told } = await answer;
+  socket.destroy();
+  assert.equal(status, 201, told.slice(0, 200));
+  assert.equal(JSON.parse(told).data.text, 'abc'.repeat(7000));
+});
