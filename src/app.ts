@@ -23,6 +23,7 @@ import { outageOf } from './db/outage.ts';
 import { makeDatabase } from './db/pool.ts';
 import { makeClock } from './directory/clock.ts';
 import { findApiKey, touchApiKeys } from './directory/credentials.ts';
+import { makeDatabases } from './directory/databases.ts';
 import { findProvidersByIssuer } from './directory/identity-provider.ts';
 import { makePresence } from './directory/presence.ts';
 import {
@@ -96,6 +97,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
     maxResponseBytes: config.maxResponseBytes,
     onError: (message, error) => log.warn(message, { error: error instanceof Error ? error.message : String(error) }),
   });
+  const databases = makeDatabases(db);
   const refusals = makeRefusalPace(() => performance.now(), sleep);
   const strangers = makeStrangerShare(config.statementTimeoutMs);
   const now = makeClock();
@@ -122,7 +124,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
     },
   });
   const cache = makeWorkspaceCache({
-    load: (organization, slug) => strangers(() => loadWorkspace(db, organization, slug)),
+    load: (organization, slug) => strangers(() => loadWorkspace(databases, organization, slug)),
     look: presence.look,
     since: presence.since,
     now,
@@ -215,7 +217,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
       ...metaRoutes({ db, metrics: () => observer.metrics(), unready: () => unready && reason }),
       ...adminRoutes(
         {
-          db,
+          databases,
           authenticate,
           announced,
           makeKey,
@@ -307,7 +309,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
       for (;;) {
         try {
           await install(connection, (message) => log.info(message));
-          const welcome = await bootstrap({ db, config, knownOperator: config.adminKey !== undefined, secrets });
+          const welcome = await bootstrap({ databases, config, knownOperator: config.adminKey !== undefined, secrets });
           operatorHash ??= welcome.operatorHash;
           await runner.recover();
           await totals.check();

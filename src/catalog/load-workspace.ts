@@ -1,5 +1,6 @@
 // The only maker of a Workspace. Takes rows of the control tables, gives the snapshot that requests work with.
-import type { Database, Row, Session } from '../db/pool.ts';
+import type { Row, Session } from '../db/pool.ts';
+import type { Databases } from '../directory/databases.ts';
 import { WORKSPACES } from '../directory/workspaces.ts';
 import { entitiesOf } from '../document/entities.ts';
 import type { SchemaDocument } from '../document/format.ts';
@@ -66,9 +67,16 @@ function* ownersOf(table: Table): Iterable<readonly [string, ConstraintOwner]> {
 const COLUMNS = sql`w.id, o.slug, w.slug, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text,
   p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
 
-/** The snapshot of a workspace by its slugs, in one statement; undefined when there is none. */
-export async function loadWorkspace(db: Database, organization: string, slug: string): Promise<Workspace | undefined> {
-  const rows = await db.run(
+/**
+ * The snapshot of a workspace by its slugs; undefined when there is none. One statement, as the directory and the
+ * workspace lie in one database.
+ */
+export async function loadWorkspace(
+  { directory }: Databases,
+  organization: string,
+  slug: string,
+): Promise<Workspace | undefined> {
+  const rows = await directory.run(
     toQuery(
       sql`select ${COLUMNS} from ${WORKSPACES}
 left join wda.identity_provider p on p.workspace_id = w.id

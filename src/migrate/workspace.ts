@@ -1,6 +1,6 @@
 // The beginning and the end of a workspace: its row, its PostgreSQL schema and its tables, each in one transaction.
 
-import type { Database } from '../db/pool.ts';
+import type { Databases } from '../directory/databases.ts';
 import { type WorkspaceSummary, workspaceRefusal } from '../directory/workspaces.ts';
 import { EMPTY_DOCUMENT, type SchemaDocument } from '../document/format.ts';
 import { tablesOf } from '../document/tables.ts';
@@ -25,9 +25,13 @@ export interface NewWorkspace {
 const DDL_TIMEOUT_MS = 600_000;
 
 /** Undefined when there is no such organization; 409 when the slug is taken in it. */
-export async function createWorkspace(db: Database, workspace: NewWorkspace): Promise<WorkspaceSummary | undefined> {
+export async function createWorkspace(
+  databases: Databases,
+  workspace: NewWorkspace,
+): Promise<WorkspaceSummary | undefined> {
   const { organization, slug, name, document = EMPTY_DOCUMENT } = workspace;
-  return db
+  // The row of the directory and the tables in one transaction, as they lie in one database.
+  return databases.directory
     .transaction(
       async (session) => {
         const [next] = await session.query<{ id: string }>(
@@ -57,11 +61,11 @@ returning created_at as "createdAt"`),
 
 /** Deletes a workspace with all of its records and keys; 409 while its schema is being changed. */
 export async function deleteWorkspace(
-  db: Database,
+  databases: Databases,
   workspace: Pick<WorkspaceSummary, 'id' | 'slug' | 'databaseSchema'>,
 ): Promise<void> {
   await withWorkspaceLock(
-    db,
+    databases.of(workspace),
     workspace.id,
     (session) =>
       withLockRetry(() =>

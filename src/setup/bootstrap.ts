@@ -7,6 +7,7 @@ import type { Config } from '../config.ts';
 import type { Database } from '../db/pool.ts';
 import { createApiKey } from '../directory/api-keys.ts';
 import { forgetOperatorHash, loadOperatorHash, storeOperatorHash } from '../directory/credentials.ts';
+import type { Databases } from '../directory/databases.ts';
 import { loadFact, storeFact } from '../directory/instance.ts';
 import { createOrganization, findOrganization } from '../directory/organizations.ts';
 import { findWorkspace } from '../directory/workspaces.ts';
@@ -30,7 +31,7 @@ export interface Welcome {
 }
 
 export interface BootstrapOptions {
-  readonly db: Database;
+  readonly databases: Databases;
   readonly config: Pick<Config, 'adminKey' | 'demo' | 'maxResponseBytes'>;
   /** The operator's key is set by configuration: none is generated. */
   readonly knownOperator: boolean;
@@ -47,12 +48,12 @@ const DEMO = { organization: 'demo', slug: 'shop' } as const;
 const DEMO_LOCK = 7_764_610_002;
 
 /** May be tried again with the same `secrets` when the database goes away in the middle. */
-export async function bootstrap({ db, config, knownOperator, secrets }: BootstrapOptions): Promise<Welcome> {
+export async function bootstrap({ databases, config, knownOperator, secrets }: BootstrapOptions): Promise<Welcome> {
   // A key that was replaced must not come back when the setting is taken away.
-  if (config.adminKey !== undefined) await forgetOperatorHash(db);
-  const operator = knownOperator ? undefined : await ensureOperator(db, secrets);
-  if (config.demo) await ensureDemo(db, config.maxResponseBytes, secrets);
-  const hasDemo = (await loadWorkspace(db, DEMO.organization, DEMO.slug)) !== undefined;
+  if (config.adminKey !== undefined) await forgetOperatorHash(databases.directory);
+  const operator = knownOperator ? undefined : await ensureOperator(databases.directory, secrets);
+  if (config.demo) await ensureDemo(databases, config.maxResponseBytes, secrets);
+  const hasDemo = (await loadWorkspace(databases, DEMO.organization, DEMO.slug)) !== undefined;
   return { operatorHash: operator?.hash, operatorKey: operator?.key, demoKey: secrets.demoKey, hasDemo };
 }
 
@@ -71,19 +72,20 @@ async function ensureOperator(
 }
 
 /** Creates the demo once in the life of a database, and keeps its API key in `secrets` when this call did. */
-function ensureDemo(db: Database, maxResponseBytes: number, secrets: Secrets): Promise<void> {
-  return db.session(
+function ensureDemo(databases: Databases, maxResponseBytes: number, secrets: Secrets): Promise<void> {
+  const { directory } = databases;
+  return directory.session(
     async (session) => {
       await session.query(toQuery(sql`select pg_advisory_lock(${DEMO_LOCK}::int8)`));
       try {
-        const state = await loadFact(db, 'demo');
+        const state = await loadFact(directory, 'demo');
         if (state === 'done') return;
         // A process that died while it made the demo has left half of it; anything else of that name is somebody's own.
-        if (state === 'creating') await removeDemo(db);
-        else if ((await findOrganization(db, DEMO.organization)) !== undefined) return;
-        await storeFact(db, 'demo', 'creating');
-        secrets.demoKey = await createDemo(db, maxResponseBytes);
-        await storeFact(db, 'demo', 'done');
+        if (state === 'creating') await removeDemo(databases);
+        else if ((await findOrganization(directory, DEMO.organization)) !== undefined) return;
+        await storeFact(directory, 'demo', 'creating');
+        secrets.demoKey = await createDemo(databases, maxResponseBytes);
+        await storeFact(directory, 'demo', 'done');
       } finally {
         await session.query(toQuery(sql`select pg_advisory_unlock(${DEMO_LOCK}::int8)`));
       }
@@ -92,23 +94,23 @@ function ensureDemo(db: Database, maxResponseBytes: number, secrets: Secrets): P
   );
 }
 
-async function removeDemo(db: Database): Promise<void> {
-  const workspace = await findWorkspace(db, DEMO.organization, DEMO.slug);
-  if (workspace !== undefined) await deleteWorkspace(db, workspace);
+async function removeDemo(databases: Databases): Promise<void> {
+  const workspace = await findWorkspace(databases.directory, DEMO.organization, DEMO.slug);
+  if (workspace !== undefined) await deleteWorkspace(databases, workspace);
 }
 
-async function createDemo(db: Database, maxResponseBytes: number): Promise<string> {
-  if ((await findOrganization(db, DEMO.organization)) === undefined) {
-    await createOrganization(db, { slug: DEMO.organization, name: 'Demo' });
+async function createDemo(databases: Databases, maxResponseBytes: number): Promise<string> {
+  if ((await findOrganization(databases.directory, DEMO.organization)) === undefined) {
+    await createOrganization(databases.directory, { slug: DEMO.organization, name: 'Demo' });
   }
   const parsed = parseSchemaDocument(DEMO_SCHEMA);
   if (!parsed.ok) throw new TypeError(`the demo's schema is wrong: ${JSON.stringify(parsed.details)}`);
-  const summary = await createWorkspace(db, { ...DEMO, name: 'Demo shop', document: parsed.document });
-  const workspace = await loadWorkspace(db, DEMO.organization, DEMO.slug);
+  const summary = await createWorkspace(databases, { ...DEMO, name: 'Demo shop', document: parsed.document });
+  const workspace = await loadWorkspace(databases, DEMO.organization, DEMO.slug);
   if (summary === undefined || workspace === undefined) throw new TypeError('the demo workspace was not created');
-  await fillDemo(db, workspace, maxResponseBytes);
+  await fillDemo(databases.of(workspace), workspace, maxResponseBytes);
   const { key, prefix, hash } = makeKey();
-  await createApiKey(db, {
+  await createApiKey(databases.directory, {
     workspaceId: summary.id,
     name: 'Demo',
     prefix,

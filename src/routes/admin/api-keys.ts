@@ -34,7 +34,7 @@ const Shown = closed(SHOWN);
 const ShownOnce = closed({ ...SHOWN, key: Type.String() });
 
 export function apiKeyRoutes(rooms: AdminRooms & ApiKeyMaker): AdminRoute[] {
-  const { db, makeKey } = rooms;
+  const { databases, makeKey } = rooms;
   const route = routeMaker(rooms);
   return [
     route({
@@ -44,7 +44,8 @@ export function apiKeyRoutes(rooms: AdminRooms & ApiKeyMaker): AdminRoute[] {
       summary: 'The API keys of a workspace, without the keys themselves',
       query: PAGE,
       answer: pageOf(Shown),
-      handle: async ({ workspace, query }) => list(await loadApiKeys(db, workspace.id, query), query, show),
+      handle: async ({ workspace, query }) =>
+        list(await loadApiKeys(databases.directory, workspace.id, query), query, show),
     }),
     route({
       method: 'POST',
@@ -60,7 +61,7 @@ export function apiKeyRoutes(rooms: AdminRooms & ApiKeyMaker): AdminRoute[] {
       answer: data(ShownOnce),
       async handle({ workspace, body }) {
         const { key, prefix, hash } = makeKey();
-        const stored = await createApiKey(db, { workspaceId: workspace.id, prefix, hash, ...body });
+        const stored = await createApiKey(databases.directory, { workspaceId: workspace.id, prefix, hash, ...body });
         if (stored === undefined) throw noWorkspace(workspace.slug);
         return created({ ...show(stored), key }, placeIn(workspace, `/api-keys/${stored.id}`));
       },
@@ -74,7 +75,8 @@ export function apiKeyRoutes(rooms: AdminRooms & ApiKeyMaker): AdminRoute[] {
       find: ({ params }) => idOf(params.id, 'API key'),
       answer: NOTHING,
       async handle({ workspace, found: id }) {
-        if (!(await deleteApiKey(db, workspace.id, id))) throw notFound(`API key ${id} does not exist`);
+        if (!(await deleteApiKey(databases.directory, workspace.id, id)))
+          throw notFound(`API key ${id} does not exist`);
         return nothing();
       },
     }),

@@ -96,7 +96,8 @@ const WHOLE_OR_CHANGE: Body<Asked, IdentityProvider | undefined> = {
 };
 
 export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute[] {
-  const { db } = rooms;
+  const { databases } = rooms;
+  const { directory } = databases;
   const { outbound, externalTokens, publicUrl, onWarning } = rooms.identityProviders;
   const route = routeMaker(rooms);
 
@@ -119,7 +120,7 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
     const { jwksUri, audience, ...given } = asked;
     const provider = { ...given, jwksUri: filled(jwksUri) ?? null, audience: filled(audience) ?? null };
     const warnings = await inspect(provider, principal);
-    const stored = await putIdentityProvider(db, id, provider);
+    const stored = await putIdentityProvider(directory, id, provider);
     if (stored === undefined) throw noWorkspaceAnyMore();
     return withWarnings(stored, warnings);
   }
@@ -134,7 +135,7 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
     const uri = filled(jwksUri);
     // Whoever switches a provider off need not wait for it.
     const warnings = uri === undefined ? [] : await inspect({ issuerUrl, jwksUri: uri }, principal);
-    const stored = await updateIdentityProvider(db, id, {
+    const stored = await updateIdentityProvider(directory, id, {
       ...given,
       ...(uri === undefined ? {} : { jwksUri: uri }),
       ...(audience === undefined ? {} : { audience: filled(audience) ?? null }),
@@ -151,7 +152,7 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
       summary: 'The identity provider of a workspace',
       answer: data(Shown),
       async handle({ workspace }) {
-        const provider = await findIdentityProvider(db, workspace.id);
+        const provider = await findIdentityProvider(directory, workspace.id);
         if (provider === undefined) throw none();
         return single(show(provider));
       },
@@ -162,7 +163,7 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
       may: 'workspace',
       changes: 'workspace',
       summary: 'Configures the identity provider of a workspace, or changes what is given of it',
-      find: ({ workspace }) => findIdentityProvider(db, workspace.id),
+      find: ({ workspace }) => findIdentityProvider(directory, workspace.id),
       body: WHOLE_OR_CHANGE,
       answer: WithWarnings,
       handle: ({ workspace: { id }, principal, body: asked }) =>
@@ -178,7 +179,7 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
       summary: 'Takes the identity provider from a workspace',
       answer: NOTHING,
       async handle({ workspace }) {
-        if (!(await deleteIdentityProvider(db, workspace.id))) throw none();
+        if (!(await deleteIdentityProvider(directory, workspace.id))) throw none();
         return nothing();
       },
     }),
@@ -189,7 +190,7 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
       changes: 'nothing',
       summary: 'Takes a token through every check, and shows what its user sees',
       async find({ workspace: { organization, slug } }) {
-        const snapshot = await loadWorkspace(db, organization, slug);
+        const snapshot = await loadWorkspace(databases, organization, slug);
         if (snapshot === undefined) throw noWorkspaceAnyMore();
         return snapshot;
       },

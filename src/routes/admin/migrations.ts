@@ -77,7 +77,7 @@ export const MigrationShape = closed({
 });
 
 export function migrationRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
-  const { db } = rooms;
+  const { databases } = rooms;
   const route = routeMaker(rooms);
   return [
     route({
@@ -88,7 +88,7 @@ export function migrationRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[]
       query: PAGE,
       answer: pageOf(MigrationShape),
       async handle({ workspace, query, changed }) {
-        const found = await loadMigrations(db, workspace.id, query);
+        const found = await loadMigrations(databases.of(workspace), workspace.id, query);
         if (found.rows.some(isNew)) changed(workspace.id);
         return list(found, query, showMigration);
       },
@@ -98,7 +98,7 @@ export function migrationRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[]
       path: `${WORKSPACE}/migrations/:id`,
       may: 'workspace',
       summary: 'A migration',
-      find: ({ workspace, params }) => migrationOf(db, workspace.id, params.id),
+      find: ({ workspace, params }) => migrationOf(databases.of(workspace), workspace.id, params.id),
       answer: data(MigrationShape),
       async handle({ workspace, found, changed }) {
         if (isNew(found)) changed(workspace.id);
@@ -111,33 +111,34 @@ export function migrationRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[]
       may: 'workspace',
       changes: 'workspace',
       summary: 'Cancels a migration that has not ended',
-      find: ({ workspace, params }) => migrationOf(db, workspace.id, params.id),
+      find: ({ workspace, params }) => migrationOf(databases.of(workspace), workspace.id, params.id),
       answer: data(MigrationShape),
       async handle({ workspace, found }) {
         const { id } = found;
-        if (isEnded(found) || !(await requestCancel(db, workspace.id, id))) {
+        const database = databases.of(workspace);
+        if (isEnded(found) || !(await requestCancel(database, workspace.id, id))) {
           throw conflict(`Migration ${id} has ended already`);
         }
-        await interruptHolder(db, workspace.id);
-        return single(showMigration(await waitForEnd(workspace.id, id)));
+        await interruptHolder(database, workspace.id);
+        return single(showMigration(await waitForEnd(database, workspace.id, id)));
       },
     }),
   ];
 
-  async function waitForEnd(workspaceId: string, id: string): Promise<Migration> {
+  async function waitForEnd(database: Database, workspaceId: string, id: string): Promise<Migration> {
     for (const deadline = performance.now() + CANCEL_WAIT_MS; ; ) {
       // Nobody works on it when its process is gone; then it ends here.
       await runner.recover(workspaceId);
-      const migration = await migrationOf(db, workspaceId, id);
+      const migration = await migrationOf(database, workspaceId, id);
       if (isEnded(migration) || performance.now() > deadline) return migration;
       await sleep(CANCEL_POLL_MS);
     }
   }
 }
 
-async function migrationOf(db: Database, workspaceId: string, text: string): Promise<Migration> {
+async function migrationOf(database: Database, workspaceId: string, text: string): Promise<Migration> {
   const id = idOf(text, 'Migration');
-  const migration = await findMigration(db, workspaceId, id);
+  const migration = await findMigration(database, workspaceId, id);
   if (migration === undefined) throw notFound(`Migration ${id} does not exist`);
   return migration;
 }

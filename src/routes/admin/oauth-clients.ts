@@ -36,7 +36,7 @@ export interface OAuthClientMaker {
 }
 
 export function oauthClientRoutes(rooms: AdminRooms & OAuthClientMaker): AdminRoute[] {
-  const { db, makeOAuthClient, isClientId } = rooms;
+  const { databases, makeOAuthClient, isClientId } = rooms;
   const route = routeMaker(rooms);
   return [
     route({
@@ -46,7 +46,8 @@ export function oauthClientRoutes(rooms: AdminRooms & OAuthClientMaker): AdminRo
       summary: 'The OAuth clients of a workspace, without their secrets',
       query: PAGE,
       answer: pageOf(Shown),
-      handle: async ({ workspace, query }) => list(await loadOAuthClients(db, workspace.id, query), query, show),
+      handle: async ({ workspace, query }) =>
+        list(await loadOAuthClients(databases.directory, workspace.id, query), query, show),
     }),
     route({
       method: 'POST',
@@ -60,7 +61,7 @@ export function oauthClientRoutes(rooms: AdminRooms & OAuthClientMaker): AdminRo
       async handle({ workspace, body: { name, permissions = 'OWNER' } }) {
         const { clientId, clientSecret, secretHash } = makeOAuthClient();
         const client = { workspaceId: workspace.id, clientId, name, permissions, secretHash };
-        const stored = await createOAuthClient(db, client);
+        const stored = await createOAuthClient(databases.directory, client);
         if (stored === undefined) throw noWorkspace(workspace.slug);
         return created({ ...show(stored), clientSecret }, placeIn(workspace, `/oauth-clients/${clientId}`));
       },
@@ -73,7 +74,7 @@ export function oauthClientRoutes(rooms: AdminRooms & OAuthClientMaker): AdminRo
       summary: 'Deletes an OAuth client; its tokens end with it',
       answer: NOTHING,
       async handle({ workspace, params: { id } }) {
-        if (!isClientId(id) || !(await deleteOAuthClient(db, workspace.id, id))) {
+        if (!isClientId(id) || !(await deleteOAuthClient(databases.directory, workspace.id, id))) {
           throw notFound(`OAuth client ${id} does not exist`);
         }
         return nothing();

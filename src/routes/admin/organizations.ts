@@ -18,7 +18,7 @@ const NewOrganization = closed({ slug: Slug, name: Type.Optional(DisplayName) })
 const Shown = closed({ id: Id, slug: Slug, name: Type.String(), createdAt: Time });
 
 export function organizationRoutes(rooms: AdminRooms): AdminRoute[] {
-  const { db } = rooms;
+  const { directory } = rooms.databases;
   const route = routeMaker(rooms);
   return [
     route({
@@ -28,7 +28,7 @@ export function organizationRoutes(rooms: AdminRooms): AdminRoute[] {
       summary: 'All organizations',
       query: PAGE,
       answer: pageOf(Shown),
-      handle: async ({ query }) => list(await loadOrganizations(db, query), query, show),
+      handle: async ({ query }) => list(await loadOrganizations(directory, query), query, show),
     }),
     route({
       method: 'POST',
@@ -40,7 +40,7 @@ export function organizationRoutes(rooms: AdminRooms): AdminRoute[] {
       body: body(NewOrganization),
       answer: data(Shown),
       async handle({ body: { slug, name = slug } }) {
-        return created(show(await createOrganization(db, { slug, name })), placeOfOrganization(slug));
+        return created(show(await createOrganization(directory, { slug, name })), placeOfOrganization(slug));
       },
     }),
     route({
@@ -60,7 +60,7 @@ export function organizationRoutes(rooms: AdminRooms): AdminRoute[] {
       body: body(Renaming),
       answer: data(Shown),
       async handle({ organization: { slug }, body: renaming, changed }) {
-        const updated = await updateOrganization(db, slug, renaming);
+        const updated = await updateOrganization(directory, slug, renaming);
         if (updated === undefined) throw noOrganization(slug);
         changed(...updated.workspaceIds);
         return single(show(updated.organization));
@@ -75,7 +75,7 @@ export function organizationRoutes(rooms: AdminRooms): AdminRoute[] {
       summary: 'Deletes an organization without workspaces',
       answer: NOTHING,
       async handle({ organization: { slug } }) {
-        if (!(await deleteOrganization(db, slug))) throw noOrganization(slug);
+        if (!(await deleteOrganization(directory, slug))) throw noOrganization(slug);
         return nothing();
       },
     }),

@@ -2,8 +2,8 @@
 // that is documented, credential (401), right (403), existence (404), query parameters (400), body (400), and lets no
 // change be answered before it is in force everywhere.
 import type { Static, TSchema } from 'typebox';
-import type { Database } from '../../db/pool.ts';
 import { controlError } from '../../directory/control-error.ts';
+import type { Databases } from '../../directory/databases.ts';
 import type { Organization } from '../../directory/organizations.ts';
 import type { WorkspaceSummary } from '../../directory/workspaces.ts';
 import { malformedId, notFound } from '../../errors.ts';
@@ -16,7 +16,7 @@ import type { Body } from './body.ts';
 import { type Query, readQuery, type Values } from './query.ts';
 
 export interface AdminRooms {
-  readonly db: Database;
+  readonly databases: Databases;
   readonly authenticate: Authenticate;
   /**
    * Something in these workspaces was changed, or, without any, in what all share: resolves when it holds in every
@@ -85,7 +85,7 @@ export interface AdminRoute extends Route {
   readonly answer: TSchema;
 }
 
-export function routeMaker({ db, authenticate, announced }: AdminRooms) {
+export function routeMaker({ databases, authenticate, announced }: AdminRooms) {
   return function route<
     Path extends string,
     M extends May,
@@ -102,9 +102,9 @@ export function routeMaker({ db, authenticate, announced }: AdminRooms) {
       const principal = await admit(authenticate, may, request.authorization);
       const { org, ws } = request.params;
       const admitted = principal as Operator | Owner;
-      const workspace = ws === undefined ? undefined : await workspaceFor(db, admitted, org ?? '', ws);
+      const workspace = ws === undefined ? undefined : await workspaceFor(databases.directory, admitted, org ?? '', ws);
       const isAbove = ws === undefined && org !== undefined;
-      const organization = isAbove ? await organizationFor(db, admitted, org) : undefined;
+      const organization = isAbove ? await organizationFor(databases.directory, admitted, org) : undefined;
       const visit = { principal, params: request.params, workspace, organization, changed };
       // What Visit says of a path and a right is what was done here.
       return visit as Visit<Path, M>;

@@ -49,7 +49,7 @@ const InForce = closed({
 });
 
 export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
-  const { db } = rooms;
+  const { databases } = rooms;
   const route = routeMaker(rooms);
   return [
     route({
@@ -67,9 +67,9 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
       may: 'workspace',
       summary: 'The schema document in force',
       answer: InForce,
-      async handle({ workspace: { id, slug } }) {
-        const stored = await loadDocumentText(db, id);
-        if (stored === undefined) throw noWorkspace(slug);
+      async handle({ workspace }) {
+        const stored = await loadDocumentText(databases.of(workspace), workspace.id);
+        if (stored === undefined) throw noWorkspace(workspace.slug);
         const pending = pendingNames(stored.names);
         const meta = pending.length === 0 ? '' : `,"meta":${JSON.stringify({ pendingNames: pending })}`;
         return answerText(`{"data":${stored.document}${meta}}`);
@@ -84,9 +84,10 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
       query: { strategy: STRATEGY },
       body: uncheckedBody(DocumentShape),
       answer: data(closed({ steps: listOf(PlannedShape), destructive: Type.Boolean() })),
-      async handle({ workspace: { id }, query: { strategy }, body }) {
+      async handle({ workspace, query: { strategy }, body }) {
+        const { id } = workspace;
         const plan = (): Promise<readonly PlannedStep[]> =>
-          db.transaction(
+          databases.of(workspace).transaction(
             async (session) => {
               const ask = (inForce: Parameters<typeof parseSchemaDocument>[1]) => parseSchemaDocument(body, inForce);
               return planSteps(session, await prepareChange(session, id, ask, strategy));
@@ -122,7 +123,7 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
           sleep(wait * 1000, false, { signal: patience.signal }).catch(() => false),
         ]);
         patience.abort();
-        const migration = await findMigration(db, id, started.id as string);
+        const migration = await findMigration(databases.of(workspace), id, started.id as string);
         if (migration === undefined) throw noWorkspace(slug);
         if (isEnded(migration)) {
           // The wait may have been over just before the end was known everywhere.

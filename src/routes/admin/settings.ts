@@ -2,7 +2,6 @@
 import Type, { type Static } from 'typebox';
 import { loadWorkspaceRow } from '../../catalog/documents.ts';
 import { findMigration } from '../../catalog/migrations.ts';
-import type { Session } from '../../db/pool.ts';
 import { parseSchemaDocument } from '../../document/document.ts';
 import { type EntityDocument, RowRulesShape, type SchemaDocument, SettingsShape } from '../../document/format.ts';
 import { member } from '../../document/renames.ts';
@@ -30,12 +29,11 @@ interface Place {
 }
 
 export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
-  const { db } = rooms;
+  const { databases } = rooms;
   const route = routeMaker(rooms);
-  const session: Pick<Session, 'query'> = { query: (query) => db.query(query) };
 
   async function entityOf({ workspaceId, entity }: Place): Promise<EntityDocument> {
-    const row = await loadWorkspaceRow(session, workspaceId);
+    const row = await loadWorkspaceRow(databases.of({ id: workspaceId }), workspaceId);
     if (row === undefined) throw notFound('The workspace does not exist any more');
     return knownEntity(row.document, entity);
   }
@@ -61,7 +59,8 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
       },
     });
     await started.ended;
-    const migration = started.id === null ? undefined : await findMigration(db, workspaceId, started.id);
+    const migration =
+      started.id === null ? undefined : await findMigration(databases.of({ id: workspaceId }), workspaceId, started.id);
     if (migration !== undefined && migration.state !== 'succeeded') {
       throw conflict(`The change was not made: ${migration.error?.message ?? 'it was cancelled'}`);
     }

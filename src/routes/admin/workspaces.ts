@@ -21,7 +21,7 @@ const NewWorkspace = closed({
 const Shown = closed({ id: Id, organization: Slug, slug: Slug, name: Type.String(), createdAt: Time });
 
 export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
-  const { db } = rooms;
+  const { databases } = rooms;
   const route = routeMaker(rooms);
   return [
     route({
@@ -31,7 +31,8 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
       summary: 'The workspaces of an organization',
       query: PAGE,
       answer: pageOf(Shown),
-      handle: async ({ organization, query }) => list(await loadWorkspaces(db, organization.id, query), query, show),
+      handle: async ({ organization, query }) =>
+        list(await loadWorkspaces(databases.directory, organization.id, query), query, show),
     }),
     route({
       method: 'POST',
@@ -47,7 +48,7 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
       answer: data(Shown),
       async handle({ organization, body: { slug, name, document }, changed }) {
         const asked = { organization: organization.slug, slug, name };
-        const workspace = await createWorkspace(db, document === undefined ? asked : { ...asked, document });
+        const workspace = await createWorkspace(databases, document === undefined ? asked : { ...asked, document });
         if (workspace === undefined) throw noOrganization(organization.slug);
         changed(workspace.id);
         return created(show(workspace), placeIn(workspace, ''));
@@ -70,7 +71,7 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
       body: body(Renaming),
       answer: data(Shown),
       async handle({ workspace: { id, slug }, principal, body: renaming }) {
-        const updated = await updateWorkspace(db, id, renaming, principal.kind === 'operator');
+        const updated = await updateWorkspace(databases.directory, id, renaming, principal.kind === 'operator');
         if (updated === undefined) throw noWorkspace(slug);
         return single(show(updated));
       },
@@ -89,7 +90,7 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
             `Deleting workspace ${workspace.slug} deletes all of its records: repeat with confirm=${workspace.slug} if that is meant`,
           );
         }
-        await deleteWorkspace(db, workspace);
+        await deleteWorkspace(databases, workspace);
         return nothing();
       },
     }),

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeDatabase } from '../../../src/db/pool.ts';
+import { makeDatabases } from '../../../src/directory/databases.ts';
 import { bootstrap, type Secrets } from '../../../src/setup/bootstrap.ts';
 import { createTestDatabase } from '../../support/database.ts';
 
@@ -21,7 +22,7 @@ test('a start that is tried again shows the keys that it has made; another start
   });
   const start = (secrets: Secrets) =>
     bootstrap({
-      db,
+      databases: makeDatabases(db),
       config: { adminKey: undefined, demo: true, maxResponseBytes: 1_048_576 },
       knownOperator: false,
       secrets,

@@ -1,0 +1,19 @@
+// Which database holds what. There is one today, and it holds everything. What asks here rather than for "the" database
+// goes on working when workspaces lie in several: a workspace's control rows and its tables never part, as the switch of
+// a migration is one transaction over both.
+import type { Database } from '../db/pool.ts';
+
+export interface Databases {
+  /** Holds what this room reads: organizations, workspaces by their slugs, credentials, signing keys, processes. */
+  readonly directory: Database;
+  /** Holds the schema document, the migrations and the tables of the workspace. */
+  of(workspace: { readonly id: string }): Database;
+  /** Each database that holds workspaces, once. */
+  all(): readonly Database[];
+}
+
+/** One database for all. */
+export function makeDatabases(database: Database): Databases {
+  const all = [database];
+  return { directory: database, of: () => database, all: () => all };
+}
