@@ -31,7 +31,7 @@ export interface LaneOptions {
   /** Was the statement ended because it kept the others waiting? */
   readonly isFault: (error: Error) => boolean;
   /** What becomes of it then; missing: the error is its answer. */
-  readonly goOn?: (query: Query, work: Work, fault: Error) => Promise<readonly Row[]>;
+  readonly goOn?: (waiting: Waiting, fault: Error) => Promise<readonly Row[]>;
   /** A write met a server that takes none. */
   readonly onReadOnly: () => void;
   readonly onError: (message: string, error: unknown) => void;
@@ -88,7 +88,8 @@ interface PipelinedConnection {
 }
 
 export interface PipelinedLane {
-  run(query: Query, work?: Work): Promise<readonly Row[]>;
+  /** `cost`: what is known of the statement, and is learned from its run. */
+  run(query: Query, work: Work, cost?: StatementCost): Promise<readonly Row[]>;
   /** Statements that wait or run. */
   pending(): number;
   size(): number;
@@ -236,8 +237,7 @@ export function makePipelinedLane(size: number, options: LaneOptions): Pipelined
       waiting.reject(refusal);
       return;
     }
-    const { query } = waiting;
-    const { cost } = waiting.work;
+    const { query, cost } = waiting;
     const naming = connection.prepared.name(query);
     const run = { ...naming, text: query.text, parameters: query.values as Parameter[], gather: sent > 0 };
     const one: Sent = {
@@ -261,7 +261,7 @@ export function makePipelinedLane(size: number, options: LaneOptions): Pipelined
     const isFirst = take(connection, one);
     const now = performance.now();
     if (error === null) {
-      learn(waiting.work.cost, one.isAlone, now - one.started, now - connection.answeredAt);
+      learn(waiting.cost, one.isAlone, now - one.started, now - connection.answeredAt);
       connection.answeredAt = now;
       waiting.resolve(rows);
     } else {
@@ -273,7 +273,7 @@ export function makePipelinedLane(size: number, options: LaneOptions): Pipelined
       const isFault = !isLost && options.isFault(error);
       if (isFault) spare(connection, waiting);
       if (isFault && options.goOn !== undefined) {
-        options.goOn(waiting.query, waiting.work, error).then(waiting.resolve, waiting.reject);
+        options.goOn(waiting, error).then(waiting.resolve, waiting.reject);
       } else waiting.reject(isLost ? translateConnectionError(error) : error);
     }
     feed(connection);
@@ -341,7 +341,7 @@ export function makePipelinedLane(size: number, options: LaneOptions): Pipelined
   }
 
   return {
-    run(query, work = {}) {
+    run(query, work, cost) {
       const { tenant } = work;
       if (!queue.hasPlace(tenant, sent)) return Promise.reject(queueFull());
       const now = performance.now();
@@ -355,7 +355,7 @@ export function makePipelinedLane(size: number, options: LaneOptions): Pipelined
       }
       return new Promise((resolve, reject) => {
         const deadline = work.deadline ?? now + options.statementTimeoutMs;
-        start({ query, work, deadline, since: now, resolve, reject }, now);
+        start({ query, work, cost, deadline, since: now, resolve, reject }, now);
       });
     },
     pending: () => sent + queue.length,

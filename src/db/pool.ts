@@ -9,16 +9,17 @@ import type { Query } from '../sql/fragment.ts';
 import { makeConduct } from './conduct.ts';
 import { type ConnectionLimits, makeConnect, type OpenedConnection } from './connect.ts';
 import { addressOf } from './connection-url.ts';
-import { hold, isHeld, LOCK_HOLD, SLOW_HOLD, type StatementCost } from './cost.ts';
+import { type Expected, hold, isHeld, LOCK_HOLD, makeCosts, SLOW_HOLD, type StatementCost } from './cost.ts';
 import { isConnectionLoss, isReadOnlyServer, sqlState } from './pg-error.ts';
 import { makePipelinedLane } from './pipeline.ts';
 import { type Lent, makeSessionPool, type SessionPool } from './session-pool.ts';
 import { makeSlowLane } from './slow-lane.ts';
 import type { Row } from './statement.ts';
 import { watchStatement } from './statement-watch.ts';
+import type { Waiting } from './waiting-line.ts';
 import { isTooLate, type Lane, type Work } from './work.ts';
 
-export type { Lane, Row, StatementCost, Work };
+export type { Expected, Lane, Row, Work };
 
 /**
  * Which connections a session is taken from. `control`: short work on the control tables, never kept waiting by records.
@@ -51,9 +52,10 @@ export interface TransactionOptions extends SessionOptions {
 
 export interface Database {
   /**
-   * One statement on a lane of quick ones; rows as text. With a `cost` it goes to the connections for slow statements
-   * while it is known, or not yet known not, to take long, or when it was ended on the quick lane: after a quarter of a
-   * second at most, lock waits included. It was undone whole then, and goes on with what is left of its time. Throws
+   * One statement on a lane of quick ones; rows as text. With `work.expected` it goes to the connections for
+   * slow statements while it is known, or not yet known not, to take long, or when it was ended on the quick lane: after a
+   * quarter of a second at most, lock waits included. It was undone whole then, and goes on with what is left of its time.
+   * What it takes is learned by its name or text. Throws
    * ApiError when the database is away, the driver's error otherwise.
    */
   run(query: Query, lane: Lane, work?: Work): Promise<readonly Row[]>;
@@ -137,7 +139,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
       statementTimeoutMs,
       repeatable: true,
       isFault,
-      goOn: (query, work, fault) => runOn(query, 'read', work, fault),
+      goOn: (waiting, fault) => runOn('read', waiting, fault),
       onReadOnly: renew,
       onError,
     }),
@@ -149,7 +151,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
       statementTimeoutMs,
       repeatable: false,
       isFault,
-      goOn: (query, work, fault) => runOn(query, 'write', work, fault),
+      goOn: (waiting, fault) => runOn('write', waiting, fault),
       onReadOnly: renew,
       onError,
     }),
@@ -171,6 +173,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
   };
   const canceller = poolOf(1, 1);
   const conduct = makeConduct();
+  const costs = makeCosts();
   let renewedAt = Number.NEGATIVE_INFINITY;
 
   /**
@@ -222,10 +225,10 @@ export function makeDatabase(options: DatabaseOptions): Database {
     cancel,
     statementTimeoutMs,
     isQuick,
-    runQuick: (query, lane, work) => lanes[lane].run(query, work),
+    runQuick: (query, lane, work, cost) => lanes[lane].run(query, work, cost),
   });
 
-  function isQuick({ cost, tenant }: Work): boolean {
+  function isQuick({ tenant }: Work, cost: StatementCost | undefined): boolean {
     if (cost === undefined) return true;
     if (cost.isQuick !== true) return false;
     // Nearly always nobody is held, and the clock need not be asked.
@@ -233,18 +236,18 @@ export function makeDatabase(options: DatabaseOptions): Database {
     return tenant === undefined || !conduct.isHeld(tenant);
   }
 
-  function noteFault({ cost, tenant }: Work, error: unknown): void {
+  function noteFault({ tenant }: Work, cost: StatementCost | undefined, error: unknown): void {
     const now = performance.now();
     if (cost !== undefined) hold(cost, sqlState(error) === '55P03' ? LOCK_HOLD : SLOW_HOLD, now);
     if (tenant !== undefined) conduct.fault(tenant, now);
   }
 
   /** What the quick lane would not go on with: undone whole, it runs again where it may take its time. */
-  async function runOn(query: Query, lane: Lane, work: Work, fault: unknown): Promise<readonly Row[]> {
-    noteFault(work, fault);
+  async function runOn(lane: Lane, { query, work, cost }: Waiting, fault: unknown): Promise<readonly Row[]> {
+    noteFault(work, cost, fault);
     const deadline = work.deadline ?? performance.now() + statementTimeoutMs;
     if (performance.now() >= deadline) throw queryTimeout(fault);
-    return runSlow(query, lane, { ...work, deadline }).catch((error) => {
+    return runSlow(query, lane, { ...work, deadline }, cost).catch((error) => {
       // Its second turn never came.
       throw isTooLate(error) ? queryTimeout(error) : error;
     });
@@ -252,7 +255,8 @@ export function makeDatabase(options: DatabaseOptions): Database {
 
   return {
     run(query, lane, work = {}) {
-      return isQuick(work) ? lanes[lane].run(query, work) : runSlow(query, lane, work);
+      const cost = costs.of(query, work.expected);
+      return isQuick(work, cost) ? lanes[lane].run(query, work, cost) : runSlow(query, lane, work, cost);
     },
     query: (query) =>
       lend({}, async (session, { connection }) => {

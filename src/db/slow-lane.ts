@@ -14,11 +14,24 @@ export interface SlowLaneOptions {
   readonly take: (work: Work) => Promise<Lent>;
   readonly cancel: (pid: number) => Promise<void>;
   readonly statementTimeoutMs: number;
-  readonly isQuick: (work: Work) => boolean;
+  readonly isQuick: (work: Work, cost: StatementCost | undefined) => boolean;
   readonly runQuick: RunOnLane;
 }
 
-export type RunOnLane = (query: Query, lane: Lane, work: Work) => Promise<readonly Row[]>;
+/** `cost`: what is known of the statement, and is learned from its run. */
+export type RunOnLane = (
+  query: Query,
+  lane: Lane,
+  work: Work,
+  cost: StatementCost | undefined,
+) => Promise<readonly Row[]>;
+
+interface Run {
+  readonly lane: Lane;
+  readonly work: Work;
+  readonly cost: StatementCost | undefined;
+  isBroken: boolean;
+}
 
 // Statements kept prepared on a connection for slow work.
 const MAX_SLOW_STATEMENTS = 100;
@@ -36,15 +49,19 @@ export function makeSlowLane({ take, cancel, statementTimeoutMs, isQuick, runQui
     return made;
   }
 
-  async function runSlow(query: Query, lane: Lane, work: Work): Promise<readonly Row[]> {
-    const { cost } = work;
+  async function runSlow(
+    query: Query,
+    lane: Lane,
+    work: Work,
+    cost: StatementCost | undefined,
+  ): Promise<readonly Row[]> {
     const lent = await take(work);
     // Others may have found out meanwhile that it is quick.
-    if (isQuick(work)) {
+    if (isQuick(work, cost)) {
       lent.release(false);
-      return runQuick(query, lane, work);
+      return runQuick(query, lane, work, cost);
     }
-    const run = { lane, work, isBroken: false };
+    const run = { lane, work, cost, isBroken: false };
     try {
       // It may have waited for long. Asking keeps its place; being planned again it would wait from the end of the line.
       if (!(await isInForce(work))) throw new StaleStatement();
@@ -71,11 +88,10 @@ export function makeSlowLane({ take, cancel, statementTimeoutMs, isQuick, runQui
   async function runOnLent(
     { connection }: Lent,
     query: Pick<Query, 'text' | 'values' | 'name'>,
-    run: { readonly lane: Lane; readonly work: Work; isBroken: boolean },
+    run: Run,
     end = Number.POSITIVE_INFINITY,
   ): Promise<readonly Row[]> {
-    const { lane, work } = run;
-    const { cost } = work;
+    const { lane, work, cost } = run;
     // With values, a plan that fits them is worth more than the time it takes to find one; the first run only tells
     // whether it is slow.
     const isKept = query.values.length === 0 && cost?.milliseconds !== undefined;

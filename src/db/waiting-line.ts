@@ -1,6 +1,7 @@
 // Statements that wait for a connection of a lane. Nobody waits longer than its deadline or for a client that has left, and
 // one tenant never takes the whole line.
 import type { Query } from '../sql/fragment.ts';
+import type { StatementCost } from './cost.ts';
 import { StaleStatement } from './pg-error.ts';
 import type { Row } from './statement.ts';
 import { callerGone, tooLate, type Work } from './work.ts';
@@ -9,6 +10,8 @@ import { callerGone, tooLate, type Work } from './work.ts';
 export interface Waiting {
   readonly query: Query;
   readonly work: Work;
+  /** See Costs; undefined when nothing is learned. */
+  readonly cost: StatementCost | undefined;
   readonly deadline: number;
   readonly since: number;
   readonly resolve: (rows: readonly Row[]) => void;

@@ -1,7 +1,7 @@
 // What the database is told of a statement besides its text: whose it is, how long somebody waits for it, and whether
 // anybody still does.
 import { ApiError, serviceUnavailable } from '../errors.ts';
-import type { StatementCost } from './cost.ts';
+import type { Expected } from './cost.ts';
 
 /** Which quick connections a statement is for. */
 export type Lane = 'read' | 'write';
@@ -14,8 +14,8 @@ export interface Caller {
 }
 
 export interface Work {
-  /** What is known of the statement's time; missing: it is quick, and nobody else's. */
-  readonly cost?: StatementCost | undefined;
+  /** What is known of the statement's time before its first run; missing: it is always quick, and nothing is learned. */
+  readonly expected?: Expected | undefined;
   /** Whose statement it is: what one tenant may have at once is bounded. */
   readonly tenant?: string | undefined;
   /** When the answer is of no use any more, on the clock of performance.now(); queues and the statement share it. */

@@ -3,7 +3,6 @@ import type { Config } from '../config.ts';
 import { recordNotFound, responseTooLarge } from '../errors.ts';
 import type { Totals } from '../migrate/totals.ts';
 import { planList, planRead } from '../plan/plan.ts';
-import { hasLists } from '../plan/projection.ts';
 import type { RecordRow } from '../plan/result.ts';
 import { parseId } from '../request/call.ts';
 import {
@@ -69,10 +68,7 @@ function prepareList({ compileOptions }: ReadRooms, request: ListRequest, visit:
 
 function prepareRead({ config, compileOptions }: ReadRooms, visit: Visit): PreparedRead {
   const plan = planRead(parseReadRequest(visit.call.query, config), visit.entity, visit);
-  const statement = compile(plan, compileOptions);
-  // A record by its id is quick; what lists come with it may hold millions.
-  statement.cost.isQuick ??= hasLists(plan.projection) ? undefined : true;
-  return { statement };
+  return { statement: compile(plan, compileOptions) };
 }
 
 async function runList(

@@ -1,6 +1,6 @@
 // One call of the data API whose principal was admitted to an entity, and how its statements are run.
 import { isStaleSnapshot, translateError } from '../db/pg-error.ts';
-import type { Database, Lane, StatementCost, Work } from '../db/pool.ts';
+import type { Database, Expected, Lane, Work } from '../db/pool.ts';
 import type { RawRequest } from '../http/raw-request.ts';
 import type { Entity } from '../model/entity.ts';
 import type { Principal } from '../model/principal.ts';
@@ -54,8 +54,8 @@ export class RequestClock {
 }
 
 /** Whose statement it is, and for how long somebody waits for it. */
-export function workOf({ sender, workspace, clock, isStale, confirm }: Visit, cost: StatementCost): Work {
-  return { cost, tenant: workspace.id, deadline: clock.deadline, caller: sender.caller, isStale, confirm };
+export function workOf({ sender, workspace, clock, isStale, confirm }: Visit, expected: Expected): Work {
+  return { expected, tenant: workspace.id, deadline: clock.deadline, caller: sender.caller, isStale, confirm };
 }
 
 /** What runs statements: the lanes of a database. */
@@ -79,7 +79,7 @@ export async function runRead<Result>(
   lane: Lane = 'read',
 ): Promise<Result[]> {
   try {
-    const rows = await db.run(bindQuery(statement, inputs), lane, workOf(visit, statement.cost));
+    const rows = await db.run(bindQuery(statement, inputs), lane, workOf(visit, statement.expected));
     return rows.map(statement.read);
   } catch (error) {
     if (isStaleSnapshot(error)) throw error;

@@ -149,9 +149,7 @@ async function write<Row>(
   what: Write,
 ): Promise<Outcome<Row>> {
   const bound = bindQuery(statement, inputsOf(visit, what));
-  // A write of one record is quick until it shows otherwise.
-  statement.cost.isQuick ??= true;
-  const work = workOf(visit, statement.cost);
+  const work = workOf(visit, statement.expected);
   for (let attempt = 1; ; attempt++) {
     try {
       const [row] = await rooms.db.run(bound, 'write', work);

@@ -12,14 +12,7 @@ import { type Fragment, keyword, type Query, sql } from './fragment.ts';
 import { selectExport, selectMatching, selectMissingReferences, selectPage, selectRecord } from './read.ts';
 import { deleteRecord, insertRecord, updateRecord } from './write.ts';
 
-/** What its owner lets the pool learn of a statement. */
-interface Cost {
-  milliseconds: number | undefined;
-  work: number | undefined;
-  isQuick: boolean | undefined;
-}
-
-/** A compiled shape. `cost` is the pool's notebook for it, shared by all requests of the shape. */
+/** A compiled shape. */
 export interface Statement {
   readonly text: string;
   /** undefined: the text is too long to be kept prepared. */
@@ -27,7 +20,8 @@ export interface Statement {
   readonly operands: readonly Operand[];
   /** See Query; undefined when the plain text can build nothing large. */
   readonly careful: (() => Pick<Statement, 'text' | 'operands'>) | undefined;
-  readonly cost: Cost;
+  /** What a run will take, before there was one. */
+  readonly expected: 'quick' | 'unknown';
   /**
    * Hash of the columns that the statement shows, the part of an ETag that tells selections of one record apart;
    * undefined when related records are shown, whose versions the record's own does not know.
@@ -43,7 +37,7 @@ export interface Inputs {
   readonly principal: Principal;
 }
 
-type Shape = Pick<Statement, 'text' | 'name' | 'cost'>;
+type Shape = Pick<Statement, 'text' | 'name'>;
 
 // A text is about 1 kB. What is longer than this is a filter that a program wrote, and is seldom the same twice: kept
 // prepared, it would take ten times its length of memory of each connection. Columns are not the client's.
@@ -112,10 +106,30 @@ function known(cell: string | null | undefined): string {
 
 export function compile<P extends Plan>(plan: P, options: CompileOptions): Compiled<ResultOf<P>> {
   const read = READERS[plan.kind] as unknown as (row: Cells) => ResultOf<P>;
-  return { ...compileText(plan, options), read };
+  return { ...compileText(plan, options), expected: expectedOf(plan), read };
 }
 
-function compileText(plan: Plan, options: CompileOptions): Statement {
+/** A record by its id is quick, to read and to write; what lists come with it may hold millions. */
+function expectedOf(plan: Plan): Statement['expected'] {
+  switch (plan.kind) {
+    case 'create':
+    case 'update':
+    case 'delete':
+      return 'quick';
+    case 'read':
+      return hasLists(plan.projection) ? 'unknown' : 'quick';
+    case 'list':
+    case 'references':
+    case 'export':
+      return 'unknown';
+    default:
+      return plan satisfies never;
+  }
+}
+
+type Text = Omit<Statement, 'expected'>;
+
+function compileText(plan: Plan, options: CompileOptions): Text {
   switch (plan.kind) {
     case 'list':
       return close(selectPage(plan, options.maxResponseBytes), plan.projection, carefulPage(plan, options));
@@ -141,11 +155,12 @@ export function compileEstimate(plan: ListPlan): Compiled<number> {
   const statement = close(sql`explain (format json) ${selectMatching(plan, keyword('1'))}`);
   return {
     ...statement,
+    expected: 'unknown',
     read: ([json]) => (JSON.parse(known(json)) as [{ Plan: { 'Plan Rows': number } }])[0].Plan['Plan Rows'],
   };
 }
 
-function close(fragment: Fragment, projection?: Projection, careful?: () => Fragment): Statement {
+function close(fragment: Fragment, projection?: Projection, careful?: () => Fragment): Text {
   const operands = fragment.values as Operand[];
   return {
     operands,
@@ -179,17 +194,16 @@ function carefulRecord(plan: ReadPlan, { maxResponseBytes }: CompileOptions): ((
 function shapeOf(text: string, columns: number): Shape {
   const known = shapes.get(text);
   if (known !== undefined) return known;
-  const cost = { milliseconds: undefined, work: undefined, isQuick: undefined };
   if (text.length > Math.min(MAX_KEPT_TEXT + columns * MAX_COLUMN_TEXT, MOST_KEPT_TEXT))
-    return { text, name: undefined, cost };
-  const shape = { text, name: `s${(nextName++).toString(36)}`, cost };
+    return { text, name: undefined };
+  const shape = { text, name: `s${(nextName++).toString(36)}` };
   shapes.set(text, shape);
   return shape;
 }
 
 /** The careful text as a statement of its own, when the plain one leaves open whether a record is too large. */
-export function carefulOf<R>({ careful, tag, cost, read }: Compiled<R>): Compiled<R> | undefined {
-  return careful === undefined ? undefined : { ...careful(), name: undefined, careful: undefined, tag, cost, read };
+export function carefulOf<R>({ careful, tag, expected, read }: Compiled<R>): Compiled<R> | undefined {
+  return careful === undefined ? undefined : { ...careful(), name: undefined, careful: undefined, tag, expected, read };
 }
 
 /** What a statement takes of memory while it is remembered, in bytes, roughly: its text is shared with its shape. */
@@ -207,6 +221,11 @@ export function bindQuery(statement: Statement, inputs: Inputs): Query {
     return { text: other, values: operands.map((operand) => valueFor(operand, inputs)) };
   };
   return name === undefined ? { text, values, careful: bindCareful } : { text, name, values, careful: bindCareful };
+}
+
+/** The query of a fragment whose values are operands, for a text that is run once. */
+export function bindFragment({ text, values }: Fragment, inputs: Inputs): Query {
+  return { text, values: (values as Operand[]).map((operand) => valueFor(operand, inputs)) };
 }
 
 function valueFor(operand: Operand, inputs: Inputs): unknown {

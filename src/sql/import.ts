@@ -6,7 +6,7 @@ import type { Principal } from '../model/principal.ts';
 import type { ImportPlan, ImportReference } from '../plan/import-plan.ts';
 import { valueOperand } from '../plan/operand.ts';
 import { hidesRows, type Scan } from '../plan/scan.ts';
-import { bindQuery } from './compile.ts';
+import { bindFragment } from './compile.ts';
 import { bind, renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, literal, type Query, sql } from './fragment.ts';
 
@@ -20,19 +20,8 @@ const r = ident('r');
 
 /** The query of a fragment, its claims filled in for the principal. Not prepared: its text is seldom the same twice. */
 export function importQuery(fragment: Fragment, principal: Principal): Query {
-  const statement = {
-    text: fragment.text,
-    name: undefined,
-    operands: fragment.values as never,
-    careful: undefined,
-    cost: NO_COST,
-    tag: undefined,
-  };
-  const { text, values } = bindQuery(statement, { principal });
-  return { text, values };
+  return bindFragment(fragment, { principal });
 }
-
-const NO_COST = { milliseconds: undefined, work: undefined, isQuick: undefined };
 
 /**
  * What an import asks of its transaction. It holds no lock that others wait for, but may wait for theirs longer than a

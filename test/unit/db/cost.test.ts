@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeConduct } from '../../../src/db/conduct.ts';
-import { hold, isHeld, note, noteWork, type StatementCost } from '../../../src/db/cost.ts';
+import { hold, isHeld, makeCosts, note, noteWork, type StatementCost } from '../../../src/db/cost.ts';
 
 const cases: readonly [what: string, runs: readonly number[], isQuick: boolean | undefined][] = [
   ['nothing is known before the first run', [], undefined],
@@ -67,4 +67,41 @@ test('a tenant is held after three faults in half a minute, and after a hold at 
   assert.equal(conduct.isHeld('a', 50_021), false);
   conduct.fault('a', 50_100);
   assert.equal(conduct.isHeld('a', 50_100 + 19_000), true);
+});
+
+test('a statement is known by its name, and by its text when it has none', () => {
+  const costs = makeCosts();
+  const named = costs.of({ name: 's1', text: 'select 1' }, 'unknown');
+  assert.equal(costs.of({ name: 's1', text: 'select 1' }, 'unknown'), named);
+  assert.notEqual(costs.of({ name: 's2', text: 'select 1' }, 'unknown'), named);
+  const unnamed = costs.of({ text: 'select 2' }, 'unknown');
+  assert.equal(costs.of({ text: 'select 2' }, 'unknown'), unnamed);
+  assert.notEqual(costs.of({ text: 'select 3' }, 'unknown'), unnamed);
+});
+
+test('a statement of which nothing is expected is not learned; one that is expected to be quick is so until it shows otherwise', () => {
+  const costs = makeCosts();
+  assert.equal(costs.of({ text: 'select 1' }, undefined), undefined);
+  assert.equal(costs.of({ text: 'select 1' }, 'unknown')?.isQuick, undefined);
+  const cost = costs.of({ text: 'select 2' }, 'quick') as StatementCost;
+  assert.equal(cost.isQuick, true);
+  note(cost, 30);
+  assert.equal(costs.of({ text: 'select 2' }, 'quick')?.isQuick, false);
+});
+
+test('of too many statements, or too long ones, the one that was asked for longest ago is forgotten', () => {
+  const costs = makeCosts();
+  const slowOf = (name: string, text = ''): void => note(costs.of({ name, text }, 'unknown') as StatementCost, 50);
+  slowOf('first');
+  slowOf('second');
+  for (let index = 0; index < 9998; index++) slowOf(`s${index}`);
+  assert.equal(costs.of({ name: 'first', text: '' }, 'unknown')?.isQuick, false);
+  slowOf('one more');
+  assert.equal(costs.of({ name: 'first', text: '' }, 'unknown')?.isQuick, false);
+  assert.equal(costs.of({ name: 'second', text: '' }, 'unknown')?.isQuick, undefined);
+
+  const long = (index: number): string => String(index).padEnd(1_000_000, 'x');
+  for (let index = 0; index < 9; index++) note(costs.of({ text: long(index) }, 'unknown') as StatementCost, 50);
+  assert.equal(costs.of({ text: long(8) }, 'unknown')?.isQuick, false);
+  assert.equal(costs.of({ text: long(0) }, 'unknown')?.isQuick, undefined);
 });

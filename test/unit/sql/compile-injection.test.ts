@@ -224,7 +224,7 @@ test('the check above finds what does not belong', () => {
     name: 's',
     operands: [],
     careful: undefined,
-    cost: { milliseconds: undefined, work: undefined, isQuick: undefined },
+    expected: 'unknown',
     tag: undefined,
   });
   assertOurs(statement('select "name" from "ws7_shop"."customers" "r0"'));

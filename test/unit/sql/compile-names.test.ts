@@ -30,7 +30,18 @@ test('a text of more than 16 KiB is neither named nor remembered', () => {
   const [short, long] = [filter(5), filter(60)];
   assert.ok(compileList(long).text.length > 16_384);
   assert.equal(compileList(long).name, undefined);
-  assert.notEqual(compileList(long).cost, compileList(long).cost);
   assert.ok(compileList(short).name !== undefined);
-  assert.equal(compileList(short).cost, compileList(short).cost);
+  assert.equal(compileList(short).name, compileList(short).name);
+});
+
+test('a record by its id is expected to be quick, unless lists come with it; of a list nothing is known', () => {
+  for (const [query, expected] of [
+    ['', 'quick'],
+    ['expand=customer', 'quick'],
+    ['expand=items', 'unknown'],
+    ['expand=customer.orders', 'unknown'],
+  ] as const) {
+    assert.equal(compileRead(query).expected, expected, query);
+  }
+  assert.equal(compileList('').expected, 'unknown');
 });
