@@ -42,7 +42,16 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'fastest-levenshtein': ['model/closest.ts'],
   fastify: ['http/'],
   jose: ['auth/'],
-  'lru-cache': ['auth/', 'catalog/', 'pace/', 'records/', 'sql/compile.ts', 'db/conduct.ts', 'db/prepared.ts'],
+  'lru-cache': [
+    'auth/',
+    'catalog/',
+    'pace/',
+    'records/',
+    'sql/compile.ts',
+    'db/conduct.ts',
+    'db/cost.ts',
+    'db/prepared.ts',
+  ],
   'node-pg-migrate': ['db/'],
   'oidc-provider': ['auth/token-endpoint.ts'],
   // The form of a connection goes from the command line through app.ts to the driver.
