@@ -87,8 +87,17 @@ const PLACES: readonly { readonly what: string; readonly pattern: RegExp; readon
 ];
 
 /** Where SQL is written: statements with the tag, and fixed ones as plain text. */
-const SQL_TAG = ['sql/', 'catalog/', 'directory/', 'migrate/', 'setup/bootstrap.ts', 'db/outcome.ts', 'routes/meta.ts'];
-const SQL_TEXT = ['db/', 'embedded/', 'migrate/transaction.ts', 'migrate/workspace-lock.ts'];
+const SQL_TAG = [
+  'sql/',
+  'catalog/',
+  'directory/',
+  'migrate/',
+  'setup/bootstrap.ts',
+  'db/outcome.ts',
+  'db/transaction.ts',
+  'routes/meta.ts',
+];
+const SQL_TEXT = ['db/', 'embedded/', 'migrate/workspace-lock.ts'];
 const LOOKS_LIKE_SQL =
   /^\s*(?:select\b[\s\S]*\bfrom\b|select pg_|insert into|update \S+ set|delete from|(?:create|alter|drop) (?:table|index|unique index|schema|database|role|sequence|type)\b|copy \S+ (?:from|to)\b|set (?:local )?\w+ ?(?:=|to)|begin\b|commit$|rollback\b|truncate |grant .* (?:on|to) )/i;
 

@@ -1,11 +1,11 @@
 // Counts the records of a table for its kept total, in one snapshot and beside those who write: the first time for the
 // base, later to find and mend what writers past the triggers have left. Takes a table, gives what was wrong.
+
+import { withLockRetry } from '../db/lock-retry.ts';
 import type { Database, Session } from '../db/pool.ts';
+import { inSnapshot, inTransaction, LOCK_BUDGET_MS, lockTable } from '../db/transaction.ts';
 import type { Entity } from '../model/entity.ts';
-import { empty, type Fragment, ident, literal, sql, toQuery, wholeNumber } from '../sql/fragment.ts';
-import { lockTable, script, tableRef } from './ddl.ts';
-import { withLockRetry } from './lock-retry.ts';
-import { inSnapshot, inTransaction, LOCK_BUDGET_MS } from './transaction.ts';
+import { empty, type Fragment, ident, literal, script, sql, tableRef, toQuery, wholeNumber } from '../sql/fragment.ts';
 
 /** A total that was wrong, and is right now. */
 export interface Difference {

@@ -5,7 +5,7 @@ import type { Check, Index, Reference, Table } from '../document/tables.ts';
 import type { Field } from '../model/entity.ts';
 import { columnDefault, fieldType } from '../model/field-types.ts';
 import type { OnDelete } from '../model/relation.ts';
-import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber } from '../sql/fragment.ts';
+import { empty, type Fragment, ident, join, keyword, literal, sql, tableRef, wholeNumber } from '../sql/fragment.ts';
 import { columnType } from './cast.ts';
 import type { Renaming } from './settled-names.ts';
 
@@ -14,7 +14,6 @@ const MAX_ID = keyword(String(Number.MAX_SAFE_INTEGER));
 
 type TableName = Pick<Table, 'schema' | 'name'>;
 
-export const tableRef = (table: TableName): Fragment => sql`${ident(table.schema)}.${ident(table.name)}`;
 const indexRef = (table: TableName, name: string): Fragment => sql`${ident(table.schema)}.${ident(name)}`;
 const names = (fields: readonly Field[]): Fragment => join(fields.map((field) => ident(field.column)));
 
@@ -287,11 +286,6 @@ export function setDefault(table: TableName, field: Field): Fragment {
   return sql`alter table ${tableRef(table)} alter column ${ident(field.column)} ${change}`;
 }
 
-export const lockTable = (
-  table: TableName,
-  mode: 'access exclusive' | 'share row exclusive' | 'access share',
-): Fragment => sql`lock table ${tableRef(table)} in ${keyword(mode)} mode`;
-
 /** All tables of a new workspace, then what connects them; cycles and self references need no order. */
 export function createTables(tables: readonly Table[]): readonly Fragment[] {
   return [...tables.map(createTable), ...tables.flatMap(finishTable)];
@@ -303,9 +297,4 @@ export function finishTable(table: Table): readonly Fragment[] {
     ...[...table.indexes.values()].filter((index) => !index.unique).map((index) => createIndex(table, index)),
     ...table.references.map((reference) => addReference(table, reference)),
   ];
-}
-
-/** Several statements as one text. */
-export function script(statements: readonly Fragment[]): string {
-  return statements.map((statement) => `${statement.text};\n`).join('');
 }

@@ -1,10 +1,11 @@
 // Values of a new column, a batch of records at a time: short transactions with pauses between them, so that requests find
 // the rows and the processor free.
+
+import { type Patience, withLockRetry } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
+import { withoutDisk } from '../db/transaction.ts';
 import { type Fragment, toQuery } from '../sql/fragment.ts';
-import { type Patience, withLockRetry } from './lock-retry.ts';
 import type { Batch, Operation } from './operation.ts';
-import { withoutDisk } from './transaction.ts';
 
 export interface FillWork {
   readonly session: Session;

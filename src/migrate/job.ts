@@ -10,9 +10,9 @@ import {
   updateWaiting,
   type Waiting,
 } from '../catalog/migrations.ts';
+import type { Patience } from '../db/lock-retry.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { endHolders, findHolder, type Wanted } from './holders.ts';
-import type { Patience } from './lock-retry.ts';
 import type { Made, Operation } from './operation.ts';
 import { describeSteps, type PreparedChange, tableSizes } from './plan.ts';
 import { isAhead, type Work } from './statements.ts';

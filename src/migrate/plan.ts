@@ -11,9 +11,8 @@ import { member, type Renames } from '../document/renames.ts';
 import { notFound, validationFailed } from '../errors.ts';
 import type { Entity, MigrationGate } from '../model/entity.ts';
 import { type PhysicalNames, physicalTable } from '../model/physical-name.ts';
-import { join, literal, sql, toQuery } from '../sql/fragment.ts';
+import { join, literal, sql, tableRef, toQuery } from '../sql/fragment.ts';
 import { changeOf } from './change.ts';
-import { tableRef } from './ddl.ts';
 import type { Obstacle, Operation } from './operation.ts';
 import { freedKeys, heldNames } from './settled-names.ts';
 

@@ -14,6 +14,7 @@ import {
   updateWaiting,
   type Waiting,
 } from '../catalog/migrations.ts';
+import { isLockConflict, isPassing } from '../db/lock-retry.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { anotherMigrationRuns, destructiveChange, serviceUnavailable } from '../errors.ts';
 import { toQuery } from '../sql/fragment.ts';
@@ -21,7 +22,6 @@ import { dataConflict, failureOf, interrupted, isDataError, nameTaken } from './
 import { RefusedValue } from './fill.ts';
 import { closeGates, type Gate } from './gate.ts';
 import { endSteps, type Job, madeBy, makeJob, patienceFor, wantedBy } from './job.ts';
-import { isLockConflict, isPassing } from './lock-retry.ts';
 import type { Made, Operation } from './operation.ts';
 import { type Ask, findConflicts, findTaken, type PreparedChange, prepareChange } from './plan.ts';
 import { type LockedSession, makeSessions } from './sessions.ts';

@@ -9,15 +9,15 @@ import {
   type StoredWorkspace,
   storeNames,
 } from '../catalog/documents.ts';
+import { isLockConflict } from '../db/lock-retry.ts';
 import type { Database, Session } from '../db/pool.ts';
+import { inTransaction, LOCK_BUDGET_MS, lockTable, takeLocks } from '../db/transaction.ts';
 import { entitiesOf } from '../document/entities.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
-import { type Fragment, literal, sql, toQuery } from '../sql/fragment.ts';
-import { lockTable, rename, script, tableRef } from './ddl.ts';
-import { isLockConflict } from './lock-retry.ts';
+import { type Fragment, literal, script, sql, tableRef, toQuery } from '../sql/fragment.ts';
+import { rename } from './ddl.ts';
 import type { Sessions } from './sessions.ts';
 import { freedKeys, heldNames, type RenamedTable, type Renaming, renamingsOf, settledNames } from './settled-names.ts';
-import { inTransaction, LOCK_BUDGET_MS, takeLocks } from './transaction.ts';
 
 export interface SettleOptions {
   readonly db: Database;

@@ -1,7 +1,11 @@
 // Runs the statements of operations: those that prepare, each on its own and without holding up anybody; those of the
 // switch, all in one transaction; and those that take back what was prepared.
+
+import { isPassing, type Patience, withLockRetry } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
+import { inTransaction, LOCK_BUDGET_MS, lockTable, takeLocks } from '../db/transaction.ts';
 import type { Fragment } from '../sql/fragment.ts';
+import { script } from '../sql/fragment.ts';
 import {
   dropColumn,
   dropConstraint,
@@ -9,14 +13,10 @@ import {
   dropSync,
   dropTableIfExists,
   forgetConflicts,
-  lockTable,
-  script,
 } from './ddl.ts';
 import { Cancelled, fill } from './fill.ts';
-import { isPassing, type Patience, withLockRetry } from './lock-retry.ts';
 import { isPreparing, type Made, type Operation, PHASES, type Statement } from './operation.ts';
 import type { PreparedChange } from './plan.ts';
-import { inTransaction, LOCK_BUDGET_MS, takeLocks } from './transaction.ts';
 
 export interface Work {
   readonly session: Session;

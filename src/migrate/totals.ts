@@ -1,11 +1,11 @@
 // Kept totals: begins to keep the number of records of a table that has grown large enough for counting to cost, without
 // holding up its writers; looks after the totals that are kept. Their tables and functions are in install/000006.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isPassing } from '../db/lock-retry.ts';
 import type { Database } from '../db/pool.ts';
 import type { Entity } from '../model/entity.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import { countAnew, type Difference, type Reason } from './count.ts';
-import { isPassing } from './lock-retry.ts';
 
 export interface Totals {
   /** Sees to it, in the background, that the total of the entity is kept from soon on. */

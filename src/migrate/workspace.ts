@@ -1,15 +1,15 @@
 // The beginning and the end of a workspace: its row, its PostgreSQL schema and its tables, each in one transaction.
 
+import { withLockRetry } from '../db/lock-retry.ts';
+import { inTransaction, LOCK_BUDGET_MS } from '../db/transaction.ts';
 import type { Databases } from '../directory/databases.ts';
 import { type WorkspaceSummary, workspaceRefusal } from '../directory/workspaces.ts';
 import { EMPTY_DOCUMENT, type SchemaDocument } from '../document/format.ts';
 import { tablesOf } from '../document/tables.ts';
 import { anotherMigrationRuns } from '../errors.ts';
 import { databaseSchemaName } from '../model/physical-name.ts';
-import { sql, toQuery } from '../sql/fragment.ts';
-import { createSchema, createTables, dropSchema, script } from './ddl.ts';
-import { withLockRetry } from './lock-retry.ts';
-import { inTransaction, LOCK_BUDGET_MS } from './transaction.ts';
+import { script, sql, toQuery } from '../sql/fragment.ts';
+import { createSchema, createTables, dropSchema } from './ddl.ts';
 import { withWorkspaceLock } from './workspace-lock.ts';
 
 export interface NewWorkspace {

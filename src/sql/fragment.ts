@@ -34,6 +34,10 @@ export function ident(name: string): Fragment {
   return fragment;
 }
 
+/** A table with its schema. */
+export const tableRef = ({ schema, name }: { readonly schema: string; readonly name: string }): Fragment =>
+  sql`${ident(schema)}.${ident(name)}`;
+
 /** A string literal, for DDL, where PostgreSQL takes no bound values. */
 export function literal(text: string): Fragment {
   const quoted = `'${text.replaceAll("'", "''")}'`;
@@ -65,4 +69,9 @@ export const empty: Fragment = raw('');
 /** Closes a fragment into a query whose values are taken as they are. */
 export function toQuery(fragment: Fragment, name?: string): Query {
   return { text: fragment.text, values: fragment.values, ...(name === undefined ? {} : { name }) };
+}
+
+/** Several statements as one text. */
+export function script(statements: readonly Fragment[]): string {
+  return statements.map((statement) => `${statement.text};\n`).join('');
 }

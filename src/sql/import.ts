@@ -8,7 +8,7 @@ import { valueOperand } from '../plan/operand.ts';
 import { hidesRows, type Scan } from '../plan/scan.ts';
 import { bindFragment } from './compile.ts';
 import { bind, renderScan, where } from './expression.ts';
-import { empty, type Fragment, ident, join, keyword, literal, type Query, sql } from './fragment.ts';
+import { empty, type Fragment, ident, join, keyword, literal, type Query, sql, tableRef } from './fragment.ts';
 
 // One import a connection at a time, and the table goes with its transaction: a fixed name is enough. `$` is in no
 // name of a schema document.
@@ -189,10 +189,7 @@ and database = (select oid from pg_database where datname = current_database()) 
 and mode = 'RowExclusiveLock' and granted and pid <> pg_backend_pid()`;
 }
 
-function tableOf({ entity }: Scan): Fragment {
-  const { schema, name } = entity.table;
-  return sql`${ident(schema)}.${ident(name)}`;
-}
+const tableOf = ({ entity }: Scan): Fragment => tableRef(entity.table);
 
 /** Looked up once a statement, as an uncorrelated subquery is. */
 function sequence(plan: ImportPlan): Fragment {

@@ -22,7 +22,7 @@ import {
   renderScan,
   where,
 } from './expression.ts';
-import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber } from './fragment.ts';
+import { empty, type Fragment, ident, join, keyword, literal, sql, tableRef, wholeNumber } from './fragment.ts';
 
 /**
  * One record: columns `data` (JSON text), `version` (the row's version, for ETag). With expansions `data` is null when it
@@ -153,7 +153,7 @@ function isWhole({ scan, predicate }: ListPlan): boolean {
  */
 function keptTotal({ scan }: ListPlan): Fragment {
   const { schema, name } = scan.entity.table;
-  const table = literal(sql`${ident(schema)}.${ident(name)}`.text);
+  const table = literal(tableRef(scan.entity.table).text);
   const added = (isNew: Fragment): Fragment =>
     sql`(select coalesce(sum(t.n), 0)::int8 from wda.total t where t.relid = b.relid and t.slot ${isNew})`;
   return sql`select (select case when b.pending is not null and b.relation = ${literal(`${schema}.${name}`)} then b.n + ${added(sql`>= -b.slot`)} + ${added(sql`= any(b.pending)`)} end from wda.total b where b.relid = ${table}::regclass and b.slot < 0 order by b.slot limit 1) as n offset 0`;

@@ -5,7 +5,7 @@
 import type { Check, Reference } from '../../document/tables.ts';
 import type { Field } from '../../model/entity.ts';
 import { derivedName, freshName } from '../../model/physical-name.ts';
-import { type Fragment, ident, sql } from '../../sql/fragment.ts';
+import { type Fragment, ident, sql, tableRef } from '../../sql/fragment.ts';
 import {
   addCheck,
   addNotNullCheck,
@@ -15,7 +15,6 @@ import {
   dropNotNull,
   renameConstraint,
   setNotNull,
-  tableRef,
   validateConstraint,
 } from '../ddl.ts';
 import { alone, exclusive, inTransaction, type Operation, operation, shared } from '../operation.ts';

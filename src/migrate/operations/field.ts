@@ -4,7 +4,7 @@ import type { Reference, Table } from '../../document/tables.ts';
 import type { Field } from '../../model/entity.ts';
 import { type Generated, generatedBy, isGenerated } from '../../model/field-types.ts';
 import { derivedName } from '../../model/physical-name.ts';
-import { ident, keyword, sql } from '../../sql/fragment.ts';
+import { ident, keyword, sql, tableRef } from '../../sql/fragment.ts';
 import {
   addColumn,
   addNotNullCheck,
@@ -15,7 +15,6 @@ import {
   nextRecords,
   setDefault,
   setNotNull,
-  tableRef,
   validateConstraint,
 } from '../ddl.ts';
 import {

@@ -1,15 +1,7 @@
 // Indexes and unique constraints that come and go on an entity that is there already.
 import type { Index, Table } from '../../document/tables.ts';
-import { type Fragment, ident, join, sql } from '../../sql/fragment.ts';
-import {
-  addUnique,
-  attachUnique,
-  createIndex,
-  createIndexConcurrently,
-  dropConstraint,
-  dropIndex,
-  tableRef,
-} from '../ddl.ts';
+import { type Fragment, ident, join, sql, tableRef } from '../../sql/fragment.ts';
+import { addUnique, attachUnique, createIndex, createIndexConcurrently, dropConstraint, dropIndex } from '../ddl.ts';
 import { concurrently, exclusive, inTransaction, type Operation, operation, shared } from '../operation.ts';
 import type { Place } from './field.ts';
 

@@ -5,7 +5,7 @@ import type { Reference, Table } from '../../document/tables.ts';
 import type { Field } from '../../model/entity.ts';
 import { fieldType } from '../../model/field-types.ts';
 import { derivedName } from '../../model/physical-name.ts';
-import { type Fragment, ident, join, literal, sql } from '../../sql/fragment.ts';
+import { type Fragment, ident, join, literal, sql, tableRef } from '../../sql/fragment.ts';
 import { type Cast, castOf, columnType } from '../cast.ts';
 import {
   addCheck,
@@ -26,7 +26,6 @@ import {
   rewriteColumn,
   setDefault,
   setNotNull,
-  tableRef,
   typed,
   validateConstraint,
   widenColumn,

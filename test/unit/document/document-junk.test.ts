@@ -1,4 +1,5 @@
 // Whatever JSON comes as a schema document: it is refused with reasons, or it becomes tables.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -7,9 +8,10 @@ import { EMPTY_DOCUMENT } from '../../../src/document/format.ts';
 import { NO_RENAMES } from '../../../src/document/renames.ts';
 import { tablesOf } from '../../../src/document/tables.ts';
 import { changeOf } from '../../../src/migrate/change.ts';
-import { createTables, script } from '../../../src/migrate/ddl.ts';
+import { createTables } from '../../../src/migrate/ddl.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
 import { NO_NAMES } from '../../../src/model/physical-name.ts';
+import { script } from '../../../src/sql/fragment.ts';
 import { SHOP_TEXT, shop } from '../migrate/shop-document.ts';
 
 function pathsOf(value: unknown, path: readonly string[] = []): (readonly string[])[] {

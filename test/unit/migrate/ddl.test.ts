@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { lockTable } from '../../../src/db/transaction.ts';
 import { type Index, type Table, tablesOf } from '../../../src/document/tables.ts';
 import {
   addColumn,
@@ -15,13 +16,11 @@ import {
   dropIndexConcurrently,
   dropSchema,
   dropTable,
-  lockTable,
-  script,
   setDefault,
-  tableRef,
   validateConstraint,
 } from '../../../src/migrate/ddl.ts';
 import type { Field } from '../../../src/model/entity.ts';
+import { script, tableRef } from '../../../src/sql/fragment.ts';
 import { shop } from './shop-document.ts';
 
 const tables = tablesOf(shop(), 'ws1_shop');

@@ -1,7 +1,6 @@
 // Transactions that ask for locks briefly. What they set is set for the transaction: the session is left as it was.
-import type { Session } from '../db/pool.ts';
-import { type Fragment, literal, sql } from '../sql/fragment.ts';
-import { script } from './ddl.ts';
+import { type Fragment, keyword, literal, script, sql, tableRef } from '../sql/fragment.ts';
+import type { Session } from './pool.ts';
 
 // How long requests may queue behind a lock that we wait for.
 export const LOCK_BUDGET_MS = 300;
@@ -45,3 +44,8 @@ export async function takeLocks(session: Session, locks: readonly Fragment[]): P
   const all = sql`do ${literal(`begin ${script(locks)} end`)}`.text;
   await session.execute(`set local statement_timeout = ${LOCK_BUDGET_MS}; ${all}; set local statement_timeout = 0`);
 }
+
+export const lockTable = (
+  table: Parameters<typeof tableRef>[0],
+  mode: 'access exclusive' | 'share row exclusive' | 'access share',
+): Fragment => sql`lock table ${tableRef(table)} in ${keyword(mode)} mode`;

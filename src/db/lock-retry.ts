@@ -1,7 +1,7 @@
 // Short waits for table locks, again and again: everybody who comes after a waiting ALTER TABLE waits behind it, so a
 // change asks for its locks briefly, gives up, and asks again a little later.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isConnectionLoss, sqlState } from '../db/pg-error.ts';
+import { isConnectionLoss, sqlState } from './pg-error.ts';
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2000;
