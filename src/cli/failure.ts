@@ -77,6 +77,8 @@ export function exitCode(failure: Failure): number {
       return 2;
     case 'unreachable':
       return 3;
+    default:
+      return failure satisfies never;
   }
 }
 
@@ -105,6 +107,8 @@ export function failureDocument({ failure }: CommandFailure): Readonly<Record<st
       return { error: { code: 'USAGE', message: failure.message } };
     case 'unreachable':
       return { error: { code: 'UNREACHABLE', message: failure.message } };
+    default:
+      return failure satisfies never;
   }
 }
 

@@ -3,7 +3,7 @@ import { listed, shown } from '../errors.ts';
 import { fieldType } from '../model/field-types.ts';
 import { checkColumnName } from './fields.ts';
 import type { RelationDocument } from './format.ts';
-import type { Path, Report } from './report.ts';
+import { hint, type Path, type Report } from './report.ts';
 import { columnOf, type DocumentView, type EntityView, type Loose } from './view.ts';
 
 // PostgreSQL keeps 63 bytes of a name; ours are ASCII.
@@ -97,7 +97,8 @@ function checkInverse(
   const target = relation.entity === undefined ? undefined : document.get(relation.entity);
   if (target === undefined || relation.inverse === undefined) return;
   const place = [...path, 'inverse'];
-  const inverse = checkBack(place, relation.inverse, entity, target, document, report);
+  const way = { name: relation.inverse, owner: target, target: entity };
+  const inverse = checkBack(place, way, document, report);
   if (inverse !== undefined && relation.kind === 'hasOne' && inverse.unique !== true) {
     report(place, 'INVALID', `hasOne needs unique: true on relation ${relation.inverse} of ${target.name}`);
   }
@@ -117,22 +118,30 @@ function checkThrough(
     report([...path, 'through'], 'REFERENCE_NOT_FOUND', message);
     return;
   }
-  if (relation.from !== undefined) checkBack([...path, 'from'], relation.from, entity, through, document, report);
+  if (relation.from !== undefined) {
+    checkBack([...path, 'from'], { name: relation.from, owner: through, target: entity }, document, report);
+  }
   if (relation.to === undefined) return;
   if (relation.to === relation.from) {
     report([...path, 'to'], 'INVALID', 'must be another relation than from');
     return;
   }
   const target = relation.entity === undefined ? undefined : document.get(relation.entity);
-  if (target !== undefined) checkBack([...path, 'to'], relation.to, target, through, document, report);
+  if (target === undefined) return;
+  checkBack([...path, 'to'], { name: relation.to, owner: through, target }, document, report);
 }
 
-/** `name` must be a belongsTo relation of `owner` that leads to `target`; gives it when it is. */
+/** The relation `name` of `owner`, which must lead to `target`. */
+interface WayBack {
+  readonly name: string;
+  readonly owner: EntityView;
+  readonly target: EntityView;
+}
+
+/** Must be a belongsTo relation; gives it when it is. */
 function checkBack(
   place: Path,
-  name: string,
-  target: EntityView,
-  owner: EntityView,
+  { name, owner, target }: WayBack,
   document: DocumentView,
   report: Report,
 ): Loose<RelationDocument> | undefined {
@@ -195,5 +204,5 @@ export function checkColumn(place: Path, name: string, entity: EntityView, repor
 /** `entity` is where `name` was looked for; none: in the document. */
 export function missing(role: string, name: string, names: Iterable<string>, report: Report, entity?: string): string {
   const all = [...names];
-  return `there is no ${role} ${shown(name)}${entity === undefined ? '' : ` on entity ${entity}`}.${report.hint(name, all)} Known: ${listed(all)}`;
+  return `there is no ${role} ${shown(name)}${entity === undefined ? '' : ` on entity ${entity}`}.${hint(report.suggest(name, all))} Known: ${listed(all)}`;
 }

@@ -7,8 +7,8 @@ export type Path = readonly (string | number)[];
 
 export interface Report {
   (path: Path, code: DetailCode, message: string): void;
-  /** ` Did you mean x?` or nothing, for a name that is not among the known ones. */
-  readonly hint: (name: string, known: Iterable<string>) => string;
+  /** The known name that was probably meant by one that is not among them. */
+  readonly suggest: (name: string, known: Iterable<string>) => string | undefined;
   /** The mistake at `path` is there already: what follows from it is not reported. */
   readonly has: (path: Path) => boolean;
   /** Takes back REQUIRED at this path: the member is there, but misspelt. */
@@ -24,13 +24,17 @@ export function withNote(report: Report, note: string): Report {
 
 // Enough for anybody to work through; a document of nothing but mistakes would otherwise be answered by a larger one.
 const MAX_DETAILS = 1000;
-// A did-you-mean costs the edit distance to every known name, up to 0.3 ms; a document may hold 50,000 unknown ones.
+// A suggestion costs the edit distance to every known name, up to 0.3 ms; a document may hold 50,000 unknown ones.
 const MAX_HINTS = 200;
 // A path of known names is shorter; an unknown member may have a name of any length.
 const MAX_PATH_CHARACTERS = 400;
 const MAX_MESSAGE_CHARACTERS = 1000;
 
 export const pathText = (path: Path): string => path.join('.');
+
+/** A suggestion as a sentence of a message, with the space before it; empty without one. */
+export const hint = (suggestion: string | undefined): string =>
+  suggestion === undefined ? '' : ` Did you mean ${suggestion}?`;
 
 /** `document` is what the paths lead into; it gives the order of the mistakes. */
 export function makeReport(document: unknown): Report {
@@ -43,10 +47,8 @@ export function makeReport(document: unknown): Report {
     found.set(field, { field: field === '' ? null : field, code, message: shown(message, MAX_MESSAGE_CHARACTERS) });
   };
   return Object.assign(report, {
-    hint(name: string, known: Iterable<string>) {
-      if (++hints > MAX_HINTS) return '';
-      const suggestion = closest(name, known);
-      return suggestion === null ? '' : ` Did you mean ${suggestion}?`;
+    suggest(name: string, known: Iterable<string>) {
+      return ++hints > MAX_HINTS ? undefined : (closest(name, known) ?? undefined);
     },
     has: (path: Path) => found.has(pathText(path)),
     misspelt: (path: Path) => {

@@ -21,7 +21,7 @@ export function checkSettings(entity: EntityView, document: DocumentView, report
     for (let length = 1; length <= names.length && steps.size <= MAX_STEPS; length++) {
       steps.add(names.slice(0, length).join('.'));
     }
-    checkExpandPath([...path, 'defaultExpand', at], text, depth, entity, document, report);
+    checkExpandPath({ place: [...path, 'defaultExpand', at], names }, depth, entity, document, report);
   });
   if (steps.size > MAX_STEPS) {
     report([...path, 'defaultExpand'], 'OUT_OF_RANGE', `must follow at most ${MAX_STEPS} relations`);
@@ -40,16 +40,14 @@ function each(list: readonly string[] | null | undefined, check: (text: string, 
 
 /** Each level of the path is held against the whitelist of the entity that it is on. */
 function checkExpandPath(
-  place: Path,
-  text: string,
+  { place, names }: { readonly place: Path; readonly names: readonly string[] },
   depth: number,
   root: EntityView,
   document: DocumentView,
   report: Report,
 ): void {
-  const names = text.split('.');
   if (names.length > depth) {
-    report(place, 'OUT_OF_RANGE', `${text} is deeper than the maximum expand depth of ${depth}`);
+    report(place, 'OUT_OF_RANGE', `${names.join('.')} is deeper than the maximum expand depth of ${depth}`);
     return;
   }
   let entity: EntityView | undefined = root;

@@ -5,7 +5,7 @@ import type { TSchema } from 'typebox';
 import { type DetailCode, listed, shown } from '../errors.ts';
 import { numberText } from '../model/exact-json.ts';
 import { SLUG_PATTERN } from './format.ts';
-import type { Path, Report } from './report.ts';
+import { hint, type Path, type Report } from './report.ts';
 
 interface Mistake {
   readonly path: Path;
@@ -89,21 +89,20 @@ function translate(error: ErrorObject, report: Report, prefix: Path): Mistake | 
     case 'additionalProperties': {
       const name = String(params.additionalProperty);
       const members = Object.keys((error.parentSchema as { properties?: object }).properties ?? {});
-      const hint = report.hint(name, members);
-      const meant = /^ Did you mean (.*)\?$/.exec(hint)?.[1];
+      const meant = report.suggest(name, members);
       if (meant !== undefined) report.misspelt([...prefix, ...path, meant]);
       return {
         path: [...path, name],
         code: 'UNKNOWN_FIELD',
-        message: `is not known here.${hint} Known: ${listed(members)}`,
+        message: `is not known here.${hint(meant)} Known: ${listed(members)}`,
       };
     }
     case 'enum': {
       const allowed = params.allowedValues as readonly string[];
-      const hint = typeof error.data === 'string' ? report.hint(error.data, allowed) : '';
+      const meant = typeof error.data === 'string' ? hint(report.suggest(error.data, allowed)) : '';
       return at(
         'NOT_IN_ENUM',
-        `must be one of ${allowed.join(', ')}${butIs(error.data)}${hint === '' ? '' : `.${hint}`}`,
+        `must be one of ${allowed.join(', ')}${butIs(error.data)}${meant === '' ? '' : `.${meant}`}`,
       );
     }
     case 'propertyNames':

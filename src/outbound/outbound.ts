@@ -51,8 +51,18 @@ export const MAX_URL_LENGTH = 2048;
 const MAX_BYTES = 1_048_576;
 const CONNECT_TIMEOUT_MS = 3000;
 
-export function makeOutbound({ allowPrivate, lookup = systemLookup }: OutboundOptions): Outbound {
-  type Scheme = 'http:' | 'https:';
+type Scheme = 'http:' | 'https:';
+
+/** Which URLs and addresses may be asked. */
+interface Judge {
+  readonly mistakeIn: Outbound['mistakeIn'];
+  /** Throws OutboundError. */
+  readonly parse: (text: string) => { readonly url: URL; readonly scheme: Scheme };
+  /** All addresses of a name must do: which of them is connected to is not ours to say. Throws OutboundError. */
+  readonly judge: (scheme: Scheme, addresses: readonly LookupAddress[]) => void;
+}
+
+function makeJudge(allowPrivate: OutboundOptions['allowPrivate']): Judge {
   const isAllowed = typeof allowPrivate === 'boolean' ? () => allowPrivate : makeNetworks(allowPrivate);
   const allowsAny = allowPrivate === true || (allowPrivate !== false && allowPrivate.length > 0);
 
@@ -71,7 +81,6 @@ export function makeOutbound({ allowPrivate, lookup = systemLookup }: OutboundOp
     }
   }
 
-  /** All addresses of a name must do: which of them is connected to is not ours to say. */
   function judge(scheme: Scheme, addresses: readonly LookupAddress[]): void {
     for (const { address } of addresses) {
       const refusal = refusalOf(scheme, address);
@@ -79,6 +88,35 @@ export function makeOutbound({ allowPrivate, lookup = systemLookup }: OutboundOp
     }
   }
 
+  function mistakeIn(text: string): string | undefined {
+    if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
+    // The URL parser silently drops tabs and line ends, and turns backslashes round.
+    if (!/^[\x21-\x7e]+$/.test(text) || text.includes('\\'))
+      return 'must be a URL without spaces or control characters';
+    const url = URL.parse(text);
+    if (url === null || !/^https?:\/\//i.test(text)) {
+      return allowsAny ? 'must be an https or http URL' : 'must be an https URL';
+    }
+    if (url.protocol === 'http:' && !allowsAny) {
+      return 'must be an https URL (plain http only in a private network, with WDA_IDP_PRIVATE_NETWORK=allow)';
+    }
+    if (url.username !== '' || url.password !== '') return 'must not contain a user name or password';
+    const host = hostOf(url);
+    return isIP(host) === 0 ? undefined : refusalOf(url.protocol as Scheme, host);
+  }
+
+  function parse(text: string): ReturnType<Judge['parse']> {
+    const mistake = mistakeIn(text);
+    if (mistake !== undefined) throw new OutboundError('refused', mistake);
+    const url = new URL(text);
+    return { url, scheme: url.protocol as Scheme };
+  }
+
+  return { mistakeIn, parse, judge };
+}
+
+export function makeOutbound({ allowPrivate, lookup = systemLookup }: OutboundOptions): Outbound {
+  const { mistakeIn, parse, judge } = makeJudge(allowPrivate);
   const guardedLookup =
     (scheme: Scheme, contact: Contact): LookupFunction =>
     (hostname, options, callback) => {
@@ -108,30 +146,6 @@ export function makeOutbound({ allowPrivate, lookup = systemLookup }: OutboundOp
       maxResponseSize: MAX_BYTES,
       pipelining: 0,
     });
-
-  function mistakeIn(text: string): string | undefined {
-    if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
-    // The URL parser silently drops tabs and line ends, and turns backslashes round.
-    if (!/^[\x21-\x7e]+$/.test(text) || text.includes('\\'))
-      return 'must be a URL without spaces or control characters';
-    const url = URL.parse(text);
-    if (url === null || !/^https?:\/\//i.test(text)) {
-      return allowsAny ? 'must be an https or http URL' : 'must be an https URL';
-    }
-    if (url.protocol === 'http:' && !allowsAny) {
-      return 'must be an https URL (plain http only in a private network, with WDA_IDP_PRIVATE_NETWORK=allow)';
-    }
-    if (url.username !== '' || url.password !== '') return 'must not contain a user name or password';
-    const host = hostOf(url);
-    return isIP(host) === 0 ? undefined : refusalOf(url.protocol as Scheme, host);
-  }
-
-  function parse(text: string): { readonly url: URL; readonly scheme: Scheme } {
-    const mistake = mistakeIn(text);
-    if (mistake !== undefined) throw new OutboundError('refused', mistake);
-    const url = new URL(text);
-    return { url, scheme: url.protocol as Scheme };
-  }
 
   return {
     mistakeIn,
@@ -201,7 +215,7 @@ function parseJson(bytes: Buffer): unknown {
 
 const tooLarge = (): OutboundError => new OutboundError('failed', `answered more than ${MAX_BYTES} bytes`);
 
-/** The reason in words that go behind the URL: "… did not answer in time". */
+/** The reason in words that follow the URL: "… did not answer in time". */
 function asOutboundError(error: unknown): OutboundError {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof OutboundError) return cause;

@@ -35,6 +35,13 @@ export interface ImportReference {
   readonly own: boolean;
 }
 
+/** Who imports what into which entity. */
+export interface ImportCase {
+  readonly request: ImportRequest;
+  readonly entity: Entity;
+  readonly viewpoint: Viewpoint;
+}
+
 /** A CSV import: the plan, and what each column of the file holds (undefined: left out). */
 export interface CsvImport {
   readonly plan: ImportPlan;
@@ -65,6 +72,7 @@ export function planCsvImport(
     const message = `names ${headers.length} columns where ${MAX_COLUMNS} are the most`;
     throw validationFailed([{ row: 0, field: null, code: 'OUT_OF_RANGE', message }]);
   }
+  const of = { request, entity, viewpoint };
   const details: Detail[] = [];
   const naming = makeNaming();
   const seen = new Set<string>();
@@ -75,7 +83,7 @@ export function planCsvImport(
     const isSecond = seen.has(name);
     seen.add(name);
     if (details.length >= MAX_DETAILS) return field;
-    const mistake = headerMistake(header, index, name, isSecond, request, entity, viewpoint, headers, naming);
+    const mistake = headerMistake({ header, index, name, isSecond, isOnly: headers.length === 1 }, of, naming);
     if (mistake !== undefined) details.push({ row: 0, field: shown(header), ...mistake });
     return field;
   });
@@ -101,8 +109,8 @@ export function planCsvImport(
   const stamped = [...stampedColumns(entity, viewpoint.principal)]
     .map((name) => entity.fields.get(name))
     .filter((field) => field !== undefined && !given.includes(field)) as Field[];
-  const plan = planImport(request, [...given, ...stamped], false, decidedLater ? open : [], entity, viewpoint);
-  return { plan, cells };
+  const required = decidedLater ? open : [];
+  return { plan: planImport(of, { columns: [...given, ...stamped], sparse: false, required }), cells };
 }
 
 /** The plan of lines of JSON, each of which gives the fields it likes. */
@@ -111,7 +119,7 @@ export function planNdjsonImport(request: ImportRequest, entity: Entity, viewpoi
     (field) => readOnlyReason(field, request.onConflict, viewpoint) === undefined,
   );
   const required = request.onConflict === 'update' ? requiredFields(entity, viewpoint) : [];
-  return planImport(request, columns, true, required, entity, viewpoint);
+  return planImport({ request, entity, viewpoint }, { columns, sparse: true, required });
 }
 
 /** Fields that a record must be given when it is created. */
@@ -138,12 +146,8 @@ export function unknownFieldMessage(name: string, entity: Entity, naming: Naming
 }
 
 function planImport(
-  request: ImportRequest,
-  columns: readonly Field[],
-  sparse: boolean,
-  required: readonly Field[],
-  entity: Entity,
-  viewpoint: Viewpoint,
+  { request, entity, viewpoint }: ImportCase,
+  { columns, sparse, required }: Pick<ImportPlan, 'columns' | 'sparse' | 'required'>,
 ): ImportPlan {
   const { workspace, principal } = viewpoint;
   const byId = columns.some((field) => field.role === 'id');
@@ -175,21 +179,24 @@ function planImport(
   };
 }
 
+/** A header of the file, the field that it stands for, and how it stands among the others. */
+interface Header {
+  readonly header: string;
+  readonly index: number;
+  readonly name: string;
+  readonly isSecond: boolean;
+  readonly isOnly: boolean;
+}
+
 function headerMistake(
-  header: string,
-  index: number,
-  name: string,
-  isSecond: boolean,
-  request: ImportRequest,
-  entity: Entity,
-  viewpoint: Viewpoint,
-  headers: readonly string[],
+  { header, index, name, isSecond, isOnly }: Header,
+  { request, entity, viewpoint }: ImportCase,
   naming: Naming,
 ): Pick<Detail, 'code' | 'message'> | undefined {
   const field = entity.fields.get(name);
   if (header === '') return { code: 'INVALID', message: `column ${index + 1} of the file has no header` };
   if (field === undefined) {
-    const separator = headers.length === 1 ? /[;\t|]/.exec(header)?.[0] : undefined;
+    const separator = isOnly ? /[;\t|]/.exec(header)?.[0] : undefined;
     const message =
       separator === undefined
         ? `${unknownFieldMessage(name, entity, naming)}; map=Header:field gives it another name, map=Header: leaves it out`

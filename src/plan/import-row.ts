@@ -7,7 +7,14 @@ import { type Decoded, TOO_MUCH_GROWTH } from '../model/field-types.ts';
 import { MAX_GROWTH } from '../model/json-digits.ts';
 import type { ImportRequest } from '../request/import-request.ts';
 import { isWritable, missing } from './assignment.ts';
-import { type CsvImport, type ImportPlan, readOnlyReason, requiredFields, unknownFieldMessage } from './import-plan.ts';
+import {
+  type CsvImport,
+  type ImportCase,
+  type ImportPlan,
+  readOnlyReason,
+  requiredFields,
+  unknownFieldMessage,
+} from './import-plan.ts';
 import { decodeCell, decodeMember } from './import-value.ts';
 import type { Viewpoint } from './link.ts';
 import { makeNaming, type Naming } from './naming.ts';
@@ -100,7 +107,7 @@ export function makeMemberDecoder(
       const place = places.get(name);
       const field = plan.columns[place ?? -1];
       if (place === undefined || field === undefined)
-        refuse(notImported(member, name, request, entity, viewpoint, naming));
+        refuse(notImported(member, name, { request, entity, viewpoint }, naming));
       else if (given[place])
         refuse({ field: shown(member), code: 'INVALID', message: `gives the field ${name} a second time` });
       else {
@@ -128,14 +135,7 @@ export function makeMemberDecoder(
   };
 }
 
-function notImported(
-  member: string,
-  name: string,
-  request: ImportRequest,
-  entity: Entity,
-  viewpoint: Viewpoint,
-  naming: Naming,
-): Detail {
+function notImported(member: string, name: string, { request, entity, viewpoint }: ImportCase, naming: Naming): Detail {
   const field = entity.fields.get(name);
   return field === undefined
     ? { field: shown(member), code: 'UNKNOWN_FIELD', message: unknownFieldMessage(name, entity, naming) }

@@ -36,12 +36,16 @@ export function tailOf(segment: string | undefined): Tail {
 }
 
 /** By tail and method, made once: it is asked for each request. */
-const BY_TAIL = new Map<Tail, Map<string, OperationName>>();
-for (const [name, { methods, tail }] of ENTRIES) {
-  const byMethod = BY_TAIL.get(tail) ?? new Map<string, OperationName>();
-  for (const method of methods) byMethod.set(method, name);
-  BY_TAIL.set(tail, byMethod);
-}
+const BY_TAIL: ReadonlyMap<Tail, ReadonlyMap<string, OperationName>> = new Map(
+  [...new Set(ENTRIES.map(([, { tail }]) => tail))].map((tail) => [
+    tail,
+    new Map(
+      ENTRIES.filter(([, operation]) => operation.tail === tail).flatMap(([name, { methods }]) =>
+        methods.map((method) => [method, name] as const),
+      ),
+    ),
+  ]),
+);
 
 /** undefined when the method is not for the place. */
 export function operationAt(method: string, tail: Tail): OperationName | undefined {
