@@ -38,6 +38,7 @@ import {
   PROCESS_CHANNEL,
 } from './directory/processes.ts';
 import { serviceUnavailable } from './errors.ts';
+import { routeMount } from './http/route-mount.ts';
 import { makeHttpServer } from './http/server.ts';
 import { makeRunner } from './migrate/runner.ts';
 import { makeTotals } from './migrate/totals.ts';
@@ -49,8 +50,8 @@ import { answerWorkers, askPrimary, isWorker } from './processes/primary.ts';
 import { makeRecords } from './records/pipeline.ts';
 import { makeTransferHandlers } from './records/transfer/transfer.ts';
 import { adminRoutes } from './routes/admin/routes.ts';
-import { metaRoutes } from './routes/meta.ts';
-import { oauthPaths, TOKEN_PATH } from './routes/oauth.ts';
+import { INDEX_ROUTE, metaRoutes } from './routes/meta.ts';
+import { oauthMounts, TOKEN_PATH } from './routes/oauth.ts';
 import { bootstrap, type Secrets, type Welcome } from './setup/bootstrap.ts';
 
 /** How far a server is: what its processes have to know of each other before they answer. */
@@ -209,43 +210,48 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
   const server = makeHttpServer({
     host: config.host,
     port: config.port,
-    maxBodyBytes: config.maxBodyBytes,
     bodyTimeoutMs: config.bodyTimeoutMs,
     corsOrigins: config.corsOrigins,
-    records,
-    routes: [
-      ...metaRoutes({ db, metrics: () => observer.metrics(), unready: () => unready && reason }),
-      ...adminRoutes(
-        {
-          databases,
-          authenticate,
-          announced,
-          makeKey,
-          identityProviders: {
-            outbound,
-            externalTokens,
-            publicUrl: config.publicUrl,
-            onWarning: (issuer, reason) =>
-              log.warn('an identity provider was configured that does not work', { issuer, reason }),
-          },
-          makeOAuthClient,
-          isClientId,
-          signingKeys: oauth.keys,
-          answerAs: records.answerAs,
-          maxResponseBytes: config.maxResponseBytes,
-        },
-        runner,
+    mounts: [
+      records.mount,
+      ...oauthMounts({
+        publicUrl: config.publicUrl,
+        tokenEndpoint: oauth.tokenEndpoint,
+        publicKeys: () => oauth.keys.list(),
+        algorithm: SIGNING_ALGORITHM,
+      }),
+      routeMount(metaRoutes({ db, metrics: () => observer.metrics(), unready: () => unready && reason }), {
+        readyFirst: false,
+        maxBodyBytes: config.maxBodyBytes,
+      }),
+      routeMount(
+        [
+          INDEX_ROUTE,
+          ...adminRoutes(
+            {
+              databases,
+              authenticate,
+              announced,
+              makeKey,
+              identityProviders: {
+                outbound,
+                externalTokens,
+                publicUrl: config.publicUrl,
+                onWarning: (issuer, reason) =>
+                  log.warn('an identity provider was configured that does not work', { issuer, reason }),
+              },
+              makeOAuthClient,
+              isClientId,
+              signingKeys: oauth.keys,
+              answerAs: records.answerAs,
+              maxResponseBytes: config.maxResponseBytes,
+            },
+            runner,
+          ),
+        ],
+        { readyFirst: true, maxBodyBytes: config.maxBodyBytes },
       ),
     ],
-    ownPaths: oauthPaths({
-      publicUrl: config.publicUrl,
-      tokenEndpoint: oauth.tokenEndpoint,
-      publicKeys: () => oauth.keys.list(),
-      algorithm: SIGNING_ALGORITHM,
-      unready: () => unready,
-      refusalTurn: refusals.turn,
-      onError: onFault,
-    }),
     refusalTurn: refusals.turn,
     unready: () => unready,
     observer,

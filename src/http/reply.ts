@@ -27,17 +27,20 @@ export interface Delegation {
   readonly serve: (message: IncomingMessage, response: ServerResponse) => Promise<void>;
 }
 
-/**
- * Lets the library answer; `observe` gets the status once it has. The library would wait for ever for the rest of a body:
- * the connection ends when that is not there after `bodyTimeoutMs`.
- */
+export interface Delegating {
+  readonly id: string;
+  readonly common: readonly string[];
+  /** The library would wait for ever for the rest of a body: the connection ends when that is not there after so long. */
+  readonly bodyTimeoutMs: number;
+  /** Gets the status once the library has answered. */
+  readonly observe: (status: number) => void;
+}
+
+/** Lets the library answer. */
 export function delegate(
   response: ServerResponse,
   { serve }: Delegation,
-  id: string,
-  common: readonly string[],
-  bodyTimeoutMs: number,
-  observe: (status: number) => void,
+  { id, common, bodyTimeoutMs, observe }: Delegating,
 ): void {
   const { req: message } = response;
   const timer = setTimeout(() => message.destroy(), bodyTimeoutMs);

@@ -1,5 +1,5 @@
-// The table of routes outside the data API: method, pattern and handler as values. Handlers take a RouteRequest and give
-// a Reply; http/server.ts puts them into Fastify and answers what they throw.
+// Routes outside the data API as values: method, pattern and handler. Handlers take a RouteRequest and give a Reply; a
+// table of them is a mount (route-mount.ts).
 import type { Reply } from '../response/reply.ts';
 
 export interface RouteRequest {
@@ -17,7 +17,7 @@ export interface RouteRequest {
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Fastify's form: `/api/admin/v1/organizations/:org`. */
+  /** With the names of parameters: `/api/admin/v1/organizations/:org`. */
   readonly pattern: string;
   /** Names of the query parameters that the route knows. */
   readonly parameters: readonly string[];

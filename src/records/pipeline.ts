@@ -6,17 +6,19 @@ import type { Config } from '../config.ts';
 import type { Database } from '../db/pool.ts';
 import { type ApiError, invalidCredential, notFound, unsupportedMediaType } from '../errors.ts';
 import { jsonValue } from '../http/json-body.ts';
+import type { Mount } from '../http/mount.ts';
 import type { RawRequest } from '../http/raw-request.ts';
-import type { RecordHandler } from '../http/server.ts';
 import type { Totals } from '../migrate/totals.ts';
 import { belongsTo, type External } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
+import { groupOf } from '../pace/admission.ts';
 import type { RateLimit } from '../pace/rate-limit.ts';
 import { admit } from '../plan/plan.ts';
 import { isJsonType } from '../request/body.ts';
 import { type Call, type CallParts, callAt } from '../request/call.ts';
 import { OPERATIONS, type OperationName } from '../request/operations.ts';
-import { operationOf, segmentsOf } from '../request/record-path.ts';
+import { operationOf, PREFIX, segmentsOf } from '../request/record-path.ts';
+import { errorReply } from '../response/error-body.ts';
 import type { Reply } from '../response/reply.ts';
 import { type Attempt, type Snapshots, withFreshSnapshot } from './again.ts';
 import { enter, hasChanged, uncounted, type Visitor } from './enter.ts';
@@ -37,7 +39,9 @@ export interface RecordRooms {
   readonly transfer: TransferHandlers;
 }
 
-export interface Records extends RecordHandler {
+export interface Records {
+  /** What answers below /api/v1/. */
+  readonly mount: Mount;
   /** The answer to a call of a principal who is known; for administrators who ask what somebody would see. */
   readonly answerAs: (principal: External, asked: Asked, sender: Sender) => Promise<Reply>;
   /** Requests that are being answered: by workspace id, the oldest version that one of them was planned by. */
@@ -146,7 +150,19 @@ export function makeRecords(rooms: RecordRooms): Records {
     return travel({ call: callOf(asked.method, segments, visitor.workspace, asked), sender, visitor, again });
   }
 
-  return Object.assign(handle, { operationOf, answerAs, busy: inFlight.oldest });
+  return { mount: mountOf(handle), answerAs, busy: inFlight.oldest };
+}
+
+function mountOf(handle: Mount['handle']): Mount {
+  return {
+    matches: (url) => url.startsWith(PREFIX),
+    readyFirst: true,
+    groupOf: (url) => groupOf(url, PREFIX),
+    operationOf,
+    handle,
+    refuse: errorReply,
+    isPaced: ({ status }) => status === 401,
+  };
 }
 
 /** The call of a method on a path: 404 and 405 for those that are none. */

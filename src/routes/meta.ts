@@ -13,6 +13,19 @@ export interface MetaRooms {
   readonly unready: () => string | undefined;
 }
 
+/** For whoever opens the address in a browser. */
+export const INDEX_ROUTE: Route = at('/', async () =>
+  json(200, {
+    data: {
+      name: 'Workspace Data API',
+      records: '/api/v1/{organization}/{workspace}/{entity}',
+      admin: '/api/admin/v1',
+      health: ['/healthz', '/readyz', '/metrics'],
+    },
+  }),
+);
+
+/** Answered whether or not the server is ready. */
 export function metaRoutes({ db, metrics, unready }: MetaRooms): Route[] {
   const text = remembered(metrics, METRICS_KEPT_MS, () => performance.now());
   // One question for all who ask at the same time: nobody needs a credential for it.
@@ -22,17 +35,6 @@ export function metaRoutes({ db, metrics, unready }: MetaRooms): Route[] {
     () => performance.now(),
   );
   return [
-    // For whoever opens the address in a browser.
-    at('/', async () =>
-      json(200, {
-        data: {
-          name: 'Workspace Data API',
-          records: '/api/v1/{organization}/{workspace}/{entity}',
-          admin: '/api/admin/v1',
-          health: ['/healthz', '/readyz', '/metrics'],
-        },
-      }),
-    ),
     at('/healthz', async () => json(200, { status: 'ok' })),
     at('/readyz', async () => {
       const reason = unready();

@@ -3,9 +3,8 @@
 // the library would list endpoints that are not there and build URLs from the Host header.
 import { type NodeHandler, PASSING } from '../auth/token-endpoint.ts';
 import type { StoredJwk } from '../directory/signing-keys.ts';
-import { type ApiError, methodNotAllowed, serviceUnavailable } from '../errors.ts';
-import type { PathHandler } from '../http/server.ts';
-import { toApiError } from '../response/error-body.ts';
+import { type ApiError, methodNotAllowed } from '../errors.ts';
+import { isAt, type Mount } from '../http/mount.ts';
 import { json, type Reply } from '../response/reply.ts';
 
 export interface OAuthRooms {
@@ -15,56 +14,50 @@ export interface OAuthRooms {
   /** Public halves of the keys that verify. */
   readonly publicKeys: () => Promise<readonly { readonly kid: string; readonly publicJwk: StoredJwk }[]>;
   readonly algorithm: string;
-  /** Why requests cannot be served, or undefined. */
-  readonly unready: () => string | undefined;
-  /** Resolves when a request that no credential carries may be refused. */
-  readonly refusalTurn: () => Promise<void>;
-  readonly onError: (message: string, error: unknown) => void;
 }
 
 export const TOKEN_PATH = '/oauth/token';
 const KEYS_PATH = '/oauth/jwks';
 const METADATA_PATH = '/.well-known/oauth-authorization-server';
+const READ = ['GET', 'HEAD'];
 
-/** The handlers by path. */
-export function oauthPaths(rooms: OAuthRooms): ReadonlyMap<string, PathHandler> {
-  const { publicUrl, unready, onError } = rooms;
-  const at = (path: string, methods: readonly string[], handle: PathHandler): [string, PathHandler] => [
-    path,
-    async (raw) => {
-      try {
-        if (!methods.includes(raw.method)) throw methodNotAllowed(raw.method, methods);
-        return await handle(raw);
-      } catch (error) {
-        const refusal = toApiError(error);
-        if (refusal.status >= 500 && refusal.status !== 503) onError(`${path} failed`, error);
-        if (refusal.status < 500) await rooms.refusalTurn();
-        return refusalReply(refusal);
-      }
-    },
+export function oauthMounts({ publicUrl, tokenEndpoint, publicKeys, algorithm }: OAuthRooms): Mount[] {
+  return [
+    mountAt(TOKEN_PATH, ['POST'], { readyFirst: true, handle: async () => ({ serve: await tokenEndpoint() }) }),
+    mountAt(KEYS_PATH, READ, {
+      readyFirst: true,
+      async handle() {
+        const keys = (await publicKeys()).map(({ kid, publicJwk }) => ({
+          ...publicJwk,
+          kid,
+          use: 'sig',
+          alg: algorithm,
+        }));
+        const text = JSON.stringify({ keys });
+        return { status: 200, headers: {}, body: { kind: 'text', contentType: 'application/jwk-set+json', text } };
+      },
+    }),
+    mountAt(METADATA_PATH, READ, { readyFirst: false, handle: async () => json(200, metadata(publicUrl)) }),
   ];
-  const requireReady = (): void => {
-    const reason = unready();
-    if (reason !== undefined) throw serviceUnavailable(reason);
+}
+
+/** One path with all that comes to it: every method, and refusals in RFC 6749's words. */
+function mountAt(
+  path: string,
+  methods: readonly string[],
+  { readyFirst, handle }: Pick<Mount, 'readyFirst' | 'handle'>,
+): Mount {
+  return {
+    matches: (url) => isAt(url, path),
+    readyFirst,
+    operationOf: () => path,
+    async handle(request) {
+      if (!methods.includes(request.method)) throw methodNotAllowed(request.method, methods);
+      return handle(request);
+    },
+    refuse: refusalReply,
+    isPaced: ({ status }) => status < 500,
   };
-  return new Map([
-    at(TOKEN_PATH, ['POST'], async () => {
-      requireReady();
-      return { serve: await rooms.tokenEndpoint() };
-    }),
-    at(KEYS_PATH, ['GET', 'HEAD'], async () => {
-      requireReady();
-      const keys = (await rooms.publicKeys()).map(({ kid, publicJwk }) => ({
-        ...publicJwk,
-        kid,
-        use: 'sig',
-        alg: rooms.algorithm,
-      }));
-      const text = JSON.stringify({ keys });
-      return { status: 200, headers: {}, body: { kind: 'text', contentType: 'application/jwk-set+json', text } };
-    }),
-    at(METADATA_PATH, ['GET', 'HEAD'], async () => json(200, metadata(publicUrl))),
-  ]);
 }
 
 /** RFC 8414 section 2; `response_types_supported` is required there, and there are none without an authorization endpoint. */

@@ -84,7 +84,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     imports: ['catalog', 'db', 'directory', 'document', 'model', 'sql/fragment.ts'],
   },
   http: {
-    purpose: 'bytes ↔ values; the only importer of Fastify; answers what was thrown',
+    purpose: 'bytes ↔ values: listens, finds the mount of a request and its route, answers what was thrown',
     imports: ['model', 'observe.ts', 'pace', 'request', 'response'],
   },
   records: {

@@ -1,0 +1,99 @@
+// A part of the server as a value: which URLs are its own, who answers there, and how it refuses. The server has a list
+// of them and knows nothing else of what it serves.
+import { type ApiError, badRequest, notFound, serviceUnavailable } from '../errors.ts';
+import { errorReply } from '../response/error-body.ts';
+import type { Reply } from '../response/reply.ts';
+import type { RawRequest } from './raw-request.ts';
+import type { Delegation } from './reply.ts';
+
+export interface Mount {
+  /** True for a URL (path and query, from its slash on) that is this mount's. Of several the first in the list has it. */
+  readonly matches: (url: string) => boolean;
+  /** Whether the server must be ready: until then requests are refused with 503, in the words of the mount. */
+  readonly readyFirst: boolean;
+  /**
+   * Whose request it is. When many come at once those of each group are begun in turns; without this function each is
+   * begun as it comes.
+   */
+  readonly groupOf?: (url: string) => string;
+  /** The request's name in metrics: a word of a small set. UNKNOWN for what leads nowhere. */
+  readonly operationOf: (method: string, url: string) => string;
+  /** The answer, or the library that will answer. What it throws goes to `refuse`. */
+  readonly handle: (request: RawRequest) => Promise<Reply | Delegation>;
+  /** A refusal in the words of the mount. */
+  readonly refuse: (refusal: ApiError) => Reply;
+  /** True for a refusal that no valid credential carries: it leaves at a bounded pace, as all of UNKNOWN do. */
+  readonly isPaced: (refusal: ApiError) => boolean;
+}
+
+/** In metrics: a request that leads nowhere. */
+export const UNKNOWN = 'unknown';
+
+/** How most mounts refuse: in the body of the API's errors; a missing or wrong credential waits for its turn. */
+export const USUAL_REFUSALS: Pick<Mount, 'refuse' | 'isPaced'> = {
+  refuse: errorReply,
+  isPaced: ({ status }) => status === 401,
+};
+
+/** True for a URL with this path, with or without a slash at its end and a query. */
+export function isAt(url: string, path: string): boolean {
+  return url.startsWith(path) && /^\/?(?:\?|$)/.test(url.slice(path.length));
+}
+
+/** The same mount while the server is not ready; `reason` says why. */
+export function closed(mount: Mount, reason: () => string | undefined): Mount {
+  const { matches, readyFirst, refuse, isPaced } = mount;
+  return {
+    matches,
+    readyFirst,
+    operationOf: () => 'unready',
+    handle: () => Promise.reject(serviceUnavailable(reason() ?? 'Not ready yet; retry')),
+    refuse,
+    isPaced,
+  };
+}
+
+const ANYWHERE = { ...USUAL_REFUSALS, matches: () => true, readyFirst: false } as const;
+
+/** CORS preflight (WHATWG Fetch) and plain OPTIONS, without a credential: browsers send none. */
+export const PREFLIGHT: Mount = {
+  ...ANYWHERE,
+  operationOf: () => 'options',
+  handle: async () => ({
+    status: 204,
+    headers: {
+      Allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
+      'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
+      'Access-Control-Allow-Headers': 'Authorization, Content-Type, If-Match, If-None-Match',
+      'Access-Control-Max-Age': '600',
+    },
+    body: { kind: 'empty' },
+  }),
+};
+
+/** Requests that RFC 9112 section 3.2 wants refused. */
+export const HOSTLESS: Mount = {
+  ...ANYWHERE,
+  operationOf: () => UNKNOWN,
+  handle: () => Promise.reject(badRequest('The Host header is missing')),
+};
+
+/** Takes what no mount of the list does. */
+export const NOWHERE: Mount = {
+  ...ANYWHERE,
+  readyFirst: true,
+  operationOf: () => UNKNOWN,
+  handle: ({ path }) =>
+    Promise.reject(
+      isDecodable(path) ? notFound(`There is nothing at ${path.slice(0, 200)}`) : badRequest('The path is malformed'),
+    ),
+};
+
+function isDecodable(path: string): boolean {
+  try {
+    decodeURI(path);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,67 @@
+// Mounts that every server has, and one path as a mount.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ApiError, invalidCredential, methodNotAllowed } from '../../../src/errors.ts';
+import { closed, HOSTLESS, isAt, type Mount, NOWHERE, USUAL_REFUSALS } from '../../../src/http/mount.ts';
+import type { RawRequest } from '../../../src/http/raw-request.ts';
+import { noContent } from '../../../src/response/reply.ts';
+
+const rows: readonly (readonly [url: string, isThere: boolean])[] = [
+  ['/oauth/token', true],
+  ['/oauth/token/', true],
+  ['/oauth/token?a=b', true],
+  ['/oauth/token/?a=b/c', true],
+  ['/oauth/token?', true],
+  ['/oauth/tokens', false],
+  ['/oauth/token//', false],
+  ['/oauth/token/x', false],
+  ['/oauth', false],
+  ['/x/oauth/token', false],
+];
+for (const [url, isThere] of rows) {
+  test(`${url} is ${isThere ? '' : 'not '}at /oauth/token`, () => assert.equal(isAt(url, '/oauth/token'), isThere));
+}
+
+async function refusal(mount: Mount, path = '/'): Promise<string> {
+  const error = await Promise.resolve(mount.handle({ path } as RawRequest)).then(
+    () => assert.fail('was answered'),
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof ApiError);
+  return `${error.status} ${error.message}`;
+}
+
+test('what no mount takes is nowhere, or no path at all', async () => {
+  assert.equal(await refusal(NOWHERE, '/nothing'), '404 There is nothing at /nothing');
+  assert.equal(await refusal(NOWHERE, `/${'a'.repeat(300)}`), `404 There is nothing at /${'a'.repeat(199)}`);
+  for (const path of ['/%', '/%zz', '/%ff', '/a/%u0041']) {
+    assert.equal(await refusal(NOWHERE, path), '400 The path is malformed');
+  }
+  assert.equal(await refusal(HOSTLESS), '400 The Host header is missing');
+});
+
+test('a mount that waits for the server refuses in its own words until then', async () => {
+  let reason: string | undefined = 'The server is starting; retry';
+  const open: Mount = {
+    ...USUAL_REFUSALS,
+    matches: (url) => isAt(url, '/x'),
+    readyFirst: true,
+    groupOf: () => 'a',
+    operationOf: () => 'x',
+    handle: async () => noContent(),
+    refuse: ({ message }) => ({ status: 599, headers: { says: message }, body: { kind: 'empty' } }),
+  };
+  const shut = closed(open, () => reason);
+  assert.equal(await refusal(shut), '503 The server is starting; retry');
+  // It became ready between two questions.
+  reason = undefined;
+  assert.equal(await refusal(shut), '503 Not ready yet; retry');
+  assert.equal(shut.operationOf('GET', '/x'), 'unready');
+  assert.equal(shut.groupOf, undefined);
+  assert.deepEqual(shut.refuse(methodNotAllowed('GET', [])).status, 599);
+});
+
+test('a refusal of a credential waits for its turn, another one does not', () => {
+  assert.equal(USUAL_REFUSALS.isPaced(invalidCredential()), true);
+  assert.equal(USUAL_REFUSALS.isPaced(methodNotAllowed('GET', ['PUT'])), false);
+});
