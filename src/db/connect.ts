@@ -174,7 +174,7 @@ async function readBack(client: pg.Client, limits: ConnectionLimits, target: str
 }
 
 /** Ends a connection without a word to the server, whatever runs on it. */
-export function destroy({ client }: OpenedConnection, reason = 'Connection terminated'): void {
+export function destroy({ client }: Pick<OpenedConnection, 'client'>, reason = 'Connection terminated'): void {
   (client as unknown as { connection: { stream: { destroy(error: Error): void } } }).connection.stream.destroy(
     new Error(reason),
   );

@@ -10,6 +10,7 @@ import { makeConduct } from './conduct.ts';
 import { type ConnectionLimits, makeConnect, type OpenedConnection } from './connect.ts';
 import { addressOf } from './connection-url.ts';
 import { type Expected, hold, isHeld, LOCK_HOLD, makeCosts, SLOW_HOLD, type StatementCost } from './cost.ts';
+import { type Executor, makeSessionExecutor } from './executor.ts';
 import { isConnectionLoss, isReadOnlyServer, sqlState } from './pg-error.ts';
 import { makePipelinedLane } from './pipeline.ts';
 import { type Lent, makeSessionPool, type SessionPool } from './session-pool.ts';
@@ -19,7 +20,7 @@ import { watchStatement } from './statement-watch.ts';
 import type { Waiting } from './waiting-line.ts';
 import { isTooLate, type Lane, type Work } from './work.ts';
 
-export type { Expected, Lane, Row, Work };
+export type { Executor, Expected, Lane, Row, Work };
 
 /**
  * Which connections a session is taken from. `control`: short work on the control tables, never kept waiting by records.
@@ -50,7 +51,13 @@ export interface TransactionOptions extends SessionOptions {
   readonly readOnly?: boolean;
 }
 
-export interface Database {
+/** A session with an open transaction. */
+export interface Transaction extends Session {
+  /** Runs statements in the transaction as the lanes would, rows as text. */
+  readonly executor: Executor;
+}
+
+export interface Database extends Executor {
   /**
    * One statement on a lane of quick ones; rows as text. With `work.expected` it goes to the connections for
    * slow statements while it is known, or not yet known not, to take long, or when it was ended on the quick lane: after a
@@ -62,7 +69,7 @@ export interface Database {
   /** One statement, rows as objects, on a connection for the control tables. */
   query<T = Record<string, unknown>>(query: Query): Promise<T[]>;
   session<T>(work: (session: Session) => Promise<T>, options?: SessionOptions): Promise<T>;
-  transaction<T>(work: (session: Session) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  transaction<T>(work: (transaction: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Stops what a backend of ours does at the moment; its statement ends with 57014. */
   cancel(pid: number): Promise<void>;
   stats(): DatabaseStats;
@@ -254,6 +261,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
   }
 
   return {
+    isTransaction: false,
     run(query, lane, work = {}) {
       const cost = costs.of(query, work.expected);
       return isQuick(work, cost) ? lanes[lane].run(query, work, cost) : runSlow(query, lane, work, cost);
@@ -276,7 +284,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
       }),
     session: (work, sessionOptions = {}) => lend(sessionOptions, work),
     transaction: (work, { isolation = 'read committed', readOnly = false, statementTimeoutMs: limit, ...asker } = {}) =>
-      lend(asker, async (session, _lent, broken) => {
+      lend(asker, async (session, { connection }, broken) => {
         await session.execute(`begin isolation level ${isolation}${readOnly ? ' read only' : ''}`);
         try {
           if (limit !== undefined) {
@@ -285,7 +293,16 @@ export function makeDatabase(options: DatabaseOptions): Database {
               `set local statement_timeout = ${milliseconds}; set local idle_in_transaction_session_timeout = ${milliseconds}`,
             );
           }
-          const result = await work(session);
+          const executor = makeSessionExecutor({
+            connection,
+            cancel,
+            statementTimeoutMs,
+            onError(error) {
+              if (isConnectionLoss(error)) broken();
+              if (isReadOnlyServer(error)) renew();
+            },
+          });
+          const result = await work({ ...session, executor });
           await session.execute('commit');
           return result;
         } catch (error) {

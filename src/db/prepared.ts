@@ -25,6 +25,19 @@ export interface Prepared {
   failed(naming: Naming, error?: unknown): void;
 }
 
+// Statements kept prepared on a connection that runs one at a time.
+const MAX_ON_SESSION = 100;
+const onClient = new WeakMap<object, Prepared>();
+
+/** Of a connection that is lent, the same for all who have it one after the other. `client`: the driver's. */
+export function preparedOn(client: object): Prepared {
+  const known = onClient.get(client);
+  if (known !== undefined) return known;
+  const made = makePrepared(MAX_ON_SESSION);
+  onClient.set(client, made);
+  return made;
+}
+
 /** What a connection has prepared under the name that its owner gave the statement. */
 interface Known {
   readonly text: string;

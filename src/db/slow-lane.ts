@@ -1,18 +1,17 @@
 // Statements that may take their time: each on a connection of its own, in words that build no more than an answer may have,
 // until its deadline or until its caller leaves.
-import type pg from 'pg';
 import type { Query } from '../sql/fragment.ts';
 import { hold, isHeld, note, SLOW_HOLD, type StatementCost } from './cost.ts';
 import { isConnectionLoss, StaleStatement, sqlState, translateConnectionError } from './pg-error.ts';
-import { makePrepared, type Prepared } from './prepared.ts';
+import { preparedOn } from './prepared.ts';
 import type { Lent } from './session-pool.ts';
-import { type Row, runAlone } from './statement.ts';
-import { watchStatement } from './statement-watch.ts';
-import type { Lane, Work } from './work.ts';
+import type { Row } from './statement.ts';
+import { type Cancel, runWatched } from './statement-watch.ts';
+import { isInForce, type Lane, type Work } from './work.ts';
 
 export interface SlowLaneOptions {
   readonly take: (work: Work) => Promise<Lent>;
-  readonly cancel: (pid: number) => Promise<void>;
+  readonly cancel: Cancel;
   readonly statementTimeoutMs: number;
   readonly isQuick: (work: Work, cost: StatementCost | undefined) => boolean;
   readonly runQuick: RunOnLane;
@@ -33,22 +32,11 @@ interface Run {
   isBroken: boolean;
 }
 
-// Statements kept prepared on a connection for slow work.
-const MAX_SLOW_STATEMENTS = 100;
 // What a moderate statement gets without careful words: as much as on the quick lane.
 const PLAIN_MS = 200;
 
 /** Runs one statement; throws as Database.run() does. */
 export function makeSlowLane({ take, cancel, statementTimeoutMs, isQuick, runQuick }: SlowLaneOptions): RunOnLane {
-  const prepared = new WeakMap<pg.ClientBase, Prepared>();
-  function preparedOn(client: pg.ClientBase): Prepared {
-    const known = prepared.get(client);
-    if (known !== undefined) return known;
-    const made = makePrepared(MAX_SLOW_STATEMENTS);
-    prepared.set(client, made);
-    return made;
-  }
-
   async function runSlow(
     query: Query,
     lane: Lane,
@@ -95,29 +83,23 @@ export function makeSlowLane({ take, cancel, statementTimeoutMs, isQuick, runQui
     // With values, a plan that fits them is worth more than the time it takes to find one; the first run only tells
     // whether it is slow.
     const isKept = query.values.length === 0 && cost?.milliseconds !== undefined;
-    const { client } = connection;
-    const watch = watchStatement(connection, cancel, {
+    const { text, values } = query;
+    const limits = {
       end,
       deadline: deadlineOf(work),
-      // The answer of a read is for its caller alone; a write that was begun is worth to be ended.
+      // The answer of a read is for its caller alone; a write that was begun is worth being ended.
       caller: lane === 'read' ? work.caller : undefined,
-    });
+    };
     try {
       const started = performance.now();
-      const { text, values } = query;
-      const rows = await runAlone(client, isKept ? query : { text, values }, preparedOn(client));
+      const words = isKept ? query : { text, values };
+      const rows = await runWatched(connection, words, preparedOn(connection.client), cancel, limits);
       if (cost !== undefined) note(cost, performance.now() - started);
       return rows;
     } catch (error) {
       run.isBroken = isConnectionLoss(error);
       throw run.isBroken ? translateConnectionError(error) : error;
-    } finally {
-      await watch.end(run.isBroken);
     }
-  }
-
-  async function isInForce({ isStale, confirm }: Work): Promise<boolean> {
-    return isStale?.(performance.now()) !== true || (await confirm?.()) === true;
   }
 
   /** Has the statement, as far as is known, never taken long? */

@@ -1,6 +1,10 @@
 // Sees to it that a statement on a connection of its own ends when its answer is of no use any more: at its deadline, and
 // when its caller has left. A database that does not even answer that is given up: TCP would wait for minutes.
+import type { Query } from '../sql/fragment.ts';
 import { destroy, type OpenedConnection } from './connect.ts';
+import { isConnectionLoss } from './pg-error.ts';
+import type { Prepared } from './prepared.ts';
+import { type Row, runAlone } from './statement.ts';
 import type { Work } from './work.ts';
 
 export interface StatementWatch {
@@ -18,10 +22,37 @@ export interface StatementLimits extends Pick<Work, 'caller'> {
   readonly end?: number | undefined;
 }
 
-/** `cancel` stops what a backend does. */
+export type WatchedConnection = Pick<OpenedConnection, 'client' | 'pid'>;
+
+/** Stops what a backend does, by its number. */
+export type Cancel = (pid: number) => Promise<void>;
+
+/**
+ * Runs one statement that nothing else runs beside, until its limits. Rejects with the error of the database or of the
+ * connection, when nothing is under way any more that could hit what the connection does next.
+ */
+export async function runWatched(
+  connection: WatchedConnection,
+  query: Query,
+  prepared: Prepared,
+  cancel: Cancel,
+  limits: StatementLimits,
+): Promise<readonly Row[]> {
+  const watch = watchStatement(connection, cancel, limits);
+  let isBroken = false;
+  try {
+    return await runAlone(connection.client, query, prepared);
+  } catch (error) {
+    isBroken = isConnectionLoss(error);
+    throw error;
+  } finally {
+    await watch.end(isBroken);
+  }
+}
+
 export function watchStatement(
-  connection: OpenedConnection,
-  cancel: (pid: number) => Promise<void>,
+  connection: WatchedConnection,
+  cancel: Cancel,
   { deadline, end = deadline, caller }: StatementLimits,
 ): StatementWatch {
   let cancelling: Promise<void> | undefined;

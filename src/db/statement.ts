@@ -40,7 +40,7 @@ export async function runAlone(client: pg.ClientBase, query: Query, prepared: Pr
   try {
     await stream(client, query, naming, (row) => void rows.push(row));
   } catch (error) {
-    prepared.failed(naming);
+    prepared.failed(naming, error);
     throw error;
   }
   return rows;

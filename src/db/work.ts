@@ -30,6 +30,11 @@ export interface Work {
   readonly confirm?: (() => Promise<boolean>) | undefined;
 }
 
+/** Is what the statement was made for still in force? Asks the database when that is unknown. */
+export async function isInForce({ isStale, confirm }: Work): Promise<boolean> {
+  return isStale?.(performance.now()) !== true || (await confirm?.()) === true;
+}
+
 /** Nobody reads it: the client has left. */
 export const callerGone = (): Error => serviceUnavailable('The client left before its turn came');
 

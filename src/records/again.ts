@@ -1,4 +1,5 @@
 // When a call is planned again: its snapshot of the schema turned out to be of the past, and nothing of it was done.
+import type { Executor } from '../db/executor.ts';
 import { isLockTimeout, isStaleSnapshot, StaleStatement, translateError } from '../db/pg-error.ts';
 import { isBySchema } from '../errors.ts';
 import type { Workspace } from '../model/workspace.ts';
@@ -12,6 +13,7 @@ import type { RequestClock } from './visit.ts';
 export interface Attempt {
   readonly call: Call;
   readonly clock: RequestClock;
+  readonly executor: Executor;
   /** Credential and workspace as they are in force now; throws when the call is not admitted any more. */
   readonly again: () => Promise<Visitor>;
 }
@@ -31,11 +33,12 @@ export interface Snapshots {
  * Runs `perform` for the visitor, and again
  * - after a refusal that names what the schema has or allows, when the schema has changed since;
  * - when PostgreSQL knew a name no more, or the schema was replaced while the statement waited, a few times at most.
+ * In a transaction it runs once: what was done there before is gone, so whoever began the transaction plans all of it again.
  * A call that waited for a lock too long is refused by the gate that was closed meanwhile, if there is one.
  */
 export async function withFreshSnapshot<T>(
   { hasChanged, drop, hold, release }: Snapshots,
-  { call, clock, again }: Attempt,
+  { call, clock, executor, again }: Attempt,
   visitor: Visitor,
   perform: (visitor: Visitor) => Promise<T>,
 ): Promise<T> {
@@ -54,6 +57,7 @@ export async function withFreshSnapshot<T>(
         const now = await again();
         admit(now.workspace, now.principal, call.entity, OPERATIONS[call.operation].access);
       }
+      if (executor.isTransaction) throw error;
       const isRefusal = isBySchema(error) && !isImport;
       if (!(isRefusal && (await hasChanged(workspace)))) {
         if (!isStaleSnapshot(error)) throw error;

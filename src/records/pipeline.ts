@@ -3,7 +3,7 @@
 import type { Authenticator } from '../auth/authenticate.ts';
 import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
 import type { Config } from '../config.ts';
-import type { Database } from '../db/pool.ts';
+import type { Database, Executor } from '../db/pool.ts';
 import { type ApiError, invalidCredential, notFound, unsupportedMediaType } from '../errors.ts';
 import { jsonValue } from '../http/json-body.ts';
 import type { Mount } from '../http/mount.ts';
@@ -28,15 +28,18 @@ import { list, query, type ReadRooms, read } from './reads.ts';
 import { RequestClock, type Sender, type TransferHandlers, type Visit } from './visit.ts';
 import { create, remove, update } from './writes.ts';
 
-export interface RecordRooms {
+export interface StageRooms {
   readonly config: Config;
-  readonly db: Database;
   readonly cache: WorkspaceCache;
-  readonly authenticator: Authenticator;
-  readonly rateLimit: RateLimit;
   readonly totals: Pick<Totals, 'keep'>;
   /** `_import` and `_export`. */
   readonly transfer: TransferHandlers;
+}
+
+export interface RecordRooms extends StageRooms {
+  readonly db: Database;
+  readonly authenticator: Authenticator;
+  readonly rateLimit: RateLimit;
 }
 
 export interface Records {
@@ -55,9 +58,11 @@ export interface Asked extends CallParts {
   readonly path: string;
 }
 
-/** A call on its way through the stages. */
-interface Journey {
+/** A call of somebody who has entered, before it is admitted. */
+export interface Journey {
   readonly call: Call;
+  /** Runs its statements: the lanes of a database, or the transaction that the call is to be part of. */
+  readonly executor: Executor;
   readonly sender: Sender;
   readonly visitor: Visitor;
   /** Credential and workspace as they are in force now. */
@@ -68,9 +73,46 @@ interface Journey {
 // snapshot ends 100 ms before others stop waiting for this process (directory/presence.ts).
 const TRUST_MS = 20;
 
+/** The stages after the entrance, for calls from wherever they come. */
+export interface Stages {
+  /** Runs the call, and again when its snapshot turns out to be of the past and its executor is no transaction. */
+  readonly travel: (journey: Journey) => Promise<Reply>;
+  /** See Records. */
+  readonly busy: Records['busy'];
+}
+
 type Handler = (visit: Visit) => Promise<Reply>;
 
 export function makeRecords(rooms: RecordRooms): Records {
+  const { config, cache, db } = rooms;
+  const { travel, busy } = makeStages(rooms);
+
+  async function handle(raw: RawRequest): Promise<Reply> {
+    const segments = segmentsOf(raw.path);
+    const [organization = '', workspace = ''] = segments;
+    const again = () => enter(rooms, raw.headers.authorization, { organization, workspace }, uncounted);
+    const visitor = await enter(rooms, raw.headers.authorization, { organization, workspace }, rooms.rateLimit);
+    const call = callOf(raw.method, segments, visitor.workspace, partsOf(raw, config));
+    return travel({ call, executor: db, sender: raw, visitor, again });
+  }
+
+  async function answerAs(principal: External, asked: Asked, sender: Sender): Promise<Reply> {
+    const segments = segmentsOf(asked.path);
+    const [organization = '', slug = ''] = segments;
+    const again = async (): Promise<Visitor> => {
+      const workspace = await cache.get(organization, slug);
+      if (workspace === undefined || !belongsTo(principal, workspace.id)) throw invalidCredential();
+      return { workspace, principal };
+    };
+    const visitor = await again();
+    const call = callOf(asked.method, segments, visitor.workspace, asked);
+    return travel({ call, executor: db, sender, visitor, again });
+  }
+
+  return { mount: mountOf(handle), answerAs, busy };
+}
+
+export function makeStages(rooms: StageRooms): Stages {
   const { config, cache } = rooms;
   const compileOptions = { maxResponseBytes: config.maxResponseBytes };
   const stage: ReadRooms = { ...rooms, compileOptions, prepared: makePreparedStatements(compileOptions) };
@@ -94,19 +136,10 @@ export function makeRecords(rooms: RecordRooms): Records {
     release: inFlight.release,
   };
 
-  async function handle(raw: RawRequest): Promise<Reply> {
-    const segments = segmentsOf(raw.path);
-    const [organization = '', workspace = ''] = segments;
-    const again = () => enter(rooms, raw.headers.authorization, { organization, workspace }, uncounted);
-    const visitor = await enter(rooms, raw.headers.authorization, { organization, workspace }, rooms.rateLimit);
-    const call = callOf(raw.method, segments, visitor.workspace, partsOf(raw, config));
-    return travel({ call, sender: raw, visitor, again });
-  }
-
-  /** Runs the call, and again when its snapshot turns out to be of the past. */
-  function travel({ call, sender, visitor, again }: Journey): Promise<Reply> {
+  function travel({ call, executor, sender, visitor, again }: Journey): Promise<Reply> {
     const attempt: Attempt = {
       call,
+      executor,
       clock: new RequestClock(config.statementTimeoutMs, isBodiless(call) ? sender.arrivedAt : undefined),
       again,
     };
@@ -121,7 +154,7 @@ export function makeRecords(rooms: RecordRooms): Records {
 
   /** Admits the principal to the entity. `checkedAt`: since when credential and snapshot have been in force at least. */
   function visitOf(attempt: Attempt, sender: Sender, { workspace, principal }: Visitor, checkedAt: number): Visit {
-    const { call, clock, again } = attempt;
+    const { call, clock, executor, again } = attempt;
     return {
       call,
       sender,
@@ -129,6 +162,7 @@ export function makeRecords(rooms: RecordRooms): Records {
       principal,
       entity: admit(workspace, principal, call.entity, OPERATIONS[call.operation].access),
       clock,
+      executor,
       isStale: (now) => cache.isReplaced(workspace) || (now - checkedAt > TRUST_MS && !isKnown(workspace)),
       confirm: async () => (await cache.get(workspace.organization, workspace.slug)) === workspace,
       async again() {
@@ -138,19 +172,7 @@ export function makeRecords(rooms: RecordRooms): Records {
     };
   }
 
-  async function answerAs(principal: External, asked: Asked, sender: Sender): Promise<Reply> {
-    const segments = segmentsOf(asked.path);
-    const [organization = '', slug = ''] = segments;
-    const again = async (): Promise<Visitor> => {
-      const workspace = await cache.get(organization, slug);
-      if (workspace === undefined || !belongsTo(principal, workspace.id)) throw invalidCredential();
-      return { workspace, principal };
-    };
-    const visitor = await again();
-    return travel({ call: callOf(asked.method, segments, visitor.workspace, asked), sender, visitor, again });
-  }
-
-  return { mount: mountOf(handle), answerAs, busy: inFlight.oldest };
+  return { travel, busy: inFlight.oldest };
 }
 
 function mountOf(handle: Mount['handle']): Mount {

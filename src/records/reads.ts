@@ -25,11 +25,10 @@ import {
 } from '../sql/compile.ts';
 import { entityTag } from './entity-tag.ts';
 import type { PreparedList, PreparedRead, PreparedStatements } from './prepared.ts';
-import { type Executor, runRead, type Visit } from './visit.ts';
+import { runRead, type Visit } from './visit.ts';
 
 export interface ReadRooms {
   readonly config: Config;
-  readonly db: Executor;
   readonly totals: Pick<Totals, 'keep'>;
   readonly prepared: PreparedStatements;
   readonly compileOptions: CompileOptions;
@@ -72,14 +71,14 @@ function prepareRead({ config, compileOptions }: ReadRooms, visit: Visit): Prepa
 }
 
 async function runList(
-  { config, db, totals }: ReadRooms,
+  { config, totals }: ReadRooms,
   { statement, plan, estimate }: PreparedList,
   visit: Visit,
 ): Promise<Reply> {
   const inputs: Inputs = { principal: visit.principal };
   const [[page], estimated] = await Promise.all([
-    runRead(visit, db, statement, inputs),
-    estimate === undefined ? undefined : runRead(visit, db, estimate, inputs),
+    runRead(visit, statement, inputs),
+    estimate === undefined ? undefined : runRead(visit, estimate, inputs),
   ]);
   if (page === undefined) throw new TypeError('a page is always one row');
   const { data } = page;
@@ -90,12 +89,12 @@ async function runList(
 
 /** The record as the statement shows it; 404 when it is not there, or not for the principal. */
 export async function readRecord(
-  rooms: Pick<ReadRooms, 'config' | 'db'>,
+  rooms: Pick<ReadRooms, 'config'>,
   visit: Visit,
   statement: Compiled<RecordRow>,
   id: string,
 ): Promise<Representation> {
-  const [row] = await runRead(visit, rooms.db, statement, { id, principal: visit.principal });
+  const [row] = await runRead(visit, statement, { id, principal: visit.principal });
   if (row === undefined) throw recordNotFound();
   const { data, version } = row;
   if (data !== null) return { data, version, tag: entityTag(statement, version, data) };

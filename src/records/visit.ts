@@ -1,6 +1,6 @@
 // One call of the data API whose principal was admitted to an entity, and how its statements are run.
 import { isStaleSnapshot, translateError } from '../db/pg-error.ts';
-import type { Database, Expected, Lane, Work } from '../db/pool.ts';
+import type { Executor, Expected, Lane, Work } from '../db/pool.ts';
 import type { RawRequest } from '../http/raw-request.ts';
 import type { Entity } from '../model/entity.ts';
 import type { Principal } from '../model/principal.ts';
@@ -19,6 +19,8 @@ export interface Visit {
   readonly principal: Principal;
   readonly entity: Entity;
   readonly clock: RequestClock;
+  /** Runs the statements of the call: the lanes of the database, or the transaction that the call is part of. */
+  readonly executor: Executor;
   /** See Work. A statement that still waits is planned anew then. */
   readonly isStale: (now: number) => boolean;
   readonly confirm: () => Promise<boolean>;
@@ -58,9 +60,6 @@ export function workOf({ sender, workspace, clock, isStale, confirm }: Visit, ex
   return { expected, tenant: workspace.id, deadline: clock.deadline, caller: sender.caller, isStale, confirm };
 }
 
-/** What runs statements: the lanes of a database. */
-export type Executor = Pick<Database, 'run'>;
-
 /** `_import` and `_export`. */
 export interface TransferHandlers {
   readonly importRecords: (visit: Visit) => Promise<Reply>;
@@ -73,13 +72,12 @@ export interface TransferHandlers {
  */
 export async function runRead<Result>(
   visit: Visit,
-  db: Executor,
   statement: Compiled<Result>,
   inputs: Inputs,
   lane: Lane = 'read',
 ): Promise<Result[]> {
   try {
-    const rows = await db.run(bindQuery(statement, inputs), lane, workOf(visit, statement.expected));
+    const rows = await visit.executor.run(bindQuery(statement, inputs), lane, workOf(visit, statement.expected));
     return rows.map(statement.read);
   } catch (error) {
     if (isStaleSnapshot(error)) throw error;

@@ -104,12 +104,12 @@ async function refuse(rooms: WriteRooms, visit: Visit, details: readonly Detail[
 }
 
 /** The references of a body to records that are not there for the principal. */
-async function missingReferences({ db, compileOptions }: WriteRooms, visit: Visit, what: Write): Promise<Detail[]> {
+async function missingReferences({ compileOptions }: WriteRooms, visit: Visit, what: Write): Promise<Detail[]> {
   const { target, values } = what;
   if (values === undefined) return [];
   const plan = planReferences(values, visit.entity, visit, target === undefined ? 'create' : 'update');
   if (plan === undefined) return [];
-  const rows = await runRead(visit, db, compile(plan, compileOptions), inputsOf(visit, what), 'write');
+  const rows = await runRead(visit, compile(plan, compileOptions), inputsOf(visit, what), 'write');
   return rows.map(({ field }) => ({
     field,
     code: 'REFERENCE_NOT_FOUND',
@@ -119,13 +119,13 @@ async function missingReferences({ db, compileOptions }: WriteRooms, visit: Visi
 
 /** Version of a record that the principal can see; undefined when there is none. */
 async function versionOf(
-  { config, db, compileOptions }: WriteRooms,
+  { config, compileOptions }: WriteRooms,
   visit: Visit,
   id: string,
 ): Promise<string | undefined> {
   const plan = planRead(parseReadRequest('fields=id&expand=', config), visit.entity, visit);
   const inputs = { id, principal: visit.principal };
-  const [row] = await runRead(visit, db, compile(plan, compileOptions), inputs, 'write');
+  const [row] = await runRead(visit, compile(plan, compileOptions), inputs, 'write');
   return row?.version;
 }
 
@@ -140,7 +140,8 @@ function inputsOf({ principal }: Visit, { target, values }: Write): Inputs {
 /**
  * Runs a write until it has written a row, or until it is known why it does not. Deadlocks and serialization failures
  * are repeated, as nothing of them was kept. When no row was written the record or a reference says why; a reason that
- * has gone meanwhile is a reason to try again.
+ * has gone meanwhile is a reason to try again. After an error in a transaction nothing is repeated and nothing asked: the
+ * error names the reference then, or is the cause of the refusal that is thrown.
  */
 async function write<Row>(
   rooms: WriteRooms,
@@ -149,18 +150,19 @@ async function write<Row>(
   what: Write,
 ): Promise<Outcome<Row>> {
   const bound = bindQuery(statement, inputsOf(visit, what));
+  const { executor } = visit;
   const work = workOf(visit, statement.expected);
   for (let attempt = 1; ; attempt++) {
     try {
-      const [row] = await rooms.db.run(bound, 'write', work);
+      const [row] = await executor.run(bound, 'write', work);
       if (row !== undefined) return { kind: 'written', row: statement.read(row) };
     } catch (error) {
       if (isStaleSnapshot(error)) throw error;
-      if (isRetryable(error) && attempt < WRITE_ATTEMPTS) {
+      if (isRetryable(error) && !executor.isTransaction && attempt < WRITE_ATTEMPTS) {
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * 2 ** attempt));
         continue;
       }
-      if (sqlState(error) === '23503') {
+      if (sqlState(error) === '23503' && !executor.isTransaction) {
         const details = await missingReferences(rooms, visit, what);
         if (details.length > 0) return { kind: 'badReference', details };
       }
