@@ -24,6 +24,8 @@ const PURE = [
   ...Object.keys(ROOMS)
     .filter((name) => ROOMS[name]?.isPure)
     .map((name) => `${name}/`),
+  'beside/sync.ts',
+  'beside/trigger.ts',
   'migrate/change.ts',
   'migrate/ddl.ts',
   'migrate/operation.ts',
@@ -89,6 +91,7 @@ const PLACES: readonly { readonly what: string; readonly pattern: RegExp; readon
 /** Where SQL is written: statements with the tag, and fixed ones as plain text. */
 const SQL_TAG = [
   'sql/',
+  'beside/',
   'catalog/',
   'directory/',
   'migrate/',

@@ -1,5 +1,5 @@
 // Transactions that ask for locks briefly. What they set is set for the transaction: the session is left as it was.
-import { type Fragment, keyword, literal, script, sql, tableRef } from '../sql/fragment.ts';
+import { type Fragment, keyword, literal, script, sql, type TableName, tableRef } from '../sql/fragment.ts';
 import type { Session } from './pool.ts';
 
 // How long requests may queue behind a lock that we wait for.
@@ -46,6 +46,6 @@ export async function takeLocks(session: Session, locks: readonly Fragment[]): P
 }
 
 export const lockTable = (
-  table: Parameters<typeof tableRef>[0],
+  table: TableName,
   mode: 'access exclusive' | 'share row exclusive' | 'access share',
 ): Fragment => sql`lock table ${tableRef(table)} in ${keyword(mode)} mode`;

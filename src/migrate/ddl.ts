@@ -5,16 +5,25 @@ import type { Check, Index, Reference, Table } from '../document/tables.ts';
 import type { Field } from '../model/entity.ts';
 import { columnDefault, fieldType } from '../model/field-types.ts';
 import type { OnDelete } from '../model/relation.ts';
-import { empty, type Fragment, ident, join, keyword, literal, sql, tableRef, wholeNumber } from '../sql/fragment.ts';
+import {
+  empty,
+  type Fragment,
+  ident,
+  join,
+  keyword,
+  literal,
+  sql,
+  type TableName,
+  tableRef,
+  wholeNumber,
+} from '../sql/fragment.ts';
 import { columnType } from './cast.ts';
 import type { Renaming } from './settled-names.ts';
 
 // 2^53 - 1: every JSON client reads it exactly.
 const MAX_ID = keyword(String(Number.MAX_SAFE_INTEGER));
 
-type TableName = Pick<Table, 'schema' | 'name'>;
-
-const indexRef = (table: TableName, name: string): Fragment => sql`${ident(table.schema)}.${ident(name)}`;
+const indexRef = ({ schema }: TableName, name: string): Fragment => tableRef({ schema, name });
 const names = (fields: readonly Field[]): Fragment => join(fields.map((field) => ident(field.column)));
 
 export const createSchema = (schema: string): Fragment => sql`create schema ${ident(schema)}`;
@@ -147,58 +156,6 @@ export const rewriteColumn = (table: TableName, column: string, field: Field, va
 /** Type alone: no default and no constraint. */
 export const addPlainColumn = (table: TableName, field: Field): Fragment =>
   sql`alter table ${tableRef(table)} add column ${ident(field.column)} ${columnType(field)}`;
-
-export interface Sync {
-  /** Of the function and its triggers. */
-  readonly name: string;
-  readonly from: string;
-  readonly field: Field;
-  readonly value: (column: Fragment) => Fragment;
-  /** What wda.migration_conflict knows the column by. */
-  readonly subject: string;
-  /** A value for a record whose value cannot be converted, so that its write is not refused: the migration fails later. */
-  readonly placeholder: Fragment | null;
-}
-
-/** Keeps a new column equal to the converted old one. Two triggers, so that an update of other fields costs nothing. */
-export function createSync(table: TableName, sync: Sync): readonly Fragment[] {
-  const name = sql`${ident(table.schema)}.${ident(sync.name)}`;
-  const [from, to] = [sql`new.${ident(sync.from)}`, sql`new.${ident(sync.field.column)}`];
-  const placeholder = sync.placeholder === null ? empty : sql`\n    ${to} := ${sync.placeholder};`;
-  const body = sql`begin
-  ${to} := ${sync.value(from)};
-  if ${to} is null and ${from} is not null then
-    insert into wda.migration_conflict (subject, record_id) values (${literal(sync.subject)}, new."id");${placeholder}
-  end if;
-  return new;
-end`;
-  const trigger = (suffix: string, event: Fragment): readonly Fragment[] => {
-    const own = ident(`~${suffix}${sync.name}`.slice(0, 63));
-    return [
-      sql`create trigger ${own} before ${event} execute function ${name}()`,
-      // Of writers, too, that do without triggers: logical replication, and who sets session_replication_role.
-      sql`alter table ${tableRef(table)} enable always trigger ${own}`,
-    ];
-  };
-  const changed = sql`old.${ident(sync.from)} is distinct from ${from}`;
-  return [
-    // Whoever writes to the table directly need not have rights on the platform's own; with a search path of theirs they
-    // would have all of them (CREATE FUNCTION, "Writing SECURITY DEFINER Functions Safely").
-    sql`create function ${name}() returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as ${literal(body.text)}`,
-    // In this order: with the one for inserts alone there for a moment, a record that was inserted and then updated would
-    // keep the value that it was inserted with, which looks filled.
-    ...trigger('u', sql`update on ${tableRef(table)} for each row when (${changed})`),
-    ...trigger('i', sql`insert on ${tableRef(table)} for each row`),
-  ];
-}
-
-/** The function with its triggers. */
-export const dropSync = (table: Pick<TableName, 'schema'>, name: string): Fragment =>
-  sql`drop function if exists ${ident(table.schema)}.${ident(name)}() cascade`;
-
-/** What the triggers of a sync have noted. */
-export const forgetConflicts = (subject: string): Fragment =>
-  sql`delete from wda.migration_conflict where subject = ${literal(subject)}`;
 
 /** Records by their ids, a batch at a time. */
 export interface Filling {

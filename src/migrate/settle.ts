@@ -2,6 +2,7 @@
 // take milliseconds under locks that are asked for briefly. Requests that meet one are planned again. Done by the process
 // that ran the migration, or by the sweep of any other one.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { renameTotal } from '../beside/totals.ts';
 import {
   type Freed,
   loadUnsettledWorkspaces,
@@ -14,7 +15,7 @@ import type { Database, Session } from '../db/pool.ts';
 import { inTransaction, LOCK_BUDGET_MS, lockTable, takeLocks } from '../db/transaction.ts';
 import { entitiesOf } from '../document/entities.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
-import { type Fragment, literal, script, sql, tableRef, toQuery } from '../sql/fragment.ts';
+import { type Fragment, script, sql, toQuery } from '../sql/fragment.ts';
 import { rename } from './ddl.ts';
 import type { Sessions } from './sessions.ts';
 import { freedKeys, heldNames, type RenamedTable, type Renaming, renamingsOf, settledNames } from './settled-names.ts';
@@ -188,10 +189,4 @@ function statementsOf(
   const statements = renamings.filter(isThere).map((renaming) => rename({ schema, name: table }, renaming));
   const to = renamings.find(({ kind }) => kind === 'table')?.to;
   return to === undefined ? statements : [...statements, renameTotal({ schema, name: table }, { schema, name: to })];
-}
-
-/** The total of a table is known by its name, too. */
-function renameTotal(from: Parameters<typeof tableRef>[0], to: Parameters<typeof tableRef>[0]): Fragment {
-  const relation = (table: typeof from): Fragment => literal(`${table.schema}.${table.name}`);
-  return sql`update wda.total set relation = ${relation(to)} where relid = ${literal(tableRef(to).text)}::regclass and relation = ${relation(from)}`;
 }

@@ -1,19 +1,11 @@
 // Runs the statements of operations: those that prepare, each on its own and without holding up anybody; those of the
 // switch, all in one transaction; and those that take back what was prepared.
-
+import { dropSync, forgetConflicts } from '../beside/sync.ts';
 import { isPassing, type Patience, withLockRetry } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
 import { inTransaction, LOCK_BUDGET_MS, lockTable, takeLocks } from '../db/transaction.ts';
-import type { Fragment } from '../sql/fragment.ts';
-import { script } from '../sql/fragment.ts';
-import {
-  dropColumn,
-  dropConstraint,
-  dropIndexConcurrently,
-  dropSync,
-  dropTableIfExists,
-  forgetConflicts,
-} from './ddl.ts';
+import { type Fragment, script } from '../sql/fragment.ts';
+import { dropColumn, dropConstraint, dropIndexConcurrently, dropTableIfExists } from './ddl.ts';
 import { Cancelled, fill } from './fill.ts';
 import { isPreparing, type Made, type Operation, PHASES, type Statement } from './operation.ts';
 import type { PreparedChange } from './plan.ts';

@@ -1,6 +1,7 @@
 // The data API, from who asks to the reply. Refusals in this order: credential (401), workspace, path and method (404, 405),
 // permission (403), entity (404), migration gate (503), parameters (400), body (400).
 import type { Authenticator } from '../auth/authenticate.ts';
+import type { Totals } from '../beside/totals.ts';
 import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
 import type { Config } from '../config.ts';
 import type { Database, Executor } from '../db/pool.ts';
@@ -8,7 +9,6 @@ import { type ApiError, invalidCredential, notFound, unsupportedMediaType } from
 import { jsonValue } from '../http/json-body.ts';
 import type { Mount } from '../http/mount.ts';
 import type { RawRequest } from '../http/raw-request.ts';
-import type { Totals } from '../migrate/totals.ts';
 import { belongsTo, type External } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { groupOf } from '../pace/admission.ts';

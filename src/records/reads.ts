@@ -1,7 +1,8 @@
 // List, query and read: one statement each, from the words of the call to its reply.
+
+import type { Totals } from '../beside/totals.ts';
 import type { Config } from '../config.ts';
 import { recordNotFound, responseTooLarge } from '../errors.ts';
-import type { Totals } from '../migrate/totals.ts';
 import { planList, planRead } from '../plan/plan.ts';
 import type { RecordRow } from '../plan/result.ts';
 import { parseId } from '../request/call.ts';

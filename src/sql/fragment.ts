@@ -34,9 +34,13 @@ export function ident(name: string): Fragment {
   return fragment;
 }
 
-/** A table with its schema. */
-export const tableRef = ({ schema, name }: { readonly schema: string; readonly name: string }): Fragment =>
-  sql`${ident(schema)}.${ident(name)}`;
+export interface TableName {
+  readonly schema: string;
+  readonly name: string;
+}
+
+/** A table with its schema, or what else lies in one. */
+export const tableRef = ({ schema, name }: TableName): Fragment => sql`${ident(schema)}.${ident(name)}`;
 
 /** A string literal, for DDL, where PostgreSQL takes no bound values. */
 export function literal(text: string): Fragment {

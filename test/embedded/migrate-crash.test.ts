@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import pg from 'pg';
 import type { TestDatabase } from '../support/database.ts';
 import { type Hold, holdAt, holdRecord, prepareHolds } from '../support/held-migration.ts';
+import { LASTING_TRIGGERS } from '../support/migration.ts';
 import { startTestServer } from '../support/server.ts';
 import { openFolder, postmasterPid, startHere, until, untilAnswers } from './support.ts';
 
@@ -55,12 +56,12 @@ test('PostgreSQL that is killed leaves nothing of a migration behind', async (t)
   (select json_agg(attname || ' ' || attnotnull order by attnum) from pg_attribute where attrelid = $1::regclass and attnum > 0 and not attisdropped) as columns,
   (select json_agg(conname || pg_get_constraintdef(oid) order by conname) from pg_constraint where conrelid = $1::regclass) as constraints,
   (select json_agg(indexrelid::regclass || ' ' || indisvalid order by indexrelid::regclass::text) from pg_index where indrelid = $1::regclass) as indexes,
-  (select json_agg(tgname order by tgname) from pg_trigger where tgrelid = $1::regclass and tgname not like '$total%') as triggers,
+  (select json_agg(tgname order by tgname) from pg_trigger where tgrelid = $1::regclass and tgname <> all($2)) as triggers,
   (select json_agg(proname order by proname) from pg_proc where pronamespace = (select relnamespace from pg_class where oid = $1::regclass)) as functions,
   (select count(*)::int from wda.migration_conflict) as conflicts,
   (select json_agg(gates) from wda.workspace) as gates,
   (select count(*)::int from wda.migration where state in ('pending', 'running')) as running`,
-      [table],
+      [table, LASTING_TRIGGERS],
     );
     return rows[0];
   };

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Hold, holdAt, holdRecord, prepareHolds } from '../support/held-migration.ts';
+import { LASTING_TRIGGERS } from '../support/migration.ts';
 import { ADMIN_KEY, startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { makeTraffic } from '../support/traffic.ts';
@@ -105,14 +106,14 @@ async function traces(): Promise<unknown> {
   (select json_agg(conname || ' ' || pg_get_constraintdef(oid) order by conname) from pg_constraint where connamespace = n.oid) as constraints,
   (select json_agg(indexrelid::regclass || ' ' || indisvalid order by indexrelid::regclass::text) from pg_index join pg_class c on c.oid = indexrelid where c.relnamespace = n.oid) as indexes,
   (select json_agg(tgname order by tgname) from pg_trigger join pg_class c on c.oid = tgrelid where c.relnamespace = n.oid and not tgisinternal
-    and tgname not like '$total%') as triggers,
+    and tgname <> all($2)) as triggers,
   (select json_agg(proname order by proname) from pg_proc where pronamespace = n.oid) as functions,
   (select count(*)::int from wda.migration_conflict) as conflicts,
   (select json_agg(gates) from wda.workspace) as gates,
   (select json_agg(names) from wda.workspace) as names,
   (select count(*)::int from wda.migration where state in ('pending', 'running')) as running
 from pg_namespace n where nspname = $1`,
-    [schema],
+    [schema, LASTING_TRIGGERS],
   );
   return row;
 }

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { totalTriggers } from '../../src/beside/count.ts';
 import { parseDocument } from '../../src/catalog/load-workspace.ts';
 import { tablesOf } from '../../src/document/tables.ts';
 import type { TestDatabase } from './database.ts';
@@ -32,6 +33,9 @@ async function stored(database: TestDatabase, slug: string): Promise<Stored> {
 export const schemaOf = async (server: TestServer, workspace: TestWorkspace): Promise<string> =>
   (await stored(server.database, slugOf(workspace))).schema;
 
+/** Names of triggers that stay on a table for good. */
+export const LASTING_TRIGGERS: readonly string[] = totalTriggers({ schema: '', name: '' }).map(({ name }) => name);
+
 /** Tables, columns, constraints and indexes of a PostgreSQL schema, and everything else that it holds. */
 async function inventory(database: TestDatabase, schema: string): Promise<string[]> {
   const rows = await database.query(
@@ -43,10 +47,10 @@ async function inventory(database: TestDatabase, schema: string): Promise<string
      union all select 'index ' || c.relname || case when i.indisvalid then '' else ' invalid' end
      from pg_index i join pg_class c on c.oid = i.indexrelid where c.relnamespace = $1::regnamespace
      union all select 'trigger ' || tgname from pg_trigger join pg_class c on c.oid = tgrelid
-     where c.relnamespace = $1::regnamespace and not tgisinternal and tgname !~ '^.total_'
+     where c.relnamespace = $1::regnamespace and not tgisinternal and tgname <> all($2)
      union all select 'function ' || proname from pg_proc where pronamespace = $1::regnamespace
      union all select 'conflict ' || subject from wda.migration_conflict where subject like $1 || '.%'`,
-    [schema],
+    [schema, LASTING_TRIGGERS],
   );
   return rows.map(({ line }) => String(line)).sort();
 }

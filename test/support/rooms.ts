@@ -63,6 +63,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'the only importer of the driver: connections, lanes of quick and slow statements, transactions, COPY, error translation',
     imports: ['model', 'sql/fragment.ts'],
   },
+  beside: {
+    purpose:
+      'what stands beside the tables of a workspace in its database: totals, syncs of columns that change their type; makes all triggers',
+    imports: ['db', 'model', 'sql/fragment.ts'],
+  },
   directory: {
     purpose:
       'the control tables of the installation (schema `wda`): organizations, which workspaces there are and in which database they lie, credentials, signing keys, living processes',
@@ -81,7 +86,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   migrate: {
     purpose:
       'difference of two schema documents → operations → statements in phases, and the runner that takes them through or takes them back',
-    imports: ['catalog', 'db', 'directory', 'document', 'model', 'sql/fragment.ts'],
+    imports: ['beside', 'catalog', 'db', 'directory', 'document', 'model', 'sql/fragment.ts'],
   },
   http: {
     purpose: 'bytes ↔ values: listens, finds the mount of a request and its route, answers what was thrown',
@@ -91,6 +96,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     purpose: 'the data API: from a raw request to its reply; `transfer/` has import and export',
     imports: [
       'auth',
+      'type beside',
       'catalog',
       'type config.ts',
       'db',
@@ -144,6 +150,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
   'cli/serve.ts': ['app.ts', 'config.ts', 'db', 'embedded', 'observe.ts', 'processes', 'type setup'],
   'app.ts': [
     'auth',
+    'beside',
     'catalog',
     'config.ts',
     'db',

@@ -1,11 +1,12 @@
 // A field that changes its type: at once by writing the table anew, or without holding up anybody by a second column that
 // triggers keep equal while the values of the first are converted, and that takes its place in the end.
 
+import { createSync, dropSync, forgetConflicts, notedRecords, syncNames } from '../../beside/sync.ts';
 import type { Reference, Table } from '../../document/tables.ts';
 import type { Field } from '../../model/entity.ts';
 import { fieldType } from '../../model/field-types.ts';
 import { derivedName } from '../../model/physical-name.ts';
-import { type Fragment, ident, join, literal, sql, tableRef } from '../../sql/fragment.ts';
+import { type Fragment, ident, join, sql, tableRef } from '../../sql/fragment.ts';
 import { type Cast, castOf, columnType } from '../cast.ts';
 import {
   addCheck,
@@ -13,14 +14,11 @@ import {
   addPlainColumn,
   addReference,
   checkCondition,
-  createSync,
   dropColumn,
   dropConstraint,
   dropIndex,
   dropNotNull,
-  dropSync,
   fillStripe,
-  forgetConflicts,
   nextRecords,
   renameColumn,
   rewriteColumn,
@@ -138,8 +136,7 @@ function convert(change: TypeChange, cast: Cast): Parts {
   const { table } = place;
   const value = converterOf(cast, now);
   const [from, to] = [ident(was.column), ident(now.column)];
-  const subject = `${table.schema}.${table.name}.${now.column}`;
-  const sync = derivedName(table.name, [now.column], 'sync');
+  const sync = syncNames(table, now.column);
   const notNull = derivedName(table.name, [now.column], 'ck_null');
   const checks = table.checks.filter((check) => check.field === now);
   const obstacle = refused(change, value);
@@ -150,7 +147,7 @@ function convert(change: TypeChange, cast: Cast): Parts {
     work: 'rewrite',
     statements: [
       inTransaction('column', addPlainColumn(table, now)),
-      ...createSync(table, { name: sync, from: was.column, field: now, value, subject, placeholder }).map((statement) =>
+      ...createSync(table, { ...sync, from: was.column, field: now, value, placeholder }).map((statement) =>
         inTransaction('column', statement),
       ),
       batches({
@@ -170,8 +167,8 @@ function convert(change: TypeChange, cast: Cast): Parts {
       ...(reference === undefined
         ? []
         : [inTransaction('build', addReference(table, reference, reference.name, false)), validate(reference.name)]),
-      inTransaction('detach', dropSync(table, sync)),
-      inTransaction('detach', forgetConflicts(subject)),
+      inTransaction('detach', dropSync(table, sync.name)),
+      inTransaction('detach', forgetConflicts(sync.subject)),
       inTransaction('detach', dropColumn(table, was.column)),
       ...(now.required
         ? [
@@ -183,7 +180,7 @@ function convert(change: TypeChange, cast: Cast): Parts {
     ],
     ahead: true,
     makes: [
-      { kind: 'sync', table: table.name, name: sync, subject },
+      { kind: 'sync', table: table.name, ...sync },
       { kind: 'column', table: table.name, column: now.column },
     ],
     locks: [
@@ -196,7 +193,7 @@ function convert(change: TypeChange, cast: Cast): Parts {
       ...obstacle,
       query: standing(
         tableRef(table),
-        sql`id in (select record_id from wda.migration_conflict where subject = ${literal(subject)}) and ${from} is not null and ${value(from)} is null`,
+        sql`id in (${notedRecords(sync.subject)}) and ${from} is not null and ${value(from)} is null`,
       ),
     },
   };

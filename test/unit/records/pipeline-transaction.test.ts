@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import { makeTotals } from '../../../src/beside/totals.ts';
 import { loadWorkspace } from '../../../src/catalog/load-workspace.ts';
 import { makeWorkspaceCache } from '../../../src/catalog/workspace-cache.ts';
 import { readConfig } from '../../../src/config.ts';
 import { isRetryable, isStaleSnapshot } from '../../../src/db/pg-error.ts';
 import { type Database, type Executor, makeDatabase } from '../../../src/db/pool.ts';
 import { makeDatabases } from '../../../src/directory/databases.ts';
-import { makeTotals } from '../../../src/migrate/totals.ts';
 import type { Principal } from '../../../src/model/principal.ts';
 import type { Workspace } from '../../../src/model/workspace.ts';
 import { makeStages, type Stages } from '../../../src/records/pipeline.ts';

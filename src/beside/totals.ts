@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isPassing } from '../db/lock-retry.ts';
 import type { Database } from '../db/pool.ts';
 import type { Entity } from '../model/entity.ts';
-import { sql, toQuery } from '../sql/fragment.ts';
+import { type Fragment, literal, sql, type TableName, tableRef, toQuery } from '../sql/fragment.ts';
 import { countAnew, type Difference, type Reason } from './count.ts';
 
 export interface Totals {
@@ -22,8 +22,6 @@ export interface TotalsOptions {
   readonly db: Database;
   readonly onError: (message: string, error: unknown) => void;
 }
-
-type TableName = Entity['table'];
 
 // A table whose total could not be kept is not tried again at once.
 const RETRY_MS = 60_000;
@@ -98,7 +96,7 @@ export function makeTotals({ db, onError }: TotalsOptions): Totals {
 
   return {
     keep({ table }) {
-      const name = `${table.schema}.${table.name}`;
+      const name = relationOf(table);
       const now = performance.now();
       if (working !== undefined || stopping.signal.aborted) return;
       if (now - (tried.get(name) ?? Number.NEGATIVE_INFINITY) < RETRY_MS) return;
@@ -126,3 +124,9 @@ function tableOf(relation: string): TableName {
 }
 
 const wordsFor = ({ relation, kept, counted }: Difference): string => `${relation}: ${kept} kept, ${counted} counted`;
+
+/** For the transaction that renames the table: its total is known by its name, too. */
+export const renameTotal = (from: TableName, to: TableName): Fragment =>
+  sql`update wda.total set relation = ${literal(relationOf(to))} where relid = ${literal(tableRef(to).text)}::regclass and relation = ${literal(relationOf(from))}`;
+
+const relationOf = ({ schema, name }: TableName): string => `${schema}.${name}`;

@@ -1,11 +1,20 @@
 // Counts the records of a table for its kept total, in one snapshot and beside those who write: the first time for the
 // base, later to find and mend what writers past the triggers have left. Takes a table, gives what was wrong.
-
 import { withLockRetry } from '../db/lock-retry.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { inSnapshot, inTransaction, LOCK_BUDGET_MS, lockTable } from '../db/transaction.ts';
-import type { Entity } from '../model/entity.ts';
-import { empty, type Fragment, ident, literal, script, sql, tableRef, toQuery, wholeNumber } from '../sql/fragment.ts';
+import {
+  empty,
+  type Fragment,
+  literal,
+  script,
+  sql,
+  type TableName,
+  tableRef,
+  toQuery,
+  wholeNumber,
+} from '../sql/fragment.ts';
+import { mendTriggers, type StandingTrigger, standingTriggers, type Trigger, watcher } from './trigger.ts';
 
 /** A total that was wrong, and is right now. */
 export interface Difference {
@@ -16,8 +25,6 @@ export interface Difference {
 
 /** `first`: it is not kept yet. `again`: to see whether it is right. */
 export type Reason = 'first' | 'again';
-
-type TableName = Entity['table'];
 
 // Advisory locks of two numbers, as install/000006 knows them: 0 folds, 1 counts again, else the oid of a table.
 const LOCK_CLASS = 0x776461;
@@ -92,32 +99,19 @@ where relid is not null and case when ${again}true then pg_try_advisory_lock(${L
   return row?.relid;
 }
 
-interface TriggerState {
-  readonly name: string;
-  readonly enabled: string;
-}
-
 /**
  * Makes the triggers that are missing, and those that could be silenced by a setting speak always; forgets a base that
  * cannot be trusted. False where no total may be kept: triggers that were disabled are left alone, and logical
  * replication fires none for statements. Creating a trigger waits until those who write at the moment have ended.
  */
 async function prepare(session: Session, table: TableName, relid: string, why: Reason): Promise<boolean> {
-  const [row] = await session.query<{ triggers: TriggerState[]; subscribed: boolean }>(
-    toQuery(sql`select (
-  select coalesce(json_agg(json_build_object('name', tgname, 'enabled', tgenabled)), '[]') from pg_trigger
-  where tgrelid = ${relid}::oid and tgfoid = 'wda.count_records'::regproc
-) as triggers, exists (select from pg_subscription_rel where srrelid = ${relid}::oid) as subscribed`),
+  const [row] = await session.query<{ triggers: StandingTrigger[]; subscribed: boolean }>(
+    toQuery(sql`select ${standingTriggers(sql`${relid}::oid`, COUNTING)} as triggers,
+  exists (select from pg_subscription_rel where srrelid = ${relid}::oid) as subscribed`),
   );
   const { triggers, subscribed } = row as NonNullable<typeof row>;
-  if (subscribed || triggers.some(({ enabled }) => enabled === 'D' || enabled === 'R')) return false;
-  const missing = triggerDefinitions(table).filter(([own]) => !triggers.some((trigger) => trigger.name === own));
-  const changes = [
-    ...missing.map(([, definition]) => definition),
-    ...triggerDefinitions(table)
-      .filter(([own]) => !triggers.some((trigger) => trigger.name === own && trigger.enabled === 'A'))
-      .map(([own]) => sql`alter table ${tableRef(table)} enable always trigger ${ident(own)}`),
-  ];
+  const changes = subscribed ? undefined : mendTriggers(table, totalTriggers(table), triggers);
+  if (changes === undefined) return false;
   if (changes.length > 0) await session.execute(script(changes));
   await session.query(toQuery(sql`select pg_advisory_xact_lock(${LOCK_CLASS}::int4, ${FOLDS}::int4)`));
   await session.query(
@@ -128,15 +122,11 @@ async function prepare(session: Session, table: TableName, relid: string, why: R
   return why === 'again' || base === undefined;
 }
 
-function triggerDefinitions(table: TableName): readonly (readonly [name: string, definition: Fragment])[] {
-  const on = sql`on ${tableRef(table)}`;
-  const run = sql`for each statement execute function wda.count_records()`;
-  return [
-    ['$total_insert', sql`create trigger "$total_insert" after insert ${on} referencing new table as added ${run}`],
-    ['$total_delete', sql`create trigger "$total_delete" after delete ${on} referencing old table as removed ${run}`],
-    ['$total_truncate', sql`create trigger "$total_truncate" after truncate ${on} ${run}`],
-  ];
-}
+/** What adds the records that a statement has written or removed. */
+const COUNTING = sql`wda.count_records`;
+
+export const totalTriggers = (table: TableName): readonly Trigger[] =>
+  (['insert', 'delete', 'truncate'] as const).map((event) => watcher(table, 'total', event, COUNTING));
 
 /**
  * Everything that is written from the triggers on is added by them, and one snapshot sees both that and the records. The

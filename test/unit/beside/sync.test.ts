@@ -2,7 +2,8 @@
 // and updated, the new column has the value of the old one once the rest is filled.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addPlainColumn, createSync } from '../../../src/migrate/ddl.ts';
+import { createSync } from '../../../src/beside/sync.ts';
+import { addPlainColumn } from '../../../src/migrate/ddl.ts';
 import type { Field } from '../../../src/model/entity.ts';
 import { sql } from '../../../src/sql/fragment.ts';
 import { createTestDatabase } from '../../support/database.ts';

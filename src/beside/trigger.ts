@@ -1,0 +1,103 @@
+// Triggers of ours on the tables of workspaces: their names, their making, and whether they stand as they should. Whatever
+// is kept beside a table makes its triggers here. Takes values, also of what PostgreSQL knows; gives SQL.
+//
+// PostgreSQL fires triggers of one moment in the order of their names, and people may have triggers of their own:
+//
+// - a watcher is there for good, looks at what a statement has written, and changes nothing: `$total_insert`, `$` and its
+//   keeper. `$` comes before the names that people give.
+// - a changer is there while a migration prepares, and changes the row that is about to be written: `~iorders$total$17$sync`,
+//   `~`, i or u, and its function. `~` comes after the names that people give, so it sees the row as their triggers left it.
+//
+// Installations have triggers by these names: those of the time before this file are found by them, and are tidy if they
+// fire always; if not they are mended. Another name would put a second trigger beside each of them.
+import { empty, type Fragment, ident, literal, sql, type TableName, tableRef } from '../sql/fragment.ts';
+
+/** What watchers serve. */
+export type Keeper = 'total';
+
+export interface Trigger {
+  readonly name: string;
+  /** `create trigger …` */
+  readonly definition: Fragment;
+}
+
+/** A trigger as PostgreSQL knows it. */
+export interface StandingTrigger {
+  readonly name: string;
+  /** Its tgenabled: A fires always, O unless a session's settings say otherwise, R only then, D never. */
+  readonly enabled: string;
+}
+
+const WATCHED = {
+  insert: sql`insert`,
+  delete: sql`delete`,
+  truncate: sql`truncate`,
+} as const;
+
+/** Names that the function of a watcher finds what was written by. */
+const WRITTEN: Readonly<Record<keyof typeof WATCHED, Fragment>> = {
+  insert: sql` referencing new table as added`,
+  delete: sql` referencing old table as removed`,
+  truncate: empty,
+};
+
+/** Runs `run`, a function of the installation, once after each statement. */
+export function watcher(table: TableName, keeper: Keeper, event: keyof typeof WATCHED, run: Fragment): Trigger {
+  const name = `$${keeper}_${event}`;
+  return {
+    name,
+    definition: sql`create trigger ${ident(name)} after ${WATCHED[event]} on ${tableRef(table)}${WRITTEN[event]} for each statement execute function ${run}()`,
+  };
+}
+
+const CHANGED = {
+  insert: { short: 'i', sql: sql`insert` },
+  update: { short: 'u', sql: sql`update` },
+} as const;
+
+// PostgreSQL cuts names at 63 bytes; names of functions of ours are ASCII, and differ before they are cut.
+const MAX_NAME = 63;
+
+/** Runs a function of the table's schema for each row before it is written; of updates only `when` that is true. */
+export function changer(table: TableName, event: keyof typeof CHANGED, run: string, when?: Fragment): Trigger {
+  const { short, sql: word } = CHANGED[event];
+  const name = `~${short}${run}`.slice(0, MAX_NAME);
+  const condition = when === undefined ? empty : sql` when (${when})`;
+  return {
+    name,
+    definition: sql`create trigger ${ident(name)} before ${word} on ${tableRef(table)} for each row${condition} execute function ${tableRef({ schema: table.schema, name: run })}()`,
+  };
+}
+
+/** The triggers of a table that run this function, as a value of a select list: a JSON array of StandingTrigger. */
+export const standingTriggers = (relid: Fragment, run: Fragment): Fragment => sql`(
+  select coalesce(json_agg(json_build_object('name', tgname, 'enabled', tgenabled)), '[]') from pg_trigger
+  where tgrelid = ${relid} and tgfoid = ${literal(run.text)}::regproc
+)`;
+
+/**
+ * What is left to do until all of `wanted` stand and fire always: for writers, too, that do without triggers, as logical
+ * replication and who sets session_replication_role. Empty: they are tidy. Undefined: somebody has disabled one of those
+ * that stand, and that is left alone.
+ */
+export function mendTriggers(
+  table: TableName,
+  wanted: readonly Trigger[],
+  standing: readonly StandingTrigger[],
+): readonly Fragment[] | undefined {
+  if (standing.some(({ enabled }) => enabled === 'D' || enabled === 'R')) return undefined;
+  return wanted.flatMap((trigger) => {
+    const found = standing.find(({ name }) => name === trigger.name);
+    if (found === undefined) return makeTrigger(table, trigger);
+    return found.enabled === 'A' ? [] : [fireAlways(table, trigger)];
+  });
+}
+
+/** Makes a trigger that is not there. */
+export const makeTrigger = (table: TableName, trigger: Trigger): readonly Fragment[] => [
+  trigger.definition,
+  fireAlways(table, trigger),
+];
+
+const fireAlways = (table: TableName, { name }: Trigger): Fragment =>
+  sql`alter table ${tableRef(table)} enable always trigger ${ident(name)}`;
