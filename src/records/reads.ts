@@ -6,13 +6,8 @@ import { recordNotFound, responseTooLarge } from '../errors.ts';
 import { planList, planRead } from '../plan/plan.ts';
 import type { RecordRow } from '../plan/result.ts';
 import { parseId } from '../request/call.ts';
-import {
-  type ListRequest,
-  parseListRequest,
-  parseParameters,
-  parseQueryBody,
-  parseReadRequest,
-} from '../request/record-request.ts';
+import { parseParameters } from '../request/parameters.ts';
+import { type ListRequest, parseListRequest, parseQueryBody, parseReadRequest } from '../request/record-request.ts';
 import { type Representation, readReply } from '../response/entity-tag.ts';
 import { listEnvelope } from '../response/envelope.ts';
 import { jsonText, type Reply } from '../response/reply.ts';

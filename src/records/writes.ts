@@ -7,8 +7,9 @@ import { planCreate, planDelete, planRead, planReferences, planUpdate } from '..
 import { foreignColumn, stampedColumns } from '../plan/row-policy.ts';
 import { parseId } from '../request/call.ts';
 import { type Guard, guardOf } from '../request/conditions.ts';
+import { parseParameters } from '../request/parameters.ts';
 import { PREFIX } from '../request/record-path.ts';
-import { parseParameters, parseReadRequest } from '../request/record-request.ts';
+import { parseReadRequest } from '../request/record-request.ts';
 import { recordReply } from '../response/entity-tag.ts';
 import { noContent, type Reply } from '../response/reply.ts';
 import { bindQuery, type Compiled, compile, type Inputs } from '../sql/compile.ts';

@@ -28,9 +28,16 @@ const MAX_NODES = 200;
 const MAX_VALUES = 1000;
 const MAX_TREE_DEPTH = 20;
 
-/** The parameters `filter` (each one condition) and `or` (each one group), all of them ANDed; undefined for none. */
-export function parseFilters(filters: readonly string[], groups: readonly string[]): FilterTree | undefined {
-  const members: FilterTree[] = filters.map((text) => parseCondition('filter', text));
+/**
+ * The parameters `filter` (each one condition) and `or` (each one group), all of them ANDed; undefined for none.
+ * `parameter`: another one than `filter` with its syntax.
+ */
+export function parseFilters(
+  filters: readonly string[],
+  groups: readonly string[],
+  parameter = 'filter',
+): FilterTree | undefined {
+  const members: FilterTree[] = filters.map((text) => parseCondition(parameter, text));
   for (const group of groups) {
     members.push({ kind: 'or', members: splitEscaped(group, ';').map((text) => parseCondition('or', text)) });
   }
@@ -107,29 +114,29 @@ export function splitEscaped(text: string, separator: ',' | ';'): string[] {
   return parts;
 }
 
-/** The `filter` member of a `_query` body. */
-export function parseFilterTree(value: unknown): FilterTree {
+/** The `filter` member of a body; `parameter`: another one with its syntax. */
+export function parseFilterTree(value: unknown, parameter = 'filter'): FilterTree {
   let conditions = 0;
   let nodes = 0;
   const parse = (node: unknown, depth: number): FilterTree => {
-    if (++nodes > MAX_NODES) throw badRequest(`filter has more than ${MAX_NODES} nodes`);
-    if (depth > MAX_TREE_DEPTH) throw badRequest(`filter is nested more than ${MAX_TREE_DEPTH} levels deep`);
-    if (typeof node !== 'object' || node === null || Array.isArray(node)) throw malformedNode();
+    if (++nodes > MAX_NODES) throw badRequest(`${parameter} has more than ${MAX_NODES} nodes`);
+    if (depth > MAX_TREE_DEPTH) throw badRequest(`${parameter} is nested more than ${MAX_TREE_DEPTH} levels deep`);
+    if (typeof node !== 'object' || node === null || Array.isArray(node)) throw malformedNode(parameter);
     const members = node as Record<string, unknown>;
     const keys = Object.keys(members);
     if (keys.length === 1 && (keys[0] === 'and' || keys[0] === 'or')) {
       const list = members[keys[0]];
-      if (!Array.isArray(list)) throw badRequest(`filter: ${keys[0]} takes an array`);
+      if (!Array.isArray(list)) throw badRequest(`${parameter}: ${keys[0]} takes an array`);
       return { kind: keys[0], members: list.map((member) => parse(member, depth + 1)) };
     }
     if (keys.length === 1 && keys[0] === 'not') return { kind: 'not', member: parse(members.not, depth + 1) };
     const unknown = keys.find((key) => key !== 'field' && key !== 'op' && key !== 'value');
     if (unknown !== undefined || typeof members.field !== 'string' || typeof members.op !== 'string')
-      throw malformedNode();
+      throw malformedNode(parameter);
     if (++conditions > MAX_CONDITIONS) throw badRequest(`More than ${MAX_CONDITIONS} filter conditions`);
     const operator = operatorOf(members.op);
     const values = jsonValues(operator, members);
-    return { kind: 'compare', path: splitPath('filter', members.field), operator, values };
+    return { kind: 'compare', path: splitPath(parameter, members.field), operator, values };
   };
   return parse(value, 1);
 }
@@ -148,9 +155,9 @@ function jsonValues(operator: FilterOperator, node: Record<string, unknown>): Fi
   return values.map((value) => ({ kind: 'json', value }));
 }
 
-function malformedNode(): Error {
+function malformedNode(parameter: string): Error {
   return badRequest(
-    'filter is malformed: each node is {"and": []}, {"or": []}, {"not": {}} or {"field", "op", "value"}',
+    `${parameter} is malformed: each node is {"and": []}, {"or": []}, {"not": {}} or {"field", "op", "value"}`,
   );
 }
 

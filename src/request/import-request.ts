@@ -2,7 +2,7 @@
 import { badRequest, shown, unsupportedMediaType } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { splitEscaped } from './filter.ts';
-import { parseParameters } from './record-request.ts';
+import { parseParameters } from './parameters.ts';
 
 export type ConflictMode = 'fail' | 'skip' | 'update';
 

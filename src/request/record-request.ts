@@ -1,8 +1,7 @@
 // A data API request as a value: HTTP syntax -> RecordRequest. Knows no schema; everything here is checked for form only.
-import { badRequest, repeatedParameter, shown, unknownParameter } from '../errors.ts';
-import { closest } from '../model/closest.ts';
-import { numberText } from '../model/exact-json.ts';
+import { badRequest, shown } from '../errors.ts';
 import { type FilterTree, parseFilters, parseFilterTree } from './filter.ts';
+import { readMembers } from './members.ts';
 import {
   type CountMode,
   type Cursor,
@@ -12,8 +11,8 @@ import {
   parsePage,
   parseSize,
 } from './page.ts';
+import { collect, single } from './parameters.ts';
 import { type ExpandTree, type FieldTree, parseExpand, parseFields, splitPath } from './paths.ts';
-import { parseQueryString } from './query-string.ts';
 import { parseSort, type SortTerm } from './sort.ts';
 
 /** What to show of each record. `undefined` means that the request does not say, so that defaults apply. */
@@ -66,12 +65,6 @@ export interface RequestLimits {
 const READ_PARAMETERS = ['expand', 'fields'] as const;
 const LIST_PARAMETERS = ['page', 'size', 'sort', 'filter', 'or', 'expand', 'fields', 'count', 'after'] as const;
 const EXPORT_PARAMETERS = ['format', 'formulas', 'filter', 'or', 'sort', 'fields'] as const;
-const NARROWING = /^(.+)\.(size|sort|filter)$/;
-
-interface Collected {
-  readonly values: ReadonlyMap<string, readonly string[]>;
-  readonly narrowings: ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
-}
 
 /** The query string of GET …/{entity}. */
 export function parseListRequest(query: string, limits: RequestLimits): ListRequest {
@@ -122,47 +115,11 @@ export function parseExportRequest(query: string): ExportRequest {
   };
 }
 
-/** Parameters of a request that takes only `known` ones, each at most once. */
-export function parseParameters(query: string, known: readonly string[]): ReadonlyMap<string, string> {
-  const { values } = collect(query, known, false);
-  return new Map([...values.keys()].map((name) => [name, single(values, name) as string]));
-}
-
 const QUERY_MEMBERS = ['page', 'size', 'sort', 'expand', 'fields', 'count', 'after', 'filter'] as const;
 
 /** The body of POST …/{entity}/_query. */
 export function parseQueryBody(body: unknown, limits: RequestLimits): ListRequest {
-  if (typeof body !== 'object' || body === null || Array.isArray(body) || numberText(body) !== undefined) {
-    throw badRequest('The body must be one JSON object');
-  }
-  const members = body as Record<string, unknown>;
-  for (const name of Object.keys(members)) {
-    if (!(QUERY_MEMBERS as readonly string[]).includes(name)) {
-      const suggestion = closest(name, QUERY_MEMBERS);
-      throw badRequest(
-        `Unknown member ${shown(name)} of the query.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${QUERY_MEMBERS.join(', ')}`,
-      );
-    }
-  }
-  const has = (name: string): boolean => Object.hasOwn(members, name) && members[name] !== null;
-  const text = (name: string): string => {
-    const value = members[name];
-    if (typeof value !== 'string') throw badRequest(`${name} must be a string`);
-    return value;
-  };
-  const integer = (name: string): string => {
-    const value = numberText(members[name]);
-    if (value === undefined) throw badRequest(`${name} must be an integer`);
-    return value;
-  };
-  const strings = (name: string): string[] => {
-    if (!has(name)) return [];
-    const value = members[name];
-    if (!Array.isArray(value) || !value.every((entry) => typeof entry === 'string')) {
-      throw badRequest(`${name} must be an array of strings`);
-    }
-    return value;
-  };
+  const { has, members, text, integer, strings } = readMembers(body, QUERY_MEMBERS);
   if (has('page') && has('after')) throw pageAndAfter();
   return {
     kind: 'list',
@@ -184,36 +141,6 @@ export function parseQueryBody(body: unknown, limits: RequestLimits): ListReques
 
 function pageAndAfter(): Error {
   return badRequest('page and after do not go together: after continues from a cursor');
-}
-
-function collect(query: string, known: readonly string[], narrows: boolean): Collected {
-  const values = new Map<string, string[]>();
-  const narrowings = new Map<string, Map<string, string[]>>();
-  for (const { name, value } of parseQueryString(query)) {
-    if (known.includes(name)) append(values, name, value);
-    else if (!name.startsWith('_')) {
-      const match = narrows ? NARROWING.exec(name) : null;
-      if (match === null) throw unknownParameter(name, closest(name, known), known);
-      const path = match[1] as string;
-      const parts = narrowings.get(path) ?? new Map<string, string[]>();
-      append(parts, match[2] as string, value);
-      narrowings.set(path, parts);
-    }
-  }
-  return { values, narrowings };
-}
-
-function append(map: Map<string, string[]>, name: string, value: string): void {
-  const values = map.get(name);
-  if (values === undefined) map.set(name, [value]);
-  else values.push(value);
-}
-
-/** The value of a parameter that may be given once; `as` is its name in a refusal. */
-function single(values: ReadonlyMap<string, readonly string[]>, name: string, as = name): string | undefined {
-  const given = values.get(name);
-  if (given !== undefined && given.length > 1) throw repeatedParameter(as);
-  return given?.[0];
 }
 
 function selectionOf(

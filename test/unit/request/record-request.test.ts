@@ -4,12 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { encodeCursor } from '../../../src/request/page.ts';
 import type { ExpandTree, FieldTree } from '../../../src/request/paths.ts';
-import {
-  parseExportRequest,
-  parseListRequest,
-  parseParameters,
-  parseReadRequest,
-} from '../../../src/request/record-request.ts';
+import { parseExportRequest, parseListRequest, parseReadRequest } from '../../../src/request/record-request.ts';
 import { LIMITS } from '../../support/fixture.ts';
 import { refusalOf, refuses, unlessBadRequest } from '../../support/refusal.ts';
 import { filterText } from './filter-text.ts';
@@ -144,13 +139,6 @@ for (const [query, message] of [
 ] as const) {
   test(`an export with ?${query} is refused`, () => refuses(() => parseExportRequest(query), message));
 }
-
-test('operations without parameters take none, but for cache busters', () => {
-  assert.equal(parseParameters('_=1', []).size, 0);
-  refuses(() => parseParameters('expand=a', []), 'Unknown query parameter expand. Known: none');
-  assert.deepEqual([...parseParameters('confirm=shop', ['confirm'])], [['confirm', 'shop']]);
-  refuses(() => parseParameters('confirm=a&confirm=b', ['confirm']), 'Query parameter confirm may be given only once');
-});
 
 test('no query string makes anything but a request or a 400', () => {
   const name = fc.oneof(

@@ -1,0 +1,53 @@
+// The members of a JSON object that is the body of a read, by their forms; what the request does not take is refused.
+import { badRequest, shown } from '../errors.ts';
+import { closest } from '../model/closest.ts';
+import { numberText } from '../model/exact-json.ts';
+
+export interface Members {
+  readonly members: Readonly<Record<string, unknown>>;
+  /** Is the member given? null is not. */
+  readonly has: (name: string) => boolean;
+  /** The member as text, as digits, as texts (none when it is not given); 400 when it is something else. */
+  readonly text: (name: string) => string;
+  readonly integer: (name: string) => string;
+  readonly strings: (name: string) => string[];
+}
+
+/** 400 when the body is no object, or has a member that is not `known`. */
+export function readMembers(body: unknown, known: readonly string[]): Members {
+  if (typeof body !== 'object' || body === null || Array.isArray(body) || numberText(body) !== undefined) {
+    throw badRequest('The body must be one JSON object');
+  }
+  const members = body as Record<string, unknown>;
+  for (const name of Object.keys(members)) {
+    if (!known.includes(name)) {
+      const suggestion = closest(name, known);
+      throw badRequest(
+        `Unknown member ${shown(name)} of the query.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${known.join(', ')}`,
+      );
+    }
+  }
+  const has = (name: string): boolean => Object.hasOwn(members, name) && members[name] !== null;
+  return {
+    members,
+    has,
+    text(name) {
+      const value = members[name];
+      if (typeof value !== 'string') throw badRequest(`${name} must be a string`);
+      return value;
+    },
+    integer(name) {
+      const value = numberText(members[name]);
+      if (value === undefined) throw badRequest(`${name} must be an integer`);
+      return value;
+    },
+    strings(name) {
+      if (!has(name)) return [];
+      const value = members[name];
+      if (!Array.isArray(value) || !value.every((entry) => typeof entry === 'string')) {
+        throw badRequest(`${name} must be an array of strings`);
+      }
+      return value;
+    },
+  };
+}
