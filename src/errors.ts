@@ -145,6 +145,27 @@ export const recordTooLarge = (cause: unknown): ApiError =>
     { cause },
   );
 
+/** Another record has the value. `field`: the fields that must be unique; undefined when they are not known. */
+export const notUnique = (field: string | undefined, cause: unknown): ApiError =>
+  conflict(
+    `A record with this ${field ?? 'value'} exists already`,
+    [{ field: field ?? null, code: 'NOT_UNIQUE', message: 'must be unique: another record has this value' }],
+    cause,
+  );
+
+/** A delete of a record that others point at. `by`: whose records, and by which relation; undefined when not known. */
+export function stillReferenced(
+  by: { readonly entity: string; readonly relation: string } | undefined,
+  cause: unknown,
+): ApiError {
+  const message =
+    by === undefined
+      ? 'other records refer to this one'
+      : `records of ${by.entity} refer to this one by ${by.relation}`;
+  const field = by === undefined ? null : `${by.entity}.${by.relation}`;
+  return conflict(`The record cannot be deleted: ${message}`, [{ field, code: 'STILL_REFERENCED', message }], cause);
+}
+
 /** `entity` has had the largest id there is. */
 export const idsUsedUp = (entity: string, cause: unknown): ApiError =>
   new ApiError(

@@ -6,7 +6,7 @@ import { entitiesOf } from '../document/entities.ts';
 import type { SchemaDocument } from '../document/format.ts';
 import { member } from '../document/renames.ts';
 import { type Table, tableOf } from '../document/tables.ts';
-import type { MigrationGate } from '../model/entity.ts';
+import type { Field, MigrationGate } from '../model/entity.ts';
 import { parseExact } from '../model/exact-json.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
 import type { ConstraintOwner, IdentityProvider, Workspace } from '../model/workspace.ts';
@@ -48,19 +48,19 @@ export function makeWorkspace(row: WorkspaceRow, identityProvider: IdentityProvi
 }
 
 function* ownersOf(table: Table): Iterable<readonly [string, ConstraintOwner]> {
-  const owner = (kind: ConstraintOwner['kind'], field: string, relation?: string): ConstraintOwner => ({
+  const owner = (kind: ConstraintOwner['kind'], fields: readonly Field[], relation?: string): ConstraintOwner => ({
     entity: table.entity,
     kind,
-    field,
+    fields: fields.map((field) => field.name),
     relation,
   });
-  yield [table.primaryKey, owner('primaryKey', 'id')];
-  for (const check of table.checks) yield [check.name, owner('check', check.field.name)];
+  yield [table.primaryKey, { ...owner('primaryKey', []), fields: ['id'] }];
+  for (const check of table.checks) yield [check.name, owner('check', [check.field])];
   for (const { name, field, relation } of table.references) {
-    yield [name, owner('reference', field.name, relation.name)];
+    yield [name, owner('reference', [field], relation.name)];
   }
   for (const index of table.indexes.values()) {
-    if (index.unique) yield [index.name, owner('unique', index.fields.map((field) => field.name).join(', '))];
+    if (index.unique) yield [index.name, owner('unique', index.fields)];
   }
 }
 

@@ -3,24 +3,19 @@
 import {
   ApiError,
   badRequest,
-  conflict,
   type Detail,
   databaseAway,
-  idsUsedUp,
   internalError,
-  migrationInProgress,
+  notUnique,
   queryTimeout,
-  recordTooLarge,
   responseTooLarge,
   serviceUnavailable,
+  stillReferenced,
   validationFailed,
 } from '../errors.ts';
-import type { Entity } from '../model/entity.ts';
-import type { ConstraintOwner } from '../model/workspace.ts';
-import { type Known, ownerOf } from './constraint-owner.ts';
 import { MessageTooLong } from './message-limit.ts';
 
-interface DatabaseError extends Error {
+export interface DatabaseError extends Error {
   readonly code: string;
   readonly constraint?: string;
   readonly column?: string;
@@ -96,8 +91,8 @@ export function isLockTimeout(error: unknown): boolean {
   return sqlState(error instanceof ApiError ? error.cause : error) === '55P03';
 }
 
-// Raised by our own functions (install/000010-bounded-values.sql).
-const TOO_LARGE = 'WDA54';
+/** SQLSTATE of our own functions when what they build would be longer than an answer may be (install/000010-bounded-values.sql). */
+export const TOO_LARGE = 'WDA54';
 
 /** The limit in the message of our functions. */
 function limitIn({ message }: Error): number | undefined {
@@ -105,71 +100,47 @@ function limitIn({ message }: Error): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
-export type WriteKind = 'create' | 'update' | 'delete' | 'read';
-
-/** Any error of running a statement for a record of `entity` -> ApiError. Unknown ones become a 500 that keeps its cause. */
-export function translateError(error: unknown, workspace: Known, entity: string, kind: WriteKind): ApiError {
+/** Any error of running a statement -> ApiError, by what PostgreSQL says alone. Unknown ones become a 500 that keeps its cause. */
+export function statementError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof StaleStatement) return schemaChanges(error);
   if (!isDatabaseError(error)) return isConnectionLoss(error) ? translateConnectionError(error) : internalError(error);
-  const state = error.code;
-  const owner = ownerOf(error.constraint, workspace);
-  switch (state) {
-    case '23505':
-      return conflict(
-        owner === undefined
-          ? 'A record with this value exists already'
-          : `A record with this ${owner.field} exists already`,
-        [{ field: owner?.field ?? null, code: 'NOT_UNIQUE', message: 'must be unique: another record has this value' }],
-        error,
-      );
-    case '23503':
-      if (kind === 'delete') return stillReferenced(owner, error);
-      return validationFailed([
-        { field: owner?.field ?? null, code: 'REFERENCE_NOT_FOUND', message: 'refers to a record that does not exist' },
-      ]);
-    case '23001':
-      return stillReferenced(owner, error);
-    case '23502':
-      return validationFailed([required(fieldOf(error.column, workspace.entities.get(entity)))]);
-    case '23514':
-      if (owner?.isNull === true) return validationFailed([required(owner.field)]);
-      return validationFailed([
-        { field: owner?.field ?? null, code: 'OUT_OF_RANGE', message: 'is outside what the schema allows' },
-      ]);
-    case TOO_LARGE:
-      return kind === 'read' ? responseTooLarge(limitIn(error), error) : recordTooLarge(error);
-    case '54000':
-      // A text of a gigabyte that PostgreSQL could not go on building; else an entry of an index.
-      if (kind === 'read') return responseTooLarge(undefined, error);
-      if (error.routine === 'enlargeStringInfo') return recordTooLarge(error);
-      return validationFailed([{ field: null, code: 'TOO_LONG', message: 'a value is too long for the index on it' }]);
-    case '2200H':
-      return idsUsedUp(entity, error);
-    case '22003':
-    case '22008':
-      return validationFailed([
-        { field: null, code: 'OUT_OF_RANGE', message: 'a value is outside the range of its type' },
-      ]);
-    case '2201B':
-      return badRequest(`The regular expression of a filter ${faultOf(error)}`);
-    case '57014':
-      return queryTimeout(error);
-    case '55P03': {
-      const held = gated(workspace, entity);
-      if (held?.gate != null) return migrationInProgress(held.name, held.gate);
-      return lockedByOthers(error);
-    }
-    case '40001':
-    case '40P01':
-      return lockedByOthers(error);
-    default:
-  }
-  if (/^22/.test(state))
-    return validationFailed([{ field: null, code: 'INVALID', message: 'a value has the wrong form' }]);
-  if (/^(08|53|57P|25006|58)/.test(state)) return databaseAway(error);
+  const refused = REFUSALS[error.code];
+  if (refused !== undefined) return refused(error);
+  if (/^22/.test(error.code)) return invalid('INVALID', 'a value has the wrong form');
+  if (/^(08|53|57P|25006|58)/.test(error.code)) return databaseAway(error);
   if (isStaleSnapshot(error)) return schemaChanges(error);
   return internalError(error);
+}
+
+const REFUSALS: Readonly<Record<string, (error: DatabaseError) => ApiError>> = {
+  '23505': (error) => notUnique(undefined, error),
+  '23503': () => invalid('REFERENCE_NOT_FOUND', 'refers to a record that does not exist'),
+  '23001': (error) => stillReferenced(undefined, error),
+  '23502': () => invalid('REQUIRED', 'is required'),
+  '23514': () => invalid('OUT_OF_RANGE', 'is outside what the schema allows'),
+  [TOO_LARGE]: (error) => responseTooLarge(limitIn(error), error),
+  // A text of a gigabyte that PostgreSQL could not go on building.
+  '54000': (error) => responseTooLarge(undefined, error),
+  // Of a table that no record has been heard of: nothing that a client could mend.
+  '2200H': internalError,
+  '22003': outOfRange,
+  '22008': outOfRange,
+  '2201B': (error) => badRequest(`The regular expression of a filter ${faultOf(error)}`),
+  '57014': queryTimeout,
+  '55P03': lockedByOthers,
+  '40001': lockedByOthers,
+  '40P01': lockedByOthers,
+};
+
+const invalid = (code: Detail['code'], message: string): ApiError => validationFailed([{ field: null, code, message }]);
+
+function outOfRange(): ApiError {
+  return invalid('OUT_OF_RANGE', 'a value is outside the range of its type');
+}
+
+function lockedByOthers(error: unknown): ApiError {
+  return serviceUnavailable('The record is locked by other changes at the moment; retry', 1, error);
 }
 
 // What PostgreSQL says of an expression that it cannot read (its regex/regerrs.h, which nobody translates). Any other text
@@ -196,44 +167,3 @@ function faultOf({ message }: Error): string {
 
 const schemaChanges = (error: unknown): ApiError =>
   serviceUnavailable('The schema is changing at the moment; retry', 1, error);
-
-const lockedByOthers = (error: unknown): ApiError =>
-  serviceUnavailable('The record is locked by other changes at the moment; retry', 1, error);
-
-/** The entity that a migration holds: the statement's own, or one that a foreign key of either leads to. */
-function gated({ entities }: Known, name: string): Entity | undefined {
-  const entity = entities.get(name);
-  if (entity === undefined || entity.gate !== null) return entity;
-  for (const other of entities.values()) {
-    if (other.gate !== null && (refersTo(entity, other) || refersTo(other, entity))) return other;
-  }
-  return undefined;
-}
-
-function refersTo(entity: Entity, other: Entity): boolean {
-  return [...entity.relations.values()].some(
-    (relation) => relation.kind === 'belongsTo' && relation.entity === other.name,
-  );
-}
-
-const required = (field: string | null): Detail => ({ field, code: 'REQUIRED', message: 'is required' });
-
-/** PostgreSQL tells the column, which may have another name than its field: `total$17` has just taken the place of `total`. */
-function fieldOf(column: string | undefined, entity: Entity | undefined): string | null {
-  if (column === undefined || entity === undefined) return null;
-  const field = [...entity.fields.values()].find((each) => each.column === column);
-  return (field ?? entity.fields.get(column.split('$')[0] as string))?.name ?? null;
-}
-
-function stillReferenced(owner: ConstraintOwner | undefined, error: unknown): ApiError {
-  const relation = owner?.relation ?? owner?.field;
-  const detail: Detail = {
-    field: owner === undefined ? null : `${owner.entity}.${relation}`,
-    code: 'STILL_REFERENCED',
-    message:
-      owner === undefined
-        ? 'other records refer to this one'
-        : `records of ${owner.entity} refer to this one by ${relation}`,
-  };
-  return conflict(`The record cannot be deleted: ${detail.message}`, [detail], error);
-}

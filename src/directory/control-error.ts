@@ -1,9 +1,6 @@
 // Errors of statements on the control tables and of DDL -> refusals.
-import { isDatabaseError, sqlState, translateError } from '../db/pg-error.ts';
+import { isDatabaseError, sqlState, statementError } from '../db/pg-error.ts';
 import { type ApiError, conflict } from '../errors.ts';
-
-// No workspace stands behind these statements; their constraints are told apart by violates().
-const NO_WORKSPACE = { constraints: new Map(), entities: new Map() };
 
 export function controlError(error: unknown): ApiError {
   if (sqlState(error) === '53200') {
@@ -13,7 +10,7 @@ export function controlError(error: unknown): ApiError {
       error,
     );
   }
-  return translateError(error, NO_WORKSPACE, '', 'read');
+  return statementError(error);
 }
 
 /** Was the statement refused by this constraint or index of a control table? */

@@ -36,6 +36,9 @@ export function freshName(name: string, change: string): string {
   return fit(`${name}$${change}`);
 }
 
+/** Of a constraint that is to take the place of another of that name. */
+export const nextName = (name: string): string => freshName(name, 'next');
+
 // PostgreSQL cuts names at 63 bytes; all our names are ASCII.
 const MAX_NAME = 63;
 

@@ -5,7 +5,8 @@ import type { Entity } from './entity.ts';
 export interface ConstraintOwner {
   readonly entity: string;
   readonly kind: 'unique' | 'reference' | 'check' | 'primaryKey';
-  readonly field: string;
+  /** Their names; several of a constraint over several columns. */
+  readonly fields: readonly string[];
   /** For a reference: the belongsTo relation. */
   readonly relation: string | undefined;
 }

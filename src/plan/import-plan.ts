@@ -154,7 +154,7 @@ function planImport(
   const uniques: Field[][] = [];
   for (const constraint of workspace.constraints.values()) {
     if (constraint.kind !== 'unique' || constraint.entity !== entity.name) continue;
-    const fields = constraint.field.split(', ').map((name) => columns.find((field) => field.name === name));
+    const fields = constraint.fields.map((name) => columns.find((field) => field.name === name));
     // A set of which the file gives a part only is left to the database.
     if (!fields.includes(undefined)) uniques.push(fields as Field[]);
   }

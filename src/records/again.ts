@@ -1,6 +1,6 @@
 // When a call is planned again: its snapshot of the schema turned out to be of the past, and nothing of it was done.
 import type { Executor } from '../db/executor.ts';
-import { isLockTimeout, isStaleSnapshot, StaleStatement, translateError } from '../db/pg-error.ts';
+import { isLockTimeout, isStaleSnapshot, StaleStatement, statementError } from '../db/pg-error.ts';
 import { isBySchema } from '../errors.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { admit } from '../plan/plan.ts';
@@ -61,7 +61,7 @@ export async function withFreshSnapshot<T>(
       const isRefusal = isBySchema(error) && !isImport;
       if (!(isRefusal && (await hasChanged(workspace)))) {
         if (!isStaleSnapshot(error)) throw error;
-        if (!clock.plansAgain()) throw translateError(error, workspace, call.entity, 'read');
+        if (!clock.plansAgain()) throw statementError(error);
         // What was only no longer known is compared; PostgreSQL's word is newer than any comparison.
         if (!(error instanceof StaleStatement)) drop(workspace);
       }

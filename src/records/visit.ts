@@ -1,5 +1,5 @@
 // One call of the data API whose principal was admitted to an entity, and how its statements are run.
-import { isStaleSnapshot, translateError } from '../db/pg-error.ts';
+import { isStaleSnapshot } from '../db/pg-error.ts';
 import type { Executor, Expected, Lane, Work } from '../db/pool.ts';
 import type { RawRequest } from '../http/raw-request.ts';
 import type { Entity } from '../model/entity.ts';
@@ -8,6 +8,7 @@ import type { Workspace } from '../model/workspace.ts';
 import type { Call } from '../request/call.ts';
 import type { Reply } from '../response/reply.ts';
 import { bindQuery, type Compiled, type Inputs } from '../sql/compile.ts';
+import { recordError } from './record-error.ts';
 
 /** Who has sent a call: whoever waits for the answer, and the bytes of an import. */
 export type Sender = Pick<RawRequest, 'arrivedAt' | 'caller' | 'turn' | 'headers' | 'stream'>;
@@ -81,6 +82,6 @@ export async function runRead<Result>(
     return rows.map(statement.read);
   } catch (error) {
     if (isStaleSnapshot(error)) throw error;
-    throw translateError(error, visit.workspace, visit.entity.name, 'read');
+    throw recordError(error, visit.workspace, visit.entity.name);
   }
 }

@@ -1,6 +1,6 @@
 // Create, update and delete: one statement each that checks whatever could change between a look and a write. Nothing
 // of a record that the principal cannot see shows in an answer: it is absent, as a target and as a reference.
-import { isRetryable, isStaleSnapshot, sqlState, translateError, type WriteKind } from '../db/pg-error.ts';
+import { isRetryable, isStaleSnapshot, sqlState } from '../db/pg-error.ts';
 import { type Detail, preconditionFailed, recordNotFound, serviceUnavailable, validationFailed } from '../errors.ts';
 import { type Assignment, planAssignment } from '../plan/assignment.ts';
 import { planCreate, planDelete, planRead, planReferences, planUpdate } from '../plan/plan.ts';
@@ -15,6 +15,7 @@ import { noContent, type Reply } from '../response/reply.ts';
 import { bindQuery, type Compiled, compile, type Inputs } from '../sql/compile.ts';
 import { entityTag } from './entity-tag.ts';
 import type { ReadRooms } from './reads.ts';
+import { recordError, type WriteKind } from './record-error.ts';
 import { runRead, type Visit, workOf } from './visit.ts';
 
 export type WriteRooms = Omit<ReadRooms, 'totals'>;
@@ -167,7 +168,7 @@ async function write<Row>(
         const details = await missingReferences(rooms, visit, what);
         if (details.length > 0) return { kind: 'badReference', details };
       }
-      throw translateError(error, visit.workspace, visit.entity.name, kindOf(what));
+      throw recordError(error, visit.workspace, visit.entity.name, kindOf(what));
     }
     if (what.target !== undefined) {
       const { id, guarded, versions } = what.target;

@@ -4,7 +4,7 @@
 
 import type { Check, Reference } from '../../document/tables.ts';
 import type { Field } from '../../model/entity.ts';
-import { derivedName, freshName } from '../../model/physical-name.ts';
+import { derivedName, nextName } from '../../model/physical-name.ts';
 import { type Fragment, ident, sql, tableRef } from '../../sql/fragment.ts';
 import {
   addCheck,
@@ -21,7 +21,6 @@ import { alone, exclusive, inTransaction, type Operation, operation, shared } fr
 import { type Place, pathOfField, targetOf } from './field.ts';
 
 /** Of a constraint while the one that it replaces is there. */
-const nextName = (name: string): string => freshName(name, 'next');
 
 /** The records that a condition holds for, as an obstacle's query; `records` has their ids. */
 export function standing(records: Fragment, condition: Fragment): Fragment {

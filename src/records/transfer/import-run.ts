@@ -3,7 +3,7 @@
 
 import { backendOf, copyInto, copyPosition, inSavepoint } from '../../db/copy.ts';
 import { outcomeOf, transactionOf } from '../../db/outcome.ts';
-import { isConnectionLoss, isRetryable, isStaleSnapshot, sqlState, translateError } from '../../db/pg-error.ts';
+import { isConnectionLoss, isRetryable, isStaleSnapshot, sqlState } from '../../db/pg-error.ts';
 import type { Database, Session } from '../../db/pool.ts';
 import { callerGone } from '../../db/work.ts';
 import { type Detail, type DetailCode, outcomeUnknown } from '../../errors.ts';
@@ -25,6 +25,7 @@ import {
   importSettings,
   writeStaged,
 } from '../../sql/import.ts';
+import { recordError } from '../record-error.ts';
 import type { Visit } from '../visit.ts';
 import { confirmAccess, confirmGrounds, type Grounds, type Replan } from './import-confirm.ts';
 import { passIds, reserveIds } from './import-ids.ts';
@@ -87,7 +88,7 @@ export async function runImport<T>(
     }
     // The body is read, so the request cannot be planned again: the client sends it again (503).
     if (isStaleSnapshot(error)) changed(visit.workspace.id);
-    throw translateError(error, visit.workspace, visit.entity.name, 'create');
+    throw recordError(error, visit.workspace, visit.entity.name, 'create');
   }
 }
 
@@ -151,8 +152,7 @@ async function importStaged(
 /** A value that passed our checks and not PostgreSQL's: the same refusal, with the row that it says. */
 function withPosition(error: unknown, visit: Visit, reading: Reading): unknown {
   const position = copyPosition(error);
-  const refused =
-    position === undefined ? undefined : translateError(error, visit.workspace, visit.entity.name, 'create');
+  const refused = position === undefined ? undefined : recordError(error, visit.workspace, visit.entity.name, 'create');
   if (position === undefined || refused?.details === undefined) return error;
   const row = reading.rowOfLine(position.line);
   const field = position.column !== null && visit.entity.fields.has(position.column) ? position.column : null;

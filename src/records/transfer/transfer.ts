@@ -3,7 +3,7 @@
 import type { Readable } from 'node:stream';
 import { versionInForce } from '../../catalog/load-workspace.ts';
 import type { Config } from '../../config.ts';
-import { isStaleSnapshot, translateError } from '../../db/pg-error.ts';
+import { isStaleSnapshot } from '../../db/pg-error.ts';
 import type { Database, Session } from '../../db/pool.ts';
 import { badRequest, payloadTooLarge, serviceUnavailable, validationFailed } from '../../errors.ts';
 import { inPieces } from '../../http/json-body.ts';
@@ -17,6 +17,7 @@ import { type ExportRequest, parseExportRequest } from '../../request/record-req
 import { csvFile, ndjsonFile } from '../../response/export-file.ts';
 import { json, type Reply } from '../../response/reply.ts';
 import { bindQuery, compile } from '../../sql/compile.ts';
+import { recordError } from '../record-error.ts';
 import type { TransferHandlers, Visit } from '../visit.ts';
 import { type Arrival, makeArrival } from './arrival.ts';
 import { type ExportLimits, openExport } from './export-stream.ts';
@@ -154,7 +155,7 @@ export function makeTransferHandlers({ config, db, changed = () => undefined }: 
     const stream = await openExport(db, { text, values }, file, confirm, limits, end).catch((error) => {
       // Nothing was sent: the request is planned again from the new snapshot.
       if (error === CHANGED || isStaleSnapshot(error)) throw error;
-      throw translateError(error, workspace, entity.name, 'read');
+      throw recordError(error, workspace, entity.name);
     });
     return {
       status: 200,

@@ -1,142 +1,54 @@
-// Errors of PostgreSQL while a migration runs: constraints that no snapshot knows yet, and tables that it holds.
+// Errors of PostgreSQL and of connections by what they say themselves, whatever table they are about.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeWorkspace } from '../../../src/catalog/load-workspace.ts';
-import { translateError, type WriteKind } from '../../../src/db/pg-error.ts';
-import { parseSchemaDocument } from '../../../src/document/document.ts';
-import type { SchemaDocument } from '../../../src/document/format.ts';
-import { derivedName, freshName } from '../../../src/model/physical-name.ts';
-import type { Workspace } from '../../../src/model/workspace.ts';
-import { makeShop, withGate } from '../../support/fixture.ts';
+import { StaleStatement, statementError } from '../../../src/db/pg-error.ts';
+import { notFound } from '../../../src/errors.ts';
 
-const SHOP = makeShop();
-const GATE = { blocksReads: true, blocksWrites: true, retryAfterSeconds: 7 };
-const LONG = 'aNameThatIsAsLongAsNamesMayBeAndThatIsCutWhereverItIsDerived';
+const failure = (code: string): Error => Object.assign(new Error('secret'), { code });
 
-/** As after a renaming of table and column, and a change of type; with names that PostgreSQL's limit cuts. */
-function renamed(): Workspace {
-  const parsed = parseSchemaDocument({
-    entities: {
-      parts: {
-        fields: {
-          weight: { type: 'integer', min: 0 },
-          code: { type: 'string' },
-          [LONG]: { type: 'string', maxLength: 9 },
-        },
-      },
-    },
-  });
-  assert.ok(parsed.ok);
-  return makeWorkspace({
-    id: '7',
-    organization: 'acme',
-    slug: 'shop',
-    version: '1',
-    databaseSchema: 'ws7_shop',
-    document: parsed.document as SchemaDocument,
-    names: { tables: { parts: 'pieces' }, columns: { parts: { weight: 'mass$12' } } },
-    gates: {},
-  });
-}
-
-function refusal(
-  facts: { code: string; constraint?: string; column?: string },
-  { workspace = SHOP, entity = 'orders', kind = 'create' as WriteKind } = {},
-) {
-  const error = translateError(Object.assign(new Error('secret'), facts), workspace, entity, kind);
-  assert.ok(!JSON.stringify([error.message, error.details]).includes('$'), 'no name of the database shows');
-  return error;
-}
-
-for (const [what, code, constraint, status, field, detail] of [
-  ['a range that replaces another', '23514', 'orders$total$ck_range$next', 400, 'total', 'OUT_OF_RANGE'],
-  ['a new list of values', '23514', 'orders$status$ck_enum$next', 400, 'status', 'OUT_OF_RANGE'],
-  ['a check on a column of a new type', '23514', 'orders$total$17$ck_range', 400, 'total', 'OUT_OF_RANGE'],
-  ['a field about to be required', '23514', 'orders$placedAt$ck_null', 400, 'placedAt', 'REQUIRED'],
-  ['one about to be required with a new type', '23514', 'orders$total$17$ck_null', 400, 'total', 'REQUIRED'],
-  ['a new unique index', '23505', 'orders$placedAt$uq', 409, 'placedAt', 'NOT_UNIQUE'],
-  ['a unique index on a column of a new type', '23505', 'orders$total$17$uq', 409, 'total', 'NOT_UNIQUE'],
-  ['one over two columns', '23505', 'orders$status$total$17$uq', 409, 'status, total', 'NOT_UNIQUE'],
-  [
-    'a foreign key that replaces another',
-    '23503',
-    'orders$customerId$fk$next',
-    400,
-    'customerId',
-    'REFERENCE_NOT_FOUND',
-  ],
-  ['a foreign key of a new type', '23503', 'orders$total$17$fk', 400, 'total', 'REFERENCE_NOT_FOUND'],
-  ['a check that nobody knows', '23514', 'made_by_hand', 400, null, 'OUT_OF_RANGE'],
-  ['a check of a field that is yet to come', '23514', 'orders$weight$ck_range', 400, null, 'OUT_OF_RANGE'],
-  ['a unique index that nobody knows', '23505', 'made_by_hand', 409, null, 'NOT_UNIQUE'],
-  ['a foreign key that nobody knows', '23503', 'made_by_hand', 400, null, 'REFERENCE_NOT_FOUND'],
+for (const [code, status, name, detail] of [
+  ['23505', 409, 'CONFLICT', 'NOT_UNIQUE'],
+  ['23503', 400, 'VALIDATION_FAILED', 'REFERENCE_NOT_FOUND'],
+  ['23001', 409, 'CONFLICT', 'STILL_REFERENCED'],
+  ['23502', 400, 'VALIDATION_FAILED', 'REQUIRED'],
+  ['23514', 400, 'VALIDATION_FAILED', 'OUT_OF_RANGE'],
+  ['22003', 400, 'VALIDATION_FAILED', 'OUT_OF_RANGE'],
+  ['22008', 400, 'VALIDATION_FAILED', 'OUT_OF_RANGE'],
+  ['22P02', 400, 'VALIDATION_FAILED', 'INVALID'],
+  ['54000', 400, 'BAD_REQUEST', undefined],
+  ['57014', 503, 'QUERY_TIMEOUT', undefined],
+  ['55P03', 503, 'SERVICE_UNAVAILABLE', undefined],
+  ['40001', 503, 'SERVICE_UNAVAILABLE', undefined],
+  ['40P01', 503, 'SERVICE_UNAVAILABLE', undefined],
+  ['53100', 503, 'SERVICE_UNAVAILABLE', undefined],
+  ['25006', 503, 'SERVICE_UNAVAILABLE', undefined],
+  ['58030', 503, 'SERVICE_UNAVAILABLE', undefined],
+  ['42703', 503, 'SERVICE_UNAVAILABLE', undefined],
+  ['2200H', 500, 'INTERNAL_ERROR', undefined],
+  ['25P02', 500, 'INTERNAL_ERROR', undefined],
+  ['XX000', 500, 'INTERNAL_ERROR', undefined],
 ] as const) {
-  test(`${what} refuses with ${status} ${detail} for ${field}`, () => {
-    const error = refusal({ code, constraint });
-    assert.equal(error.status, status);
+  test(`${code} is ${status} ${name}, and says nothing of the database's own words`, () => {
+    const error = statementError(failure(code));
+    assert.deepEqual([error.status, error.code], [status, name]);
     assert.deepEqual(
       error.details?.map((each) => [each.field, each.code]),
-      [[field, detail]],
+      detail === undefined ? undefined : [[null, detail]],
     );
+    assert.doesNotMatch(JSON.stringify([error.message, error.details]), /secret/);
   });
 }
 
-test('a foreign key of a running migration says which records refer to the one deleted', () => {
-  const error = refusal(
-    { code: '23503', constraint: 'orders$customerId$fk$next' },
-    { entity: 'customers', kind: 'delete' },
-  );
-  assert.equal(error.status, 409);
-  assert.deepEqual(
-    error.details?.map((each) => [each.field, each.code]),
-    [['orders.customer', 'STILL_REFERENCED']],
-  );
-});
-
-test('tables and columns that carry other names than the document lead to its names', () => {
-  const workspace = renamed();
-  for (const [constraint, field] of [
-    ['pieces$mass$12$ck_range$next', 'weight'],
-    ['pieces$mass$12$ck_null', 'weight'],
-    ['pieces$weight$31$ck_range', 'weight'],
-    ['pieces$code$mass$12$uq', 'code, weight'],
-    [derivedName('pieces', [LONG], 'ck_enum'), LONG],
-    [freshName(derivedName('pieces', [LONG], 'ck_length'), 'next'), LONG],
-  ] as const) {
-    const error = refusal({ code: '23514', constraint }, { workspace, entity: 'parts' });
-    assert.equal(error.details?.[0]?.field, field, constraint);
-  }
-  for (const [column, field] of [
-    ['mass$12', 'weight'],
-    ['weight$31', 'weight'],
-    ['unheardOf', null],
-  ] as const) {
-    const missing = refusal({ code: '23502', column }, { workspace, entity: 'parts' });
-    assert.deepEqual(missing.details, [{ field, code: 'REQUIRED', message: 'is required' }]);
-  }
-});
-
-test('a lock that a migration holds is answered by its 503, whichever of the linked tables it is at', () => {
-  for (const migrating of ['orders', 'customers', 'items']) {
-    const error = refusal({ code: '55P03' }, { workspace: withGate(SHOP, migrating, GATE) });
-    assert.equal(error.status, 503);
-    assert.equal(error.code, 'SCHEMA_MIGRATION_IN_PROGRESS');
-    assert.equal(error.message, `Table ${migrating} is being migrated; retry after the migration completes`);
-    assert.deepEqual(error.beside, { retryAfterSeconds: 7, blocksReads: true, blocksWrites: true });
-    assert.deepEqual(error.headers, { 'Retry-After': '7' });
-  }
-});
-
-test('a lock that others hold is not taken for that of a migration', () => {
-  for (const workspace of [SHOP, withGate(SHOP, 'things', GATE)]) {
-    const error = refusal({ code: '55P03' }, { workspace });
-    assert.deepEqual([error.status, error.code], [503, 'SERVICE_UNAVAILABLE']);
-  }
+test('a refusal stays what it is, and a statement of the past is a 503', () => {
+  const refusal = notFound('not here');
+  assert.equal(statementError(refusal), refusal);
+  assert.equal(statementError(new StaleStatement()).code, 'SERVICE_UNAVAILABLE');
+  assert.equal(statementError(new TypeError('a mistake of ours')).code, 'INTERNAL_ERROR');
 });
 
 for (const code of ['EPIPE', 'ECONNRESET', 'ECONNREFUSED', '57P01', '08006']) {
   test(`a connection that broke with ${code} is a 503`, () => {
-    const { status, code: name } = refusal({ code });
+    const { status, code: name } = statementError(failure(code));
     assert.deepEqual([status, name], [503, 'SERVICE_UNAVAILABLE']);
   });
 }
@@ -147,7 +59,7 @@ for (const [said, message] of [
   ['something about ws7_shop.orders', 'is invalid'],
 ] as const) {
   test(`"${said}" becomes a regular expression that ${message}`, () => {
-    const error = translateError(Object.assign(new Error(said), { code: '2201B' }), SHOP, 'orders', 'read');
+    const error = statementError(Object.assign(new Error(said), { code: '2201B' }));
     assert.deepEqual([error.code, error.message], ['BAD_REQUEST', `The regular expression of a filter ${message}`]);
   });
 }

@@ -1,10 +1,8 @@
 // Which field a constraint of PostgreSQL stands for, by its name: those of the snapshot, and those that a running migration
 // has made and that no snapshot knows yet. Takes names, gives values.
-import type { Entity, Field } from '../model/entity.ts';
-import { type DerivedKind, derivedName, freshName } from '../model/physical-name.ts';
-import type { ConstraintOwner, Workspace } from '../model/workspace.ts';
-
-export type Known = Pick<Workspace, 'constraints' | 'entities'>;
+import type { Entity, Field } from './entity.ts';
+import { type DerivedKind, derivedName, nextName } from './physical-name.ts';
+import type { ConstraintOwner, Workspace } from './workspace.ts';
 
 export interface Violated extends ConstraintOwner {
   /** A check that is about to become `not null`. */
@@ -14,12 +12,15 @@ export interface Violated extends ConstraintOwner {
 const KINDS: readonly DerivedKind[] = ['uq', 'fk', 'ck_range', 'ck_length', 'ck_enum', 'ck_null'];
 
 /** Undefined when its name tells nothing. */
-export function ownerOf(constraint: string | undefined, workspace: Known): Violated | undefined {
+export function ownerOf(
+  constraint: string | undefined,
+  workspace: Pick<Workspace, 'constraints' | 'entities'>,
+): Violated | undefined {
   if (constraint === undefined) return undefined;
   const known = workspace.constraints.get(constraint);
   if (known !== undefined) return { ...known, isNull: false };
   for (const [name, owner] of workspace.constraints) {
-    if (freshName(name, 'next') === constraint) return { ...owner, isNull: false };
+    if (nextName(name) === constraint) return { ...owner, isNull: false };
   }
   for (const entity of workspace.entities.values()) {
     const found = ofOneColumn(constraint, entity) ?? ofNewColumn(constraint, entity);
@@ -63,8 +64,15 @@ function owned(entity: Entity, fields: readonly Field[], kind: DerivedKind | und
   return {
     entity: entity.name,
     kind: kind === 'uq' ? 'unique' : kind === 'fk' ? 'reference' : 'check',
-    field: fields.map((field) => field.name).join(', '),
+    fields: fields.map((field) => field.name),
     relation: fields[0]?.relation,
     isNull: kind === 'ck_null',
   };
+}
+
+/** The field of a column, which may have another name: `total$17` may just have taken the place of `total`. */
+export function fieldOfColumn(column: string | undefined, entity: Entity | undefined): string | null {
+  if (column === undefined || entity === undefined) return null;
+  const field = [...entity.fields.values()].find((each) => each.column === column);
+  return (field ?? entity.fields.get(column.split('$')[0] as string))?.name ?? null;
 }
