@@ -3,6 +3,7 @@
 import { withLockRetry } from '../db/lock-retry.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { inSnapshot, inTransaction, LOCK_BUDGET_MS, lockTable } from '../db/transaction.ts';
+import { beside } from '../sql/beside-names.ts';
 import {
   empty,
   type Fragment,
@@ -115,15 +116,19 @@ async function prepare(session: Session, table: TableName, relid: string, why: R
   if (changes.length > 0) await session.execute(script(changes));
   await session.query(toQuery(sql`select pg_advisory_xact_lock(${LOCK_CLASS}::int4, ${FOLDS}::int4)`));
   await session.query(
-    toQuery(sql`delete from wda.total where relid = ${relid}::oid and not (select wda.is_total_kept(${relid}::oid))`),
+    toQuery(
+      sql`delete from ${beside('total')} where relid = ${relid}::oid and not (select ${beside('is_total_kept')}(${relid}::oid))`,
+    ),
   );
-  const [base] = await session.query(toQuery(sql`select from wda.total where relid = ${relid}::oid and slot < 0`));
+  const [base] = await session.query(
+    toQuery(sql`select from ${beside('total')} where relid = ${relid}::oid and slot < 0`),
+  );
   // Another process was faster.
   return why === 'again' || base === undefined;
 }
 
 /** What adds the records that a statement has written or removed. */
-const COUNTING = sql`wda.count_records`;
+const COUNTING = beside('count_records');
 
 export const totalTriggers = (table: TableName): readonly Trigger[] =>
   (['insert', 'delete', 'truncate'] as const).map((event) => watcher(table, 'total', event, COUNTING));
@@ -140,7 +145,7 @@ async function countInSnapshot(
 ): Promise<Difference | undefined> {
   return inSnapshot(session, lockTable(table, 'access share'), async () => {
     const [row] = await session.query<{ kept: string | null; trusted: boolean; pages: string }>(
-      toQuery(sql`select wda.total_of(${relid}::oid) as kept, wda.is_total_kept(${relid}::oid) as trusted,
+      toQuery(sql`select ${beside('total_of')}(${relid}::oid) as kept, ${beside('is_total_kept')}(${relid}::oid) as trusted,
   pg_relation_size(${relid}::oid) / current_setting('block_size')::int8 as pages`),
     );
     const { kept, trusted, pages } = row as NonNullable<typeof row>;
@@ -176,14 +181,14 @@ async function countSlice(session: Session, table: TableName, relid: string, pag
 
 /** What the triggers have added that the snapshot sees is counted with the records. */
 const storeBase = (table: TableName, relid: string, counted: bigint): Fragment => sql`with gone as (
-  delete from wda.total where relid = ${relid}::oid
+  delete from ${beside('total')} where relid = ${relid}::oid
 )
-insert into wda.total (relid, slot, n, relation, pending, recount_at)
+insert into ${beside('total')} (relid, slot, n, relation, pending, recount_at)
 select ${relid}::oid, -17 - pg_snapshot_xmax(pg_current_snapshot())::text::int8, ${String(counted)}::int8, ${name(table)},
   array(select 17 + xid::text::int8 from pg_snapshot_xip(pg_current_snapshot()) xid), now() + interval '1 hour'`;
 
 const storeDifference = (table: TableName, relid: string, difference: bigint): Fragment =>
-  sql`insert into wda.total (relid, slot, n, relation)
+  sql`insert into ${beside('total')} (relid, slot, n, relation)
 select ${relid}::oid, 17 + pg_current_xact_id()::text::int8, ${String(difference)}::int8, ${name(table)}`;
 
 /** When the table is counted again. Beside no fold, which would put another base in the place of the one that is marked. */
@@ -191,7 +196,7 @@ async function postpone(session: Session, relid: string, seconds: number): Promi
   await inTransaction(session, 2000, async () => {
     await session.query(toQuery(sql`select pg_advisory_xact_lock(${LOCK_CLASS}::int4, ${FOLDS}::int4)`));
     await session.query(
-      toQuery(sql`update wda.total set recount_at = clock_timestamp() + ${wholeNumber(Math.ceil(seconds))} * interval '1 second'
+      toQuery(sql`update ${beside('total')} set recount_at = clock_timestamp() + ${wholeNumber(Math.ceil(seconds))} * interval '1 second'
 where relid = ${relid}::oid and slot < 0 and pending is not null`),
     );
   });

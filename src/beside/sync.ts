@@ -3,6 +3,7 @@
 // values, gives SQL without bound values.
 import type { Field } from '../model/entity.ts';
 import { derivedName } from '../model/physical-name.ts';
+import { beside } from '../sql/beside-names.ts';
 import { empty, type Fragment, ident, literal, sql, type TableName, tableRef } from '../sql/fragment.ts';
 import { changer, makeTrigger } from './trigger.ts';
 
@@ -34,7 +35,7 @@ export function createSync(table: TableName, sync: Sync): readonly Fragment[] {
   const body = sql`begin
   ${to} := ${sync.value(from)};
   if ${to} is null and ${from} is not null then
-    insert into wda.migration_conflict (subject, record_id) values (${literal(sync.subject)}, new."id");${placeholder}
+    insert into ${beside('migration_conflict')} (subject, record_id) values (${literal(sync.subject)}, new."id");${placeholder}
   end if;
   return new;
 end`;
@@ -59,7 +60,7 @@ const functionRef = ({ schema }: Pick<TableName, 'schema'>, name: string): Fragm
 
 /** What a sync has noted: records by their ids. */
 export const notedRecords = (subject: string): Fragment =>
-  sql`select record_id from wda.migration_conflict where subject = ${literal(subject)}`;
+  sql`select record_id from ${beside('migration_conflict')} where subject = ${literal(subject)}`;
 
 export const forgetConflicts = (subject: string): Fragment =>
-  sql`delete from wda.migration_conflict where subject = ${literal(subject)}`;
+  sql`delete from ${beside('migration_conflict')} where subject = ${literal(subject)}`;

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isPassing } from '../db/lock-retry.ts';
 import type { Database } from '../db/pool.ts';
 import type { Entity } from '../model/entity.ts';
+import { beside } from '../sql/beside-names.ts';
 import { type Fragment, literal, sql, type TableName, tableRef, toQuery } from '../sql/fragment.ts';
 import { countAnew, type Difference, type Reason } from './count.ts';
 
@@ -59,7 +60,7 @@ export function makeTotals({ db, onError }: TotalsOptions): Totals {
 
   async function fold(isThorough: boolean): Promise<number> {
     const [row] = await db.query<{ folded: string; forgotten: string[]; due: string | null }>(
-      toQuery(sql`select folded, forgotten, due from wda.fold_totals(${isThorough})`),
+      toQuery(sql`select folded, forgotten, due from ${beside('fold_totals')}(${isThorough})`),
     );
     const { folded, forgotten: names, due } = row as NonNullable<typeof row>;
     for (const name of names) if (forgotten.size < MAX_REMEMBERED) forgotten.set(name, tableOf(name));
@@ -127,6 +128,6 @@ const wordsFor = ({ relation, kept, counted }: Difference): string => `${relatio
 
 /** For the transaction that renames the table: its total is known by its name, too. */
 export const renameTotal = (from: TableName, to: TableName): Fragment =>
-  sql`update wda.total set relation = ${literal(relationOf(to))} where relid = ${literal(tableRef(to).text)}::regclass and relation = ${literal(relationOf(from))}`;
+  sql`update ${beside('total')} set relation = ${literal(relationOf(to))} where relid = ${literal(tableRef(to).text)}::regclass and relation = ${literal(relationOf(from))}`;
 
 const relationOf = ({ schema, name }: TableName): string => `${schema}.${name}`;

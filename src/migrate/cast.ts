@@ -2,6 +2,7 @@
 // cannot hold the value exactly. Nothing is rounded or cut; formatting of text is no information.
 import type { Field } from '../model/entity.ts';
 import { type FieldTypeName, fieldType } from '../model/field-types.ts';
+import { beside } from '../sql/beside-names.ts';
 import { type Fragment, keyword, literal, sql, wholeNumber } from '../sql/fragment.ts';
 
 export type Cast =
@@ -76,14 +77,14 @@ const wholeFloat =
   };
 
 const truth: Convert = (value) => sql`case ${value} when 0 then false when 1 then true end`;
-const exactFloat: Convert = (value) => sql`wda.as_float(${value}::text)`;
+const exactFloat: Convert = (value) => sql`${beside('as_float')}(${value}::text)`;
 
 /** Of an expression that is dear, such as a function of text; of a column, see decimalColumn. */
 const decimal: Convert = (value, now) => {
   if (now.precision === undefined) return value;
   const scale = wholeNumber(now.scale ?? 0);
   const whole = wholeNumber(now.precision - (now.scale ?? 0));
-  return sql`wda.as_decimal(${value}, ${whole}, ${scale})::${columnType(now)}`;
+  return sql`${beside('as_decimal')}(${value}, ${whole}, ${scale})::${columnType(now)}`;
 };
 
 /** The same without a call, which takes longer than looking at a plain value three times. */
@@ -111,16 +112,16 @@ const timeOf: Convert = (value) =>
 /** Text that is a value as bodies and filters write it. */
 const FROM_TEXT = {
   ...texts(same),
-  integer: (value) => sql`wda.as_integer(${value})`,
-  bigint: (value) => sql`wda.as_bigint(${value})`,
-  decimal: (value, now) => decimal(sql`wda.as_numeric(${value})`, now),
-  float: (value) => sql`wda.as_float(${value})`,
+  integer: (value) => sql`${beside('as_integer')}(${value})`,
+  bigint: (value) => sql`${beside('as_bigint')}(${value})`,
+  decimal: (value, now) => decimal(sql`${beside('as_numeric')}(${value})`, now),
+  float: (value) => sql`${beside('as_float')}(${value})`,
   boolean: (value) => sql`case ${value} when 'true' then true when 'false' then false end`,
-  date: (value) => sql`wda.as_date(${value})`,
-  datetime: (value) => sql`wda.as_datetime(${value})`,
+  date: (value) => sql`${beside('as_date')}(${value})`,
+  datetime: (value) => sql`${beside('as_datetime')}(${value})`,
   time: timeOf,
-  uuid: (value) => sql`wda.as_uuid(${value})`,
-  json: (value) => sql`wda.as_json(${value})`,
+  uuid: (value) => sql`${beside('as_uuid')}(${value})`,
+  json: (value) => sql`${beside('as_json')}(${value})`,
 } satisfies Conversions;
 
 /** A JSON value that is one of the type, as a body would give it. */

@@ -3,6 +3,7 @@
 import type { Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 import type { Projection } from '../plan/projection.ts';
+import { beside } from './beside-names.ts';
 import { empty, type Fragment, ident, join, keyword, sql, wholeNumber } from './fragment.ts';
 
 // Of a member besides its name: quotes, colon, comma and a digit.
@@ -59,7 +60,7 @@ export function guardedResult(text: Fragment, projection: Projection, maxBytes: 
   const limit = wholeNumber(maxBytes);
   // `offset 0` keeps PostgreSQL from building the text once for its length and once for itself. The function is for the
   // long ones alone: calling it costs 10 µs.
-  return sql`(select case when octet_length(q.t) <= ${limit} then q.t else wda.bounded_text(q.t, ${limit}) end from (select ${text} as t offset 0) q)`;
+  return sql`(select case when octet_length(q.t) <= ${limit} then q.t else ${beside('bounded_text')}(q.t, ${limit}) end from (select ${text} as t offset 0) q)`;
 }
 
 /** Bytes that a record has as JSON at least: `expansions` are what was made of related records. */
@@ -87,5 +88,5 @@ function nameOf(output: Projection['outputs'][number]): string {
 export function runningBound(rows: Fragment, maxBytes: number, order: Fragment = empty): Fragment {
   const running = sql`select s.*, sum(s."$size") over (rows unbounded preceding) as "$sum" from (${rows}) s`;
   const limit = wholeNumber(maxBytes);
-  return sql`select w.* from (${running}) w where case when w."$sum" <= ${limit} then ${keyword('true')} else wda.goes_on(w."$sum", ${limit}) end${order}`;
+  return sql`select w.* from (${running}) w where case when w."$sum" <= ${limit} then ${keyword('true')} else ${beside('goes_on')}(w."$sum", ${limit}) end${order}`;
 }

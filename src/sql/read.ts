@@ -4,6 +4,7 @@ import type { Link } from '../plan/link.ts';
 import { ID_OPERAND } from '../plan/operand.ts';
 import { type ExportPlan, type ListPlan, lookAhead, type ReadPlan, type ReferencesPlan } from '../plan/plan.ts';
 import type { Output, Projection } from '../plan/projection.ts';
+import { beside } from './beside-names.ts';
 import { guardedResult, isTold, recordBytes, runningBound, shortText } from './bounds.ts';
 import {
   type Aliases,
@@ -155,8 +156,8 @@ function keptTotal({ scan }: ListPlan): Fragment {
   const { schema, name } = scan.entity.table;
   const table = literal(tableRef(scan.entity.table).text);
   const added = (isNew: Fragment): Fragment =>
-    sql`(select coalesce(sum(t.n), 0)::int8 from wda.total t where t.relid = b.relid and t.slot ${isNew})`;
-  return sql`select (select case when b.pending is not null and b.relation = ${literal(`${schema}.${name}`)} then b.n + ${added(sql`>= -b.slot`)} + ${added(sql`= any(b.pending)`)} end from wda.total b where b.relid = ${table}::regclass and b.slot < 0 order by b.slot limit 1) as n offset 0`;
+    sql`(select coalesce(sum(t.n), 0)::int8 from ${beside('total')} t where t.relid = b.relid and t.slot ${isNew})`;
+  return sql`select (select case when b.pending is not null and b.relation = ${literal(`${schema}.${name}`)} then b.n + ${added(sql`>= -b.slot`)} + ${added(sql`= any(b.pending)`)} end from ${beside('total')} b where b.relid = ${table}::regclass and b.slot < 0 order by b.slot limit 1) as n offset 0`;
 }
 
 /** The rows of the list without page and order, for the planner's estimate. */

@@ -66,7 +66,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   beside: {
     purpose:
       'what stands beside the tables of a workspace in its database: totals, syncs of columns that change their type; makes all triggers',
-    imports: ['db', 'model', 'sql/fragment.ts'],
+    imports: ['db', 'model', 'sql/beside-names.ts', 'sql/fragment.ts'],
   },
   directory: {
     purpose:
@@ -86,7 +86,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   migrate: {
     purpose:
       'difference of two schema documents → operations → statements in phases, and the runner that takes them through or takes them back',
-    imports: ['beside', 'catalog', 'db', 'directory', 'document', 'model', 'sql/fragment.ts'],
+    imports: ['beside', 'catalog', 'db', 'directory', 'document', 'model', 'sql/beside-names.ts', 'sql/fragment.ts'],
   },
   http: {
     purpose: 'bytes ↔ values: listens, finds the mount of a request and its route, answers what was thrown',
