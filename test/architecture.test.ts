@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { SETTINGS } from '../src/config.ts';
 import { ERROR_CODES } from '../src/errors.ts';
+import { withStates } from './support/migration-states.ts';
 import { FILES, ROOMS, withRooms } from './support/rooms.ts';
 import { parseSource, readSources, type Source } from './support/source-text.ts';
 
@@ -30,6 +31,7 @@ const PURE = [
   'migrate/ddl.ts',
   'migrate/operation.ts',
   'migrate/operations/',
+  'migrate/state.ts',
 ];
 
 /** Who may import a package; every dependency has its line. `type …` may know its form only. */
@@ -391,6 +393,12 @@ test('the map of rooms is the list that the walls are made of', () => {
     files.filter((file) => !map.includes(`\`${file}\``)),
     [],
   );
+});
+
+test('the states of a migration on the map are those of the code', () => {
+  const map = page('docs/architecture.md');
+  // `node test/support/migration-states.ts` writes it.
+  assert.equal(map, withStates(map));
 });
 
 test('the page of settings is the list in the code', () => {

@@ -169,19 +169,9 @@ export async function isCancelRequested(session: Runs, id: string): Promise<bool
   return rows[0]?.asked === true;
 }
 
-/** How far PostgreSQL is with the index that a process of it builds, 0 to 1; undefined when it builds none. */
-export async function findIndexProgress(db: Database, pid: number): Promise<number | undefined> {
-  const rows = await db.query<{ progress: number }>(
-    toQuery(sql`select case when tuples_total > 0 then 0.5 + 0.4 * tuples_done / tuples_total
-  when blocks_total > 0 then 0.5 * blocks_done / blocks_total else 0 end::float8 as progress
-from pg_stat_progress_create_index where pid = ${pid}`),
-  );
-  return rows[0]?.progress;
-}
-
 export interface OpenMigration {
   readonly id: string;
-  readonly state: MigrationState;
+  readonly state: 'pending' | 'running';
   readonly steps: readonly MigrationStep[];
   readonly made: unknown;
   readonly cancelRequested: boolean;

@@ -1,22 +1,12 @@
 // Values of a new column, a batch of records at a time: short transactions with pauses between them, so that requests find
 // the rows and the processor free.
 
-import { type Patience, withLockRetry } from '../db/lock-retry.ts';
+import { withLockRetry } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
 import { withoutDisk } from '../db/transaction.ts';
 import { type Fragment, toQuery } from '../sql/fragment.ts';
 import type { Batch, Operation } from './operation.ts';
-
-export interface FillWork {
-  readonly session: Session;
-  readonly cancelled: () => Promise<boolean>;
-  readonly patience: (operation: Operation, rows: 'rows') => Partial<Patience>;
-  readonly progress: (
-    operation: Operation,
-    records: { readonly done: number; readonly total: number },
-  ) => Promise<void>;
-  readonly records: (operation: Operation) => number;
-}
+import { patienceOf, type Run } from './run.ts';
 
 /** Somebody asked for the end of the migration. */
 export class Cancelled extends Error {}
@@ -38,12 +28,18 @@ const SHOW_EVERY_MS = 500;
  * Each batch is filled in four stripes: an update that finds room in the page of its record touches no index, and the
  * room comes from what the stripe before left dead (measured on 1 M records with two indexes: 8 instead of 12 µs each).
  */
-export async function fill(work: FillWork, operation: Operation, batch: Batch): Promise<void> {
-  const { session, cancelled, progress, records } = work;
-  const total = records(operation);
+export async function fill(run: Run, operation: Operation, batch: Batch): Promise<void> {
+  const { session, sizes, progress } = run;
+  const total = sizes.get(operation.entity) ?? 0;
   let after = '-9223372036854775808';
   let size = FIRST_SIZE;
   let done = 0;
+  let shown = 0;
+  const show = async (records: number): Promise<void> => {
+    run.countFilled(done - shown);
+    shown = done;
+    await progress.fill(operation, { done, total: records });
+  };
   let shownAt = performance.now();
   for (;;) {
     const [range] = await session.query<{ last: string | null; seen: number }>(toQuery(batch.next(after, size)));
@@ -57,7 +53,7 @@ export async function fill(work: FillWork, operation: Operation, batch: Batch): 
       // Nothing is lost when the last stripes are: without the switch, which waits for the disk, all are taken back.
       await withLockRetry(
         () => withoutDisk(session, () => fillOne(session, statement)),
-        work.patience(operation, 'rows'),
+        patienceOf(run, operation, 'rows'),
       );
       longest = Math.max(longest, performance.now() - started);
     }
@@ -66,11 +62,11 @@ export async function fill(work: FillWork, operation: Operation, batch: Batch): 
     size = Math.round(Math.min(MOST_SIZE, Math.max(LEAST_SIZE, size * Math.min(2, STRIPE_MS / longest))));
     if (performance.now() - shownAt > SHOW_EVERY_MS) {
       shownAt = performance.now();
-      await progress(operation, { done, total: Math.max(total, done) });
-      if (await cancelled()) throw new Cancelled();
+      await show(Math.max(total, done));
+      if (await run.isCancelled()) throw new Cancelled();
     }
   }
-  await progress(operation, { done, total: done });
+  await show(done);
 }
 
 async function fillOne(session: Session, statement: Fragment): Promise<void> {

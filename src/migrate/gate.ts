@@ -1,5 +1,5 @@
-// What requests are told while a change is made at once: the gates of the entities that its locks reach are closed in every
-// process before the first lock is asked for, and say how long it may still take.
+// What requests are answered while a change is made at once: the gates of the entities that its locks reach are closed in
+// every process before the first lock is asked for, and say how long it may still take.
 
 import { storeGates } from '../catalog/documents.ts';
 import type { PlannedStep } from '../catalog/migrations.ts';
@@ -9,50 +9,69 @@ import { toQuery } from '../sql/fragment.ts';
 import { gatesOf, type PreparedChange, retryAfter } from './plan.ts';
 
 export interface Gate {
-  /** Says no more how long it may take: the transaction of the change opens the gates itself. */
-  readonly rest: () => Promise<void>;
+  /**
+   * Resolves when no process lets a request through any more; at once when the change holds nobody up. From then on the
+   * gates say each second how long they stay closed.
+   */
+  readonly close: () => Promise<void>;
+  readonly isClosed: () => boolean;
+  /** Says no more how long they stay closed, as the transaction of the switch opens them itself. */
+  readonly stopCountdown: () => Promise<void>;
   readonly open: () => Promise<void>;
+}
+
+export interface GateOptions {
+  readonly db: Database;
+  readonly workspaceId: string;
+  readonly change: PreparedChange;
+  readonly steps: readonly PlannedStep[];
+  /** Other gates are in force. */
+  readonly changed: () => void;
+  /** Resolves when what is committed holds in every process. */
+  readonly everywhere: () => Promise<unknown>;
 }
 
 const SAY_EVERY_MS = 1000;
 
-/** Undefined when the change holds nobody up. Resolves when no process lets a request through any more. */
-export async function closeGates(
-  db: Database,
-  workspaceId: string,
-  change: PreparedChange,
-  steps: readonly PlannedStep[],
-  changed: () => void,
-  everywhere: () => Promise<unknown>,
-): Promise<Gate | undefined> {
+export function makeGate({ db, workspaceId, change, steps, changed, everywhere }: GateOptions): Gate {
   const gates = gatesOf(change, steps);
-  if (Object.keys(gates).length === 0) return undefined;
   const seconds = steps.reduce((sum, step) => sum + step.estimatedSeconds, 0);
-  const started = performance.now();
+  let isClosed = false;
+  let timer: NodeJS.Timeout | undefined;
+  let saying: Promise<void> | undefined;
   const store = async (next: Readonly<Record<string, MigrationGate>>): Promise<void> => {
     await db.query(toQuery(storeGates(workspaceId, next)));
     changed();
   };
-  await store(gates);
-  let saying: Promise<void> | undefined;
-  const timer = setInterval(() => {
-    const left = retryAfter(seconds - (performance.now() - started) / 1000);
-    saying ??= store(withTime(gates, left))
-      // The next time says it, too.
-      .catch(() => undefined)
-      .finally(() => {
-        saying = undefined;
-      });
-  }, SAY_EVERY_MS);
-  const rest = async (): Promise<void> => {
+  const startCountdown = (): void => {
+    const started = performance.now();
+    timer = setInterval(() => {
+      const left = retryAfter(seconds - (performance.now() - started) / 1000);
+      saying ??= store(withTime(gates, left))
+        // The next time says it, too.
+        .catch(() => undefined)
+        .finally(() => {
+          saying = undefined;
+        });
+    }, SAY_EVERY_MS);
+  };
+  const stopCountdown = async (): Promise<void> => {
     clearInterval(timer);
     await saying;
   };
-  await everywhere();
   return {
-    rest,
+    isClosed: () => isClosed,
+    stopCountdown,
+    async close() {
+      if (Object.keys(gates).length === 0) return;
+      isClosed = true;
+      await store(gates);
+      startCountdown();
+      await everywhere();
+    },
     async open() {
-      await rest();
+      if (!isClosed) return;
+      await stopCountdown();
       await store({});
     },
   };

@@ -13,7 +13,7 @@ import type { Entity, MigrationGate } from '../model/entity.ts';
 import { type PhysicalNames, physicalTable } from '../model/physical-name.ts';
 import { join, literal, sql, tableRef, toQuery } from '../sql/fragment.ts';
 import { changeOf } from './change.ts';
-import type { Obstacle, Operation } from './operation.ts';
+import type { Made, Obstacle, Operation } from './operation.ts';
 import { freedKeys, heldNames } from './settled-names.ts';
 
 /** Parses what is asked for against the document in force. */
@@ -71,6 +71,16 @@ export async function prepareChange(
   const tables = new Map([...entities.values()].map((entity) => [entity.table.name, entity.name]));
   const freed = freedKeys(entities, entitiesOf(asked, databaseSchema, names));
   return { inForce, asked, databaseSchema, names, freed, operations, strategy, entities: tables };
+}
+
+/** Is there anything that cannot run in the transaction of the switch? */
+export function isAhead(change: PreparedChange): boolean {
+  return change.operations.some(({ statements }) => statements.some(({ within }) => within !== 'transaction'));
+}
+
+/** What the operations make before the switch. */
+export function madeAhead(change: PreparedChange): readonly Made[] {
+  return isAhead(change) ? change.operations.flatMap((operation) => operation.makes) : [];
 }
 
 /** Entities in force that stay and whose documents are not the same text. */

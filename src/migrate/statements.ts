@@ -7,55 +7,34 @@ import { inTransaction, LOCK_BUDGET_MS, lockTable, takeLocks } from '../db/trans
 import { type Fragment, script } from '../sql/fragment.ts';
 import { dropColumn, dropConstraint, dropIndexConcurrently, dropTableIfExists } from './ddl.ts';
 import { Cancelled, fill } from './fill.ts';
+import { refuseLate } from './obstruction.ts';
 import { isPreparing, type Made, type Operation, PHASES, type Statement } from './operation.ts';
-import type { PreparedChange } from './plan.ts';
-
-export interface Work {
-  readonly session: Session;
-  readonly change: PreparedChange;
-  readonly cancelled: () => Promise<boolean>;
-  /** For the locks of an operation, or those of its records; undefined: for those of the switch. */
-  readonly patience: (operation: Operation | undefined, rows?: 'rows') => Partial<Patience>;
-  /** Remembers what is at work. */
-  readonly note: (operation: Operation) => void;
-  /** The same, and shows it. */
-  readonly begin: (operation: Operation) => Promise<void>;
-  readonly done: (operation: Operation) => Promise<void>;
-  /** Shows how far it is: records done, of about so many. */
-  readonly progress: (
-    operation: Operation,
-    records: { readonly done: number; readonly total: number },
-  ) => Promise<void>;
-  /** Has its locks now: the last look for records in the way. Throws when there are any. */
-  readonly locked: () => Promise<void>;
-  /** Shows how far the building of an index is, until what it gives is called. */
-  readonly watch: (operation: Operation) => () => Promise<void>;
-  /** Estimated number of records of the operation's table. */
-  readonly records: (operation: Operation) => number;
-}
+import { isAhead, type PreparedChange } from './plan.ts';
+import { patienceOf, type Run } from './run.ts';
+import { watchIndex } from './watch-index.ts';
 
 /** Runs what can or must run before the switch. With nothing that has to, all is left to the switch. */
-export async function prepareAhead(work: Work): Promise<void> {
-  const { change, cancelled, begin, done } = work;
+export async function prepareAhead(run: Run): Promise<void> {
+  const { change, progress, isCancelled } = run;
   if (!isAhead(change)) return;
   for (const phase of PHASES.filter(isPreparing)) {
     for (const operation of change.operations) {
       if (!operation.ahead) continue;
       for (const statement of operation.statements) {
         if (statement.phase !== phase) continue;
-        if (await cancelled()) throw new Cancelled();
-        await begin(operation);
+        if (await isCancelled()) throw new Cancelled();
+        await progress.begin(operation);
         if (statement.batch === undefined) {
-          await withLockRetry(() => runAhead(work, statement, operation), work.patience(operation));
-        } else await fill(work, operation, statement.batch);
-        if (isLast(statement, operation)) await done(operation);
+          await withLockRetry(() => runAhead(run, statement, operation), patienceOf(run, operation));
+        } else await fill(run, operation, statement.batch);
+        if (isLast(statement, operation)) await progress.finish(operation);
       }
     }
   }
 }
 
-async function runAhead(work: Work, statement: Statement, operation: Operation): Promise<void> {
-  const { session, change } = work;
+async function runAhead(run: Run, statement: Statement, operation: Operation): Promise<void> {
+  const { session, change } = run;
   if (statement.within !== 'none') {
     await inTransaction(session, LOCK_BUDGET_MS, () => session.execute(statement.sql.text));
     return;
@@ -64,7 +43,7 @@ async function runAhead(work: Work, statement: Statement, operation: Operation):
   for (const made of operation.makes) {
     if (made.kind === 'index') await session.execute(undo(change.databaseSchema, made).text);
   }
-  const stop = work.watch(operation);
+  const stop = watchIndex(run, operation);
   try {
     await session.execute(statement.sql.text);
   } finally {
@@ -72,18 +51,13 @@ async function runAhead(work: Work, statement: Statement, operation: Operation):
   }
 }
 
-/** Is there anything that cannot run in the transaction of the switch? */
-export function isAhead(change: PreparedChange): boolean {
-  return change.operations.some(({ statements }) => statements.some(({ within }) => within !== 'transaction'));
-}
-
 function isLast(statement: Statement, operation: Operation): boolean {
   return operation.statements.at(-1) === statement;
 }
 
 /** The new shape and the new document at once; `commit` adds the statements of the control tables. */
-export async function switchOver(work: Work, commit: () => Promise<void>): Promise<void> {
-  const { session, change, cancelled } = work;
+export async function switchOver(run: Run, commit: () => Promise<void>): Promise<void> {
+  const { session, change, progress, isCancelled } = run;
   const ahead = isAhead(change);
   const statements = PHASES.flatMap((phase) =>
     change.operations.flatMap((operation) =>
@@ -94,17 +68,17 @@ export async function switchOver(work: Work, commit: () => Promise<void>): Promi
   );
   const locks = locksOf(change, new Set(statements.map(({ operation }) => operation)));
   await withLockRetry(async () => {
-    if (await cancelled()) throw new Cancelled();
+    if (await isCancelled()) throw new Cancelled();
     await inTransaction(session, LOCK_BUDGET_MS, async () => {
       await takeLocks(session, locks);
-      await work.locked();
+      await refuseLate(run);
       for (const { statement, operation } of statements) {
-        work.note(operation);
+        progress.turnTo(operation);
         await session.execute(statement.sql.text);
       }
       await commit();
     });
-  }, work.patience(undefined));
+  }, patienceOf(run));
 }
 
 /** Locks in the order of the names, so that two changes never wait for each other; the stronger of two modes. */

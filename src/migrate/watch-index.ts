@@ -1,27 +1,25 @@
 // Shows how far PostgreSQL is with an index and for whom it waits, while the session that builds it can say nothing.
-import { findIndexProgress, type Waiting } from '../catalog/migrations.ts';
 import type { Database } from '../db/pool.ts';
+import { sql, toQuery } from '../sql/fragment.ts';
 import { findBlocker } from './holders.ts';
+import type { Operation } from './operation.ts';
+import type { Run } from './run.ts';
 
 const WATCH_EVERY_MS = 500;
 
-/** `pid` of the session in PostgreSQL; gives what ends the watch. */
-export function watchIndex(
-  db: Database,
-  pid: number,
-  show: (progress: number) => Promise<void>,
-  waits: (holder: Waiting | null) => Promise<void>,
-): () => Promise<void> {
+/** Gives what ends the watch. */
+export function watchIndex({ db, session, progress }: Run, operation: Operation): () => Promise<void> {
+  const { pid } = session;
   let ended = false;
   let told = false;
   let looking: Promise<void> | undefined;
   async function look(): Promise<void> {
-    const progress = await findIndexProgress(db, pid);
-    if (progress !== undefined && !ended) await show(progress);
+    const share = await findIndexProgress(db, pid);
+    if (share !== undefined && !ended) await progress.build(db, operation, share);
     const holder = await findBlocker(db, pid);
     if (ended || (holder === undefined && !told)) return;
     told = holder !== undefined;
-    await waits(holder ?? null);
+    await progress.waitFor(holder ?? null, db);
   }
   const timer = setInterval(() => {
     looking ??= look()
@@ -35,6 +33,16 @@ export function watchIndex(
     ended = true;
     clearInterval(timer);
     await looking;
-    if (told) await waits(null).catch(() => undefined);
+    if (told) await progress.waitFor(null, db).catch(() => undefined);
   };
+}
+
+/** How far PostgreSQL is with the index that a process of it builds, 0 to 1; undefined when it builds none. */
+async function findIndexProgress(db: Database, pid: number): Promise<number | undefined> {
+  const rows = await db.query<{ progress: number }>(
+    toQuery(sql`select case when tuples_total > 0 then 0.5 + 0.4 * tuples_done / tuples_total
+  when blocks_total > 0 then 0.5 * blocks_done / blocks_total else 0 end::float8 as progress
+from pg_stat_progress_create_index where pid = ${pid}`),
+  );
+  return rows[0]?.progress;
 }

@@ -1,0 +1,159 @@
+// The work of each state of a migration. What it ends with is an event; state.ts says which state follows.
+
+import { storeDocument, storeGates } from '../catalog/documents.ts';
+import type { OpenMigration } from '../catalog/migrations.ts';
+import { isPassing, type Patience } from '../db/lock-retry.ts';
+import type { Session } from '../db/pool.ts';
+import { toQuery } from '../sql/fragment.ts';
+import { failureOf } from './failure.ts';
+import { explain, findObstruction } from './obstruction.ts';
+import type { Made } from './operation.ts';
+import { madeAhead, type PreparedChange } from './plan.ts';
+import type { Progress } from './progress.ts';
+import { patienceFor, type Run, wantedBy } from './run.ts';
+import { type Ended, type Event, isWorking, next, type State, type Working } from './state.ts';
+import { prepareAhead, revert, switchOver } from './statements.ts';
+
+type In<Name> = Extract<Working, { readonly name: Name }>;
+
+/** The work of some states, and who does it. */
+export type Work<Worker, Name extends Working['name']> = {
+  readonly [N in Name]: (worker: Worker, state: In<N>) => Promise<Event>;
+};
+
+/** Goes from state to state until the migration has ended. Throws what it was abandoned for. */
+export async function carryOut<Worker, Name extends Working['name']>(
+  worker: Worker,
+  from: State,
+  work: Work<Worker, Name>,
+): Promise<Ended> {
+  for (let state = from; ; ) {
+    const perform = work[state.name as Name] as (worker: Worker, state: State) => Promise<Event>;
+    const event: Event = await perform(worker, state).catch((error) => ({ name: 'threw', error }));
+    state = next(state, event);
+    if (state.name === 'ended') return state;
+    if (!isWorking(state)) throw event.name === 'threw' ? event.error : new Error(`a migration is ${state.name}`);
+  }
+}
+
+/** For the process that runs the migration. */
+export const RUN: Work<Run, Working['name']> = {
+  async pending({ session, change, progress }) {
+    const failure = await findObstruction(session, change);
+    if (failure !== undefined) return { name: 'obstructed', failure };
+    await progress.start();
+    return { name: 'cleared' };
+  },
+  async preparing(run) {
+    await prepareAhead(run);
+    return { name: 'prepared' };
+  },
+  async closing({ gate }) {
+    await gate.close();
+    return { name: 'closed' };
+  },
+  async switching(run) {
+    const { workspaceId, session, change, gate, progress } = run;
+    await switchOver(run, async () => {
+      await gate.stopCountdown();
+      if (changesDocument(change)) {
+        await session.query(toQuery(storeDocument(workspaceId, change.asked, change.names, change.freed)));
+      }
+      await progress.succeed();
+    });
+    return { name: 'switched' };
+  },
+  async stopping(run, { error }) {
+    const { session, change, gate, progress } = run;
+    const operation = progress.current();
+    await session.cleansUp();
+    await gate.open();
+    // It has made nothing, and whoever asked for it gets the error.
+    if (progress.id === null) throw error;
+    if (run.isClosing()) return { name: 'interrupted' };
+    if (await run.isCancelled()) return { name: 'cancelled' };
+    const explained = await explain(session, error, operation);
+    if (explained.code === 'INTERNAL_ERROR') run.onError('a migration failed', error);
+    const at = operation === undefined ? {} : { step: change.operations.indexOf(operation) };
+    return { name: 'failed', failure: { error: explained, ...at } };
+  },
+  reverting(run) {
+    const { session, change, progress, onError } = run;
+    const patience = patienceFor(session, wantedBy(change), progress.waitFor, async () => run.isClosing());
+    return takeBack({ session, schema: change.databaseSchema, made: madeAhead(change), patience, onError });
+  },
+  concluding,
+};
+
+/** A migration whose process is gone, for whoever has the lock of its workspace now. */
+export interface Found {
+  readonly workspaceId: string;
+  readonly session: Session;
+  readonly open: OpenMigration;
+  /** The PostgreSQL schema of the workspace; undefined when the workspace is gone. */
+  readonly schema: string | undefined;
+  readonly progress: Progress;
+  readonly isClosing: () => boolean;
+  readonly onError: (message: string, error: unknown) => void;
+}
+
+// The next sweep tries again; the server must not be kept from starting.
+const RECOVER_PATIENCE_MS = 2000;
+
+export const RECOVERY: Work<Found, 'stopping' | 'reverting' | 'concluding'> = {
+  async stopping({ workspaceId, session, open }, { stored }) {
+    if (stored === 'running') await session.query(toQuery(storeGates(workspaceId, {})));
+    return { name: open.cancelRequested ? 'cancelled' : 'interrupted' };
+  },
+  async reverting({ session, open, schema, progress, isClosing, onError }) {
+    if (schema === undefined) return { name: 'reverted' };
+    const made = open.made as readonly Made[];
+    const tables = [...new Set(made.map(({ table }) => table))];
+    const wanted = { schema, tables, exclusive: true };
+    const patience = patienceFor(session, wanted, progress.waitFor, async () => isClosing());
+    return takeBack({
+      session,
+      schema,
+      made,
+      patience: { ...patience, giveUpAfterMs: RECOVER_PATIENCE_MS },
+      onError,
+    });
+  },
+  concluding,
+};
+
+async function concluding(
+  { progress }: { readonly progress: Progress },
+  { setback }: In<'concluding'>,
+): Promise<Event> {
+  await progress.conclude(setback);
+  return { name: 'recorded' };
+}
+
+async function takeBack({
+  session,
+  schema,
+  made,
+  patience,
+  onError,
+}: {
+  readonly session: Session;
+  readonly schema: string;
+  readonly made: readonly Made[];
+  readonly patience: Patience;
+  readonly onError: (message: string, error: unknown) => void;
+}): Promise<Event> {
+  try {
+    await revert(session, schema, made, patience);
+    return { name: 'reverted' };
+  } catch (error) {
+    if (isPassing(error)) throw error;
+    onError('what a migration made could not be taken back', error);
+    return { name: 'stuck', failure: { error: failureOf(error, undefined) } };
+  }
+}
+
+/** Does anything about the workspace change that requests see? */
+function changesDocument({ asked, inForce, operations }: PreparedChange): boolean {
+  return operations.length > 0 || JSON.stringify(asked) !== JSON.stringify(inForce);
+}

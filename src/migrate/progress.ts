@@ -1,0 +1,127 @@
+// What people see of a migration: its row in the control tables, with its steps and for whom it waits.
+import {
+  insertMigration,
+  type MigrationState,
+  type MigrationStep,
+  type PlannedStep,
+  type Strategy,
+  updateMigration,
+  updateWaiting,
+  type Waiting,
+} from '../catalog/migrations.ts';
+import type { Database, Session } from '../db/pool.ts';
+import { interrupted } from './failure.ts';
+import type { Operation } from './operation.ts';
+import { describeSteps, madeAhead, type PreparedChange } from './plan.ts';
+import { type Ended, type Failure, type Setback, storedEnd } from './state.ts';
+
+export interface Progress {
+  /** Null when the change is not recorded; then nothing here stores anything. */
+  readonly id: string | null;
+  readonly steps: () => readonly MigrationStep[];
+  /** The operation at work. */
+  readonly current: () => Operation | undefined;
+  /** Says which operation is at work, without storing it. */
+  readonly turnTo: (operation: Operation) => void;
+  /** From here on things are made. */
+  readonly start: () => Promise<void>;
+  readonly begin: (operation: Operation) => Promise<void>;
+  readonly finish: (operation: Operation) => Promise<void>;
+  /** `total` is an estimate. */
+  readonly fill: (operation: Operation, records: { readonly done: number; readonly total: number }) => Promise<void>;
+  /** How much of an index is built, 0 to 1; stored by another connection, as the session is busy. */
+  readonly build: (db: Database, operation: Operation, share: number) => Promise<void>;
+  /** Null: it waits for nobody any more. */
+  readonly waitFor: (holder: Waiting | null, connection?: Database) => Promise<void>;
+  readonly succeed: () => Promise<void>;
+  readonly conclude: (setback: Setback) => Promise<void>;
+}
+
+/** Records the change, if it is to be recorded or has statements. */
+export async function recordMigration(
+  session: Session,
+  request: { readonly workspaceId: string; readonly strategy: Strategy; readonly recorded: boolean },
+  change: PreparedChange,
+): Promise<Progress> {
+  const { workspaceId, strategy, recorded } = request;
+  const { operations } = change;
+  const steps = (await describeSteps(session, change)).map(asPending);
+  const needed = recorded || operations.some((operation) => operation.statements.length > 0);
+  const made = madeAhead(change);
+  const id = needed
+    ? await insertMigration(session, { workspaceId, strategy, steps, document: change.asked, made })
+    : null;
+  return makeProgress(session, { id, steps, operations });
+}
+
+/** The progress of a migration that is recorded. `operations`: in the order of the steps; none when it is only concluded. */
+export function makeProgress(
+  session: Session,
+  migration: {
+    readonly id: string | null;
+    readonly steps: readonly MigrationStep[];
+    readonly operations: readonly Operation[];
+  },
+): Progress {
+  const { id, operations } = migration;
+  let { steps } = migration;
+  let current: Operation | undefined;
+  const put = (operation: Operation, part: Partial<MigrationStep>): void => {
+    const at = operations.indexOf(operation);
+    steps = steps.map((step, index) => (index === at ? { ...step, ...part } : step));
+  };
+  const save = async (connection: Pick<Session, 'query'> = session): Promise<void> => {
+    if (id !== null) await updateMigration(connection, id, { state: 'running', steps });
+  };
+  const move = async (operation: Operation, state: MigrationState): Promise<void> => {
+    current = operation;
+    const step = steps[operations.indexOf(operation)];
+    if (step?.state === state) return;
+    put(operation, { state, progress: state === 'succeeded' ? 1 : (step?.progress ?? 0) });
+    await save();
+  };
+  return {
+    id,
+    steps: () => steps,
+    current: () => current,
+    turnTo: (operation) => {
+      current = operation;
+    },
+    start: () => save(),
+    begin: (operation) => move(operation, 'running'),
+    finish: (operation) => move(operation, 'succeeded'),
+    async fill(operation, records) {
+      put(operation, { records, progress: records.total === 0 ? 1 : Math.min(0.99, records.done / records.total) });
+      await save();
+    },
+    async build(db, operation, share) {
+      put(operation, { progress: share });
+      await save(db);
+    },
+    async waitFor(holder, connection) {
+      if (id !== null) await updateWaiting(connection ?? session, id, holder);
+    },
+    async succeed() {
+      steps = endSteps(steps, 'succeeded');
+      if (id !== null) await updateMigration(session, id, { state: 'succeeded', steps });
+    },
+    async conclude(setback) {
+      const failure = setback.how === 'failed' ? setback.failure : undefined;
+      steps = endSteps(steps, setback.how, failure);
+      const error = setback.how === 'interrupted' ? interrupted() : (failure?.error ?? null);
+      if (id !== null) await updateMigration(session, id, { state: storedEnd(setback.how), steps, error });
+    },
+  };
+}
+
+const asPending = (step: PlannedStep): MigrationStep => ({ ...step, state: 'pending', progress: 0 });
+
+/** Steps of a migration that has ended: all done, or none, as what was made is gone again. */
+function endSteps(steps: readonly MigrationStep[], how: Ended['how'], failure?: Failure): readonly MigrationStep[] {
+  return steps.map(({ records: _, ...step }, index) => {
+    if (how === 'succeeded') return { ...step, state: how, progress: 1 };
+    if (failure === undefined || index !== failure.step) return { ...step, state: 'cancelled', progress: 0 };
+    const { count, sampleIds } = failure.error;
+    return { ...step, state: 'failed', progress: 0, conflicts: count === null ? null : { count, sampleIds } };
+  });
+}

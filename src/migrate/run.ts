@@ -1,0 +1,70 @@
+// A change under way in this process, with all that its statements need; and how it asks for locks.
+import type { Waiting } from '../catalog/migrations.ts';
+import type { Patience } from '../db/lock-retry.ts';
+import type { Database, Session } from '../db/pool.ts';
+import type { Gate } from './gate.ts';
+import { endHolders, findHolder, type Wanted } from './holders.ts';
+import type { Operation } from './operation.ts';
+import type { PreparedChange } from './plan.ts';
+import type { Progress } from './progress.ts';
+import type { LockedSession } from './sessions.ts';
+
+export interface Run {
+  readonly workspaceId: string;
+  /** Holds the lock of the workspace. */
+  readonly session: LockedSession;
+  /** Other connections, for what is said while the session is busy. */
+  readonly db: Database;
+  readonly change: PreparedChange;
+  /** Estimated number of records by entity. */
+  readonly sizes: ReadonlyMap<string, number>;
+  readonly progress: Progress;
+  readonly gate: Gate;
+  /** Whether somebody asked for the end of the migration, or the server stops. */
+  readonly isCancelled: () => Promise<boolean>;
+  readonly isClosing: () => boolean;
+  readonly countFilled: (records: number) => void;
+  readonly onError: (message: string, error: unknown) => void;
+}
+
+// While gates are closed nobody is served, so whoever holds a lock there is not waited for without end.
+const GATED_PATIENCE_MS = 120_000;
+
+/** For the locks of an operation, or those of its records; none given: for those of all. */
+export function patienceOf(run: Run, operation?: Operation, rows?: 'rows'): Patience {
+  const { session, change, progress, isCancelled } = run;
+  const patience = patienceFor(session, wantedBy(change, operation, rows), progress.waitFor, isCancelled);
+  return run.gate.isClosed() ? { ...patience, giveUpAfterMs: GATED_PATIENCE_MS } : patience;
+}
+
+// An export that holds a table for so long may hold it for an hour; it is easier repeated than the filling of a column.
+const END_EXPORTS_AFTER_MS = 30_000;
+const END_FIRMLY_AFTER_MS = 35_000;
+
+/** Asks for locks until it gets them or is cancelled, says for whom it waits, and ends exports that are in the way. */
+export function patienceFor(
+  session: Session,
+  wanted: Wanted,
+  waitFor: (holder: Waiting | null) => Promise<void>,
+  cancelled: () => Promise<boolean>,
+): Patience {
+  return {
+    cancelled,
+    giveUpAfterMs: Number.POSITIVE_INFINITY,
+    async refused(askingForMs) {
+      await waitFor((await findHolder(session, wanted)) ?? null);
+      if (askingForMs > END_EXPORTS_AFTER_MS) await endHolders(session, wanted, askingForMs > END_FIRMLY_AFTER_MS);
+    },
+    granted: () => waitFor(null),
+  };
+}
+
+/** The tables that an operation waits for; none given: those that any of them does. `rows`: only for records of theirs. */
+export function wantedBy({ operations, databaseSchema }: PreparedChange, operation?: Operation, rows?: 'rows'): Wanted {
+  const locks = (operation === undefined ? operations : [operation]).flatMap(({ locks }) => locks);
+  return {
+    schema: databaseSchema,
+    tables: [...new Set(locks.map(({ table }) => table))],
+    exclusive: rows === undefined && locks.some(({ mode }) => mode === 'access exclusive'),
+  };
+}
