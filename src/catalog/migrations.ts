@@ -91,6 +91,10 @@ where workspace_id = ${workspaceId} and id = ${id} and state in ('pending', 'run
   return rows.length > 0;
 }
 
+/** A condition: the workspace has a migration that has not ended. */
+export const isMigrating = (workspaceId: string): Fragment =>
+  sql`exists (select from wda.migration where workspace_id = ${workspaceId} and state in ('pending', 'running'))`;
+
 /** Workspaces with a migration that has not ended, whether or not anybody works on it. */
 export async function loadMigratingWorkspaces(db: Database): Promise<readonly string[]> {
   const rows = await db.query<{ id: string }>(

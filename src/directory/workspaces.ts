@@ -1,7 +1,8 @@
 // Which workspaces there are: whose, under which slugs, and where their tables lie. What they hold is in catalog/; their
 // making and their end, which create and drop tables, are in migrate/.
-import type { Database } from '../db/pool.ts';
+import type { Database, Session } from '../db/pool.ts';
 import { conflict } from '../errors.ts';
+import { databaseSchemaName } from '../model/physical-name.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import { controlError, taken, violates } from './control-error.ts';
 import { loadPage, type PageOf } from './pages.ts';
@@ -37,6 +38,36 @@ export function loadWorkspaces(
   page: { readonly page: number; readonly size: number },
 ): Promise<PageOf<WorkspaceSummary>> {
   return loadPage(db, sql`select ${COLUMNS} from ${WORKSPACES} where o.id = ${organizationId}`, page);
+}
+
+/**
+ * The row of a new workspace with its document, as JSON text, and the name of its PostgreSQL schema; undefined when there is
+ * no such organization. For a transaction that makes the tables.
+ */
+export async function insertWorkspace(
+  session: Pick<Session, 'query'>,
+  organization: string,
+  workspace: { readonly slug: string; readonly name: string; readonly document: string },
+): Promise<WorkspaceSummary | undefined> {
+  const { slug, name, document } = workspace;
+  const [next] = await session.query<{ id: string }>(
+    toQuery(sql`select nextval(pg_get_serial_sequence('wda.workspace', 'id')) as id`),
+  );
+  const { id } = next as { id: string };
+  const databaseSchema = databaseSchemaName(id, slug);
+  const [row] = await session.query<{ createdAt: Date }>(
+    toQuery(sql`insert into wda.workspace (id, organization_id, slug, name, database_schema, document)
+overriding system value
+select ${id}::bigint, o.id, ${slug}, ${name}, ${databaseSchema}, ${document}::json
+from wda.organization o where o.slug = ${organization}
+returning created_at as "createdAt"`),
+  );
+  return row && { id, organization, slug, name, databaseSchema, createdAt: row.createdAt };
+}
+
+/** Deletes the row with all that refers to it, for a transaction that drops the tables. */
+export async function deleteWorkspaceRow(session: Pick<Session, 'query'>, id: string): Promise<void> {
+  await session.query(toQuery(sql`delete from wda.workspace where id = ${id}`));
 }
 
 // Slugs that a workspace of an owner may have had: each stays reserved for it.

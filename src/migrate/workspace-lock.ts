@@ -1,6 +1,7 @@
 // Who may change the schema of a workspace: the session that holds its advisory lock. The lock goes with the session,
 // however that ends, so a migration in the state "running" whose lock is free has lost its process.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isMigrating } from '../catalog/migrations.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 
@@ -52,7 +53,7 @@ async function takeLock(session: Session, workspaceId: string): Promise<boolean>
   for (const deadline = performance.now() + SHORT_WORK_MS; ; await sleep(LOOK_EVERY_MS)) {
     const [row] = await session.query<{ locked: boolean; migrating: boolean }>(
       toQuery(sql`select pg_try_advisory_lock(${key(workspaceId)}) as locked,
-  exists (select from wda.migration where workspace_id = ${workspaceId} and state in ('pending', 'running')) as migrating`),
+  ${isMigrating(workspaceId)} as migrating`),
     );
     if (row?.locked === true) return true;
     if (row?.migrating !== false || performance.now() > deadline) return false;

@@ -3,12 +3,16 @@
 import { withLockRetry } from '../db/lock-retry.ts';
 import { inTransaction, LOCK_BUDGET_MS } from '../db/transaction.ts';
 import type { Databases } from '../directory/databases.ts';
-import { type WorkspaceSummary, workspaceRefusal } from '../directory/workspaces.ts';
+import {
+  deleteWorkspaceRow,
+  insertWorkspace,
+  type WorkspaceSummary,
+  workspaceRefusal,
+} from '../directory/workspaces.ts';
 import { EMPTY_DOCUMENT, type SchemaDocument } from '../document/format.ts';
 import { tablesOf } from '../document/tables.ts';
 import { anotherMigrationRuns } from '../errors.ts';
-import { databaseSchemaName } from '../model/physical-name.ts';
-import { script, sql, toQuery } from '../sql/fragment.ts';
+import { script } from '../sql/fragment.ts';
 import { createSchema, createTables, dropSchema } from './ddl.ts';
 import { withWorkspaceLock } from './workspace-lock.ts';
 
@@ -34,23 +38,16 @@ export async function createWorkspace(
   return databases.directory
     .transaction(
       async (session) => {
-        const [next] = await session.query<{ id: string }>(
-          toQuery(sql`select nextval(pg_get_serial_sequence('wda.workspace', 'id')) as id`),
-        );
-        const id = (next as { id: string }).id;
-        const databaseSchema = databaseSchemaName(id, slug);
-        const rows = await session.query<{ createdAt: Date }>(
-          toQuery(sql`insert into wda.workspace (id, organization_id, slug, name, database_schema, document)
-overriding system value
-select ${id}::bigint, o.id, ${slug}, ${name}, ${databaseSchema}, ${JSON.stringify(document)}::json
-from wda.organization o where o.slug = ${organization}
-returning created_at as "createdAt"`),
-        );
-        const row = rows[0];
-        if (row === undefined) return undefined;
+        const created = await insertWorkspace(session, organization, {
+          slug,
+          name,
+          document: JSON.stringify(document),
+        });
+        if (created === undefined) return undefined;
+        const { databaseSchema } = created;
         const tables = [...tablesOf(document, databaseSchema).values()];
         await session.execute(script([createSchema(databaseSchema), ...createTables(tables)]));
-        return { id, organization, slug, name, databaseSchema, createdAt: row.createdAt };
+        return created;
       },
       { statementTimeoutMs: DDL_TIMEOUT_MS, purpose: 'migration' },
     )
@@ -70,7 +67,7 @@ export async function deleteWorkspace(
     (session) =>
       withLockRetry(() =>
         inTransaction(session, LOCK_BUDGET_MS, async () => {
-          await session.query(toQuery(sql`delete from wda.workspace where id = ${workspace.id}`));
+          await deleteWorkspaceRow(session, workspace.id);
           await session.execute(script([dropSchema(workspace.databaseSchema)]));
         }),
       ),
