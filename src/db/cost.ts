@@ -81,6 +81,28 @@ export function note(cost: StatementCost, milliseconds: number): void {
   else if (cost.isQuick === undefined || now < QUICK_AGAIN_MS) cost.isQuick = true;
 }
 
+/**
+ * Counts a run: `took` ms from sending to answer, `sinceLast` ms after the answer before it. Only a statement that was
+ * alone on its connection tells its own time; the others began when the one before ended.
+ */
+export type Learn = (cost: StatementCost | undefined, isAlone: boolean, took: number, sinceLast: number) => void;
+
+// The least that a statement takes.
+const MIN_WORK_MS = 0.02;
+// The quickest answer tells the round trip; should that become longer, it is learned after some thousand answers.
+const ROUND_TRIP_GROWTH = 1.0001;
+
+/** For the statements of one lane, whose connections lead the same way. */
+export function makeLearner(): Learn {
+  let roundTripMs = Number.POSITIVE_INFINITY;
+  return (cost, isAlone, took, sinceLast) => {
+    if (isAlone) roundTripMs = Math.min(took, roundTripMs * ROUND_TRIP_GROWTH);
+    if (cost === undefined) return;
+    if (isAlone) note(cost, took);
+    noteWork(cost, Math.max(MIN_WORK_MS, isAlone ? took - roundTripMs : Math.min(took, sinceLast)));
+  };
+}
+
 /** A hold that grows each time it is needed again. */
 export interface Hold {
   heldUntil?: number;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeConduct } from '../../../src/db/conduct.ts';
-import { hold, isHeld, makeCosts, note, noteWork, type StatementCost } from '../../../src/db/cost.ts';
+import { hold, isHeld, makeCosts, makeLearner, note, noteWork, type StatementCost } from '../../../src/db/cost.ts';
 
 const cases: readonly [what: string, runs: readonly number[], isQuick: boolean | undefined][] = [
   ['nothing is known before the first run', [], undefined],
@@ -104,4 +104,39 @@ test('of too many statements, or too long ones, the one that was asked for longe
   for (let index = 0; index < 9; index++) note(costs.of({ text: long(index) }, 'unknown') as StatementCost, 50);
   assert.equal(costs.of({ text: long(8) }, 'unknown')?.isQuick, false);
   assert.equal(costs.of({ text: long(0) }, 'unknown')?.isQuick, undefined);
+});
+
+const unknown = (): StatementCost => ({ milliseconds: undefined, work: undefined, isQuick: undefined });
+
+for (const [what, runs, milliseconds, work] of [
+  ['one that is alone tells its own time, and nothing of its work but that', [[true, 3, 500]], 3, 0.02],
+  [
+    'the quickest answer is the way there and back, and the rest is work',
+    [
+      [true, 1, 500],
+      [true, 4, 500],
+    ],
+    1.3,
+    0.02 * 0.9 + (4 - 1 * 1.0001) * 0.1,
+  ],
+  ['one among others began when the one before it ended', [[false, 9, 2]], undefined, 2],
+  ['or when it was sent, if that was later', [[false, 2, 9]], undefined, 2],
+  ['none takes less than a fiftieth of a millisecond', [[false, 2, 0]], undefined, 0.02],
+] as const) {
+  test(`of statements on one connection ${what}`, () => {
+    const cost = unknown();
+    const learn = makeLearner();
+    for (const [isAlone, took, sinceLast] of runs) learn(cost, isAlone, took, sinceLast);
+    assert.equal(cost.milliseconds, milliseconds);
+    assert.ok(Math.abs((cost.work as number) - work) < 1e-9, String(cost.work));
+  });
+}
+
+test('a way that becomes longer is learned after some thousand answers, and statements do not count it as theirs', () => {
+  const learn = makeLearner();
+  learn(undefined, true, 1, 500);
+  for (let answers = 0; answers < 20_000; answers++) learn(undefined, true, 3, 500);
+  const cost = unknown();
+  learn(cost, true, 3.5, 500);
+  assert.ok(Math.abs((cost.work as number) - (3.5 - 3 * 1.0001)) < 1e-9, String(cost.work));
 });
