@@ -5,6 +5,7 @@ import pino from 'pino';
 import pretty from 'pino-pretty';
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Config } from './config.ts';
+import type { Figure } from './figure.ts';
 import { answerWorkers, askPrimary, isWorker } from './processes/primary.ts';
 
 export interface Log {
@@ -28,8 +29,8 @@ export interface RequestObservation {
 export interface Observer {
   readonly log: Log;
   request(observation: RequestObservation): void;
-  /** Registers a figure that is read when metrics are asked for. */
-  gauge(name: string, help: string, read: () => number | Readonly<Record<string, number>>): void;
+  /** Registers figures, which are read when metrics are asked for. */
+  show(figures: readonly Figure[]): void;
   /** Prometheus text format 0.0.4. */
   metrics(): Promise<string>;
   flush(): void;
@@ -97,20 +98,8 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
         logger.error({ ...line(observation), err: rootOf(error) }, 'request failed');
       } else if (logger.isLevelEnabled('info')) logger.info(line(observation), 'request');
     },
-    gauge(name, help, read) {
-      const probe = read();
-      const gauge = new Gauge({
-        name,
-        help,
-        ...(typeof probe === 'number' ? {} : { labelNames: ['kind'] }),
-        registers: [registry],
-        collect() {
-          const value = read();
-          if (typeof value === 'number') this.set(value);
-          else for (const [kind, figure] of Object.entries(value)) this.set({ kind }, figure);
-        },
-      });
-      void gauge;
+    show(figures) {
+      for (const figure of figures) registry.registerMetric(gaugeOf(figure));
     },
     metrics: () => (isWorker() ? askPrimary(METRICS, undefined, METRICS_TIMEOUT_MS) : registry.metrics()),
     flush: () => logger.flush(),
@@ -140,6 +129,21 @@ export function remembered<T>(work: () => Promise<T>, keptMs: number, now: () =>
     );
     return entry.answer;
   };
+}
+
+function gaugeOf({ name, help, read }: Figure): Gauge {
+  return new Gauge({
+    name,
+    help,
+    ...(typeof read() === 'number' ? {} : { labelNames: ['kind'] }),
+    // The registry is that of the observer.
+    registers: [],
+    collect() {
+      const value = read();
+      if (typeof value === 'number') this.set(value);
+      else for (const [kind, figure] of Object.entries(value)) this.set({ kind }, figure);
+    },
+  });
 }
 
 const METRICS = 'metrics';

@@ -59,7 +59,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'node-pg-migrate': ['db/'],
   'oidc-provider': ['auth/token-endpoint.ts'],
   // The form of a connection goes from the command line through app.ts to the driver.
-  pg: ['db/', 'type app.ts', 'type cli/serve.ts'],
+  pg: ['db/', 'type app.ts', 'type house.ts', 'type cli/serve.ts'],
   'pg-copy-streams': ['db/'],
   pino: ['observe.ts'],
   'pino-pretty': ['observe.ts'],
@@ -92,6 +92,7 @@ const PLACES: readonly { readonly what: string; readonly pattern: RegExp; readon
 
 /** Where SQL is written: statements with the tag, and fixed ones as plain text. */
 const SQL_TAG = [
+  'jobs/',
   'sql/',
   'beside/',
   'catalog/',

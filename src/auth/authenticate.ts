@@ -4,6 +4,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { StoredKey } from '../directory/credentials.ts';
 import { invalidCredential, missingCredential, notAJwt } from '../errors.ts';
+import type { Figure } from '../figure.ts';
 import { belongsTo, type External, type Operator, type Owner, type Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { hashCredential, isKey, KEY_PREFIX } from './api-key.ts';
@@ -184,3 +185,7 @@ function credentialOf(authorization: string | undefined): string {
 function isOperator(credential: string, operatorHash: string | undefined): boolean {
   return operatorHash !== undefined && timingSafeEqual(hashCredential(credential), Buffer.from(operatorHash, 'hex'));
 }
+
+export const credentialFigures = ({ size }: Pick<Authenticator, 'size'>): readonly Figure[] => [
+  { name: 'wda_cached_credentials', help: 'Verified credentials in memory', read: size },
+];

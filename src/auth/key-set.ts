@@ -2,6 +2,7 @@
 // no more often than the rules below allow, whatever tokens arrive. An outage of a provider, or of the network, costs
 // nobody whose key is known.
 import { LRUCache } from 'lru-cache';
+import type { Figure } from '../figure.ts';
 import type { IdentityProvider } from '../model/workspace.ts';
 import { type Contact, type Outbound, OutboundError } from '../outbound/outbound.ts';
 import { parseKeySet, type VerificationKey } from './jwk.ts';
@@ -175,3 +176,7 @@ async function fetchNamed(outbound: Outbound, url: string, signal: AbortSignal, 
     throw new OutboundError(error.kind, `${url.split('?')[0]?.slice(0, 200)} ${error.message}`, error);
   }
 }
+
+export const keySetFigures = ({ size }: Pick<KeySets, 'size'>): readonly Figure[] => [
+  { name: 'wda_cached_key_sets', help: 'Key sets of identity providers in memory', read: size },
+];

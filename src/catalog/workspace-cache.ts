@@ -2,6 +2,7 @@
 // database while requests come, so no notification can be missed, and an idle server asks nothing.
 import { LRUCache } from 'lru-cache';
 import type { Presence } from '../directory/presence.ts';
+import type { Figure } from '../figure.ts';
 import type { Workspace } from '../model/workspace.ts';
 
 export interface WorkspaceCache {
@@ -132,3 +133,7 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
     size: () => snapshots.size,
   };
 }
+
+export const workspaceFigures = ({ size }: Pick<WorkspaceCache, 'size'>): readonly Figure[] => [
+  { name: 'wda_cached_workspaces', help: 'Snapshots of workspaces in memory', read: size },
+];

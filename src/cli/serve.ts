@@ -2,12 +2,13 @@
 // listens at once, alone or with workers, and says 503 until the database is prepared.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { type App, makeApp, type Readiness, shareWithWorkers } from '../app.ts';
+import { type App, makeApp } from '../app.ts';
 import { type Config, ConfigError, processConfig } from '../config.ts';
 import { InstallError } from '../db/install.ts';
 import { type EmbeddedDatabase, type EmbeddedStart, embeddedAddress, openEmbedded } from '../embedded/embedded.ts';
-import { makeObserver, type Observer } from '../observe.ts';
+import { answerForWorkers, makeObserver, type Observer } from '../observe.ts';
 import { answerWorkers, askPrimary, isWorker } from '../processes/primary.ts';
+import { answerForTokens } from '../processes/tokens.ts';
 import {
   endWithPrimary,
   sayFailed,
@@ -16,6 +17,7 @@ import {
   WORKERS_FAILURE,
   type Workers,
 } from '../processes/workers.ts';
+import type { Readiness } from '../readiness.ts';
 import type { Welcome } from '../setup/bootstrap.ts';
 
 const GRACE_MS = 10_000;
@@ -81,7 +83,8 @@ export async function serve(): Promise<void> {
     else {
       // This process only prepares the database for them, and answers nobody.
       const preparing = app;
-      shareWithWorkers(config);
+      answerForWorkers();
+      answerForTokens(config.rateLimit);
       answerWorkers(READINESS, () => prepared ?? preparing.readiness());
       workers = startWorkers(config.workers, WORKER_GRACE_MS, log);
       port = await workers.port;

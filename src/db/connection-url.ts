@@ -133,6 +133,13 @@ export function addressOf({ connectionString, options, ...config }: pg.ClientCon
   return { hosts: [only], target: 'any', config: { ...config, ...only }, options };
 }
 
+/** Where the database is, for logs: `host:port` of each server, without user and password. */
+export function shownAddress(connection: pg.ClientConfig): string {
+  return addressOf(connection)
+    .hosts.map(({ host, port }) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`))
+    .join(',');
+}
+
 function parametersOf(query: string, refuse: Refuse): Parameters {
   const parameters: Record<string, string> = {};
   for (const [name, value] of new URLSearchParams(query)) {

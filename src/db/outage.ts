@@ -1,7 +1,9 @@
 // Why the database cannot be used at the moment: for the log with all that is known, for /readyz in words that name no
 // host, and whether waiting helps. Passwords are in neither: no message of the driver or of PostgreSQL holds one.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '../errors.ts';
 import { UnfitConnection } from './connect.ts';
+import { InstallError } from './install.ts';
 
 export interface Outage {
   /** It may be over by itself: the database starts, moves, or is out of reach. Else it will never do as it is set up. */
@@ -47,6 +49,32 @@ export function outageOf(error: unknown): Outage {
     words: found?.[1] ?? late ?? broken ?? 'the log of the server says why',
     detail: details,
   };
+}
+
+const RETRY_MS = 1000;
+
+export interface Patience {
+  /** Takes each outage that is waited for. */
+  readonly onOutage: (outage: Outage) => void;
+  /** True when nobody waits any more: the next failure is thrown. */
+  readonly isGivenUp: () => boolean;
+}
+
+/**
+ * Runs `work` until it succeeds, each second while the database is away. Throws what waiting does not help against: an
+ * InstallError, a refused login, any failure that says nothing of the database.
+ */
+export async function untilUsable<T>(work: () => Promise<T>, { onOutage, isGivenUp }: Patience): Promise<T> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      const outage = outageOf(error);
+      if (isGivenUp() || error instanceof InstallError || !outage.isPassing) throw error;
+      onOutage(outage);
+      await sleep(RETRY_MS);
+    }
+  }
 }
 
 const isRefusal = (error: unknown): boolean => error instanceof ApiError && error.code === 'SERVICE_UNAVAILABLE';

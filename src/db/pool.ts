@@ -5,6 +5,7 @@
 import { availableParallelism } from 'node:os';
 import type pg from 'pg';
 import { queryTimeout } from '../errors.ts';
+import type { Figure } from '../figure.ts';
 import type { Query } from '../sql/fragment.ts';
 import { makeConduct } from './conduct.ts';
 import { type ConnectionLimits, makeConnect, type OpenedConnection } from './connect.ts';
@@ -355,3 +356,12 @@ function sessionOf({ client, pid }: OpenedConnection): Session {
     },
   };
 }
+
+export const databaseFigures = ({ stats }: Pick<Database, 'stats'>): readonly Figure[] => [
+  {
+    name: 'wda_database_pending',
+    help: 'Statements waiting for or running in the database',
+    read: () => stats().pending,
+  },
+  { name: 'wda_database_connections', help: 'Open database connections', read: () => stats().connections },
+];

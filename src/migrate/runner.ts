@@ -6,6 +6,7 @@ import { findOpenMigration, isCancelRequested, loadMigratingWorkspaces, type Str
 import { isLockConflict } from '../db/lock-retry.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { anotherMigrationRuns, destructiveChange, serviceUnavailable } from '../errors.ts';
+import type { Figure } from '../figure.ts';
 import { makeGate } from './gate.ts';
 import { carryOut, RECOVERY, RUN } from './perform.ts';
 import { type Ask, isAhead, type PreparedChange, prepareChange, tableSizes } from './plan.ts';
@@ -245,3 +246,13 @@ async function prepareAllowed(
 
 const tooManyMigrations = (): Error =>
   serviceUnavailable('Migrations of other workspaces take all the room for long ones; retry when one has ended', 10);
+
+export const migrationFigures = ({ stats }: Pick<Runner, 'stats'>): readonly Figure[] => [
+  { name: 'wda_migrations_running', help: 'Migrations that this process runs', read: () => stats().running },
+  { name: 'wda_migrations_total', help: 'Migrations that this process has ended, by how', read: () => stats().ended },
+  {
+    name: 'wda_migration_records_filled_total',
+    help: 'Records whose new column this process has filled',
+    read: () => stats().filled,
+  },
+];

@@ -1,6 +1,7 @@
 // The pace of refusals: whoever floods a process with requests that no credential carries (invalid and missing ones, those
 // of another workspace, paths that are none, token requests that fail) waits for the answers, so that the work of refusing
 // leaves the process to those who are known. Valid credentials never wait, remembered or new.
+import type { Figure } from '../figure.ts';
 
 export interface RefusalPace {
   /** Resolves when a refusal may be sent. */
@@ -37,3 +38,11 @@ export function makeRefusalPace(now: () => number, sleep: (milliseconds: number)
   }
   return { turn: take, count: () => count };
 }
+
+export const refusalFigures = ({ count }: Pick<RefusalPace, 'count'>): readonly Figure[] => [
+  {
+    name: 'wda_refusals_in_turn_total',
+    help: 'Refusals of requests that no valid credential carries, sent at a bounded pace',
+    read: count,
+  },
+];

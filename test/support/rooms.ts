@@ -31,14 +31,14 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     purpose: 'requests to others: addresses that may be asked, key sets and discovery. The only importer of undici',
     imports: [],
   },
-  processes: {
-    purpose: 'several processes behind one port: the primary, its workers, questions between them',
-    imports: [],
-  },
   pace: {
     purpose:
       'who comes when: rate limit, refusals of credentials, turns of transfers, bursts of requests, long work in pieces',
-    imports: ['db/work.ts'],
+    imports: ['db/work.ts', 'type figure.ts'],
+  },
+  processes: {
+    purpose: 'several processes behind one port: the primary, its workers, questions between them',
+    imports: ['pace'],
   },
   request: {
     isPure: true,
@@ -61,7 +61,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   db: {
     purpose:
       'the only importer of the driver: connections, lanes of quick and slow statements, transactions, COPY, error translation',
-    imports: ['model', 'sql/fragment.ts'],
+    imports: ['type figure.ts', 'model', 'sql/fragment.ts'],
+  },
+  jobs: {
+    purpose: 'what runs at intervals in the background, in each process or in one of the installation',
+    imports: ['db', 'type figure.ts', 'sql/fragment.ts'],
   },
   beside: {
     purpose:
@@ -76,17 +80,27 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   catalog: {
     purpose:
       'the control tables of a workspace, in the database of its records: schema document, migrations; its snapshot and the cache of snapshots',
-    imports: ['db', 'directory', 'document', 'model', 'sql/fragment.ts'],
+    imports: ['db', 'directory', 'document', 'type figure.ts', 'model', 'sql/fragment.ts'],
   },
   auth: {
     purpose:
       'Authorization header → principal: API keys, tokens of our own, tokens of identity providers with their key sets. The only importer of jose and oidc-provider',
-    imports: ['directory', 'model', 'outbound', 'pace', 'type db'],
+    imports: ['directory', 'type figure.ts', 'model', 'outbound', 'pace', 'type db'],
   },
   migrate: {
     purpose:
       'difference of two schema documents → operations → statements in phases, and the runner that takes them through or takes them back',
-    imports: ['beside', 'catalog', 'db', 'directory', 'document', 'model', 'sql/beside-names.ts', 'sql/fragment.ts'],
+    imports: [
+      'beside',
+      'catalog',
+      'db',
+      'directory',
+      'document',
+      'type figure.ts',
+      'model',
+      'sql/beside-names.ts',
+      'sql/fragment.ts',
+    ],
   },
   http: {
     purpose: 'bytes ↔ values: listens, finds the mount of a request and its route, answers what was thrown',
@@ -147,27 +161,51 @@ export const ROOMS: Readonly<Record<string, Room>> = {
 export const FILES: Readonly<Record<string, readonly string[]>> = {
   'errors.ts': [],
   'routes/meta.ts': ['db', 'http', 'observe.ts', 'response', 'sql'],
-  'cli/serve.ts': ['app.ts', 'config.ts', 'db', 'embedded', 'observe.ts', 'processes', 'type setup'],
-  'app.ts': [
+  'cli/serve.ts': [
+    'app.ts',
+    'config.ts',
+    'db',
+    'embedded',
+    'observe.ts',
+    'processes',
+    'type readiness.ts',
+    'type setup',
+  ],
+  'figure.ts': [],
+  'readiness.ts': [],
+  'house.ts': [
     'auth',
     'beside',
     'catalog',
-    'config.ts',
+    'type config.ts',
     'db',
     'directory',
-    'http',
     'migrate',
     'observe.ts',
     'outbound',
     'pace',
     'processes',
+    'type readiness.ts',
     'records',
-    'routes',
+    'routes/oauth.ts',
+  ],
+  'mounts.ts': ['auth', 'type config.ts', 'http', 'type house.ts', 'type observe.ts', 'type readiness.ts', 'routes'],
+  'app.ts': [
+    'auth',
+    'catalog',
+    'type config.ts',
+    'db',
+    'house.ts',
+    'http',
+    'jobs',
+    'mounts.ts',
+    'type observe.ts',
+    'readiness.ts',
     'setup',
   ],
   'main.ts': ['cli'],
   'config.ts': ['db/connection-url.ts', 'model/closest.ts'],
-  'observe.ts': ['type config.ts', 'processes'],
+  'observe.ts': ['type config.ts', 'type figure.ts', 'processes'],
 };
 
 /** The table of docs/architecture.md. */

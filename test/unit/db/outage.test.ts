@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UnfitConnection } from '../../../src/db/connect.ts';
-import { outageOf } from '../../../src/db/outage.ts';
+import { InstallError } from '../../../src/db/install.ts';
+import { outageOf, untilUsable } from '../../../src/db/outage.ts';
 import { badRequest, databaseAway } from '../../../src/errors.ts';
 
 const failed = (code: string | undefined, message = `something of ${code}`): Error =>
@@ -59,4 +60,26 @@ for (const [error, isPassing, words] of TABLE) {
 test('the details are the messages as they came, each once', () => {
   const [one, other] = [failed('A', 'connect to a'), failed('B', 'connect to b')];
   assert.equal(outageOf(databaseAway(new AggregateError([one, other, one], ''))).detail, 'connect to a; connect to b');
+});
+
+test('work is tried again while the database is away, and its failure thrown when that does not help', async () => {
+  const outcomes: (Error | undefined)[] = [databaseAway(failed('ECONNREFUSED')), undefined];
+  const waited: string[] = [];
+  const patience = (isGivenUp: boolean) => ({
+    onOutage: ({ words }: { readonly words: string }) => void waited.push(words),
+    isGivenUp: () => isGivenUp,
+  });
+  const work = async (): Promise<string> => {
+    const outcome = outcomes.shift();
+    if (outcome !== undefined) throw outcome;
+    return 'done';
+  };
+  assert.equal(await untilUsable(work, patience(false)), 'done');
+  assert.deepEqual(waited, ['nothing listens at its address']);
+  for (const error of [failed('28P01'), new InstallError('PostgreSQL 15 or newer is needed'), new TypeError('odd')]) {
+    outcomes.push(error);
+    await assert.rejects(untilUsable(work, patience(false)), error);
+  }
+  outcomes.push(failed('ECONNREFUSED'));
+  await assert.rejects(untilUsable(work, patience(true)), { code: 'ECONNREFUSED' });
 });

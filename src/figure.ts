@@ -1,0 +1,10 @@
+// A figure that a room can tell about itself, for metrics. The room names it; app.ts shows it.
+
+export interface Figure {
+  /** Prometheus's form: `wda_…`, with `_total` for what only grows. */
+  readonly name: string;
+  /** What is counted, in a line. */
+  readonly help: string;
+  /** The figure now: a number, or one for each kind, which becomes the label `kind`. Of several processes the sum is shown. */
+  readonly read: () => number | Readonly<Record<string, number>>;
+}

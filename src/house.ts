@@ -1,0 +1,141 @@
+// The rooms, built from a Config and a database connection and wired together.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { credentialFigures, makeAuthenticator } from './auth/authenticate.ts';
+import { makeExternalTokens } from './auth/external-token.ts';
+import { makeIdentifyExternal } from './auth/identify-external.ts';
+import { makeInternalOAuth } from './auth/internal-oauth.ts';
+import { keySetFigures, makeKeySets } from './auth/key-set.ts';
+import { makeStrangerShare } from './auth/stranger-share.ts';
+import { makeTotals } from './beside/totals.ts';
+import { loadWorkspace } from './catalog/load-workspace.ts';
+import { makeWorkspaceCache, workspaceFigures } from './catalog/workspace-cache.ts';
+import type { Config } from './config.ts';
+import { databaseFigures, makeDatabase } from './db/pool.ts';
+import { makeClock } from './directory/clock.ts';
+import { findApiKey, touchApiKeys } from './directory/credentials.ts';
+import { makeDatabases } from './directory/databases.ts';
+import { findProvidersByIssuer } from './directory/identity-provider.ts';
+import { makeProcessPresence } from './directory/process-presence.ts';
+import { makeRunner, migrationFigures } from './migrate/runner.ts';
+import { type Observer, rootOf } from './observe.ts';
+import { makeOutbound } from './outbound/outbound.ts';
+import { makeRefusalPace, refusalFigures } from './pace/refusal-pace.ts';
+import { makeServerRateLimit } from './processes/tokens.ts';
+import type { ReadinessState } from './readiness.ts';
+import { makeRecords } from './records/pipeline.ts';
+import { makeTransferHandlers } from './records/transfer/transfer.ts';
+import { TOKEN_PATH } from './routes/oauth.ts';
+
+// Snapshots in memory; one of 10 entities takes 21 kB.
+const MAX_SNAPSHOTS = 3000;
+const MAX_LONG_MIGRATIONS = 2;
+// A snapshot is used for a second at most after it was replaced; the rest is for clocks and commits.
+const SNAPSHOT_MS = 3000;
+
+export type House = ReturnType<typeof makeHouse>;
+
+/** All rooms, wired together, with nothing running yet. */
+export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: Observer, readiness: ReadinessState) {
+  const onFault = (message: string, error: unknown): void => log.error(message, { err: rootOf(error) });
+  const db = makeDatabase({
+    connection,
+    processes: config.workers,
+    readConnections: config.readConnections,
+    writeConnections: config.writeConnections,
+    slowConnections: config.slowConnections,
+    transferConnections: config.transferConnections,
+    maxQueue: config.maxQueue,
+    statementTimeoutMs: config.statementTimeoutMs,
+    maxResponseBytes: config.maxResponseBytes,
+    onError: (message, error) => log.warn(message, { error: error instanceof Error ? error.message : String(error) }),
+  });
+  const databases = makeDatabases(db);
+  const refusals = makeRefusalPace(() => performance.now(), sleep);
+  const strangers = makeStrangerShare(config.statementTimeoutMs);
+  const now = makeClock();
+  const presence = makeProcessPresence({ db, connection, now, busy: () => records.busy() });
+  const cache = makeWorkspaceCache({
+    load: (organization, slug) => strangers(() => loadWorkspace(databases, organization, slug)),
+    look: presence.look,
+    since: presence.since,
+    now,
+    maximum: MAX_SNAPSHOTS,
+  });
+  const changed = (workspaceId: string): void => cache.changed(workspaceId);
+  const rateLimit = makeServerRateLimit(config.rateLimit);
+  const totals = makeTotals({ db, onError: onFault });
+  const runner = makeRunner({
+    db,
+    changed,
+    everywhere: presence.everywhere,
+    onError: onFault,
+    maxLong: MAX_LONG_MIGRATIONS,
+    isSettled: presence.isSettled,
+    forgottenAfterMs: config.statementTimeoutMs + config.bodyTimeoutMs + SNAPSHOT_MS,
+  });
+  const outbound = makeOutbound({ allowPrivate: config.idpPrivateNetwork });
+  const keySets = makeKeySets({
+    outbound,
+    now: () => performance.now(),
+    onError: ({ issuerUrl }, { message }) =>
+      log.warn('keys of an identity provider could not be fetched', { issuer: issuerUrl, reason: message }),
+  });
+  const externalTokens = makeExternalTokens({
+    keySets,
+    clockSkewSeconds: config.clockSkewSeconds,
+    now: () => Date.now(),
+  });
+  const oauth = makeInternalOAuth({
+    db,
+    issuer: config.publicUrl,
+    tokenPath: TOKEN_PATH,
+    tokenLifetimeSeconds: config.tokenLifetimeSeconds,
+    signingKeyDays: config.signingKeyDays,
+    rateLimit,
+    refusalTurn: refusals.turn,
+    strangers,
+    presence,
+    now,
+    onError: onFault,
+    onGone: (message, error) => log.debug(message, { error: String(error) }),
+  });
+  const authenticator = makeAuthenticator({
+    findApiKey: (hash) => strangers(() => findApiKey(db, hash)),
+    touchApiKeys: (ids) => touchApiKeys(db, ids),
+    operatorHash: readiness.operatorHash,
+    verifyInternal: oauth.verify,
+    verifyExternal: externalTokens.verify,
+    identifyExternal: makeIdentifyExternal(
+      (issuer) => strangers(() => findProvidersByIssuer(db, issuer)),
+      externalTokens,
+    ),
+    issuer: config.publicUrl,
+    now: () => Date.now(),
+  });
+  const transfer = makeTransferHandlers({ config, db, changed });
+  const records = makeRecords({ totals, config, db, cache, authenticator, rateLimit, transfer });
+  const figures = [
+    ...databaseFigures(db),
+    ...workspaceFigures(cache),
+    ...credentialFigures(authenticator),
+    ...refusalFigures(refusals),
+    ...keySetFigures(keySets),
+    ...migrationFigures(runner),
+  ];
+  return {
+    databases,
+    refusals,
+    presence,
+    changed,
+    rateLimit,
+    totals,
+    runner,
+    outbound,
+    externalTokens,
+    oauth,
+    authenticator,
+    records,
+    figures,
+  };
+}

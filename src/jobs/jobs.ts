@@ -1,0 +1,141 @@
+// What runs at intervals in the background: each job in turns, one after the other, from start() to stop(). A failure is
+// logged and the next turn tries again.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { outageOf } from '../db/outage.ts';
+import type { Database, Session } from '../db/pool.ts';
+import type { Figure } from '../figure.ts';
+import { alone } from './alone.ts';
+
+interface Interval {
+  /** A few words with dashes, for logs and metrics. */
+  readonly name: string;
+  /** Milliseconds from the end of a turn to the next; a function is asked after each turn. */
+  readonly everyMs: number | (() => number);
+}
+
+/** In every process, for what a process has in memory, or for work that takes its locks itself. */
+export interface ProcessJob extends Interval {
+  readonly once: 'process';
+  readonly run: () => Promise<unknown>;
+}
+
+/**
+ * In one process of the installation at a time, in a transaction that holds the job's lock in `db`. For work of seconds
+ * at most: a transaction that is open keeps PostgreSQL from tidying up.
+ */
+export interface InstallationJob extends Interval {
+  readonly once: 'installation';
+  readonly db: Database;
+  readonly run: (session: Session) => Promise<unknown>;
+}
+
+export type Job = ProcessJob | InstallationJob;
+
+export interface Jobs {
+  /** The first turns begin after a pause of each job. Calls after the first change nothing. */
+  start(): void;
+  /** No turn begins any more; resolves when those that run have ended, after a second at most. */
+  stop(): Promise<void>;
+  /** Turns that have begun, and those of them that failed, by the name of the job. */
+  stats(): JobStats;
+}
+
+export interface JobStats {
+  readonly turns: Readonly<Record<string, number>>;
+  readonly failures: Readonly<Record<string, number>>;
+}
+
+export interface JobsOptions {
+  readonly jobs: readonly Job[];
+  readonly log: Record<'debug' | 'warn', (message: string, facts: Record<string, unknown>) => void>;
+}
+
+// Processes that start together do not ask the database together: each pause is longer or shorter by up to a tenth.
+const JITTER = 0.1;
+const STOP_MS = 1000;
+
+interface State {
+  readonly job: Job;
+  turns: number;
+  failures: number;
+  /** Its last turn failed, and not because the database was away. */
+  isFailing: boolean;
+  timer: NodeJS.Timeout | undefined;
+  running: Promise<void> | undefined;
+}
+
+export function makeJobs({ jobs, log }: JobsOptions): Jobs {
+  const states = jobs.map(
+    (job): State => ({ job, turns: 0, failures: 0, isFailing: false, timer: undefined, running: undefined }),
+  );
+  let isStarted = false;
+  let isStopped = false;
+
+  function plan(state: State): void {
+    if (isStopped) return;
+    state.timer = setTimeout(() => {
+      state.running = turn(state).then(() => plan(state));
+    }, pauseOf(state.job)).unref();
+  }
+
+  async function turn(state: State): Promise<void> {
+    state.turns++;
+    try {
+      await run(state.job);
+      state.isFailing = false;
+    } catch (error) {
+      state.failures++;
+      noteFailure(state, error);
+    }
+  }
+
+  /** Warns of the first failure in a row; a database that is away is told of by those who need it. */
+  function noteFailure(state: State, error: unknown): void {
+    const { isPassing, detail } = outageOf(error);
+    const level = isPassing || state.isFailing ? 'debug' : 'warn';
+    state.isFailing ||= !isPassing;
+    log[level]('a job in the background failed', { job: state.job.name, error: detail });
+  }
+
+  const each = (read: (state: State) => number): Record<string, number> =>
+    Object.fromEntries(states.map((state) => [state.job.name, read(state)]));
+  return {
+    start() {
+      if (isStarted) return;
+      isStarted = true;
+      for (const state of states) plan(state);
+    },
+    async stop() {
+      isStopped = true;
+      for (const { timer } of states) clearTimeout(timer);
+      const ended = Promise.all(states.map(({ running }) => running));
+      await Promise.race([ended, sleep(STOP_MS, undefined, { ref: false })]);
+    },
+    stats: () => ({ turns: each(({ turns }) => turns), failures: each(({ failures }) => failures) }),
+  };
+}
+
+export const jobFigures = ({ stats }: Jobs): readonly Figure[] => [
+  { name: 'wda_job_turns_total', help: 'Turns of jobs in the background', read: () => stats().turns },
+  {
+    name: 'wda_job_failures_total',
+    help: 'Turns of jobs in the background that failed',
+    read: () => stats().failures,
+  },
+];
+
+function run(job: Job): Promise<unknown> {
+  switch (job.once) {
+    case 'process':
+      return job.run();
+    case 'installation':
+      return alone(job.db, job.name, job.run);
+    default:
+      return job satisfies never;
+  }
+}
+
+function pauseOf({ everyMs }: Job): number {
+  const milliseconds = typeof everyMs === 'number' ? everyMs : everyMs();
+  return milliseconds * (1 - JITTER + 2 * JITTER * Math.random());
+}

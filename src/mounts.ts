@@ -1,0 +1,60 @@
+// The list of what the server serves, made from the rooms.
+import { makeKey } from './auth/api-key.ts';
+import { isClientId, makeOAuthClient } from './auth/oauth-client.ts';
+import { SIGNING_ALGORITHM } from './auth/signing-keys.ts';
+import type { Config } from './config.ts';
+import type { House } from './house.ts';
+import type { Mount } from './http/mount.ts';
+import { routeMount } from './http/route-mount.ts';
+import type { Observer } from './observe.ts';
+import type { ReadinessState } from './readiness.ts';
+import { adminRoutes } from './routes/admin/routes.ts';
+import { INDEX_ROUTE, metaRoutes } from './routes/meta.ts';
+import { oauthMounts } from './routes/oauth.ts';
+
+/** What the server serves; a request goes to the first that takes its URL. */
+export function mountsOf(config: Config, house: House, { log, metrics }: Observer, readiness: ReadinessState): Mount[] {
+  const { databases, presence, changed, rateLimit, runner, outbound, externalTokens, oauth, authenticator, records } =
+    house;
+  const { publicUrl, maxBodyBytes, maxResponseBytes } = config;
+  const health = metaRoutes({ db: databases.directory, metrics, unready: readiness.reason });
+  const admin = adminRoutes(
+    {
+      databases,
+      async authenticate(authorization) {
+        const principal = await authenticator.identify(authorization);
+        await rateLimit(principal.credentialId);
+        return principal;
+      },
+      async announced(...workspaceIds) {
+        workspaceIds.forEach(changed);
+        await presence.everywhere();
+      },
+      makeKey,
+      identityProviders: {
+        outbound,
+        externalTokens,
+        publicUrl,
+        onWarning: (issuer, reason) =>
+          log.warn('an identity provider was configured that does not work', { issuer, reason }),
+      },
+      makeOAuthClient,
+      isClientId,
+      signingKeys: oauth.keys,
+      answerAs: records.answerAs,
+      maxResponseBytes,
+    },
+    runner,
+  );
+  return [
+    records.mount,
+    ...oauthMounts({
+      publicUrl,
+      tokenEndpoint: oauth.tokenEndpoint,
+      publicKeys: oauth.keys.list,
+      algorithm: SIGNING_ALGORITHM,
+    }),
+    routeMount(health, { readyFirst: false, maxBodyBytes }),
+    routeMount([INDEX_ROUTE, ...admin], { readyFirst: true, maxBodyBytes }),
+  ];
+}

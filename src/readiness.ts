@@ -1,0 +1,52 @@
+// How far this process is: why it answers nobody yet, and what the processes of a server have to know of each other
+// before they do.
+
+/** What the first process tells its workers. */
+export type Readiness =
+  | { readonly kind: 'waiting'; readonly message: string; readonly reason: string }
+  | { readonly kind: 'prepared'; readonly operatorHash: string | undefined };
+
+export interface ReadinessState {
+  current(): Readiness;
+  /** Why requests are refused at the moment, in words for clients; undefined once they are answered. */
+  unready(): string | undefined;
+  /** The same for /readyz, with what is known of the database. */
+  reason(): string | undefined;
+  /** SHA-256 (hex) of the operator's key; undefined while it is not known yet. */
+  operatorHash(): string | undefined;
+  wait(message: string, reason: string): void;
+  /** Requests are answered from now on; false, with nothing changed, when the process is closing. */
+  open(operatorHash: string | undefined): boolean;
+  close(): void;
+  isClosing(): boolean;
+}
+
+export function makeReadiness(operatorHash: string | undefined): ReadinessState {
+  let hash = operatorHash;
+  let isClosing = false;
+  let message: string | undefined = 'The server is starting; retry';
+  let reason = message;
+  return {
+    current: () =>
+      message === undefined ? { kind: 'prepared', operatorHash: hash } : { kind: 'waiting', message, reason },
+    unready: () => message,
+    reason: () => (message === undefined ? undefined : reason),
+    operatorHash: () => hash,
+    wait(words, more) {
+      if (isClosing) return;
+      message = words;
+      reason = more;
+    },
+    open(known) {
+      if (isClosing) return false;
+      message = undefined;
+      hash ??= known;
+      return true;
+    },
+    close() {
+      isClosing = true;
+      message = 'The server is shutting down';
+    },
+    isClosing: () => isClosing,
+  };
+}

@@ -1,0 +1,126 @@
+// Jobs in the background: turns one after the other, failures that end nothing, an end that waits for what runs.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Job, jobFigures, makeJobs } from '../../../src/jobs/jobs.ts';
+import { until } from '../../support/until.ts';
+
+function makeScene(...jobs: Job[]) {
+  const told: string[] = [];
+  const note =
+    (level: string) =>
+    (message: string, { job, error }: Record<string, unknown>): void => {
+      told.push(`${level} ${message}: ${job}: ${error}`);
+    };
+  return { told, jobs: makeJobs({ jobs, log: { debug: note('debug'), warn: note('warn') } }) };
+}
+
+const job = (name: string, run: () => Promise<unknown>): Job => ({ name, once: 'process', everyMs: 1, run });
+
+test('turns of a job come again and again, never two at once', async () => {
+  let turns = 0;
+  let atOnce = 0;
+  const { jobs, told } = makeScene(
+    job('count', async () => {
+      assert.equal(++atOnce, 1);
+      await new Promise((resolve) => setTimeout(resolve, 3));
+      turns++;
+      atOnce--;
+    }),
+  );
+  jobs.start();
+  jobs.start();
+  await until('five turns', async () => turns >= 5);
+  await jobs.stop();
+  assert.deepEqual(told, []);
+  assert.deepEqual(jobs.stats(), { turns: { count: turns }, failures: { count: 0 } });
+});
+
+test('no turn begins before the start or after the end, which waits for the one that runs', async () => {
+  const begun = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
+  let ended = 0;
+  const { jobs } = makeScene(
+    job('wait', async () => {
+      begun.resolve();
+      await held.promise;
+      ended++;
+    }),
+  );
+  assert.equal(jobs.stats().turns.wait, 0);
+  jobs.start();
+  await begun.promise;
+  const stopped = jobs.stop();
+  held.resolve();
+  await stopped;
+  assert.equal(ended, 1);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.deepEqual(jobs.stats().turns, { wait: 1 });
+});
+
+test('the first failure in a row is a warning, others and those of an absent database are not', async () => {
+  const away = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+  const outcomes: (Error | undefined)[] = [new Error('odd'), new Error('odd'), away, undefined, away, new Error('new')];
+  const over = Promise.withResolvers<void>();
+  const { jobs, told } = makeScene(
+    job('fail', async () => {
+      if (outcomes.length === 0) return over.resolve();
+      const outcome = outcomes.shift();
+      if (outcome !== undefined) throw outcome;
+    }),
+  );
+  jobs.start();
+  await over.promise;
+  await jobs.stop();
+  assert.deepEqual(
+    told.map((line) => line.replace('a job in the background failed: fail: ', '')),
+    ['warn odd', 'debug odd', 'debug connect ECONNREFUSED', 'debug connect ECONNREFUSED', 'warn new'],
+  );
+  assert.equal(jobs.stats().failures.fail, 5);
+});
+
+test('a job that throws before it begins has failed, and the others go on', async () => {
+  let turns = 0;
+  const { jobs, told } = makeScene(
+    job('broken', () => {
+      throw new TypeError('broken');
+    }),
+    job('whole', async () => {
+      turns++;
+    }),
+  );
+  jobs.start();
+  await until('three turns of each', async () => turns >= 3 && (jobs.stats().failures.broken ?? 0) >= 3);
+  await jobs.stop();
+  assert.equal(told[0], 'warn a job in the background failed: broken: broken');
+});
+
+test('a pause that changes is asked for after each turn', async () => {
+  const pauses = [1, 1, 1e8];
+  let turns = 0;
+  const { jobs } = makeScene({
+    name: 'rare',
+    once: 'process',
+    everyMs: () => pauses.shift() ?? 1,
+    run: async () => {
+      turns++;
+    },
+  });
+  jobs.start();
+  await until('the long pause', async () => pauses.length === 0);
+  await jobs.stop();
+  assert.equal(turns, 2);
+});
+
+test('figures tell turns and failures of each job', async () => {
+  const { jobs } = makeScene(
+    job('a', async () => undefined),
+    job('b', async () => undefined),
+  );
+  assert.deepEqual(
+    jobFigures(jobs).map(({ name, read }) => [name, read()]),
+    [
+      ['wda_job_turns_total', { a: 0, b: 0 }],
+      ['wda_job_failures_total', { a: 0, b: 0 }],
+    ],
+  );
+});
