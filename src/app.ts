@@ -58,6 +58,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
         everyMs: SWEEP_MS,
         run: () => runner.recover().then(runner.settle),
       },
+      { name: 'fold-totals', once: 'process', everyMs: totals.pauseMs, run: totals.fold },
     ],
     log,
   });
@@ -68,7 +69,6 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
     jobs.start();
     // Those that were killed are forgotten, so that the first change waits for nobody.
     void presence.everywhere();
-    totals.start();
   }
 
   return {

@@ -1,7 +1,6 @@
 // Kept totals: begins to keep the number of records of a table that has grown large enough for counting to cost, without
 // holding up its writers; looks after the totals that are kept. Their tables and functions are in install/000006.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isPassing } from '../db/lock-retry.ts';
 import type { Database } from '../db/pool.ts';
 import type { Entity } from '../model/entity.ts';
 import { beside } from '../sql/beside-names.ts';
@@ -11,11 +10,16 @@ import { countAnew, type Difference, type Reason } from './count.ts';
 export interface Totals {
   /** Sees to it, in the background, that the total of the entity is kept from soon on. */
   keep(entity: Pick<Entity, 'table'>): void;
-  /** Forgets totals that cannot be trusted any more: their table is gone, or its triggers are. */
+  /** Forgets totals that cannot be trusted any more, as their table is gone, or its triggers are; folds the others. */
   check(): Promise<void>;
-  /** Looks after the totals in the background from now on. */
-  start(): void;
-  /** Gives up the work in the background; resolves when it has ended, or soon. */
+  /**
+   * Puts what was added to the totals into their bases, and counts a table that is due; of several processes one does.
+   * Once a minute it checks them, too.
+   */
+  fold(): Promise<void>;
+  /** Milliseconds until the next fold: fewer while much is written. */
+  pauseMs(): number;
+  /** Gives up counting; resolves when it has ended, or soon. */
   stop(): Promise<void>;
 }
 
@@ -42,7 +46,8 @@ export function makeTotals({ db, onError }: TotalsOptions): Totals {
   const forgotten = new Map<string, TableName>();
   const stopping = new AbortController();
   let working: Promise<void> | undefined;
-  let looking: Promise<void> | undefined;
+  let thoroughAt = performance.now() + THOROUGH_MS;
+  let pause = FOLD_MS;
 
   /** One table at a time. */
   function count(table: TableName, why: Reason): void {
@@ -58,41 +63,21 @@ export function makeTotals({ db, onError }: TotalsOptions): Totals {
       });
   }
 
-  async function fold(isThorough: boolean): Promise<number> {
+  async function foldAll(isThorough: boolean): Promise<void> {
+    pause = FOLD_MS;
     const [row] = await db.query<{ folded: string; forgotten: string[]; due: string | null }>(
       toQuery(sql`select folded, forgotten, due from ${beside('fold_totals')}(${isThorough})`),
     );
     const { folded, forgotten: names, due } = row as NonNullable<typeof row>;
+    if (isThorough) thoroughAt = performance.now() + THOROUGH_MS;
+    if (Number(folded) > BUSY_ROWS) pause = BUSY_FOLD_MS;
     for (const name of names) if (forgotten.size < MAX_REMEMBERED) forgotten.set(name, tableOf(name));
-    if (working === undefined && !stopping.signal.aborted) {
-      const [next] = forgotten;
-      if (next !== undefined) {
-        forgotten.delete(next[0]);
-        count(next[1], 'first');
-      } else if (due !== null) count(tableOf(due), 'again');
-    }
-    return Number(folded);
-  }
-
-  async function look(): Promise<void> {
-    let thoroughAt = performance.now() + THOROUGH_MS;
-    let pause = FOLD_MS;
-    let isTold = false;
-    for (;;) {
-      await sleep(pause, undefined, { signal: stopping.signal, ref: false });
-      const isThorough = performance.now() >= thoroughAt;
-      try {
-        pause = (await fold(isThorough)) > BUSY_ROWS ? BUSY_FOLD_MS : FOLD_MS;
-        if (isThorough) thoroughAt = performance.now() + THOROUGH_MS;
-        isTold = false;
-      } catch (error) {
-        // The next turn may find the database there again; a full disk is told of once.
-        pause = FOLD_MS;
-        if (isPassing(error) || isTold) continue;
-        isTold = true;
-        onError('totals could not be looked after', error);
-      }
-    }
+    if (working !== undefined || stopping.signal.aborted) return;
+    const [next] = forgotten;
+    if (next !== undefined) {
+      forgotten.delete(next[0]);
+      count(next[1], 'first');
+    } else if (due !== null) count(tableOf(due), 'again');
   }
 
   return {
@@ -105,15 +90,12 @@ export function makeTotals({ db, onError }: TotalsOptions): Totals {
       tried.set(name, now);
       count(table, 'first');
     },
-    async check() {
-      await fold(true);
-    },
-    start() {
-      looking ??= look().catch(() => undefined);
-    },
+    check: () => foldAll(true),
+    fold: () => foldAll(performance.now() >= thoroughAt),
+    pauseMs: () => pause,
     async stop() {
       stopping.abort();
-      await Promise.race([Promise.all([looking, working]), sleep(STOP_MS, undefined, { ref: false })]);
+      await Promise.race([working, sleep(STOP_MS, undefined, { ref: false })]);
     },
   };
 }

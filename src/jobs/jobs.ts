@@ -1,7 +1,9 @@
 // What runs at intervals in the background: each job in turns, one after the other, from start() to stop(). A failure is
 // logged and the next turn tries again.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isLockConflict } from '../db/lock-retry.ts';
 import { outageOf } from '../db/outage.ts';
+import { sqlState } from '../db/pg-error.ts';
 import type { Database, Session } from '../db/pool.ts';
 import type { Figure } from '../figure.ts';
 import { alone } from './alone.ts';
@@ -47,7 +49,7 @@ export interface JobStats {
 
 export interface JobsOptions {
   readonly jobs: readonly Job[];
-  readonly log: Record<'debug' | 'warn', (message: string, facts: Record<string, unknown>) => void>;
+  readonly log: Record<'debug' | 'error', (message: string, facts: Record<string, unknown>) => void>;
 }
 
 // Processes that start together do not ask the database together: each pause is longer or shorter by up to a tenth.
@@ -58,7 +60,7 @@ interface State {
   readonly job: Job;
   turns: number;
   failures: number;
-  /** Its last turn failed, and not because the database was away. */
+  /** A turn has failed that will not do so by itself the next time, and none has succeeded since. */
   isFailing: boolean;
   timer: NodeJS.Timeout | undefined;
   running: Promise<void> | undefined;
@@ -89,12 +91,11 @@ export function makeJobs({ jobs, log }: JobsOptions): Jobs {
     }
   }
 
-  /** Warns of the first failure in a row; a database that is away is told of by those who need it. */
+  /** Of a row of failures one is an error. A database that is away is told of by those who need it. */
   function noteFailure(state: State, error: unknown): void {
-    const { isPassing, detail } = outageOf(error);
-    const level = isPassing || state.isFailing ? 'debug' : 'warn';
-    state.isFailing ||= !isPassing;
-    log[level]('a job in the background failed', { job: state.job.name, error: detail });
+    const level = isPassing(error) || state.isFailing ? 'debug' : 'error';
+    state.isFailing ||= level === 'error';
+    log[level]('a job in the background failed', { job: state.job.name, error: outageOf(error).detail });
   }
 
   const each = (read: (state: State) => number): Record<string, number> =>
@@ -134,6 +135,10 @@ function run(job: Job): Promise<unknown> {
       return job satisfies never;
   }
 }
+
+/** The next turn may find it gone. A full disk (53100) waits for somebody. */
+const isPassing = (error: unknown): boolean =>
+  isLockConflict(error) || (outageOf(error).isPassing && sqlState(error) !== '53100');
 
 function pauseOf({ everyMs }: Job): number {
   const milliseconds = typeof everyMs === 'number' ? everyMs : everyMs();

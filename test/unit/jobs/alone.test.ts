@@ -82,7 +82,7 @@ test('the jobs of two processes take turns', async () => {
           },
         },
       ],
-      log: { debug: () => undefined, warn: (message, facts) => assert.fail(`${message} ${JSON.stringify(facts)}`) },
+      log: { debug: () => undefined, error: (message, facts) => assert.fail(`${message} ${JSON.stringify(facts)}`) },
     });
   const processes = [jobsOf(one, 'one'), jobsOf(other, 'other')];
   for (const jobs of processes) jobs.start();

@@ -11,7 +11,7 @@ function makeScene(...jobs: Job[]) {
     (message: string, { job, error }: Record<string, unknown>): void => {
       told.push(`${level} ${message}: ${job}: ${error}`);
     };
-  return { told, jobs: makeJobs({ jobs, log: { debug: note('debug'), warn: note('warn') } }) };
+  return { told, jobs: makeJobs({ jobs, log: { debug: note('debug'), error: note('error') } }) };
 }
 
 const job = (name: string, run: () => Promise<unknown>): Job => ({ name, once: 'process', everyMs: 1, run });
@@ -57,9 +57,11 @@ test('no turn begins before the start or after the end, which waits for the one 
   assert.deepEqual(jobs.stats().turns, { wait: 1 });
 });
 
-test('the first failure in a row is a warning, others and those of an absent database are not', async () => {
+test('the first failure in a row is an error, others and what passes by itself are not', async () => {
   const away = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
-  const outcomes: (Error | undefined)[] = [new Error('odd'), new Error('odd'), away, undefined, away, new Error('new')];
+  const state = (code: string): Error => Object.assign(new Error(code), { code });
+  const [odd, full] = [new Error('odd'), state('53100')];
+  const outcomes: (Error | undefined)[] = [odd, odd, away, undefined, away, state('55P03'), full, full];
   const over = Promise.withResolvers<void>();
   const { jobs, told } = makeScene(
     job('fail', async () => {
@@ -73,9 +75,12 @@ test('the first failure in a row is a warning, others and those of an absent dat
   await jobs.stop();
   assert.deepEqual(
     told.map((line) => line.replace('a job in the background failed: fail: ', '')),
-    ['warn odd', 'debug odd', 'debug connect ECONNREFUSED', 'debug connect ECONNREFUSED', 'warn new'],
+    [
+      ...['error odd', 'debug odd', 'debug connect ECONNREFUSED'],
+      ...['debug connect ECONNREFUSED', 'debug 55P03', 'error 53100', 'debug 53100'],
+    ],
   );
-  assert.equal(jobs.stats().failures.fail, 5);
+  assert.equal(jobs.stats().failures.fail, 7);
 });
 
 test('a job that throws before it begins has failed, and the others go on', async () => {
@@ -91,7 +96,7 @@ test('a job that throws before it begins has failed, and the others go on', asyn
   jobs.start();
   await until('three turns of each', async () => turns >= 3 && (jobs.stats().failures.broken ?? 0) >= 3);
   await jobs.stop();
-  assert.equal(told[0], 'warn a job in the background failed: broken: broken');
+  assert.equal(told[0], 'error a job in the background failed: broken: broken');
 });
 
 test('a pause that changes is asked for after each turn', async () => {
