@@ -3,11 +3,10 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { DEMO_RECORDS, DEMO_SCHEMA } from '../../src/setup/demo.ts';
-import { type Issuer, startIssuer } from '../support/issuer.ts';
-import { startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
-import { LOCAL_PROVIDER, makeUsers, type TokenOf } from '../support/users.ts';
+import { prepare, use, useIssuer, useServer, useUsers } from '../support/use.ts';
+import { LOCAL_PROVIDER } from '../support/users.ts';
 import { type Outcome, wda } from './wda.ts';
 
 const DEMO_TEST = join(import.meta.dirname, '../../examples/access/demo-shop.yaml');
@@ -16,22 +15,14 @@ const RULES = {
   customers: [{ column: 'email', claim: 'email', enabled: true }],
 };
 
-let server: TestServer;
-let issuer: Issuer;
-let shop: TestWorkspace;
-let tokenOf: TokenOf;
-before(async () => {
-  issuer = await startIssuer();
-  server = await startTestServer(LOCAL_PROVIDER);
-  shop = await server.workspace('demo/shop', DEMO_SCHEMA);
+const issuer = useIssuer();
+const server = useServer(LOCAL_PROVIDER);
+const shop = use(() => server.workspace('demo/shop', DEMO_SCHEMA));
+prepare(async () => {
   for (const [entity, records] of DEMO_RECORDS) await shop.create(entity, records);
-  tokenOf = await makeUsers(shop, issuer, 'READ_ONLY');
-  await setRules(RULES);
 });
-after(async () => {
-  await server?.stop();
-  await issuer?.stop();
-});
+const tokenOf = useUsers(shop, issuer, 'READ_ONLY');
+prepare(() => setRules(RULES));
 
 async function setRules(rules: Readonly<Record<string, unknown>>): Promise<void> {
   for (const [entity, body] of Object.entries(rules)) {
@@ -47,6 +38,7 @@ const run = (args: readonly string[], stdin?: string): Promise<Outcome> =>
   });
 
 let files = 0;
+
 async function fileOf(text: string): Promise<string> {
   const path = join(tmpdir(), `wda-access-${process.pid}-${files++}.yaml`);
   await writeFile(path, text);

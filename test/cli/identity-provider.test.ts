@@ -1,25 +1,16 @@
 // `wda idp` against a server and a real provider: configured, shown, tested with a token, disabled, deleted.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { type Issuer, startIssuer } from '../support/issuer.ts';
+import { test } from 'node:test';
+import { startIssuer } from '../support/issuer.ts';
 import { isAccepted, isRefused, makeNotes } from '../support/notes.ts';
-import { startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+import { use, useIssuer, useServer } from '../support/use.ts';
 import { type Outcome, wda } from './wda.ts';
 
-let server: TestServer;
-let issuer: Issuer;
-let notes: TestWorkspace;
-const NONE = { issuerUrl: '', jwksUri: null, audience: null, defaultPermissions: 'READ_ONLY', enabled: true };
+const server = useServer({ WDA_IDP_PRIVATE_NETWORK: 'allow' });
+const issuer = useIssuer();
+const notes = use(() => makeNotes(server, 'acme/notes'));
 
-before(async () => {
-  server = await startTestServer({ WDA_IDP_PRIVATE_NETWORK: 'allow' });
-  issuer = await startIssuer();
-  notes = await makeNotes(server, 'acme/notes');
-});
-after(async () => {
-  await issuer?.stop();
-  await server?.stop();
-});
+const NONE = { issuerUrl: '', jwksUri: null, audience: null, defaultPermissions: 'READ_ONLY', enabled: true };
 
 const idp = (args: readonly string[], stdin?: string): Promise<Outcome> =>
   wda(['idp', ...args], {

@@ -7,25 +7,22 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import pg from 'pg';
-import { ADMIN_KEY, startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+import { ADMIN_KEY, type TestWorkspace } from '../support/server.ts';
+import { prepare, useServer } from '../support/use.ts';
 import { type Invocation, type Outcome, wda } from './wda.ts';
 
 const NOTES = { text: { type: 'string' }, weight: { type: 'string' }, size: { type: 'integer' } };
 
-let server: TestServer;
 let folder = '';
 let count = 0;
-
-before(async () => {
-  server = await startTestServer();
+const server = useServer();
+prepare(async () => {
   folder = await mkdtemp(join(tmpdir(), 'wda-cli-'));
 });
-after(async () => {
-  await server?.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+
+after(() => rm(folder, { recursive: true, force: true }));
 
 interface Story {
   readonly workspace: TestWorkspace;

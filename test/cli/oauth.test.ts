@@ -1,17 +1,15 @@
 // `wda client` and `wda signing-key` against a real server.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { askToken, basic, type TestClient, tokenOf } from '../support/oauth.ts';
-import { ADMIN_KEY, startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+import { ADMIN_KEY } from '../support/server.ts';
+import { use, useServer } from '../support/use.ts';
 import { wda } from './wda.ts';
 
-let server: TestServer;
-let workspace: TestWorkspace;
-before(async () => {
-  server = await startTestServer();
-  workspace = await server.workspace('acme/shop', { entities: { notes: { fields: { text: { type: 'text' } } } } });
-});
-after(() => server.stop());
+const server = useServer();
+const workspace = use(() =>
+  server.workspace('acme/shop', { entities: { notes: { fields: { text: { type: 'text' } } } } }),
+);
 
 async function run(args: readonly string[], key = ADMIN_KEY, code = 0): Promise<string> {
   const env = { WDA_URL: server.url, WDA_KEY: key, WDA_WORKSPACE: 'acme/shop' };

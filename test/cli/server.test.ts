@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
-import { ADMIN_KEY, startTestServer, type TestServer } from '../support/server.ts';
+import { after, test } from 'node:test';
+import { ADMIN_KEY } from '../support/server.ts';
+import { prepare, useServer } from '../support/use.ts';
 import { type Invocation, type Outcome, wda } from './wda.ts';
 
 const SCHEMA = `
@@ -26,20 +27,16 @@ entities:
       customer: { kind: belongsTo, entity: customers }
 `;
 
-let server: TestServer;
 let folder = '';
 let env: Record<string, string> = {};
-
-before(async () => {
-  server = await startTestServer();
+const server = useServer();
+prepare(async () => {
   folder = await mkdtemp(join(tmpdir(), 'wda-cli-'));
   env = { WDA_URL: server.url, WDA_ADMIN_KEY: ADMIN_KEY, WDA_WORKSPACE: 'acme/shop' };
   await writeFile(join(folder, 'schema.yaml'), SCHEMA);
 });
-after(async () => {
-  await server?.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+
+after(() => rm(folder, { recursive: true, force: true }));
 
 const file = (name: string): string => join(folder, name);
 

@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { type Hold, holdAt, prepareHolds } from '../support/held-migration.ts';
-import { ADMIN_KEY, type Answer, startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+import { ADMIN_KEY, type Answer, startTestServer, type TestServer } from '../support/server.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { makeTraffic } from '../support/traffic.ts';
 import { until } from '../support/until.ts';
+import { prepare, use, useServer } from '../support/use.ts';
 
 const BEFORE = {
   entities: {
@@ -44,24 +45,16 @@ const REWRITTEN: Hold = { kind: 'ddl', like: '%alter column "amount%type %using%
 // biome-ignore lint/suspicious/noExplicitAny: answers of the API
 type Json = any;
 
-let first: TestServer;
-let second: TestServer;
-let workspace: TestWorkspace;
 let orders = 0;
-
-before(async () => {
-  first = await startTestServer();
-  second = await startTestServer({}, first.database);
-  await prepareHolds(first.database);
-  workspace = await first.workspace('acme/shop', BEFORE);
+const first = useServer();
+const second = useServer({}, first);
+prepare(() => prepareHolds(first.database));
+const workspace = use(() => first.workspace('acme/shop', BEFORE));
+prepare(async () => {
   await workspace.create('customers', [{ name: 'Ann' }]);
   await workspace.create('orders', [{ code: 'a', amount: '1', customerId: 1 }]);
   await workspace.create('lines', [{ text: 'x', orderId: 1 }, { text: 'y' }]);
   await workspace.create('notes', [{ text: 'n' }]);
-});
-after(async () => {
-  await second?.stop();
-  await first?.stop();
 });
 
 type Call = Parameters<TestServer['call']>[1];

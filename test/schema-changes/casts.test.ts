@@ -1,19 +1,15 @@
 // Every change of a type against PostgreSQL: what each value becomes, and which values are refused because the new type
 // cannot hold them exactly. Both ways of changing a type must judge the same.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { castOf } from '../../src/migrate/cast.ts';
 import type { Field } from '../../src/model/entity.ts';
 import { FIELD_TYPE_NAMES, type FieldTypeName } from '../../src/model/field-types.ts';
 import { applySchema, assertTidy, type Json } from '../support/migration.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { useServer } from '../support/use.ts';
 
-let server: TestServer;
 let count = 0;
-before(async () => {
-  server = await startTestServer();
-});
-after(() => server.stop());
+const server = useServer();
 
 interface Pair {
   readonly from: Json;

@@ -2,24 +2,21 @@
 // taken back, by itself or by whoever comes next.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { type Hold, holdAt, holdRecord, prepareHolds } from '../support/held-migration.ts';
 import { assertTidy, type Json, schemaOf, withClient } from '../support/migration.ts';
-import { ADMIN_KEY, startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+import { ADMIN_KEY, type TestWorkspace } from '../support/server.ts';
 import { startServerProcess } from '../support/server-process.ts';
 import { until } from '../support/until.ts';
+import { prepare, useServer } from '../support/use.ts';
 
 const document = (type: string): Json => ({
   entities: { notes: { fields: { text: { type: 'string' }, size: { type, index: true } } } },
 });
 
-let server: TestServer;
 let count = 0;
-before(async () => {
-  server = await startTestServer();
-  await prepareHolds(server.database);
-});
-after(() => server?.stop());
+const server = useServer();
+prepare(() => prepareHolds(server.database));
 
 async function workspaceWith(records: number): Promise<{ workspace: TestWorkspace; slug: string; table: string }> {
   const slug = `close${++count}`;

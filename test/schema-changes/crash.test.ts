@@ -1,13 +1,14 @@
 // Whatever dies in the middle of a migration, and wherever: the entity stays available in its old shape, nothing that was
 // acknowledged is lost, and soon nothing is left of the attempt.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { type Hold, holdAt, holdRecord, prepareHolds } from '../support/held-migration.ts';
 import { LASTING_TRIGGERS } from '../support/migration.ts';
-import { ADMIN_KEY, startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+import { ADMIN_KEY } from '../support/server.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { makeTraffic } from '../support/traffic.ts';
 import { until } from '../support/until.ts';
+import { prepare, use, useServer } from '../support/use.ts';
 
 const RECORDS = 3000;
 
@@ -64,15 +65,12 @@ const STEPS: Readonly<Record<string, Hold>> = {
   },
 };
 
-let server: TestServer;
-let workspace: TestWorkspace;
 let schema = '';
 let amounts = 10_000;
-
-before(async () => {
-  server = await startTestServer();
-  await prepareHolds(server.database);
-  workspace = await server.workspace('acme/shop', BEFORE);
+const server = useServer();
+prepare(() => prepareHolds(server.database));
+const workspace = use(() => server.workspace('acme/shop', BEFORE));
+prepare(async () => {
   const { query } = server.database;
   schema = String((await query('select database_schema as name from wda.workspace'))[0]?.name);
   await query(`insert into "${schema}".customers (name) values ('Ann')`);
@@ -81,7 +79,6 @@ before(async () => {
   );
   await holdRecord(server.database, `"${schema}".orders`, 2000);
 });
-after(() => server?.stop());
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of the API
 type Json = any;

@@ -1,9 +1,8 @@
 // What comes while a change is under way: values that only the old shape can hold, demands that are not in force yet, and
 // names that row rules and settings hang on.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Issuer, startIssuer } from '../support/issuer.ts';
 import {
   applyHeld,
   applySchema,
@@ -15,20 +14,13 @@ import {
   shapeOf,
   withClient,
 } from '../support/migration.ts';
-import { type Answer, startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+import type { Answer, TestWorkspace } from '../support/server.ts';
+import { useIssuer, useServer } from '../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../support/users.ts';
 
-let server: TestServer;
-let issuer: Issuer;
 let count = 0;
-before(async () => {
-  issuer = await startIssuer();
-  server = await startTestServer(LOCAL_PROVIDER);
-});
-after(async () => {
-  await server?.stop();
-  await issuer?.stop();
-});
+const issuer = useIssuer();
+const server = useServer(LOCAL_PROVIDER);
 
 const workspaceWith = (schema: Json): Promise<TestWorkspace> => server.workspace(`acme/late${++count}`, schema);
 const notes = (fields: Json, more: Json = {}): Json => ({ entities: { notes: { fields, ...more } } });

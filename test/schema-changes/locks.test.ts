@@ -2,18 +2,15 @@
 // what it has made ready.
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import pg from 'pg';
 import { applySchema, assertTidy, type Json, schemaOf, settled } from '../support/migration.ts';
-import { startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+import type { TestWorkspace } from '../support/server.ts';
 import { until } from '../support/until.ts';
+import { useServer } from '../support/use.ts';
 
-let server: TestServer;
 let count = 0;
-before(async () => {
-  server = await startTestServer();
-});
-after(() => server?.stop());
+const server = useServer();
 
 const document = (type: string): Json => ({
   entities: { notes: { fields: { text: { type: 'string' }, size: { type } } } },

@@ -1,26 +1,23 @@
 // What /metrics tells of migrations.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { holdAt, prepareHolds } from '../support/held-migration.ts';
-import { startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
 import { until } from '../support/until.ts';
+import { prepare, use, useServer } from '../support/use.ts';
 
-let server: TestServer;
-let workspace: TestWorkspace;
-const withTotal = (type: string, more = {}): unknown => ({
-  entities: { orders: { fields: { total: { type, ...more } } } },
-});
-
-before(async () => {
-  server = await startTestServer();
-  await prepareHolds(server.database);
-  workspace = await server.workspace('acme/shop', withTotal('string'));
+const server = useServer();
+prepare(() => prepareHolds(server.database));
+const workspace = use(() => server.workspace('acme/shop', withTotal('string')));
+prepare(async () => {
   const [row] = await server.database.query('select database_schema as name from wda.workspace');
   await server.database.query(
     `insert into "${row?.name}".orders (total) select n::text from generate_series(1, 700) n`,
   );
 });
-after(() => server?.stop());
+
+const withTotal = (type: string, more = {}): unknown => ({
+  entities: { orders: { fields: { total: { type, ...more } } } },
+});
 
 async function figures(): Promise<Record<string, number>> {
   const text = await server.metrics();

@@ -1,16 +1,13 @@
 // Migrations that take their time: watched, cancelled, interrupted, and one at a time.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { type Answer, startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+import type { Answer, TestWorkspace } from '../support/server.ts';
+import { useServer } from '../support/use.ts';
 
-let server: TestServer;
 let count = 0;
-before(async () => {
-  server = await startTestServer();
-});
-after(() => server.stop());
+const server = useServer();
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of the API
 type Json = any;

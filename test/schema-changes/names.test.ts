@@ -1,15 +1,12 @@
 // Names in PostgreSQL over many changes: given up and used again, as long as they may be, and those of its own functions.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { applySchema, assertTidy, type Json } from '../support/migration.ts';
-import { type Answer, startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+import { type Answer, startTestServer, type TestWorkspace } from '../support/server.ts';
+import { useServer } from '../support/use.ts';
 
-let server: TestServer;
 let count = 0;
-before(async () => {
-  server = await startTestServer();
-});
-after(() => server.stop());
+const server = useServer();
 
 async function steps(workspace: TestWorkspace, documents: readonly Json[], query = ''): Promise<void> {
   for (const document of documents) {

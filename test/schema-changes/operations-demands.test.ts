@@ -1,14 +1,10 @@
 // Changes of type, and of what fields demand of their records, by the same proof as in operations.test.ts.
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { Json } from '../support/migration.ts';
 import { type OperationCase, proveBlocking, proveOnline } from '../support/operation-proof.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { useServer } from '../support/use.ts';
 
-let server: TestServer;
-before(async () => {
-  server = await startTestServer();
-});
-after(() => server.stop());
+const server = useServer();
 
 /** Notes with a field `v`, beside another one that stays as it is. */
 const notes = (v: Json, more: Json = {}): Json => ({

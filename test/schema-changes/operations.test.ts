@@ -1,15 +1,11 @@
 // Every operation on entities, fields and relations, by one proof (test/support/operation-proof.ts). Changes of type and
 // of what fields demand are in operations-demands.test.ts.
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { Json } from '../support/migration.ts';
 import { type OperationCase, proveBlocking, proveOnline } from '../support/operation-proof.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { useServer } from '../support/use.ts';
 
-let server: TestServer;
-before(async () => {
-  server = await startTestServer();
-});
-after(() => server.stop());
+const server = useServer();
 
 const TEXT = { type: 'string' };
 const notes = (fields: Json, more: Json = {}, others: Json = {}): Json => ({

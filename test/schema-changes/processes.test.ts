@@ -1,23 +1,15 @@
 // A change made through one process while requests run against another: nobody notices but by the new shape.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Answer, startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+import type { Answer, TestWorkspace } from '../support/server.ts';
 import { makeTraffic } from '../support/traffic.ts';
+import { useServer } from '../support/use.ts';
 
-let first: TestServer;
-let second: TestServer;
 let workspace: TestWorkspace;
 let count = 0;
-
-before(async () => {
-  first = await startTestServer();
-  second = await startTestServer({}, first.database);
-});
-after(async () => {
-  await second?.stop();
-  await first?.stop();
-});
+const first = useServer();
+const second = useServer({}, first);
 
 type Fields = Readonly<Record<string, unknown>>;
 

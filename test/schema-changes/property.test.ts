@@ -1,19 +1,16 @@
 // However a schema came about, its tables are the same: changed from another document, with and without records, or
 // created anew, online or at once. And a change that failed has left nothing.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseSchemaDocument } from '../../src/document/document.ts';
 import { assertTidy, freshShape, shapeOf } from '../support/migration.ts';
-import { ADMIN_KEY, type Answer, startTestServer, type TestServer } from '../support/server.ts';
+import { ADMIN_KEY, type Answer } from '../support/server.ts';
+import { prepare, useServer } from '../support/use.ts';
 
-let server: TestServer;
 let count = 0;
-before(async () => {
-  server = await startTestServer();
-  await admin('POST', '/organizations', { slug: 'any' });
-});
-after(() => server.stop());
+const server = useServer();
+prepare(() => admin('POST', '/organizations', { slug: 'any' }));
 
 // biome-ignore lint/suspicious/noExplicitAny: documents and answers
 type Json = any;

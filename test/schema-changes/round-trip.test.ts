@@ -1,18 +1,15 @@
 // What two schemas can both hold survives the way from one to the other and back, and is on the other side what a client
 // would have written there.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import fc from 'fast-check';
 import { formatDecimal, parseDecimal } from '../../src/model/decimal.ts';
 import { applySchema, assertTidy, type Json, settled } from '../support/migration.ts';
-import { startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+import type { TestWorkspace } from '../support/server.ts';
+import { useServer } from '../support/use.ts';
 
-let server: TestServer;
 let count = 0;
-before(async () => {
-  server = await startTestServer();
-});
-after(() => server.stop());
+const server = useServer();
 
 /** One type, and the values of its group in it: JSON text, the same value at the same place in every type. */
 interface Form {
@@ -152,6 +149,7 @@ type Side = Slot['here'];
 
 const nameOf = (at: number, { name }: Side): string => (name === 'same' ? `f${at}` : `g${at}`);
 const isFull = ({ from, records }: Slot): boolean => records.every((index) => index < from.values.length);
+
 /** The digits of bigint and decimal are kept in strings. */
 function defaultOf({ field, values }: Form): Json {
   const [first = 'null'] = values;

@@ -1,14 +1,11 @@
 // The schema document: read, planned, applied; what is refused, what fails, and what the records say to it.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { type Answer, type Call, startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+import { test } from 'node:test';
+import type { Answer, Call, TestWorkspace } from '../support/server.ts';
+import { useServer } from '../support/use.ts';
 
-let server: TestServer;
 let count = 0;
-before(async () => {
-  server = await startTestServer();
-});
-after(() => server.stop());
+const server = useServer();
 
 // biome-ignore lint/suspicious/noExplicitAny: documents of tests, right and wrong ones
 type Json = any;

@@ -3,24 +3,17 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { applySchema, assertTidy, freshShape, type Json, schemaOf, settled, shapeOf } from '../support/migration.ts';
-import { type Answer, startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+import type { Answer, TestServer, TestWorkspace } from '../support/server.ts';
 import { until } from '../support/until.ts';
+import { useServer } from '../support/use.ts';
 
-let server: TestServer;
-let other: TestServer;
 let count = 0;
-before(async () => {
-  server = await startTestServer();
-  other = await startTestServer({}, server.database);
-});
-after(async () => {
-  await other?.stop();
-  await server?.stop();
-});
+const server = useServer();
+const other = useServer({}, server);
 
 const text = { type: 'string', maxLength: 40, index: true } as const;
 

@@ -1,12 +1,12 @@
 // Roles of PostgreSQL that write to tables of a workspace directly: what our triggers do for them gives them no rights,
 // and misses no write, however it comes.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import pg from 'pg';
 import { type Held, holdAt, holdRecord, prepareHolds } from '../support/held-migration.ts';
 import { ended } from '../support/migration.ts';
-import { startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
 import { until } from '../support/until.ts';
+import { prepare, use, useServer } from '../support/use.ts';
 
 const RECORDS = 6000;
 const schemaWith = (type: object) => ({ entities: { things: { fields: { size: type } } } });
@@ -14,11 +14,9 @@ const DECIMAL = { type: 'decimal', precision: 9, scale: 2 };
 const TABLE = '"ws1_roles".things';
 const SOME = { int8: '1', bool: 'true', text: "'x'" };
 
-let server: TestServer;
-let workspace: TestWorkspace;
-before(async () => {
-  server = await startTestServer();
-  workspace = await server.workspace('acme/roles', schemaWith(DECIMAL));
+const server = useServer();
+const workspace = use(() => server.workspace('acme/roles', schemaWith(DECIMAL)));
+prepare(async () => {
   await prepareHolds(server.database);
   const lines = Array.from({ length: RECORDS }, (_, index) => `${index}.5`);
   const { status } = await workspace.call('things/_import', {
@@ -28,7 +26,6 @@ before(async () => {
   });
   assert.equal(status, 200);
 });
-after(() => server.stop());
 
 const query = (text: string, values?: unknown[]) => server.database.query(text, values);
 

@@ -1,25 +1,22 @@
 // What waits for the database while the schema is replaced is planned anew before it is sent: a statement never meets a
 // schema that it was not made for.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import pg from 'pg';
-import { type Answer, startTestServer, type TestServer, type TestWorkspace } from '../support/server.ts';
+import type { Answer } from '../support/server.ts';
 import { until } from '../support/until.ts';
+import { prepare, use, useServer } from '../support/use.ts';
 
 const schemaWith = (fields: Record<string, unknown>): unknown => ({
   entities: { notes: { fields }, others: { fields: { text: { type: 'string' } } } },
 });
 
-let server: TestServer;
-let workspace: TestWorkspace;
-
-before(async () => {
-  server = await startTestServer({ WDA_SLOW_CONNECTIONS: '2', WDA_STATEMENT_TIMEOUT_MS: '20000' });
-  workspace = await server.workspace('stale/one', schemaWith({ a: { type: 'string' } }));
+const server = useServer({ WDA_SLOW_CONNECTIONS: '2', WDA_STATEMENT_TIMEOUT_MS: '20000' });
+const workspace = use(() => server.workspace('stale/one', schemaWith({ a: { type: 'string' } })));
+prepare(async () => {
   await workspace.create('notes', [{ a: 'first' }]);
   await workspace.create('others', [{ text: 'x' }]);
 });
-after(() => server.stop());
 
 test('lists that wait for their turn while a field is renamed and its name given to another show the new schema', async () => {
   const client = new pg.Client({ connectionString: server.database.url });

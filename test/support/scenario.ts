@@ -32,10 +32,10 @@ export interface Scenario {
 export const INTERNALS = /\bselect\b.*\bfrom\b|pg_|SQLSTATE|\bat .*\.ts:\d+|node:internal|wda\./i;
 
 /** Registers one test per scenario. */
-export function runScenarios(workspace: () => TestWorkspace, scenarios: readonly Scenario[]): void {
+export function runScenarios(workspace: TestWorkspace, scenarios: readonly Scenario[]): void {
   for (const scenario of scenarios) {
     test(scenario.name, async () => {
-      await check(workspace(), scenario);
+      await check(workspace, scenario);
     });
   }
 }

@@ -1,7 +1,6 @@
 // The workspaces that API tests talk to: a shop with every kind of relation, and an entity with every type of field.
 // Ids are 1, 2, … in the order of the lists below.
-import { after, before } from 'node:test';
-import { startTestServer, type TestServer, type TestWorkspace } from './server.ts';
+import type { TestServer, TestWorkspace } from './server.ts';
 
 /** belongsTo, hasMany, hasOne, manyToMany, an entity related to itself both ways, and each way of deleting. */
 export const SHOP_SCHEMA = {
@@ -247,23 +246,4 @@ export async function makeShop(server: TestServer, path = 'acme/shop'): Promise<
 /** Puts the records into a workspace whose schema has the shop's entities, among others. */
 export async function fillShop(workspace: TestWorkspace): Promise<void> {
   for (const [entity, records] of SHOP_RECORDS) await workspace.create(entity, records);
-}
-
-/** A server with a workspace for all tests of the file; both are there once its tests run. */
-export function useWorkspace(
-  make: (server: TestServer) => Promise<TestWorkspace>,
-  env: Readonly<Record<string, string>> = {},
-): { readonly server: () => TestServer; readonly workspace: () => TestWorkspace } {
-  let server: TestServer | undefined;
-  let workspace: TestWorkspace | undefined;
-  before(async () => {
-    server = await startTestServer(env);
-    workspace = await make(server);
-  });
-  after(() => server?.stop());
-  const there = <T>(value: T | undefined): T => {
-    if (value === undefined) throw new Error('the server of these tests did not start');
-    return value;
-  };
-  return { server: () => there(server), workspace: () => there(workspace) };
 }

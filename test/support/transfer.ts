@@ -1,7 +1,7 @@
 // What tests of imports and exports share: a schema with a field of every type, and ways to send files and to read answers.
 import assert from 'node:assert/strict';
-import { after, before } from 'node:test';
-import { type Answer, startTestServer, type TestServer, type TestWorkspace } from './server.ts';
+import type { Answer, TestServer, TestWorkspace } from './server.ts';
+import { prepare, useServer } from './use.ts';
 
 export const TRANSFER_SCHEMA = {
   entities: {
@@ -57,7 +57,7 @@ function detailText({ row, field, code }: { row?: number; field: string | null; 
 }
 
 export interface Transfers {
-  readonly server: () => TestServer;
+  readonly server: TestServer;
   readonly workspace: () => TestWorkspace;
   /** Gives the group of tests that calls it a workspace of its own. */
   readonly freshWorkspace: () => void;
@@ -70,18 +70,14 @@ export interface Transfers {
 
 /** A server for the tests of a file. */
 export function useTransfers(env: Readonly<Record<string, string>> = {}): Transfers {
-  let server: TestServer;
+  const server = useServer(env);
   let workspace: TestWorkspace;
   let count = 0;
-  before(async () => {
-    server = await startTestServer(env);
-  });
-  after(() => server.stop());
   return {
-    server: () => server,
+    server,
     workspace: () => workspace,
     freshWorkspace() {
-      before(async () => {
+      prepare(async () => {
         workspace = await server.workspace(`acme/files-${++count}`, TRANSFER_SCHEMA);
       });
     },

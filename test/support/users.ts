@@ -9,11 +9,13 @@ export const LOCAL_PROVIDER = { WDA_IDP_PRIVATE_NETWORK: 'allow' } as const;
 /** Gives a token with the claims; JSON text keeps the digits of its numbers. */
 export type TokenOf = (claims: object | string) => string;
 
+export type DefaultPermissions = 'READ_ONLY' | 'READ_WRITE';
+
 /** Makes the issuer the identity provider of the workspace. */
 export async function makeUsers(
   workspace: TestWorkspace,
   issuer: Issuer,
-  defaultPermissions: 'READ_ONLY' | 'READ_WRITE' = 'READ_WRITE',
+  defaultPermissions: DefaultPermissions = 'READ_WRITE',
 ): Promise<TokenOf> {
   const body = { issuerUrl: issuer.url, defaultPermissions, enabled: true };
   const answer = await workspace.admin('identity-provider', { method: 'PUT', body });

@@ -1,29 +1,20 @@
 // Who may ask: no credential, wrong ones, those of others, revoked and expired ones, and what each permission allows.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeKey } from '../../../src/auth/api-key.ts';
 import { runScenarios } from '../../support/scenario.ts';
-import { ADMIN_KEY, type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { ADMIN_KEY, type Answer, type TestServer } from '../../support/server.ts';
 import { makeShop, SHOP_SCHEMA } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
 
-let server: TestServer;
+const server = useServer();
 /** Another process of the same installation. */
-let second: TestServer;
-let workspace: TestWorkspace;
-let other: TestWorkspace;
-const shop = (): TestWorkspace => workspace;
-
-before(async () => {
-  server = await startTestServer();
-  second = await startTestServer({}, server.database);
-  workspace = await makeShop(server);
-  other = await server.workspace('acme/other', { entities: { tags: { fields: { name: { type: 'string' } } } } });
-});
-after(async () => {
-  await second?.stop();
-  await server?.stop();
-});
+const second = useServer({}, server);
+const workspace = use(() => makeShop(server));
+const other = use(() =>
+  server.workspace('acme/other', { entities: { tags: { fields: { name: { type: 'string' } } } } }),
+);
 
 const READ_ONLY = 'READ_ONLY permissions - data modifications are not allowed';
 const INVALID = 'The credential is not valid here';
@@ -127,7 +118,7 @@ test('the operator may use every workspace, and is told which does not exist', a
 });
 
 for (const as of ['owner', 'readWrite'] as const) {
-  runScenarios(shop, [
+  runScenarios(workspace, [
     { name: `${as} lists`, as, path: 'tags?size=1&fields=id', status: 200, data: [{ id: 1 }] },
     { name: `${as} reads`, as, path: 'tags/1?fields=id', status: 200, data: { id: 1 } },
     { name: `${as} queries`, as, method: 'POST', path: 'tags/_query', body: { size: 1 }, status: 200 },
@@ -138,7 +129,7 @@ for (const as of ['owner', 'readWrite'] as const) {
   ]);
 }
 const refusal = { as: 'readOnly', status: 403, code: 'FORBIDDEN', message: READ_ONLY } as const;
-runScenarios(shop, [
+runScenarios(workspace, [
   { name: 'Read Only lists', as: 'readOnly', path: 'tags', status: 200 },
   { name: 'Read Only reads', as: 'readOnly', path: 'tags/1', status: 200 },
   { name: 'Read Only asks for headers', as: 'readOnly', method: 'HEAD', path: 'tags/1', status: 200 },

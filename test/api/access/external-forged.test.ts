@@ -2,11 +2,12 @@
 // refused, in which words, and which refusal comes first when several are due.
 import assert from 'node:assert/strict';
 import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { after, before, test } from 'node:test';
-import { forge, type Issuer, signature, startIssuer } from '../../support/issuer.ts';
-import { type KeyServer, startKeyServer } from '../../support/key-server.ts';
+import { test } from 'node:test';
+import { forge, signature } from '../../support/issuer.ts';
+import { startKeyServer } from '../../support/key-server.ts';
 import { configure, isAccepted, isRefused, makeNotes } from '../../support/notes.ts';
-import { startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { startTestServer } from '../../support/server.ts';
+import { prepare, use, useIssuer, useServer } from '../../support/use.ts';
 
 const API = 'urn:example:api';
 const SIGNATURE = 'Token signature is invalid';
@@ -17,11 +18,33 @@ const EXPIRED = 'Token has expired';
 const NO_SUB = 'Token is missing the sub claim';
 const NO_EXP = 'Token is missing the exp claim';
 
-let server: TestServer;
-let issuer: Issuer;
-let keys: KeyServer;
-let notes: TestWorkspace;
-let odd: TestWorkspace;
+const server = useServer({ WDA_IDP_PRIVATE_NETWORK: 'allow' });
+const issuer = useIssuer();
+const keys = use(startKeyServer, (server) => server.stop());
+const notes = use(() => makeNotes(server, 'acme/notes'));
+const odd = use(() => makeNotes(server, 'acme/odd'));
+prepare(async () => {
+  await configure(notes, { issuerUrl: issuer.url, audience: API });
+  const jwk = (key: KeyObject, more: object): object => ({ ...key.export({ format: 'jwk' }), ...more });
+  keys.serve('/jwks', {
+    keys: [
+      jwk(weak.publicKey, { kid: 'weak' }),
+      jwk(strong.publicKey, { kid: 'twice' }),
+      jwk(second.publicKey, { kid: 'twice' }),
+      jwk(strong.publicKey, { kid: 'ps-only', alg: 'PS256' }),
+      jwk(strong.publicKey, { kid: 'enc', use: 'enc' }),
+      jwk(p256.publicKey, { kid: 'p256' }),
+      jwk(p384.publicKey, { kid: 'p384' }),
+      jwk(p521.publicKey, { kid: 'p521' }),
+      jwk(edwards.publicKey, { kid: 'ed' }),
+      { kty: 'oct', k: shared, kid: 'oct' },
+      { kty: 'oct', k: shared, kid: 'oct', alg: 'HS256' },
+      { kty: 'RSA', n: 'AQAB', e: '', kid: 'broken' },
+      { ...p256.publicKey.export({ format: 'jwk' }), x: 'AAAA', kid: 'off-curve' },
+    ],
+  });
+  await configure(odd, { issuerUrl: ODD, jwksUri: `${keys.origin}/jwks` });
+});
 
 type Claims = Readonly<Record<string, unknown>>;
 const seconds = (): number => Math.floor(Date.now() / 1000);
@@ -33,6 +56,7 @@ const claims = (change: Claims = {}): Claims => ({
   iat: seconds(),
   ...change,
 });
+
 /** The claims without one of them. */
 const without = (name: string): Claims => {
   const { [name]: _, ...rest } = claims();
@@ -63,39 +87,6 @@ const p521 = generateKeyPairSync('ec', { namedCurve: 'P-521' });
 const edwards = generateKeyPairSync('ed25519');
 const shared = 'c2hhcmVkLXNlY3JldC1vZi10aGUtcHJvdmlkZXI';
 const ODD = 'https://odd.example.com/';
-
-before(async () => {
-  server = await startTestServer({ WDA_IDP_PRIVATE_NETWORK: 'allow' });
-  issuer = await startIssuer();
-  keys = await startKeyServer();
-  notes = await makeNotes(server, 'acme/notes');
-  odd = await makeNotes(server, 'acme/odd');
-  await configure(notes, { issuerUrl: issuer.url, audience: API });
-  const jwk = (key: KeyObject, more: object): object => ({ ...key.export({ format: 'jwk' }), ...more });
-  keys.serve('/jwks', {
-    keys: [
-      jwk(weak.publicKey, { kid: 'weak' }),
-      jwk(strong.publicKey, { kid: 'twice' }),
-      jwk(second.publicKey, { kid: 'twice' }),
-      jwk(strong.publicKey, { kid: 'ps-only', alg: 'PS256' }),
-      jwk(strong.publicKey, { kid: 'enc', use: 'enc' }),
-      jwk(p256.publicKey, { kid: 'p256' }),
-      jwk(p384.publicKey, { kid: 'p384' }),
-      jwk(p521.publicKey, { kid: 'p521' }),
-      jwk(edwards.publicKey, { kid: 'ed' }),
-      { kty: 'oct', k: shared, kid: 'oct' },
-      { kty: 'oct', k: shared, kid: 'oct', alg: 'HS256' },
-      { kty: 'RSA', n: 'AQAB', e: '', kid: 'broken' },
-      { ...p256.publicKey.export({ format: 'jwk' }), x: 'AAAA', kid: 'off-curve' },
-    ],
-  });
-  await configure(odd, { issuerUrl: ODD, jwksUri: `${keys.origin}/jwks` });
-});
-after(async () => {
-  await issuer?.stop();
-  await keys?.stop();
-  await server?.stop();
-});
 
 test('the form that all of these are made from is accepted', async () => {
   await isAccepted(notes, signed(claims()));

@@ -1,44 +1,26 @@
 // The identity provider of a workspace as its administrators configure it: what is taken, what is refused and why, what
 // a token is told about, and how soon a change is in force in every process.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { type Issuer, startIssuer } from '../../support/issuer.ts';
-import { type KeyServer, startKeyServer } from '../../support/key-server.ts';
+import { test } from 'node:test';
+import { startKeyServer } from '../../support/key-server.ts';
 import { configure, isAccepted, isRefused, makeNotes } from '../../support/notes.ts';
-import { type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import type { Answer, TestServer, TestWorkspace } from '../../support/server.ts';
+import { use, useIssuer, useServer } from '../../support/use.ts';
 
 const API = 'urn:example:api';
 const PATH = 'identity-provider';
 const NO_PROVIDER = 'No external identity provider configured for this workspace';
 const WHOLE = { issuerUrl: 'https://idp.example.com/', defaultPermissions: 'READ_ONLY', enabled: true };
 
-let open: TestServer;
-let closed: TestServer;
-let second: TestServer;
-let issuer: Issuer;
-let keys: KeyServer;
-/** On the server that may go to private networks, and the same workspace on the one that may not. */
-let notes: TestWorkspace;
-let guarded: TestWorkspace;
-let elsewhere: TestWorkspace;
-
-before(async () => {
-  open = await startTestServer({ WDA_IDP_PRIVATE_NETWORK: 'allow', PUBLIC_URL: 'https://data.example.com/api' });
-  closed = await startTestServer({}, open.database);
-  second = await startTestServer({ WDA_IDP_PRIVATE_NETWORK: 'allow' }, open.database);
-  issuer = await startIssuer();
-  keys = await startKeyServer();
-  notes = await makeNotes(open, 'acme/notes');
-  guarded = onServer(closed);
-  elsewhere = onServer(second);
-});
-after(async () => {
-  await issuer?.stop();
-  await keys?.stop();
-  await second?.stop();
-  await closed?.stop();
-  await open?.stop();
-});
+const open = useServer({ WDA_IDP_PRIVATE_NETWORK: 'allow', PUBLIC_URL: 'https://data.example.com/api' });
+const closed = useServer({}, open);
+const second = useServer({ WDA_IDP_PRIVATE_NETWORK: 'allow' }, open);
+const issuer = useIssuer();
+const keys = use(startKeyServer, (server) => server.stop());
+/** On the server that may go to private networks, the same on the one that may not, and on another that may. */
+const notes = use(() => makeNotes(open, 'acme/notes'));
+const guarded = use(async () => onServer(closed));
+const elsewhere = use(async () => onServer(second));
 
 /** The workspace through another process. */
 function onServer(server: TestServer): TestWorkspace {

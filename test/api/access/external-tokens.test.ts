@@ -1,31 +1,20 @@
 // Tokens of a real, certified OpenID provider that a workspace trusts: what they open, when they stop, and what happens
 // when the provider changes its keys or is away.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { type Issuer, startIssuer } from '../../support/issuer.ts';
+import { test } from 'node:test';
+import { startIssuer } from '../../support/issuer.ts';
 import { BLANK_AUDIENCE, configure, isAccepted, isRefused, makeNotes } from '../../support/notes.ts';
-import { startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { use, useIssuer, useServer } from '../../support/use.ts';
 
 const API = 'urn:example:api';
 const ISSUER_MISMATCH = 'Token issuer does not match configured identity provider';
 const NO_PROVIDER = 'No external identity provider configured for this workspace';
 const NO_KEYS = 'Failed to discover JWKS endpoint for issuer';
 
-let server: TestServer;
-let issuer: Issuer;
-let notes: TestWorkspace;
-let bare: TestWorkspace;
-
-before(async () => {
-  server = await startTestServer({ WDA_IDP_PRIVATE_NETWORK: 'allow' });
-  issuer = await startIssuer();
-  notes = await makeNotes(server, 'acme/notes');
-  bare = await makeNotes(server, 'acme/bare');
-});
-after(async () => {
-  await issuer?.stop();
-  await server?.stop();
-});
+const server = useServer({ WDA_IDP_PRIVATE_NETWORK: 'allow' });
+const issuer = useIssuer();
+const notes = use(() => makeNotes(server, 'acme/notes'));
+const bare = use(() => makeNotes(server, 'acme/bare'));
 
 const token = (algorithm: 'RS256' | 'PS256' | 'ES256' = 'RS256'): Promise<string> =>
   issuer.token({ resource: API, algorithm });

@@ -1,26 +1,23 @@
 // The token endpoint: client authentication, the token, refusals in RFC 6749's form, the key set and the metadata.
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { calculateJwkThumbprint, createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { makeApp } from '../../../src/app.ts';
 import { readConfig } from '../../../src/config.ts';
 import { makeObserver } from '../../../src/observe.ts';
-import { askToken, basic, createClient, type TestClient, tokenOf } from '../../support/oauth.ts';
-import { type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { askToken, basic, createClient, tokenOf } from '../../support/oauth.ts';
+import { type Answer, startTestServer } from '../../support/server.ts';
+import { use, useServer } from '../../support/use.ts';
 
 const PUBLIC_URL = 'https://data.example.com/api-host';
 const GRANT = { grant_type: 'client_credentials' } as const;
 
-let server: TestServer;
-let workspace: TestWorkspace;
-let client: TestClient;
-before(async () => {
-  server = await startTestServer({ PUBLIC_URL: `${PUBLIC_URL}/`, WDA_CORS_ORIGINS: 'https://app.example.com' });
-  workspace = await server.workspace('acme/tokens', { entities: { notes: { fields: { text: { type: 'text' } } } } });
-  client = await createClient(workspace);
-});
-after(() => server.stop());
+const server = useServer({ PUBLIC_URL: `${PUBLIC_URL}/`, WDA_CORS_ORIGINS: 'https://app.example.com' });
+const workspace = use(() =>
+  server.workspace('acme/tokens', { entities: { notes: { fields: { text: { type: 'text' } } } } }),
+);
+const client = use(() => createClient(workspace));
 
 function refused(answer: Answer, status: number, error: string, description: RegExp = /./): void {
   assert.equal(answer.status, status, answer.text);

@@ -3,10 +3,11 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, type JWTHeaderParameters, SignJWT } from 'jose';
-import { createClient, type TestClient, tokenOf, until } from '../../support/oauth.ts';
-import { ADMIN_KEY, type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { createClient, tokenOf, until } from '../../support/oauth.ts';
+import { ADMIN_KEY, type Answer, startTestServer, type TestServer } from '../../support/server.ts';
+import { prepare, use, useServer } from '../../support/use.ts';
 
 const SCHEMA = {
   entities: {
@@ -20,26 +21,17 @@ const ROTATE = '/api/admin/v1/signing-keys/rotate';
 const PUBLIC_URL = 'http://localhost:3210';
 const ENV = { PUBLIC_URL, WDA_IDP_PRIVATE_NETWORK: 'allow' };
 
-let server: TestServer;
-let second: TestServer;
-let workspace: TestWorkspace;
-let other: TestWorkspace;
-let client: TestClient;
-before(async () => {
-  server = await startTestServer(ENV);
-  second = await startTestServer(ENV, server.database);
-  workspace = await server.workspace('acme/use', SCHEMA);
-  other = await server.workspace('acme/other', SCHEMA);
+const server = useServer(ENV);
+const second = useServer(ENV, server);
+const workspace = use(() => server.workspace('acme/use', SCHEMA));
+const other = use(() => server.workspace('acme/other', SCHEMA));
+prepare(async () => {
   await workspace.create('notes', [
     { text: 'a', owner: 'ann' },
     { text: 'b', owner: 'ben' },
   ]);
-  client = await createClient(workspace);
 });
-after(async () => {
-  await second.stop();
-  await server.stop();
-});
+const client = use(() => createClient(workspace));
 
 const notes = (at: TestServer, credential: string): Promise<Answer> =>
   at.call('/api/v1/acme/use/notes', { credential });

@@ -1,17 +1,13 @@
 // The operator's key: generated when none is set, and over for good when one is.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { makeApp } from '../../../src/app.ts';
 import { readConfig } from '../../../src/config.ts';
 import { makeObserver } from '../../../src/observe.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { ADMIN_KEY } from '../../support/server.ts';
+import { useDatabase } from '../../support/use.ts';
 
-let database: TestDatabase;
-before(async () => {
-  database = await createTestDatabase();
-});
-after(() => database.drop());
+const database = useDatabase();
 
 /** Starts a server; gives the key that it has generated, and what each key is told. */
 async function start(adminKey: string | undefined, keys: readonly string[]) {

@@ -1,8 +1,8 @@
 // /access/test: administrators ask what a user with given claims would be answered, and nobody else does.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { type Issuer, startIssuer } from '../../support/issuer.ts';
-import { type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { test } from 'node:test';
+import type { Answer } from '../../support/server.ts';
+import { prepare, use, useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
 
 const SCHEMA = {
@@ -15,24 +15,16 @@ const SCHEMA = {
 };
 const LARGE = '9007199254740993';
 
-let server: TestServer;
-let issuer: Issuer;
-let shop: TestWorkspace;
-let other: TestWorkspace;
-before(async () => {
-  issuer = await startIssuer();
-  server = await startTestServer({ ...LOCAL_PROVIDER, WDA_MAX_RESPONSE_BYTES: '20000' });
-  shop = await server.workspace('acme/shop', SCHEMA);
-  other = await server.workspace('acme/other', SCHEMA);
+const issuer = useIssuer();
+const server = useServer({ ...LOCAL_PROVIDER, WDA_MAX_RESPONSE_BYTES: '20000' });
+const shop = use(() => server.workspace('acme/shop', SCHEMA));
+const other = use(() => server.workspace('acme/other', SCHEMA));
+prepare(async () => {
   await shop.create('notes', [
     { text: 'a', owner: 1 },
     { text: 'b', owner: 2 },
     { text: 'c', owner: LARGE },
   ]);
-});
-after(async () => {
-  await server?.stop();
-  await issuer?.stop();
 });
 
 const ask = (body: unknown, credential?: string): Promise<Answer> =>

@@ -1,9 +1,8 @@
 // The property of row rules: over any schema, rules, records and claims, no request of an external user is ever answered
 // with a record that the model hides, and none misses one that it shows.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import fc, { type Arbitrary, type GeneratorValue } from 'fast-check';
-import { type Issuer, startIssuer } from '../../support/issuer.ts';
 import {
   type Claims,
   type Condition,
@@ -16,23 +15,16 @@ import {
   type SortKey,
   type Value,
 } from '../../support/row-model.ts';
-import { startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import type { TestWorkspace } from '../../support/server.ts';
+import { useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
 
 const WORKSPACES = 12;
 const USERS = 3;
 const REQUESTS = 30;
 
-let server: TestServer;
-let issuer: Issuer;
-before(async () => {
-  issuer = await startIssuer();
-  server = await startTestServer(LOCAL_PROVIDER);
-});
-after(async () => {
-  await server?.stop();
-  await issuer?.stop();
-});
+const issuer = useIssuer();
+const server = useServer(LOCAL_PROVIDER);
 
 interface Drawn {
   readonly fields: string[];

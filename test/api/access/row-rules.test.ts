@@ -1,10 +1,10 @@
 // Row-level security of the data API by real tokens: what an external user sees, infers and writes. A hidden record and
 // one that does not exist are the same answer to the byte.
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { type Issuer, startIssuer } from '../../support/issuer.ts';
-import { type Answer, type Call, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { before, describe, test } from 'node:test';
+import type { Answer, Call, TestWorkspace } from '../../support/server.ts';
 import { fillShop, SHOP_SCHEMA } from '../../support/shop.ts';
+import { useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers, type TokenOf } from '../../support/users.ts';
 
 /** A customer sees itself by its email and its orders by its id; through `orderTags` only those of order 3. */
@@ -23,21 +23,13 @@ const ADA = { sub: 'ada', profile: { email: 'ada@example.com' }, customer_id: 1,
 const HIDDEN = 3;
 const ABSENT = 999;
 
-let server: TestServer;
-let issuer: Issuer;
 let shop: TestWorkspace;
 let tokenOf: TokenOf;
-before(async () => {
-  issuer = await startIssuer();
-  server = await startTestServer(LOCAL_PROVIDER);
-});
-after(async () => {
-  await server?.stop();
-  await issuer?.stop();
-});
-
 /** A fresh workspace for tests that write. */
 let count = 0;
+const issuer = useIssuer();
+const server = useServer(LOCAL_PROVIDER);
+
 async function makeWorkspace(schema: unknown = SCHEMA): Promise<void> {
   shop = await server.workspace(`acme/shop${count++}`, schema);
   await fillShop(shop);

@@ -1,19 +1,13 @@
 // Who may use the admin API, and in which order it refuses: credential, right, existence, parameters, body.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { ADMIN_KEY, type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { test } from 'node:test';
+import { ADMIN_KEY, type Answer } from '../../support/server.ts';
+import { use, useServer } from '../../support/use.ts';
 
-let server: TestServer;
-let own: TestWorkspace;
-let other: TestWorkspace;
-
-before(async () => {
-  server = await startTestServer();
-  const schema = { entities: { notes: { fields: { text: { type: 'text' } } } } };
-  own = await server.workspace('acme/own', schema);
-  other = await server.workspace('other/other', schema);
-});
-after(() => server.stop());
+const server = useServer();
+const schema = { entities: { notes: { fields: { text: { type: 'text' } } } } };
+const own = use(() => server.workspace('acme/own', schema));
+const other = use(() => server.workspace('other/other', schema));
 
 const admin = (path: string, credential: string | null, method = 'GET', body?: unknown): Promise<Answer> =>
   server.call(`/api/admin/v1${path}`, { credential, method, ...(body === undefined ? {} : { body }) });

@@ -1,16 +1,14 @@
 // API keys: shown once, listed without the secret, in force and revoked at once.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { after, before, test } from 'node:test';
-import { ADMIN_KEY, type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { test } from 'node:test';
+import { ADMIN_KEY, type Answer, startTestServer } from '../../support/server.ts';
+import { use, useServer } from '../../support/use.ts';
 
-let server: TestServer;
-let workspace: TestWorkspace;
-before(async () => {
-  server = await startTestServer();
-  workspace = await server.workspace('acme/keys', { entities: { notes: { fields: { text: { type: 'text' } } } } });
-});
-after(() => server.stop());
+const server = useServer();
+const workspace = use(() =>
+  server.workspace('acme/keys', { entities: { notes: { fields: { text: { type: 'text' } } } } }),
+);
 
 const create = (body: unknown, credential: string = ADMIN_KEY): Promise<Answer> =>
   workspace.admin('api-keys', { method: 'POST', body, credential });

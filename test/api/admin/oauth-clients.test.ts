@@ -2,21 +2,16 @@
 // signing keys.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { askToken, basic, createClient, tokenOf } from '../../support/oauth.ts';
-import { ADMIN_KEY, type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { ADMIN_KEY, type Answer } from '../../support/server.ts';
+import { use, useServer } from '../../support/use.ts';
 
 const SCHEMA = { entities: { notes: { fields: { text: { type: 'text' } } } } };
 
-let server: TestServer;
-let workspace: TestWorkspace;
-let other: TestWorkspace;
-before(async () => {
-  server = await startTestServer();
-  workspace = await server.workspace('acme/clients', SCHEMA);
-  other = await server.workspace('acme/other', SCHEMA);
-});
-after(() => server.stop());
+const server = useServer();
+const workspace = use(() => server.workspace('acme/clients', SCHEMA));
+const other = use(() => server.workspace('acme/other', SCHEMA));
 
 const create = (body: unknown, credential: string = ADMIN_KEY): Promise<Answer> =>
   workspace.admin('oauth-clients', { method: 'POST', body, credential });

@@ -1,13 +1,10 @@
 // Organizations and workspaces: made, listed, renamed, deleted.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { ADMIN_KEY, type Answer, startTestServer, type TestServer } from '../../support/server.ts';
+import { test } from 'node:test';
+import { ADMIN_KEY, type Answer } from '../../support/server.ts';
+import { useServer } from '../../support/use.ts';
 
-let server: TestServer;
-before(async () => {
-  server = await startTestServer();
-});
-after(() => server.stop());
+const server = useServer();
 
 const admin = (method: string, path: string, body?: unknown): Promise<Answer> =>
   server.call(`/api/admin/v1${path}`, { credential: ADMIN_KEY, method, ...(body === undefined ? {} : { body }) });

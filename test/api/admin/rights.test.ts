@@ -1,34 +1,26 @@
 // Who may do what in the admin API: every route with every kind of credential. A route without a line here fails.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { ADMIN_PREFIX, ADMIN_ROUTES, routeName } from '../../support/admin-routes.ts';
-import { type Issuer, startIssuer } from '../../support/issuer.ts';
-import { ADMIN_KEY, type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { ADMIN_KEY, type Answer } from '../../support/server.ts';
+import { prepare, use, useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
 
 const SCHEMA = { entities: { notes: { fields: { text: { type: 'text' } } } } };
 const OWN = '/organizations/acme/workspaces/own';
 
-let server: TestServer;
-let issuer: Issuer;
-let own: TestWorkspace;
 /** In the order of the columns. */
 let credentials: readonly (string | null)[];
 let made = 0;
-
-before(async () => {
-  server = await startTestServer(LOCAL_PROVIDER);
-  issuer = await startIssuer();
-  own = await server.workspace('acme/own', SCHEMA);
+const server = useServer(LOCAL_PROVIDER);
+const issuer = useIssuer();
+const own = use(() => server.workspace('acme/own', SCHEMA));
+prepare(async () => {
   const other = await server.workspace('other/other', SCHEMA);
   await makeUsers(own, issuer);
   // Known there as well, so that it is a user whatever becomes of the provider here.
   const user = (await makeUsers(other, issuer))({ sub: 'user' });
   credentials = [null, own.readOnlyKey, user, own.key, other.key, ADMIN_KEY];
-});
-after(async () => {
-  await issuer?.stop();
-  await server?.stop();
 });
 
 const WHO = ['nobody', 'a read-only key', 'an external user', 'the owner', 'an owner elsewhere', 'the operator'];

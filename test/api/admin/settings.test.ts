@@ -1,13 +1,12 @@
 // Settings and row rules of one entity: read, changed, refused with every mistake, in force at once.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { test } from 'node:test';
+import { type Answer, startTestServer } from '../../support/server.ts';
+import { prepare, use, useServer } from '../../support/use.ts';
 
-let server: TestServer;
-let workspace: TestWorkspace;
-before(async () => {
-  server = await startTestServer();
-  workspace = await server.workspace('acme/settings', {
+const server = useServer();
+const workspace = use(() =>
+  server.workspace('acme/settings', {
     entities: {
       orders: {
         fields: { total: { type: 'decimal' }, owner: { type: 'string' }, extra: { type: 'json' } },
@@ -18,11 +17,12 @@ before(async () => {
         relations: { orders: { kind: 'hasMany', entity: 'orders', inverse: 'customer' } },
       },
     },
-  });
+  }),
+);
+prepare(async () => {
   await workspace.create('customers', [{ name: 'Ann' }]);
   await workspace.create('orders', [{ total: 5, owner: 'ann', customerId: 1 }]);
 });
-after(() => server.stop());
 
 const settings = (body?: unknown): Promise<Answer> =>
   workspace.admin('entities/orders/settings', body === undefined ? {} : { method: 'PUT', body });

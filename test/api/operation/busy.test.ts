@@ -3,11 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
 import { type Answer, startTestServer } from '../../support/server.ts';
-import { makeShop, useWorkspace } from '../../support/shop.ts';
+import { makeShop } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
 
-const { server, workspace: shop } = useWorkspace(makeShop);
+const server = useServer();
+const shop = use(() => makeShop(server));
 
-const post = (path: string, body: unknown): Promise<Answer> => shop().call(path, { method: 'POST', body });
+const post = (path: string, body: unknown): Promise<Answer> => shop.call(path, { method: 'POST', body });
 const statuses = (answers: readonly Answer[]): Record<string, number> => {
   const counts: Record<string, number> = {};
   for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1;
@@ -16,7 +18,7 @@ const statuses = (answers: readonly Answer[]): Record<string, number> => {
 
 /** Holds a lock by SQL, quoting the workspace's schema as `here`, while the work runs. */
 async function whileLocked(statement: string, work: (release: () => Promise<void>) => Promise<void>): Promise<void> {
-  const client = new pg.Client({ connectionString: server().database.url });
+  const client = new pg.Client({ connectionString: server.database.url });
   await client.connect();
   try {
     const { rows } = await client.query('select database_schema from wda.workspace');
@@ -48,29 +50,29 @@ test('updates of different fields of one record at once are all kept', async () 
     countryId: 1,
     referredBy: 1,
   };
-  const [made] = await shop().create('customers', [{ name: 'None' }]);
+  const [made] = await shop.create('customers', [{ name: 'None' }]);
   const answers = await Promise.all(
     Object.entries(fields).map(([name, value]) =>
-      shop().call(`customers/${made.id}`, { method: 'PUT', body: { [name]: value } }),
+      shop.call(`customers/${made.id}`, { method: 'PUT', body: { [name]: value } }),
     ),
   );
   assert.deepEqual(statuses(answers), { 200: 7 });
-  assert.deepEqual((await shop().call(`customers/${made.id}`)).json.data, { id: made.id, ...fields });
+  assert.deepEqual((await shop.call(`customers/${made.id}`)).json.data, { id: made.id, ...fields });
 });
 
 test('of many deletes of one record exactly one finds it', async () => {
-  const [made] = await shop().create('countries', [{ code: 'YY' }]);
+  const [made] = await shop.create('countries', [{ code: 'YY' }]);
   const answers = await Promise.all(
-    Array.from({ length: 20 }, () => shop().call(`countries/${made.id}`, { method: 'DELETE' })),
+    Array.from({ length: 20 }, () => shop.call(`countries/${made.id}`, { method: 'DELETE' })),
   );
   assert.deepEqual(statuses(answers), { 204: 1, 404: 19 });
 });
 
 test('a delete and creates that refer to the record never leave a reference to nothing', async () => {
   for (let round = 0; round < 10; round++) {
-    const [customer] = await shop().create('customers', [{ name: 'Racer' }]);
+    const [customer] = await shop.create('customers', [{ name: 'Racer' }]);
     const [gone, ...made] = await Promise.all([
-      shop().call(`customers/${customer.id}`, { method: 'DELETE' }),
+      shop.call(`customers/${customer.id}`, { method: 'DELETE' }),
       ...Array.from({ length: 5 }, () => post('orders', { customerId: customer.id })),
     ]);
     const counts = statuses(made);
@@ -85,14 +87,14 @@ test('a delete and creates that refer to the record never leave a reference to n
 });
 
 test('connections that end under a crowd of writes take with them only what was sent on them', async () => {
-  const before = (await shop().call('tags?size=1')).json.meta.totalElements;
+  const before = (await shop.call('tags?size=1')).json.meta.totalElements;
   const crowd = 200;
   const answers: Answer[] = [];
   await whileLocked('lock table tags in exclusive mode', async (release) => {
     const creates = Promise.all(Array.from({ length: crowd }, (_, index) => post('tags', { name: `crowd ${index}` })));
     const killed = async (): Promise<number> =>
       (
-        await server().database.query(
+        await server.database.query(
           `select pg_terminate_backend(pid) from pg_stat_activity
            where wait_event_type = 'Lock' and application_name = 'workspace-data-api'`,
         )
@@ -104,7 +106,7 @@ test('connections that end under a crowd of writes take with them only what was 
   const counts = statuses(answers);
   assert.deepEqual(Object.keys(counts).toSorted(), ['201', '503'], JSON.stringify(counts));
   assert.ok((counts['201'] as number) > crowd / 4, JSON.stringify(counts));
-  assert.equal((await shop().call('tags?size=1')).json.meta.totalElements, before + (counts['201'] as number));
+  assert.equal((await shop.call('tags?size=1')).json.meta.totalElements, before + (counts['201'] as number));
 });
 
 test('random writes on few records are never an error of the server', async () => {
@@ -114,17 +116,17 @@ test('random writes on few records are never an error of the server', async () =
       case 0:
         return post('orders', { customerId: 1 + at });
       case 1:
-        return shop().call(`orders/${1 + at}`, { method: 'DELETE' });
+        return shop.call(`orders/${1 + at}`, { method: 'DELETE' });
       case 2:
         return post('orderTags', { orderId: 1 + at, tagId: 1 + (index % 4) });
       case 3:
-        return shop().call(`tags/${1 + (index % 4)}`, { method: 'DELETE' });
+        return shop.call(`tags/${1 + (index % 4)}`, { method: 'DELETE' });
       case 4:
-        return shop().call(`orders/${1 + at}`, { method: 'PUT', body: { customerId: 1 + (index % 6), total: index } });
+        return shop.call(`orders/${1 + at}`, { method: 'PUT', body: { customerId: 1 + (index % 6), total: index } });
       case 5:
-        return shop().call(`customers/${1 + at}`, { method: 'PUT', body: { referredBy: 1 + (index % 6) } });
+        return shop.call(`customers/${1 + at}`, { method: 'PUT', body: { referredBy: 1 + (index % 6) } });
       default:
-        return shop().call(`countries/${1 + (index % 3)}`, { method: 'PATCH', body: { name: String(index) } });
+        return shop.call(`countries/${1 + (index % 3)}`, { method: 'PATCH', body: { name: String(index) } });
     }
   });
   const counts = statuses(await Promise.all(calls));
@@ -132,10 +134,10 @@ test('random writes on few records are never an error of the server', async () =
 });
 
 test('a statement that takes too long is stopped with 503 QUERY_TIMEOUT', async () => {
-  const impatient = await startTestServer({ WDA_STATEMENT_TIMEOUT_MS: '1000' }, server().database);
+  const impatient = await startTestServer({ WDA_STATEMENT_TIMEOUT_MS: '1000' }, server.database);
   try {
     const call = (path: string, options = {}) =>
-      impatient.call(`/api/v1/${shop().path}/${path}`, { credential: shop().key, ...options });
+      impatient.call(`/api/v1/${shop.path}/${path}`, { credential: shop.key, ...options });
     await call('products');
     await whileLocked('lock table products in access exclusive mode', async (release) => {
       const answers = await Promise.all([
@@ -158,10 +160,10 @@ test('a statement that takes too long is stopped with 503 QUERY_TIMEOUT', async 
 
 test('a query that waits for a lock is a read, also to one who may only read', async () => {
   await whileLocked('lock table products in access exclusive mode', async (release) => {
-    const answer = await shop().call('products/_query', {
+    const answer = await shop.call('products/_query', {
       method: 'POST',
       body: {},
-      credential: shop().readOnlyKey,
+      credential: shop.readOnlyKey,
     });
     assert.equal(answer.status, 503, answer.text);
     await release();
@@ -170,25 +172,25 @@ test('a query that waits for a lock is a read, also to one who may only read', a
 
 test('a record that somebody else has locked is 503 after a while, and other records are not', async () => {
   await whileLocked('update products set title = title where id = 2', async (release) => {
-    const waiting = shop().call('products/2', { method: 'PUT', body: { title: 'Tea' } });
-    assert.equal((await shop().call('products/2')).json.data.title, 'Green tea, 100 g');
-    assert.equal((await shop().call('products/1', { method: 'PUT', body: { title: 'Cup' } })).status, 200);
+    const waiting = shop.call('products/2', { method: 'PUT', body: { title: 'Tea' } });
+    assert.equal((await shop.call('products/2')).json.data.title, 'Green tea, 100 g');
+    assert.equal((await shop.call('products/1', { method: 'PUT', body: { title: 'Cup' } })).status, 200);
     const answer = await waiting;
     assert.equal(answer.status, 503, answer.text);
     assert.equal(answer.json.error.code, 'SERVICE_UNAVAILABLE');
     assert.equal(answer.json.error.message, 'The record is locked by other changes at the moment; retry');
     await release();
   });
-  assert.equal((await shop().call('products/2', { method: 'PUT', body: { title: 'Tea' } })).status, 200);
+  assert.equal((await shop.call('products/2', { method: 'PUT', body: { title: 'Tea' } })).status, 200);
 });
 
 test('beyond the queue requests get 503 at once, those in it their answer', async () => {
   const small = await startTestServer(
     { WDA_MAX_QUEUE: '10', WDA_READ_CONNECTIONS: '1', WDA_WRITE_CONNECTIONS: '1', WDA_SLOW_CONNECTIONS: '2' },
-    server().database,
+    server.database,
   );
   try {
-    const call = (path: string) => small.call(`/api/v1/${shop().path}/${path}`, { credential: shop().key });
+    const call = (path: string) => small.call(`/api/v1/${shop.path}/${path}`, { credential: shop.key });
     for (let warm = 0; warm < 3; warm++) assert.equal((await call('products/1')).status, 200);
     await whileLocked('lock table products in access exclusive mode', async (release) => {
       const flood = Array.from({ length: 40 }, () => call('products/1'));

@@ -1,33 +1,21 @@
 // While the database is away requests get a 503 that says when to come again, and all is well once it is back.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeApp } from '../../../src/app.ts';
 import { readConfig } from '../../../src/config.ts';
 import { makeObserver } from '../../../src/observe.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { type DatabaseProxy, openProxy } from '../../support/database-proxy.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { openProxy } from '../../support/database-proxy.ts';
 import { INTERNALS } from '../../support/scenario.ts';
-import { ADMIN_KEY, type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { ADMIN_KEY, type Answer } from '../../support/server.ts';
 import { makeShop } from '../../support/shop.ts';
+import { use, useDatabase, useDatabaseProxy, useServer } from '../../support/use.ts';
 
-let database: TestDatabase;
-let proxy: DatabaseProxy;
-let server: TestServer;
-let shop: TestWorkspace;
-
-before(async () => {
-  database = await createTestDatabase();
-  proxy = await openProxy(database);
-  server = await startTestServer({ WDA_STATEMENT_TIMEOUT_MS: '1000' }, proxy.database);
-  shop = await makeShop(server);
-});
-after(async () => {
-  proxy?.restore();
-  await server?.stop();
-  await proxy?.close();
-  await database?.drop();
-});
+const database = useDatabase();
+const proxy = useDatabaseProxy(database);
+const server = useServer({ WDA_STATEMENT_TIMEOUT_MS: '1000' }, proxy);
+const shop = use(() => makeShop(server));
 
 const MESSAGE = 'The database is not reachable at the moment; retry';
 

@@ -1,27 +1,25 @@
 // What is acknowledged is in force everywhere, also when a process stands still, dies, or is told nothing.
 import assert from 'node:assert/strict';
-import { after, afterEach, before, test } from 'node:test';
+import { afterEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import type { Answer } from '../../support/server.ts';
 import { type ServerProcess, startServerProcess } from '../../support/server-process.ts';
 import { until } from '../../support/until.ts';
+import { prepare, use, useServer } from '../../support/use.ts';
 
-let first: TestServer;
 let second: ServerProcess | undefined;
-let workspace: TestWorkspace;
-
-before(async () => {
-  first = await startTestServer();
-  workspace = await first.workspace('acme/w', { entities: { notes: { fields: { a: { type: 'string' } } } } });
+const first = useServer();
+const workspace = use(() => first.workspace('acme/w', { entities: { notes: { fields: { a: { type: 'string' } } } } }));
+prepare(async () => {
   // From its first answer on it is one of those that others wait for.
   assert.equal((await workspace.call('notes')).status, 200);
 });
+
 afterEach(async () => {
   second?.child.kill('SIGCONT');
   await second?.stop();
   second = undefined;
 });
-after(() => first?.stop());
 
 /** Another server process, which has answered and so has the workspace and the credential in memory. */
 async function startSecond(credential = workspace.key): Promise<ServerProcess> {

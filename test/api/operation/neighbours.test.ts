@@ -1,22 +1,18 @@
 // What one workspace waits for keeps no other waiting: neither rows nor tables that somebody has locked.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import pg from 'pg';
-import { type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import type { Answer } from '../../support/server.ts';
+import { prepare, use, useServer } from '../../support/use.ts';
 
 const SCHEMA = { entities: { notes: { fields: { text: { type: 'string' } } } } };
 
-let server: TestServer;
-let loud: TestWorkspace;
-let quiet: TestWorkspace;
-
-before(async () => {
-  server = await startTestServer();
-  loud = await server.workspace('loud/one', SCHEMA);
-  quiet = await server.workspace('quiet/two', SCHEMA);
+const server = useServer();
+const loud = use(() => server.workspace('loud/one', SCHEMA));
+const quiet = use(() => server.workspace('quiet/two', SCHEMA));
+prepare(async () => {
   for (const workspace of [loud, quiet]) await workspace.create('notes', [{ text: 'a' }, { text: 'b' }]);
 });
-after(() => server.stop());
 
 /** Holds a lock in the loud workspace, and tells how many of its requests were answered meanwhile. */
 async function whileLocked(

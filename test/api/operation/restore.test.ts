@@ -1,10 +1,10 @@
 // A database that goes back in time under a running server, as after a failover to a replica that lagged or a restore:
 // nothing of what was compiled and remembered for the lost time may be used for what comes after it.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { type Issuer, startIssuer } from '../../support/issuer.ts';
-import { startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { test } from 'node:test';
+import type { TestWorkspace } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
+import { useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers, type TokenOf } from '../../support/users.ts';
 
 const schemaWith = (...fields: string[]) => ({
@@ -15,19 +15,11 @@ const schemaWith = (...fields: string[]) => ({
   },
 });
 
-let server: TestServer;
-let issuer: Issuer;
 let workspace: TestWorkspace;
 let tokenOf: TokenOf;
 let count = 0;
-before(async () => {
-  issuer = await startIssuer();
-  server = await startTestServer(LOCAL_PROVIDER);
-});
-after(async () => {
-  await server?.stop();
-  await issuer?.stop();
-});
+const issuer = useIssuer();
+const server = useServer(LOCAL_PROVIDER);
 
 async function makeWorkspace(): Promise<string> {
   const slug = `back${++count}`;

@@ -1,27 +1,14 @@
 // One request is one statement: what goes over the wire to PostgreSQL is heard and counted.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { type DatabaseProxy, openProxy } from '../../support/database-proxy.ts';
-import { type Answer, type Call, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { test } from 'node:test';
+import { type Answer, type Call, startTestServer } from '../../support/server.ts';
 import { makeShop } from '../../support/shop.ts';
+import { use, useDatabase, useDatabaseProxy, useServer } from '../../support/use.ts';
 
-let database: TestDatabase;
-let proxy: DatabaseProxy;
-let server: TestServer;
-let shop: TestWorkspace;
-
-before(async () => {
-  database = await createTestDatabase();
-  proxy = await openProxy(database);
-  server = await startTestServer({}, proxy.database);
-  shop = await makeShop(server);
-});
-after(async () => {
-  await server?.stop();
-  await proxy?.close();
-  await database?.drop();
-});
+const database = useDatabase();
+const proxy = useDatabaseProxy(database);
+const server = useServer({}, proxy);
+const shop = use(() => makeShop(server));
 
 /**
  * Statements on the tables of the workspace; those on control tables (keys, versions) are the server's own housekeeping,

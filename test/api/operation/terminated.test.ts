@@ -1,35 +1,31 @@
 // Connections that are ended again and again, also in the moment in which they are opened, cost the requests on them and
 // nothing else: the process lives, everything is well afterwards, and what was acknowledged is there, once.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { ADMIN_KEY, type Answer, clientOf, type TestClient, type TestWorkspace } from '../../support/server.ts';
+import { ADMIN_KEY, type Answer, clientOf } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
-import { startWatched, type WatchedServer } from '../../support/watched-server.ts';
+import { prepare, use, useDatabase } from '../../support/use.ts';
+import { startWatched } from '../../support/watched-server.ts';
 
 // Without the check of a connection that has just been opened, a process was gone after 21 ends of the ordinary pool, and
 // a lane was lost for good after 51.
 const ENDS = 400;
 const CLIENTS = 24;
 
-let database: TestDatabase;
-let server: WatchedServer;
-let client: TestClient;
-let workspace: TestWorkspace;
-
-before(async () => {
-  database = await createTestDatabase();
-  server = await startWatched({ DATABASE_URL: database.url, WDA_STATEMENT_TIMEOUT_MS: '5000', LOG_LEVEL: 'warn' });
+const database = useDatabase();
+const server = use(
+  () => startWatched({ DATABASE_URL: database.url, WDA_STATEMENT_TIMEOUT_MS: '5000', LOG_LEVEL: 'warn' }),
+  (started) => started.stop(),
+);
+const client = use(async () => {
   await server.ready();
-  client = clientOf(server.url);
-  workspace = await client.workspace('acme/ended', { entities: { notes: { fields: { text: { type: 'string' } } } } });
-  await workspace.create('notes', [{ text: 'first' }]);
+  return clientOf(server.url);
 });
-after(async () => {
-  await server?.stop();
-  await database?.drop();
-});
+const workspace = use(() =>
+  client.workspace('acme/ended', { entities: { notes: { fields: { text: { type: 'string' } } } } }),
+);
+prepare(() => workspace.create('notes', [{ text: 'first' }]));
 
 const create = (text: string): Promise<Answer> => workspace.call('notes', { method: 'POST', body: { text } });
 const KINDS: readonly ((text: string) => Promise<Answer>)[] = [

@@ -1,18 +1,15 @@
 // The database raises the version of a workspace itself: no statement, of the server or by hand, can forget it.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { startTestServer, type TestServer } from '../../support/server.ts';
+import { test } from 'node:test';
+import { prepare, useServer } from '../../support/use.ts';
 
-let server: TestServer;
 let id: unknown;
-
-before(async () => {
-  server = await startTestServer();
+const server = useServer();
+prepare(async () => {
   await server.workspace('acme/shop', { entities: {} });
   await server.workspace('acme/other', { entities: {} });
   [{ id }] = (await server.database.query("select id from wda.workspace where slug = 'shop'")) as [{ id: unknown }];
 });
-after(() => server.stop());
 
 async function version(slug: string): Promise<bigint> {
   const [row] = await server.database.query('select version from wda.workspace where slug = $1', [slug]);

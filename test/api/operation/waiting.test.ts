@@ -1,10 +1,11 @@
 // Nobody waits for ever: whatever the number of requests that wait for a locked table, each is answered when its own time
 // is over, nobody else waits with them, and whose client has left is waited for no longer.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import pg from 'pg';
-import { type Answer, type Call, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { type Answer, type Call, startTestServer, type TestWorkspace } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
+import { prepare, use, useServer } from '../../support/use.ts';
 
 const SCHEMA = {
   entities: {
@@ -18,26 +19,22 @@ const DEADLINE_MS = 2000;
 // would take 50 s.
 const LATEST_MS = DEADLINE_MS + 2000 + 6000;
 
-let server: TestServer;
-let workspace: TestWorkspace;
-let neighbour: TestWorkspace;
+const server = useServer({ WDA_STATEMENT_TIMEOUT_MS: String(DEADLINE_MS) });
+const workspace = use(() => server.workspace('acme/waiting', SCHEMA));
+const neighbour = use(() => server.workspace('acme/neighbour', SCHEMA));
+prepare(async () => {
+  for (const { create } of [workspace, neighbour]) await create('tasks', [{ name: 'one' }, { name: 'two' }]);
+});
 
 // Time is counted in turns of this process, which is the server's, too: while the machine has no turn for it, none passes.
 const TICK_MS = 50;
 let ticks = 0;
 let ticking: NodeJS.Timeout;
 
-before(async () => {
+prepare(() => {
   ticking = setInterval(() => ticks++, TICK_MS);
-  server = await startTestServer({ WDA_STATEMENT_TIMEOUT_MS: String(DEADLINE_MS) });
-  workspace = await server.workspace('acme/waiting', SCHEMA);
-  neighbour = await server.workspace('acme/neighbour', SCHEMA);
-  for (const { create } of [workspace, neighbour]) await create('tasks', [{ name: 'one' }, { name: 'two' }]);
 });
-after(async () => {
-  clearInterval(ticking);
-  await server?.stop();
-});
+after(() => clearInterval(ticking));
 
 const post = (body: unknown): Call => ({ method: 'POST', body });
 // Every kind of request, in turn; lists in ever new words, too.

@@ -4,9 +4,10 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { CLUB_SCHEMA, makePlayers } from '../../support/club.ts';
 import type { Answer } from '../../support/server.ts';
-import { useWorkspace } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
 
-const { workspace: club } = useWorkspace(makePlayers, { WDA_MAX_PAGE_SIZE: '50' });
+const server = useServer({ WDA_MAX_PAGE_SIZE: '50' });
+const club = use(() => makePlayers(server));
 
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => ({ id: from + index }));
 
@@ -14,7 +15,7 @@ const range = (from: number, to: number) => Array.from({ length: to - from + 1 }
 type Records = any[];
 
 async function page(query: string): Promise<Answer> {
-  const answer = await club().call(`players?${query}`);
+  const answer = await club.call(`players?${query}`);
   assert.equal(answer.status, 200, `${query}: ${answer.text}`);
   return answer;
 }
@@ -99,7 +100,7 @@ test('the size may change between pages, the sort may not', async () => {
   const cursor = first.json.meta.nextCursor;
   assert.equal((await page(`size=7&sort=score,desc&after=${cursor}`)).json.data.length, 7);
   for (const sort of ['', 'sort=score', 'sort=name,desc', 'sort=score,desc&sort=name']) {
-    const refused = await club().call(`players?${sort}&after=${cursor}`);
+    const refused = await club.call(`players?${sort}&after=${cursor}`);
     assert.equal(refused.status, 400, sort);
     assert.match(refused.json.error.message, /^after is not a cursor of this list/);
   }
@@ -113,26 +114,26 @@ test('the same sort in other words takes the cursor', async () => {
 });
 
 test('records deleted and created between pages move no other record', async () => {
-  const extra = await club().create('players', [{ name: 'M1' }, { name: 'M2' }, { name: 'M3' }]);
+  const extra = await club.create('players', [{ name: 'M1' }, { name: 'M2' }, { name: 'M3' }]);
   const query = 'filter=name,startsWith,M&sort=name&fields=name&size=1&count=none';
   const first = await page(query);
   assert.deepEqual(first.json.data, [{ name: 'M1' }]);
-  for (const record of extra.slice(0, 2)) await club().call(`players/${record.id}`, { method: 'DELETE' });
-  const [late] = await club().create('players', [{ name: 'M0' }]);
+  for (const record of extra.slice(0, 2)) await club.call(`players/${record.id}`, { method: 'DELETE' });
+  const [late] = await club.create('players', [{ name: 'M0' }]);
   const second = await page(`${query}&after=${first.json.meta.nextCursor}`);
   assert.deepEqual(second.json, {
     data: [{ name: 'M3' }],
     meta: { page: null, size: 1, totalElements: null, totalPages: null, nextCursor: null },
   });
-  for (const id of [extra[2].id, late.id]) await club().call(`players/${id}`, { method: 'DELETE' });
+  for (const id of [extra[2].id, late.id]) await club.call(`players/${id}`, { method: 'DELETE' });
 });
 
 test('_query pages in the same way', async () => {
-  const first = await club().call('players/_query', {
+  const first = await club.call('players/_query', {
     method: 'POST',
     body: { size: 30, sort: ['score,desc'], fields: ['id'] },
   });
-  const second = await club().call('players/_query', {
+  const second = await club.call('players/_query', {
     method: 'POST',
     body: { size: 30, sort: ['score,desc'], fields: ['id'], after: first.json.meta.nextCursor },
   });
@@ -168,7 +169,7 @@ for (const cursor of [
   'A'.repeat(5000),
 ]) {
   test(`a cursor that was not given is refused: ${cursor.slice(0, 40)}`, async () => {
-    const answer = await club().call(`players?after=${cursor}`);
+    const answer = await club.call(`players?after=${cursor}`);
     assert.equal(answer.status, 400, answer.text);
     assert.equal(answer.json.error.code, 'BAD_REQUEST');
   });
@@ -187,7 +188,7 @@ test('a cursor that was not given for other types is refused', async () => {
     ['active', 'maybe'],
     ['worth', '1e999999'],
   ]) {
-    const answer = await club().call(`players?sort=${field}&after=${forged([`${field},asc;id,asc`, text, '1'])}`);
+    const answer = await club.call(`players?sort=${field}&after=${forged([`${field},asc;id,asc`, text, '1'])}`);
     assert.equal(answer.status, 400, `${field} ${text}: ${answer.text}`);
   }
 });

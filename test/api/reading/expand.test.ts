@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runScenarios } from '../../support/scenario.ts';
-import { COUNTRIES, CUSTOMERS, makeShop, ORDERS, useWorkspace } from '../../support/shop.ts';
+import { COUNTRIES, CUSTOMERS, makeShop, ORDERS } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
 
-const { workspace: shop } = useWorkspace(makeShop);
+const server = useServer();
+const shop = use(() => makeShop(server));
 
 const country = (id: number) => ({ id, ...COUNTRIES[id - 1] });
 const customer = (id: number) => ({ id, ...CUSTOMERS[id - 1] });
@@ -172,9 +174,9 @@ runScenarios(shop, [
 
 test('a page with expansions has the order of the page without', async () => {
   for (const sort of ['customer.name,desc', 'total', 'placedAt,desc', 'note', 'id,desc', 'status&sort=total,desc']) {
-    const plain = await shop().call(`orders?sort=${sort}`);
+    const plain = await shop.call(`orders?sort=${sort}`);
     for (const more of ['', '&count=none', '&count=none&size=8', '&count=none&size=5']) {
-      const expanded = await shop().call(`orders?sort=${sort}&expand=items.product,customer.orders,tags${more}`);
+      const expanded = await shop.call(`orders?sort=${sort}&expand=items.product,customer.orders,tags${more}`);
       const wanted = ids(plain.json.data).slice(0, more.endsWith('5') ? 5 : 8);
       assert.deepEqual(ids(expanded.json.data), wanted, `${sort}${more}`);
     }
@@ -365,18 +367,18 @@ runScenarios(shop, [
 ]);
 
 test('what is written is in the next expansion', async () => {
-  const [made] = await shop().create('orders', [{ customerId: 6, total: '1.10' }]);
-  await shop().create('orderTags', [{ orderId: made.id, tagId: 4 }]);
-  const read = await shop().call(`customers/6?expand=orders.tags&fields=orders.tags.name`);
+  const [made] = await shop.create('orders', [{ customerId: 6, total: '1.10' }]);
+  await shop.create('orderTags', [{ orderId: made.id, tagId: 4 }]);
+  const read = await shop.call(`customers/6?expand=orders.tags&fields=orders.tags.name`);
   assert.deepEqual(read.json.data, { orders: [{ tags: [{ name: 'unused' }] }] });
-  assert.equal((await shop().call(`orders/${made.id}`, { method: 'DELETE' })).status, 204);
-  const after = await shop().call(`customers/6?expand=orders.tags&fields=orders.tags.name`);
+  assert.equal((await shop.call(`orders/${made.id}`, { method: 'DELETE' })).status, 204);
+  const after = await shop.call(`customers/6?expand=orders.tags&fields=orders.tags.name`);
   assert.deepEqual(after.json.data, { orders: [] });
 });
 
 test('an expanded record has the digits and forms that it has when read alone', async () => {
-  const alone = await shop().call('orders/2');
-  const within = await shop().call('customers/1?expand=orders&fields=orders');
+  const alone = await shop.call('orders/2');
+  const within = await shop.call('customers/1?expand=orders&fields=orders');
   const record = alone.text.slice('{"data":'.length, -1);
   assert.match(record, /"total":34\.00,"placedAt":"2026-02-11T17:05:00\.250Z"/);
   assert.ok(within.text.includes(record), within.text);

@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runScenarios } from '../../support/scenario.ts';
-import { COUNTRIES, CUSTOMERS, makeShop, useWorkspace } from '../../support/shop.ts';
+import { COUNTRIES, CUSTOMERS, makeShop } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
 
-const { workspace: shop } = useWorkspace(makeShop);
+const server = useServer();
+const shop = use(() => makeShop(server));
 
 const country = (id: number) => ({ id, ...COUNTRIES[id - 1] });
 const customer = (id: number) => ({ id, ...CUSTOMERS[id - 1] });
@@ -158,12 +160,12 @@ runScenarios(shop, [
 ]);
 
 test('fields come in the order asked for', async () => {
-  const { text } = await shop().call('customers/1?expand=country&fields=vip,country.name,country.code,id');
+  const { text } = await shop.call('customers/1?expand=country&fields=vip,country.name,country.code,id');
   assert.equal(text, '{"data":{"vip":true,"country":{"name":"United Kingdom","code":"GB"},"id":1}}');
 });
 
 test('a whole record has its columns in the order of the schema, id first', async () => {
-  const { text } = await shop().call('orders/1');
+  const { text } = await shop.call('orders/1');
   assert.equal(
     text,
     '{"data":{"id":1,"status":"paid","total":22.40,"placedAt":"2026-01-05T09:30:00Z","note":"Wrap it, please","customerId":1}}',

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { TestServer, TestWorkspace } from '../../support/server.ts';
-import { useWorkspace } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
 
 const SCHEMA = {
   entities: {
@@ -67,7 +67,8 @@ async function make(server: TestServer): Promise<TestWorkspace> {
   return workspace;
 }
 
-const { workspace } = useWorkspace(make);
+const server = useServer();
+const workspace = use(() => make(server));
 
 /* ---- the model ---- */
 
@@ -242,7 +243,7 @@ const { tree } = fc.letrec<{ tree: Tree }>((tie) => ({
 test('a filter tree finds what the model finds', async () => {
   await fc.assert(
     fc.asyncProperty(tree, async (filter) => {
-      const { status, text, json } = await workspace().call('nodes/_query', {
+      const { status, text, json } = await workspace.call('nodes/_query', {
         method: 'POST',
         body: { filter, fields: ['id'], size: 100 },
       });
@@ -274,7 +275,7 @@ test('filters and groups of alternatives of a query string find what the model f
         for (const one of filters) parameters.append('filter', written(one));
         for (const group of groups)
           parameters.append('or', group.map((one) => written(one).replaceAll(';', '\\;')).join(';'));
-        const { status, text, json } = await workspace().call(`nodes?${parameters}`);
+        const { status, text, json } = await workspace.call(`nodes?${parameters}`);
         assert.equal(status, 200, text);
         const meant: Tree = { and: [...filters, ...groups.map((group) => ({ or: group }))] };
         assert.deepEqual(

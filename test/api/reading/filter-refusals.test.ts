@@ -1,14 +1,16 @@
 // Filters that are refused, loudly: an ignored filter shows everybody everything.
 import { runScenarios, type Scenario } from '../../support/scenario.ts';
 import type { TestServer, TestWorkspace } from '../../support/server.ts';
-import { SHOP_SCHEMA, TYPES_SCHEMA, useWorkspace } from '../../support/shop.ts';
+import { SHOP_SCHEMA, TYPES_SCHEMA } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
 
 const make = (server: TestServer): Promise<TestWorkspace> =>
   server.workspace('acme/shop', {
     entities: { ...SHOP_SCHEMA.entities, samples: TYPES_SCHEMA.entities.samples },
   });
 
-const { workspace: shop } = useWorkspace(make);
+const server = useServer();
+const shop = use(() => make(server));
 
 const OPERATORS =
   'eq, ne, gt, gte, lt, lte, in, nin, between, contains, startsWith, endsWith, matches, isNull, notNull';

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runScenarios, type Scenario } from '../../support/scenario.ts';
 import type { TestServer, TestWorkspace } from '../../support/server.ts';
-import { fillShop, SHOP_SCHEMA, TYPES_SCHEMA, useWorkspace } from '../../support/shop.ts';
+import { fillShop, SHOP_SCHEMA, TYPES_SCHEMA } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
 
 const SAMPLES = [
   {
@@ -58,7 +59,8 @@ async function make(server: TestServer): Promise<TestWorkspace> {
   return workspace;
 }
 
-const { workspace: shop } = useWorkspace(make);
+const server = useServer();
+const shop = use(() => make(server));
 
 const query = (parameters: readonly string[]): string =>
   parameters
@@ -310,11 +312,11 @@ test('a filter in a query string and one in a tree are the same', async () => {
   ] as const) {
     const [field, op, value] = filter.split(',') as [string, string, string];
     const tree = { field, op, value: field === 'total' ? Number(value) : value };
-    const answer = await shop().call('orders/_query', { method: 'POST', body: { filter: tree, fields: ['id'] } });
+    const answer = await shop.call('orders/_query', { method: 'POST', body: { filter: tree, fields: ['id'] } });
     assert.deepEqual(
       answer.json.data,
       ids.map((id) => ({ id })),
     );
-    assert.deepEqual(answer.json, (await shop().call(`orders?filter=${filter}&fields=id`)).json);
+    assert.deepEqual(answer.json, (await shop.call(`orders?filter=${filter}&fields=id`)).json);
   }
 });

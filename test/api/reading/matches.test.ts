@@ -1,8 +1,9 @@
 // The operator `matches`, through HTTP: what an expression finds, what is refused and how, and that none takes longer than
 // any other filter.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { test } from 'node:test';
+import type { Answer } from '../../support/server.ts';
+import { prepare, use, useServer } from '../../support/use.ts';
 
 const SCHEMA = {
   entities: {
@@ -22,11 +23,9 @@ const SCHEMA = {
   },
 };
 
-let server: TestServer;
-let workspace: TestWorkspace;
-before(async () => {
-  server = await startTestServer({ WDA_STATEMENT_TIMEOUT_MS: '1500' });
-  workspace = await server.workspace('acme/parts', SCHEMA);
+const server = useServer({ WDA_STATEMENT_TIMEOUT_MS: '1500' });
+const workspace = use(() => server.workspace('acme/parts', SCHEMA));
+prepare(async () => {
   await workspace.create('parts', [
     { code: 'AB-12', story: 'one\ntwo', colour: 'red' },
     { code: 'ab-34', story: 'Straße, no. 5', colour: 'green', wholeId: 1 },
@@ -34,7 +33,6 @@ before(async () => {
     { code: 'AB-1', story: 'a'.repeat(4999), wholeId: 2 },
   ]);
 });
-after(() => server.stop());
 
 const headers = { 'content-type': 'application/json' };
 const list = (filter: string): Promise<Answer> =>

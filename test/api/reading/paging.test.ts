@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { makePlayers } from '../../support/club.ts';
 import { runScenarios } from '../../support/scenario.ts';
-import { useWorkspace } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
 
-const { workspace: club } = useWorkspace(makePlayers, { WDA_MAX_PAGE_SIZE: '50' });
+const server = useServer({ WDA_MAX_PAGE_SIZE: '50' });
+const club = use(() => makePlayers(server));
 
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => ({ id: from + index }));
 

@@ -1,37 +1,30 @@
 // Settings of an entity, made by its administrator: what reads expand and select by default, what may be expanded, how deep.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { runScenarios } from '../../support/scenario.ts';
-import { startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
 import { COUNTRIES, CUSTOMERS, makeShop, ORDERS } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
 
-let server: TestServer;
-let workspace: TestWorkspace;
-const shop = (): TestWorkspace => workspace;
+const server = useServer();
+const workspace = use(() => makeShop(server));
 
 const NONE = { defaultExpand: null, expandable: null, maxExpandDepth: null, defaultFields: null };
 const country = (id: number) => ({ id, ...COUNTRIES[id - 1] });
 const customer = (id: number) => ({ id, ...CUSTOMERS[id - 1] });
 const order = (id: number) => ({ id, ...ORDERS[id - 1] });
 
-before(async () => {
-  server = await startTestServer();
-  workspace = await makeShop(server);
-});
-after(() => server?.stop());
-
 /** Puts exactly these settings in force. */
 function settings(name: string, entity: string, given: Readonly<Record<string, unknown>>): void {
   test(name, async () => {
-    const put = await shop().admin(`entities/${entity}/settings`, { method: 'PUT', body: { ...NONE, ...given } });
+    const put = await workspace.admin(`entities/${entity}/settings`, { method: 'PUT', body: { ...NONE, ...given } });
     assert.equal(put.status, 200, put.text);
     assert.deepEqual(put.json.data, { ...NONE, ...given });
-    assert.deepEqual((await shop().admin(`entities/${entity}/settings`)).json, put.json);
+    assert.deepEqual((await workspace.admin(`entities/${entity}/settings`)).json, put.json);
   });
 }
 
 settings('[with a default expansion of orders]', 'orders', { defaultExpand: ['customer.country', 'tags'] });
-runScenarios(shop, [
+runScenarios(workspace, [
   {
     name: 'defaultExpand holds without an expand parameter',
     path: 'orders/1',
@@ -97,7 +90,7 @@ runScenarios(shop, [
 
 settings('[with a whitelist on orders]', 'orders', { expandable: ['customer', 'items'] });
 settings('[and one on customers]', 'customers', { expandable: ['orders', 'country'] });
-runScenarios(shop, [
+runScenarios(workspace, [
   {
     name: 'a relationship on the whitelist is expanded',
     path: 'orders/1?expand=customer&fields=customer.id',
@@ -169,7 +162,7 @@ runScenarios(shop, [
 ]);
 
 settings('[with an empty whitelist]', 'orders', { expandable: [] });
-runScenarios(shop, [
+runScenarios(workspace, [
   {
     name: 'an empty whitelist expands nothing',
     path: 'orders?expand=customer',
@@ -182,7 +175,7 @@ runScenarios(shop, [
 
 settings('[with a depth of 1]', 'orders', { maxExpandDepth: 1 });
 settings('[and 5 on customers]', 'customers', { maxExpandDepth: 5 });
-runScenarios(shop, [
+runScenarios(workspace, [
   {
     name: 'one level',
     path: 'orders/1?expand=customer,tags&fields=customer.id',
@@ -212,7 +205,7 @@ runScenarios(shop, [
 ]);
 
 settings('[with a default selection]', 'orders', { defaultFields: ['id', 'total', 'customer', 'tags.name'] });
-runScenarios(shop, [
+runScenarios(workspace, [
   {
     name: 'defaultFields holds without a fields parameter, without relationships that are not expanded',
     path: 'orders/3',
@@ -254,7 +247,7 @@ runScenarios(shop, [
 
 test('a PUT of settings changes only what it names, and null lifts a setting', async () => {
   const put = async (body: unknown) => {
-    const answer = await shop().admin('entities/orders/settings', { method: 'PUT', body });
+    const answer = await workspace.admin('entities/orders/settings', { method: 'PUT', body });
     assert.equal(answer.status, 200, answer.text);
     return answer.json.data;
   };
@@ -266,14 +259,14 @@ test('a PUT of settings changes only what it names, and null lifts a setting', a
     defaultExpand: ['customer'],
   });
   assert.deepEqual(await put({ ...NONE }), NONE);
-  assert.deepEqual((await shop().call('orders/1?expand=tags')).status, 200);
+  assert.deepEqual((await workspace.call('orders/1?expand=tags')).status, 200);
 });
 
 test('settings are in force for the next request', async () => {
   for (const depth of [1, 2, 1, 2]) {
-    const put = await shop().admin('entities/orders/settings', { method: 'PUT', body: { maxExpandDepth: depth } });
+    const put = await workspace.admin('entities/orders/settings', { method: 'PUT', body: { maxExpandDepth: depth } });
     assert.equal(put.status, 200);
-    assert.equal((await shop().call('orders/1?expand=customer.country')).status, depth === 1 ? 400 : 200);
+    assert.equal((await workspace.call('orders/1?expand=customer.country')).status, depth === 1 ? 400 : 200);
   }
 });
 
@@ -295,16 +288,16 @@ const refused: readonly (readonly [why: string, body: unknown, fields: readonly 
 ];
 for (const [why, body, fields] of refused) {
   test(`settings with ${why} are refused, every mistake listed`, async () => {
-    const before = (await shop().admin('entities/orders/settings')).json.data;
-    const answer = await shop().admin('entities/orders/settings', { method: 'PUT', body });
+    const before = (await workspace.admin('entities/orders/settings')).json.data;
+    const answer = await workspace.admin('entities/orders/settings', { method: 'PUT', body });
     assert.equal(answer.status, 400, answer.text);
     assert.equal(answer.json.error.code, 'VALIDATION_FAILED');
     assert.deepEqual(answer.json.error.details.map((detail: { field: string }) => detail.field).sort(), fields);
-    assert.deepEqual((await shop().admin('entities/orders/settings')).json.data, before);
+    assert.deepEqual((await workspace.admin('entities/orders/settings')).json.data, before);
   });
 }
 
 test('settings of an entity that does not exist', async () => {
-  assert.equal((await shop().admin('entities/nothing/settings')).status, 404);
-  assert.equal((await shop().admin('entities/nothing/settings', { method: 'PUT', body: NONE })).status, 404);
+  assert.equal((await workspace.admin('entities/nothing/settings')).status, 404);
+  assert.equal((await workspace.admin('entities/nothing/settings', { method: 'PUT', body: NONE })).status, 404);
 });

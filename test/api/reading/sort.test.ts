@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runScenarios, type Scenario } from '../../support/scenario.ts';
 import type { TestServer, TestWorkspace } from '../../support/server.ts';
-import { fillShop, SHOP_SCHEMA, TYPES_SCHEMA, useWorkspace } from '../../support/shop.ts';
+import { fillShop, SHOP_SCHEMA, TYPES_SCHEMA } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
 
 const SAMPLES = [
   {
@@ -66,7 +67,8 @@ async function make(server: TestServer): Promise<TestWorkspace> {
   return workspace;
 }
 
-const { workspace: shop } = useWorkspace(make);
+const server = useServer();
+const shop = use(() => make(server));
 
 /** The ids of the list, in order. */
 const sorted = (name: string, path: string, ids: readonly number[]): Scenario => ({
@@ -129,7 +131,7 @@ runScenarios(shop, [
 ]);
 
 test('timestamps sort', async () => {
-  const { json } = await shop().call('products?sort=createdAt,desc&sort=updatedAt&fields=id');
+  const { json } = await shop.call('products?sort=createdAt,desc&sort=updatedAt&fields=id');
   assert.equal(json.data.length, 4);
 });
 

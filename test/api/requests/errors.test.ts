@@ -3,9 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openConnection, rawRequest, sendBytes } from '../../support/raw-http.ts';
 import { runScenarios } from '../../support/scenario.ts';
-import { makeShop, useWorkspace } from '../../support/shop.ts';
+import { makeShop } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
 
-const { server, workspace: shop } = useWorkspace(makeShop, { WDA_MAX_BODY_BYTES: '4096', WDA_BODY_TIMEOUT_MS: '300' });
+const server = useServer({ WDA_MAX_BODY_BYTES: '4096', WDA_BODY_TIMEOUT_MS: '300' });
+const shop = use(() => makeShop(server));
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const READ_ONLY = 'READ_ONLY permissions - data modifications are not allowed';
@@ -86,10 +88,10 @@ runScenarios(shop, [
 ]);
 
 test('an error is a code and a message, and details only where it has some', async () => {
-  const plain = await shop().call('tags/99');
+  const plain = await shop.call('tags/99');
   assert.deepEqual(plain.json, { error: { code: 'NOT_FOUND', message: 'Record not found' } });
   assert.equal(plain.headers.get('content-type'), 'application/json; charset=utf-8');
-  const detailed = await shop().call('tags', { method: 'POST', body: {} });
+  const detailed = await shop.call('tags', { method: 'POST', body: {} });
   assert.deepEqual(detailed.json, {
     error: {
       code: 'VALIDATION_FAILED',
@@ -277,10 +279,10 @@ runScenarios(shop, [
 ]);
 
 test('a body in chunks is cut off at the limit', async () => {
-  const { socket, answer } = openConnection(server().url);
+  const { socket, answer } = openConnection(server.url);
   socket.write(
     rawRequest('POST', '/api/v1/acme/shop/tags', [
-      `Authorization: Bearer ${shop().key}`,
+      `Authorization: Bearer ${shop.key}`,
       'Content-Type: application/json',
       'Transfer-Encoding: chunked',
     ]),
@@ -293,23 +295,23 @@ test('a body in chunks is cut off at the limit', async () => {
 });
 
 test('a body that stops arriving is refused, and nothing is kept of it', async () => {
-  const headers = [`Authorization: Bearer ${shop().key}`, 'Content-Type: application/json', 'Content-Length: 100'];
+  const headers = [`Authorization: Bearer ${shop.key}`, 'Content-Type: application/json', 'Content-Length: 100'];
   const { status, text } = await sendBytes(
-    server().url,
+    server.url,
     `${rawRequest('POST', '/api/v1/acme/shop/tags', headers)}{"name":"half`,
   );
   assert.equal(status, 400, text);
   assert.equal(JSON.parse(text).error.message, 'The request body stopped arriving');
-  assert.deepEqual((await shop().call('tags?filter=name,startsWith,half')).json.data, []);
+  assert.deepEqual((await shop.call('tags?filter=name,startsWith,half')).json.data, []);
 });
 
 test('a Read Only key is refused before its body is read', async () => {
   const headers = [
-    `Authorization: Bearer ${shop().readOnlyKey}`,
+    `Authorization: Bearer ${shop.readOnlyKey}`,
     'Content-Type: application/json',
     'Content-Length: 1000',
   ];
-  const { status, text } = await sendBytes(server().url, rawRequest('POST', '/api/v1/acme/shop/tags', headers));
+  const { status, text } = await sendBytes(server.url, rawRequest('POST', '/api/v1/acme/shop/tags', headers));
   assert.equal(status, 403, text);
   assert.equal(JSON.parse(text).error.message, READ_ONLY);
 });

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assertRefused, besideHealth } from '../../support/hostile.ts';
-import type { Answer, TestServer, TestWorkspace } from '../../support/server.ts';
-import { useWorkspace } from '../../support/shop.ts';
+import type { Answer } from '../../support/server.ts';
+import { use, useServer } from '../../support/use.ts';
 
 const FIELDS = Object.fromEntries(
   Array.from({ length: 60 }, (_, at) => [`field${at}withAName`, { type: 'string', maxLength: 50 }]),
@@ -29,14 +29,15 @@ function enumValues(count: number): string[] {
 
 const repeated = (count: number, text: string): string => Array(count).fill(text).join();
 
-const { server, workspace } = useWorkspace((made: TestServer): Promise<TestWorkspace> => made.workspace('a/b', SCHEMA));
+const server = useServer();
+const workspace = use(() => server.workspace('a/b', SCHEMA));
 
 // The process of the tests is the server's, and shares two cores with others: ten seconds without an answer is a freeze.
 const FREEZE_MS = 10_000;
 
 async function hostile(path: string, body: string, type = 'application/json'): Promise<Answer> {
-  const { answer, longest } = await besideHealth(server(), () =>
-    workspace().call(path, { method: 'POST', headers: { 'content-type': type }, body }),
+  const { answer, longest } = await besideHealth(server, () =>
+    workspace.call(path, { method: 'POST', headers: { 'content-type': type }, body }),
   );
   assert.ok(longest < FREEZE_MS, `/healthz waited ${longest} ms`);
   assertRefused(answer);
@@ -129,9 +130,9 @@ for (const [what, filter] of [
 }
 
 test('60 relations are followed in the time of a request', async () => {
-  await workspace().create('linked', [{ name: 'x' }, { name: 'y', nextId: 1 }]);
+  await workspace.create('linked', [{ name: 'x' }, { name: 'y', nextId: 1 }]);
   const path = `linked?${repeated(12, 'filter=next.next.next.next.next.name,isNull').replaceAll(',filter', '&filter')}`;
-  const { answer } = await besideHealth(server(), () => workspace().call(path));
+  const { answer } = await besideHealth(server, () => workspace.call(path));
   assert.equal(answer.status, 200, answer.text);
   assert.equal(answer.json.data.length, 2);
 });
@@ -163,7 +164,7 @@ for (const [what, details, more] of [
   test(`json of ${what} is refused on every way in`, async () => {
     const body = `{"details":${details},"more":${more}}`;
     const cell = (json: string) => `"${json.replaceAll('"', '""')}"`;
-    const [{ id }] = (await workspace().create('open', [{ name: 'sound' }])) as [{ id: number }];
+    const [{ id }] = (await workspace.create('open', [{ name: 'sound' }])) as [{ id: number }];
     const answers = [
       await hostile('open', body),
       await hostile('open/_import', `${body}\n`, 'application/x-ndjson'),
@@ -172,8 +173,8 @@ for (const [what, details, more] of [
         `details,more\n${cell(details)},${more === 'null' ? '' : cell(more)}\n`,
         'text/csv',
       ),
-      await workspace().call(`open/${id}`, { method: 'PUT', headers: { 'content-type': 'application/json' }, body }),
-      await workspace().admin('schema/plan', {
+      await workspace.call(`open/${id}`, { method: 'PUT', headers: { 'content-type': 'application/json' }, body }),
+      await workspace.admin('schema/plan', {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: `{"entities":{"open":{"fields":{"details":{"type":"json","default":${details}},"more":{"type":"json","default":${more}}}}}}`,
@@ -183,7 +184,7 @@ for (const [what, details, more] of [
       assertRefused(answer);
       assert.equal(answer.json.error.details[0].code, 'OUT_OF_RANGE', answer.text.slice(0, 300));
     }
-    assert.deepEqual((await workspace().call(`open/${id}?fields=details,more`)).json.data, {
+    assert.deepEqual((await workspace.call(`open/${id}?fields=details,more`)).json.data, {
       details: null,
       more: null,
     });
@@ -193,28 +194,28 @@ for (const [what, details, more] of [
 test('json of 1,000 digits a number and a million characters is read as it was written', async () => {
   const digits = `1${'0'.repeat(999)}`;
   const body = `{"details":[${repeated(900, '1e999')}]}`;
-  const made = await workspace().call('open', {
+  const made = await workspace.call('open', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body,
   });
   assert.equal(made.status, 201);
-  const read = await workspace().call(`open/${made.json.data.id}?fields=details`);
+  const read = await workspace.call(`open/${made.json.data.id}?fields=details`);
   assert.equal(read.text, `{"data":{"details":[${Array(900).fill(digits).join(', ')}]}}`);
 });
 
 test('the cursor of a long text is too long for a URL, which says so, and goes on in a body', async () => {
-  await workspace().create('open', [
+  await workspace.create('open', [
     { name: 'z'.repeat(20_000), number: -7 },
     { name: 'zz'.repeat(20_000), number: -7 },
   ]);
   const list = { size: 1, sort: ['name'], fields: ['id', 'number'], filter: { field: 'number', op: 'eq', value: -7 } };
-  const first = await workspace().call('open/_query', { method: 'POST', body: list });
+  const first = await workspace.call('open/_query', { method: 'POST', body: list });
   const after: string = first.json.meta.nextCursor;
-  const byUrl = await workspace().call(`open?size=1&sort=name&filter=number,eq,-7&after=${after}`);
+  const byUrl = await workspace.call(`open?size=1&sort=name&filter=number,eq,-7&after=${after}`);
   assertRefused(byUrl, [431]);
   assert.match(byUrl.json.error.message, /goes into the body of POST …\/_query$/);
-  const second = await workspace().call('open/_query', { method: 'POST', body: { ...list, after } });
+  const second = await workspace.call('open/_query', { method: 'POST', body: { ...list, after } });
   assert.deepEqual([second.status, second.json.data.length, second.json.meta.nextCursor], [200, 1, null]);
   assert.notEqual(second.json.data[0].id, first.json.data[0].id);
 });

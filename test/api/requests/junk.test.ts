@@ -6,7 +6,8 @@ import { JUNK, JUNK_VALUES } from '../../support/junk.ts';
 import { type RawAnswer, rawRequest, sendBytes } from '../../support/raw-http.ts';
 import { INTERNALS } from '../../support/scenario.ts';
 import type { TestServer, TestWorkspace } from '../../support/server.ts';
-import { fillShop, SHOP_SCHEMA, TYPES_SCHEMA, useWorkspace } from '../../support/shop.ts';
+import { fillShop, SHOP_SCHEMA, TYPES_SCHEMA } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
 
 async function make(server: TestServer): Promise<TestWorkspace> {
   const workspace = await server.workspace('acme/shop', {
@@ -16,7 +17,8 @@ async function make(server: TestServer): Promise<TestWorkspace> {
   return workspace;
 }
 
-const { server, workspace: shop } = useWorkspace(make);
+const server = useServer();
+const shop = use(() => make(server));
 
 function judge(answer: RawAnswer, where: string): void {
   const told = `${where} -> ${answer.status} ${answer.text.slice(0, 300)}`;
@@ -30,8 +32,8 @@ function judge(answer: RawAnswer, where: string): void {
 }
 
 async function send(method: string, path: string, headers: readonly string[] = [], body = ''): Promise<RawAnswer> {
-  const all = [`Authorization: Bearer ${shop().key}`, ...headers];
-  return sendBytes(server().url, Buffer.from(rawRequest(method, path, all, body), 'latin1'));
+  const all = [`Authorization: Bearer ${shop.key}`, ...headers];
+  return sendBytes(server.url, Buffer.from(rawRequest(method, path, all, body), 'latin1'));
 }
 
 /** A few at a time: each is a connection. */
@@ -173,7 +175,7 @@ const requests: readonly (readonly [what: string, bytes: string, statuses: reado
 ];
 for (const [what, bytes, statuses] of requests) {
   test(`a request that is ${what}`, async () => {
-    const answer = await sendBytes(server().url, Buffer.from(bytes, 'latin1'));
+    const answer = await sendBytes(server.url, Buffer.from(bytes, 'latin1'));
     judge(answer, what);
     assert.ok(statuses.includes(answer.status), `${answer.status} ${answer.text}`);
     assert.equal(JSON.parse(answer.text).error.code, answer.status === 401 ? 'UNAUTHORIZED' : 'BAD_REQUEST');
@@ -215,7 +217,7 @@ test('a text too long for the unique index on it', async () => {
   let seed = 1;
   const random = () => (seed = (seed * 48271) % 2147483647);
   const email = Array.from({ length: 30_000 }, () => (random() % 36).toString(36)).join('');
-  const answer = await shop().call('customers', { method: 'POST', body: { name: 'x', email } });
+  const answer = await shop.call('customers', { method: 'POST', body: { name: 'x', email } });
   assert.equal(answer.status, 400, answer.text);
   assert.equal(answer.json.error.code, 'VALIDATION_FAILED');
   assert.equal(answer.json.error.details[0].code, 'TOO_LONG');
@@ -236,6 +238,6 @@ test('random text in every position', async () => {
 });
 
 test('after all that the server still answers, and the records are the same', async () => {
-  const { json } = await shop().call('tags?fields=name');
+  const { json } = await shop.call('tags?fields=name');
   assert.deepEqual(json.data, [{ name: 'gift' }, { name: 'express' }, { name: 'wholesale' }, { name: 'unused' }]);
 });

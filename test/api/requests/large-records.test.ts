@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assertRefused, besideHealth } from '../../support/hostile.ts';
-import type { Answer, TestServer, TestWorkspace } from '../../support/server.ts';
-import { useWorkspace } from '../../support/shop.ts';
+import type { Answer, TestWorkspace } from '../../support/server.ts';
+import { prepare, use, useServer } from '../../support/use.ts';
 
 const SCHEMA = {
   entities: {
@@ -25,24 +25,24 @@ const SCHEMA = {
   },
 };
 
-const { server, workspace } = useWorkspace(async (made: TestServer): Promise<TestWorkspace> => {
-  const workspace = await made.workspace('a/large', SCHEMA);
-  const [{ schema }] = (await made.database.query(
+const server = useServer();
+const workspace = use(() => server.workspace('a/large', SCHEMA));
+prepare(async () => {
+  const [{ schema }] = (await server.database.query(
     "select table_schema as schema from information_schema.tables where table_name = 'notes'",
   )) as [{ schema: string }];
   // 1: json of 39 MB, 2: a text of 40 MB, 3: a small record with 3,000 lines.
-  await made.database.query(`set search_path = "${schema}"`);
-  await made.database.query(`insert into notes (title, details) values ('json', (select jsonb_agg(1e131000) from generate_series(1, 300)));
+  await server.database.query(`set search_path = "${schema}"`);
+  await server.database.query(`insert into notes (title, details) values ('json', (select jsonb_agg(1e131000) from generate_series(1, 300)));
     insert into notes (title, story) values ('text', repeat('x', 40000000));
     insert into notes (title) values ('lines');
     insert into texts (story) values (repeat('x', 40000000)), ('short'), (repeat(chr(1), 6000000));
     insert into texts (story) select repeat('y', 2000000) from generate_series(1, 100);
     insert into lines (story, "noteId") select repeat('z', 200), 3 from generate_series(1, 3000)`);
-  return workspace;
 });
 
 async function refused(path: string, options: Parameters<TestWorkspace['call']>[1] = {}): Promise<Answer> {
-  const { answer } = await besideHealth(server(), () => workspace().call(path, options));
+  const { answer } = await besideHealth(server, () => workspace.call(path, options));
   assertRefused(answer);
   return answer;
 }
@@ -85,7 +85,7 @@ for (const path of [
   'lines?size=1000&expand=note.lines&note.lines.size=5&sort=story,desc',
 ]) {
   test(`GET ${path} is answered`, async () => {
-    const answers = [await workspace().call(path), await workspace().call(path)];
+    const answers = [await workspace.call(path), await workspace.call(path)];
     for (const answer of answers) assert.equal(answer.status, 200, answer.text.slice(0, 300));
     assert.equal(answers[0]?.text === answers[1]?.text, true);
   });
@@ -95,15 +95,15 @@ test('a write whose record no answer could hold is undone', async () => {
   const { error } = (await refused('notes/2', { method: 'PUT', body: { title: 'changed' } })).json;
   assert.equal(error.code, 'VALIDATION_FAILED');
   assert.match(error.message, /^The record would be larger than an answer may be.* Nothing was written/);
-  assert.equal((await workspace().call('notes/2?fields=title')).json.data.title, 'text');
+  assert.equal((await workspace.call('notes/2?fields=title')).json.data.title, 'text');
   assert.match((await refused('notes/1', { method: 'PUT', body: {} })).json.error.message, /Nothing was written/);
 });
 
 test('a write that makes a large record small is answered with it', async () => {
-  const [{ id }] = (await workspace().create('notes', [{ title: 'shrinks' }])) as [{ id: number }];
-  await server().database.query(`update notes set story = repeat('x', 40000000) where id = ${id}`);
+  const [{ id }] = (await workspace.create('notes', [{ title: 'shrinks' }])) as [{ id: number }];
+  await server.database.query(`update notes set story = repeat('x', 40000000) where id = ${id}`);
   await refused(`notes/${id}`);
-  const answer = await workspace().call(`notes/${id}`, { method: 'PUT', body: { story: 'x' } });
+  const answer = await workspace.call(`notes/${id}`, { method: 'PUT', body: { story: 'x' } });
   assert.equal(answer.status, 200, answer.text.slice(0, 300));
   assert.equal(answer.json.data.story, 'x');
 });
@@ -111,7 +111,7 @@ test('a write that makes a large record small is answered with it', async () => 
 test('an export with a row that no answer could hold is refused before anything is sent, or cut', async () => {
   for (const format of ['csv', 'ndjson']) {
     await refused(`notes/_export?format=${format}`);
-    const answer = await workspace().call(`notes/_export?format=${format}&fields=title`);
+    const answer = await workspace.call(`notes/_export?format=${format}&fields=title`);
     assert.equal(answer.status, 200);
   }
 });
@@ -119,17 +119,17 @@ test('an export with a row that no answer could hold is refused before anything 
 test('the careful and the plain words of a list give the same bytes', async () => {
   const path = 'lines?size=50&sort=story,desc&expand=note.lines&note.lines.size=3';
   const texts = new Set<string>();
-  for (let time = 0; time < 5; time++) texts.add((await workspace().call(path)).text);
+  for (let time = 0; time < 5; time++) texts.add((await workspace.call(path)).text);
   assert.equal(texts.size, 1);
 });
 
 test('ids that are used up are told as such', async () => {
   const type = { 'content-type': 'application/x-ndjson' };
   const body = `{"id":${Number.MAX_SAFE_INTEGER},"story":"last"}\n`;
-  assert.equal((await workspace().call('lines/_import', { method: 'POST', headers: type, body })).status, 200);
+  assert.equal((await workspace.call('lines/_import', { method: 'POST', headers: type, body })).status, 200);
   for (const answer of [
-    await workspace().call('lines', { method: 'POST', body: { story: 'x' } }),
-    await workspace().call('lines/_import', { method: 'POST', headers: type, body: '{"story":"x"}\n' }),
+    await workspace.call('lines', { method: 'POST', body: { story: 'x' } }),
+    await workspace.call('lines/_import', { method: 'POST', headers: type, body: '{"story":"x"}\n' }),
   ]) {
     assertRefused(answer, [409]);
     assert.equal(answer.json.error.code, 'CONFLICT');

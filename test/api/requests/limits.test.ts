@@ -1,17 +1,12 @@
 // Limits that are settings: the size of responses and pages, requests per minute, origins of browsers.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { test } from 'node:test';
+import { type Answer, startTestServer, type TestServer } from '../../support/server.ts';
 import { makeShop } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
 
-let server: TestServer;
-let shop: TestWorkspace;
-
-before(async () => {
-  server = await startTestServer();
-  shop = await makeShop(server);
-});
-after(() => server?.stop());
+const server = useServer();
+const shop = use(() => makeShop(server));
 
 /** Another process with settings of its own, over the same database. */
 async function withServer(

@@ -3,9 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rawRequest, sendBytes } from '../../support/raw-http.ts';
 import { runScenarios } from '../../support/scenario.ts';
-import { makeShop, useWorkspace } from '../../support/shop.ts';
+import { makeShop } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
 
-const { server, workspace: shop } = useWorkspace(makeShop);
+const server = useServer();
+const shop = use(() => makeShop(server));
 
 runScenarios(shop, [
   {
@@ -100,8 +102,8 @@ for (const [method, path, allowed] of [
 
 for (const path of ['customers?size=2', 'customers/1', 'customers/1?expand=orders', 'customers/99', 'nothing']) {
   test(`HEAD ${path} answers with the headers of GET and no body`, async () => {
-    const get = await shop().call(path);
-    const head = await shop().call(path, { method: 'HEAD' });
+    const get = await shop.call(path);
+    const head = await shop.call(path, { method: 'HEAD' });
     assert.equal(head.status, get.status);
     assert.equal(head.text, '');
     for (const name of ['content-type', 'content-length', 'etag', 'vary']) {
@@ -112,43 +114,43 @@ for (const path of ['customers?size=2', 'customers/1', 'customers/1?expand=order
 
 test('OPTIONS is answered, also without a credential', async () => {
   for (const path of ['customers', 'customers/1', 'nothing']) {
-    const answer = await shop().call(path, { method: 'OPTIONS', credential: null });
+    const answer = await shop.call(path, { method: 'OPTIONS', credential: null });
     assert.equal(answer.status, 204);
     assert.match(answer.headers.get('allow') ?? '', /GET.*POST.*PUT.*DELETE/);
   }
 });
 
 test('a write takes no query parameters but those that start with an underscore', async () => {
-  const refused = await shop().call('tags?expand=orders', { method: 'POST', body: { name: 'x' } });
+  const refused = await shop.call('tags?expand=orders', { method: 'POST', body: { name: 'x' } });
   assert.equal(refused.status, 400);
   assert.match(refused.json.error.message, /^Unknown query parameter expand\./);
-  assert.equal((await shop().call('tags/1?fields=id', { method: 'PUT', body: {} })).status, 400);
-  assert.equal((await shop().call('tags/1?size=1', { method: 'DELETE' })).status, 400);
-  assert.equal((await shop().call('tags/1?_=1', { method: 'PUT', body: {} })).status, 200);
+  assert.equal((await shop.call('tags/1?fields=id', { method: 'PUT', body: {} })).status, 400);
+  assert.equal((await shop.call('tags/1?size=1', { method: 'DELETE' })).status, 400);
+  assert.equal((await shop.call('tags/1?_=1', { method: 'PUT', body: {} })).status, 200);
 });
 
 test('a DELETE with a body deletes, and the connection goes on', async () => {
-  const [tag] = await shop().create('tags', [{ name: 'with a body' }]);
-  const gone = await shop().call(`tags/${tag.id}`, { method: 'DELETE', body: { any: 'thing' } });
+  const [tag] = await shop.create('tags', [{ name: 'with a body' }]);
+  const gone = await shop.call(`tags/${tag.id}`, { method: 'DELETE', body: { any: 'thing' } });
   assert.equal(gone.status, 204);
-  assert.equal((await shop().call('tags/1')).status, 200);
+  assert.equal((await shop.call('tags/1')).status, 200);
 });
 
 test('every response has a request id of its own', async () => {
   const ids = new Set<string | null>();
   for (const [path, credential] of [
-    ['tags', shop().key],
-    ['tags/99', shop().key],
+    ['tags', shop.key],
+    ['tags/99', shop.key],
     ['tags', null],
   ] as const) {
-    ids.add((await shop().call(path, { credential })).headers.get('x-request-id'));
+    ids.add((await shop.call(path, { credential })).headers.get('x-request-id'));
   }
   assert.equal(ids.size, 3);
   assert.ok(!ids.has(null));
 });
 
 test('the whole URL as the target of a request is taken, as RFC 9112 says', async () => {
-  const headers = [`Authorization: Bearer ${shop().key}`];
+  const headers = [`Authorization: Bearer ${shop.key}`];
   for (const [target, status] of [
     ['http://test/api/v1/acme/shop/tags/1?fields=id', 200],
     ['HTTPS://example.com:8443/api/v1/acme/shop/tags/1?fields=id', 200],
@@ -157,7 +159,7 @@ test('the whole URL as the target of a request is taken, as RFC 9112 says', asyn
     ['http://test?x=1', 400],
     ['ftp://test/api/v1/acme/shop/tags/1', 404],
   ] as const) {
-    const answer = await sendBytes(server().url, rawRequest('GET', target, headers));
+    const answer = await sendBytes(server.url, rawRequest('GET', target, headers));
     assert.equal(answer.status, status, `${target}: ${answer.text}`);
     if (target.includes('fields')) assert.equal(answer.text, '{"data":{"id":1}}');
   }

@@ -2,8 +2,7 @@
 // statements mean nothing special.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { TestServer, TestWorkspace } from '../../support/server.ts';
-import { useWorkspace } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
 
 const OURS = [
   't',
@@ -145,15 +144,14 @@ const SCHEMA = {
   },
 };
 
-const { workspace } = useWorkspace(
-  (server: TestServer): Promise<TestWorkspace> => server.workspace('acme/words', SCHEMA),
-);
+const server = useServer();
+const workspace = use(() => server.workspace('acme/words', SCHEMA));
 
 const THING = Object.fromEntries(WORDS.map((word) => [word, `value of ${word}`]));
 
 // biome-ignore lint/suspicious/noExplicitAny: records of any schema
 async function data(path: string, body?: unknown): Promise<any> {
-  const answer = await workspace().call(path, body === undefined ? {} : { method: 'POST', body });
+  const answer = await workspace.call(path, body === undefined ? {} : { method: 'POST', body });
   assert.ok(answer.status < 300, `${path}: ${answer.text}`);
   return answer.json.data;
 }
@@ -173,7 +171,7 @@ test('fields of any name are written and read, alone, in lists and expanded', as
     { ...second, parent: first, children: [] },
     { ...first, parent: null, children: [second] },
   ]);
-  const changed = await workspace().call('things/1', { method: 'PUT', body: THING });
+  const changed = await workspace.call('things/1', { method: 'PUT', body: THING });
   assert.deepEqual(changed.json.data, first);
 });
 
@@ -186,7 +184,7 @@ test('fields of any name are selected, sorted, filtered and paged by', async () 
       await data(`things?fields=id&sort=${word},desc&sort=parent.${word}&filter=parent.${word},notNull`),
       [{ id: 2 }],
     );
-    const page = await workspace().call(`things?fields=${word}&sort=${word}&size=1&count=none`);
+    const page = await workspace.call(`things?fields=${word}&sort=${word}&size=1&count=none`);
     assert.deepEqual(await data(`things?fields=id&sort=${word}&size=1&after=${page.json.meta.nextCursor}`), [
       { id: 2 },
     ]);
@@ -224,11 +222,11 @@ test('entities of any name are read and written', async () => {
   for (const word of WORDS) {
     assert.deepEqual(await data(word, { [word]: 'x' }), { id: 1, [word]: 'x' });
     assert.deepEqual(await data(`${word}?sort=${word}`), [{ id: 1, [word]: 'x' }]);
-    const again = await workspace().call(word, { method: 'POST', body: { [word]: 'x' } });
+    const again = await workspace.call(word, { method: 'POST', body: { [word]: 'x' } });
     assert.deepEqual(again.json.error.details, [
       { field: word, code: 'NOT_UNIQUE', message: 'must be unique: another record has this value' },
     ]);
-    const removed = await workspace().call(`${word}/1`, { method: 'DELETE' });
+    const removed = await workspace.call(`${word}/1`, { method: 'DELETE' });
     assert.equal(removed.status, 204);
   }
 });
@@ -239,7 +237,7 @@ test('relations of any name refuse a reference that points nowhere by their fiel
     [{ of_t: 99 }, 'of_t'],
     [{ of_constructor: 99 }, 'of_constructor'],
   ] as const) {
-    const answer = await workspace().call('backs', { method: 'POST', body });
+    const answer = await workspace.call('backs', { method: 'POST', body });
     assert.equal(answer.status, 400, answer.text);
     assert.equal(answer.json.error.details[0].field, field);
   }

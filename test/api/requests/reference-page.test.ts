@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { DEMO_RECORDS, DEMO_SCHEMA } from '../../../src/setup/demo.ts';
-import { startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { prepare, use, useServer } from '../../support/use.ts';
 
 interface Example {
   readonly method: string;
@@ -35,14 +35,11 @@ const EXAMPLES: readonly Example[] = [...PAGE.matchAll(EXAMPLE)].map(
 /** JSON without the white space between its parts: every digit, and the order of members, stay. */
 const packed = (text: string): string => text.replaceAll(/("(?:[^"\\]|\\.)*")|\s+/g, '$1');
 
-let server: TestServer;
-let shop: TestWorkspace;
-before(async () => {
-  server = await startTestServer();
-  shop = await server.workspace('demo/shop', DEMO_SCHEMA);
+const server = useServer();
+const shop = use(() => server.workspace('demo/shop', DEMO_SCHEMA));
+prepare(async () => {
   for (const [entity, records] of DEMO_RECORDS) await shop.create(entity, records);
 });
-after(() => server?.stop());
 
 test('the page shows what requests are answered', async () => {
   const shown = PAGE.match(/^ {4}(?:GET|POST|PUT|PATCH|DELETE) \//gm) ?? [];

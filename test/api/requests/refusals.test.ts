@@ -1,18 +1,12 @@
 // Refusals of requests that no credential carries leave at a bounded pace, ask the database for as little as can be, and
 // are counted against the credential that they come with.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import pg from 'pg';
 import { makeKey } from '../../../src/auth/api-key.ts';
-import { askToken, basic, createClient, type TestClient } from '../../support/oauth.ts';
-import {
-  ADMIN_KEY,
-  type Answer,
-  type Call,
-  startTestServer,
-  type TestServer,
-  type TestWorkspace,
-} from '../../support/server.ts';
+import { askToken, basic, createClient } from '../../support/oauth.ts';
+import { ADMIN_KEY, type Answer, type Call, startTestServer } from '../../support/server.ts';
+import { use, useServer } from '../../support/use.ts';
 
 const SCHEMA = { entities: { notes: { fields: { text: { type: 'text' } } } } };
 const GRANT = { grant_type: 'client_credentials' } as const;
@@ -20,17 +14,10 @@ const GRANT = { grant_type: 'client_credentials' } as const;
 // A hang is a failure, long before the runner's own patience ends.
 const LIMIT = { timeout: 60_000 };
 
-let server: TestServer;
-let workspace: TestWorkspace;
-let other: TestWorkspace;
-let client: TestClient;
-before(async () => {
-  server = await startTestServer();
-  workspace = await server.workspace('acme/notes', SCHEMA);
-  other = await server.workspace('acme/other', SCHEMA);
-  client = await createClient(workspace);
-});
-after(() => server.stop());
+const server = useServer();
+const workspace = use(() => server.workspace('acme/notes', SCHEMA));
+const other = use(() => server.workspace('acme/other', SCHEMA));
+const client = use(() => createClient(workspace));
 
 const turns = async (): Promise<number> =>
   Number(/^wda_refusals_in_turn_total (\d+)$/m.exec(await server.metrics())?.[1]);

@@ -1,20 +1,18 @@
 // Bodies outside the data API: nobody is waited for before it is known who sends, and nobody for ever.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { openConnection, type RawAnswer } from '../../support/raw-http.ts';
-import { ADMIN_KEY, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import { ADMIN_KEY } from '../../support/server.ts';
+import { use, useServer } from '../../support/use.ts';
 
 // A hang is a failure, long before the runner's own patience ends.
 const LIMIT = { timeout: 30_000 };
 const MAX_BYTES = 65_536;
 
-let server: TestServer;
-let workspace: TestWorkspace;
-before(async () => {
-  server = await startTestServer({ WDA_BODY_TIMEOUT_MS: '300', WDA_MAX_BODY_BYTES: String(MAX_BYTES) });
-  workspace = await server.workspace('acme/bodies', { entities: { notes: { fields: { text: { type: 'text' } } } } });
-});
-after(() => server.stop());
+const server = useServer({ WDA_BODY_TIMEOUT_MS: '300', WDA_MAX_BODY_BYTES: String(MAX_BYTES) });
+const workspace = use(() =>
+  server.workspace('acme/bodies', { entities: { notes: { fields: { text: { type: 'text' } } } } }),
+);
 
 const ORGANIZATIONS = '/api/admin/v1/organizations';
 

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import type { ClientRequest } from 'node:http';
 import { request } from 'node:http';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import pg from 'pg';
-import { type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import type { Answer, TestWorkspace } from '../../support/server.ts';
 import { answerOf, CSV, until } from '../../support/trouble.ts';
+import { useServer } from '../../support/use.ts';
 
 const SCHEMA = {
   entities: {
@@ -14,16 +15,11 @@ const SCHEMA = {
   },
 };
 
-let server: TestServer;
 let workspace: TestWorkspace;
 let tables: string;
 let id: string;
 let count = 0;
-
-before(async () => {
-  server = await startTestServer();
-});
-after(() => server.stop());
+const server = useServer();
 
 async function freshWorkspace(): Promise<void> {
   const slug = `changes-${++count}`;

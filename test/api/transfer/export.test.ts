@@ -114,7 +114,7 @@ describe('exporting', () => {
     );
     const exported = (await workspace().call('people/_export?format=ndjson')).text;
     const teams = (await workspace().call('teams/_export?format=ndjson')).text;
-    const other = await server().workspace('acme/copy-ndjson', TRANSFER_SCHEMA);
+    const other = await server.workspace('acme/copy-ndjson', TRANSFER_SCHEMA);
     const send = (entity: string, body: string, type: string): Promise<Answer> =>
       other.call(`${entity}/_import`, { method: 'POST', headers: { 'content-type': type }, body });
     await imported(send('teams', teams, NDJSON));
@@ -125,7 +125,7 @@ describe('exporting', () => {
   test('what was exported as CSV is imported as it was, but for empty strings, which become null', async () => {
     const exported = (await workspace().call('people/_export')).text;
     const teams = (await workspace().call('teams/_export')).text;
-    const other = await server().workspace('acme/copy-csv', TRANSFER_SCHEMA);
+    const other = await server.workspace('acme/copy-csv', TRANSFER_SCHEMA);
     const send = (entity: string, body: string): Promise<Answer> =>
       other.call(`${entity}/_import`, { method: 'POST', headers: { 'content-type': CSV }, body });
     await imported(send('teams', teams));

@@ -107,7 +107,7 @@ describe('records that exist already', () => {
   test('unique fields may have any name', async () => {
     const names = ['first', 'row', 'other', 's', 'r', 'd', 'inserted'];
     const fields = Object.fromEntries(names.map((name) => [name, { type: 'string', unique: true }]));
-    const odd = await server().workspace('acme/odd-names', { entities: { odd: { fields } } });
+    const odd = await server.workspace('acme/odd-names', { entities: { odd: { fields } } });
     const send = (body: string, query = ''): Promise<Answer> =>
       odd.call(`odd/_import${query}`, { method: 'POST', headers: { 'content-type': CSV }, body });
     const header = `id,${names.join()}`;

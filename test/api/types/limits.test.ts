@@ -3,10 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { TestServer, TestWorkspace } from '../../support/server.ts';
-import { TYPES_SCHEMA, useWorkspace } from '../../support/shop.ts';
+import { TYPES_SCHEMA } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
 
 const make = (server: TestServer): Promise<TestWorkspace> => server.workspace('acme/types', TYPES_SCHEMA);
-const { workspace } = useWorkspace(make);
+const server = useServer();
+const workspace = use(() => make(server));
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
@@ -48,13 +50,13 @@ const bounds: readonly (readonly [field: string, json: string, refused?: string]
 ];
 
 test('bounds and lengths hold to the last unit, for create and update', async () => {
-  const [record] = await workspace().create('bounded', [{ code: 'new', count: 5 }]);
+  const [record] = await workspace.create('bounded', [{ code: 'new', count: 5 }]);
   let made = 0;
   for (const [field, json, refused] of bounds) {
     const rest = { code: `"${made++}"`, count: '5', [field]: json };
     const body = `{${Object.entries(rest).map(([name, value]) => `"${name}":${value}`)}}`;
-    const created = await workspace().call('bounded', { method: 'POST', headers: JSON_TYPE, body });
-    const updated = await workspace().call(`bounded/${record.id}`, {
+    const created = await workspace.call('bounded', { method: 'POST', headers: JSON_TYPE, body });
+    const updated = await workspace.call(`bounded/${record.id}`, {
       method: 'PUT',
       headers: JSON_TYPE,
       body: `{"${field}":${json}}`,
@@ -71,12 +73,12 @@ test('bounds and lengths hold to the last unit, for create and update', async ()
         assert.deepEqual(details, [[field, refused]]);
       }
     }
-    if (created.status === 201) await workspace().call(`bounded/${created.json.data.id}`, { method: 'DELETE' });
+    if (created.status === 201) await workspace.call(`bounded/${created.json.data.id}`, { method: 'DELETE' });
   }
 });
 
 test('messages of bounds say the bound', async () => {
-  const answer = await workspace().call('bounded', {
+  const answer = await workspace.call('bounded', {
     method: 'POST',
     body: { code: 'abcd', count: 11, amount: -1, day: '2019-01-01', at: '2031-01-01T00:00:00Z', story: '123456' },
   });
@@ -96,7 +98,7 @@ test('messages of bounds say the bound', async () => {
 
 test('defaults are set for what is left out, and only then', async () => {
   const before = Date.now();
-  const [made, nulls] = await workspace().create('defaults', [
+  const [made, nulls] = await workspace.create('defaults', [
     {},
     {
       aString: null,
@@ -133,7 +135,7 @@ test('defaults are set for what is left out, and only then', async () => {
 
 /** Creates samples of one field by JSON texts; gives the values as they come back, as JSON text. */
 async function returned(field: string, json: string): Promise<string> {
-  const { status, text } = await workspace().call('samples', {
+  const { status, text } = await workspace.call('samples', {
     method: 'POST',
     headers: JSON_TYPE,
     body: `{"${field}":${json}}`,

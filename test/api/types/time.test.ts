@@ -1,8 +1,9 @@
 // Fields of type time, through HTTP: in and out, filters, sorts, cursors, files, bounds, defaults, row rules, changes of type.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { applySchema } from '../../support/migration.ts';
-import { type Answer, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+import type { Answer } from '../../support/server.ts';
+import { prepare, use, useServer } from '../../support/use.ts';
 
 const document = (opens: object) => ({
   entities: {
@@ -11,14 +12,11 @@ const document = (opens: object) => ({
   },
 });
 
-let server: TestServer;
-let workspace: TestWorkspace;
-before(async () => {
-  server = await startTestServer();
-  workspace = await server.workspace(
-    'acme/times',
-    document({ type: 'time', min: '06:00', max: '12:00:00', index: true }),
-  );
+const server = useServer();
+const workspace = use(() =>
+  server.workspace('acme/times', document({ type: 'time', min: '06:00', max: '12:00:00', index: true })),
+);
+prepare(async () => {
   await workspace.create('shops', [
     { name: 'late', opens: '10:30' },
     { name: 'early', opens: '06:00:00', closes: '12:00:01' },
@@ -27,7 +25,6 @@ before(async () => {
     { name: 'late too', opens: '10:30:00', closes: '23:59:59' },
   ]);
 });
-after(() => server.stop());
 
 const headers = { 'content-type': 'application/json' };
 const send = (path: string, body: unknown, method = 'POST'): Promise<Answer> =>

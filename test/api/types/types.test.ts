@@ -2,22 +2,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TestServer, TestWorkspace } from '../../support/server.ts';
-import { TYPES_SCHEMA, useWorkspace } from '../../support/shop.ts';
+import { TYPES_SCHEMA } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
 
 const make = (server: TestServer): Promise<TestWorkspace> => server.workspace('acme/types', TYPES_SCHEMA);
-const { workspace } = useWorkspace(make);
+const server = useServer();
+const workspace = use(() => make(server));
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 /** Creates a sample by JSON text, reads it again, and gives the field's value as JSON text. */
 async function roundTrip(field: string, json: string): Promise<string> {
-  const created = await workspace().call('samples', {
+  const created = await workspace.call('samples', {
     method: 'POST',
     headers: JSON_TYPE,
     body: `{"${field}":${json}}`,
   });
   assert.equal(created.status, 201, `${field} ${json}: ${created.text}`);
-  const read = await workspace().call(`samples/${created.json.data.id}?fields=${field}`);
+  const read = await workspace.call(`samples/${created.json.data.id}?fields=${field}`);
   const text = read.text.slice(`{"data":{"${field}":`.length, -'}}'.length);
   assert.ok(created.text.includes(`"${field}":${text}`), `create and read differ: ${created.text} ${read.text}`);
   return text;
@@ -278,13 +280,13 @@ const refusals: Readonly<Record<string, readonly (readonly [sent: string, code: 
 
 for (const [field, cases] of Object.entries(refusals)) {
   test(`${field}: ${cases.length} values are refused, for create and update`, async () => {
-    const [record] = await workspace().create('samples', [{}]);
+    const [record] = await workspace.create('samples', [{}]);
     for (const [sent, code, message] of cases) {
       for (const [method, path] of [
         ['POST', 'samples'],
         ['PUT', `samples/${record.id}`],
       ] as const) {
-        const answer = await workspace().call(path, { method, headers: JSON_TYPE, body: `{"${field}":${sent}}` });
+        const answer = await workspace.call(path, { method, headers: JSON_TYPE, body: `{"${field}":${sent}}` });
         const where = `${method} ${field} ${sent.slice(0, 200)}: ${answer.text}`;
         assert.equal(answer.status, 400, where);
         assert.equal(answer.json.error.code, 'VALIDATION_FAILED', where);
@@ -295,6 +297,6 @@ for (const [field, cases] of Object.entries(refusals)) {
         if (message !== '') assert.equal(detail.message, message, where);
       }
     }
-    assert.equal((await workspace().call(`samples/${record.id}?fields=${field}`)).json.data[field], null);
+    assert.equal((await workspace.call(`samples/${record.id}?fields=${field}`)).json.data[field], null);
   });
 }

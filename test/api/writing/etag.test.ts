@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Answer, Call } from '../../support/server.ts';
-import { makeShop, SHOP_SCHEMA, useWorkspace } from '../../support/shop.ts';
+import { makeShop, SHOP_SCHEMA } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
 
-const { server, workspace: shop } = useWorkspace(makeShop);
+const server = useServer();
+const shop = use(() => makeShop(server));
 
 async function tagOf(path: string): Promise<string> {
-  const { status, headers } = await shop().call(path);
+  const { status, headers } = await shop.call(path);
   assert.equal(status, 200);
   const tag = headers.get('etag') ?? '';
   assert.match(tag, /^"[!-~]+"$/);
@@ -15,10 +17,10 @@ async function tagOf(path: string): Promise<string> {
 }
 
 const put = (path: string, body: unknown, headers: Call['headers'] = {}): Promise<Answer> =>
-  shop().call(path, { method: 'PUT', body, headers });
+  shop.call(path, { method: 'PUT', body, headers });
 
 async function newTag(name: string): Promise<{ readonly path: string; readonly etag: string }> {
-  const made = await shop().call('tags', { method: 'POST', body: { name } });
+  const made = await shop.call('tags', { method: 'POST', body: { name } });
   return { path: `tags/${made.json.data.id}`, etag: made.headers.get('etag') ?? '' };
 }
 
@@ -46,14 +48,14 @@ test('two records, and two selections of one record, have different tags', async
 });
 
 test('a list carries no tag', async () => {
-  assert.equal((await shop().call('tags')).headers.get('etag'), null);
+  assert.equal((await shop.call('tags')).headers.get('etag'), null);
 });
 
 test('If-None-Match answers 304 without a body for what the client has', async () => {
   const tag = await tagOf('customers/1');
   for (const value of [tag, `W/${tag}`, `"other", ${tag}`, `"other",W/${tag} , "more"`, '*']) {
     for (const method of ['GET', 'HEAD']) {
-      const answer = await shop().call('customers/1', { method, headers: { 'if-none-match': value } });
+      const answer = await shop.call('customers/1', { method, headers: { 'if-none-match': value } });
       assert.equal(answer.status, 304, `${method} ${value}`);
       assert.equal(answer.text, '');
       assert.equal(answer.headers.get('etag'), tag);
@@ -71,11 +73,11 @@ test('If-None-Match answers in full what the client does not have', async () => 
     await tagOf('customers/1?fields=id'),
     await tagOf('customers/2'),
   ]) {
-    const answer = await shop().call('customers/1', { headers: { 'if-none-match': value } });
+    const answer = await shop.call('customers/1', { headers: { 'if-none-match': value } });
     assert.equal(answer.status, 200, value);
     assert.equal(answer.json.data.id, 1);
   }
-  assert.equal((await shop().call('customers/99', { headers: { 'if-none-match': '*' } })).status, 404);
+  assert.equal((await shop.call('customers/99', { headers: { 'if-none-match': '*' } })).status, 404);
 });
 
 test('a change of a related record changes the tag of the record that shows it', async () => {
@@ -93,13 +95,13 @@ test('If-Match lets a change through while the record is the same', async () => 
   const { path, etag } = await newTag('guarded');
   const first = await put(path, { name: 'first' }, { 'if-match': etag });
   assert.equal(first.status, 200, first.text);
-  const second = await shop().call(path, {
+  const second = await shop.call(path, {
     method: 'PATCH',
     body: { name: 'second' },
     headers: { 'if-match': `"x", ${first.headers.get('etag')}` },
   });
   assert.equal(second.status, 200, second.text);
-  const gone = await shop().call(path, { method: 'DELETE', headers: { 'if-match': second.headers.get('etag') ?? '' } });
+  const gone = await shop.call(path, { method: 'DELETE', headers: { 'if-match': second.headers.get('etag') ?? '' } });
   assert.equal(gone.status, 204, gone.text);
 });
 
@@ -108,10 +110,10 @@ test('If-Match refuses a change of a record that has changed, and nothing is cha
   await put(path, { name: 'meanwhile' });
   refused(await put(path, { name: 'late' }, { 'if-match': etag }));
   refused(await put(path, {}, { 'if-match': etag }));
-  refused(await shop().call(path, { method: 'PATCH', body: { name: 'late' }, headers: { 'if-match': etag } }));
-  refused(await shop().call(path, { method: 'DELETE', headers: { 'if-match': etag } }));
+  refused(await shop.call(path, { method: 'PATCH', body: { name: 'late' }, headers: { 'if-match': etag } }));
+  refused(await shop.call(path, { method: 'DELETE', headers: { 'if-match': etag } }));
   refused(await put(path, { name: 'late' }, { 'if-match': '"never given"' }));
-  assert.equal((await shop().call(path)).json.data.name, 'meanwhile');
+  assert.equal((await shop.call(path)).json.data.name, 'meanwhile');
 });
 
 test('If-Match takes the tag of any selection of the record', async () => {
@@ -130,15 +132,15 @@ test('If-Match: * asks only that the record exists', async () => {
 
 test('a record that is gone is 404, whatever its tag', async () => {
   const { path, etag } = await newTag('gone');
-  await shop().call(path, { method: 'DELETE' });
+  await shop.call(path, { method: 'DELETE' });
   assert.equal((await put(path, { name: 'x' }, { 'if-match': etag })).status, 404);
-  assert.equal((await shop().call(path, { method: 'DELETE', headers: { 'if-match': etag } })).status, 404);
+  assert.equal((await shop.call(path, { method: 'DELETE', headers: { 'if-match': etag } })).status, 404);
 });
 
 test('If-Match without an entity tag in quotes is refused', async () => {
   for (const value of ['abc', '"abc', 'W/', '1']) {
     for (const method of ['PUT', 'DELETE']) {
-      const answer = await shop().call('tags/2', {
+      const answer = await shop.call('tags/2', {
         method,
         headers: { 'if-match': value },
         ...(method === 'PUT' ? { body: {} } : {}),
@@ -162,7 +164,7 @@ test('of many changes with one tag exactly one is made', async () => {
   const made = answers.filter((answer) => answer.status === 200);
   assert.equal(made.length, 1);
   for (const answer of answers) if (answer.status !== 200) refused(answer);
-  assert.equal((await shop().call(path)).json.data.name, made[0]?.json.data.name);
+  assert.equal((await shop.call(path)).json.data.name, made[0]?.json.data.name);
 });
 
 test('a change of the schema changes the tags of records that it shows otherwise', async () => {
@@ -172,7 +174,7 @@ test('a change of the schema changes the tags of records that it shows otherwise
   const schema = {
     entities: { ...SHOP_SCHEMA.entities, tags: { ...tags, fields: { ...tags.fields, colour: { type: 'string' } } } },
   };
-  const changed = await shop().admin('schema', { method: 'PUT', body: schema });
+  const changed = await shop.admin('schema', { method: 'PUT', body: schema });
   assert.equal(changed.status, 200, changed.text);
   assert.notEqual(await tagOf('tags/1'), whole);
   assert.equal(await tagOf('tags/1?fields=id'), part);
@@ -180,8 +182,8 @@ test('a change of the schema changes the tags of records that it shows otherwise
 
 test('a change behind the back of the server is seen', async () => {
   const before = await tagOf('tags/3');
-  const [row] = await server().database.query('select database_schema from wda.workspace');
-  await server().database.query(`update "${row?.database_schema}".tags set name = 'changed' where id = 3`);
+  const [row] = await server.database.query('select database_schema from wda.workspace');
+  await server.database.query(`update "${row?.database_schema}".tags set name = 'changed' where id = 3`);
   assert.notEqual(await tagOf('tags/3'), before);
   refused(await put('tags/3', { name: 'x' }, { 'if-match': before }));
 });

@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runScenarios } from '../../support/scenario.ts';
-import { CUSTOMERS, makeShop, useWorkspace } from '../../support/shop.ts';
+import { CUSTOMERS, makeShop } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
 
-const { workspace: shop } = useWorkspace(makeShop);
+const server = useServer();
+const shop = use(() => makeShop(server));
 
 const ADA = { id: 1, ...CUSTOMERS[0] };
 
@@ -55,7 +57,7 @@ runScenarios(shop, [
     },
     check: async ({ headers, json }) => {
       assert.equal(headers.get('location'), '/api/v1/acme/shop/customers/7');
-      const read = await shop().call('customers/7');
+      const read = await shop.call('customers/7');
       assert.deepEqual(read.json, json);
       assert.equal(headers.get('etag'), read.headers.get('etag'));
     },
@@ -303,28 +305,28 @@ runScenarios(shop, [
 ]);
 
 test('createdAt and updatedAt are set by the server', async () => {
-  const [made] = await shop().create('products', [{ sku: 'NEW-05', title: 'New' }]);
+  const [made] = await shop.create('products', [{ sku: 'NEW-05', title: 'New' }]);
   assert.match(made.createdAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z$/);
   assert.equal(made.updatedAt, made.createdAt);
-  const changed = await shop().call(`products/${made.id}`, { method: 'PUT', body: { title: 'Newer' } });
+  const changed = await shop.call(`products/${made.id}`, { method: 'PUT', body: { title: 'Newer' } });
   assert.equal(changed.json.data.createdAt, made.createdAt);
   assert.ok(Date.parse(changed.json.data.updatedAt) >= Date.parse(made.updatedAt));
-  const same = await shop().call(`products/${made.id}`, { method: 'PUT', body: {} });
+  const same = await shop.call(`products/${made.id}`, { method: 'PUT', body: {} });
   assert.deepEqual(same.json, changed.json);
 });
 
 test('a deleted record is gone, and its id is never used again', async () => {
-  const [first] = await shop().create('tags', [{ name: 'short-lived' }]);
-  const gone = await shop().call(`tags/${first.id}`, { method: 'DELETE' });
+  const [first] = await shop.create('tags', [{ name: 'short-lived' }]);
+  const gone = await shop.call(`tags/${first.id}`, { method: 'DELETE' });
   assert.equal(gone.status, 204);
   assert.equal(gone.text, '');
   assert.equal(gone.headers.get('content-type'), null);
   for (const method of ['GET', 'DELETE', 'PUT']) {
-    const again = await shop().call(`tags/${first.id}`, { method, ...(method === 'PUT' ? { body: {} } : {}) });
+    const again = await shop.call(`tags/${first.id}`, { method, ...(method === 'PUT' ? { body: {} } : {}) });
     assert.equal(again.status, 404);
     assert.equal(again.json.error.code, 'NOT_FOUND');
   }
-  const [second] = await shop().create('tags', [{ name: 'next' }]);
+  const [second] = await shop.create('tags', [{ name: 'next' }]);
   assert.ok(second.id > first.id);
 });
 

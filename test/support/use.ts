@@ -1,0 +1,84 @@
+// What a file of tests needs while it runs: made before its tests, ended after them, the last one first. A value has its
+// name from the beginning, so that no test file assigns; until it is there, asking it for anything is refused.
+import { after, before } from 'node:test';
+import { createTestDatabase, type TestDatabase } from './database.ts';
+import { type DatabaseProxy, openProxy } from './database-proxy.ts';
+import { type Issuer, startIssuer } from './issuer.ts';
+import { startTestServer, type TestServer, type TestWorkspace } from './server.ts';
+import { type DefaultPermissions, makeUsers, type TokenOf } from './users.ts';
+
+const ends: (() => unknown)[] = [];
+
+// Of the file, whichever group asked: what one group has made may stand on what the file has.
+after(async () => {
+  for (const end of ends.reverse()) await end();
+});
+
+let line: Promise<unknown> = Promise.resolve();
+
+/** A step before the tests of the file: after those that stand above it. The runner would begin all steps at once. */
+export function prepare(step: () => unknown): void {
+  before(() => {
+    line = line.then(step);
+    return line;
+  });
+}
+
+/** What `make` gives, once the tests of the file run. */
+export function use<T extends object>(make: () => Promise<T>, end: (made: T) => unknown = () => undefined): T {
+  let made: T | undefined;
+  prepare(async () => {
+    const value = await make();
+    made = value;
+    ends.push(() => end(value));
+  });
+  const there = (): T => {
+    if (made === undefined) throw new Error('this is made before the tests run, not while they are registered');
+    return made;
+  };
+  return new Proxy({} as T, {
+    get: (_, name) => Reflect.get(there(), name),
+    has: (_, name) => Reflect.has(there(), name),
+    ownKeys: () => Reflect.ownKeys(there()),
+    getOwnPropertyDescriptor: (_, name) => Reflect.getOwnPropertyDescriptor(there(), name),
+  });
+}
+
+/** A server; with `over`, on the database of another server, or behind a proxy. */
+export function useServer(
+  env: Readonly<Record<string, string>> = {},
+  over?: { readonly database: TestDatabase },
+): TestServer {
+  return use(
+    () => startTestServer(env, over?.database),
+    (server) => server.stop(),
+  );
+}
+
+export function useDatabase(): TestDatabase {
+  return use(createTestDatabase, (database) => database.drop());
+}
+
+/** A wire to the database that can be cut, counted and listened to. */
+export function useDatabaseProxy(database: TestDatabase): DatabaseProxy {
+  return use(
+    () => openProxy(database),
+    async (proxy) => {
+      proxy.restore();
+      await proxy.close();
+    },
+  );
+}
+
+export function useIssuer(): Issuer {
+  return use(
+    () => startIssuer(),
+    (issuer) => issuer.stop(),
+  );
+}
+
+/** Users of the workspace: tokens with any claims, as its identity provider signs them. */
+export function useUsers(workspace: TestWorkspace, issuer: Issuer, permissions?: DefaultPermissions): TokenOf {
+  const users = use(async () => ({ tokenOf: await makeUsers(workspace, issuer, permissions) }));
+  return (claims) => users.tokenOf(claims);
+}
