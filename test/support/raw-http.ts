@@ -1,5 +1,6 @@
 // HTTP by hand, for requests that fetch will not send: any bytes in the path, the headers and the body.
 import { connect, type Socket } from 'node:net';
+import { noteAnswer } from './refusals.ts';
 
 export interface RawAnswer {
   readonly status: number;
@@ -61,5 +62,7 @@ function parseAnswer(bytes: Buffer, ended: boolean): RawAnswer | undefined {
   const body = bytes.subarray(end + 4);
   const length = headers.get('content-length');
   if (!ended && (length === undefined || body.length < Number(length))) return undefined;
-  return { status: Number(line.split(' ')[1]), headers, text: body.toString() };
+  const text = body.toString();
+  noteAnswer(text);
+  return { status: Number(line.split(' ')[1]), headers, text };
 }

@@ -4,6 +4,7 @@ import { readConfig } from '../../src/config.ts';
 import { makeObserver } from '../../src/observe.ts';
 import { checkAdminAnswer } from './admin-routes.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
+import { noteAnswer } from './refusals.ts';
 
 export const ADMIN_KEY = 'operator-key-of-the-tests-0123456789';
 
@@ -150,6 +151,7 @@ async function send(url: string, { method = 'GET', credential, headers = {}, bod
     ...(body === undefined ? {} : { body: isRaw ? (body as string) : JSON.stringify(body) }),
   });
   const text = await response.text();
+  noteAnswer(text);
   return { status: response.status, headers: response.headers, text, json: parse(text) };
 }
 

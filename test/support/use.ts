@@ -4,6 +4,7 @@ import { after, before } from 'node:test';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { type DatabaseProxy, openProxy } from './database-proxy.ts';
 import { type Issuer, startIssuer } from './issuer.ts';
+import { assertAnswered } from './refusals.ts';
 import { startTestServer, type TestServer, type TestWorkspace } from './server.ts';
 import { type DefaultPermissions, makeUsers, type TokenOf } from './users.ts';
 
@@ -12,6 +13,7 @@ const ends: (() => unknown)[] = [];
 // Of the file, whichever group asked: what one group has made may stand on what the file has.
 after(async () => {
   for (const end of ends.reverse()) await end();
+  assertAnswered();
 });
 
 let line: Promise<unknown> = Promise.resolve();

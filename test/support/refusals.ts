@@ -1,0 +1,222 @@
+// Every refusal of src/errors.ts by the name of its constructor: its words, and the file whose scenarios are answered with
+// them. A constructor without a line does not compile; a file that is not answered so fails at its end (use.ts), and
+// test/unit/errors.test.ts holds the words against the constructor. So none of them can stand here without being so.
+import assert from 'node:assert/strict';
+import { join, relative } from 'node:path';
+import * as errors from '../../src/errors.ts';
+
+type Constructor = {
+  [Name in keyof typeof errors]: (typeof errors)[Name] extends (...given: never[]) => errors.ApiError ? Name : never;
+}[keyof typeof errors];
+
+/** Their callers give the words. */
+type Wordless =
+  | 'badRequest'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'notFound'
+  | 'validationFailed'
+  | 'conflict'
+  | 'serviceUnavailable';
+
+/** No request is meant to get it: test/unit/response/error-body.test.ts has what makes it. */
+type Unwanted = 'internalError';
+
+export interface Refusal {
+  /** Below test/. */
+  readonly file: string;
+  readonly words: string | RegExp;
+  readonly made: () => errors.ApiError;
+}
+
+const details = [{ field: 'weight', code: 'DESTRUCTIVE', message: 'drop field weight of notes' }] as const;
+const gate = { blocksReads: true, blocksWrites: true, retryAfterSeconds: 1 };
+const FORGED = 'api/access/external-forged.test.ts';
+const TOKENS = 'api/access/external-tokens.test.ts';
+const ERRORS = 'api/requests/errors.test.ts';
+const LARGE = 'api/requests/large-records.test.ts';
+
+export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>, Refusal>> = {
+  unknownParameter: {
+    file: ERRORS,
+    words: /^Unknown query parameter \w+\.( Did you mean \w+\?)? Known: \w+/,
+    made: () => errors.unknownParameter('sizes', 'size', ['size']),
+  },
+  repeatedParameter: {
+    file: 'api/reading/paging.test.ts',
+    words: 'Query parameter size may be given only once',
+    made: () => errors.repeatedParameter('size'),
+  },
+  malformedId: {
+    file: 'api/requests/methods.test.ts',
+    words: /^Id .+ is malformed: an integer is needed$/,
+    made: () => errors.malformedId('x'),
+  },
+  unknownName: {
+    file: 'api/reading/fields.test.ts',
+    words: /^Unknown field \w+ on entity \w+\.( Did you mean \w+\?)? Known: \w+, /,
+    made: () => errors.unknownName('field', 'nmae', 'tags', 'name', ['id', 'name']),
+  },
+  notExpandable: {
+    file: 'api/reading/settings.test.ts',
+    words: /^Relationship \w+ is not expandable\. Allowed: /,
+    made: () => errors.notExpandable('items', ['customer']),
+  },
+  expandTooDeep: {
+    file: 'api/reading/expand.test.ts',
+    words: /^Expand depth exceeds maximum of \d+: \w+(\.\w+)+$/,
+    made: () => errors.expandTooDeep(5, 'a.b.c.d.e.f'),
+  },
+  responseTooLarge: {
+    file: LARGE,
+    words: /^The response would be larger than 33554432 bytes\. Narrow it: a smaller size, fewer fields /,
+    made: () => errors.responseTooLarge(33554432),
+  },
+  recordTooLarge: {
+    file: LARGE,
+    words:
+      'The record would be larger than an answer may be, with all its fields. Nothing was written: make a field of it smaller',
+    made: () => errors.recordTooLarge(undefined),
+  },
+  idsUsedUp: {
+    file: LARGE,
+    words: /^The ids of lines are used up: the last one given is 9007199254740991, as after an import of such an id\. /,
+    made: () => errors.idsUsedUp('lines', undefined),
+  },
+  methodNotAllowed: {
+    file: 'api/requests/methods.test.ts',
+    words: /^Method [A-Z]+ is not allowed here\. Allowed: [A-Z]+(, [A-Z]+)*$/,
+    made: () => errors.methodNotAllowed('PUT', ['GET', 'POST']),
+  },
+  payloadTooLarge: {
+    file: ERRORS,
+    words: 'The request body is larger than 4096 bytes',
+    made: () => errors.payloadTooLarge(4096),
+  },
+  unsupportedMediaType: {
+    file: ERRORS,
+    words: 'The request body must be sent with Content-Type: application/json',
+    made: () => errors.unsupportedMediaType('application/json'),
+  },
+  rateLimited: {
+    file: 'api/requests/limits.test.ts',
+    words: /^Too many requests; retry after \d+ seconds$/,
+    made: () => errors.rateLimited(7),
+  },
+  missingCredential: {
+    file: 'api/access/credentials.test.ts',
+    words: 'A credential is needed: send Authorization: Bearer <credential>',
+    made: errors.missingCredential,
+  },
+  invalidCredential: {
+    file: 'api/access/credentials.test.ts',
+    words: 'The credential is not valid here',
+    made: errors.invalidCredential,
+  },
+  readOnly: {
+    file: 'api/access/credentials.test.ts',
+    words: 'READ_ONLY permissions - data modifications are not allowed',
+    made: errors.readOnly,
+  },
+  noIdentityProvider: {
+    file: TOKENS,
+    words: 'No external identity provider configured for this workspace',
+    made: errors.noIdentityProvider,
+  },
+  issuerMismatch: {
+    file: FORGED,
+    words: 'Token issuer does not match configured identity provider',
+    made: errors.issuerMismatch,
+  },
+  audienceMismatch: {
+    file: FORGED,
+    words: 'Token audience does not match configured audience',
+    made: errors.audienceMismatch,
+  },
+  tokenExpired: { file: FORGED, words: 'Token has expired', made: errors.tokenExpired },
+  jwksNotDiscovered: {
+    file: TOKENS,
+    words: 'Failed to discover JWKS endpoint for issuer',
+    made: errors.jwksNotDiscovered,
+  },
+  missingSub: { file: FORGED, words: 'Token is missing the sub claim', made: errors.missingSub },
+  missingExp: { file: FORGED, words: 'Token is missing the exp claim', made: errors.missingExp },
+  signatureInvalid: { file: FORGED, words: 'Token signature is invalid', made: errors.signatureInvalid },
+  tokenNotYetValid: { file: FORGED, words: 'Token is not valid yet', made: errors.tokenNotYetValid },
+  notAJwt: { file: FORGED, words: 'Token is not a valid JWT', made: errors.notAJwt },
+  unknownEntity: {
+    file: 'api/requests/methods.test.ts',
+    words: /^Entity \w+ does not exist\.( Did you mean \w+\?)? Known: \w+, /,
+    made: () => errors.unknownEntity('tag', 'tags', ['orders', 'tags']),
+  },
+  recordNotFound: { file: ERRORS, words: 'Record not found', made: errors.recordNotFound },
+  notUnique: {
+    file: 'api/writing/records.test.ts',
+    words: 'A record with this email exists already',
+    made: () => errors.notUnique('email', undefined),
+  },
+  stillReferenced: {
+    file: 'api/writing/records.test.ts',
+    words: /^The record cannot be deleted: records of \w+ refer to this one by \w+$/,
+    made: () => errors.stillReferenced({ entity: 'orders', relation: 'customer' }, undefined),
+  },
+  preconditionFailed: {
+    file: 'api/writing/etag.test.ts',
+    words: 'The record has changed since it was read: read it again and repeat the change',
+    made: errors.preconditionFailed,
+  },
+  migrationInProgress: {
+    file: 'schema-changes/blocking.test.ts',
+    words: 'Table orders is being migrated; retry after the migration completes',
+    made: () => errors.migrationInProgress('orders', gate),
+  },
+  anotherMigrationRuns: {
+    file: 'schema-changes/migrations.test.ts',
+    words: 'Another migration of this workspace is running; retry after it has ended',
+    made: errors.anotherMigrationRuns,
+  },
+  destructiveChange: {
+    file: 'schema-changes/schema-document.test.ts',
+    words: /^The change destroys data \(drop .+\)\. Repeat it with allowDestructive=true if that is meant$/,
+    made: () => errors.destructiveChange(details),
+  },
+  databaseAway: {
+    file: 'api/operation/database-away.test.ts',
+    words: 'The database is not reachable at the moment; retry',
+    made: errors.databaseAway,
+  },
+  outcomeUnknown: {
+    file: 'api/transfer/faults.test.ts',
+    words:
+      'The connection to the database was lost at the commit: the file may have been imported, whole. Look before you send it again',
+    made: () => errors.outcomeUnknown(undefined),
+  },
+  queryTimeout: {
+    file: 'api/operation/busy.test.ts',
+    words:
+      'The request took too long and was stopped. Narrow it: filter on an indexed field, a smaller size, count=none',
+    made: errors.queryTimeout,
+  },
+};
+
+export const saysSo = (message: string, { words }: Refusal): boolean =>
+  typeof words === 'string' ? message === words : words.test(message);
+
+const answered = new Set<string>();
+
+/** Remembers the words of a refusal that a test was answered with; of anything else nothing. */
+export function noteAnswer(text: string): void {
+  const message = /^\{"error":\{"code":"\w+","message":("(?:[^"\\]|\\.)*")/.exec(text)?.[1];
+  if (message !== undefined) answered.add(JSON.parse(message));
+}
+
+/** Fails when the file that runs was not answered with all that stands above beside its name. */
+export function assertAnswered(): void {
+  // Who asks for some of its tests has not all of its answers.
+  if (process.execArgv.some((option) => /^--test-(name|skip|only)/.test(option))) return;
+  const file = relative(join(import.meta.dirname, '..'), process.argv[1] ?? '');
+  const missing = Object.entries(REFUSALS)
+    .filter(([, refusal]) => refusal.file === file && ![...answered].some((message) => saysSo(message, refusal)))
+    .map(([name]) => name);
+  assert.deepEqual(missing, [], `no test of ${file} was answered so`);
+}
