@@ -27,7 +27,7 @@ export interface Difference {
 /** `first`: it is not kept yet. `again`: to see whether it is right. */
 export type Reason = 'first' | 'again';
 
-// Advisory locks of two numbers, as install/000006 knows them: 0 folds, 1 counts again, else the oid of a table.
+// Advisory locks of two numbers, as install/data/000006 knows them: 0 folds, 1 counts again, else the oid of a table.
 const LOCK_CLASS = 0x776461;
 const FOLDS = 0;
 const COUNTS_AGAIN = 1;

@@ -1,5 +1,5 @@
 // Kept totals: begins to keep the number of records of a table that has grown large enough for counting to cost, without
-// holding up its writers; looks after the totals that are kept. Their tables and functions are in install/000006.
+// holding up its writers; looks after the totals that are kept. Their tables and functions are in install/data/000006.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/pool.ts';
 import type { Entity } from '../model/entity.ts';

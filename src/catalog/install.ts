@@ -1,8 +1,23 @@
-// The control tables of this version of the platform: where their SQL files lie and what they need of a database.
+// The control tables of this version of the platform: where their two rows of SQL files lie, how what ran is recorded, and
+// what they need of a database.
 import { fileURLToPath } from 'node:url';
-import { runInstallation } from '../db/install.ts';
+import { type FileRow, runInstallation } from '../db/install.ts';
 import type { DatabaseOptions } from '../db/pool.ts';
 import { TEXT_COLLATION } from '../model/field-types.ts';
+
+const folder = (name: string): string => fileURLToPath(new URL(`../../install/${name}`, import.meta.url));
+
+/** What there is once for the installation: organizations, keys that sign, which slug is whose. */
+const CONTROL: FileRow = {
+  directory: folder('control'),
+  record: 'installed_control',
+  // There was one row, up to number 12, before there were two. The second one goes on with its record: where that has a
+  // number, the file of this row had run with it.
+  partsOf: { record: 'installed', last: 12 },
+};
+
+/** Rows of workspaces, and what stands beside their tables: they lie in the database of the tables. */
+const DATA: FileRow = { directory: folder('data'), record: 'installed' };
 
 /**
  * Brings the control tables (PostgreSQL schema `wda`) up to date; several processes may do so at once, one after the
@@ -12,7 +27,8 @@ export function install(connection: DatabaseOptions['connection'], log: (message
   return runInstallation(
     connection,
     {
-      directory: fileURLToPath(new URL('../../install', import.meta.url)),
+      // In this order: rows of workspaces refer to those of the installation, and both lie in one database.
+      rows: [CONTROL, DATA],
       schema: 'wda',
       minimumVersion: 15,
       collation: TEXT_COLLATION,

@@ -1,12 +1,26 @@
-// The platform's own migrations: runs the numbered SQL files of a folder that have not run yet, once, however many
-// processes start at the same time. Takes a connection, gives nothing; refuses a database that cannot hold us.
-import { runner } from 'node-pg-migrate';
-import type pg from 'pg';
+// The platform's own migrations: runs the numbered SQL files of one or more folders that have not run yet, once, however
+// many processes start at the same time. Takes a connection, gives nothing; refuses a database that cannot hold us.
+import { readdir } from 'node:fs/promises';
+import { type RunnerOption, runner } from 'node-pg-migrate';
+import pg from 'pg';
 import { makeConnect } from './connect.ts';
 
-export interface Installation {
-  /** Folder of the SQL files. */
+/** Numbered SQL files that are run in their order, each in the transaction of all that have not run yet. */
+export interface FileRow {
+  /** Folder of the SQL files, e.g. `000001-tables.sql`. */
   readonly directory: string;
+  /** Table of the platform's schema that knows which of them have run. */
+  readonly record: string;
+  /**
+   * Files up to number `last` were once parts of files of the same number that the table `record` knows: where it has the
+   * number they have run.
+   */
+  readonly partsOf?: { readonly record: string; readonly last: number };
+}
+
+export interface Installation {
+  /** Run one after the other, each row in a transaction of its own. */
+  readonly rows: readonly FileRow[];
   /** PostgreSQL schema of the platform's tables; created when missing. */
   readonly schema: string;
   /** A database below this version is refused, e.g. 15. */
@@ -39,23 +53,63 @@ export async function runInstallation(
   });
   try {
     await checkDatabase(client, installation);
-    const applied = await runner({
-      dbClient: client,
-      dir: installation.directory,
-      direction: 'up',
-      migrationsSchema: installation.schema,
-      createMigrationsSchema: true,
-      migrationsTable: 'installed',
-      checkOrder: true,
-      singleTransaction: true,
-      lockValue: LOCK,
-      advisoryLockMode: 'wait',
-      logger: { info: () => undefined, warn: log, error: log },
-    });
-    for (const { name } of applied) log(`control tables: ${name} applied`);
+    await client.query({ text: 'select pg_advisory_lock($1)', values: [LOCK] });
+    try {
+      for (const row of installation.rows) await runRow(client, installation.schema, row, log);
+    } finally {
+      // Explicitly, as a pooler may keep the backend. With the connection the lock is gone, too.
+      await client.query({ text: 'select pg_advisory_unlock($1)', values: [LOCK] }).catch(() => undefined);
+    }
   } finally {
     await client.end();
   }
+}
+
+async function runRow(client: pg.Client, schema: string, row: FileRow, log: (message: string) => void): Promise<void> {
+  const options: RunnerOption = {
+    dbClient: client,
+    dir: row.directory,
+    direction: 'up',
+    migrationsSchema: schema,
+    createMigrationsSchema: true,
+    migrationsTable: row.record,
+    checkOrder: true,
+    singleTransaction: true,
+    // Whoever calls has one.
+    noLock: true,
+    logger: { info: () => undefined, warn: log, error: log },
+  };
+  const count = await countRunAsParts(client, schema, row);
+  // Recorded and not run.
+  if (count > 0) await runner({ ...options, fake: true, count });
+  for (const { name } of await runner(options)) log(`control tables: ${name} applied`);
+}
+
+/** Of the files that this row's own record lacks, how many have run as parts of others: the first ones, as rows have an order. */
+async function countRunAsParts(
+  client: pg.Client,
+  schema: string,
+  { directory, record, partsOf }: FileRow,
+): Promise<number> {
+  if (partsOf === undefined) return 0;
+  const whole = new Set((await namesIn(client, schema, partsOf.record)).map(numberOf));
+  const own = new Set((await namesIn(client, schema, record)).map(numberOf));
+  const files = (await readdir(directory)).map(numberOf);
+  return files.filter((number) => number <= partsOf.last && whole.has(number) && !own.has(number)).length;
+}
+
+/** `000012-totals-by-index.sql`: 12. */
+const numberOf = (name: string): number => Number.parseInt(name, 10);
+
+/** Names of the files that a record knows; none while there is no such table. */
+async function namesIn(client: pg.Client, schema: string, table: string): Promise<string[]> {
+  const { rows } = await client.query({
+    text: `select from pg_catalog.pg_tables where schemaname = $1 and tablename = $2`,
+    values: [schema, table],
+  });
+  if (rows.length === 0) return [];
+  const place = `${pg.escapeIdentifier(schema)}.${pg.escapeIdentifier(table)}`;
+  return (await client.query<{ name: string }>(`select name from ${place}`)).rows.map(({ name }) => name);
 }
 
 async function checkDatabase(client: pg.Client, installation: Installation): Promise<void> {

@@ -91,7 +91,7 @@ export function isLockTimeout(error: unknown): boolean {
   return sqlState(error instanceof ApiError ? error.cause : error) === '55P03';
 }
 
-/** SQLSTATE of our own functions when what they build would be longer than an answer may be (install/000010-bounded-values.sql). */
+/** SQLSTATE of our own functions when what they build would be longer than an answer may be (install/data/000010-bounded-values.sql). */
 export const TOO_LARGE = 'WDA54';
 
 /** The limit in the message of our functions. */
