@@ -24,18 +24,21 @@ export interface ExportLimits {
 // Characters that are handed on at once: more would only lie in memory, less costs a turn of the stream each.
 const CHUNK_CHARACTERS = 65_536;
 
+export interface Export {
+  readonly query: Query;
+  readonly file: ExportFile;
+  /** Asked once the tables are held; may throw. */
+  readonly confirm: (session: Session) => Promise<void>;
+  readonly limits: ExportLimits;
+  /** Called when the connection is free again. */
+  readonly ended: () => void;
+}
+
 /**
  * Runs the query in a transaction of its own and gives the stream once the first row is there, or none is: an error
- * until then is thrown, a later one destroys the stream. `confirm` is asked once the tables are held, and may throw. `ended` is called when the connection is free again.
+ * until then is thrown, a later one destroys the stream.
  */
-export function openExport(
-  db: Database,
-  query: Query,
-  file: ExportFile,
-  confirm: (session: Session) => Promise<void>,
-  limits: ExportLimits,
-  ended: () => void,
-): Promise<Readable> {
+export function openExport(db: Database, { query, file, confirm, limits, ended }: Export): Promise<Readable> {
   const { caller, deadline } = limits;
   return new Promise((resolve, reject) => {
     let rows: RowStream | undefined;

@@ -1,0 +1,139 @@
+// `_import`: a file -> rows -> one transaction. The order of refusals is that of the data API: parameters, then the media
+// type, then the body.
+import type { Readable } from 'node:stream';
+import { badRequest, payloadTooLarge, validationFailed } from '../../errors.ts';
+import { inPieces } from '../../http/json-body.ts';
+import { checkImport, planCsvImport, planNdjsonImport } from '../../plan/import-plan.ts';
+import { makeCellDecoder, makeMemberDecoder, type RowDecoder } from '../../plan/import-row.ts';
+import { type ImportRequest, parseImportRequest } from '../../request/import-request.ts';
+import { json, type Reply } from '../../response/reply.ts';
+import type { Visit } from '../visit.ts';
+import { type Arrival, type Floor, makeArrival } from './arrival.ts';
+import { type ImportCounts, type ImportRooms, runImport } from './import-run.ts';
+import { ImportFault, type Line, readCsv, readLines, type SourceLimits } from './import-source.ts';
+import type { TakeTurn } from './take-turn.ts';
+
+export interface ImportStage extends ImportRooms {
+  readonly limits: SourceLimits;
+  /** What a client must send at least. */
+  readonly floor: Floor;
+  readonly takeTurn: TakeTurn;
+}
+
+// What is still read of a body after its refusal, so that the client gets to read the answer: most clients look only
+// when they have sent everything, and a closed connection makes them lose what they were sent.
+const MAX_DISCARDED_BYTES = 67_108_864;
+const MAX_DISCARD_MS = 5000;
+
+export async function importRecords(stage: ImportStage, visit: Visit): Promise<Reply> {
+  const { limits, floor, timeoutMs } = stage;
+  const { call, sender, entity } = visit;
+  const request = parseImportRequest(call.query, sender.headers);
+  checkImport(request, entity, visit);
+  if (Number(sender.headers['content-length'] ?? 0) > limits.maxBytes) throw payloadTooLarge(limits.maxBytes);
+  const end = await stage.takeTurn(visit);
+  const source = sender.stream();
+  const arrival = makeArrival(source, floor);
+  // PostgreSQL's own clock does not tick while COPY waits for a client that sends a byte now and then.
+  const deadline = setTimeout(() => arrival.end(badRequest(tookTooLong(timeoutMs))), timeoutMs);
+  try {
+    const readFile = request.format === 'csv' ? importCsv : importNdjson;
+    return json(200, { data: await readFile(stage, request, visit, arrival) });
+  } catch (error) {
+    discard(source);
+    throw error;
+  } finally {
+    clearTimeout(deadline);
+    end();
+  }
+}
+
+async function importCsv(
+  stage: ImportStage,
+  request: ImportRequest,
+  visit: Visit,
+  arrival: Arrival,
+): Promise<ImportCounts> {
+  const batches = readCsv(arrival.chunks, stage.limits);
+  try {
+    const [headers, first] = await readHeaders(batches);
+    const plan = (now: Visit) => planCsvImport(request, headers, now.entity, now);
+    const planned = plan(visit);
+    const decode = makeCellDecoder(planned, visit.entity, visit);
+    return await runImport(
+      {
+        plan: planned.plan,
+        batches: chain(first, batches),
+        decode,
+        replan: (now) => plan(now).plan,
+        interrupt: arrival.end,
+      },
+      visit,
+      stage,
+    );
+  } finally {
+    await batches.return(undefined);
+  }
+}
+
+async function importNdjson(
+  stage: ImportStage,
+  request: ImportRequest,
+  visit: Visit,
+  arrival: Arrival,
+): Promise<ImportCounts> {
+  const { turn, caller } = visit.sender;
+  const batches = readLines(arrival.chunks, stage.limits, (work) => inPieces(work, turn, caller));
+  const replan = (now: Visit) => planNdjsonImport(request, now.entity, now);
+  const plan = replan(visit);
+  const decodeMembers = makeMemberDecoder(plan, request, visit.entity, visit);
+  const decode: RowDecoder<Line> = (line, row, report) => {
+    if ('value' in line) return decodeMembers(line.value, row, report);
+    report({ row, field: null, code: 'INVALID', message: line.fault });
+    return undefined;
+  };
+  try {
+    return await runImport({ plan, batches, decode, replan, interrupt: arrival.end }, visit, stage);
+  } finally {
+    await batches.return(undefined);
+  }
+}
+
+const tookTooLong = (timeoutMs: number): string =>
+  `The import took longer than ${timeoutMs / 1000} s. Nothing was imported`;
+
+/** The first row of a CSV file, and the rows that came with it. */
+async function readHeaders(batches: AsyncGenerator<string[][]>): Promise<[string[], string[][]]> {
+  try {
+    for (;;) {
+      const next = await batches.next();
+      if (next.done === true) break;
+      const [headers, ...rows] = next.value;
+      if (headers !== undefined) return [headers, rows];
+    }
+  } catch (error) {
+    if (!(error instanceof ImportFault)) throw error;
+    throw validationFailed([{ row: 0, field: null, code: error.code, message: error.message }]);
+  }
+  const message = 'The file is empty: its first line must name the fields';
+  throw validationFailed([{ row: 0, field: null, code: 'REQUIRED', message }], message);
+}
+
+async function* chain<T>(first: readonly T[], rest: AsyncIterable<readonly T[]>): AsyncGenerator<readonly T[]> {
+  yield first;
+  yield* rest;
+}
+
+/** Reads what is left of a refused body to nowhere, within bounds; then the connection ends. */
+function discard(source: Readable): void {
+  if (source.destroyed || source.readableEnded) return;
+  let bytes = 0;
+  const timer = setTimeout(() => source.destroy(), MAX_DISCARD_MS);
+  source.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > MAX_DISCARDED_BYTES) source.destroy();
+  });
+  source.once('close', () => clearTimeout(timer));
+  source.on('error', () => undefined);
+  source.resume();
+}
