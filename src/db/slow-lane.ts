@@ -1,10 +1,10 @@
 // Statements that may take their time: each on a connection of its own, in words that build no more than an answer may have,
 // until its deadline or until its caller leaves.
 import type { Query } from '../sql/fragment.ts';
+import type { Lent } from './borrowers.ts';
 import { hold, isHeld, note, SLOW_HOLD, type StatementCost } from './cost.ts';
 import { isConnectionLoss, StaleStatement, sqlState, translateConnectionError } from './pg-error.ts';
 import { preparedOn } from './prepared.ts';
-import type { Lent } from './session-pool.ts';
 import type { Row } from './statement.ts';
 import { type Cancel, runWatched } from './statement-watch.ts';
 import { isInForce, type Lane, type Work } from './work.ts';

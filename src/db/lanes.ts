@@ -1,0 +1,128 @@
+// Where a statement runs: on a quick lane while it keeps their promise, otherwise on the connections for slow statements.
+import { availableParallelism } from 'node:os';
+import type pg from 'pg';
+import { queryTimeout } from '../errors.ts';
+import { makeConduct } from './conduct.ts';
+import type { ConnectionLimits, OpenedConnection } from './connect.ts';
+import { addressOf } from './connection-url.ts';
+import { hold, isHeld, LOCK_HOLD, makeCosts, SLOW_HOLD, type StatementCost } from './cost.ts';
+import type { Executor } from './executor.ts';
+import { sqlState } from './pg-error.ts';
+import { makePipelinedLane, type PipelinedLane } from './pipeline.ts';
+import type { SessionPool } from './session-pool.ts';
+import { makeSlowLane } from './slow-lane.ts';
+import type { Row } from './statement.ts';
+import type { Cancel } from './statement-watch.ts';
+import type { Waiting } from './waiting-line.ts';
+import { isTooLate, type Lane, type Work } from './work.ts';
+
+export interface LanesOptions {
+  readonly connection: pg.ClientConfig;
+  /** Server processes on this machine. */
+  readonly processes: number;
+  readonly readConnections: number;
+  readonly writeConnections: number;
+  readonly maxQueue: number;
+  readonly statementTimeoutMs: number;
+  readonly opener: (limits: ConnectionLimits) => () => Promise<OpenedConnection>;
+  /** Lends connections for slow statements of tenants, and for those of nobody. */
+  readonly slow: SessionPool;
+  readonly control: SessionPool;
+  readonly cancel: Cancel;
+  /** A write met a server that takes none. */
+  readonly onReadOnly: () => void;
+  readonly onError: (message: string, error: unknown) => void;
+}
+
+export interface Lanes extends Readonly<Record<Lane, PipelinedLane>> {
+  readonly run: Executor['run'];
+}
+
+// The promise of the quick lanes. Lock waits end first, so that the error tells them from slow statements.
+const QUICK_READ = { statementTimeoutMs: 200, lockTimeoutMs: 100 };
+const QUICK_WRITE = { statementTimeoutMs: 250, lockTimeoutMs: 150 };
+
+/** How many backends this process can keep busy with quick reads: of a database on this machine, as many as cores are left. */
+function parallelReads(connection: pg.ClientConfig, processes: number): number {
+  const { hosts } = addressOf(connection);
+  const isHere = hosts.every(({ host }) => host.startsWith('/') || ['localhost', '127.0.0.1', '::1'].includes(host));
+  if (!isHere) return Number.POSITIVE_INFINITY;
+  return Math.max(1, Math.floor((availableParallelism() - processes) / processes));
+}
+
+/** 57014: it took too long; 55P03: it waited too long for a lock. */
+function isFault(error: unknown): boolean {
+  const state = sqlState(error);
+  return state === '57014' || state === '55P03';
+}
+
+export function makeLanes(options: LanesOptions): Lanes {
+  const { slow, control, cancel, maxQueue, statementTimeoutMs, opener, onReadOnly, onError } = options;
+  const conduct = makeConduct();
+  const costs = makeCosts();
+  const lanes = {
+    read: makePipelinedLane(options.readConnections, {
+      open: opener({ ...QUICK_READ, pipeline: true }),
+      parallel: parallelReads(options.connection, options.processes),
+      maxQueue,
+      statementTimeoutMs,
+      repeatable: true,
+      isFault,
+      goOn: (waiting, fault) => runOn('read', waiting, fault),
+      onReadOnly,
+      onError,
+    }),
+    write: makePipelinedLane(options.writeConnections, {
+      open: opener({ ...QUICK_WRITE, pipeline: true }),
+      // Writes wait for the disk, together if they are on different connections.
+      parallel: options.writeConnections,
+      maxQueue,
+      statementTimeoutMs,
+      repeatable: false,
+      isFault,
+      goOn: (waiting, fault) => runOn('write', waiting, fault),
+      onReadOnly,
+      onError,
+    }),
+  };
+  const runSlow = makeSlowLane({
+    take: (work) => (work.tenant === undefined ? control : slow).take(work),
+    cancel,
+    statementTimeoutMs,
+    isQuick,
+    runQuick: (query, lane, work, cost) => lanes[lane].run(query, work, cost),
+  });
+
+  function isQuick({ tenant }: Work, cost: StatementCost | undefined): boolean {
+    if (cost === undefined) return true;
+    if (cost.isQuick !== true) return false;
+    // Nearly always nobody is held, and the clock need not be asked.
+    if (cost.heldUntil !== undefined && isHeld(cost, performance.now())) return false;
+    return tenant === undefined || !conduct.isHeld(tenant);
+  }
+
+  function noteFault({ tenant }: Work, cost: StatementCost | undefined, error: unknown): void {
+    const now = performance.now();
+    if (cost !== undefined) hold(cost, sqlState(error) === '55P03' ? LOCK_HOLD : SLOW_HOLD, now);
+    if (tenant !== undefined) conduct.fault(tenant, now);
+  }
+
+  /** What the quick lane would not go on with: undone whole, it runs again where it may take its time. */
+  async function runOn(lane: Lane, { query, work, cost }: Waiting, fault: unknown): Promise<readonly Row[]> {
+    noteFault(work, cost, fault);
+    const deadline = work.deadline ?? performance.now() + statementTimeoutMs;
+    if (performance.now() >= deadline) throw queryTimeout(fault);
+    return runSlow(query, lane, { ...work, deadline }, cost).catch((error) => {
+      // Its second turn never came.
+      throw isTooLate(error) ? queryTimeout(error) : error;
+    });
+  }
+
+  return {
+    ...lanes,
+    run(query, lane, work = {}) {
+      const cost = costs.of(query, work.expected);
+      return isQuick(work, cost) ? lanes[lane].run(query, work, cost) : runSlow(query, lane, work, cost);
+    },
+  };
+}

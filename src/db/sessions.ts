@@ -1,0 +1,164 @@
+// Work with connections of its own: sessions, transactions, single statements on the control tables, and the cancelling of
+// what another connection does.
+import type pg from 'pg';
+import type { Query } from '../sql/fragment.ts';
+import type { Lent } from './borrowers.ts';
+import type { OpenedConnection } from './connect.ts';
+import { type Executor, makeSessionExecutor } from './executor.ts';
+import { isConnectionLoss, isReadOnlyServer } from './pg-error.ts';
+import type { SessionPool } from './session-pool.ts';
+import { watchStatement } from './statement-watch.ts';
+import type { Work } from './work.ts';
+
+/**
+ * Which connections a session is taken from. `control`: short work on the control tables, never kept waiting by records.
+ * `transfer`: imports and exports. `migration`: work that may take hours.
+ */
+export type Purpose = 'control' | 'transfer' | 'migration';
+
+export interface Session {
+  /** Rows as objects, values by the driver's types (64-bit integers as strings, dates as Date). */
+  query<T = Record<string, unknown>>(query: Query): Promise<T[]>;
+  /** Several statements in one text, without values: DDL. */
+  execute(text: string): Promise<void>;
+  /** The driver's client, for COPY streams. */
+  readonly client: pg.ClientBase;
+  /** The backend's number, for Database.cancel(). */
+  readonly pid: number;
+}
+
+/** Who asks for a session: what one tenant has at once is bounded, and nobody waits longer than the deadline. */
+export interface SessionOptions extends Pick<Work, 'tenant' | 'deadline' | 'caller'> {
+  readonly purpose?: Purpose;
+}
+
+export interface TransactionOptions extends SessionOptions {
+  /** `repeatable read` gives one snapshot to all statements. */
+  readonly isolation?: 'read committed' | 'repeatable read';
+  readonly statementTimeoutMs?: number;
+  readonly readOnly?: boolean;
+}
+
+/** A session with an open transaction. */
+export interface Transaction extends Session {
+  /** Runs statements in the transaction as the lanes would, rows as text. */
+  readonly executor: Executor;
+}
+
+export interface SessionsOptions {
+  readonly pools: Readonly<Record<Purpose, SessionPool>>;
+  /** Connections to cancel by: those for the control tables may wait for a lock while a statement must end. */
+  readonly canceller: SessionPool;
+  readonly statementTimeoutMs: number;
+  /** A write met a server that takes none. */
+  readonly onReadOnly: () => void;
+}
+
+/** See Database. */
+export interface Sessions {
+  query<T = Record<string, unknown>>(query: Query): Promise<T[]>;
+  session<T>(work: (session: Session) => Promise<T>, options?: SessionOptions): Promise<T>;
+  transaction<T>(work: (transaction: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  cancel(pid: number): Promise<void>;
+}
+
+export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly }: SessionsOptions): Sessions {
+  /** Works with a connection of its own; one that broke, or that `work` says is broken, is given to nobody else. */
+  async function lend<T>(
+    { purpose = 'control', ...asker }: SessionOptions,
+    work: (session: Session, lent: Lent, broken: () => void) => Promise<T>,
+  ): Promise<T> {
+    const lent = await pools[purpose].take(asker);
+    let isBroken = false;
+    const broken = (): void => {
+      isBroken = true;
+    };
+    try {
+      return await work(sessionOf(lent.connection), lent, broken);
+    } catch (error) {
+      if (isConnectionLoss(error)) isBroken = true;
+      if (isReadOnlyServer(error)) onReadOnly();
+      throw error;
+    } finally {
+      lent.release(isBroken);
+    }
+  }
+
+  async function cancel(pid: number): Promise<void> {
+    const lent = await canceller.take();
+    let isBroken = true;
+    try {
+      await lent.connection.client.query({ text: 'select pg_cancel_backend($1)', values: [pid] });
+      isBroken = false;
+    } finally {
+      lent.release(isBroken);
+    }
+  }
+
+  /** The statement ends at its deadline, or its connection does. */
+  async function queryWithin(session: Session, connection: OpenedConnection, query: Query): Promise<unknown[]> {
+    const watch = watchStatement(connection, cancel, { deadline: performance.now() + statementTimeoutMs });
+    let isBroken = true;
+    try {
+      const rows = await session.query(query);
+      isBroken = false;
+      return rows;
+    } catch (error) {
+      isBroken = isConnectionLoss(error);
+      throw error;
+    } finally {
+      await watch.end(isBroken);
+    }
+  }
+
+  function executorOn(connection: OpenedConnection, broken: () => void): Executor {
+    return makeSessionExecutor({
+      connection,
+      cancel,
+      statementTimeoutMs,
+      onError(error) {
+        if (isConnectionLoss(error)) broken();
+        if (isReadOnlyServer(error)) onReadOnly();
+      },
+    });
+  }
+
+  return {
+    query: (query) => lend({}, (session, { connection }) => queryWithin(session, connection, query) as Promise<never>),
+    session: (work, sessionOptions = {}) => lend(sessionOptions, work),
+    transaction: (work, { isolation = 'read committed', readOnly = false, statementTimeoutMs: limit, ...asker } = {}) =>
+      lend(asker, async (session, { connection }, broken) => {
+        await session.execute(`begin isolation level ${isolation}${readOnly ? ' read only' : ''}`);
+        try {
+          if (limit !== undefined) {
+            const milliseconds = Math.floor(limit);
+            await session.execute(
+              `set local statement_timeout = ${milliseconds}; set local idle_in_transaction_session_timeout = ${milliseconds}`,
+            );
+          }
+          const result = await work({ ...session, executor: executorOn(connection, broken) });
+          await session.execute('commit');
+          return result;
+        } catch (error) {
+          // When even the rollback fails nobody is to have the connection after this.
+          await session.execute('rollback').catch(broken);
+          throw error;
+        }
+      }),
+    cancel,
+  };
+}
+
+function sessionOf({ client, pid }: OpenedConnection): Session {
+  return {
+    client,
+    pid,
+    async query<T>(query: Query) {
+      const result = await client.query({ text: query.text, values: query.values as unknown[] });
+      return result.rows as T[];
+    },
+    async execute(text) {
+      await client.query(text);
+    },
+  };
+}
