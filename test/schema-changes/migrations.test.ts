@@ -187,19 +187,6 @@ test('what a dead process left behind is taken back by the next change, and its 
     { kind: 'sync', table: 'places', name: 'places$name$9$sync', subject: 'none' },
   ];
   await server.database.query(
-    `insert into wda.migration (workspace_id, state, strategy, steps, document, started_at, made)
-     select id, 'running', 'online', '[]', $1, now(), $2 from wda.workspace where slug = 'm${count}'`,
-    [JSON.stringify(MORE), JSON.stringify(made)],
-  );
-  await server.database.query(
-    `update wda.workspace set version = version + 1,
-       gates = '{"notes": {"blocksReads": true, "blocksWrites": true, "retryAfterSeconds": 7}}' where slug = 'm${count}'`,
-  );
-  await server.database.query(
-    `insert into wda.migration_conflict (subject, record_id) values ($1, 1), ('of another migration', 1)`,
-    [subject],
-  );
-  await server.database.query(
     `set search_path to "${schema}", public;
      alter table notes add column extra text, add column "text$9" int4;
      create table people (id int primary key);
@@ -217,6 +204,20 @@ test('what a dead process left behind is taken back by the next change, and its 
     .catch(({ code }: { code: string }) => assert.equal(code, '23505'));
   // PostgreSQL 18 lists a constraint more: the primary key's column is not null.
   assert.ok((await everything(String(schema))).length >= before.length + 11);
+  await server.database.query(
+    `update wda.workspace set version = version + 1,
+       gates = '{"notes": {"blocksReads": true, "blocksWrites": true, "retryAfterSeconds": 7}}' where slug = 'm${count}'`,
+  );
+  await server.database.query(
+    `insert into wda.migration_conflict (subject, record_id) values ($1, 1), ('of another migration', 1)`,
+    [subject],
+  );
+  // From here on a sweep may take it back, too.
+  await server.database.query(
+    `insert into wda.migration (workspace_id, state, strategy, steps, document, started_at, made)
+     select id, 'running', 'online', '[]', $1, now(), $2 from wda.workspace where slug = 'm${count}'`,
+    [JSON.stringify(MORE), JSON.stringify(made)],
+  );
 
   assert.equal((await put(workspace, NOTES)).json.data.state, 'succeeded');
   assert.deepEqual(await everything(String(schema)), before);
