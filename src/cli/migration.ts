@@ -100,7 +100,7 @@ export async function followMigration(
           if (!hasEnded(migration)) show(migration);
           if (hasEnded(migration) || (deadline !== null && performance.now() >= deadline)) return migration;
         } catch (error) {
-          if (!isPassing(error) || ++failures >= PATIENCE) throw error;
+          if (!mayAnswerLater(error) || ++failures >= PATIENCE) throw error;
         }
         await sleep(deadline === null ? POLL_MS : Math.min(POLL_MS, Math.max(10, deadline - performance.now())));
       }
@@ -153,7 +153,7 @@ async function readMigration(client: AdminClient, address: WorkspaceAddress, id:
 const migrationPath = (address: WorkspaceAddress, id: string): string =>
   `${workspacePath(address)}/migrations/${encodeURIComponent(id)}`;
 
-function isPassing(error: unknown): boolean {
+function mayAnswerLater(error: unknown): boolean {
   if (!(error instanceof CommandFailure)) return false;
   return error.failure.kind === 'unreachable' || (error.failure.kind === 'refused' && error.failure.status === 503);
 }

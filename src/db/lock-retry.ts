@@ -36,7 +36,7 @@ export function isLockConflict(error: unknown): boolean {
 }
 
 /** Locks, connections and what is no answer of the database: the same may succeed another time. */
-export function isPassing(error: unknown): boolean {
+export function maySucceedLater(error: unknown): boolean {
   return sqlState(error) === undefined || isLockConflict(error) || isConnectionLoss(error);
 }
 

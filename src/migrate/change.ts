@@ -24,10 +24,10 @@ import { createEntity, dropEntity } from './operations/entity.ts';
 import {
   addField,
   addRelation,
+  type ChangedTable,
   changeDefault,
   dropField,
   dropRelation,
-  type Place,
   pathOfField,
 } from './operations/field.ts';
 import { addIndex, removeIndex } from './operations/indexing.ts';
@@ -72,9 +72,9 @@ export function changeOf(request: ChangeRequest): Change {
     }
     kept.add(old.table.entity);
     const isEmpty = empty.has(old.table.entity);
-    const place = { table: side.table, isEmpty, atOnce: isEmpty || strategy === 'blocking' };
+    const changed = { table: side.table, isEmpty, atOnce: isEmpty || strategy === 'blocking' };
     const fields = origins.fields.get(name) ?? new Map<string, Field>();
-    compareEntities({ place, old, side, fields, isNew, renames, operations, refusals });
+    compareEntities({ changed, old, side, fields, isNew, renames, operations, refusals });
   }
   for (const [name, side] of before) if (!kept.has(name)) operations.push(dropEntity(side.table));
   return refusals.length > 0 ? { ok: false, details: refusals } : { ok: true, operations, names };
@@ -95,7 +95,7 @@ function sidesOf(document: SchemaDocument, entities: ReadonlyMap<string, Entity>
 }
 
 interface Comparison {
-  readonly place: Place;
+  readonly changed: ChangedTable;
   readonly old: Side;
   readonly side: Side;
   /** What each field was before, by its name now. */
@@ -120,13 +120,13 @@ function compareEntities(comparison: Comparison): void {
 }
 
 function compareColumns(comparison: Comparison): void {
-  const { place, old, side, fields, isNew, operations } = comparison;
+  const { changed, old, side, fields, isNew, operations } = comparison;
   for (const [name, field] of side.table.columns) {
     const was = fields.get(name);
     const reference = referenceOf(side.table, field);
     if (was !== undefined) compareFields(comparison, was, field);
-    else if (reference === undefined) operations.push(addField(place, field));
-    else operations.push(addRelation(place, field, reference, isNew(reference.relation.entity)));
+    else if (reference === undefined) operations.push(addField(changed, field));
+    else operations.push(addRelation(changed, field, reference, isNew(reference.relation.entity)));
   }
   const kept = new Set(fields.values());
   for (const field of old.table.columns.values()) {
@@ -139,34 +139,34 @@ function compareColumns(comparison: Comparison): void {
 }
 
 function compareFields(comparison: Comparison, was: Field, now: Field): void {
-  const { place, old, side, isNew, operations, refusals } = comparison;
+  const { changed, old, side, isNew, operations, refusals } = comparison;
   if (was.role === 'id') return;
   compareNames(comparison, was, now);
   const [from, to] = [referenceOf(old.table, was), referenceOf(side.table, now)];
   const targetIsNew = to !== undefined && isNew(to.relation.entity);
   if (was.column !== now.column) {
-    const change = changeType({ place, old: old.table, was, now, reference: to, targetIsNew });
+    const change = changeType({ changed, old: old.table, was, now, reference: to, targetIsNew });
     if (change === undefined) refusals.push(impossible(side.table, was, now));
     else operations.push(change);
     return;
   }
   if (was.type !== now.type || was.precision !== now.precision || was.scale !== now.scale) {
-    const change = changeType({ place, old: old.table, was, now, reference: to, targetIsNew });
+    const change = changeType({ changed, old: old.table, was, now, reference: to, targetIsNew });
     if (change !== undefined) operations.push(change);
   }
   const demands: Operation[] = [];
-  if (was.required !== now.required) demands.push((now.required ? requireField : liftRequired)(place, now));
-  compareChecks(place, checksOf(old.table, was), checksOf(side.table, now), now, demands);
+  if (was.required !== now.required) demands.push((now.required ? requireField : liftRequired)(changed, now));
+  compareChecks(changed, checksOf(old.table, was), checksOf(side.table, now), now, demands);
   if (defaultOf(was) !== defaultOf(now)) {
-    operations.push(changeDefault(place, now, was, now.default !== undefined && demands.some(({ ahead }) => ahead)));
+    operations.push(changeDefault(changed, now, was, now.default !== undefined && demands.some(({ ahead }) => ahead)));
   }
   operations.push(...demands);
   if (
     to !== undefined &&
     (from === undefined || from.target !== to.target || from.relation.onDelete !== to.relation.onDelete)
   ) {
-    operations.push(changeReference(place, to, from, targetIsNew));
-  } else if (to === undefined && from !== undefined) operations.push(loosenReference(place, now, from));
+    operations.push(changeReference(changed, to, from, targetIsNew));
+  } else if (to === undefined && from !== undefined) operations.push(loosenReference(changed, now, from));
 }
 
 function compareNames({ side, operations }: Comparison, was: Field, now: Field): void {
@@ -184,7 +184,7 @@ function compareNames({ side, operations }: Comparison, was: Field, now: Field):
 }
 
 function compareChecks(
-  place: Place,
+  changed: ChangedTable,
   old: readonly Check[],
   asked: readonly Check[],
   field: Field,
@@ -193,11 +193,11 @@ function compareChecks(
   for (const check of asked) {
     const was = old.find(({ kind }) => kind === check.kind);
     if (was === undefined || demandsOf(was) !== demandsOf(check)) {
-      operations.push(changeCheck(place, check, was !== undefined));
+      operations.push(changeCheck(changed, check, was !== undefined));
     }
   }
   for (const check of old) {
-    if (!asked.some(({ kind }) => kind === check.kind)) operations.push(dropCheck(place, check, field));
+    if (!asked.some(({ kind }) => kind === check.kind)) operations.push(dropCheck(changed, check, field));
   }
 }
 
@@ -240,11 +240,11 @@ function impossible(table: Table, was: Field, now: Field): Detail {
   };
 }
 
-function compareIndexes({ place, old, side, fields, operations }: Comparison): void {
+function compareIndexes({ changed, old, side, fields, operations }: Comparison): void {
   for (const [name, index] of side.table.indexes) {
     if (old.table.indexes.has(name)) continue;
     const columnsExist = index.fields.every((field) => fields.get(field.name)?.column === field.column);
-    operations.push(addIndex(place, index, columnsExist));
+    operations.push(addIndex(changed, index, columnsExist));
   }
   const columns = new Set([...side.table.columns.values()].map((field) => field.column));
   for (const [name, index] of old.table.indexes) {
@@ -264,17 +264,17 @@ function compareMetadata({ old, side, renames, operations }: Comparison): void {
     if (relation.kind === 'belongsTo') continue;
     const before = renamed.get(name);
     const was = member(from.relations, before ?? name);
-    const place = `${path}.relations.${name}`;
+    const at = `${path}.relations.${name}`;
     if (was === undefined || was.kind === 'belongsTo') {
-      operations.push(changeMetadata('addRelation', entity, place, `add relation ${name} to ${entity}`));
+      operations.push(changeMetadata('addRelation', entity, at, `add relation ${name} to ${entity}`));
       continue;
     }
     if (before !== undefined) {
       const words = `rename relation ${before} of ${entity} to ${name}`;
-      operations.push(changeMetadata('renameRelation', entity, place, words));
+      operations.push(changeMetadata('renameRelation', entity, at, words));
     }
     if (differs(withoutDescription(was), withoutDescription(relation))) {
-      operations.push(changeMetadata('changeRelation', entity, place, `change relation ${name} of ${entity}`));
+      operations.push(changeMetadata('changeRelation', entity, at, `change relation ${name} of ${entity}`));
     }
   }
   for (const [name, relation] of Object.entries(from.relations ?? {})) {

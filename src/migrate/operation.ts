@@ -1,6 +1,6 @@
 // One change of a schema as a value: what it says to people, and the statements that make it true. Operations are made
 // by the files in operations/, one for each kind of change.
-import { empty, type Fragment } from '../sql/fragment.ts';
+import type { Fragment } from '../sql/fragment.ts';
 import type { Stripe } from './ddl.ts';
 
 export type OperationKind =
@@ -44,17 +44,23 @@ export interface Batch {
   readonly fill: (stripe: Stripe) => Fragment;
 }
 
-export interface Statement {
+/**
+ * A piece of DDL. `transaction`: with others in one. `own`: a transaction of its own. `none`: outside of any (CONCURRENTLY).
+ */
+export interface Ddl {
   readonly phase: Phase;
+  readonly within: 'transaction' | 'own' | 'none';
   readonly sql: Fragment;
-  /**
-   * `transaction`: with others. `own`: a transaction of its own. `none`: outside of any (CONCURRENTLY). `batches`: again
-   * and again, a transaction each, for the records after an id.
-   */
-  readonly within: 'transaction' | 'own' | 'none' | 'batches';
-  /** For `batches`. */
-  readonly batch?: Batch;
 }
+
+/** Again and again, a transaction each, for the records after an id. Runs before the switch only. */
+export interface Filling {
+  readonly phase: 'fill';
+  readonly within: 'batches';
+  readonly batch: Batch;
+}
+
+export type Statement = Ddl | Filling;
 
 /** Locks that the statements of an operation take on tables (in PostgreSQL) that exist already; `exclusive` blocks reads, too. */
 export interface TableLock {
@@ -121,14 +127,9 @@ export function operation(
   return { ...QUIET, ...parts };
 }
 
-export const inTransaction = (phase: Phase, sql: Fragment): Statement => ({ phase, sql, within: 'transaction' });
+export const together = (phase: Phase, sql: Fragment): Statement => ({ phase, sql, within: 'transaction' });
 export const alone = (phase: Phase, sql: Fragment): Statement => ({ phase, sql, within: 'own' });
 export const concurrently = (phase: Phase, sql: Fragment): Statement => ({ phase, sql, within: 'none' });
-export const batches = (batch: Batch): Statement => ({
-  phase: 'fill',
-  sql: empty,
-  within: 'batches',
-  batch,
-});
+export const batches = (batch: Batch): Statement => ({ phase: 'fill', within: 'batches', batch });
 export const exclusive = (table: string): TableLock => ({ table, mode: 'access exclusive' });
 export const shared = (table: string): TableLock => ({ table, mode: 'share row exclusive' });

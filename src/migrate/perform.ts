@@ -2,7 +2,7 @@
 
 import { storeDocument, storeGates } from '../catalog/documents.ts';
 import type { OpenMigration } from '../catalog/migrations.ts';
-import { isPassing, type Patience } from '../db/lock-retry.ts';
+import { maySucceedLater, type Patience } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
 import { toQuery } from '../sql/fragment.ts';
 import { failureOf } from './failure.ts';
@@ -147,7 +147,7 @@ async function takeBack({
     await revert(session, schema, made, patience);
     return { name: 'reverted' };
   } catch (error) {
-    if (isPassing(error)) throw error;
+    if (maySucceedLater(error)) throw error;
     onError('what a migration made could not be taken back', error);
     return { name: 'stuck', failure: { error: failureOf(error, undefined) } };
   }

@@ -74,13 +74,13 @@ export async function prepareChange(
 }
 
 /** Is there anything that cannot run in the transaction of the switch? */
-export function isAhead(change: PreparedChange): boolean {
+export function needsPreparation(change: PreparedChange): boolean {
   return change.operations.some(({ statements }) => statements.some(({ within }) => within !== 'transaction'));
 }
 
 /** What the operations make before the switch. */
 export function madeAhead(change: PreparedChange): readonly Made[] {
-  return isAhead(change) ? change.operations.flatMap((operation) => operation.makes) : [];
+  return needsPreparation(change) ? change.operations.flatMap((operation) => operation.makes) : [];
 }
 
 /** Entities in force that stay and whose documents are not the same text. */

@@ -9,7 +9,7 @@ import { anotherMigrationRuns, destructiveChange, serviceUnavailable } from '../
 import type { Figure } from '../figure.ts';
 import { makeGate } from './gate.ts';
 import { carryOut, RECOVERY, RUN } from './perform.ts';
-import { type Ask, isAhead, type PreparedChange, prepareChange, tableSizes } from './plan.ts';
+import { type Ask, needsPreparation, type PreparedChange, prepareChange, tableSizes } from './plan.ts';
 import { makeProgress, recordMigration } from './progress.ts';
 import type { Run } from './run.ts';
 import { type LockedSession, makeSessions } from './sessions.ts';
@@ -110,7 +110,7 @@ export function makeRunner(options: RunnerOptions): Runner {
       throw isLockConflict(error) ? anotherMigrationRuns() : error;
     });
     const change = await prepareAllowed(session, request, forgottenAfterMs);
-    const isLong = isAhead(change) || change.operations.some(({ work }) => work !== 'none');
+    const isLong = needsPreparation(change) || change.operations.some(({ work }) => work !== 'none');
     if (isLong && long >= maxLong) throw tooManyMigrations();
     if (isLong) long++;
     running++;

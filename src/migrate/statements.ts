@@ -1,22 +1,22 @@
 // Runs the statements of operations: those that prepare, each on its own and without holding up anybody; those of the
 // switch, all in one transaction; and those that take back what was prepared.
 import { dropSync, forgetConflicts } from '../beside/sync.ts';
-import { isPassing, type Patience, withLockRetry } from '../db/lock-retry.ts';
+import { maySucceedLater, type Patience, withLockRetry } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
 import { inTransaction, LOCK_BUDGET_MS, lockTable, takeLocks } from '../db/transaction.ts';
 import { type Fragment, script } from '../sql/fragment.ts';
 import { dropColumn, dropConstraint, dropIndexConcurrently, dropTableIfExists } from './ddl.ts';
 import { Cancelled, fill } from './fill.ts';
 import { refuseLate } from './obstruction.ts';
-import { isPreparing, type Made, type Operation, PHASES, type Statement } from './operation.ts';
-import { isAhead, type PreparedChange } from './plan.ts';
+import { type Ddl, isPreparing, type Made, type Operation, PHASES, type Statement } from './operation.ts';
+import { needsPreparation, type PreparedChange } from './plan.ts';
 import { patienceOf, type Run } from './run.ts';
 import { watchIndex } from './watch-index.ts';
 
 /** Runs what can or must run before the switch. With nothing that has to, all is left to the switch. */
 export async function prepareAhead(run: Run): Promise<void> {
   const { change, progress, isCancelled } = run;
-  if (!isAhead(change)) return;
+  if (!needsPreparation(change)) return;
   for (const phase of PHASES.filter(isPreparing)) {
     for (const operation of change.operations) {
       if (!operation.ahead) continue;
@@ -24,16 +24,15 @@ export async function prepareAhead(run: Run): Promise<void> {
         if (statement.phase !== phase) continue;
         if (await isCancelled()) throw new Cancelled();
         await progress.begin(operation);
-        if (statement.batch === undefined) {
-          await withLockRetry(() => runAhead(run, statement, operation), patienceOf(run, operation));
-        } else await fill(run, operation, statement.batch);
+        if (statement.within === 'batches') await fill(run, operation, statement.batch);
+        else await withLockRetry(() => runAhead(run, statement, operation), patienceOf(run, operation));
         if (isLast(statement, operation)) await progress.finish(operation);
       }
     }
   }
 }
 
-async function runAhead(run: Run, statement: Statement, operation: Operation): Promise<void> {
+async function runAhead(run: Run, statement: Ddl, operation: Operation): Promise<void> {
   const { session, change } = run;
   if (statement.within !== 'none') {
     await inTransaction(session, LOCK_BUDGET_MS, () => session.execute(statement.sql.text));
@@ -58,10 +57,11 @@ function isLast(statement: Statement, operation: Operation): boolean {
 /** The new shape and the new document at once; `commit` adds the statements of the control tables. */
 export async function switchOver(run: Run, commit: () => Promise<void>): Promise<void> {
   const { session, change, progress, isCancelled } = run;
-  const ahead = isAhead(change);
+  const ahead = needsPreparation(change);
   const statements = PHASES.flatMap((phase) =>
     change.operations.flatMap((operation) =>
       operation.statements
+        .filter((statement) => statement.within !== 'batches')
         .filter((statement) => statement.phase === phase && !(ahead && operation.ahead && isPreparing(phase)))
         .map((statement) => ({ statement, operation })),
     ),
@@ -108,7 +108,7 @@ export async function revert(
   const failures: unknown[] = [];
   const take = async (work: () => Promise<void>): Promise<void> => {
     await withLockRetry(work, patience).catch((error) => {
-      if (isPassing(error)) throw error;
+      if (maySucceedLater(error)) throw error;
       failures.push(error);
     });
   };

@@ -17,8 +17,8 @@ import {
   setNotNull,
   validateConstraint,
 } from '../ddl.ts';
-import { alone, exclusive, inTransaction, type Operation, operation, shared } from '../operation.ts';
-import { type Place, pathOfField, targetOf } from './field.ts';
+import { alone, exclusive, type Operation, operation, shared, together } from '../operation.ts';
+import { type ChangedTable, pathOfField, targetOf } from './field.ts';
 
 /** Of a constraint while the one that it replaces is there. */
 
@@ -29,7 +29,7 @@ export function standing(records: Fragment, condition: Fragment): Fragment {
   return sql`select c.count, case when c.count > 0 then array(select id from ${from} order by id limit 10) else '{}' end as ids from (select count(*) as count from ${from}) c`;
 }
 
-export function requireField({ table, isEmpty, atOnce }: Place, field: Field): Operation {
+export function requireField({ table, isEmpty, atOnce }: ChangedTable, field: Field): Operation {
   const column = ident(field.column);
   const check = derivedName(table.name, [field.column], 'ck_null');
   return operation({
@@ -39,12 +39,12 @@ export function requireField({ table, isEmpty, atOnce }: Place, field: Field): O
     description: `require ${field.name} of ${table.entity}`,
     work: isEmpty ? 'none' : 'scan',
     statements: atOnce
-      ? [inTransaction('attach', setNotNull(table, field.column))]
+      ? [together('attach', setNotNull(table, field.column))]
       : [
-          inTransaction('link', addNotNullCheck(table, check, field.column)),
+          together('link', addNotNullCheck(table, check, field.column)),
           alone('build', validateConstraint(table, check)),
-          inTransaction('attach', setNotNull(table, field.column)),
-          inTransaction('attach', dropConstraint(table, check)),
+          together('attach', setNotNull(table, field.column)),
+          together('attach', dropConstraint(table, check)),
         ],
     ahead: !atOnce,
     makes: atOnce ? [] : [{ kind: 'constraint', table: table.name, constraint: check }],
@@ -58,13 +58,13 @@ export function requireField({ table, isEmpty, atOnce }: Place, field: Field): O
   });
 }
 
-export function liftRequired({ table }: Place, field: Field): Operation {
+export function liftRequired({ table }: ChangedTable, field: Field): Operation {
   return operation({
     kind: 'liftRequired',
     entity: table.entity,
     path: `${pathOfField(table, field)}.required`,
     description: `let ${field.name} of ${table.entity} be null`,
-    statements: [inTransaction('attach', dropNotNull(table, field.column))],
+    statements: [together('attach', dropNotNull(table, field.column))],
     locks: [exclusive(table.name)],
   });
 }
@@ -73,7 +73,7 @@ const WORDS = { length: 'maxLength', range: 'the bounds', enum: 'the values' } a
 const MEMBERS = { length: 'maxLength', range: 'min', enum: 'values' } as const;
 
 /** A check on a column that stays as it is; `replaces`: there is one of its kind already. */
-export function changeCheck({ table, isEmpty, atOnce }: Place, check: Check, replaces: boolean): Operation {
+export function changeCheck({ table, isEmpty, atOnce }: ChangedTable, check: Check, replaces: boolean): Operation {
   const { field, kind, name } = check;
   const next = replaces ? nextName(name) : name;
   const old = dropConstraint(table, name);
@@ -84,13 +84,11 @@ export function changeCheck({ table, isEmpty, atOnce }: Place, check: Check, rep
     description: `${replaces ? 'change' : 'set'} ${WORDS[kind]} of field ${field.name} of ${table.entity}`,
     work: isEmpty ? 'none' : 'scan',
     statements: atOnce
-      ? [...(replaces ? [inTransaction('detach', old)] : []), inTransaction('attach', addCheck(table, check))]
+      ? [...(replaces ? [together('detach', old)] : []), together('attach', addCheck(table, check))]
       : [
-          inTransaction('link', addCheck(table, check, next, false)),
+          together('link', addCheck(table, check, next, false)),
           alone('build', validateConstraint(table, next)),
-          ...(replaces
-            ? [inTransaction('detach', old), inTransaction('attach', renameConstraint(table, next, name))]
-            : []),
+          ...(replaces ? [together('detach', old), together('attach', renameConstraint(table, next, name))] : []),
         ],
     ahead: !atOnce,
     makes: atOnce ? [] : [{ kind: 'constraint', table: table.name, constraint: next }],
@@ -104,20 +102,20 @@ export function changeCheck({ table, isEmpty, atOnce }: Place, check: Check, rep
   });
 }
 
-export function dropCheck({ table }: Place, check: Check, field: Field): Operation {
+export function dropCheck({ table }: ChangedTable, check: Check, field: Field): Operation {
   return operation({
     kind: 'dropCheck',
     entity: table.entity,
     path: `${pathOfField(table, field)}.${MEMBERS[check.kind]}`,
     description: `lift ${WORDS[check.kind]} of field ${field.name} of ${table.entity}`,
-    statements: [inTransaction('detach', dropConstraint(table, check.name))],
+    statements: [together('detach', dropConstraint(table, check.name))],
     locks: [exclusive(table.name)],
   });
 }
 
 /** The foreign key of a column that stays; `was`: the one that it has now. */
 export function changeReference(
-  { table, isEmpty, atOnce }: Place,
+  { table, isEmpty, atOnce }: ChangedTable,
   reference: Reference,
   was: Reference | undefined,
   targetIsNew: boolean,
@@ -125,7 +123,7 @@ export function changeReference(
   const { name, field, relation } = reference;
   const next = was === undefined ? name : nextName(name);
   const column = ident(field.column);
-  const drop = was === undefined ? [] : [inTransaction('detach', dropConstraint(table, was.name))];
+  const drop = was === undefined ? [] : [together('detach', dropConstraint(table, was.name))];
   const target = tableRef({ schema: table.schema, name: reference.target });
   const orphans = sql`${column} is not null and not exists (select from ${target} t where t.id = ${tableRef(table)}.${column})`;
   return operation({
@@ -140,12 +138,12 @@ export function changeReference(
           : `lead relation ${relation.name} of ${table.entity} to ${relation.entity}`,
     work: isEmpty ? 'none' : 'scan',
     statements: atOnce
-      ? [...drop, inTransaction('attach', addReference(table, reference))]
+      ? [...drop, together('attach', addReference(table, reference))]
       : [
-          inTransaction('link', addReference(table, reference, next, false)),
+          together('link', addReference(table, reference, next, false)),
           alone('build', validateConstraint(table, next)),
           ...drop,
-          ...(was === undefined ? [] : [inTransaction('attach', renameConstraint(table, next, name))]),
+          ...(was === undefined ? [] : [together('attach', renameConstraint(table, next, name))]),
         ],
     ahead: !atOnce,
     makes: atOnce ? [] : [{ kind: 'constraint', table: table.name, constraint: next }],
@@ -164,14 +162,14 @@ export function changeReference(
 }
 
 /** The column stays as a field of its own. */
-export function loosenReference({ table }: Place, field: Field, was: Reference): Operation {
+export function loosenReference({ table }: ChangedTable, field: Field, was: Reference): Operation {
   return operation({
     kind: 'dropRelation',
     entity: table.entity,
     path: `entities.${table.entity}.relations.${was.relation.name}`,
     description: `drop relation ${was.relation.name} of ${table.entity}; its values stay in field ${field.name}`,
     destructive: true,
-    statements: [inTransaction('detach', dropConstraint(table, was.name))],
+    statements: [together('detach', dropConstraint(table, was.name))],
     locks: [exclusive(table.name), ...targetOf(table, was, exclusive)],
   });
 }

@@ -1,7 +1,7 @@
 // Entities that come and go.
 import type { Table } from '../../document/tables.ts';
 import { createTable, dropConstraint, dropTable, finishTable } from '../ddl.ts';
-import { exclusive, inTransaction, type Operation, operation, shared } from '../operation.ts';
+import { exclusive, type Operation, operation, shared, together } from '../operation.ts';
 
 /** `isNew` tells whether a table is created by the same change, so that nobody can hold a lock on it. */
 export function createEntity(table: Table, isNew: (entity: string) => boolean): Operation {
@@ -11,8 +11,8 @@ export function createEntity(table: Table, isNew: (entity: string) => boolean): 
     path: `entities.${table.entity}`,
     description: `create entity ${table.entity}`,
     statements: [
-      inTransaction('create', createTable(table)),
-      ...finishTable(table).map((statement) => inTransaction('link', statement)),
+      together('create', createTable(table)),
+      ...finishTable(table).map((statement) => together('link', statement)),
     ],
     ahead: true,
     makes: [{ kind: 'table', table: table.name }],
@@ -29,8 +29,8 @@ export function dropEntity(table: Table): Operation {
     destructive: true,
     statements: [
       // Tables that refer to each other can only go one by one without these.
-      ...table.references.map(({ name }) => inTransaction('detach', dropConstraint(table, name))),
-      inTransaction('drop', dropTable(table)),
+      ...table.references.map(({ name }) => together('detach', dropConstraint(table, name))),
+      together('drop', dropTable(table)),
     ],
     locks: [exclusive(table.name), ...table.references.map(({ target }) => exclusive(target))],
   });

@@ -21,15 +21,15 @@ import {
   alone,
   batches,
   exclusive,
-  inTransaction,
   type Operation,
   operation,
   type Statement,
   shared,
   type TableLock,
+  together,
 } from '../operation.ts';
 
-export interface Place {
+export interface ChangedTable {
   readonly table: Table;
   /** No records when the change was planned; what holds up nobody then is done at once. */
   readonly isEmpty: boolean;
@@ -44,8 +44,8 @@ export function pathOfField(table: Table, field: Field): string {
     : `entities.${table.entity}.timestamps`;
 }
 
-export function addField(place: Place, field: Field): Operation {
-  const { table, isEmpty, atOnce } = place;
+export function addField(changed: ChangedTable, field: Field): Operation {
+  const { table, isEmpty, atOnce } = changed;
   const checks = table.checks.filter((check) => check.field === field);
   const needsRecordsGone = field.required && field.default === undefined;
   // Only a value of its own for each record makes PostgreSQL write the table anew; any other default is a note in the
@@ -63,7 +63,7 @@ export function addField(place: Place, field: Field): Operation {
     statements: fills
       ? fillGenerated(table, field, generated)
       : [
-          inTransaction('column', addColumn(table, field, checks, undefined, !later)),
+          together('column', addColumn(table, field, checks, undefined, !later)),
           ...(later ? checks.map((check) => alone('build', validateConstraint(table, check.name))) : []),
         ],
     ahead: !atOnce,
@@ -79,18 +79,18 @@ function fillGenerated(table: Table, field: Field, generated: Generated): readon
   const value = keyword(generated.expression);
   const check = derivedName(table.name, [field.column], 'ck_null');
   return [
-    inTransaction('column', addPlainColumn(table, field)),
-    inTransaction('column', setDefault(table, field)),
+    together('column', addPlainColumn(table, field)),
+    together('column', setDefault(table, field)),
     batches({
       next: (after, size) => nextRecords(table, after, size),
       fill: (stripe) => fillStripe(table, { column: field.column, value, pending: sql`${column} is null` }, stripe),
     }),
     ...(field.required
       ? [
-          inTransaction('build', addNotNullCheck(table, check, field.column)),
+          together('build', addNotNullCheck(table, check, field.column)),
           alone('build', validateConstraint(table, check)),
-          inTransaction('attach', setNotNull(table, field.column)),
-          inTransaction('attach', dropConstraint(table, check)),
+          together('attach', setNotNull(table, field.column)),
+          together('attach', dropConstraint(table, check)),
         ]
       : []),
   ];
@@ -105,15 +105,20 @@ function filling(field: Field): string {
 }
 
 /** The column of a belongsTo relation with its foreign key. New columns are null, so nothing has to be looked at. */
-export function addRelation(place: Place, field: Field, reference: Reference, targetIsNew: boolean): Operation {
-  const { table, isEmpty, atOnce } = place;
+export function addRelation(
+  changed: ChangedTable,
+  field: Field,
+  reference: Reference,
+  targetIsNew: boolean,
+): Operation {
+  const { table, isEmpty, atOnce } = changed;
   const { relation } = reference;
   return operation({
     kind: 'addRelation',
     entity: table.entity,
     path: `entities.${table.entity}.relations.${relation.name}`,
     description: `add relation ${relation.name} to ${table.entity}, stored in ${field.name}`,
-    statements: [inTransaction('column', addColumn(table, field, [], reference))],
+    statements: [together('column', addColumn(table, field, [], reference))],
     ahead: !atOnce,
     makes: atOnce ? [] : [{ kind: 'column', table: table.name, column: field.column }],
     locks: [exclusive(table.name), ...(targetIsNew ? [] : targetOf(table, reference, shared))],
@@ -128,7 +133,7 @@ export function dropField(table: Table, field: Field): Operation {
     path: pathOfField(table, field),
     description: `drop field ${field.name} of ${table.entity} and its values`,
     destructive: true,
-    statements: [inTransaction('detach', dropColumn(table, field.column))],
+    statements: [together('detach', dropColumn(table, field.column))],
     locks: [exclusive(table.name)],
   });
 }
@@ -140,7 +145,7 @@ export function dropRelation(table: Table, field: Field, reference: Reference): 
     path: `entities.${table.entity}.relations.${reference.relation.name}`,
     description: `drop relation ${reference.relation.name} of ${table.entity} and its field ${field.name} with its values`,
     destructive: true,
-    statements: [inTransaction('detach', dropColumn(table, field.column))],
+    statements: [together('detach', dropColumn(table, field.column))],
     locks: [exclusive(table.name), ...targetOf(table, reference, exclusive)],
   });
 }
@@ -158,7 +163,7 @@ export function targetOf(
  * `early`: before a demand is made that the present default, or none, does not meet, so that creates which leave the
  * field out meet it from the start.
  */
-export function changeDefault({ table, atOnce }: Place, field: Field, was: Field, early: boolean): Operation {
+export function changeDefault({ table, atOnce }: ChangedTable, field: Field, was: Field, early: boolean): Operation {
   const ahead = early && !atOnce;
   return operation({
     kind: 'setDefault',
@@ -168,7 +173,7 @@ export function changeDefault({ table, atOnce }: Place, field: Field, was: Field
       field.default === undefined
         ? `drop the default of field ${field.name} of ${table.entity}`
         : `change the default of field ${field.name} of ${table.entity} for new records`,
-    statements: [inTransaction(ahead ? 'link' : 'attach', setDefault(table, field))],
+    statements: [together(ahead ? 'link' : 'attach', setDefault(table, field))],
     ahead,
     makes: ahead ? [{ kind: 'default', table: table.name, undo: setDefault(table, was).text }] : [],
     locks: [exclusive(table.name)],

@@ -2,11 +2,11 @@
 import type { Index, Table } from '../../document/tables.ts';
 import { type Fragment, ident, join, sql, tableRef } from '../../sql/fragment.ts';
 import { addUnique, attachUnique, createIndex, createIndexConcurrently, dropConstraint, dropIndex } from '../ddl.ts';
-import { concurrently, exclusive, inTransaction, type Operation, operation, shared } from '../operation.ts';
-import type { Place } from './field.ts';
+import { concurrently, exclusive, type Operation, operation, shared, together } from '../operation.ts';
+import type { ChangedTable } from './field.ts';
 
 /** `columnsExist` is false when a column comes with the same change. */
-export function addIndex({ table, isEmpty, atOnce }: Place, index: Index, columnsExist: boolean): Operation {
+export function addIndex({ table, isEmpty, atOnce }: ChangedTable, index: Index, columnsExist: boolean): Operation {
   const parts = {
     kind: index.unique ? 'addUnique' : 'addIndex',
     entity: table.entity,
@@ -28,7 +28,7 @@ export function addIndex({ table, isEmpty, atOnce }: Place, index: Index, column
     return operation({
       ...parts,
       work: isEmpty ? 'none' : 'index',
-      statements: [inTransaction('attach', statement)],
+      statements: [together('attach', statement)],
       // A plain index is built while others read.
       locks: [index.unique ? exclusive(table.name) : shared(table.name)],
     });
@@ -38,7 +38,7 @@ export function addIndex({ table, isEmpty, atOnce }: Place, index: Index, column
     work: 'index',
     statements: [
       concurrently('build', createIndexConcurrently(table, index)),
-      ...(index.unique ? [inTransaction('attach', attachUnique(table, index.name))] : []),
+      ...(index.unique ? [together('attach', attachUnique(table, index.name))] : []),
     ],
     ahead: true,
     makes: [{ kind: 'index', table: table.name, index: index.name }],
@@ -54,9 +54,7 @@ export function removeIndex(table: Table, index: Index): Operation {
     description: index.unique
       ? `let ${listed(index)} of ${table.entity} repeat`
       : `drop the index on ${listed(index)} of ${table.entity}`,
-    statements: [
-      inTransaction('detach', index.unique ? dropConstraint(table, index.name) : dropIndex(table, index.name)),
-    ],
+    statements: [together('detach', index.unique ? dropConstraint(table, index.name) : dropIndex(table, index.name))],
     locks: [exclusive(table.name)],
   });
 }

@@ -32,17 +32,17 @@ import {
   alone,
   batches,
   exclusive,
-  inTransaction,
   type Operation,
   operation,
   type Statement,
   shared,
+  together,
 } from '../operation.ts';
 import { standing } from './constraint.ts';
-import { type Place, pathOfField, targetOf } from './field.ts';
+import { type ChangedTable, pathOfField, targetOf } from './field.ts';
 
 export interface TypeChange {
-  readonly place: Place;
+  readonly changed: ChangedTable;
   readonly old: Table;
   readonly was: Field;
   readonly now: Field;
@@ -53,14 +53,14 @@ export interface TypeChange {
 
 /** Undefined when no value of the one type means anything in the other, and there are values. */
 export function changeType(change: TypeChange): Operation | undefined {
-  const { place, was, now } = change;
+  const { changed, was, now } = change;
   const cast = castOf(was, now);
-  if (cast.kind === 'never' && !place.isEmpty) return undefined;
+  if (cast.kind === 'never' && !changed.isEmpty) return undefined;
   const parts = {
     kind: 'changeType',
-    entity: place.table.entity,
-    path: `${pathOfField(place.table, now)}.type`,
-    description: `change field ${now.name} of ${place.table.entity} from ${wordsFor(was)} to ${wordsFor(now)}`,
+    entity: changed.table.entity,
+    path: `${pathOfField(changed.table, now)}.type`,
+    description: `change field ${now.name} of ${changed.table.entity} from ${wordsFor(was)} to ${wordsFor(now)}`,
   } as const;
   switch (cast.kind) {
     case 'none':
@@ -68,12 +68,12 @@ export function changeType(change: TypeChange): Operation | undefined {
     case 'widen':
       return operation({
         ...parts,
-        statements: [inTransaction('attach', widenColumn(place.table, now))],
-        locks: [exclusive(place.table.name)],
+        statements: [together('attach', widenColumn(changed.table, now))],
+        locks: [exclusive(changed.table.name)],
       });
     case 'convert':
     case 'never':
-      return operation({ ...parts, ...(place.atOnce ? rewrite(change, cast) : convert(change, cast)) });
+      return operation({ ...parts, ...(changed.atOnce ? rewrite(change, cast) : convert(change, cast)) });
     default:
       return cast satisfies never;
   }
@@ -94,8 +94,8 @@ const converterOf =
 
 /** Under one lock, with everything that hangs on the column taken off before and put on again after. */
 function rewrite(change: TypeChange, cast: Cast): Parts {
-  const { place, old, was, now, reference, targetIsNew } = change;
-  const { table } = place;
+  const { changed, old, was, now, reference, targetIsNew } = change;
+  const { table } = changed;
   const value = converterOf(cast, now);
   const obstacle = refused(change, value);
   const indexes = [...old.indexes.values()].filter((index) => index.fields.includes(was));
@@ -116,10 +116,10 @@ function rewrite(change: TypeChange, cast: Cast): Parts {
     ...(reference === undefined ? [] : [addReference(table, reference)]),
   ];
   return {
-    work: place.isEmpty ? 'none' : 'rewrite',
+    work: changed.isEmpty ? 'none' : 'rewrite',
     statements: [
-      ...take.map((statement) => inTransaction('detach', statement)),
-      ...put.map((statement) => inTransaction('attach', statement)),
+      ...take.map((statement) => together('detach', statement)),
+      ...put.map((statement) => together('attach', statement)),
     ],
     locks: [
       exclusive(table.name),
@@ -132,8 +132,8 @@ function rewrite(change: TypeChange, cast: Cast): Parts {
 }
 
 function convert(change: TypeChange, cast: Cast): Parts {
-  const { place, old, was, now, reference, targetIsNew } = change;
-  const { table } = place;
+  const { changed, old, was, now, reference, targetIsNew } = change;
+  const { table } = changed;
   const value = converterOf(cast, now);
   const [from, to] = [ident(was.column), ident(now.column)];
   const sync = syncNames(table, now.column);
@@ -146,9 +146,9 @@ function convert(change: TypeChange, cast: Cast): Parts {
   return {
     work: 'rewrite',
     statements: [
-      inTransaction('column', addPlainColumn(table, now)),
+      together('column', addPlainColumn(table, now)),
       ...createSync(table, { ...sync, from: was.column, field: now, value, placeholder }).map((statement) =>
-        inTransaction('column', statement),
+        together('column', statement),
       ),
       batches({
         next: (after, size) => nextRecords(table, after, size),
@@ -159,24 +159,21 @@ function convert(change: TypeChange, cast: Cast): Parts {
             stripe,
           ),
       }),
-      ...(now.required ? [inTransaction('build', addNotNullCheck(table, notNull, now.column)), validate(notNull)] : []),
+      ...(now.required ? [together('build', addNotNullCheck(table, notNull, now.column)), validate(notNull)] : []),
       ...checks.flatMap((check) => [
-        inTransaction('build', addCheck(table, check, check.name, false)),
+        together('build', addCheck(table, check, check.name, false)),
         validate(check.name),
       ]),
       ...(reference === undefined
         ? []
-        : [inTransaction('build', addReference(table, reference, reference.name, false)), validate(reference.name)]),
-      inTransaction('detach', dropSync(table, sync.name)),
-      inTransaction('detach', forgetConflicts(sync.subject)),
-      inTransaction('detach', dropColumn(table, was.column)),
+        : [together('build', addReference(table, reference, reference.name, false)), validate(reference.name)]),
+      together('detach', dropSync(table, sync.name)),
+      together('detach', forgetConflicts(sync.subject)),
+      together('detach', dropColumn(table, was.column)),
       ...(now.required
-        ? [
-            inTransaction('attach', setNotNull(table, now.column)),
-            inTransaction('attach', dropConstraint(table, notNull)),
-          ]
+        ? [together('attach', setNotNull(table, now.column)), together('attach', dropConstraint(table, notNull))]
         : []),
-      ...(now.default === undefined ? [] : [inTransaction('attach', setDefault(table, now))]),
+      ...(now.default === undefined ? [] : [together('attach', setDefault(table, now))]),
     ],
     ahead: true,
     makes: [
@@ -204,10 +201,10 @@ function convert(change: TypeChange, cast: Cast): Parts {
  * the way must have one, too.
  */
 function refused(
-  { place, was, now, reference, targetIsNew }: TypeChange,
+  { changed, was, now, reference, targetIsNew }: TypeChange,
   value: (column: Fragment) => Fragment,
 ): NonNullable<Operation['obstacle']> {
-  const { table } = place;
+  const { table } = changed;
   const [before, after] = [ident('$before'), ident(now.column)];
   const alsoNull = now.required && !was.required;
   const checks = table.checks.filter((check) => check.field === now);

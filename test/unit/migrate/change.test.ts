@@ -43,9 +43,11 @@ function operationsOf(change: Change): readonly Operation[] {
 
 /** `phase text`, as the runner would send it. */
 const statements = (operation: Operation): string[] =>
-  operation.statements.map(
-    ({ phase, sql, within }) => `${phase}${within === 'transaction' ? '' : ` ${within}`}: ${sql.text}`,
-  );
+  operation.statements.map((statement) => {
+    const { phase, within } = statement;
+    const text = within === 'batches' ? '' : statement.sql.text;
+    return `${phase}${within === 'transaction' ? '' : ` ${within}`}: ${text}`;
+  });
 
 const summary = (change: Change): string[] =>
   operationsOf(change).map(({ kind, entity, destructive }) => `${kind} ${entity}${destructive ? ' destructive' : ''}`);
