@@ -127,6 +127,11 @@ const REFUSALS: Readonly<Record<string, (error: DatabaseError) => ApiError>> = {
   '22003': outOfRange,
   '22008': outOfRange,
   '2201B': (error) => badRequest(`The regular expression of a filter ${faultOf(error)}`),
+  // PostgreSQL's list of zones may be older than ours.
+  '22023': ({ message }) =>
+    /^time zone /.test(message)
+      ? badRequest('The database does not know the time zone of tz')
+      : invalid('INVALID', 'a value has the wrong form'),
   '57014': queryTimeout,
   '55P03': lockedByOthers,
   '40001': lockedByOthers,

@@ -15,6 +15,7 @@ import { time } from './field-types/time.ts';
 import { uuid } from './field-types/uuid.ts';
 
 export type {
+  DatePart,
   Decoded,
   FieldType,
   FieldTypeName,
@@ -22,6 +23,7 @@ export type {
   JsonSchema,
   TypeAttributes,
 } from './field-types/field-type.ts';
+export { DATE_PARTS } from './field-types/field-type.ts';
 export { TOO_MUCH_GROWTH } from './field-types/json.ts';
 export { TEXT_COLLATION } from './field-types/text.ts';
 

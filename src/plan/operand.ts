@@ -26,6 +26,10 @@ export function numberOperand(value: number): Operand {
   return { kind: 'value', value: String(value), type: 'int8' };
 }
 
+export function textOperand(value: string): Operand {
+  return { kind: 'value', value, type: 'text' };
+}
+
 /** What the request writes into the field. */
 export function bodyOperand(field: Field): Operand {
   return { kind: 'body', field: field.name, type: fieldType(field.type).bindType };

@@ -44,26 +44,44 @@ export function planOrdering(terms: readonly SortTerm[], entity: Entity, viewpoi
 }
 
 function planKey(term: SortTerm, entity: Entity, viewpoint: Viewpoint): OrderKey {
-  if (term.path.length > MAX_PATH_LENGTH) {
-    throw badRequest(`sort ${shown(term.path.join('.'))} crosses more than ${MAX_PATH_LENGTH - 1} relations`);
+  const { links, field } = followToOne(SORT, term.path, entity, viewpoint);
+  if (!fieldType(field.type).comparable) {
+    throw badRequest(`sort ${term.path.join('.')}: a field of type ${field.type} has no order`);
+  }
+  return { links, field, direction: term.direction };
+}
+
+/** Who follows a path: the parameter, and what to-one relations alone do for it. */
+export interface Follower {
+  readonly parameter: string;
+  readonly only: string;
+}
+
+const SORT: Follower = { parameter: 'sort', only: 'give an order' };
+
+/** The field at the end of a path of to-one relations, and the links on the way; 400 for any other path. */
+export function followToOne(
+  { parameter, only }: Follower,
+  path: readonly string[],
+  entity: Entity,
+  viewpoint: Viewpoint,
+): { readonly links: readonly Link[]; readonly field: Field } {
+  if (path.length > MAX_PATH_LENGTH) {
+    throw badRequest(`${parameter} ${shown(path.join('.'))} crosses more than ${MAX_PATH_LENGTH - 1} relations`);
   }
   const links: Link[] = [];
   let level = entity;
-  for (const name of term.path.slice(0, -1)) {
+  for (const name of path.slice(0, -1)) {
     const relation = relationNamed(level, name);
     if (!isToOne(relation)) {
       throw badRequest(
-        `sort ${term.path.join('.')} crosses ${name}, which leads to many records; only to-one relations give an order`,
+        `${parameter} ${path.join('.')} crosses ${name}, which leads to many records; only to-one relations ${only}`,
       );
     }
     links.push(linkOf(relation, viewpoint));
     level = targetOf(relation, viewpoint);
   }
-  const field = fieldNamed(level, term.path.at(-1) ?? '', 'sort');
-  if (!fieldType(field.type).comparable) {
-    throw badRequest(`sort ${term.path.join('.')}: a field of type ${field.type} has no order`);
-  }
-  return { links, field, direction: term.direction };
+  return { links, field: fieldNamed(level, path.at(-1) ?? '', parameter) };
 }
 
 /** The cursor's keys as operands (null for null), in the order of the ordering's keys; 400 when it belongs to another sort. */

@@ -8,6 +8,7 @@ import { mayWrite, type Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import type { CountMode } from '../request/page.ts';
 import type { ExportRequest, ListRequest, ReadRequest } from '../request/record-request.ts';
+import type { AggregatePlan } from './aggregate.ts';
 import type { Assignment } from './assignment.ts';
 import { targetOf, type Viewpoint } from './link.ts';
 import { bodyOperand, numberOperand, type Operand } from './operand.ts';
@@ -97,7 +98,15 @@ export interface ReferencesPlan {
   readonly record: Scan | null;
 }
 
-export type Plan = ListPlan | ReadPlan | CreatePlan | UpdatePlan | DeletePlan | ExportPlan | ReferencesPlan;
+export type Plan =
+  | ListPlan
+  | ReadPlan
+  | CreatePlan
+  | UpdatePlan
+  | DeletePlan
+  | ExportPlan
+  | ReferencesPlan
+  | AggregatePlan;
 
 /** The entity that the principal may use for the operation: 403, 404 or 503, in that order. */
 export function admit(workspace: Workspace, principal: Principal, name: string, operation: Operation): Entity {

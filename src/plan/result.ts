@@ -14,6 +14,16 @@ export interface PageRow {
   readonly isCounted: boolean;
 }
 
+/** The one row of an aggregate. */
+export interface AggregateRow {
+  /** JSON array text, one object a group; null when it would be longer than an answer may be. */
+  readonly data: string | null;
+  /** Number of groups, digits. */
+  readonly groups: string;
+  /** Number of all records, digits, when they were counted for a total that might be kept; else null. */
+  readonly counted: string | null;
+}
+
 export interface RecordRow {
   /** JSON text; null when it would be too long, or might be (see selectRecord). */
   readonly data: string | null;

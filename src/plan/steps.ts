@@ -7,14 +7,17 @@ import type { Predicate } from './predicate.ts';
 import type { Output, Projection } from './projection.ts';
 
 interface Steps {
-  readonly projection: Projection;
+  readonly projection?: Projection;
   readonly predicate: Predicate | undefined;
   readonly ordering?: Ordering;
+  /** Relations that are followed by joins. */
+  readonly joins?: readonly unknown[];
 }
 
 /** Throws 400 when a request follows too many relations. */
-export function boundSteps({ projection, predicate, ordering }: Steps): void {
-  if (inProjection(projection) + inPredicate(predicate) + inOrdering(ordering) <= MAX_STEPS) return;
+export function boundSteps({ projection, predicate, ordering, joins = [] }: Steps): void {
+  const shown = projection === undefined ? 0 : inProjection(projection);
+  if (shown + joins.length + inPredicate(predicate) + inOrdering(ordering) <= MAX_STEPS) return;
   throw badRequest(
     `The request follows more than ${MAX_STEPS} relations. Every relation of a path counts, in filter, or, sort and expand: ask for fewer, or in several requests`,
   );

@@ -21,6 +21,7 @@ import { operationOf, PREFIX, segmentsOf } from '../request/record-path.ts';
 import { errorReply } from '../response/error-body.ts';
 import type { Reply } from '../response/reply.ts';
 import { type Attempt, type Snapshots, withFreshSnapshot } from './again.ts';
+import { aggregate, summarize } from './aggregates.ts';
 import { enter, hasChanged, uncounted, type Visitor } from './enter.ts';
 import { makeInFlight } from './in-flight.ts';
 import { makePreparedStatements } from './prepared.ts';
@@ -119,6 +120,8 @@ export function makeStages(rooms: StageRooms): Stages {
   const handlers: Readonly<Record<OperationName, Handler>> = {
     list: (visit) => list(stage, visit),
     query: (visit) => query(stage, visit),
+    aggregate: (visit) => aggregate(stage, visit),
+    summarize: (visit) => summarize(stage, visit),
     read: (visit) => read(stage, visit),
     create: (visit) => create(stage, visit),
     update: (visit) => update(stage, visit),

@@ -15,6 +15,8 @@ export const OPERATIONS = {
   list: { methods: ['GET', 'HEAD'], tail: '', access: 'read', body: 'none' },
   create: { methods: ['POST'], tail: '', access: 'write', body: 'json' },
   query: { methods: ['POST'], tail: '_query', access: 'read', body: 'json' },
+  aggregate: { methods: ['GET', 'HEAD'], tail: '_aggregate', access: 'read', body: 'none' },
+  summarize: { methods: ['POST'], tail: '_aggregate', access: 'read', body: 'json' },
   import: { methods: ['POST'], tail: '_import', access: 'write', body: 'file' },
   export: { methods: ['GET', 'HEAD'], tail: '_export', access: 'read', body: 'none' },
   read: { methods: ['GET', 'HEAD'], tail: 'id', access: 'read', body: 'none' },
@@ -27,7 +29,9 @@ export type OperationName = keyof typeof OPERATIONS;
 const ENTRIES = Object.entries(OPERATIONS) as readonly [OperationName, Operation][];
 
 /** The words after an entity that are operations: `_query`, … */
-export const TAILS: readonly string[] = ENTRIES.map(([, { tail }]) => tail).filter((tail) => tail.startsWith('_'));
+export const TAILS: readonly string[] = [...new Set(ENTRIES.map(([, { tail }]) => tail))].filter((tail) =>
+  tail.startsWith('_'),
+);
 
 /** What the segment after the entity is. A word that is no operation counts as an id, which it is not. */
 export function tailOf(segment: string | undefined): Tail {

@@ -1,4 +1,5 @@
 // Rows of a statement -> the spec's envelopes. The records' JSON text passes through as PostgreSQL wrote it.
+import type { AggregatePlan } from '../plan/aggregate.ts';
 import { type ListPlan, lookAhead } from '../plan/plan.ts';
 import type { PageRow } from '../plan/result.ts';
 import { encodeCursor } from '../request/page.ts';
@@ -23,6 +24,11 @@ export function listEnvelope(row: FittingPage, plan: ListPlan, estimate: number 
       : 'null';
   const data = more && lookAhead(plan) === 'extra' ? withoutLast(row.data) : row.data;
   return `{"data":${data},"meta":{"page":${page},"size":${plan.size},"totalElements":${total},"totalPages":${pages},"nextCursor":${cursor}}}`;
+}
+
+/** `{"data": [...], "meta": {...}}` of groups; the total is their number. */
+export function aggregateEnvelope(data: string, groups: number, { page, size }: AggregatePlan): string {
+  return `{"data":${data},"meta":{"page":${page},"size":${size},"totalElements":${groups},"totalPages":${Math.ceil(groups / size)}}}`;
 }
 
 // json_agg separates records by this, with a line feed that JSON text of jsonb, of strings and of flat records never

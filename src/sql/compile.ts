@@ -2,11 +2,13 @@
 // request. The room's only export besides fragment.ts.
 import { LRUCache } from 'lru-cache';
 import type { Principal } from '../model/principal.ts';
+import type { AggregatePlan } from '../plan/aggregate.ts';
 import type { Operand } from '../plan/operand.ts';
 import type { CreatePlan, DeletePlan, ListPlan, Plan, ReadPlan, ReferencesPlan, UpdatePlan } from '../plan/plan.ts';
 import { hasLists, type Projection } from '../plan/projection.ts';
-import type { DeletedRow, MissingReference, PageRow, RecordRow, WrittenRow } from '../plan/result.ts';
+import type { AggregateRow, DeletedRow, MissingReference, PageRow, RecordRow, WrittenRow } from '../plan/result.ts';
 import { claimText } from '../plan/row-policy.ts';
+import { selectAggregate } from './aggregate.ts';
 import { isTold, isUnbounded } from './bounds.ts';
 import { type Fragment, keyword, type Query, sql } from './fragment.ts';
 import { selectExport, selectMatching, selectMissingReferences, selectPage, selectRecord } from './read.ts';
@@ -76,7 +78,9 @@ export type ResultOf<P extends Plan> = P extends ListPlan
         ? DeletedRow
         : P extends ReferencesPlan
           ? MissingReference
-          : Cells;
+          : P extends AggregatePlan
+            ? AggregateRow
+            : Cells;
 
 /** The only place that knows columns by their position, beside the statements that name them. */
 const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extract<Plan, { kind: Kind }>> } = {
@@ -92,6 +96,7 @@ const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extra
   update: readWritten,
   delete: ([id]) => ({ id: known(id) }),
   references: ([field]) => ({ field: known(field) }),
+  aggregate: ([data = null, groups, counted = null]) => ({ data, groups: known(groups), counted }),
   export: (row) => row,
 };
 
@@ -121,6 +126,7 @@ function expectedOf(plan: Plan): Statement['expected'] {
     case 'list':
     case 'references':
     case 'export':
+    case 'aggregate':
       return 'unknown';
     default:
       return plan satisfies never;
@@ -143,6 +149,8 @@ function compileText(plan: Plan, options: CompileOptions): Text {
       return close(deleteRecord(plan));
     case 'references':
       return close(selectMissingReferences(plan));
+    case 'aggregate':
+      return close(selectAggregate(plan, options.maxResponseBytes));
     case 'export':
       return close(selectExport(plan), plan.projection);
     default:

@@ -187,7 +187,7 @@ export function outputColumn(field: Field, alias: Fragment): Fragment {
  * Datetimes end in Z and drop a zero fraction. Measured per value: the plain column 0.15 µs, this 0.30 µs where the
  * fraction is zero, to_char 0.53 µs; translate and overlay, aware of character widths, cost more than to_char.
  */
-function dateTimeText(column: Fragment): Fragment {
+export function dateTimeText(column: Fragment): Fragment {
   return sql`case when ${column}::timestamptz(0) = ${column} then replace(replace(${column}::text, ' ', 'T'), '+00', 'Z') else to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') end`;
 }
 

@@ -4,6 +4,7 @@ import type { Link } from '../plan/link.ts';
 import { ID_OPERAND } from '../plan/operand.ts';
 import { type ExportPlan, type ListPlan, lookAhead, type ReadPlan, type ReferencesPlan } from '../plan/plan.ts';
 import type { Output, Projection } from '../plan/projection.ts';
+import type { Scan } from '../plan/scan.ts';
 import { beside } from './beside-names.ts';
 import { guardedResult, isTold, recordBytes, runningBound, shortText } from './bounds.ts';
 import {
@@ -152,7 +153,7 @@ function isWhole({ scan, predicate }: ListPlan): boolean {
  * base and what it has not seen, as install/data/000006-versions-and-totals.sql explains: three look-ups in one index. `offset 0` keeps
  * PostgreSQL from doing them twice, as `n` is asked for twice.
  */
-function keptTotal({ scan }: ListPlan): Fragment {
+export function keptTotal({ scan }: { readonly scan: Scan }): Fragment {
   const { schema, name } = scan.entity.table;
   const table = literal(tableRef(scan.entity.table).text);
   const added = (isNew: Fragment): Fragment =>

@@ -1,7 +1,7 @@
 // date: a day of the calendar, `yyyy-mm-dd`.
 import { parseDate } from '../date-time.ts';
 import { checkIso, done, fixedSize, fromString, invalid, isSameText } from './decoding.ts';
-import type { Decoded, FieldType } from './field-type.ts';
+import { DATE_PARTS, type Decoded, type FieldType } from './field-type.ts';
 
 const dateFrom = (text: string): Decoded => {
   const day = parseDate(text);
@@ -26,5 +26,6 @@ export const date: FieldType = {
   ordered: true,
   textual: false,
   comparable: true,
+  parts: DATE_PARTS.filter((part) => part !== 'hour'),
   size: fixedSize,
 };

@@ -1,7 +1,7 @@
 // datetime: a moment in UTC to the millisecond, `yyyy-mm-ddThh:mm:ssZ`.
 import { parseDateTime } from '../date-time.ts';
 import { checkIso, done, fixedSize, fromString, invalid, isSameText } from './decoding.ts';
-import type { Decoded, FieldType } from './field-type.ts';
+import { DATE_PARTS, type Decoded, type FieldType } from './field-type.ts';
 
 const dateTimeFrom = (text: string): Decoded => {
   const time = parseDateTime(text);
@@ -37,5 +37,6 @@ export const datetime: FieldType = {
   ordered: true,
   textual: false,
   comparable: true,
+  parts: DATE_PARTS,
   size: fixedSize,
 };

@@ -51,6 +51,10 @@ export const decimal: FieldType = {
   cell: decimalFrom,
   check: checkDecimal,
   equal: isSameNumber,
+  summing: {
+    by: 'plain',
+    digits: ({ precision, scale }) => (precision === undefined ? undefined : (scale ?? 0)),
+  },
   placeholder: '0',
   generated: null,
   attributes: ['precision', 'scale', 'min', 'max'],

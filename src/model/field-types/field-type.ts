@@ -35,6 +35,21 @@ export interface TypeAttributes {
   readonly values?: readonly string[] | undefined;
 }
 
+/** A part of the calendar, by whose beginning moments and days can be grouped. */
+export const DATE_PARTS = ['year', 'quarter', 'month', 'week', 'day', 'hour'] as const;
+export type DatePart = (typeof DATE_PARTS)[number];
+
+/** How the values of a type of numbers are added up. */
+export interface Summing {
+  /**
+   * `plain`: PostgreSQL adds them without loss. `text`: it adds their decimal texts, as the sum of floats would depend on
+   * their order.
+   */
+  readonly by: 'plain' | 'text';
+  /** Digits behind the point; undefined: each value has its own number of them. */
+  readonly digits: (field: TypeAttributes) => number | undefined;
+}
+
 /** A schema of JSON Schema 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -89,4 +104,10 @@ export interface FieldType {
    * `printed`: only its text tells.
    */
   readonly size: (field: TypeAttributes) => 'fixed' | 'text' | 'printed';
+  /** Of numbers. */
+  readonly summing?: Summing;
+  /** Parts of the calendar by which it can be grouped; undefined: none. */
+  readonly parts?: readonly DatePart[];
+  /** PostgreSQL has no min() and max() of the type in all versions; its texts have the same order byte by byte. */
+  readonly extremesByText?: true;
 }

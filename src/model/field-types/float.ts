@@ -28,6 +28,7 @@ export const float: FieldType = {
   check: checkNumber,
   // -0 and 0 are one.
   equal: (left, right) => Number(left) === Number(right),
+  summing: { by: 'text', digits: () => undefined },
   placeholder: '0',
   generated: null,
   attributes: ['min', 'max'],

@@ -41,6 +41,7 @@ function wholeNumber(width: Width): Omit<FieldType, 'columnType' | 'bindType' | 
     cell: parse,
     check: checkNumber,
     equal: isSameText,
+    summing: { by: 'plain', digits: () => 0 },
     placeholder: '0',
     generated: null,
     attributes: ['min', 'max'],

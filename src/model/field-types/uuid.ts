@@ -23,5 +23,6 @@ export const uuid: FieldType = {
   ordered: true,
   textual: false,
   comparable: true,
+  extremesByText: true,
   size: fixedSize,
 };

@@ -63,3 +63,10 @@ for (const [said, message] of [
     assert.deepEqual([error.code, error.message], ['BAD_REQUEST', `The regular expression of a filter ${message}`]);
   });
 }
+
+test('a time zone that only the database does not know is a bad parameter', () => {
+  const said = (message: string) => statementError(Object.assign(new Error(message), { code: '22023' }));
+  const zone = said('time zone "Mars/Base" not recognized');
+  assert.deepEqual([zone.code, zone.message], ['BAD_REQUEST', 'The database does not know the time zone of tz']);
+  assert.equal(said('something else').code, 'VALIDATION_FAILED');
+});

@@ -14,6 +14,9 @@ for (const [method, segment, operation, id] of [
   ['HEAD', undefined, 'list', ''],
   ['POST', undefined, 'create', ''],
   ['POST', '_query', 'query', ''],
+  ['GET', '_aggregate', 'aggregate', ''],
+  ['HEAD', '_aggregate', 'aggregate', ''],
+  ['POST', '_aggregate', 'summarize', ''],
   ['POST', '_import', 'import', ''],
   ['GET', '_export', 'export', ''],
   ['GET', '5', 'read', '5'],
@@ -32,6 +35,7 @@ for (const [method, segment, operation, id] of [
 for (const [method, segment, allowed] of [
   ['DELETE', undefined, 'GET, HEAD, POST, OPTIONS'],
   ['GET', '_query', 'POST, OPTIONS'],
+  ['PUT', '_aggregate', 'GET, HEAD, POST, OPTIONS'],
   ['GET', '_import', 'POST, OPTIONS'],
   ['POST', '_export', 'GET, HEAD, OPTIONS'],
   ['POST', '5', 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS'],

@@ -50,7 +50,11 @@ test('a long malformed id is not repeated as a whole', () => {
 });
 
 test('what starts with _ is an operation that does not exist', () => {
-  refuses(() => parseId('_count'), 'There is no operation _count. Known: _query, _import, _export', 'NOT_FOUND');
+  refuses(
+    () => parseId('_count'),
+    'There is no operation _count. Known: _query, _aggregate, _import, _export',
+    'NOT_FOUND',
+  );
 });
 
 for (const [method, url, operation] of [

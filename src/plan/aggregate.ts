@@ -1,0 +1,284 @@
+// AggregateRequest -> AggregatePlan: names looked up, functions held against the types of their fields, the tables of
+// to-one paths joined by the door. What comes out of the grouped rows is named by fields of its own, so that having, sort
+// and answer are what they are for records.
+import { badRequest, listed, shown } from '../errors.ts';
+import { closest } from '../model/closest.ts';
+import type { Entity, Field } from '../model/entity.ts';
+import {
+  type DatePart,
+  FIELD_TYPE_NAMES,
+  type FieldType,
+  type FieldTypeName,
+  fieldType,
+} from '../model/field-types.ts';
+import {
+  type AggregateFunction,
+  type AggregateRequest,
+  FUNCTION_NAMES,
+  FUNCTIONS,
+  type FunctionForm,
+  type GroupTerm,
+  type SelectTerm,
+} from '../request/aggregate.ts';
+import type { FilterTree } from '../request/filter.ts';
+import type { SortTerm } from '../request/sort.ts';
+import type { Link, Viewpoint } from './link.ts';
+import { numberOperand, type Operand, textOperand } from './operand.ts';
+import { followToOne } from './ordering.ts';
+import { type Predicate, planFilter } from './predicate.ts';
+import { type Scan, scan } from './scan.ts';
+import { boundSteps } from './steps.ts';
+
+/** A table that is joined: the record behind the link of the record of another join, or of the entity itself. */
+export interface Join {
+  /** Index among the joins; null: the entity itself. */
+  readonly from: number | null;
+  readonly link: Link;
+}
+
+/** A column that is summed up or grouped by; `join` as in Join. */
+export interface Source {
+  readonly join: number | null;
+  readonly field: Field;
+}
+
+/** A field of the grouped rows: `name` is that of the answer, `column` one of ours. */
+export type GroupedField = Field;
+
+export interface GroupKey {
+  readonly source: Source;
+  readonly part: DatePart | undefined;
+  readonly field: GroupedField;
+}
+
+export interface Aggregated {
+  readonly function: AggregateFunction;
+  /** undefined: counts the records. */
+  readonly source: Source | undefined;
+  readonly field: GroupedField;
+}
+
+export interface AggregatePlan {
+  readonly kind: 'aggregate';
+  readonly scan: Scan;
+  readonly joins: readonly Join[];
+  readonly groups: readonly GroupKey[];
+  readonly functions: readonly Aggregated[];
+  readonly predicate: Predicate | undefined;
+  /** On the fields of the grouped rows, as `order` is. */
+  readonly having: Predicate | undefined;
+  readonly order: readonly { readonly field: GroupedField; readonly direction: 'asc' | 'desc' }[];
+  readonly zone: Operand;
+  readonly page: number;
+  readonly offset: Operand;
+  readonly size: number;
+}
+
+/** Digits behind the point that an average has more than its field, and at most. */
+export const MORE_DIGITS = 6;
+export const MAX_DIGITS = 1000;
+
+/** Digits of the average of a field behind the point; undefined: they follow from the values. */
+export function averageDigits(field: Field): number | undefined {
+  const digits = fieldType(field.type).summing?.digits(field);
+  return digits === undefined ? undefined : Math.min(MAX_DIGITS, digits + MORE_DIGITS);
+}
+
+export function planAggregate(request: AggregateRequest, entity: Entity, viewpoint: Viewpoint): AggregatePlan {
+  const root = scan(entity, viewpoint.principal, 'read');
+  const joins: Join[] = [];
+  const sourceOf = makeSources(joins, entity, viewpoint);
+  const groups = request.group.map((term, index) => planGroup(term, `g${index}`, sourceOf));
+  const functions = request.select.map((term, index) => planFunction(term, `a${index}`, sourceOf));
+  const predicate = planFilter(request.filter, entity, viewpoint);
+  boundSteps({ joins, predicate });
+  return {
+    kind: 'aggregate',
+    scan: root,
+    joins,
+    groups,
+    functions,
+    predicate,
+    having: planHaving(request.having, functions, entity, viewpoint),
+    order: planOrder(request.sort, groups, functions),
+    zone: textOperand(request.zone),
+    page: request.page,
+    offset: numberOperand(request.page * request.size),
+    size: request.size,
+  };
+}
+
+/** Does the plan ask for nothing but how many records the table holds? */
+export function isTotal({ scan: root, groups, functions, predicate }: AggregatePlan): boolean {
+  return (
+    root.filter.kind === 'unrestricted' &&
+    predicate === undefined &&
+    groups.length === 0 &&
+    functions.every(({ function: name, source }) => name === 'count' && source === undefined)
+  );
+}
+
+type SourceOf = (parameter: 'select' | 'group', path: readonly string[]) => Source;
+
+/** Finds the column of a path; every relation of all paths is joined once. */
+function makeSources(joins: Join[], entity: Entity, viewpoint: Viewpoint): SourceOf {
+  const known = new Map<string, number>();
+  return (parameter, path) => {
+    const only = 'can be crossed here';
+    const { links, field } = followToOne({ parameter, only }, path, entity, viewpoint);
+    let join: number | null = null;
+    links.forEach((link, index) => {
+      const way = path.slice(0, index + 1).join('.');
+      let next = known.get(way);
+      if (next === undefined) {
+        next = joins.push({ from: join, link }) - 1;
+        known.set(way, next);
+      }
+      join = next;
+    });
+    return { join, field };
+  };
+}
+
+function planGroup({ name, path, part }: GroupTerm, column: string, sourceOf: SourceOf): GroupKey {
+  const source = sourceOf('group', path);
+  const { type } = source.field;
+  if (part === undefined) {
+    if (!fieldType(type).comparable) {
+      const known = typesThat(({ comparable }) => comparable);
+      throw badRequest(`group ${shown(name)}: there are no groups of type ${type}. Known: ${known}`);
+    }
+    return { source, part, field: groupedField(source.field, name, column, type) };
+  }
+  const parts = fieldType(type).parts ?? [];
+  if (!parts.includes(part)) {
+    const fits =
+      parts.length > 0
+        ? `Known: ${parts.join(', ')}`
+        : `Only fields of these types have parts: ${typesThat((each) => each.parts !== undefined)}`;
+    throw badRequest(`group ${shown(name)}: a field of type ${type} has no ${part}. ${fits}`);
+  }
+  // A day and what is longer is a date of the calendar; an hour is a moment, as a day may have one twice.
+  return { source, part, field: groupedField(source.field, name, column, part === 'hour' ? 'datetime' : 'date') };
+}
+
+function planFunction(term: SelectTerm, column: string, sourceOf: SourceOf): Aggregated {
+  const { name, function: word, path } = term;
+  if (path === undefined) return { function: word, source: undefined, field: countField(name, column) };
+  const source = sourceOf('select', path);
+  const { field } = source;
+  const needs = NEEDS[FUNCTIONS[word].needs];
+  if (!needs(fieldType(field.type))) {
+    const fitting = FUNCTION_NAMES.filter((each) => NEEDS[FUNCTIONS[each].needs](fieldType(field.type)));
+    throw badRequest(
+      `select ${shown(name)}: ${word} does not apply to a field of type ${field.type}. It applies to ${typesThat(needs)}; to ${shown(path.join('.'))} apply ${fitting.join(', ')}`,
+    );
+  }
+  return { function: word, source, field: resultField(word, field, name, column) };
+}
+
+/** Does a field of the type have what a function needs? */
+const NEEDS: Readonly<Record<FunctionForm['needs'], (type: FieldType) => boolean>> = {
+  nothing: () => true,
+  number: (type) => type.summing !== undefined,
+  order: (type) => type.ordered,
+};
+
+const typesThat = (fits: (type: FieldType) => boolean): string =>
+  FIELD_TYPE_NAMES.filter((name) => fits(fieldType(name))).join(', ');
+
+function resultField(word: AggregateFunction, field: Field, name: string, column: string): GroupedField {
+  switch (word) {
+    case 'count':
+    case 'countDistinct':
+      return countField(name, column);
+    case 'sum':
+    case 'avg':
+      return { ...countField(name, column), type: 'decimal' };
+    case 'min':
+    case 'max':
+      return groupedField(field, name, column, field.type);
+    default:
+      return word satisfies never;
+  }
+}
+
+/** A field of the grouped rows that holds values of a field of records. */
+function groupedField(field: Field, name: string, column: string, type: FieldTypeName): GroupedField {
+  return { ...field, name, column, type, role: 'data', required: false, unique: false, relation: undefined };
+}
+
+function countField(name: string, column: string): GroupedField {
+  return {
+    name,
+    column,
+    type: 'bigint',
+    role: 'data',
+    required: true,
+    unique: false,
+    indexed: false,
+    default: undefined,
+    maxLength: undefined,
+    precision: undefined,
+    scale: undefined,
+    min: undefined,
+    max: undefined,
+    values: undefined,
+    description: undefined,
+    relation: undefined,
+  };
+}
+
+/** Conditions on the functions that are selected: a filter of an entity that has them as fields. */
+function planHaving(
+  tree: FilterTree | undefined,
+  functions: readonly Aggregated[],
+  entity: Entity,
+  viewpoint: Viewpoint,
+): Predicate | undefined {
+  if (tree === undefined) return undefined;
+  const fields = new Map(functions.map(({ field }) => [field.name, field]));
+  const named = (node: FilterTree): FilterTree => {
+    switch (node.kind) {
+      case 'and':
+      case 'or':
+        return { kind: node.kind, members: node.members.map(named) };
+      case 'not':
+        return { kind: 'not', member: named(node.member) };
+      case 'compare': {
+        const name = node.path.join('.');
+        if (!fields.has(name)) throw notAmong('having', name, 'is not selected', [...fields.keys()]);
+        return { ...node, path: [name] };
+      }
+      default:
+        return node satisfies never;
+    }
+  };
+  return planFilter(named(tree), { ...entity, fields, relations: new Map() }, viewpoint);
+}
+
+function planOrder(
+  terms: readonly SortTerm[],
+  groups: readonly GroupKey[],
+  functions: readonly Aggregated[],
+): AggregatePlan['order'] {
+  const fields = new Map([...groups, ...functions].map(({ field }) => [field.name, field]));
+  const order = new Map<string, AggregatePlan['order'][number]>();
+  for (const { path, direction } of terms) {
+    const name = path.join('.');
+    const field = fields.get(name);
+    if (field === undefined) throw notAmong('sort', name, 'is neither a group nor selected', [...fields.keys()]);
+    if (order.has(name)) throw badRequest(`sort names ${name} twice`);
+    order.set(name, { field, direction });
+  }
+  // The groups tell all records of the answer apart, so that pages do not overlap.
+  for (const { field } of groups) if (!order.has(field.name)) order.set(field.name, { field, direction: 'asc' });
+  return [...order.values()];
+}
+
+function notAmong(parameter: string, name: string, fault: string, known: readonly string[]): Error {
+  const suggestion = closest(name, known);
+  return badRequest(
+    `${parameter} names ${shown(name)}, which ${fault}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${listed(known)}`,
+  );
+}

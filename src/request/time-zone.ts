@@ -1,0 +1,25 @@
+// The name of a time zone -> the same name, known to be one. Only names of the IANA database that have a slash, and UTC:
+// PostgreSQL takes a word such as CET or EST for an abbreviation, an offset without summer time, and +02:00 for one to the west.
+import { badRequest, shown } from '../errors.ts';
+import { closest } from '../model/closest.ts';
+
+const UTC = 'UTC';
+const ZONE = /^[A-Za-z_]+(?:\/[A-Za-z0-9_+-]+){1,2}$/;
+const MAX_CHARACTERS = 50;
+
+/** 400 for what is no zone. */
+export function parseTimeZone(text: string): string {
+  if (text === UTC || (text.length <= MAX_CHARACTERS && ZONE.test(text) && isKnown(text))) return text;
+  const suggestion = closest(text, [UTC, ...Intl.supportedValuesOf('timeZone')]);
+  throw badRequest(
+    `Unknown time zone ${shown(text)}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} tz takes UTC or a name of the IANA database such as Europe/Berlin`,
+  );
+}
+
+function isKnown(zone: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone !== '';
+  } catch {
+    return false;
+  }
+}

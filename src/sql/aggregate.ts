@@ -1,0 +1,173 @@
+// AggregatePlan -> one select: records joined and grouped, what is left of the groups put in order, one page of them as JSON
+// text, and their number.
+
+import type { Field } from '../model/entity.ts';
+import { fieldType } from '../model/field-types.ts';
+import {
+  type Aggregated,
+  type AggregatePlan,
+  averageDigits,
+  type GroupKey,
+  isTotal,
+  MAX_DIGITS,
+  MORE_DIGITS,
+  type Source,
+} from '../plan/aggregate.ts';
+import { runningBound } from './bounds.ts';
+import {
+  bind,
+  dateTimeText,
+  linkCondition,
+  makeAliases,
+  RECORD,
+  renderPredicate,
+  renderScan,
+  where,
+} from './expression.ts';
+import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber } from './fragment.ts';
+import { keptTotal } from './read.ts';
+
+/**
+ * One row: columns `data` (JSON array text, null when longer than `maxBytes`), `total` (number of groups), `counted`
+ * (number of all records when they were counted for a total that might be kept, else null).
+ */
+export function selectAggregate(plan: AggregatePlan, maxBytes: number): Fragment {
+  const groups = ident('g');
+  const having = plan.having === undefined ? empty : renderPredicate(plan.having, ident('h'), makeAliases());
+  const grouped = isTotal(plan) ? selectTotal(plan) : selectGroups(plan);
+  const kept = plan.having === undefined ? grouped : sql`select h.* from (${grouped}) h${where(having)}`;
+  const order =
+    plan.order.length === 0
+      ? empty
+      : sql` order by ${join(plan.order.map((key) => sql`${groups}.${ident(key.field.column)} ${keyword(key.direction)}`))}`;
+  const offset = plan.page === 0 ? empty : sql` offset ${bind(plan.offset)}`;
+  const page = sql`select ${groups}.* from ${groups}${order} limit ${wholeNumber(plan.size)}${offset}`;
+  const counted = isTotal(plan)
+    ? sql`(select ${groups}."a0" from ${groups} where ${groups}."$counted")`
+    : keyword('null::int8');
+  const body = sql`with ${groups} as materialized (${kept}) select coalesce(json_agg(x.${RECORD}), '[]')::text as data, (select count(*) from ${groups}) as total, ${counted} as counted from (${objects(plan, page, maxBytes)}) x`;
+  return sql`select case when octet_length(q.data) <= ${wholeNumber(maxBytes)} then q.data end as data, q.total, q.counted from (${body}) q`;
+}
+
+/** The groups of a page as JSON objects; no more of them are made than an answer may hold. */
+function objects({ groups, functions }: AggregatePlan, page: Fragment, maxBytes: number): Fragment {
+  const row = ident('p');
+  const fields = [...groups, ...functions].map(({ field }) => field);
+  // json_build_object() and not row_to_json(): a name of PostgreSQL ends after 63 bytes.
+  const members = fields.map(
+    (field) => sql`${literal(field.name)}, ${jsonValue(field, sql`${row}.${ident(field.column)}`)}`,
+  );
+  const object = sql`json_build_object(${join(members)}) as ${RECORD}`;
+  const sizes = fields
+    .filter((field) => fieldType(field.type).size(field) !== 'fixed')
+    .map((field) => sql`coalesce(octet_length((${row}.${ident(field.column)})::text), 0)::int8`);
+  if (sizes.length === 0) return sql`select ${object} from (${page}) ${row}`;
+  return runningBound(sql`select ${object}, ${join(sizes, ' + ')} as "$size" from (${page}) ${row}`, maxBytes);
+}
+
+function jsonValue(field: Field, column: Fragment): Fragment {
+  const { output } = fieldType(field.type);
+  switch (output) {
+    case 'plain':
+      return column;
+    case 'datetime':
+      return dateTimeText(column);
+    default:
+      return output satisfies never;
+  }
+}
+
+/** How many records the whole table holds, as it is kept; `"$counted"`: whether they had to be counted. */
+function selectTotal(plan: AggregatePlan): Fragment {
+  const { table, condition } = renderScan(plan.scan, ident('r0'));
+  const columns = plan.functions.map(({ field }) => sql`t.n as ${ident(field.column)}`);
+  const total = sql`select coalesce(k.n, (select count(*) from ${table}${where(condition)})) as n, k.n is null as "$counted" from (${keptTotal(plan)}) k`;
+  return sql`select ${join(columns)}, t."$counted" from (${total}) t`;
+}
+
+/** One row a group; without groups one row in all. */
+function selectGroups(plan: AggregatePlan): Fragment {
+  const aliases = makeAliases();
+  const root = aliases.next('r');
+  const { table, condition } = renderScan(plan.scan, root);
+  const joined: Fragment[] = [];
+  const joins = plan.joins.map(({ from, link }) => {
+    const near = aliases.next('j');
+    joined.push(near);
+    const { table: other, condition: visible } = renderScan(link.scan, near);
+    const parent = from === null ? root : (joined[from] as Fragment);
+    const on = linkCondition(link, near, parent, aliases);
+    return sql` left join ${other} on ${visible.text === '' ? on : sql`${on} and ${visible}`}`;
+  });
+  const columnOf = ({ join: at, field }: Source): Fragment =>
+    sql`${at === null ? root : (joined[at] as Fragment)}.${ident(field.column)}`;
+  const keys = plan.groups.map(
+    (key) => sql`${renderKey(key, columnOf(key.source), plan)} as ${ident(key.field.column)}`,
+  );
+  const results = plan.functions.map(
+    (one) => sql`${renderFunction(one, one.source && columnOf(one.source))} as ${ident(one.field.column)}`,
+  );
+  const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, root, aliases);
+  // By their places: a bound value in a key would make it another expression each time that it is written.
+  const places = plan.groups.map((_, index) => wholeNumber(index + 1));
+  const by = places.length === 0 ? empty : sql` group by ${join(places)}`;
+  return sql`select ${join([...keys, ...results])} from ${table}${join(joins, '')}${where(condition, predicate)}${by}`;
+}
+
+/** What records of one group have in common. */
+function renderKey({ source, part }: GroupKey, column: Fragment, { zone }: AggregatePlan): Fragment {
+  if (part === undefined) return column;
+  if (source.field.type === 'date') return sql`date_trunc(${literal(part)}, ${column}::timestamp)::date`;
+  // An hour stays a moment: where summer time ends, two hours have one name.
+  if (part === 'hour') return sql`date_trunc(${literal(part)}, ${column}, ${bind(zone)})`;
+  return sql`date_trunc(${literal(part)}, ${column} at time zone ${bind(zone)})::date`;
+}
+
+function renderFunction({ function: word, source }: Aggregated, column: Fragment | undefined): Fragment {
+  if (source === undefined || column === undefined) return keyword('count(*)');
+  const { field } = source;
+  const { extremesByText } = fieldType(field.type);
+  switch (word) {
+    case 'count':
+      return sql`count(${column})`;
+    case 'countDistinct':
+      return sql`count(distinct ${column})`;
+    case 'sum':
+      return sql`sum(${addend(field, column)})`;
+    case 'avg':
+      return renderAverage(field, column);
+    case 'min':
+      return extremesByText ? asValue(field, sql`min(${column}::text collate "C")`) : sql`min(${column})`;
+    case 'max':
+      return extremesByText ? asValue(field, sql`max(${column}::text collate "C")`) : sql`max(${column})`;
+    default:
+      return word satisfies never;
+  }
+}
+
+/** Text as a value of the field again. */
+const asValue = (field: Field, text: Fragment): Fragment => sql`${text}::${keyword(fieldType(field.type).bindType)}`;
+
+/** A number whose sum loses no digit. */
+function addend(field: Field, column: Fragment): Fragment {
+  return fieldType(field.type).summing?.by === 'text' ? sql`${column}::text::numeric` : column;
+}
+
+/**
+ * The average, rounded once, halves away from zero. PostgreSQL's division gives some 16 digits in all, of large numbers none
+ * behind the point; div() of whole numbers is exact. Done once for each group.
+ */
+function renderAverage(field: Field, column: Fragment): Fragment {
+  const sum = sql`sum(${addend(field, column)})::numeric`;
+  const count = sql`count(${column})`;
+  const digits = averageDigits(field);
+  const [up, down] =
+    digits === undefined
+      ? // The sum has as many digits behind the point as the longest of the values.
+        ['1e', '1e-'].map(
+          (power) =>
+            sql`(${literal(power)} || least(${wholeNumber(MAX_DIGITS)}, scale(${sum}) + ${wholeNumber(MORE_DIGITS)}))::numeric`,
+        )
+      : [`1e${digits}`, `1e-${digits}`].map((power) => sql`${literal(power)}::numeric`);
+  return sql`div(2 * ${sum} * ${up as Fragment} + sign(${sum}) * ${count}, 2 * ${count}) * ${down as Fragment}`;
+}

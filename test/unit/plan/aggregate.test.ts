@@ -1,0 +1,240 @@
+// Aggregates against the schema: which function fits which type, what is joined, what is put in order.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FIELD_TYPE_NAMES, type FieldTypeName, fieldType } from '../../../src/model/field-types.ts';
+import { entityOf, type Workspace } from '../../../src/model/workspace.ts';
+import { type AggregatePlan, averageDigits, isTotal, planAggregate, type Source } from '../../../src/plan/aggregate.ts';
+import { parseAggregateRequest } from '../../../src/request/aggregate.ts';
+import { external, makeShop, OWNER, viewpoint, withGate } from '../../support/fixture.ts';
+import { refusalOf, refuses } from '../../support/refusal.ts';
+import { linkText, operandText, predicateText } from './plan-text.ts';
+
+const SHOP = makeShop();
+
+function plan(
+  query: string,
+  entity = 'orders',
+  workspace: Workspace = SHOP,
+  principal = OWNER as never,
+): AggregatePlan {
+  return planAggregate(parseAggregateRequest(query), entityOf(workspace, entity), viewpoint(workspace, principal));
+}
+
+/** A plan in a line: joins are numbered, `0.country` is a column of the first one. */
+function line({ joins, groups, functions, predicate, having, order }: AggregatePlan): string {
+  const place = ({ join, field }: Source): string => `${join === null ? '' : `${join}.`}${field.name}`;
+  return [
+    ...joins.map(({ from, link }) => `join ${from === null ? '' : `${from}.`}${linkText(link)}`),
+    ...groups.map(
+      ({ source, part, field }) => `by ${place(source)}${part === undefined ? '' : `/${part}`}:${field.type}`,
+    ),
+    ...functions.map(
+      (one) => `${one.function}(${one.source === undefined ? '*' : place(one.source)}):${one.field.type}`,
+    ),
+    ...(predicate === undefined ? [] : [`where ${predicateText(predicate)}`]),
+    ...(having === undefined ? [] : [`having ${predicateText(having)}`]),
+    ...(order.length === 0
+      ? []
+      : [`order ${order.map(({ field, direction }) => `${field.name} ${direction}`).join(', ')}`]),
+  ].join('; ');
+}
+
+const PLANS: readonly (readonly [entity: string, query: string, plan: string])[] = [
+  ['orders', 'select=count', 'count(*):bigint'],
+  ['orders', 'select=count:status,countDistinct:customerId', 'count(status):bigint; countDistinct(customerId):bigint'],
+  ['orders', 'select=sum:total,avg:total,min:total', 'sum(total):decimal; avg(total):decimal; min(total):decimal'],
+  ['items', 'select=sum:quantity,avg:quantity,max:id', 'sum(quantity):decimal; avg(quantity):decimal; max(id):bigint'],
+  ['orders', 'select=count&group=status', 'by status:enum; count(*):bigint; order status asc'],
+  [
+    'orders',
+    'select=count&group=placedAt:month,placedAt:hour',
+    'by placedAt/month:date; by placedAt/hour:datetime; count(*):bigint; order placedAt:month asc, placedAt:hour asc',
+  ],
+  [
+    'orders',
+    'select=count,max:customer.name&group=customer.country',
+    'join customers(id=customerId); by 0.country:string; count(*):bigint; max(0.name):string; order customer.country asc',
+  ],
+  [
+    'items',
+    'select=count:order.customer.name,min:order.status,max:order.customer.email',
+    'join orders(id=orderId); join 0.customers(id=customerId); count(1.name):bigint; min(0.status):enum; max(1.email):string',
+  ],
+  [
+    'categories',
+    'select=count&group=parent.name,parent.parent.name',
+    'join categories(id=parentId); join 0.categories(id=parentId); by 0.name:string; by 1.name:string; count(*):bigint; order parent.name asc, parent.parent.name asc',
+  ],
+  ['customers', 'select=count:profile.bio', 'join profiles(customerId=id); count(0.bio):bigint'],
+  ['orders', 'select=count&filter=total,gt,5', 'count(*):bigint; where total gt 5:numeric'],
+  ['orders', 'select=count&having=count,gte,5', 'count(*):bigint; having count gte 5:int8'],
+  [
+    'orders',
+    'select=count,avg:total&having=avg:total,between,1.5,2.123456789&having=count,ne,0',
+    'count(*):bigint; avg(total):decimal; having (avg:total between 1.5:numeric 2.123456789:numeric & count ne 0:int8)',
+  ],
+  [
+    'orders',
+    'select=max:customer.name&having=max:customer.name,startsWith,A',
+    'join customers(id=customerId); max(0.name):string; having max:customer.name startsWith A:text',
+  ],
+  [
+    'orders',
+    'select=max:placedAt&having=max:placedAt,gt,2026-01-01T00:00:00Z',
+    'max(placedAt):datetime; having max:placedAt gt 2026-01-01T00:00:00.000Z:timestamptz',
+  ],
+  [
+    'orders',
+    'select=count,sum:total&group=status,customerId&sort=sum:total,desc&sort=customerId,desc',
+    'by status:enum; by customerId:bigint; count(*):bigint; sum(total):decimal; order sum:total desc, customerId desc, status asc',
+  ],
+];
+
+for (const [entity, query, text] of PLANS) {
+  test(`${entity}?${query} is ${text}`, () => assert.equal(line(plan(query, entity)), text));
+}
+
+test('page, size and zone', () => {
+  const { page, size, offset, zone } = plan('select=count&page=3&size=50&tz=Asia/Tokyo');
+  assert.deepEqual([page, size, operandText(offset), operandText(zone)], [3, 50, '150:int8', 'Asia/Tokyo:text']);
+});
+
+/** What fits each type; a type without a row does not compile. */
+const FITTING: Readonly<Record<FieldTypeName, string>> = {
+  string: 'count countDistinct min max; group',
+  text: 'count countDistinct min max; group',
+  integer: 'count countDistinct sum avg min max; group',
+  bigint: 'count countDistinct sum avg min max; group',
+  decimal: 'count countDistinct sum avg min max; group',
+  float: 'count countDistinct sum avg min max; group',
+  boolean: 'count countDistinct; group',
+  date: 'count countDistinct min max; group year quarter month week day',
+  datetime: 'count countDistinct min max; group year quarter month week day hour',
+  time: 'count countDistinct min max; group',
+  uuid: 'count countDistinct min max; group',
+  json: 'count countDistinct; ',
+  enum: 'count countDistinct min max; group',
+};
+
+test('each function and each group takes the types that it fits, and refuses the others by naming those', () => {
+  const fields = [...entityOf(SHOP, 'things').fields.values()];
+  assert.deepEqual(new Set(fields.map(({ type }) => type)), new Set(FIELD_TYPE_NAMES));
+  const takes = (query: string): boolean => {
+    try {
+      plan(query, 'things');
+      return true;
+    } catch {
+      const { code, message } = refusalOf(() => plan(query, 'things'));
+      assert.equal(code, 'BAD_REQUEST');
+      assert.match(message, /applies to|Known: |Only fields of these types/);
+      return false;
+    }
+  };
+  for (const { name, type } of fields) {
+    const functions = ['count', 'countDistinct', 'sum', 'avg', 'min', 'max'].filter((one) =>
+      takes(`select=${one}:${name}`),
+    );
+    const parts = ['year', 'quarter', 'month', 'week', 'day', 'hour'].filter((part) =>
+      takes(`select=count&group=${name}:${part}`),
+    );
+    const groups = takes(`select=count&group=${name}`) ? ['group', ...parts] : parts;
+    assert.equal(`${functions.join(' ')}; ${groups.join(' ')}`, FITTING[type], type);
+  }
+});
+
+test('an average has six digits more than its field', () => {
+  const digits = [...entityOf(SHOP, 'things').fields.values()].flatMap((field) =>
+    fieldType(field.type).summing === undefined ? [] : [[field.name, averageDigits(field)]],
+  );
+  assert.deepEqual(Object.fromEntries(digits), {
+    id: 6,
+    anInteger: 6,
+    aBigint: 6,
+    aDecimal: 8,
+    aFreeDecimal: undefined,
+    aFloat: undefined,
+  });
+  const field = { ...entityOf(SHOP, 'things').fields.get('aDecimal'), precision: 1000, scale: 1000 } as never;
+  assert.equal(averageDigits(field), 1000);
+});
+
+for (const [query, total] of [
+  ['select=count', true],
+  ['select=count&having=count,gt,5', true],
+  ['select=count,count:id', false],
+  ['select=count&group=status', false],
+  ['select=count&filter=id,gt,0', false],
+  ['select=sum:id', false],
+] as const) {
+  test(`?${query} asks ${total ? 'only' : 'not only'} for the number of all records`, () =>
+    assert.equal(isTotal(plan(query)), total));
+}
+
+for (const [query, message] of [
+  [
+    'select=sum:totl',
+    'Unknown field totl on entity orders. Did you mean total? Known: id, status, total, placedAt, customerId',
+  ],
+  ['select=sum:customer', 'select: customer is a relation of orders; name a field behind it, such as customer.id'],
+  [
+    'select=count&group=customer',
+    'group: customer is a relation of orders; name a field behind it, such as customer.id',
+  ],
+  ['select=count&group=custmer.name', /^Unknown relation custmer on entity orders\. Did you mean customer\?/],
+  [
+    'select=count&group=items.product',
+    'group items.product crosses items, which leads to many records; only to-one relations can be crossed here',
+  ],
+  ['select=sum:tags.id', /^select tags\.id crosses tags, which leads to many records/],
+  ['select=count&group=a.b.c.d.e.f.g', 'group a.b.c.d.e.f.g crosses more than 5 relations'],
+  [
+    'select=sum:status',
+    'select sum:status: sum does not apply to a field of type enum. It applies to integer, bigint, decimal, float; to status apply count, countDistinct, min, max',
+  ],
+  [
+    'select=count&group=total:month',
+    'group total:month: a field of type decimal has no month. Only fields of these types have parts: date, datetime',
+  ],
+  ['select=count&having=sum:total,gt,1', 'having names sum:total, which is not selected. Known: count'],
+  ['select=count&having=cuont,gt,1', 'having names cuont, which is not selected. Did you mean count? Known: count'],
+  ['select=count&group=status&having=status,eq,open', 'having names status, which is not selected. Known: count'],
+  ['select=count&having=customer.name,eq,x', 'having names customer.name, which is not selected. Known: count'],
+  ['select=count&having=count,gt,x', 'Filter value for count must be an integer'],
+  [
+    'select=count&having=count,contains,1',
+    /^Filter operator contains does not apply to count of type bigint\. Known: eq,/,
+  ],
+  [
+    'select=count&group=status&sort=total',
+    'sort names total, which is neither a group nor selected. Known: status, count',
+  ],
+  ['select=count&sort=count&sort=count,desc', 'sort names count twice'],
+] as const) {
+  test(`?${query} is refused`, () => refuses(() => plan(query), message));
+}
+
+test('a request follows so many relations at most, filters and groups together', () => {
+  const deep = (count: number): string =>
+    Array.from({ length: count }, () => 'filter=parent.parent.parent.parent.parent.name,eq,x').join('&');
+  assert.equal(plan(`select=count&group=parent.parent.name&${deep(11)}`, 'categories').joins.length, 2);
+  refuses(
+    () =>
+      plan(`select=count&group=parent.parent.parent.parent.parent.name,parent.children.name&${deep(12)}`, 'categories'),
+    /crosses children/,
+  );
+  refuses(() => plan(`select=count&group=parent.name&${deep(12)}`, 'categories'), /follows more than 60 relations/);
+});
+
+test('every table has the row rules of the user, and its gate is asked', () => {
+  const rules = makeShop({
+    customers: { rowRules: [{ column: 'country', claim: 'country' }] } as never,
+    orders: { rowRules: [{ column: 'customerId', claim: 'customer' }] } as never,
+  });
+  const found = plan('select=count&group=customer.name', 'orders', rules, external({ country: 'SE' }) as never);
+  assert.equal(found.scan.filter.kind, 'rules');
+  assert.match(line(found), /^join customers\?\(id=customerId\);/);
+  assert.equal(isTotal(plan('select=count', 'orders', rules, external({}) as never)), false);
+  const gated = withGate(SHOP, 'customers', { blocksReads: true, blocksWrites: true, retryAfterSeconds: 3 });
+  refuses(() => plan('select=count&group=customer.name', 'orders', gated), /customers/, 'SCHEMA_MIGRATION_IN_PROGRESS');
+  assert.ok(plan('select=count', 'orders', gated));
+});

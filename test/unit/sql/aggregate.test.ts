@@ -1,0 +1,132 @@
+// The text of aggregates: what is grouped, joined and counted, clause by clause, and what is bound.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Principal } from '../../../src/model/principal.ts';
+import { entityOf, type Workspace } from '../../../src/model/workspace.ts';
+import { planAggregate } from '../../../src/plan/aggregate.ts';
+import { parseAggregateRequest } from '../../../src/request/aggregate.ts';
+import { compile } from '../../../src/sql/compile.ts';
+import { external, makeShop, OWNER, viewpoint } from '../../support/fixture.ts';
+import { bound, dateTime, flat, OPTIONS } from './statements.ts';
+
+const SHOP = makeShop();
+
+function query(text: string, entity = 'orders', workspace: Workspace = SHOP, principal: Principal = OWNER) {
+  const request = parseAggregateRequest(text);
+  const plan = planAggregate(request, entityOf(workspace, entity), viewpoint(workspace, principal));
+  return bound(compile(plan, OPTIONS), principal);
+}
+
+/** What is between the two marks of a text. */
+function between(text: string, from: string, to: string): string {
+  const start = text.indexOf(from) + from.length;
+  return text.slice(start, text.indexOf(to, start));
+}
+
+const grouped = (text: string): string => between(text, '"g" as materialized (', ') select coalesce(');
+const column = (text: string): string => between(grouped(text), 'select ', ' as "a0"');
+const key = (text: string): string => between(grouped(text), 'select ', ' as "g0"');
+
+test('a whole statement', () => {
+  const { text, values } = query(
+    'select=count,sum:total&group=status,customer.country&filter=total,gt,5&having=count,gte,2&sort=count,desc&size=10&page=2',
+  );
+  assert.equal(
+    text,
+    flat(`select case when octet_length(q.data) <= 1000 then q.data end as data, q.total, q.counted from (
+    with "g" as materialized (select h.* from (
+    select "r0"."status" as "g0", "j1"."country" as "g1", count(*) as "a0", sum("r0"."total") as "a1" from "ws7_shop"."orders" "r0"
+    left join "ws7_shop"."customers" "j1" on "j1"."id" = "r0"."customerId"
+    where "r0"."total" > $1::numeric group by 1, 2) h where "h"."a0" >= $2::int8)
+    select coalesce(json_agg(x."$"), '[]')::text as data, (select count(*) from "g") as total, null::int8 as counted from (
+    select w.* from (select s.*, sum(s."$size") over (rows unbounded preceding) as "$sum" from (
+    select json_build_object('status', "p"."g0", 'customer.country', "p"."g1", 'count', "p"."a0", 'sum:total', "p"."a1") as "$",
+    coalesce(octet_length(("p"."g0")::text), 0)::int8 + coalesce(octet_length(("p"."g1")::text), 0)::int8 + coalesce(octet_length(("p"."a1")::text), 0)::int8 as "$size" from (
+    select "g".* from "g" order by "g"."a0" desc, "g"."g0" asc, "g"."g1" asc limit 10 offset $3::int8) "p") s) w
+    where case when w."$sum" <= 1000 then true else wda.goes_on(w."$sum", 1000) end) x) q`).replaceAll('( ', '('),
+  );
+  assert.deepEqual(values, ['5', '2', '20']);
+});
+
+for (const [entity, select, text] of [
+  ['orders', 'count', 'count(*)'],
+  ['orders', 'count:total', 'count("r0"."total")'],
+  ['orders', 'countDistinct:customerId', 'count(distinct "r0"."customerId")'],
+  ['orders', 'sum:total', 'sum("r0"."total")'],
+  ['things', 'sum:anInteger', 'sum("r0"."anInteger")'],
+  ['things', 'sum:aFloat', 'sum("r0"."aFloat"::text::numeric)'],
+  [
+    'orders',
+    'avg:total',
+    `div(2 * sum("r0"."total")::numeric * '1e8'::numeric + sign(sum("r0"."total")::numeric) * count("r0"."total"), 2 * count("r0"."total")) * '1e-8'::numeric`,
+  ],
+  [
+    'things',
+    'avg:aFloat',
+    `div(2 * sum("r0"."aFloat"::text::numeric)::numeric * ('1e' || least(1000, scale(sum("r0"."aFloat"::text::numeric)::numeric) + 6))::numeric + sign(sum("r0"."aFloat"::text::numeric)::numeric) * count("r0"."aFloat"), 2 * count("r0"."aFloat")) * ('1e-' || least(1000, scale(sum("r0"."aFloat"::text::numeric)::numeric) + 6))::numeric`,
+  ],
+  ['things', 'min:aString', 'min("r0"."aString")'],
+  ['things', 'min:aUuid', 'min("r0"."aUuid"::text collate "C")::uuid'],
+  ['things', 'max:aUuid', 'max("r0"."aUuid"::text collate "C")::uuid'],
+] as const) {
+  test(`${select} is ${text}`, () => {
+    const from = `filter=id,gt,0&select=${select}`;
+    assert.equal(column(query(from, entity).text), text);
+  });
+}
+
+for (const [group, text, values] of [
+  ['status', '"r0"."status"', []],
+  ['placedAt', '"r0"."placedAt"', []],
+  ['placedAt:month', `date_trunc('month', "r0"."placedAt" at time zone $1::text)::date`, ['Asia/Tokyo']],
+  ['placedAt:hour', `date_trunc('hour', "r0"."placedAt", $1::text)`, ['Asia/Tokyo']],
+] as const) {
+  test(`a group by ${group} is ${text}`, () => {
+    const found = query(`select=count&tz=Asia/Tokyo&group=${group}`);
+    assert.equal(key(found.text), text);
+    assert.deepEqual(found.values, values);
+  });
+}
+
+test('days of the calendar have no zone', () => {
+  const found = query('select=count&tz=Asia/Tokyo&group=aDate:week', 'things');
+  assert.equal(key(found.text), `date_trunc('week', "r0"."aDate"::timestamp)::date`);
+  assert.deepEqual(found.values, []);
+});
+
+test('datetimes are answered as everywhere', () => {
+  const { text } = query('select=max:placedAt&group=placedAt:hour');
+  const object = between(text, 'json_build_object(', ') as "$" from');
+  assert.equal(object, `'placedAt:hour', ${dateTime('p', 'g0')}, 'max:placedAt', ${dateTime('p', 'a0')}`);
+});
+
+test('the number of all records is the one that is kept', () => {
+  const { text, values } = query('select=count');
+  assert.match(
+    grouped(text),
+    /^select t\.n as "a0", t\."\$counted" from \(select coalesce\(k\.n, \(select count\(\*\) from "ws7_shop"\."orders" "r0"\)\) as n, k\.n is null as "\$counted" from \(select \(select case when/,
+  );
+  assert.ok(text.includes(`(select "g"."a0" from "g" where "g"."$counted") as counted`));
+  assert.deepEqual(values, []);
+});
+
+test('the rules of a user stand beside each table, in the join where it is joined', () => {
+  const rules = makeShop({
+    customers: { rowRules: [{ column: 'country', claim: 'country' }] } as never,
+    orders: { rowRules: [{ column: 'customerId', claim: 'customer' }] } as never,
+  });
+  const user = external({ country: 'SE', customer: 7 });
+  const { text, values } = query('select=count&group=customer.name', 'orders', rules, user);
+  assert.equal(
+    grouped(text),
+    'select "j1"."name" as "g0", count(*) as "a0" from "ws7_shop"."orders" "r0" left join "ws7_shop"."customers" "j1" on "j1"."id" = "r0"."customerId" and "j1"."country" = $1::text where "r0"."customerId" = $2::int8 group by 1',
+  );
+  assert.deepEqual(values, ['SE', '7']);
+});
+
+test('requests that differ in values alone share a prepared statement', () => {
+  const one = query('select=count&group=placedAt:day&tz=Asia/Tokyo&filter=total,gt,1&having=count,gt,1&page=1');
+  const two = query('select=count&group=placedAt:day&tz=Europe/Rome&filter=total,gt,2&having=count,gt,3&page=2');
+  assert.notEqual(one.name, undefined);
+  assert.equal(one.name, two.name);
+});
