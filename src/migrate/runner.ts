@@ -1,20 +1,19 @@
-// Starts migrations and goes on with those whose process is gone, each under the lock of its workspace. Which state
-// follows which says state.ts, and perform.ts does the work of each.
-import { setTimeout as sleep } from 'node:timers/promises';
-import { loadWorkspaceRow } from '../catalog/documents.ts';
-import { findOpenMigration, isCancelRequested, loadMigratingWorkspaces, type Strategy } from '../catalog/migrations.ts';
+// Starts migrations, each under the lock of its workspace, and counts them. state.ts says which state follows which,
+// perform.ts does the work of each.
+import { isCancelRequested, type Strategy } from '../catalog/migrations.ts';
 import { isLockConflict } from '../db/lock-retry.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { anotherMigrationRuns, destructiveChange, serviceUnavailable } from '../errors.ts';
 import type { Figure } from '../figure.ts';
 import { makeGate } from './gate.ts';
-import { carryOut, RECOVERY, RUN } from './perform.ts';
+import { carryOut, RUN } from './perform.ts';
 import { type Ask, needsPreparation, type PreparedChange, prepareChange, tableSizes } from './plan.ts';
-import { makeProgress, recordMigration } from './progress.ts';
+import { recordMigration } from './progress.ts';
+import { makeRecovery } from './recovery.ts';
 import type { Run } from './run.ts';
-import { type LockedSession, makeSessions } from './sessions.ts';
+import { type LockedSession, makeSessions, type Sessions } from './sessions.ts';
 import { makeSettler } from './settle.ts';
-import { next, PENDING, type StoredEnd, storedEnd } from './state.ts';
+import { type Ended, PENDING, type StoredEnd, storedEnd } from './state.ts';
 
 export interface MigrationRequest {
   readonly workspaceId: string;
@@ -67,8 +66,10 @@ export interface RunnerOptions {
   readonly maxLong: number;
 }
 
-const RECOVER_AFTER_MS = 2000;
-const RECOVER_ATTEMPTS = 30;
+interface RunOptions extends Pick<RunnerOptions, 'db' | 'changed' | 'everywhere' | 'onError'> {
+  readonly sessions: Sessions;
+  readonly countFilled: (records: number) => void;
+}
 
 export function makeRunner(options: RunnerOptions): Runner {
   let long = 0;
@@ -78,6 +79,17 @@ export function makeRunner(options: RunnerOptions): Runner {
   const { db, changed, everywhere, onError, maxLong, forgottenAfterMs } = options;
   const sessions = makeSessions(db);
   const settler = makeSettler({ ...options, sessions });
+  const countEnd = (how: Ended['how']): void => {
+    ended[storedEnd(how)]++;
+  };
+  const recovery = makeRecovery({ db, sessions, changed, countEnd, onError });
+  const runOptions: RunOptions = {
+    ...options,
+    sessions,
+    countFilled: (records) => {
+      filled += records;
+    },
+  };
 
   async function start(request: MigrationRequest): Promise<StartedMigration> {
     if (sessions.isClosing()) throw serviceUnavailable('The server is shutting down', 1);
@@ -105,7 +117,7 @@ export function makeRunner(options: RunnerOptions): Runner {
     request: MigrationRequest,
     begun: (run: Run) => void,
   ): Promise<void> {
-    await recoverLocked(session, request.workspaceId).catch((error) => {
+    await recovery.underLock(session, request.workspaceId).catch((error) => {
       // What the one before has made cannot be taken back yet.
       throw isLockConflict(error) ? anotherMigrationRuns() : error;
     });
@@ -115,42 +127,14 @@ export function makeRunner(options: RunnerOptions): Runner {
     if (isLong) long++;
     running++;
     try {
-      const run = await makeRun(session, request, change);
+      const run = await makeRun(session, request, change, runOptions);
       begun(run);
       const { how } = await carryOut(run, PENDING, RUN);
-      if (run.progress.id !== null) ended[storedEnd(how)]++;
+      if (run.progress.id !== null) countEnd(how);
     } finally {
       running--;
       if (isLong) long--;
     }
-  }
-
-  async function makeRun(session: LockedSession, request: MigrationRequest, change: PreparedChange): Promise<Run> {
-    const { workspaceId } = request;
-    const progress = await recordMigration(session, request, change);
-    const { id } = progress;
-    return {
-      workspaceId,
-      session,
-      db,
-      change,
-      progress,
-      sizes: await tableSizes(session, change),
-      gate: makeGate({
-        db,
-        workspaceId,
-        change,
-        steps: progress.steps(),
-        changed: () => changed(workspaceId),
-        everywhere,
-      }),
-      isCancelled: async () => sessions.isClosing() || (id !== null && (await isCancelRequested(session, id))),
-      isClosing: sessions.isClosing,
-      countFilled: (records) => {
-        filled += records;
-      },
-      onError,
-    };
   }
 
   /** Resolves when the migration has ended in every process. Throws only for one that is not recorded. */
@@ -162,70 +146,52 @@ export function makeRunner(options: RunnerOptions): Runner {
       if (sessions.isClosing()) return;
       // Only a lost connection ends here: somebody has to tidy up.
       onError('a migration lost its connection', error);
-      return recoverSoon(workspaceId);
+      return recovery.soon(workspaceId);
     }
     changed(workspaceId);
     settler.soon(workspaceId);
     await everywhere();
   }
 
-  async function recoverSoon(workspaceId: string): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
-      await sleep(RECOVER_AFTER_MS, undefined, { ref: false });
-      if (sessions.isClosing()) return;
-      try {
-        return await recoverOne(workspaceId);
-      } catch (error) {
-        if (attempt < RECOVER_ATTEMPTS) continue;
-        return onError('a migration could not be rolled back; the next start tries again', error);
-      }
-    }
-  }
+  return {
+    start,
+    recover: recovery.sweep,
+    settle: settler.sweep,
+    stats: () => ({ running, filled, ended }),
+    close: sessions.close,
+  };
+}
 
-  async function recover(only?: string): Promise<void> {
-    const workspaces = only === undefined ? await loadMigratingWorkspaces(db) : [only];
-    const failures: unknown[] = [];
-    for (const workspaceId of workspaces) {
-      if (sessions.isClosing()) return;
-      await recoverOne(workspaceId).catch((error) => failures.push(error));
-    }
-    if (failures.length > 0) throw failures[0];
-  }
-
-  function recoverOne(workspaceId: string): Promise<void> {
-    return sessions.withLock(
+/** The change as recorded, with all that its statements need. */
+async function makeRun(
+  session: LockedSession,
+  request: MigrationRequest,
+  change: PreparedChange,
+  { db, changed, everywhere, onError, sessions, countFilled }: RunOptions,
+): Promise<Run> {
+  const { workspaceId } = request;
+  const progress = await recordMigration(session, request, change);
+  const { id } = progress;
+  return {
+    workspaceId,
+    session,
+    db,
+    change,
+    progress,
+    sizes: await tableSizes(session, change),
+    gate: makeGate({
+      db,
       workspaceId,
-      async (session) => {
-        await recoverLocked(session, workspaceId).catch((error) => {
-          // The locks are not free yet: the next sweep asks again.
-          if (!isLockConflict(error)) throw error;
-        });
-        changed(workspaceId);
-      },
-      () => undefined,
-    );
-  }
-
-  /** What is open without a holder of the lock, which we are, has lost its process. */
-  async function recoverLocked(session: Session, workspaceId: string): Promise<void> {
-    const open = await findOpenMigration(session, workspaceId);
-    if (open === undefined) return;
-    const row = await loadWorkspaceRow(session, workspaceId);
-    const found = {
-      workspaceId,
-      session,
-      open,
-      schema: row?.databaseSchema,
-      progress: makeProgress(session, { ...open, operations: [] }),
-      isClosing: sessions.isClosing,
-      onError,
-    };
-    const state = next({ name: 'abandoned', stored: open.state }, { name: 'found' });
-    const { how } = await carryOut(found, state, RECOVERY);
-    ended[storedEnd(how)]++;
-  }
-
-  return { start, recover, settle: settler.sweep, stats: () => ({ running, filled, ended }), close: sessions.close };
+      change,
+      steps: progress.steps(),
+      changed: () => changed(workspaceId),
+      everywhere,
+    }),
+    isCancelled: async () => sessions.isClosing() || (id !== null && (await isCancelRequested(session, id))),
+    isClosing: sessions.isClosing,
+    countFilled,
+    onError,
+  };
 }
 
 /** The change, if it may be made. */

@@ -1,0 +1,90 @@
+// Brings migrations to their end whose process or connection is gone: what is open while nobody holds the lock of its
+// workspace.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { loadWorkspaceRow } from '../catalog/documents.ts';
+import { findOpenMigration, loadMigratingWorkspaces } from '../catalog/migrations.ts';
+import { isLockConflict } from '../db/lock-retry.ts';
+import type { Database, Session } from '../db/pool.ts';
+import { carryOut, RECOVERY } from './perform.ts';
+import { makeProgress } from './progress.ts';
+import type { Sessions } from './sessions.ts';
+import { type Ended, next } from './state.ts';
+
+export interface RecoveryOptions {
+  readonly db: Database;
+  readonly sessions: Sessions;
+  /** Gates are open again. */
+  readonly changed: (workspaceId: string) => void;
+  readonly countEnd: (how: Ended['how']) => void;
+  readonly onError: (message: string, error: unknown) => void;
+}
+
+export interface Recovery {
+  /** Of the workspace whose lock the session holds. Throws what keeps it from being brought to its end now. */
+  readonly underLock: (session: Session, workspaceId: string) => Promise<void>;
+  /** Of all workspaces, or of one; those that somebody works on are left alone. Throws the first failure, after all. */
+  readonly sweep: (only?: string) => Promise<void>;
+  /** Of a workspace whose connection was lost just now: tries for a minute. */
+  readonly soon: (workspaceId: string) => Promise<void>;
+}
+
+const RECOVER_AFTER_MS = 2000;
+const RECOVER_ATTEMPTS = 30;
+
+export function makeRecovery({ db, sessions, changed, countEnd, onError }: RecoveryOptions): Recovery {
+  async function underLock(session: Session, workspaceId: string): Promise<void> {
+    const open = await findOpenMigration(session, workspaceId);
+    if (open === undefined) return;
+    const row = await loadWorkspaceRow(session, workspaceId);
+    const found = {
+      workspaceId,
+      session,
+      open,
+      schema: row?.databaseSchema,
+      progress: makeProgress(session, { ...open, operations: [] }),
+      isClosing: sessions.isClosing,
+      onError,
+    };
+    const state = next({ name: 'abandoned', stored: open.state }, { name: 'found' });
+    countEnd((await carryOut(found, state, RECOVERY)).how);
+  }
+
+  function one(workspaceId: string): Promise<void> {
+    return sessions.withLock(
+      workspaceId,
+      async (session) => {
+        await underLock(session, workspaceId).catch((error) => {
+          // The locks are not free yet: the next sweep asks again.
+          if (!isLockConflict(error)) throw error;
+        });
+        changed(workspaceId);
+      },
+      () => undefined,
+    );
+  }
+
+  return {
+    underLock,
+    async sweep(only) {
+      const workspaces = only === undefined ? await loadMigratingWorkspaces(db) : [only];
+      const failures: unknown[] = [];
+      for (const workspaceId of workspaces) {
+        if (sessions.isClosing()) return;
+        await one(workspaceId).catch((error) => failures.push(error));
+      }
+      if (failures.length > 0) throw failures[0];
+    },
+    async soon(workspaceId) {
+      for (let attempt = 1; ; attempt++) {
+        await sleep(RECOVER_AFTER_MS, undefined, { ref: false });
+        if (sessions.isClosing()) return;
+        try {
+          return await one(workspaceId);
+        } catch (error) {
+          if (attempt < RECOVER_ATTEMPTS) continue;
+          return onError('a migration could not be rolled back; the next start tries again', error);
+        }
+      }
+    },
+  };
+}
