@@ -16,6 +16,9 @@ export interface Config {
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
   readonly maxPageSize: number;
   readonly maxBodyBytes: number;
+  /** Records of one bulk request. */
+  readonly maxBulk: number;
+  readonly maxBulkBytes: number;
   readonly maxResponseBytes: number;
   readonly maxImportBytes: number;
   /** Server processes behind the port. */
@@ -85,6 +88,8 @@ export const SETTINGS: readonly Setting[] = [
   { name: 'LOG_LEVEL', default: 'info', says: 'trace, debug, info, warn, error, fatal or silent' },
   { name: 'WDA_MAX_PAGE_SIZE', default: '1000', says: 'largest `size` of a page' },
   { name: 'WDA_MAX_BODY_BYTES', default: '1048576', says: 'largest JSON body' },
+  { name: 'WDA_MAX_BULK', default: '1000', says: 'most records of one bulk request' },
+  { name: 'WDA_MAX_BULK_BYTES', default: '10485760', says: 'largest body of a bulk request' },
   { name: 'WDA_MAX_RESPONSE_BYTES', default: '33554432', says: 'largest response of a list or a read with expansions' },
   { name: 'WDA_MAX_IMPORT_BYTES', default: '10737418240', says: 'largest import body' },
   {
@@ -228,6 +233,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     logLevel: choice('LOG_LEVEL', 'info', LOG_LEVELS),
     maxPageSize: integer('WDA_MAX_PAGE_SIZE', 1000, 1, 100_000),
     maxBodyBytes: integer('WDA_MAX_BODY_BYTES', 1_048_576, 1024, 268_435_456),
+    maxBulk: integer('WDA_MAX_BULK', 1000, 1, 10_000),
+    maxBulkBytes: integer('WDA_MAX_BULK_BYTES', 10_485_760, 1024, 268_435_456),
     maxResponseBytes: integer('WDA_MAX_RESPONSE_BYTES', 33_554_432, 1024, 268_435_456),
     maxImportBytes: integer('WDA_MAX_IMPORT_BYTES', 10_737_418_240, 1024, Number.MAX_SAFE_INTEGER),
     workers,

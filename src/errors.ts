@@ -24,6 +24,7 @@ export type ErrorCode = keyof typeof ERROR_CODES;
 
 /** Codes of one entry of `error.details`. */
 export type DetailCode =
+  | 'CHANGED'
   | 'REQUIRED'
   | 'TYPE_MISMATCH'
   | 'TOO_LONG'
@@ -38,8 +39,12 @@ export type DetailCode =
   | 'DESTRUCTIVE'
   | 'UNSUPPORTED_CHANGE';
 
-/** One mistake. `field` is a field of the record, or the path into an admin document; `row` counts from 1 in imports. */
+/**
+ * One mistake. `field` is a field of the record, or the path into an admin document; `row` counts from 1 in imports,
+ * `index` from 0 among the records of one request.
+ */
 export interface Detail {
+  readonly index?: number;
   readonly row?: number;
   readonly field: string | null;
   readonly code: DetailCode;
@@ -279,10 +284,31 @@ export const preconditionFailed = (): ApiError =>
 function summary(details: readonly Detail[]): string {
   const first = details[0];
   if (first === undefined) return 'Validation failed';
-  const where = first.row === undefined ? '' : `row ${first.row}, `;
+  const where = first.row === undefined ? recordOf(first) : `row ${first.row}, `;
   const rest = details.length > 1 ? ` (and ${details.length - 1} more)` : '';
   return `Validation failed: ${where}${first.field === null ? '' : `${first.field}: `}${first.message}${rest}`;
 }
+
+const recordOf = ({ index }: Detail): string => (index === undefined ? '' : `record ${index}, `);
+
+/* ---- many records at once ---- */
+
+export const tooManyRecords = (count: number, most: number): ApiError =>
+  new ApiError('PAYLOAD_TOO_LARGE', `The request names ${count} records, and ${most} are the most; send them in parts`);
+
+/** Hidden and absent records are named alike. */
+export const recordsNotFound = (ids: readonly string[]): ApiError =>
+  new ApiError('NOT_FOUND', `Records not found: ${listed(ids)}`);
+
+export const recordsChanged = (details: readonly Detail[]): ApiError =>
+  new ApiError(
+    'PRECONDITION_FAILED',
+    `Records have changed since they were read (${details
+      .map(({ index }) => index)
+      .slice(0, 20)
+      .join(', ')}, counted from 0): read them again and repeat the change`,
+    { details },
+  );
 
 /* ---- the service itself ---- */
 

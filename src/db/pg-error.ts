@@ -37,6 +37,11 @@ export function sqlState(error: unknown): string | undefined {
   return isDatabaseError(error) ? error.code : undefined;
 }
 
+/** The constraint or index that refused a statement, by its name. */
+export function violatedConstraint(error: unknown): string | undefined {
+  return isDatabaseError(error) ? error.constraint : undefined;
+}
+
 /** A statement met a table or column that is no longer there, or no longer of that type: the snapshot is stale. */
 export function isStaleSnapshot(error: unknown): boolean {
   if (error instanceof StaleStatement) return true;

@@ -12,6 +12,8 @@ export type Assignment = ReadonlyMap<string, string | null>;
 export interface AssignmentResult {
   readonly values: Assignment;
   readonly details: readonly Detail[];
+  /** Characters by which the values grow in PostgreSQL. */
+  readonly growth: number;
 }
 
 /**
@@ -44,7 +46,7 @@ export function planAssignment(
   }
   if (growth > MAX_GROWTH) details.push({ field: null, code: 'OUT_OF_RANGE', message: TOO_MUCH_GROWTH });
   if (pathId === undefined) requireAll(entity, body, stamped, details);
-  return { values, details: details.slice(0, MAX_DETAILS) };
+  return { values, details: details.slice(0, MAX_DETAILS), growth };
 }
 
 /** Gives the characters by which the value grows in PostgreSQL. */

@@ -9,6 +9,8 @@ export type Operand =
   | { readonly kind: 'id'; readonly type: 'int8' }
   /** The value that is written into a field: the body's, or a claim's. */
   | { readonly kind: 'body'; readonly field: string; readonly type: string }
+  /** Of many records: an entry for each. `name`: the field, or what the lists of plan/bulk.ts are called. */
+  | { readonly kind: 'list'; readonly name: string; readonly type: string }
   /** The row versions that If-Match allows. */
   | { readonly kind: 'versions'; readonly type: 'text[]' }
   /** A claim of the external user, decoded as the column's type; null (which matches nothing) when it cannot be. */
@@ -33,6 +35,11 @@ export function textOperand(value: string): Operand {
 /** What the request writes into the field. */
 export function bodyOperand(field: Field): Operand {
   return { kind: 'body', field: field.name, type: fieldType(field.type).bindType };
+}
+
+/** What the request writes into the field of each record. */
+export function listOperand(field: Field): Operand {
+  return { kind: 'list', name: field.name, type: `${fieldType(field.type).bindType}[]` };
 }
 
 export const ID_OPERAND: Operand = { kind: 'id', type: 'int8' };

@@ -10,11 +10,13 @@ import type { CountMode } from '../request/page.ts';
 import type { ExportRequest, ListRequest, ReadRequest } from '../request/record-request.ts';
 import type { AggregatePlan } from './aggregate.ts';
 import type { Assignment } from './assignment.ts';
-import { targetOf, type Viewpoint } from './link.ts';
+import type { BulkPlan } from './bulk.ts';
+import type { Viewpoint } from './link.ts';
 import { bodyOperand, numberOperand, type Operand } from './operand.ts';
 import { type Ordering, planCursor, planOrdering } from './ordering.ts';
 import { crossesHidden, type Predicate, planFilter } from './predicate.ts';
 import { hasLists, type Output, type Projection, planColumns, planProjection, wholeRecord } from './projection.ts';
+import { passReferring, referencesOf } from './references.ts';
 import { keepRow, stampRow } from './row-policy.ts';
 import { hidesRows, type Operation, passGate, type Scan, scan } from './scan.ts';
 import { boundSteps } from './steps.ts';
@@ -106,7 +108,8 @@ export type Plan =
   | DeletePlan
   | ExportPlan
   | ReferencesPlan
-  | AggregatePlan;
+  | AggregatePlan
+  | BulkPlan;
 
 /** The entity that the principal may use for the operation: 403, 404 or 503, in that order. */
 export function admit(workspace: Workspace, principal: Principal, name: string, operation: Operation): Entity {
@@ -180,18 +183,6 @@ export function planDelete(entity: Entity, viewpoint: Viewpoint, guarded: boolea
   return { kind: 'delete', scan: scan(entity, viewpoint.principal, 'write'), guarded };
 }
 
-/** Deleting looks for records that refer to the one deleted, and where a relation says so writes them. */
-function passReferring(entity: Entity, workspace: Workspace, seen = new Set<string>()): void {
-  seen.add(entity.name);
-  for (const other of workspace.entities.values()) {
-    for (const relation of other.relations.values()) {
-      if (relation.kind !== 'belongsTo' || relation.entity !== entity.name) continue;
-      passGate(other, relation.onDelete === 'restrict' ? 'read' : 'write');
-      if (relation.onDelete === 'cascade' && !seen.has(other.name)) passReferring(other, workspace, seen);
-    }
-  }
-}
-
 export function planExport(request: ExportRequest, entity: Entity, viewpoint: Viewpoint): ExportPlan {
   const root = scan(entity, viewpoint.principal, 'read');
   const outputs: Output[] = planColumns(request.fields, entity).map((field) => ({ kind: 'column', field }));
@@ -209,25 +200,20 @@ export function planReferences(
   viewpoint: Viewpoint,
   operation: 'create' | 'update',
 ): ReferencesPlan | undefined {
-  const checks = referencesOf(values, entity, viewpoint);
+  const checks = checksOf(values, entity, viewpoint);
   const record = operation === 'update' ? scan(entity, viewpoint.principal, 'read') : null;
   return checks.length === 0 ? undefined : { kind: 'references', checks, record };
 }
 
 /** The references that a foreign key alone does not guard: their records may exist and be hidden. */
 function hiddenReferences(values: Assignment, entity: Entity, viewpoint: Viewpoint): ReferenceCheck[] {
-  return referencesOf(values, entity, viewpoint).filter((check) => hidesRows(check.scan));
+  return checksOf(values, entity, viewpoint).filter((check) => hidesRows(check.scan));
 }
 
-function referencesOf(values: Assignment, entity: Entity, viewpoint: Viewpoint): ReferenceCheck[] {
-  const checks: ReferenceCheck[] = [];
-  for (const relation of entity.relations.values()) {
-    if (relation.kind !== 'belongsTo') continue;
-    const text = values.get(relation.column);
-    const field = entity.fields.get(relation.column);
-    if (text === undefined || text === null || field === undefined) continue;
-    const target = scan(targetOf(relation, viewpoint), viewpoint.principal, 'read');
-    checks.push({ field, scan: target, operand: bodyOperand(field) });
-  }
-  return checks;
+function checksOf(values: Assignment, entity: Entity, viewpoint: Viewpoint): ReferenceCheck[] {
+  const isGiven = ({ name }: Field): boolean => (values.get(name) ?? null) !== null;
+  return referencesOf(isGiven, entity, viewpoint).map((reference) => ({
+    ...reference,
+    operand: bodyOperand(reference.field),
+  }));
 }

@@ -40,6 +40,11 @@ export function wholeRecord(entity: Entity): Projection {
   return { outputs: columnsOf(entity) };
 }
 
+/** The id alone. */
+export function idOnly(entity: Entity): Projection {
+  return { outputs: columnsOf(entity).filter((output) => output.kind === 'column' && output.field.role === 'id') };
+}
+
 export function planProjection(selection: Selection, entity: Entity, viewpoint: Viewpoint): Projection {
   const { expandable: _, defaultExpand, defaultFields } = entity.settings;
   const expand = selection.expand ?? parseExpand(defaultExpand ?? []);

@@ -42,6 +42,34 @@ export interface DeletedRow {
   readonly id: string;
 }
 
+/** Many records that were created or updated. */
+export interface WrittenRows {
+  /** JSON array text. */
+  readonly data: string;
+}
+
+export interface DeletedRows {
+  readonly count: number;
+}
+
+export interface FoundRow {
+  readonly id: string;
+  readonly version: string;
+}
+
+/** A reference of one of many records that leads nowhere. `index`: from 0. */
+export interface DanglingRow {
+  readonly index: number;
+  readonly field: string;
+}
+
+/** One of many records whose values are taken: by a record of the table, by the record `other` of the request, or both. */
+export interface TakenRow {
+  readonly index: number;
+  readonly other: number | null;
+  readonly isThere: boolean;
+}
+
 /** A reference of a body to a record that does not exist, or that the principal cannot see. */
 export interface MissingReference {
   readonly field: string;

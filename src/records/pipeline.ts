@@ -16,12 +16,13 @@ import type { RateLimit } from '../pace/rate-limit.ts';
 import { admit } from '../plan/plan.ts';
 import { isJsonType } from '../request/body.ts';
 import { type Call, type CallParts, callAt } from '../request/call.ts';
-import { OPERATIONS, type OperationName } from '../request/operations.ts';
+import { OPERATIONS, type OperationName, TAILS } from '../request/operations.ts';
 import { operationOf, PREFIX, segmentsOf } from '../request/record-path.ts';
 import { errorReply } from '../response/error-body.ts';
 import type { Reply } from '../response/reply.ts';
 import { type Attempt, type Snapshots, withFreshSnapshot } from './again.ts';
 import { aggregate, summarize } from './aggregates.ts';
+import { bulkCreate, bulkDelete, bulkDeleteListed, bulkUpdate } from './bulk.ts';
 import { enter, hasChanged, uncounted, type Visitor } from './enter.ts';
 import { makeInFlight } from './in-flight.ts';
 import { makePreparedStatements } from './prepared.ts';
@@ -126,6 +127,10 @@ export function makeStages(rooms: StageRooms): Stages {
     create: (visit) => create(stage, visit),
     update: (visit) => update(stage, visit),
     delete: (visit) => remove(stage, visit),
+    bulkCreate: (visit) => bulkCreate(stage, visit),
+    bulkUpdate: (visit) => bulkUpdate(stage, visit),
+    bulkDelete: (visit) => bulkDelete(stage, visit),
+    bulkDeleteListed: (visit) => bulkDeleteListed(stage, visit),
     import: rooms.transfer.importRecords,
     export: rooms.transfer.exportRecords,
   };
@@ -192,8 +197,10 @@ function mountOf(handle: Mount['handle']): Mount {
 
 /** The call of a method on a path: 404 and 405 for those that are none. */
 function callOf(method: string, segments: readonly string[], workspace: Workspace, parts: CallParts): Call {
-  if (segments.length < 3 || segments.length > 4) throw noSuchPath(workspace);
-  return callAt(method, segments[2] as string, segments[3], parts);
+  const tail = segments.length > 3 ? segments.slice(3).join('/') : undefined;
+  const isPath = segments.length === 3 || segments.length === 4 || (tail !== undefined && TAILS.includes(tail));
+  if (!isPath) throw noSuchPath(workspace);
+  return callAt(method, segments[2] as string, tail, parts);
 }
 
 /** What an HTTP request says besides its method and path. */
@@ -202,9 +209,9 @@ function partsOf(raw: RawRequest, { maxBodyBytes }: Config): CallParts {
   return {
     query,
     conditions: { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] },
-    async body() {
+    async body(maxBytes = maxBodyBytes) {
       if (!isJsonType(headers['content-type'])) throw unsupportedMediaType('application/json');
-      return jsonValue(await raw.body(maxBodyBytes), raw);
+      return jsonValue(await raw.body(maxBytes), raw);
     },
   };
 }

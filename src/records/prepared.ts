@@ -1,6 +1,7 @@
 // Compiled requests by their words: the next request with the same words goes from header to bound statement at once.
 import { LRUCache } from 'lru-cache';
 import type { AggregatePlan } from '../plan/aggregate.ts';
+import type { BulkCreatePlan, BulkDeletePlan, BulkUpdatePlan } from '../plan/bulk.ts';
 import type { CreatePlan, DeletePlan, ListPlan, UpdatePlan } from '../plan/plan.ts';
 import type { AggregateRow, PageRow, RecordRow } from '../plan/result.ts';
 import { wordsOf } from '../request/query-string.ts';
@@ -22,7 +23,7 @@ export interface PreparedAggregate {
   readonly plan: AggregatePlan;
 }
 
-export type WritePlan = CreatePlan | UpdatePlan | DeletePlan;
+export type WritePlan = CreatePlan | UpdatePlan | DeletePlan | BulkCreatePlan | BulkUpdatePlan | BulkDeletePlan;
 
 export interface PreparedStatements {
   readonly list: (visit: Visit, prepare: () => PreparedList) => PreparedList;
@@ -58,9 +59,7 @@ export function makePreparedStatements(options: CompileOptions): PreparedStateme
     read: (visit, prepare) => byWords(reads, visit, prepare),
     aggregate: (visit, prepare) => byWords(aggregates, visit, prepare),
     write<P extends WritePlan>(visit: Visit, plan: P) {
-      const columns = plan.kind === 'delete' ? '' : [...plan.values.keys()].join();
-      const guarded = plan.kind !== 'create' && plan.guarded;
-      const key = keyOf(visit, `${plan.kind} ${guarded} ${columns}`);
+      const key = keyOf(visit, wordsOfWrite(plan));
       const known = writes.get(key);
       // The key has the kind of the plan in it, which decides the type.
       if (known !== undefined) return known as Compiled<ResultOf<P>>;
@@ -69,6 +68,29 @@ export function makePreparedStatements(options: CompileOptions): PreparedStateme
       return statement;
     },
   };
+}
+
+/** What decides the text of a write besides the entity. */
+function wordsOfWrite(plan: WritePlan): string {
+  switch (plan.kind) {
+    case 'create':
+      return `create ${[...plan.values.keys()].join()}`;
+    case 'update':
+      return `update ${plan.guarded} ${[...plan.values.keys()].join()}`;
+    case 'delete':
+    case 'bulkDelete':
+      return `${plan.kind} ${plan.guarded}`;
+    case 'bulkCreate':
+      return `bulkCreate ${wordsOfList(plan)}`;
+    case 'bulkUpdate':
+      return `bulkUpdate ${plan.guarded} ${wordsOfList(plan)}`;
+    default:
+      return plan satisfies never;
+  }
+}
+
+function wordsOfList({ isSparse, columns, projection }: BulkCreatePlan | BulkUpdatePlan): string {
+  return `${isSparse} ${projection.outputs.length} ${columns.map(({ name }) => name).join()}`;
 }
 
 function makeCache<T extends object>(max: number, maxSize: number, size: (entry: T) => number): LRUCache<string, T> {

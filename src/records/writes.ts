@@ -153,17 +153,12 @@ async function write<Row>(
 ): Promise<Outcome<Row>> {
   const bound = bindQuery(statement, inputsOf(visit, what));
   const { executor } = visit;
-  const work = workOf(visit, statement.expected);
-  for (let attempt = 1; ; attempt++) {
+  return repeatedly(visit, async () => {
     try {
-      const [row] = await executor.run(bound, 'write', work);
+      const [row] = await executor.run(bound, 'write', workOf(visit, statement.expected));
       if (row !== undefined) return { kind: 'written', row: statement.read(row) };
     } catch (error) {
-      if (isStaleSnapshot(error)) throw error;
-      if (isRetryable(error) && !executor.isTransaction && attempt < WRITE_ATTEMPTS) {
-        await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * 2 ** attempt));
-        continue;
-      }
+      if (isStaleSnapshot(error) || isRetryable(error)) throw error;
       if (sqlState(error) === '23503' && !executor.isTransaction) {
         const details = await missingReferences(rooms, visit, what);
         if (details.length > 0) return { kind: 'badReference', details };
@@ -177,8 +172,27 @@ async function write<Row>(
       if (guarded && !versions.includes(version)) return { kind: 'changed' };
     }
     const details = await missingReferences(rooms, visit, what);
-    if (details.length > 0) return { kind: 'badReference', details };
-    if (attempt >= WRITE_ATTEMPTS) throw serviceUnavailable('The record is changing at the moment; retry');
+    return details.length > 0 ? { kind: 'badReference', details } : undefined;
+  });
+}
+
+/**
+ * Runs `attempt` until it has an outcome. Deadlocks and serialization failures are repeated, as nothing of them was
+ * kept; and so is what had no outcome, as the reason has gone meanwhile. After an error in a transaction nothing is
+ * repeated.
+ */
+export async function repeatedly<T>(visit: Visit, attempt: () => Promise<T | undefined>): Promise<T> {
+  for (let attempts = 1; ; attempts++) {
+    try {
+      const outcome = await attempt();
+      if (outcome !== undefined) return outcome;
+      if (attempts >= WRITE_ATTEMPTS) throw serviceUnavailable('The record is changing at the moment; retry');
+    } catch (error) {
+      if (!isRetryable(error) || visit.executor.isTransaction || attempts >= WRITE_ATTEMPTS) {
+        throw isRetryable(error) ? recordError(error, visit.workspace, visit.entity.name, 'update') : error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * 2 ** attempts));
+    }
   }
 }
 

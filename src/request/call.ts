@@ -10,8 +10,11 @@ export interface Call {
   /** Query string, undecoded, without `?`. */
   readonly query: string;
   readonly conditions: Conditions;
-  /** The JSON value of the body; 400, 413 or 415. Asked for when the call was admitted, and no sooner. */
-  readonly body: () => Promise<unknown>;
+  /**
+   * The JSON value of the body; 400, 413 or 415. Asked for when the call was admitted, and no sooner.
+   * `maxBytes`: of a body that may be longer than those of single records.
+   */
+  readonly body: (maxBytes?: number) => Promise<unknown>;
 }
 
 /** Header fields of conditional requests (RFC 9110 section 13), as sent. */

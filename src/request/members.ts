@@ -1,4 +1,4 @@
-// The members of a JSON object that is the body of a read, by their forms; what the request does not take is refused.
+// The members of a JSON object that is a body, by their forms; what the request does not take is refused.
 import { badRequest, shown } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { numberText } from '../model/exact-json.ts';
@@ -13,17 +13,20 @@ export interface Members {
   readonly strings: (name: string) => string[];
 }
 
-/** 400 when the body is no object, or has a member that is not `known`. */
-export function readMembers(body: unknown, known: readonly string[]): Members {
-  if (typeof body !== 'object' || body === null || Array.isArray(body) || numberText(body) !== undefined) {
-    throw badRequest('The body must be one JSON object');
-  }
-  const members = body as Record<string, unknown>;
+/** Is it a JSON object? A number is read as an object, too, so that it keeps its digits. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && numberText(value) === undefined;
+}
+
+/** 400 when the body is no object, or has a member that is not `known`. `what`: what a refusal calls it. */
+export function readMembers(body: unknown, known: readonly string[], what: 'query' | 'body' = 'query'): Members {
+  if (!isRecord(body)) throw badRequest('The body must be one JSON object');
+  const members = body;
   for (const name of Object.keys(members)) {
     if (!known.includes(name)) {
       const suggestion = closest(name, known);
       throw badRequest(
-        `Unknown member ${shown(name)} of the query.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${known.join(', ')}`,
+        `Unknown member ${shown(name)} of the ${what}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${known.join(', ')}`,
       );
     }
   }

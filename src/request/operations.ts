@@ -8,7 +8,8 @@ export interface Operation {
   readonly tail: Tail;
   /** Whether a principal who may only read may do it. */
   readonly access: 'read' | 'write';
-  readonly body: 'none' | 'json' | 'file';
+  /** `bulk`: JSON of many records, which may be longer. */
+  readonly body: 'none' | 'json' | 'bulk' | 'file';
 }
 
 export const OPERATIONS = {
@@ -18,6 +19,10 @@ export const OPERATIONS = {
   aggregate: { methods: ['GET', 'HEAD'], tail: '_aggregate', access: 'read', body: 'none' },
   summarize: { methods: ['POST'], tail: '_aggregate', access: 'read', body: 'json' },
   import: { methods: ['POST'], tail: '_import', access: 'write', body: 'file' },
+  bulkCreate: { methods: ['POST'], tail: '_bulk', access: 'write', body: 'bulk' },
+  bulkUpdate: { methods: ['PUT', 'PATCH'], tail: '_bulk', access: 'write', body: 'bulk' },
+  bulkDelete: { methods: ['DELETE'], tail: '_bulk', access: 'write', body: 'none' },
+  bulkDeleteListed: { methods: ['POST'], tail: '_bulk/delete', access: 'write', body: 'bulk' },
   export: { methods: ['GET', 'HEAD'], tail: '_export', access: 'read', body: 'none' },
   read: { methods: ['GET', 'HEAD'], tail: 'id', access: 'read', body: 'none' },
   update: { methods: ['PUT', 'PATCH'], tail: 'id', access: 'write', body: 'json' },

@@ -1,6 +1,6 @@
 // The path of a data API request -> its segments, its name for metrics. Syntax only.
 import { isStorable } from '../model/exact-json.ts';
-import { operationAt, tailOf } from './operations.ts';
+import { operationAt, TAILS, tailOf } from './operations.ts';
 import { decodePart } from './query-string.ts';
 
 export const PREFIX = '/api/v1/';
@@ -20,8 +20,8 @@ export function segmentsOf(path: string): string[] {
   });
 }
 
-/** The fourth segment after the prefix; '' for none. */
-function fourthSegment(url: string): string {
+/** What follows the entity: a segment, or the whole of an operation of two; '' for none. */
+function tailIn(url: string): string {
   let at = PREFIX.length - 1;
   for (let segment = 0; segment < 3; segment++) {
     at = url.indexOf('/', at + 1);
@@ -31,10 +31,10 @@ function fourthSegment(url: string): string {
   if (query >= 0 && query < at) return '';
   const rest = url.slice(at + 1, query < 0 ? undefined : query);
   const end = rest.indexOf('/');
-  return end < 0 ? rest : rest.slice(0, end);
+  return end < 0 || TAILS.includes(rest) ? rest : rest.slice(0, end);
 }
 
 /** A word for metrics: few, and none of them made by clients. */
 export function operationOf(method: string, url: string): string {
-  return operationAt(method, tailOf(fourthSegment(url) || undefined)) ?? 'other';
+  return operationAt(method, tailOf(tailIn(url) || undefined)) ?? 'other';
 }

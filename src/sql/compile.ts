@@ -3,13 +3,35 @@
 import { LRUCache } from 'lru-cache';
 import type { Principal } from '../model/principal.ts';
 import type { AggregatePlan } from '../plan/aggregate.ts';
+import type {
+  BulkCreatePlan,
+  BulkDeletePlan,
+  BulkUpdatePlan,
+  DanglingPlan,
+  FindPlan,
+  Lists,
+  TakenPlan,
+} from '../plan/bulk.ts';
 import type { Operand } from '../plan/operand.ts';
 import type { CreatePlan, DeletePlan, ListPlan, Plan, ReadPlan, ReferencesPlan, UpdatePlan } from '../plan/plan.ts';
 import { hasLists, type Projection } from '../plan/projection.ts';
-import type { AggregateRow, DeletedRow, MissingReference, PageRow, RecordRow, WrittenRow } from '../plan/result.ts';
+import type {
+  AggregateRow,
+  DanglingRow,
+  DeletedRow,
+  DeletedRows,
+  FoundRow,
+  MissingReference,
+  PageRow,
+  RecordRow,
+  TakenRow,
+  WrittenRow,
+  WrittenRows,
+} from '../plan/result.ts';
 import { claimText } from '../plan/row-policy.ts';
 import { selectAggregate } from './aggregate.ts';
 import { isTold, isUnbounded } from './bounds.ts';
+import { deleteRecords, findRecords, insertRecords, selectDangling, selectTaken, updateRecords } from './bulk.ts';
 import { type Fragment, keyword, type Query, sql } from './fragment.ts';
 import { selectExport, selectMatching, selectMissingReferences, selectPage, selectRecord } from './read.ts';
 import { deleteRecord, insertRecord, updateRecord } from './write.ts';
@@ -36,6 +58,8 @@ export interface Inputs {
   readonly id?: string;
   readonly body?: ReadonlyMap<string, string | null>;
   readonly versions?: readonly string[];
+  /** Of many records. */
+  readonly lists?: Lists;
   readonly principal: Principal;
 }
 
@@ -80,7 +104,17 @@ export type ResultOf<P extends Plan> = P extends ListPlan
           ? MissingReference
           : P extends AggregatePlan
             ? AggregateRow
-            : Cells;
+            : P extends BulkCreatePlan | BulkUpdatePlan
+              ? WrittenRows
+              : P extends BulkDeletePlan
+                ? DeletedRows
+                : P extends FindPlan
+                  ? FoundRow
+                  : P extends DanglingPlan
+                    ? DanglingRow
+                    : P extends TakenPlan
+                      ? TakenRow
+                      : Cells;
 
 /** The only place that knows columns by their position, beside the statements that name them. */
 const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extract<Plan, { kind: Kind }>> } = {
@@ -98,6 +132,16 @@ const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extra
   references: ([field]) => ({ field: known(field) }),
   aggregate: ([data = null, groups, counted = null]) => ({ data, groups: known(groups), counted }),
   export: (row) => row,
+  bulkCreate: ([data]) => ({ data: known(data) }),
+  bulkUpdate: ([data]) => ({ data: known(data) }),
+  bulkDelete: ([count]) => ({ count: Number(known(count)) }),
+  find: ([id, version]) => ({ id: known(id), version: known(version) }),
+  dangling: ([index, field]) => ({ index: Number(known(index)), field: known(field) }),
+  taken: ([index, other = null, isThere]) => ({
+    index: Number(known(index)),
+    other: other === null ? null : Number(other),
+    isThere: isThere === 't',
+  }),
 };
 
 function readWritten([data, version, id]: Cells): WrittenRow {
@@ -127,6 +171,12 @@ function expectedOf(plan: Plan): Statement['expected'] {
     case 'references':
     case 'export':
     case 'aggregate':
+    case 'bulkCreate':
+    case 'bulkUpdate':
+    case 'bulkDelete':
+    case 'find':
+    case 'dangling':
+    case 'taken':
       return 'unknown';
     default:
       return plan satisfies never;
@@ -153,6 +203,18 @@ function compileText(plan: Plan, options: CompileOptions): Text {
       return close(selectAggregate(plan, options.maxResponseBytes));
     case 'export':
       return close(selectExport(plan), plan.projection);
+    case 'bulkCreate':
+      return close(insertRecords(plan, options.maxResponseBytes));
+    case 'bulkUpdate':
+      return close(updateRecords(plan, options.maxResponseBytes));
+    case 'bulkDelete':
+      return close(deleteRecords(plan));
+    case 'find':
+      return close(findRecords(plan));
+    case 'dangling':
+      return close(selectDangling(plan));
+    case 'taken':
+      return close(selectTaken(plan));
     default:
       return plan satisfies never;
   }
@@ -246,6 +308,8 @@ function valueFor(operand: Operand, inputs: Inputs): unknown {
       return inputs.body?.get(operand.field) ?? null;
     case 'versions':
       return inputs.versions ?? [];
+    case 'list':
+      return inputs.lists?.get(operand.name) ?? [];
     case 'claim':
       return inputs.principal.kind === 'external' ? claimText(inputs.principal, operand.claim, operand.field) : null;
     default:

@@ -33,6 +33,7 @@ const details = [{ field: 'weight', code: 'DESTRUCTIVE', message: 'drop field we
 const gate = { blocksReads: true, blocksWrites: true, retryAfterSeconds: 1 };
 const FORGED = 'api/access/external-forged.test.ts';
 const TOKENS = 'api/access/external-tokens.test.ts';
+const BULK = 'api/writing/bulk.test.ts';
 const ERRORS = 'api/requests/errors.test.ts';
 const LARGE = 'api/requests/large-records.test.ts';
 
@@ -82,6 +83,21 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     file: LARGE,
     words: /^The ids of lines are used up: the last one given is 9007199254740991, as after an import of such an id\. /,
     made: () => errors.idsUsedUp('lines', undefined),
+  },
+  tooManyRecords: {
+    file: BULK,
+    words: 'The request names 1001 records, and 1000 are the most; send them in parts',
+    made: () => errors.tooManyRecords(1001, 1000),
+  },
+  recordsNotFound: {
+    file: BULK,
+    words: /^Records not found: \d+(, \d+)*$/,
+    made: () => errors.recordsNotFound(['7', '9']),
+  },
+  recordsChanged: {
+    file: BULK,
+    words: /^Records have changed since they were read \(\d+, counted from 0\): read them again and repeat the change$/,
+    made: () => errors.recordsChanged([{ index: 1, field: null, code: 'CHANGED', message: 'has changed' }]),
   },
   methodNotAllowed: {
     file: 'api/requests/methods.test.ts',

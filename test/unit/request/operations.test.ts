@@ -58,10 +58,10 @@ test('no two operations share a method and a place', () => {
 test('the reference page shows each operation with its methods and its path', () => {
   const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'reference', 'data-api.md'), 'utf8');
   const rows = new Map(
-    [...page.matchAll(/^\| (\w+) \| (.*?) \| /gm)].map(([, name = '', place = '']) => [name.toLowerCase(), place]),
+    [...page.matchAll(/^\| ([\w ]+) \| (.*?) \| /gm)].map(([, name = '', place = '']) => [name.toLowerCase(), place]),
   );
   for (const [name, { methods, tail }] of Object.entries(OPERATIONS)) {
-    const place = rows.get(name) ?? '';
+    const place = rows.get(name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)) ?? '';
     for (const method of methods.filter((one) => one !== 'HEAD'))
       assert.ok(place.includes(method), `${name}: ${place}`);
     const path = `/{entity}${tail === '' ? '' : tail === 'id' ? '/{id}' : `/${tail}`}`;

@@ -1,0 +1,35 @@
+// Where the records of an entity lead, and who leads to them.
+import type { Entity, Field } from '../model/entity.ts';
+import type { Workspace } from '../model/workspace.ts';
+import { targetOf, type Viewpoint } from './link.ts';
+import { passGate, type Scan, scan } from './scan.ts';
+
+/** A column that refers to a record, and the records that it may refer to. */
+export interface Reference {
+  readonly field: Field;
+  readonly scan: Scan;
+}
+
+/** The references of an entity in the columns that `isGiven` names, each with the records that it may lead to. */
+export function referencesOf(isGiven: (field: Field) => boolean, entity: Entity, viewpoint: Viewpoint): Reference[] {
+  const references: Reference[] = [];
+  for (const relation of entity.relations.values()) {
+    if (relation.kind !== 'belongsTo') continue;
+    const field = entity.fields.get(relation.column);
+    if (field === undefined || !isGiven(field)) continue;
+    references.push({ field, scan: scan(targetOf(relation, viewpoint), viewpoint.principal, 'read') });
+  }
+  return references;
+}
+
+/** Deleting looks for records that refer to the one deleted, and where a relation says so writes them. */
+export function passReferring(entity: Entity, workspace: Workspace, seen = new Set<string>()): void {
+  seen.add(entity.name);
+  for (const other of workspace.entities.values()) {
+    for (const relation of other.relations.values()) {
+      if (relation.kind !== 'belongsTo' || relation.entity !== entity.name) continue;
+      passGate(other, relation.onDelete === 'restrict' ? 'read' : 'write');
+      if (relation.onDelete === 'cascade' && !seen.has(other.name)) passReferring(other, workspace, seen);
+    }
+  }
+}

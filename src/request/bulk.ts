@@ -1,0 +1,117 @@
+// Writes of many records in one request: their bodies and parameters -> values. Knows no schema; form only.
+import { badRequest, type Detail, shown, tooManyRecords } from '../errors.ts';
+import { numberText } from '../model/exact-json.ts';
+import { parseId } from './call.ts';
+import { versionsOf } from './conditions.ts';
+import { isRecord, readMembers } from './members.ts';
+import { parseParameters } from './parameters.ts';
+
+/** What the query string of a bulk write asks for. */
+export interface BulkOptions {
+  /** Answer with the ids alone. */
+  readonly isMinimal: boolean;
+}
+
+const BULK_PARAMETERS = ['return'] as const;
+
+export function parseBulkOptions(query: string): BulkOptions {
+  return bulkOptions(parseParameters(query, BULK_PARAMETERS));
+}
+
+function bulkOptions(values: ReadonlyMap<string, string>): BulkOptions {
+  const answer = values.get('return') ?? 'representation';
+  if (answer !== 'minimal' && answer !== 'representation') {
+    throw badRequest(`Unknown value ${shown(answer)} of return. Known: minimal, representation`);
+  }
+  return { isMinimal: answer === 'minimal' };
+}
+
+/** The records of `{"data": [record, …]}`; 400 for another form, 413 for more than `most`. */
+export function parseRecords(body: unknown, most: number): readonly unknown[] {
+  const { data } = readMembers(body, ['data'], 'body').members;
+  if (!Array.isArray(data)) throw badRequest('The body must be {"data": [record, …]}');
+  if (data.length > most) throw tooManyRecords(data.length, most);
+  return data;
+}
+
+/** A record to be changed: which, which version of it, and the members that are fields. */
+export interface ItemOfUpdate {
+  /** Digits; `0`, which no record has, for an id beyond 64 bits. */
+  readonly id: string;
+  readonly version: string | undefined;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** An item of a bulk update, or the mistakes in what is not a field. 400 when it is no object. */
+export function parseItem(item: unknown, index: number): ItemOfUpdate | readonly Detail[] {
+  if (!isRecord(item)) {
+    return [{ index, field: null, code: 'TYPE_MISMATCH', message: 'must be a JSON object' }];
+  }
+  const { id, $version: version, ...fields } = item;
+  const details: Detail[] = [];
+  if (id === undefined || id === null) details.push({ index, field: 'id', code: 'REQUIRED', message: 'is required' });
+  const digits = numberText(id) ?? (typeof id === 'string' ? id : '');
+  if (details.length === 0 && !INTEGER.test(digits)) {
+    details.push({ index, field: 'id', code: 'TYPE_MISMATCH', message: 'must be an integer' });
+  }
+  if (version !== undefined && typeof version !== 'string') {
+    details.push({ index, field: '$version', code: 'TYPE_MISMATCH', message: 'must be a string' });
+  }
+  if (details.length > 0) return details;
+  return { id: idOf(digits), version: versionOf(version as string | undefined), fields };
+}
+
+const INTEGER = /^-?\d{1,100}$/;
+
+/** As PostgreSQL writes it, so that `1` and `01` are one id. */
+function idOf(digits: string): string {
+  return parseId(digits) === undefined ? '0' : BigInt(digits).toString();
+}
+
+const versionOf = (version: string | undefined): string | undefined =>
+  version === undefined ? undefined : (versionsOf([version])[0] as string);
+
+/** Records to be deleted, each once, with the versions that some of them must have. */
+export interface BulkDelete {
+  readonly ids: readonly string[];
+  readonly versions: ReadonlyMap<string, string>;
+}
+
+/** `ids=1,2,3` of DELETE …/_bulk. */
+export function parseIds(query: string, most: number): BulkDelete {
+  const text = parseParameters(query, ['ids', ...BULK_PARAMETERS]);
+  bulkOptions(text);
+  const given = text.get('ids');
+  if (given === undefined) throw badRequest('ids is missing: DELETE …/_bulk?ids=1,2,3');
+  return { ids: idsOf(given === '' ? [] : given.split(','), most), versions: new Map() };
+}
+
+/** `{"ids": [1, 2, 3], "versions": {"1": "…"}}` of POST …/_bulk/delete. */
+export function parseDeleteBody(body: unknown, most: number): BulkDelete {
+  const { ids, versions = {} } = readMembers(body, ['ids', 'versions'], 'body').members;
+  if (!Array.isArray(ids)) throw badRequest('ids must be an array of ids');
+  if (!isRecord(versions)) throw badRequest('versions must be an object: a version by id');
+  const listedIds = idsOf(
+    ids.map((id) => numberText(id) ?? (typeof id === 'string' ? id : badId())),
+    most,
+  );
+  const byId = new Map<string, string>();
+  for (const [id, version] of Object.entries(versions)) {
+    if (typeof version !== 'string') throw badRequest(`The version of ${shown(id)} must be a string`);
+    const digits = INTEGER.test(id) ? idOf(id) : id;
+    if (!listedIds.includes(digits)) throw badRequest(`versions names ${shown(id)}, which is not among the ids`);
+    byId.set(digits, versionOf(version) as string);
+  }
+  return { ids: listedIds, versions: byId };
+}
+
+function badId(): never {
+  throw badRequest('ids must be integers');
+}
+
+function idsOf(texts: readonly string[], most: number): readonly string[] {
+  if (texts.length > most) throw tooManyRecords(texts.length, most);
+  const wrong = texts.find((text) => !INTEGER.test(text.trim()));
+  if (wrong !== undefined) throw badRequest(`ids must be integers, and ${shown(wrong) || 'an empty text'} is none`);
+  return [...new Set(texts.map((text) => idOf(text.trim())))];
+}

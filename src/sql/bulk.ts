@@ -1,0 +1,247 @@
+// Many records, one statement: bound lists, a column each, are the rows that are written. All of them are, or none is:
+// what could stand in the way is asked before the first is written, and when it does no row comes back.
+
+import type { Field } from '../model/entity.ts';
+import { columnDefault } from '../model/field-types.ts';
+import {
+  type BulkCreatePlan,
+  type BulkDeletePlan,
+  type BulkUpdatePlan,
+  type DanglingPlan,
+  type FindPlan,
+  GIVEN,
+  ID_LIST,
+  type Listed,
+  listOperands,
+  type TakenPlan,
+  VERSION_LIST,
+} from '../plan/bulk.ts';
+import type { Operand } from '../plan/operand.ts';
+import { valueOperand } from '../plan/operand.ts';
+import type { Projection } from '../plan/projection.ts';
+import type { Reference } from '../plan/references.ts';
+import type { Scan } from '../plan/scan.ts';
+import { runningBound } from './bounds.ts';
+import { type Aliases, bind, makeAliases, outputColumn, RECORD, renderScan, where } from './expression.ts';
+import { empty, type Fragment, ident, join, keyword, literal, sql, tableRef, wholeNumber } from './fragment.ts';
+
+const S = ident('s');
+const R = ident('r');
+const W = ident('w');
+const ID = ident('$id');
+const ROW = ident('$row');
+const VERSION = ident('$version');
+const HELD = ident('$held');
+
+/**
+ * `data`, the JSON array of what was written in the order of the lists; no row when a reference points at a record that
+ * the principal cannot see:
+ *
+ *     with s as materialized (select nextval(…) as "$id", u.* from unnest($1::text[], …) with ordinality as u (…)),
+ *     w as (insert into orders as r (id, …) select … from s where <nothing is in the way> order by "$row" returning r.*)
+ *     select … from s join w on w.id = s."$id"
+ */
+export function insertRecords(plan: BulkCreatePlan, maxBytes: number): Fragment {
+  const aliases = makeAliases();
+  const { table } = plan.scan.entity;
+  const names = [ident('id'), ...plan.columns.map(({ column }) => ident(column))];
+  const values = [sql`${S}.${ID}`, ...plan.columns.map((field) => createdValue(plan, field))];
+  const rows = sql`select nextval(${sequenceOf(plan.scan)}) as ${ID}, u.* from ${listedRows(listOperands(plan), plan)}`;
+  const insert = sql`insert into ${tableRef(table)} as ${R} (${join(names)})
+  select ${join(values)} from ${S}${where(nothingDangles(plan.references, aliases))} order by ${S}.${ROW} returning ${R}.*`;
+  return sql`with ${S} as materialized (${rows}),
+${W} as (${insert})
+${recordsOf(plan.projection, sql`${S} join ${W} on ${W}."id" = ${S}.${ID}`, maxBytes)}`;
+}
+
+/**
+ * As insertRecords(). No row when a record is not there, has another version, or a reference that changes points at a
+ * record that the principal cannot see. The records are locked in the order of their ids before anything is asked.
+ */
+export function updateRecords(plan: BulkUpdatePlan, maxBytes: number): Fragment {
+  const aliases = makeAliases();
+  const { entity } = plan.scan;
+  const { table, condition } = renderScan(plan.scan, R);
+  const rows = sql`select u.* from ${listedRows([ID_LIST, VERSION_LIST, ...listOperands(plan)], plan, [ID, VERSION])}`;
+  const kept = plan.references.map(({ field }) => sql`${R}.${ident(field.column)} as ${ident(field.name)}`);
+  const held = sql`select ${join([sql`${R}."id" as ${ID}`, sql`${R}.xmin::text as ${VERSION}`, ...kept])} from ${table}${where(sql`${R}."id" = any(${bind(ID_LIST)})`, condition)} order by ${R}."id" for no key update of ${R}`;
+  const isWhole = where(
+    sql`(select count(*) from ${HELD}) = cardinality(${bind(ID_LIST)})`,
+    plan.guarded ? everyVersion() : empty,
+    unchangedOrVisible(plan, aliases),
+  );
+  const sets = plan.columns.map((field) => sql`${ident(field.column)} = ${changedValue(plan, field)}`);
+  const result = (from: Fragment): Fragment => recordsOf(plan.projection, from, maxBytes);
+  const listed = sql`with ${S} as materialized (${rows}),
+${HELD} as materialized (${held}),
+"$whole" as materialized (select${isWhole})`;
+  const mine = [sql`${R}."id" = ${S}.${ID}`, condition, sql`exists (select from "$whole")`];
+  // Records that are sent without a change are answered, and not written.
+  if (sets.length === 0)
+    return sql`${listed}
+${result(sql`${S} join (select ${R}.* from ${S}, ${table}${where(...mine)}) ${W} on ${W}."id" = ${S}.${ID}`)}`;
+  if (entity.timestamps) sets.push(sql`${ident(fieldNamed(plan.scan, 'updatedAt').column)} = now()`);
+  const isChanged = plan.isSparse ? sql`strpos(${S}.${ident(GIVEN)}, '1') > 0` : empty;
+  const update = sql`update ${table} set ${join(sets)} from ${S}${where(...mine, isChanged)} returning ${R}.*`;
+  const same = sql`select ${R}.* from ${S}, ${table}${where(...mine, sql`strpos(${S}.${ident(GIVEN)}, '1') = 0`)}`;
+  const written = plan.isSparse ? sql`(select * from "$changed" union all ${same})` : keyword('"$changed"');
+  return sql`${listed},
+"$changed" as (${update})
+${result(sql`${S} join ${written} ${W} on ${W}."id" = ${S}.${ID}`)}`;
+}
+
+/** `count`, how many were deleted: all, or none when one is not there or has another version. */
+export function deleteRecords(plan: BulkDeletePlan): Fragment {
+  const { table, condition } = renderScan(plan.scan, R);
+  const own = sql`${R}."id" = any(${bind(ID_LIST)})`;
+  const rows = sql`select * from unnest(${bind(ID_LIST)}, ${bind(VERSION_LIST)}) as u (${ID}, ${VERSION})`;
+  const isWhole = where(
+    sql`(select count(*) from ${HELD}) = cardinality(${bind(ID_LIST)})`,
+    plan.guarded ? everyVersion() : empty,
+  );
+  return sql`with ${S} as materialized (${rows}),
+${HELD} as materialized (select ${R}."id" as ${ID}, ${R}.xmin::text as ${VERSION} from ${table}${where(own, condition)} order by ${R}."id" for update of ${R}),
+"$whole" as materialized (select${isWhole}),
+${W} as (delete from ${table}${where(own, condition, sql`exists (select from "$whole")`)} returning 1)
+select count(*)::text as count from ${W}`;
+}
+
+/** `id` and `version` of those of the listed records that the principal can see. */
+export function findRecords({ scan }: FindPlan): Fragment {
+  const { table, condition } = renderScan(scan, R);
+  return sql`select ${R}."id"::text as id, ${R}.xmin::text as version from ${table}${where(sql`${R}."id" = any(${bind(ID_LIST)})`, condition)}`;
+}
+
+// Mistakes that one request is told.
+const MOST = 100;
+
+/** `index` (from 0) and `field` of references that lead to nothing that the principal can see, at most 100, in order. */
+export function selectDangling(plan: DanglingPlan): Fragment {
+  const aliases = makeAliases();
+  const extra = plan.record === null ? [] : [ID_LIST];
+  const rows = sql`select u.* from ${listedRows([...extra, ...listOperands(plan)], plan, plan.record === null ? [] : [ID])}`;
+  const found = plan.references.map(({ field, scan }) => {
+    const value = sql`${S}.${ident(field.name)}`;
+    const stays = plan.record === null ? empty : sql`not ${isKept(plan.record, field, aliases)}`;
+    const condition = where(sql`${value} is not null`, sql`not ${isThere(scan, value, aliases)}`, stays);
+    return sql`select (${S}.${ROW} - 1)::text as index, ${literal(field.name)} as field from ${S}${condition}`;
+  });
+  return sql`with ${S} as materialized (${rows})
+select * from (${join(found, ' union all ')}) d order by d.index::int8, d.field limit ${wholeNumber(MOST)}`;
+}
+
+/**
+ * `index` (from 0) of records whose values of the fields are taken, and `other`: the index of the record of this request
+ * that has them, too, else null.
+ */
+export function selectTaken(plan: TakenPlan): Fragment {
+  const lists = plan.isUpdate ? [ID_LIST, ...listOperands(plan)] : listOperands(plan);
+  const rows = sql`select u.* from ${listedRows(lists, plan, plan.isUpdate ? [ID] : [])}`;
+  const { table, condition } = renderScan(plan.scan, R);
+  const names = plan.fields.map(({ name }) => ident(name));
+  const isGivenHere = names.map((name) => sql`${S}.${name} is not null`);
+  const o = ident('o');
+  const equal = names.map((name) => sql`${o}.${name} = ${S}.${name}`);
+  const others = sql`(select min(${o}.${ROW}) - 1 from ${S} ${o}${where(...equal, sql`${o}.${ROW} <> ${S}.${ROW}`)})`;
+  const same = plan.fields.map((field) => sql`${R}.${ident(field.column)} = ${S}.${ident(field.name)}`);
+  const another = plan.isUpdate ? sql`${R}."id" <> ${S}.${ID}` : empty;
+  return sql`with ${S} as materialized (${rows})
+select * from (
+  select (${S}.${ROW} - 1)::text as index, ${others}::text as other,
+    exists (select from ${table}${where(...same, another, condition)}) as "isThere"
+  from ${S}${where(...isGivenHere)}
+) d where d.other is not null or d."isThere" order by d.index::int8 limit ${wholeNumber(MOST)}`;
+}
+
+/** The lists as rows `u` in their order, `"$row"` from 1 on. */
+function listedRows(operands: readonly Operand[], plan: Listed, before: readonly Fragment[] = []): Fragment {
+  const names = [
+    ...before,
+    ...plan.columns.map(({ name }) => ident(name)),
+    ...(plan.isSparse ? [ident(GIVEN)] : []),
+    ROW,
+  ];
+  return sql`unnest(${join(operands.map(bind))}) with ordinality as u (${join(names)})`;
+}
+
+/** `data`: the records of `w` as a JSON array, in the order of the rows; an error of our own beyond `maxBytes`. No row without records. */
+function recordsOf(projection: Projection, from: Fragment, maxBytes: number): Fragment {
+  const columns = projection.outputs.map((output) => {
+    if (output.kind !== 'column') throw new TypeError('a write answers with columns alone');
+    return outputColumn(output.field, W);
+  });
+  const texts = sql`select (select row_to_json(${RECORD}) from (select ${join(columns)}) ${RECORD})::text as "$text", ${S}.${ROW} from ${from} order by ${S}.${ROW}`;
+  const sized = sql`select t.*, octet_length(t."$text") + 1 as "$size" from (${texts}) t`;
+  return sql`select '[' || string_agg(q."$text", ',' order by q.${ROW}) || ']' as data from (${runningBound(sized, maxBytes)}) q having count(*) > 0`;
+}
+
+/** What a create stores: what the record gives, else its default. */
+function createdValue(plan: Listed, field: Field): Fragment {
+  const value = sql`${S}.${ident(field.name)}`;
+  const stored = plan.isSparse ? columnDefault(field) : undefined;
+  if (stored === undefined) return value;
+  const fallback = stored.kind === 'expression' ? keyword(stored.expression) : bind(valueOperand(field, stored.text));
+  return sql`case when ${isGiven(plan, field)} then ${value} else ${fallback} end`;
+}
+
+/** What an update stores: what the record gives, else what is there. */
+function changedValue(plan: Listed, field: Field): Fragment {
+  const value = sql`${S}.${ident(field.name)}`;
+  return plan.isSparse
+    ? sql`case when ${isGiven(plan, field)} then ${value} else ${R}.${ident(field.column)} end`
+    : value;
+}
+
+function isGiven({ columns }: Listed, field: Field): Fragment {
+  return sql`substr(${S}.${ident(GIVEN)}, ${wholeNumber(columns.indexOf(field) + 1)}, 1) = '1'`;
+}
+
+/** No record refers to one that the principal cannot see; empty when that cannot be. */
+function nothingDangles(references: readonly Reference[], aliases: Aliases): Fragment {
+  if (references.length === 0) return empty;
+  const dangling = references.map(({ field, scan }) => {
+    const value = sql`${S}.${ident(field.name)}`;
+    return sql`(${value} is not null and not ${isThere(scan, value, aliases)})`;
+  });
+  return sql`not exists (select from ${S}${where(sql`(${join(dangling, ' or ')})`)})`;
+}
+
+function unchangedOrVisible({ references }: BulkUpdatePlan, aliases: Aliases): Fragment {
+  if (references.length === 0) return empty;
+  const dangling = references.map(({ field, scan }) => {
+    const value = sql`${S}.${ident(field.name)}`;
+    const isNew = sql`${value} is distinct from ${HELD}.${ident(field.name)}`;
+    return sql`(${value} is not null and ${isNew} and not ${isThere(scan, value, aliases)})`;
+  });
+  return sql`not exists (select from ${S} join ${HELD} on ${HELD}.${ID} = ${S}.${ID}${where(sql`(${join(dangling, ' or ')})`)})`;
+}
+
+/** Each record has the version that it must have, where one is named. */
+function everyVersion(): Fragment {
+  return sql`not exists (select from ${S} join ${HELD} on ${HELD}.${ID} = ${S}.${ID} where ${S}.${VERSION} <> ${HELD}.${VERSION})`;
+}
+
+/** The principal can see a record with this id. */
+function isThere(scan: Scan, id: Fragment, aliases: Aliases): Fragment {
+  const near = aliases.next('k');
+  const { table, condition } = renderScan(scan, near);
+  return sql`exists (select from ${table}${where(sql`${near}."id" = ${id}`, condition)})`;
+}
+
+/** The reference of the record is there already. */
+function isKept(record: Scan, field: Field, aliases: Aliases): Fragment {
+  const near = aliases.next('k');
+  const { table, condition } = renderScan(record, near);
+  const same = [sql`${near}."id" = ${S}.${ID}`, sql`${near}.${ident(field.column)} = ${S}.${ident(field.name)}`];
+  return sql`exists (select from ${table}${where(...same, condition)})`;
+}
+
+function sequenceOf({ entity }: Scan): Fragment {
+  return sql`(select pg_get_serial_sequence(${literal(tableRef(entity.table).text)}, 'id')::regclass)`;
+}
+
+function fieldNamed({ entity }: Scan, name: string): Field {
+  const field = entity.fields.get(name);
+  if (field === undefined) throw new TypeError(`entity ${entity.name} has no field ${name}`);
+  return field;
+}

@@ -1,0 +1,470 @@
+// Many records in one request: all of them or none, in the order sent, each with what it gives and nothing else.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import type { Answer, Call } from '../../support/server.ts';
+import { fillShop, makeShop, SHOP_SCHEMA, TYPES_SCHEMA } from '../../support/shop.ts';
+import { use, useIssuer, useServer, useUsers } from '../../support/use.ts';
+import { LOCAL_PROVIDER } from '../../support/users.ts';
+
+const server = useServer(LOCAL_PROVIDER);
+const shop = use(() => makeShop(server));
+
+const call = (path: string, method: string, body?: unknown): Promise<Answer> =>
+  shop.call(path, { method, ...(body === undefined ? {} : { body }) });
+const create = (entity: string, data: readonly unknown[], query = ''): Promise<Answer> =>
+  call(`${entity}/_bulk${query}`, 'POST', { data });
+const update = (entity: string, data: readonly unknown[], query = ''): Promise<Answer> =>
+  call(`${entity}/_bulk${query}`, 'PUT', { data });
+
+function refused(answer: Answer, status: number, code: string): { message: string; details: Detail[] } {
+  assert.deepEqual([answer.status, answer.json?.error?.code], [status, code], answer.text);
+  assert.ok(answer.text.length < 100_000);
+  return answer.json.error;
+}
+interface Detail {
+  readonly index: number;
+  readonly field: string;
+  readonly code: string;
+  readonly message: string;
+}
+const places = (details: readonly Detail[]) => details.map(({ index, field, code }) => [index, field, code]);
+const countOf = async (entity: string): Promise<number> =>
+  (await shop.call(`${entity}?size=1`)).json.meta.totalElements;
+
+test('created records come back whole, in the order sent, with the defaults of what they do not give', async () => {
+  const answer = await create('customers', [
+    { name: 'One', email: 'one@example.com', vip: null },
+    { name: 'Two', countryId: 2, rating: 1.5, joinedOn: '2026-02-28' },
+    { vip: true, name: 'Three' },
+  ]);
+  assert.equal(answer.status, 201, answer.text);
+  const [one, two, three] = answer.json.data;
+  const none = { email: null, joinedOn: null, rating: null, countryId: null, referredBy: null };
+  assert.deepEqual(one, { id: one.id, ...none, name: 'One', email: 'one@example.com', vip: null });
+  assert.deepEqual(two, {
+    id: one.id + 1,
+    ...none,
+    name: 'Two',
+    vip: false,
+    joinedOn: '2026-02-28',
+    rating: 1.5,
+    countryId: 2,
+  });
+  assert.deepEqual(three, { id: one.id + 2, ...none, name: 'Three', vip: true });
+  assert.deepEqual((await shop.call(`customers/${two.id}`)).json.data, two);
+  assert.deepEqual(Object.keys(answer.json), ['data']);
+});
+
+test('a thousand records keep their order, and one more is too many', async () => {
+  const names = Array.from({ length: 1000 }, (_, index) => ({ name: `tag ${index}` }));
+  const answer = await create('tags', names);
+  assert.deepEqual(
+    answer.json.data.map(({ name }: { name: string }) => ({ name })),
+    names,
+  );
+  const { message } = refused(await create('tags', [...names, { name: 'x' }]), 413, 'PAYLOAD_TOO_LARGE');
+  assert.match(message, /1001 records, and 1000 are the most/);
+});
+
+test('an empty list is done at once', async () => {
+  for (const [answer, status] of [
+    [await create('tags', []), 201],
+    [await update('tags', []), 200],
+  ] as const) {
+    assert.equal(answer.status, status);
+    assert.equal(answer.text, '{"data":[]}');
+  }
+  assert.equal((await call('tags/_bulk?ids=', 'DELETE')).status, 204);
+  assert.equal((await call('tags/_bulk/delete', 'POST', { ids: [] })).status, 204);
+});
+
+test('return=minimal answers with ids', async () => {
+  const made = await create('tags', [{ name: 'a' }, { name: 'b' }], '?return=minimal');
+  const [a, b] = made.json.data;
+  assert.deepEqual(made.json, { data: [{ id: a.id }, { id: a.id + 1 }] });
+  const changed = await update('tags', [{ id: b.id, name: 'B' }, { id: a.id }], '?return=minimal');
+  assert.deepEqual(changed.json, { data: [{ id: b.id }, { id: a.id }] });
+  assert.match(
+    refused(await create('tags', [], '?return=all'), 400, 'BAD_REQUEST').message,
+    /Known: minimal, representation/,
+  );
+});
+
+test('every mistake of every record is told with its place, and nothing is stored', async () => {
+  const before = await countOf('customers');
+  const { details, message } = refused(
+    await create('customers', [
+      { name: 'Good' },
+      { name: 5, email: 'x' },
+      { nam: 'Typo' },
+      { name: 'Lost', countryId: 999 },
+      'text',
+      { id: 3, name: 'Mine' },
+    ]),
+    400,
+    'VALIDATION_FAILED',
+  );
+  assert.deepEqual(places(details), [
+    [1, 'name', 'TYPE_MISMATCH'],
+    [2, 'nam', 'UNKNOWN_FIELD'],
+    [2, 'name', 'REQUIRED'],
+    [4, null, 'TYPE_MISMATCH'],
+    [5, 'id', 'READ_ONLY'],
+  ]);
+  assert.match(message, /^Validation failed: record 1, name: /);
+  const lost = refused(
+    await create('customers', [
+      { name: 'Good' },
+      { name: 'x'.repeat(41) },
+      { name: 'Lost', countryId: 999, referredBy: 1 },
+    ]),
+    400,
+    'VALIDATION_FAILED',
+  );
+  assert.deepEqual(places(lost.details), [
+    [1, 'name', 'TOO_LONG'],
+    [2, 'countryId', 'REFERENCE_NOT_FOUND'],
+  ]);
+  const dangling = refused(
+    await create('orders', [{ customerId: 1 }, { customerId: 998 }, { customerId: 2 }, { customerId: 999 }]),
+    400,
+    'VALIDATION_FAILED',
+  );
+  assert.deepEqual(places(dangling.details), [
+    [1, 'customerId', 'REFERENCE_NOT_FOUND'],
+    [3, 'customerId', 'REFERENCE_NOT_FOUND'],
+  ]);
+  assert.equal(await countOf('customers'), before);
+});
+
+test('of a thousand wrong records a hundred mistakes are told', async () => {
+  const wrong = Array.from({ length: 1000 }, () => ({ name: 1, what: 2 }));
+  assert.equal(refused(await create('tags', wrong), 400, 'VALIDATION_FAILED').details.length, 100);
+});
+
+test('a value that is taken names the records, those of the request both', async () => {
+  const taken = refused(await create('countries', [{ code: 'AA' }, { code: 'SE' }, { code: 'BB' }]), 409, 'CONFLICT');
+  assert.deepEqual(places(taken.details), [[1, 'code', 'NOT_UNIQUE']]);
+  const twice = refused(await create('countries', [{ code: 'AA' }, { code: 'BB' }, { code: 'AA' }]), 409, 'CONFLICT');
+  assert.deepEqual(places(twice.details), [
+    [0, 'code', 'NOT_UNIQUE'],
+    [2, 'code', 'NOT_UNIQUE'],
+  ]);
+  assert.match(twice.details[0]?.message ?? '', /record 2 of the request/);
+  assert.equal((await shop.call('countries?filter=code,in,AA,BB')).json.data.length, 0);
+});
+
+test('an update changes what each record gives, and keeps the rest', async () => {
+  const made = (
+    await create('products', [
+      { sku: 'U1', title: 'One', price: 1 },
+      { sku: 'U2', title: 'Two', price: 2, details: { a: 1 } },
+      { sku: 'U3', title: 'Three', price: 3 },
+    ])
+  ).json.data;
+  const [one, two, three] = made;
+  const answer = await update('products', [
+    { id: three.id, price: null },
+    { id: String(one.id), title: 'Uno' },
+    { id: two.id },
+  ]);
+  assert.equal(answer.status, 200, answer.text);
+  const [third, first, second] = answer.json.data;
+  assert.deepEqual({ ...third, updatedAt: null }, { ...three, price: null, updatedAt: null });
+  assert.deepEqual({ ...first, updatedAt: null }, { ...one, title: 'Uno', updatedAt: null });
+  assert.notEqual(first.updatedAt, one.updatedAt);
+  // Nothing was asked of it, so nothing was written.
+  assert.deepEqual(second, two);
+  assert.deepEqual((await call('products/_bulk', 'PATCH', { data: [{ id: two.id }] })).json.data, [two]);
+});
+
+test('an update of records that are not there changes none of them', async () => {
+  const [tag] = (await create('tags', [{ name: 'there' }])).json.data;
+  const { message } = refused(
+    await update('tags', [
+      { id: tag.id, name: 'changed' },
+      { id: 999_999, name: 'x' },
+      { id: '99999999999999999999', name: 'y' },
+    ]),
+    404,
+    'NOT_FOUND',
+  );
+  assert.match(message, /^Records not found: 999999, 0$/);
+  assert.equal((await shop.call(`tags/${tag.id}`)).json.data.name, 'there');
+});
+
+test('an id is needed, an integer, and each once', async () => {
+  const { details } = refused(
+    await update('tags', [{ name: 'x' }, { id: 'a', name: 'x' }, { id: 1, $version: 5 }, { id: 1.5 }, 7]),
+    400,
+    'VALIDATION_FAILED',
+  );
+  assert.deepEqual(places(details), [
+    [0, 'id', 'REQUIRED'],
+    [1, 'id', 'TYPE_MISMATCH'],
+    [2, '$version', 'TYPE_MISMATCH'],
+    [3, 'id', 'TYPE_MISMATCH'],
+    [4, null, 'TYPE_MISMATCH'],
+  ]);
+  const twice = refused(
+    await update('tags', [
+      { id: 1, name: 'x' },
+      { id: '01', name: 'y' },
+    ]),
+    400,
+    'VALIDATION_FAILED',
+  );
+  assert.deepEqual(places(twice.details), [[1, 'id', 'INVALID']]);
+});
+
+test('$version guards the records that name one', async () => {
+  const made = (await create('tags', [{ name: 'g1' }, { name: 'g2' }])).json.data;
+  const [a, b] = made;
+  const etag = (await shop.call(`tags/${b.id}`)).headers.get('etag') ?? '';
+  const version = etag.slice(1, etag.indexOf('.'));
+  const body = [
+    { id: a.id, name: 'A' },
+    { id: b.id, name: 'B', $version: version },
+  ];
+  assert.equal((await update('tags', body)).status, 200);
+  const { details } = refused(await update('tags', body), 412, 'PRECONDITION_FAILED');
+  assert.deepEqual(places(details), [[1, null, 'CHANGED']]);
+  assert.equal(
+    (await call('tags/_bulk/delete', 'POST', { ids: [a.id, b.id], versions: { [b.id]: version } })).status,
+    412,
+  );
+  const now = (await shop.call(`tags/${b.id}`)).headers.get('etag') ?? '';
+  const current = { [b.id]: now.slice(1, now.indexOf('.')) };
+  assert.equal((await call('tags/_bulk/delete', 'POST', { ids: [a.id, b.id], versions: current })).status, 204);
+});
+
+test('deletes are of all or of none', async () => {
+  const made = (
+    await create(
+      'tags',
+      Array.from({ length: 5 }, (_, index) => ({ name: `d${index}` })),
+    )
+  ).json.data;
+  const ids = made.map(({ id }: { id: number }) => id);
+  const { message } = refused(
+    await call(`tags/_bulk?ids=${ids.slice(0, 2)},888888,888889`, 'DELETE'),
+    404,
+    'NOT_FOUND',
+  );
+  assert.equal(message, 'Records not found: 888888, 888889');
+  assert.equal((await call(`tags/_bulk?ids=${ids[0]},${ids[1]},${ids[0]}`, 'DELETE')).status, 204);
+  assert.equal((await call('tags/_bulk/delete', 'POST', { ids: ids.slice(2) })).status, 204);
+  assert.equal((await shop.call(`tags?filter=id,in,${ids}`)).json.data.length, 0);
+  const held = refused(await call('customers/_bulk?ids=6,1', 'DELETE'), 409, 'CONFLICT');
+  assert.match(held.message, /records of orders refer/);
+  assert.equal((await shop.call('customers/6')).status, 200);
+});
+
+for (const [name, path, method, body, message] of [
+  [
+    'another member of the body',
+    'tags/_bulk',
+    'POST',
+    { data: [], dat: 1 },
+    /Unknown member dat of the body. Did you mean data\? Known: data/,
+  ],
+  ['a body without data', 'tags/_bulk', 'POST', {}, /must be {"data"/],
+  ['a body that is a list', 'tags/_bulk', 'PUT', [], /must be one JSON object/],
+  ['an unknown parameter', 'tags/_bulk?retrun=minimal', 'POST', { data: [] }, /Did you mean return/],
+  ['ids that are missing', 'tags/_bulk', 'DELETE', undefined, /ids is missing/],
+  ['ids that are none', 'tags/_bulk?ids=1,x', 'DELETE', undefined, /ids must be integers, and x is none/],
+  ['ids with a hole', 'tags/_bulk?ids=1,,2', 'DELETE', undefined, /ids must be integers, and an empty text is none/],
+  ['ids of another form', 'tags/_bulk/delete', 'POST', { ids: [1, {}] }, /ids must be integers/],
+  ['versions of others', 'tags/_bulk/delete', 'POST', { ids: [1], versions: { 2: 'x' } }, /which is not among the ids/],
+] as const)
+  test(`a bulk request is refused: ${name}`, async () => {
+    assert.match(refused(await call(path, method, body), 400, 'BAD_REQUEST').message, message);
+  });
+
+test('paths below _bulk, and methods that it does not take', async () => {
+  assert.equal((await call('tags/_bulk/remove', 'POST', { ids: [] })).status, 404);
+  assert.equal((await call('tags/_bulk', 'GET')).headers.get('allow'), 'POST, PUT, PATCH, DELETE, OPTIONS');
+  assert.equal((await call('tags/_bulk/delete', 'DELETE')).headers.get('allow'), 'POST, OPTIONS');
+});
+
+test('every type and every default is stored as a single create stores it', async () => {
+  const types = await server.workspace('acme/bulk-types', TYPES_SCHEMA);
+  const text = fc
+    .string({ unit: 'binary', maxLength: 8 })
+    .filter((value) => !value.includes('\0') && value.isWellFormed());
+  const sample = fc.record(
+    {
+      aString: fc.option(text),
+      aText: fc.option(text),
+      anInteger: fc.option(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })),
+      aDecimal: fc.option(fc.integer({ min: -1e9, max: 1e9 }).map((value) => value / 100)),
+      aFloat: fc.option(fc.double({ noNaN: true, noDefaultInfinity: true })),
+      aBoolean: fc.option(fc.boolean()),
+      aDate: fc.constantFrom('2024-02-29', null),
+      aDatetime: fc.constantFrom('2024-02-29T12:00:00.5+02:00', null),
+      aJson: fc.option(fc.json().map((value) => JSON.parse(value))),
+      anEnum: fc.constantFrom('a,b', 'grün', null),
+    },
+    { requiredKeys: [] },
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(sample, { minLength: 1, maxLength: 6 }), async (records) => {
+      const single = [];
+      for (const body of records) single.push((await types.call('samples', { method: 'POST', body })).json.data);
+      const many = await types.call('samples/_bulk', { method: 'POST', body: { data: records } });
+      assert.equal(many.status, 201, many.text);
+      const bare = (record: Readonly<Record<string, unknown>>) => ({ ...record, id: null });
+      assert.deepEqual(many.json.data.map(bare), single.map(bare));
+      const ids: number[] = many.json.data.map(({ id }: { id: number }) => id);
+      const turned = records.toReversed().map((fields, index) => ({ ...fields, id: ids[index] }));
+      const changed = await types.call('samples/_bulk', { method: 'PUT', body: { data: turned } });
+      assert.equal(changed.status, 200, changed.text);
+      for (const [index, body] of turned.entries()) {
+        const alone = await types.call(`samples/${single[index].id}`, {
+          method: 'PUT',
+          body: { ...body, id: undefined },
+        });
+        assert.deepEqual(bare(changed.json.data[index]), bare(alone.json.data));
+      }
+    }),
+    { numRuns: 30 },
+  );
+  const [plain, given] = (
+    await types.call('defaults/_bulk', { method: 'POST', body: { data: [{}, { anInteger: null, aString: 'x' }] } })
+  ).json.data;
+  const alone = (await types.call('defaults', { method: 'POST', body: {} })).json.data;
+  const lasting = ({ id, aUuid, aDatetime, ...rest }: Readonly<Record<string, unknown>>) => rest;
+  assert.deepEqual(lasting(plain), lasting(alone));
+  assert.deepEqual(lasting(given), { ...lasting(alone), anInteger: null, aString: 'x' });
+  assert.notEqual(plain.aUuid, given.aUuid);
+});
+
+test('two bulk updates of the same records in opposite order both succeed', async () => {
+  const ids: number[] = (
+    await create(
+      'tags',
+      Array.from({ length: 200 }, (_, index) => ({ name: `o${index}` })),
+    )
+  ).json.data.map(({ id }: { id: number }) => id);
+  for (let round = 0; round < 5; round++) {
+    const answers = await Promise.all([
+      update(
+        'tags',
+        ids.map((id) => ({ id, name: 'up' })),
+      ),
+      update(
+        'tags',
+        ids.toReversed().map((id) => ({ id, name: 'down' })),
+      ),
+    ]);
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 200],
+    );
+    const names = new Set(
+      (await shop.call(`tags?size=1000&filter=id,gte,${ids[0]}`)).json.data.map(({ name }: { name: string }) => name),
+    );
+    assert.equal(names.size, 1);
+  }
+});
+
+describe('for a user who sees some records', () => {
+  const { customers, orders } = SHOP_SCHEMA.entities;
+  const schema = {
+    entities: {
+      ...SHOP_SCHEMA.entities,
+      customers: { ...customers, rowRules: [{ column: 'email', claim: 'email' }] },
+      orders: { ...orders, rowRules: [{ column: 'customerId', claim: 'customer_id' }] },
+    },
+  };
+  // Orders 1, 2 and 7 are Ada's, who is customer 1.
+  const ADA = { sub: 'ada', email: 'ada@example.com', customer_id: 1 };
+  const workspace = use(async () => {
+    const made = await server.workspace('acme/bulk', schema);
+    await fillShop(made);
+    return made;
+  });
+  const tokenOf = useUsers(workspace, useIssuer());
+  const ada = (path: string, options: Call): Promise<Answer> =>
+    workspace.call(path, { credential: tokenOf(ADA), ...options });
+  const put = (data: readonly unknown[]): Promise<Answer> => ada('orders/_bulk', { method: 'PUT', body: { data } });
+
+  test('each created record is stamped, and none is made for somebody else', async () => {
+    const made = await ada('orders/_bulk', {
+      method: 'POST',
+      body: { data: [{ note: 'a' }, { note: 'b', customerId: 1 }] },
+    });
+    assert.equal(made.status, 201, made.text);
+    assert.deepEqual(
+      made.json.data.map(({ customerId }: { customerId: number }) => customerId),
+      [1, 1],
+    );
+    refused(
+      await ada('orders/_bulk', { method: 'POST', body: { data: [{ note: 'a' }, { customerId: 2 }] } }),
+      403,
+      'FORBIDDEN',
+    );
+  });
+
+  test('hidden records and absent ones are the same answer, and nothing is written', async () => {
+    const byId = async (id: number): Promise<string> =>
+      (
+        await put([
+          { id: 1, note: 'changed' },
+          { id, note: 'stolen' },
+        ])
+      ).text.replaceAll(String(id), 'N');
+    assert.equal(await byId(3), await byId(999));
+    assert.equal((await put([{ id: 3, customerId: 2 }])).status, 404);
+    assert.equal((await put([{ id: 1, customerId: 2 }])).status, 403);
+    const gone = async (id: number): Promise<string> =>
+      (await ada(`orders/_bulk?ids=1,${id}`, { method: 'DELETE' })).text.replaceAll(String(id), 'N');
+    assert.equal(await gone(3), await gone(999));
+    assert.equal((await workspace.call('orders/1')).json.data.note, 'Wrap it, please');
+    assert.equal((await workspace.call('orders/3')).json.data.note, '50% off; half');
+  });
+
+  test('a reference to a hidden record is one to nothing, unless it stays as it is', async () => {
+    const post = (data: readonly unknown[]): Promise<Answer> => ada('items/_bulk', { method: 'POST', body: { data } });
+    const before = (await workspace.call('items?size=1')).json.meta.totalElements;
+    for (const hidden of [3, 999]) {
+      const { details } = refused(
+        await post([
+          { quantity: 1, orderId: 1 },
+          { quantity: 1, orderId: hidden },
+        ]),
+        400,
+        'VALIDATION_FAILED',
+      );
+      assert.deepEqual(places(details), [[1, 'orderId', 'REFERENCE_NOT_FOUND']]);
+    }
+    assert.equal((await workspace.call('items?size=1')).json.meta.totalElements, before);
+    // Items 4 and 5 are of order 3, which Ada does not see.
+    const kept = await ada('items/_bulk', {
+      method: 'PUT',
+      body: {
+        data: [
+          { id: 4, quantity: 7, orderId: 3 },
+          { id: 1, quantity: 8 },
+        ],
+      },
+    });
+    assert.equal(kept.status, 200, kept.text);
+    const moved = await ada('items/_bulk', {
+      method: 'PUT',
+      body: {
+        data: [
+          { id: 1, orderId: 3 },
+          { id: 4, quantity: 9 },
+        ],
+      },
+    });
+    assert.deepEqual(places(refused(moved, 400, 'VALIDATION_FAILED').details), [[0, 'orderId', 'REFERENCE_NOT_FOUND']]);
+  });
+
+  test('one who may only read writes nothing', async () => {
+    const answer = await workspace.call('orders/_bulk?ids=1', { method: 'DELETE', credential: workspace.readOnlyKey });
+    refused(answer, 403, 'FORBIDDEN');
+  });
+});
