@@ -9,52 +9,22 @@ import { NO_NAMES } from '../../src/model/physical-name.ts';
 import type { External, Operator, Owner, Principal } from '../../src/model/principal.ts';
 import { entityOf, type Workspace } from '../../src/model/workspace.ts';
 import type { Viewpoint } from '../../src/plan/link.ts';
+import { SHOP as BASE } from './shop-document.ts';
 
 /** Every kind of relation, one entity with every type, no settings and no row rules. */
 export const SHOP = {
   entities: {
+    ...BASE,
     customers: {
-      fields: {
-        name: { type: 'string', required: true, maxLength: 20 },
-        email: { type: 'string', unique: true },
-        country: { type: 'string', index: true },
-      },
-      relations: {
-        orders: { kind: 'hasMany', entity: 'orders', inverse: 'customer' },
-        profile: { kind: 'hasOne', entity: 'profiles', inverse: 'customer' },
-      },
+      ...BASE.customers,
+      fields: { ...BASE.customers.fields, country: { type: 'string', index: true } },
       timestamps: true,
     },
-    profiles: {
-      fields: { bio: { type: 'text' } },
-      relations: { customer: { kind: 'belongsTo', entity: 'customers', required: true, unique: true } },
-    },
     orders: {
-      fields: {
-        status: { type: 'enum', values: ['open', 'paid', 'shipped'], default: 'open' },
-        total: { type: 'decimal', precision: 12, scale: 2, min: 0 },
-        placedAt: { type: 'datetime', default: 'now' },
-      },
-      relations: {
-        customer: { kind: 'belongsTo', entity: 'customers', required: true },
-        items: { kind: 'hasMany', entity: 'items', inverse: 'order' },
-        tags: { kind: 'manyToMany', entity: 'tags', through: 'orderTags', from: 'order', to: 'tag' },
-      },
+      ...BASE.orders,
+      fields: { ...BASE.orders.fields, placedAt: { ...BASE.orders.fields.placedAt, default: 'now' } },
     },
-    items: {
-      fields: { product: { type: 'string' }, quantity: { type: 'integer', required: true, min: 1, max: 1000 } },
-      relations: { order: { kind: 'belongsTo', entity: 'orders', required: true, onDelete: 'cascade' } },
-    },
-    tags: {
-      fields: { label: { type: 'string', required: true } },
-      relations: { orders: { kind: 'manyToMany', entity: 'orders', through: 'orderTags', from: 'tag', to: 'order' } },
-    },
-    orderTags: {
-      relations: {
-        order: { kind: 'belongsTo', entity: 'orders', required: true },
-        tag: { kind: 'belongsTo', entity: 'tags', required: true },
-      },
-    },
+    items: { ...BASE.items, fields: { product: { type: 'string' }, ...BASE.items.fields } },
     categories: {
       fields: { name: { type: 'string' } },
       relations: {

@@ -1,6 +1,7 @@
 // The workspaces that API tests talk to: a shop with every kind of relation, and an entity with every type of field.
 // Ids are 1, 2, … in the order of the lists below.
 import type { TestServer, TestWorkspace } from './server.ts';
+import { SHOP } from './shop-document.ts';
 
 /** belongsTo, hasMany, hasOne, manyToMany, an entity related to itself both ways, and each way of deleting. */
 export const SHOP_SCHEMA = {
@@ -15,8 +16,7 @@ export const SHOP_SCHEMA = {
     },
     customers: {
       fields: {
-        name: { type: 'string', required: true, maxLength: 40 },
-        email: { type: 'string', unique: true },
+        ...SHOP.customers.fields,
         vip: { type: 'boolean', default: false },
         joinedOn: { type: 'date' },
         rating: { type: 'float' },
@@ -25,16 +25,10 @@ export const SHOP_SCHEMA = {
         country: { kind: 'belongsTo', entity: 'countries', onDelete: 'setNull' },
         referrer: { kind: 'belongsTo', entity: 'customers', column: 'referredBy', onDelete: 'setNull' },
         referrals: { kind: 'hasMany', entity: 'customers', inverse: 'referrer' },
-        profile: { kind: 'hasOne', entity: 'profiles', inverse: 'customer' },
-        orders: { kind: 'hasMany', entity: 'orders', inverse: 'customer' },
+        ...SHOP.customers.relations,
       },
     },
-    profiles: {
-      fields: { bio: { type: 'text' } },
-      relations: {
-        customer: { kind: 'belongsTo', entity: 'customers', required: true, unique: true, onDelete: 'cascade' },
-      },
-    },
+    profiles: SHOP.profiles,
     products: {
       fields: {
         sku: { type: 'string', required: true, unique: true },
@@ -45,36 +39,13 @@ export const SHOP_SCHEMA = {
       relations: { items: { kind: 'hasMany', entity: 'items', inverse: 'product' } },
       timestamps: true,
     },
-    orders: {
-      fields: {
-        status: { type: 'enum', values: ['open', 'paid', 'shipped'], default: 'open' },
-        total: { type: 'decimal', precision: 12, scale: 2, min: 0 },
-        placedAt: { type: 'datetime' },
-        note: { type: 'text' },
-      },
-      relations: {
-        customer: { kind: 'belongsTo', entity: 'customers', required: true },
-        items: { kind: 'hasMany', entity: 'items', inverse: 'order' },
-        tags: { kind: 'manyToMany', entity: 'tags', through: 'orderTags', from: 'order', to: 'tag' },
-      },
-    },
+    orders: { ...SHOP.orders, fields: { ...SHOP.orders.fields, note: { type: 'text' } } },
     items: {
-      fields: { quantity: { type: 'integer', required: true, min: 1, max: 1000 } },
-      relations: {
-        order: { kind: 'belongsTo', entity: 'orders', required: true, onDelete: 'cascade' },
-        product: { kind: 'belongsTo', entity: 'products' },
-      },
+      ...SHOP.items,
+      relations: { ...SHOP.items.relations, product: { kind: 'belongsTo', entity: 'products' } },
     },
-    tags: {
-      fields: { name: { type: 'string', required: true } },
-      relations: { orders: { kind: 'manyToMany', entity: 'orders', through: 'orderTags', from: 'tag', to: 'order' } },
-    },
-    orderTags: {
-      relations: {
-        order: { kind: 'belongsTo', entity: 'orders', required: true, onDelete: 'cascade' },
-        tag: { kind: 'belongsTo', entity: 'tags', required: true, onDelete: 'cascade' },
-      },
-    },
+    tags: SHOP.tags,
+    orderTags: SHOP.orderTags,
   },
 } as const;
 

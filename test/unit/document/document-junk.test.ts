@@ -12,7 +12,7 @@ import { createTables } from '../../../src/migrate/ddl.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
 import { NO_NAMES } from '../../../src/model/physical-name.ts';
 import { script } from '../../../src/sql/fragment.ts';
-import { SHOP_TEXT, shop } from '../migrate/shop-document.ts';
+import { SHOP_TEXT, shop } from '../migrate/exact-shop.ts';
 
 function pathsOf(value: unknown, path: readonly string[] = []): (readonly string[])[] {
   if (typeof value !== 'object' || value === null) return [path];

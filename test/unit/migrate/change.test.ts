@@ -6,7 +6,7 @@ import { type Change, changeOf } from '../../../src/migrate/change.ts';
 import type { Operation } from '../../../src/migrate/operation.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
 import { NO_NAMES } from '../../../src/model/physical-name.ts';
-import { shop } from './shop-document.ts';
+import { shop } from './exact-shop.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests change JSON freely
 type Json = any;
@@ -192,18 +192,18 @@ test('timestamps come and go as fields', () => {
 
 test('unique on a field with records is built aside, then attached', () => {
   const change = changeShop((json) => {
-    json.entities.tags.fields.label.unique = true;
+    json.entities.tags.fields.name.unique = true;
   });
   const [operation] = operationsOf(change) as [Operation];
   assert.deepEqual(statements(operation), [
-    'build none: create unique index concurrently "tags$label$uq" on "ws1"."tags" ("label")',
-    'attach: alter table "ws1"."tags" add constraint "tags$label$uq" unique using index "tags$label$uq"',
+    'build none: create unique index concurrently "tags$name$uq" on "ws1"."tags" ("name")',
+    'attach: alter table "ws1"."tags" add constraint "tags$name$uq" unique using index "tags$name$uq"',
   ]);
   assert.equal(
     operation.obstacle?.query.text,
     `with standing as (
-  select id from "ws1"."tags" where ("label") in (
-    select "label" from "ws1"."tags" group by "label" having count(*) > 1
+  select id from "ws1"."tags" where ("name") in (
+    select "name" from "ws1"."tags" group by "name" having count(*) > 1
   )
 )
 select (select count(*) from standing) as count, array(select id from standing order by id limit 10) as ids`,
@@ -316,14 +316,14 @@ const CHANGES: readonly [what: string, change: (json: Json) => void, online: str
   ],
   [
     'required no more',
-    (json) => (json.entities.tags.fields.label.required = false),
+    (json) => (json.entities.tags.fields.name.required = false),
     [
-      'liftRequired entities.tags.fields.label.required',
-      'attach: alter table "ws1"."tags" alter column "label" drop not null',
+      'liftRequired entities.tags.fields.name.required',
+      'attach: alter table "ws1"."tags" alter column "name" drop not null',
     ],
     [
-      'liftRequired entities.tags.fields.label.required',
-      'attach: alter table "ws1"."tags" alter column "label" drop not null',
+      'liftRequired entities.tags.fields.name.required',
+      'attach: alter table "ws1"."tags" alter column "name" drop not null',
     ],
   ],
   [
@@ -417,15 +417,15 @@ const CHANGES: readonly [what: string, change: (json: Json) => void, online: str
   ],
   [
     'a length that was none',
-    (json) => (json.entities.tags.fields.label.maxLength = 9),
+    (json) => (json.entities.tags.fields.name.maxLength = 9),
     [
-      'addCheck entities.tags.fields.label.maxLength',
-      'link: alter table "ws1"."tags" add constraint "tags$label$ck_length" check (char_length("label") <= 9) not valid',
-      'build own: alter table "ws1"."tags" validate constraint "tags$label$ck_length"',
+      'addCheck entities.tags.fields.name.maxLength',
+      'link: alter table "ws1"."tags" add constraint "tags$name$ck_length" check (char_length("name") <= 9) not valid',
+      'build own: alter table "ws1"."tags" validate constraint "tags$name$ck_length"',
     ],
     [
-      'addCheck entities.tags.fields.label.maxLength',
-      'attach: alter table "ws1"."tags" add constraint "tags$label$ck_length" check (char_length("label") <= 9)',
+      'addCheck entities.tags.fields.name.maxLength',
+      'attach: alter table "ws1"."tags" add constraint "tags$name$ck_length" check (char_length("name") <= 9)',
     ],
   ],
   [

@@ -79,10 +79,10 @@ test('null is refused for what is required, by creates and updates', () => {
 });
 
 test('a required field with a default may be left out, not be null', () => {
-  const { entities } = makeShop({ tags: { fields: { label: { type: 'string', required: true, default: 'new' } } } });
+  const { entities } = makeShop({ tags: { fields: { name: { type: 'string', required: true, default: 'new' } } } });
   const details = (body: object) => planAssignment(body, entityOf({ ...SHOP, entities }, 'tags'), undefined).details;
   assert.deepEqual(details({}), []);
-  assert.equal(details({ label: null })[0]?.code, 'REQUIRED');
+  assert.equal(details({ name: null })[0]?.code, 'REQUIRED');
 });
 
 test('a column that a row rule sets need not be given', () => {
@@ -91,8 +91,8 @@ test('a column that a row rule sets need not be given', () => {
 });
 
 for (const [name, json, asked, expected] of [
-  ['a create gives no id', '{"id":1,"label":"x"}', { entity: 'tags' }, ['id READ_ONLY']],
-  ['not even null', '{"id":null,"label":"x"}', { entity: 'tags' }, ['id READ_ONLY']],
+  ['a create gives no id', '{"id":1,"name":"x"}', { entity: 'tags' }, ['id READ_ONLY']],
+  ['not even null', '{"id":null,"name":"x"}', { entity: 'tags' }, ['id READ_ONLY']],
   ['an update may repeat the id of its path', '{"id":5}', { entity: 'tags', id: '5' }, []],
   ['as text too', '{"id":"5"}', { entity: 'tags', id: '5' }, []],
   ['however the path writes it', '{"id":5}', { entity: 'tags', id: '005' }, []],
@@ -133,7 +133,7 @@ for (const json of ['null', '[]', '[{}]', '"x"', '1', '1.50', 'true']) {
 }
 
 test('of duplicate keys the last counts', () => {
-  assert.deepEqual([...assign('{"label":"x","label":"y"}', { entity: 'tags' }).values], [['label', 'y']]);
-  assert.deepEqual(mistakes('{"label":1,"label":"y"}', { entity: 'tags' }), []);
-  assert.deepEqual(mistakes('{"label":"y","label":1}', { entity: 'tags' }), ['label TYPE_MISMATCH']);
+  assert.deepEqual([...assign('{"name":"x","name":"y"}', { entity: 'tags' }).values], [['name', 'y']]);
+  assert.deepEqual(mistakes('{"name":1,"name":"y"}', { entity: 'tags' }), []);
+  assert.deepEqual(mistakes('{"name":"y","name":1}', { entity: 'tags' }), ['name TYPE_MISMATCH']);
 });

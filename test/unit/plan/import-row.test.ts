@@ -150,8 +150,8 @@ test('every mistake of a row is told, and the row is not staged', () => {
 });
 
 test('lines of JSON say which columns they give', () => {
-  const { columns, staged, mistakes } = ndjson(['{"label":"x"}', '{"id":7,"label":"y"}'], { entity: 'tags' });
-  assert.deepEqual(columns, ['id', 'label']);
+  const { columns, staged, mistakes } = ndjson(['{"name":"x"}', '{"id":7,"name":"y"}'], { entity: 'tags' });
+  assert.deepEqual(columns, ['id', 'name']);
   assert.deepEqual(staged, [
     [null, 'x', '01'],
     ['7', 'y', '11'],

@@ -55,7 +55,7 @@ for (const [sorts, message] of [
     ['items.quantity'],
     'sort items.quantity crosses items, which leads to many records; only to-one relations give an order',
   ],
-  [['tags.label'], /^sort tags\.label crosses tags, which leads to many records/],
+  [['tags.name'], /^sort tags\.name crosses tags, which leads to many records/],
   [['customer.orders.total'], /^sort customer\.orders\.total crosses orders, which leads to many records/],
   [['total', 'total'], 'sort names total twice'],
   [['total,asc', 'total,desc'], 'sort names total twice'],

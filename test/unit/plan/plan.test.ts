@@ -123,7 +123,7 @@ for (const [name, query] of [
 
 test('the entity between the two of a many-to-many relation is one that is reached', () => {
   const workspace = withGate(SHOP, 'orderTags', gate(true, true));
-  for (const query of ['expand=tags', 'filter=tags.label,eq,x']) {
+  for (const query of ['expand=tags', 'filter=tags.name,eq,x']) {
     refuses(
       () => list(query, 'orders', workspace),
       /^Table orderTags is being migrated/,
@@ -196,7 +196,7 @@ test('a create holds what is stamped, an update what is given, both answer with 
 });
 
 test('a write is scanned as one: a gate on writes stops it, one on reads does not', () => {
-  const values = new Map([['label', 'x']]);
+  const values = new Map([['name', 'x']]);
   const plans = (workspace: Workspace) => {
     const [tags, view] = [entityOf(workspace, 'tags'), viewpoint(workspace)];
     return [
@@ -262,7 +262,7 @@ test('an export has the columns, filter and order that it was asked for', () => 
 test('an export does not take the default selection of the entity', () => {
   const workspace = makeShop({ tags: { settings: { defaultFields: ['id'] } } });
   const plan = planExport(parseExportRequest(''), entityOf(workspace, 'tags'), viewpoint(workspace));
-  assert.equal(projectionText(plan.projection), 'id label');
+  assert.equal(projectionText(plan.projection), 'id name');
 });
 
 test('a read is scanned with the row filter of the principal', () => {

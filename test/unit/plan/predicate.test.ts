@@ -94,7 +94,7 @@ const ACROSS: readonly (readonly [entity: string, filter: string, predicate: str
   // some related record matches
   ['orders', 'customer.name,eq,x', `some ${CUSTOMER} name eq x:text`],
   ['orders', 'items.quantity,gt,1', 'some items(orderId=id) quantity gt 1:int4'],
-  ['orders', 'tags.label,eq,x', 'some tags(via orderTags orderId>tagId) label eq x:text'],
+  ['orders', 'tags.name,eq,x', 'some tags(via orderTags orderId>tagId) name eq x:text'],
   ['customers', 'profile.bio,contains,x', 'some profiles(customerId=id) bio contains x:text'],
   ['customers', 'orders.items.product,eq,x', 'some orders(customerId=id) some items(orderId=id) product eq x:text'],
   ['categories', 'parent.parent.name,eq,x', 'some categories(id=parentId) some categories(id=parentId) name eq x:text'],

@@ -35,7 +35,7 @@ for (const [name, query, shown] of [
     'expand=customer&fields=id,customer',
     `id customer{${CUSTOMER}}`,
   ],
-  ['a relation that is expanded but not named is omitted', 'expand=customer,tags&fields=id,tags', 'id tags[id label]'],
+  ['a relation that is expanded but not named is omitted', 'expand=customer,tags&fields=id,tags', 'id tags[id name]'],
   [
     'a relation named as a whole and in part is all of it',
     'expand=customer&fields=customer.name,customer',

@@ -42,7 +42,7 @@ for (const [name, query, entity, shown] of [
     'several parameters are joined',
     'expand=tags&expand=customer',
     'orders',
-    `${ORDER} tags[id label] customer{${CUSTOMER}}`,
+    `${ORDER} tags[id name] customer{${CUSTOMER}}`,
   ],
   [
     'a relation of a related record',
@@ -54,7 +54,7 @@ for (const [name, query, entity, shown] of [
     'flat and nested forms can be mixed',
     'expand=customer.profile,tags,customer',
     'orders',
-    `${ORDER} customer{${CUSTOMER} profile{id bio customerId}} tags[id label]`,
+    `${ORDER} customer{${CUSTOMER} profile{id bio customerId}} tags[id name]`,
   ],
   [
     'an entity related to itself',
@@ -69,10 +69,10 @@ for (const [name, query, entity, shown] of [
 
 test('a request without expand gets defaultExpand, one with expand does not', () => {
   const workspace = withSettings({ defaultExpand: ['customer.profile', 'tags'] });
-  const both = `${ORDER} customer{${CUSTOMER} profile{id bio customerId}} tags[id label]`;
+  const both = `${ORDER} customer{${CUSTOMER} profile{id bio customerId}} tags[id name]`;
   assert.equal(projectionText(project('', 'orders', workspace)), both);
   assert.equal(projectionText(project('expand=', 'orders', workspace)), ORDER);
-  assert.equal(projectionText(project('expand=tags', 'orders', workspace)), `${ORDER} tags[id label]`);
+  assert.equal(projectionText(project('expand=tags', 'orders', workspace)), `${ORDER} tags[id name]`);
 });
 
 test('defaults are those of the entity that is read, not of the entities expanded', () => {
@@ -147,9 +147,9 @@ for (const [query, message] of [
     'Unknown relation customerId on entity orders. Did you mean customer? Known: customer, items, tags',
   ],
   ['expand=status', 'Unknown relation status on entity orders. Known: customer, items, tags'],
-  ['expand=customer.friends', 'Unknown relation friends on entity customers. Known: orders, profile'],
+  ['expand=customer.friends', 'Unknown relation friends on entity customers. Known: profile, orders'],
   ['expand=__proto__', 'Unknown relation __proto__ on entity orders. Known: customer, items, tags'],
-  ['expand=customer.constructor', 'Unknown relation constructor on entity customers. Known: orders, profile'],
+  ['expand=customer.constructor', 'Unknown relation constructor on entity customers. Known: profile, orders'],
 ] as const) {
   test(`${query} is refused`, () => refuses(() => project(query), message));
 }

@@ -9,7 +9,7 @@ test('a CSV export is a column a field, every row of it', () => {
   assert.equal(
     statement.text,
     flat(
-      `select "$".* from "ws7_shop"."tags" "r0" cross join lateral (select "r0"."id", "r0"."label") "$" order by "r0"."id" asc`,
+      `select "$".* from "ws7_shop"."tags" "r0" cross join lateral (select "r0"."id", "r0"."name") "$" order by "r0"."id" asc`,
     ),
   );
   assert.deepEqual(bound(statement).values, []);
@@ -29,10 +29,10 @@ test('an export takes filters, sorts and fields', () => {
 test('an export of a user holds the row filter', () => {
   const statement = compileExport('fields=id', {
     entity: 'tags',
-    principal: external({ label: 'x' }),
-    workspace: makeShop({ tags: { rowRules: [{ column: 'label', claim: 'label' }] } }),
+    principal: external({ name: 'x' }),
+    workspace: makeShop({ tags: { rowRules: [{ column: 'name', claim: 'name' }] } }),
   });
-  assert.ok(statement.text.endsWith('"$" where "r0"."label" = $1::text order by "r0"."id" asc'), statement.text);
-  assert.deepEqual(bound(statement, external({ label: 'x' })).values, ['x']);
+  assert.ok(statement.text.endsWith('"$" where "r0"."name" = $1::text order by "r0"."id" asc'), statement.text);
+  assert.deepEqual(bound(statement, external({ name: 'x' })).values, ['x']);
   assert.deepEqual(bound(statement, external({})).values, [null]);
 });

@@ -112,7 +112,7 @@ const path = fc.oneof(
       'customer.profile.bio',
       'items.quantity',
       'items.product',
-      'tags.label',
+      'tags.name',
       'customer.orders.total',
       'items.order.customer.email',
     ),

@@ -15,7 +15,7 @@ test('the tag of a read tells selections apart, and is missing when related reco
 
 test('the tag of a read changes with the type of a field', () => {
   const tag = (type: 'string' | 'integer') =>
-    compileRead('', { entity: 'tags', workspace: makeShop({ tags: { fields: { label: { type } } } }) }).tag;
+    compileRead('', { entity: 'tags', workspace: makeShop({ tags: { fields: { name: { type } } } }) }).tag;
   assert.notEqual(tag('string'), tag('integer'));
 });
 

@@ -79,9 +79,9 @@ const ACROSS: readonly (readonly [entity: string, filter: string, text: string])
   ],
   [
     'orders',
-    'tags.label,eq,x',
+    'tags.name,eq,x',
     `exists (select from "ws7_shop"."tags" "f0" where "f0"."id" in
-    (select "m1"."tagId" from "ws7_shop"."orderTags" "m1" where "m1"."orderId" = "r"."id") and "f0"."label" = $1::text)`,
+    (select "m1"."tagId" from "ws7_shop"."orderTags" "m1" where "m1"."orderId" = "r"."id") and "f0"."name" = $1::text)`,
   ],
   [
     'orders',
@@ -139,9 +139,9 @@ test('a filter of a user crosses to no record that the row rules hide, denied or
     and "f0"."name" is not null)) is not true)`),
   );
   assert.equal(
-    text('tags.label,eq,x'),
+    text('tags.name,eq,x'),
     flat(`exists (select from "ws7_shop"."tags" "f0" where "f0"."id" in
     (select "m1"."tagId" from "ws7_shop"."orderTags" "m1" where "m1"."orderId" = "r"."id" and "m1"."tagId" = $1::int8)
-    and "f0"."label" = $2::text)`),
+    and "f0"."name" = $2::text)`),
   );
 });

@@ -40,20 +40,20 @@ const TEXTS: readonly (readonly [name: string, fragment: Fragment, text: string]
   [
     'lines of JSON say what they give',
     statements.createStaging(linesPlan('tags')),
-    `create temp table "$import" ("$row" int8, "id" int8, "label" text collate "und-x-icu", "$given" varbit) on commit drop`,
+    `create temp table "$import" ("$row" int8, "id" int8, "name" text collate "und-x-icu", "$given" varbit) on commit drop`,
   ],
   [
     'records without ids draw them',
-    statements.writeStaged(csvPlan('label', 'tags')),
-    `with inserted as (insert into "ws7_shop"."tags" ("id", "label") select nextval(${SEQUENCE}), "s"."label"
+    statements.writeStaged(csvPlan('name', 'tags')),
+    `with inserted as (insert into "ws7_shop"."tags" ("id", "name") select nextval(${SEQUENCE}), "s"."name"
     from pg_temp."$import" "s" returning 1)
     select (select count(*) from inserted)::text as inserted, 0::text as updated`,
   ],
   [
     'records that exist are passed over',
-    statements.writeStaged(csvPlan('id,label', 'tags', 'skip')),
-    `with inserted as (insert into "ws7_shop"."tags" ("id", "label")
-    select coalesce("s"."id", nextval(${SEQUENCE})), "s"."label" from pg_temp."$import" "s"
+    statements.writeStaged(csvPlan('id,name', 'tags', 'skip')),
+    `with inserted as (insert into "ws7_shop"."tags" ("id", "name")
+    select coalesce("s"."id", nextval(${SEQUENCE})), "s"."name" from pg_temp."$import" "s"
     where ("s"."id" is null or not exists (select from "ws7_shop"."tags" "r" where "r"."id" = "s"."id"))
     order by "s"."$row" on conflict ("id") do nothing returning 1)
     select (select count(*) from inserted)::text as inserted, 0::text as updated`,
@@ -73,12 +73,12 @@ const TEXTS: readonly (readonly [name: string, fragment: Fragment, text: string]
   [
     'what a line leaves out takes its default, or stays',
     statements.writeStaged(linesPlan('tags', 'update')),
-    `with inserted as (insert into "ws7_shop"."tags" ("id", "label")
-    select coalesce("s"."id", nextval(${SEQUENCE})), "s"."label" from pg_temp."$import" "s"
+    `with inserted as (insert into "ws7_shop"."tags" ("id", "name")
+    select coalesce("s"."id", nextval(${SEQUENCE})), "s"."name" from pg_temp."$import" "s"
     where ("s"."id" is null or not exists (select from "ws7_shop"."tags" "r" where "r"."id" = "s"."id"))
     order by "s"."$row" returning 1),
     updated as (update "ws7_shop"."tags" "r"
-    set "label" = case when get_bit("s"."$given", 1) = 1 then "s"."label" else "r"."label" end
+    set "name" = case when get_bit("s"."$given", 1) = 1 then "s"."name" else "r"."name" end
     from pg_temp."$import" "s" where "r"."id" = "s"."id" returning 1)
     select (select count(*) from inserted)::text as inserted, (select count(*) from updated)::text as updated`,
   ],

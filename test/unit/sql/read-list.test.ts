@@ -29,44 +29,44 @@ const LISTS: readonly (readonly [
     `${TOO_LARGE}, coalesce(k.n, (select count(*) from "ws7_shop"."tags" "c0")) as total, q.last, q.more, k.n is null as counted from
     (select coalesce(json_agg(x."$"), '[]')::text as data, json_build_array((array_agg(x."$key"))[count(*)]::text)::text as last, null::bool as more from
     (select "$", "p"."id" as "$key" from
-    (select "r0"."id", "r0"."label" from "ws7_shop"."tags" "r0" order by "r0"."id" asc limit 20) "p"
-    cross join lateral (select "p"."id", "p"."label") "$") x) q${kept('tags')}`,
+    (select "r0"."id", "r0"."name" from "ws7_shop"."tags" "r0" order by "r0"."id" asc limit 20) "p"
+    cross join lateral (select "p"."id", "p"."name") "$") x) q${kept('tags')}`,
     [],
   ],
   [
     'a later page in another order: its keys are carried for the cursor',
     'tags',
-    'page=2&size=5&sort=label,desc',
+    'page=2&size=5&sort=name,desc',
     `${TOO_LARGE}, coalesce(k.n, (select count(*) from "ws7_shop"."tags" "c0")) as total, q.last, q.more, k.n is null as counted from
     (select coalesce(json_agg(x."$"), '[]')::text as data, (array_agg(x."$key"))[count(*)] as last, null::bool as more from
     (select "$", "p"."$keys" as "$key" from
-    (select "r0"."id", "r0"."label", json_build_array(("r0"."label")::text, ("r0"."id")::text)::text as "$keys"
-    from "ws7_shop"."tags" "r0" order by "r0"."label" desc, "r0"."id" desc limit 5 offset $1::int8) "p"
-    cross join lateral (select "p"."id", "p"."label") "$") x) q${kept('tags')}`,
+    (select "r0"."id", "r0"."name", json_build_array(("r0"."name")::text, ("r0"."id")::text)::text as "$keys"
+    from "ws7_shop"."tags" "r0" order by "r0"."name" desc, "r0"."id" desc limit 5 offset $1::int8) "p"
+    cross join lateral (select "p"."id", "p"."name") "$") x) q${kept('tags')}`,
     ['10'],
   ],
   [
     'a deep page: records are passed over by their ids alone',
     'tags',
-    'page=250&size=4&sort=label&count=none',
+    'page=250&size=4&sort=name&count=none',
     `${TOO_LARGE}, null::int8 as total, q.last, q.more from
     (select coalesce(json_agg(x."$"), '[]')::text as data, (array_agg(x."$key"))[least(count(*), 4)] as last, count(*) > 4 as more from
     (select "$", "p"."$keys" as "$key" from
-    (select "r0"."id", "r0"."label", json_build_array(("r0"."label")::text, ("r0"."id")::text)::text as "$keys" from
-    (select "d1"."id" from "ws7_shop"."tags" "d1" order by "d1"."label" asc, "d1"."id" asc limit 5 offset $1::int8) d
-    join "ws7_shop"."tags" "r0" on "r0"."id" = d."id" order by "r0"."label" asc, "r0"."id" asc) "p"
-    cross join lateral (select "p"."id", "p"."label") "$") x) q`,
+    (select "r0"."id", "r0"."name", json_build_array(("r0"."name")::text, ("r0"."id")::text)::text as "$keys" from
+    (select "d1"."id" from "ws7_shop"."tags" "d1" order by "d1"."name" asc, "d1"."id" asc limit 5 offset $1::int8) d
+    join "ws7_shop"."tags" "r0" on "r0"."id" = d."id" order by "r0"."name" asc, "r0"."id" asc) "p"
+    cross join lateral (select "p"."id", "p"."name") "$") x) q`,
     ['1000'],
   ],
   [
     'with a filter: the total counts what it matches',
     'tags',
-    'filter=label,eq,x',
-    `${TOO_LARGE}, (select count(*) from "ws7_shop"."tags" "c0" where "c0"."label" = $1::text) as total, q.last, q.more from
+    'filter=name,eq,x',
+    `${TOO_LARGE}, (select count(*) from "ws7_shop"."tags" "c0" where "c0"."name" = $1::text) as total, q.last, q.more from
     (select coalesce(json_agg(x."$"), '[]')::text as data, json_build_array((array_agg(x."$key"))[count(*)]::text)::text as last, null::bool as more from
     (select "$", "p"."id" as "$key" from
-    (select "r0"."id", "r0"."label" from "ws7_shop"."tags" "r0" where "r0"."label" = $2::text order by "r0"."id" asc limit 20) "p"
-    cross join lateral (select "p"."id", "p"."label") "$") x) q`,
+    (select "r0"."id", "r0"."name" from "ws7_shop"."tags" "r0" where "r0"."name" = $2::text order by "r0"."id" asc limit 20) "p"
+    cross join lateral (select "p"."id", "p"."name") "$") x) q`,
     ['x', 'x'],
   ],
   [
@@ -91,22 +91,22 @@ const LISTS: readonly (readonly [
     `${TOO_LARGE}, null::int8 as total, q.last, q.more from
     (select coalesce(json_agg(x."$"), '[]')::text as data, json_build_array((array_agg(x."$key"))[least(count(*), 20)]::text)::text as last, count(*) > 20 as more from
     (select "$", "p"."id" as "$key" from
-    (select "r0"."id", "r0"."label" from "ws7_shop"."tags" "r0" order by "r0"."id" asc limit 21) "p"
-    cross join lateral (select "p"."id", "p"."label") "$") x) q`,
+    (select "r0"."id", "r0"."name" from "ws7_shop"."tags" "r0" order by "r0"."id" asc limit 21) "p"
+    cross join lateral (select "p"."id", "p"."name") "$") x) q`,
     [],
   ],
   [
     'without a total, with lists: the record more is counted, not expanded',
     'tags',
-    'count=none&expand=orders&fields=label,orders.id',
+    'count=none&expand=orders&fields=name,orders.id',
     `${TOO_LARGE}, null::int8 as total, q.last, q.more from
     (select coalesce(json_agg(x."$"), '[]')::text as data, json_build_array((array_agg(x."$key"))[count(*)]::text)::text as last, max(x."$seen") > 20 as more from
     (select "$", "p"."id" as "$key", "p"."$seen" from
     (select * from (select s.*, row_number() over () as "$at", count(*) over () as "$seen" from
-    (select "r0"."id", "r0"."label" from "ws7_shop"."tags" "r0" order by "r0"."id" asc limit 21) s) s where "$at" <= 20) "p"
+    (select "r0"."id", "r0"."name" from "ws7_shop"."tags" "r0" order by "r0"."id" asc limit 21) s) s where "$at" <= 20) "p"
     left join lateral (select coalesce(json_agg("$"), '[]') as j from (select "r2"."id" from "ws7_shop"."orders" "r2" where "r2"."id" in
     (select "m3"."orderId" from "ws7_shop"."orderTags" "m3" where "m3"."tagId" = "p"."id") order by "r2"."id" asc) "$") "e1" on true
-    cross join lateral (select "p"."label", "e1".j as "orders") "$" order by "p"."id" asc) x) q`,
+    cross join lateral (select "p"."name", "e1".j as "orders") "$" order by "p"."id" asc) x) q`,
     [],
   ],
 ];
@@ -206,18 +206,18 @@ for (const [name, query, entity, where, values] of CURSORS) {
 }
 
 test('a filter of the list stands beside the cursor, and in the total without it', () => {
-  const statement = compileList(`filter=label,eq,x&${after('id,asc', '5')}`, { entity: 'tags' });
+  const statement = compileList(`filter=name,eq,x&${after('id,asc', '5')}`, { entity: 'tags' });
   assert.ok(
-    statement.text.includes('(select count(*) from "ws7_shop"."tags" "c0" where "c0"."label" = $1::text) as total'),
+    statement.text.includes('(select count(*) from "ws7_shop"."tags" "c0" where "c0"."name" = $1::text) as total'),
   );
-  assert.ok(statement.text.includes('where "r0"."label" = $2::text and ("r0"."id") > ($3::int8)'), statement.text);
+  assert.ok(statement.text.includes('where "r0"."name" = $2::text and ("r0"."id") > ($3::int8)'), statement.text);
 });
 
 test('the statement of a page does not depend on its values, so that all requests of its shape share it', () => {
   for (const [one, other] of [
     ['page=1&size=5', 'page=7&size=5'],
-    ['filter=label,eq,x', 'filter=label,eq,y'],
-    ['filter=label,in,a', 'filter=label,in,a,b,c'],
+    ['filter=name,eq,x', 'filter=name,eq,y'],
+    ['filter=name,in,a', 'filter=name,in,a,b,c'],
     [after('id,asc', '5'), after('id,asc', '6')],
   ] as const) {
     const [a, b] = [compileList(one, { entity: 'tags' }), compileList(other, { entity: 'tags' })];
@@ -229,11 +229,11 @@ test('the statement of a page does not depend on its values, so that all request
 
 test('an estimate is the plan of the list without its page', () => {
   const shop = makeShop();
-  const request = parseListRequest('count=estimated&filter=label,eq,x&sort=label&page=3', LIMITS);
+  const request = parseListRequest('count=estimated&filter=name,eq,x&sort=name&page=3', LIMITS);
   const statement = compileEstimate(planList(request, entityOf(shop, 'tags'), viewpoint(shop)));
   assert.equal(
     statement.text,
-    'explain (format json) select 1 from "ws7_shop"."tags" "c0" where "c0"."label" = $1::text',
+    'explain (format json) select 1 from "ws7_shop"."tags" "c0" where "c0"."name" = $1::text',
   );
   assert.deepEqual(bindQuery(statement, { principal: OWNER }).values, ['x']);
 });

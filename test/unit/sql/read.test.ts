@@ -9,9 +9,9 @@ const READS: readonly (readonly [name: string, entity: string, query: string, te
     'columns alone, one of them a text without a limit',
     'tags',
     '',
-    `select case when octet_length("r0"."label") > 166 then null else row_to_json("$")::text end as data,
+    `select case when octet_length("r0"."name") > 166 then null else row_to_json("$")::text end as data,
     "r0".xmin::text as version from "ws7_shop"."tags" "r0"
-    cross join lateral (select "r0"."id", "r0"."label") "$" where "r0"."id" = $1::int8`,
+    cross join lateral (select "r0"."id", "r0"."name") "$" where "r0"."id" = $1::int8`,
   ],
   [
     'some columns, in the order asked for',
@@ -63,7 +63,7 @@ const READS: readonly (readonly [name: string, entity: string, query: string, te
     'expand=tags&fields=tags',
     `select case when octet_length(q.data) <= 1000 then q.data end as data, q.version from
     (select row_to_json("$")::text as data, "r0".xmin::text as version from "ws7_shop"."orders" "r0"
-    left join lateral (select coalesce(json_agg("$"), '[]') as j from (select "r2"."id", "r2"."label" from "ws7_shop"."tags" "r2"
+    left join lateral (select coalesce(json_agg("$"), '[]') as j from (select "r2"."id", "r2"."name" from "ws7_shop"."tags" "r2"
     where "r2"."id" in (select "m3"."tagId" from "ws7_shop"."orderTags" "m3" where "m3"."orderId" = "r0"."id")
     order by "r2"."id" asc) "$") "e1" on true
     cross join lateral (select "e1".j as "tags") "$" where "r0"."id" = $1::int8 offset 0) q`,
@@ -124,7 +124,7 @@ test('the careful text of a record with a long text tells its length by itself',
     compileRead('', { entity: 'tags' }).careful?.().text,
     flat(`select (select case when octet_length(q.t) <= 1000 then q.t else wda.bounded_text(q.t, 1000) end
     from (select row_to_json("$")::text as t offset 0) q) as data, "r0".xmin::text as version from "ws7_shop"."tags" "r0"
-    cross join lateral (select "r0"."id", "r0"."label") "$" where "r0"."id" = $1::int8`),
+    cross join lateral (select "r0"."id", "r0"."name") "$" where "r0"."id" = $1::int8`),
   );
 });
 
@@ -149,7 +149,7 @@ test('the row filter stands beside every table that a user’s read names', () =
     principal: external({ sub: '9' }),
     workspace: makeShop({
       orders: { rowRules: rules },
-      tags: { rowRules: [{ column: 'label', claim: 'label' }] },
+      tags: { rowRules: [{ column: 'name', claim: 'name' }] },
       orderTags: { rowRules: [{ column: 'tagId', claim: 'tag' }] },
     }),
   };
@@ -160,7 +160,7 @@ test('the row filter stands beside every table that a user’s read names', () =
     (select row_to_json("$")::text as data, "r0".xmin::text as version from "ws7_shop"."orders" "r0"
     left join lateral (select coalesce(json_agg("$"), '[]') as j from (select "r2"."id" from "ws7_shop"."tags" "r2"
     where "r2"."id" in (select "m3"."tagId" from "ws7_shop"."orderTags" "m3" where "m3"."orderId" = "r0"."id" and "m3"."tagId" = $1::int8)
-    and "r2"."label" = $2::text order by "r2"."id" asc) "$") "e1" on true
+    and "r2"."name" = $2::text order by "r2"."id" asc) "$") "e1" on true
     cross join lateral (select "r0"."id", "e1".j as "tags") "$" where "r0"."id" = $3::int8 and "r0"."customerId" = $4::int8 offset 0) q`),
   );
   assert.deepEqual(bound(statement, external({ sub: '9', tag: 4 })).values, ['4', null, '5', '9']);

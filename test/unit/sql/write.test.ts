@@ -12,7 +12,7 @@ const SHOP = makeShop();
 /** Entities of the shop with a text without a limit: what is answered is guarded. */
 const answer = (columns: string) =>
   `(select case when octet_length(q.t) <= 1000 then q.t else wda.bounded_text(q.t, 1000) end from (select (select row_to_json("$") from (select ${columns}) "$")::text as t offset 0) q) as data, "r0".xmin::text as version, "r0"."id"::text as id`;
-const TAG = answer('"r0"."id", "r0"."label"');
+const TAG = answer('"r0"."id", "r0"."name"');
 const CUSTOMER = answer(
   `"r0"."id", "r0"."name", "r0"."email", "r0"."country", ${dateTime('r0', 'createdAt')} as "createdAt", ${dateTime('r0', 'updatedAt')} as "updatedAt"`,
 );
@@ -86,11 +86,8 @@ test('every type is bound as its own', () => {
 });
 
 test('an update sets what the body gives', () => {
-  const { text, values } = update('tags', { label: 'x' });
-  assert.equal(
-    text,
-    `update "ws7_shop"."tags" "r0" set "label" = $1::text where "r0"."id" = $2::int8 returning ${TAG}`,
-  );
+  const { text, values } = update('tags', { name: 'x' });
+  assert.equal(text, `update "ws7_shop"."tags" "r0" set "name" = $1::text where "r0"."id" = $2::int8 returning ${TAG}`);
   assert.deepEqual(values, ['x', '5']);
 });
 
@@ -109,10 +106,10 @@ test('an update of nothing reads the record, and writes nothing', () => {
 });
 
 test('a guarded update finds only the versions of If-Match', () => {
-  const { text, values } = update('tags', { label: 'x' }, ['741', '742']);
+  const { text, values } = update('tags', { name: 'x' }, ['741', '742']);
   assert.equal(
     text,
-    `update "ws7_shop"."tags" "r0" set "label" = $1::text where "r0"."id" = $2::int8 and "r0".xmin::text = any($3::text[]) returning ${TAG}`,
+    `update "ws7_shop"."tags" "r0" set "name" = $1::text where "r0"."id" = $2::int8 and "r0".xmin::text = any($3::text[]) returning ${TAG}`,
   );
   assert.deepEqual(values, ['x', '5', ['741', '742']]);
   const nothing = update('tags', {}, ['741']);
@@ -167,13 +164,13 @@ test('a reference that an update leaves as it is needs no record', () => {
 });
 
 test('a value of the body that a statement does not ask for is not bound, one that it asks for and is not there is null', () => {
-  const plan = planCreate(valuesOf('tags', { label: 'x' }), entityOf(SHOP, 'tags'), viewpoint(SHOP));
+  const plan = planCreate(valuesOf('tags', { name: 'x' }), entityOf(SHOP, 'tags'), viewpoint(SHOP));
   const statement = compile(plan, OPTIONS);
   assert.deepEqual(bindQuery(statement, { principal: OWNER, body: new Map([['other', 'y']]) }).values, [null]);
   assert.deepEqual(bindQuery(statement, { principal: OWNER }).values, [null]);
 });
 
 test('writes of the same columns share a statement', () => {
-  assert.equal(create('tags', { label: 'x' }).name, create('tags', { label: 'y' }).name);
+  assert.equal(create('tags', { name: 'x' }).name, create('tags', { name: 'y' }).name);
   assert.notEqual(create('customers', { name: 'x' }).name, create('customers', { name: 'x', email: 'y' }).name);
 });

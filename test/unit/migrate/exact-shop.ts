@@ -1,16 +1,21 @@
-// The document of the contract's example with one of everything, as the tests of this folder use it.
+// The shop with one of everything that a document can say, numbers with all their digits: what migrations change in tests.
 
 import { parseSchemaDocument } from '../../../src/document/document.ts';
 import type { SchemaDocument } from '../../../src/document/format.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
+import { SHOP } from '../../support/shop-document.ts';
+
+const { customers, orders, tags, orderTags } = SHOP;
+const text = JSON.stringify;
+/** Members of an object, to stand among others. */
+const members = (object: object): string => text(object).slice(1, -1);
 
 export const SHOP_TEXT = `{
   "entities": {
     "customers": {
       "description": "People who buy",
       "fields": {
-        "name": { "type": "string", "required": true, "maxLength": 200 },
-        "email": { "type": "string", "unique": true },
+        ${members(customers.fields)},
         "country": { "type": "string", "index": true, "default": "it's \\\\ here" },
         "points": { "type": "bigint", "min": -9223372036854775808, "default": 9007199254740993 },
         "token": { "type": "uuid", "default": "uuid" },
@@ -20,7 +25,7 @@ export const SHOP_TEXT = `{
         "active": { "type": "boolean", "default": true }
       },
       "relations": {
-        "orders": { "kind": "hasMany", "entity": "orders", "inverse": "customer" },
+        "orders": ${text(customers.relations.orders)},
         "passport": { "kind": "hasOne", "entity": "passports", "inverse": "holder" }
       },
       "timestamps": true
@@ -31,23 +36,23 @@ export const SHOP_TEXT = `{
     },
     "orders": {
       "fields": {
-        "status": { "type": "enum", "values": ["open", "paid", "it's"], "default": "open" },
-        "total": { "type": "decimal", "precision": 12, "scale": 2, "min": 0, "max": "99.5" },
-        "placedAt": { "type": "datetime", "default": "now" }
+        "status": ${text({ ...orders.fields.status, values: ['open', 'paid', "it's"] })},
+        "total": ${text({ ...orders.fields.total, max: '99.5' })},
+        "placedAt": ${text({ ...orders.fields.placedAt, default: 'now' })}
       },
       "relations": {
-        "customer": { "kind": "belongsTo", "entity": "customers", "required": true },
+        "customer": ${text(orders.relations.customer)},
         "parent": { "kind": "belongsTo", "entity": "orders", "column": "parentOrder", "onDelete": "setNull" },
-        "tags": { "kind": "manyToMany", "entity": "tags", "through": "orderTags", "from": "order", "to": "tag" }
+        "tags": ${text(orders.relations.tags)}
       },
       "indexes": [{ "fields": ["status", "placedAt"] }],
       "settings": { "defaultExpand": ["customer"], "expandable": ["customer", "tags"], "maxExpandDepth": 3, "defaultFields": ["id", "status", "total", "customer"] },
       "rowRules": [{ "column": "status", "claim": "status" }]
     },
-    "tags": { "fields": { "label": { "type": "string", "required": true } } },
+    "tags": { "fields": ${text(tags.fields)} },
     "orderTags": {
       "relations": {
-        "order": { "kind": "belongsTo", "entity": "orders", "required": true, "onDelete": "cascade" },
+        "order": ${text(orderTags.relations.order)},
         "tag": { "kind": "belongsTo", "entity": "tags", "required": true }
       },
       "indexes": [{ "fields": ["orderId", "tagId"], "unique": true }]
