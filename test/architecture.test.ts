@@ -205,16 +205,21 @@ function placeBreaches(sources: readonly Source[]): string[] {
   );
 }
 
-/** What stands beside the tables of a workspace has its names in one file, so that it can lie elsewhere one day. */
-const BESIDE =
-  /\bwda\.(?:total|is_total_kept|fold_totals|count_records|migration_conflict|as_[a-z]+|bounded_text|goes_on)/;
+/** What stands beside the tables of a workspace: its names, so that it can lie elsewhere one day, and its triggers. */
+const BESIDE: readonly (readonly [pattern: RegExp, only: string])[] = [
+  [
+    /\bwda\.(?:total|is_total_kept|fold_totals|count_records|migration_conflict|as_[a-z]+|bounded_text|goes_on)/,
+    'sql/beside-names.ts',
+  ],
+  [/\b(?:create(?: or replace)?(?: constraint)?|enable always) trigger\b/i, 'beside/trigger.ts'],
+];
 
 function besideBreaches(sources: readonly Source[]): string[] {
-  return sources
-    .filter(({ path }) => path !== 'sql/beside-names.ts')
-    .flatMap(({ path, strings }) =>
-      strings.flatMap(({ text }) => BESIDE.exec(text) ?? []).map((name) => `${path}: ${name}`),
-    );
+  return sources.flatMap(({ path, strings }) =>
+    BESIDE.filter(([, only]) => path !== only).flatMap(([pattern]) =>
+      strings.flatMap(({ text }) => pattern.exec(text) ?? []).map((found) => `${path}: ${found}`),
+    ),
+  );
 }
 
 function sqlBreaches(sources: readonly Source[]): string[] {
@@ -250,7 +255,7 @@ const RULES: readonly (readonly [rule: string, breaches: (sources: readonly Sour
   ['pure rooms are pure', purityBreaches],
   ['some things stand in one place', placeBreaches],
   ['SQL is written where SQL is written, and made from no string', sqlBreaches],
-  ['what stands beside the tables is named in one file', besideBreaches],
+  ['what stands beside the tables has its names in one file, its triggers in another', besideBreaches],
   [
     `a file has at most ${MAX_LINES} lines`,
     (sources) => sources.filter(({ text }) => text.split('\n').length > MAX_LINES + 1).map(({ path }) => path),
@@ -307,6 +312,7 @@ const BAD: readonly (readonly [path: string, text: string, breaches: readonly st
   ['catalog/a.ts', "client.query('select * from x');", ['catalog/a.ts: select * from x']],
   ['routes/a.ts', 'client.query(`delete from ${table}`);', ['routes/a.ts: delete from ']],
   ['beside/a.ts', 'sql`select wda.as_time(${value}) from wda.total`;', ['beside/a.ts: wda.as_time']],
+  ['beside/a.ts', 'sql`create trigger x after insert on ${table}`;', ['beside/a.ts: create trigger']],
   ['migrate/a.ts', "// wda.total\nconst x = 'wda.totals';", ['migrate/a.ts: wda.total']],
   ['sql/a.ts', 'sql`order by ${keyword(direction)}`;', ['sql/a.ts: keyword(direction)']],
   ['sql/a.ts', 'sql`order by ${keyword(`${direction}`)}`;', ['sql/a.ts: keyword(`${direction}`)']],
