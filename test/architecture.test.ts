@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { SETTINGS } from '../src/config.ts';
 import { ERROR_CODES } from '../src/errors.ts';
+import { functionLengths, parameterCounts } from './support/function-shape.ts';
 import { withStates } from './support/migration-states.ts';
 import { FILES, ROOMS, withRooms } from './support/rooms.ts';
 import { parseSource, readSources, type Source } from './support/source-text.ts';
@@ -130,6 +131,8 @@ const PURITY: readonly { readonly what: string; readonly pattern: RegExp }[] = [
 ];
 
 const MAX_LINES = 400;
+const MAX_FUNCTION_LINES = 120;
+const MAX_PARAMETERS = 5;
 
 const isIn = (path: string, places: readonly string[]): boolean =>
   places.some((place) => (place.endsWith('/') ? path.startsWith(place) : path === place));
@@ -261,6 +264,24 @@ const RULES: readonly (readonly [rule: string, breaches: (sources: readonly Sour
     (sources) => sources.filter(({ text }) => text.split('\n').length > MAX_LINES + 1).map(({ path }) => path),
   ],
   [
+    `a function has at most ${MAX_FUNCTION_LINES} lines, closures among them`,
+    (sources) =>
+      sources.flatMap(({ path, code }) =>
+        functionLengths(code)
+          .filter(({ size }) => size > MAX_FUNCTION_LINES)
+          .map(({ line, size }) => `${path}:${line} has ${size} lines`),
+      ),
+  ],
+  [
+    `a function takes at most ${MAX_PARAMETERS} parameters by position`,
+    (sources) =>
+      sources.flatMap(({ path, code }) =>
+        parameterCounts(code)
+          .filter(({ size }) => size > MAX_PARAMETERS)
+          .map(({ line, size }) => `${path}:${line} takes ${size}`),
+      ),
+  ],
+  [
     'a file says in its first lines what it is in charge of',
     (sources) => sources.filter(({ text }) => !/^(?:#!.*\n)?\/\/ \S/.test(text)).map(({ path }) => path),
   ],
@@ -327,6 +348,40 @@ for (const [path, text, breaches] of BAD) {
     assert.deepEqual(
       rules.flatMap((rule) => rule([source])),
       breaches,
+    );
+  });
+}
+
+for (const [text, sizes] of [
+  ['export function a() {\n  x();\n}\n', [3]],
+  ['export function a(\n  b: B,\n): C {\n  x();\n}\n', [5]],
+  ['function a({\n  b,\n}: C): D {\n  x();\n}\n', [5]],
+  ['const a = (b: B): C => {\n  x();\n  y();\n};\n', [4]],
+  ['x(\n  () => {\n    y();\n  },\n);\n', [3]],
+  ['class A {\n  async b(c: C): Promise<D> {\n    x();\n  }\n}\n', [3]],
+  ['if (a) {\n  x();\n}\n', []],
+  ['  for (const a of b) {\n    x();\n  }\n', []],
+] as const) {
+  test(`the lengths of functions in ${JSON.stringify(text)}`, () => {
+    assert.deepEqual(
+      functionLengths(text).map(({ size }) => size),
+      sizes,
+    );
+  });
+}
+
+for (const [text, sizes] of [
+  ['function a(b: B, c: Map<D, E>, { f, g }: H) {}', [3]],
+  ['function a() {}', [0]],
+  ['function a<T, U>(\n  b: (c: C, d: D) => E,\n  f = [1, 2],\n): G {}', [2, 2]],
+  ['const a = (b: B, c: C): Promise<D> => e(b, c, 1, 2, 3, 4);', [2]],
+  ['interface A {\n  b(c: C, d: D): void;\n  readonly e: (f: F) => void;\n}', [2, 1]],
+  ['  call(a, b, c, d, e, f);\n  if (g(a, b)) {\n  }', []],
+] as const) {
+  test(`the parameters in ${JSON.stringify(text)}`, () => {
+    assert.deepEqual(
+      parameterCounts(text).map(({ size }) => size),
+      sizes,
     );
   });
 }
