@@ -446,6 +446,27 @@ test('a test stands in its chapter, or where the file is that it tests', () => {
   assert.deepEqual(strayTests([...strays, ...fine], ['sql/read.ts', 'model/sort.ts']), strays);
 });
 
+/** Files whose steps before the tests would begin beside those of `use`: the runner begins all at once (support/use.ts). */
+function unorderedSteps(tests: readonly (readonly [path: string, text: string])[]): string[] {
+  return tests
+    .filter(([, text]) => /^import .*support\/use\.ts'/m.test(text) && /^before\(/m.test(text))
+    .map(([path]) => path);
+}
+
+test('steps before the tests of a file have an order', () => {
+  const tests = globSync('**/*.test.ts', { cwd: join(ROOT, 'test') });
+  assert.deepEqual(unorderedSteps(tests.map((path) => [path, page(`test/${path}`)])), []);
+  const uses = "import { useServer } from '../support/use.ts';\n";
+  assert.deepEqual(
+    unorderedSteps([
+      ['a.test.ts', `${uses}before(async () => {});`],
+      ['b.test.ts', `${uses}prepare(async () => {});\n  before(() => x());`],
+      ['c.test.ts', 'before(async () => {});'],
+    ]),
+    ['a.test.ts'],
+  );
+});
+
 test('the map of rooms is the list that the walls are made of', () => {
   const map = page('docs/architecture.md');
   // `node test/support/rooms.ts` writes it.
