@@ -1,5 +1,5 @@
 // What becomes of a value when its field changes its type: in place, or as an expression that is null where the new type
-// cannot hold the value exactly. Nothing is rounded or cut; formatting of text is no information.
+// cannot hold the value exactly. Nothing is rounded or cut; the formatting of a text may be lost.
 import type { Field } from '../model/entity.ts';
 import { type FieldTypeName, fieldType } from '../model/field-types.ts';
 import { beside } from '../sql/beside-names.ts';
@@ -38,7 +38,7 @@ type Conversions = Readonly<Record<FieldTypeName, Convert | 'never'>>;
 const same: Convert = (value) => value;
 const printed: Convert = (value) => sql`${value}::text`;
 
-/** To the types that PostgreSQL knows as one. */
+/** To the types that PostgreSQL stores as text. */
 const texts = (convert: Convert) => ({ string: convert, text: convert, enum: convert }) as const;
 
 const isoDate: Convert = (value) => sql`to_char(${value}::timestamp, 'YYYY-MM-DD')`;
@@ -79,7 +79,7 @@ const wholeFloat =
 const truth: Convert = (value) => sql`case ${value} when 0 then false when 1 then true end`;
 const exactFloat: Convert = (value) => sql`${beside('as_float')}(${value}::text)`;
 
-/** Of an expression that is dear, such as a function of text; of a column, see decimalColumn. */
+/** For an expensive expression, such as a function of text; for a plain column use decimalColumn. */
 const decimal: Convert = (value, now) => {
   if (now.precision === undefined) return value;
   const scale = wholeNumber(now.scale ?? 0);
@@ -87,7 +87,7 @@ const decimal: Convert = (value, now) => {
   return sql`${beside('as_decimal')}(${value}, ${whole}, ${scale})::${columnType(now)}`;
 };
 
-/** The same without a call, which takes longer than looking at a plain value three times. */
+/** The same without a function call, which takes longer than three looks at a plain value. */
 const decimalColumn: Convert = (value, now) => {
   if (now.precision === undefined) return value;
   const scale = wholeNumber(now.scale ?? 0);
@@ -105,7 +105,7 @@ const dayOf: Convert = (value) => {
   return sql`case when ${local} = date_trunc('day', ${local}) then ${local}::date end`;
 };
 
-// What the expression lets through PostgreSQL can read, so no function has to catch what it cannot.
+// PostgreSQL can read every text that the expression lets through, so no function has to catch errors.
 const timeOf: Convert = (value) =>
   sql`case when ${value} ~ '^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$' then ${value}::time end`;
 

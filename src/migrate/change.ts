@@ -45,7 +45,7 @@ export interface ChangeRequest {
   readonly strategy: 'online' | 'blocking';
   /** Names of tables and columns, `orders` or `orders.total`, that nothing else may be given yet. */
   readonly held: ReadonlySet<string>;
-  /** A number that no change of the workspace has had before, for new names of columns. */
+  /** For names of new columns: a number that no change of the workspace has had before. */
   readonly change: string;
 }
 
@@ -131,7 +131,7 @@ function compareColumns(comparison: Comparison): void {
   const kept = new Set(fields.values());
   for (const field of old.table.columns.values()) {
     if (kept.has(field)) continue;
-    // What goes is named as it is in force, in the table that it is in.
+    // A dropped field has the names of table and column that are in force.
     const table = { ...old.table, entity: side.table.entity };
     const reference = referenceOf(old.table, field);
     operations.push(reference === undefined ? dropField(table, field) : dropRelation(table, field, reference));
@@ -214,7 +214,7 @@ function demandsOf({ kind, field }: Check): string {
   }
 }
 
-/** In a text "1" and "1.0" are not the same. */
+/** Numbers are compared by their value, texts as they are: "1" and "1.0" are different texts. */
 function defaultOf({ type, default: value }: Field): string | undefined {
   const isNumber = fieldType(type).attributes.includes('min');
   return isNumber ? meaningOf(value) : JSON.stringify(value);
@@ -248,7 +248,7 @@ function compareIndexes({ changed, old, side, fields, operations }: Comparison):
   }
   const columns = new Set([...side.table.columns.values()].map((field) => field.column));
   for (const [name, index] of old.table.indexes) {
-    // An index goes with its columns by itself.
+    // PostgreSQL drops an index together with its columns.
     if (side.table.indexes.has(name) || !index.fields.every((field) => columns.has(field.column))) continue;
     operations.push(removeIndex({ ...old.table, entity: side.table.entity }, index));
   }
@@ -292,7 +292,7 @@ function compareMetadata({ old, side, renames, operations }: Comparison): void {
   }
 }
 
-/** Is the JSON different, whatever the order of members? */
+/** Whether the JSON differs, whatever the order of its members. */
 function differs(left: unknown, right: unknown): boolean {
   return canonical(left) !== canonical(right);
 }

@@ -99,7 +99,7 @@ const ON_DELETE: Readonly<Record<OnDelete, Fragment>> = {
   setNull: sql`set null`,
 };
 
-/** `name`: another than its own, for the time that the one it replaces is there. */
+/** `name`: a name other than its own, while the constraint that it replaces is there. */
 export function addReference(table: TableName, reference: Reference, name = reference.name, valid = true): Fragment {
   return sql`alter table ${tableRef(table)} add constraint ${ident(name)} foreign key (${ident(reference.field.column)}) ${referenceTarget(table, reference)}${valid ? empty : sql` not valid`}`;
 }
@@ -111,7 +111,7 @@ function referenceTarget(table: TableName, { relation, target }: Reference): Fra
 export const addCheck = (table: TableName, check: Check, name = check.name, valid = true): Fragment =>
   sql`alter table ${tableRef(table)} add constraint ${ident(name)} check (${checkCondition(check)})${valid ? empty : sql` not valid`}`;
 
-/** A check that set not null finds and then needs no look at the records of its own. */
+/** With this check, once valid, `set not null` need not look at the records. */
 export const addNotNullCheck = (table: TableName, name: string, column: string): Fragment =>
   sql`alter table ${tableRef(table)} add constraint ${ident(name)} check (${ident(column)} is not null) not valid`;
 
@@ -127,7 +127,7 @@ export const renameConstraint = (table: TableName, from: string, to: string): Fr
 export const renameColumn = (table: TableName, from: string, to: string): Fragment =>
   sql`alter table ${tableRef(table)} rename column ${ident(from)} to ${ident(to)}`;
 
-/** Of a table, or of what belongs to it; of no effect on anything else. */
+/** Renames a table, or something that belongs to it. */
 export function rename(table: TableName, { kind, from, to }: Renaming): Fragment {
   switch (kind) {
     case 'table':
@@ -145,7 +145,7 @@ export function rename(table: TableName, { kind, from, to }: Renaming): Fragment
   }
 }
 
-/** Of a type that needs no look at the records. */
+/** Changes the type without a look at the records. */
 export const widenColumn = (table: TableName, field: Field): Fragment =>
   sql`alter table ${tableRef(table)} alter column ${ident(field.column)} type ${columnType(field)}`;
 
@@ -153,7 +153,7 @@ export const widenColumn = (table: TableName, field: Field): Fragment =>
 export const rewriteColumn = (table: TableName, column: string, field: Field, value: Fragment): Fragment =>
   sql`alter table ${tableRef(table)} alter column ${ident(column)} drop default, alter column ${ident(column)} type ${columnType(field)} using ${value}`;
 
-/** Type alone: no default and no constraint. */
+/** A column without default and constraint. */
 export const addPlainColumn = (table: TableName, field: Field): Fragment =>
   sql`alter table ${tableRef(table)} add column ${ident(field.column)} ${columnType(field)}`;
 
@@ -165,19 +165,19 @@ export interface Filling {
   readonly pending: Fragment;
 }
 
-/** The next `size` records after an id: `last` (null behind the end) and `seen`, how many there are. */
+/** The next `size` records after an id: `last` is the last id (null after the end), `seen` their number. */
 export const nextRecords = (table: TableName, after: string, size: number): Fragment =>
   sql`select max(b.id)::text as last, count(*)::int4 as seen
 from (select id from ${tableRef(table)} where id > ${after}::int8 order by id limit ${wholeNumber(size)}) b`;
 
-/** Records with an id above `after` and up to `last`; of the four kinds of ids one. */
+/** A quarter of the records with an id above `after` and up to `last`: those with one remainder of id / 4. */
 export interface Stripe {
   readonly after: string;
   readonly last: string;
   readonly stripe: 0 | 1 | 2 | 3;
 }
 
-/** Fills a stripe; `refused`: was any record left without a value? */
+/** Fills a stripe; `refused` says whether any record was left without a value. */
 export function fillStripe(table: TableName, { column, value, pending }: Filling, of: Stripe): Fragment {
   return sql`with filled as (
   update ${tableRef(table)} set ${ident(column)} = ${value}

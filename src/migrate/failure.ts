@@ -43,7 +43,7 @@ const CAUSES: Readonly<Record<string, readonly [code: string, message: string]>>
   '55P03': ['LOCK_TIMEOUT', 'Other transactions held the tables for two minutes; try again when they have ended'],
   '40P01': ['LOCK_TIMEOUT', 'Other transactions held the tables for two minutes; try again when they have ended'],
   '2BP01': DEPENDENT,
-  // PostgreSQL does not support to change the type of a column that a view, rule, trigger or policy uses.
+  // PostgreSQL does not change the type of a column that a view, rule, trigger or policy uses.
   '0A000': DEPENDENT,
   '42P07': ['NAME_TAKEN', 'A table or index of this name exists already, made outside of this API'],
   '42701': ['NAME_TAKEN', 'A column of this name exists already, made outside of this API'],
@@ -57,7 +57,7 @@ const CAUSES: Readonly<Record<string, readonly [code: string, message: string]>>
   '42501': ['NOT_ALLOWED', "The database does not let the server's role do this"],
 };
 
-/** Is it the data that made the statement fail? Unique, null, foreign key, check. */
+/** Whether records made the statement fail: unique, null, foreign key, check. */
 export function isDataError(error: unknown): boolean {
   return ['23505', '23502', '23503', '23514'].includes(sqlState(error) ?? '');
 }

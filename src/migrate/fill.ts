@@ -1,5 +1,4 @@
-// Values of a new column, a batch of records at a time: short transactions with pauses between them, so that requests find
-// the rows and the processor free.
+// Fills a new column, a batch of records at a time: transactions are short, so requests find rows and processor free.
 
 import { withLockRetry } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
@@ -14,19 +13,19 @@ export class Cancelled extends Error {}
 /** A record whose value the new column cannot hold. */
 export class RefusedValue extends Error {}
 
-// A request that waits for a row of a stripe waits this long at most; the batches adapt their size to it.
+// How long a request may wait for a row of a stripe; batches adapt their size to it.
 const STRIPE_MS = 50;
 const STRIPES = [0, 1, 2, 3] as const;
-// On a busy machine even an empty statement takes milliseconds: smaller batches would make the filling last, not the
-// requests quicker (measured with 8 clients on 2 processors: batches of 200 take 56 s for 1 M records).
+// On a busy machine even an empty statement takes milliseconds: smaller batches make the filling longer and requests not
+// quicker (measured with 8 clients on 2 processors: batches of 200 take 56 s for 1 M records).
 const FIRST_SIZE = 8000;
 const LEAST_SIZE = 8000;
 const MOST_SIZE = 40_000;
 const SHOW_EVERY_MS = 500;
 
 /**
- * Each batch is filled in four stripes: an update that finds room in the page of its record touches no index, and the
- * room comes from what the stripe before left dead (measured on 1 M records with two indexes: 8 instead of 12 µs each).
+ * Fills each batch in four stripes: an update that finds room in the page of its record touches no index, and the dead
+ * rows of the stripe before make that room (measured on 1 M records with two indexes: 8 instead of 12 µs each).
  */
 export async function fill(run: Run, operation: Operation, batch: Batch): Promise<void> {
   const { session, sizes, progress } = run;
@@ -50,7 +49,7 @@ export async function fill(run: Run, operation: Operation, batch: Batch): Promis
       const started = performance.now();
       const from = after;
       const statement = batch.fill({ after: from, last, stripe });
-      // Nothing is lost when the last stripes are: without the switch, which waits for the disk, all are taken back.
+      // The last stripes may be lost in a crash: it comes before the switch, which waits for the disk, so all is taken back.
       await withLockRetry(
         () => withoutDisk(session, () => fillOne(session, statement)),
         patienceOf(run, operation, 'rows'),

@@ -10,12 +10,12 @@ import { gatesOf, type PreparedChange, retryAfter } from './plan.ts';
 
 export interface Gate {
   /**
-   * Resolves when no process lets a request through any more; at once when the change holds nobody up. From then on the
+   * Resolves when no process lets a request through any more; at once when the change makes nobody wait. From then on the
    * gates say each second how long they stay closed.
    */
   readonly close: () => Promise<void>;
   readonly isClosed: () => boolean;
-  /** Says no more how long they stay closed, as the transaction of the switch opens them itself. */
+  /** Stores the time left no longer: the transaction of the switch opens the gates itself. */
   readonly stopCountdown: () => Promise<void>;
   readonly open: () => Promise<void>;
 }
@@ -48,7 +48,7 @@ export function makeGate({ db, workspaceId, change, steps, changed, everywhere }
     timer = setInterval(() => {
       const left = retryAfter(seconds - (performance.now() - started) / 1000);
       saying ??= store(withTime(gates, left))
-        // The next time says it, too.
+        // The next second stores it again.
         .catch(() => undefined)
         .finally(() => {
           saying = undefined;

@@ -1,17 +1,17 @@
-// Who holds the locks that a migration waits for, and the end of those that may be ended: exports of this platform and
-// autovacuum, which both can be done again.
+// Finds who holds the locks that a migration waits for, and ends exports of this platform and autovacuums, as both can be
+// repeated.
 import type { Waiting } from '../catalog/migrations.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { type Fragment, literal, sql, toQuery } from '../sql/fragment.ts';
 
 const EXPORT_APPLICATION = 'workspace-data-api export';
 
-/** Names an export by its transaction, so that a migration in whose way it is for long finds it. */
+/** Marks the transaction of an export, so that a migration that waits for it can find it. */
 export function nameExport(session: Session): Promise<void> {
   return session.execute(sql`set local application_name = ${literal(EXPORT_APPLICATION)}`.text);
 }
 
-/** Tables that are waited for; `exclusive`: even reading them is in the way. */
+/** Tables that are waited for; `exclusive`: even readers are in the way. */
 export interface Wanted {
   readonly schema: string;
   readonly tables: readonly string[];
@@ -20,7 +20,7 @@ export interface Wanted {
 
 type Runs = Pick<Session, 'query'>;
 
-// Neither values nor statements: they may be of other workspaces.
+// Without values and statements, as they may belong to other workspaces.
 const HOLDER: Fragment = sql`l.pid, coalesce(a.application_name, case when l.pid is null then 'prepared transaction' end, '') as application,
   to_char(a.xact_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since`;
 
@@ -32,7 +32,7 @@ function locksOn({ schema, tables, exclusive }: Wanted): Fragment {
     where n.nspname = ${schema} and c.relname = any(${tables}::text[])))`;
 }
 
-/** Of those who hold the tables, the one who began first; undefined when they are free by now. */
+/** The session that holds the tables and began first; undefined when the tables are free by now. */
 export async function findHolder(session: Runs, wanted: Wanted): Promise<Waiting | undefined> {
   const rows = await session.query<Waiting>(
     toQuery(sql`select ${HOLDER} from pg_locks l left join pg_stat_activity a on a.pid = l.pid
@@ -41,7 +41,7 @@ where ${locksOn(wanted)} order by a.xact_start nulls last, l.pid limit 1`),
   return rows[0];
 }
 
-/** Whom a process of PostgreSQL waits for at the moment. */
+/** The session that a PostgreSQL process waits for at the moment. */
 export async function findBlocker(db: Database, pid: number): Promise<Waiting | undefined> {
   const rows = await db.query<Waiting>(
     toQuery(sql`select ${HOLDER} from unnest(pg_blocking_pids(${pid}::int4)) l (pid) left join pg_stat_activity a on a.pid = l.pid
@@ -51,9 +51,9 @@ order by a.xact_start nulls last, l.pid limit 1`),
 }
 
 /**
- * Ends exports and autovacuums that hold the tables. A backend that waits for a client who does not read hears no cancel:
- * `firmly` ends its connection, too. An autovacuum gives way by itself to whoever waits for a second, which we never do,
- * and it comes again; only a superuser or pg_signal_autovacuum_worker may end it.
+ * Ends exports and autovacuums that hold the tables. A backend that waits for a client who does not read ignores a cancel;
+ * `firmly` ends its connection. An autovacuum gives way by itself only to whoever waits for a second, which we never do. It
+ * starts again later. Only a superuser or pg_signal_autovacuum_worker may end it.
  */
 export async function endHolders(session: Runs, wanted: Wanted, firmly: boolean): Promise<void> {
   const end = (call: Fragment, condition: Fragment) =>

@@ -1,5 +1,5 @@
 // Which table and column of PostgreSQL carries which entity and field after a change. What stays or is renamed keeps its
-// own; what is new, or changes its type, gets a name that nothing has or had lately. Soon afterwards settle.ts gives all of
+// name; what is new, or changes its type, gets a name that nothing has or had lately. Soon afterwards settle.ts gives all of
 // them the names of the document.
 
 import { entitiesOf } from '../document/entities.ts';
@@ -10,7 +10,7 @@ import { freshName, type PhysicalNames } from '../model/physical-name.ts';
 import { castOf } from './cast.ts';
 import { keyOf } from './settled-names.ts';
 
-/** What each entity and field of the document asked for was before; missing: it is new. */
+/** What each entity and field of the new document was before; one that is missing is new. */
 export interface Origins {
   readonly entities: ReadonlyMap<string, Entity>;
   /** By the new name of the entity, then of the field. */
@@ -23,8 +23,8 @@ export interface NamedChange {
 }
 
 /**
- * `change` is a number that no change of the workspace has had before; `held` the names, `orders` or `orders.total`, that
- * were something else lately.
+ * `change` is a number that no change of the workspace has had before. `held` has the names that meant something else
+ * lately: `orders` or `orders.total`.
  */
 export function nameChange(
   before: ReadonlyMap<string, Entity>,
@@ -77,13 +77,16 @@ function columnsOf(
 const unlessTaken = (name: string, taken: ReadonlySet<string>, change: string): string =>
   taken.has(name) ? freshName(name, change) : name;
 
-/** Does the change of type need another column? */
+/** Whether the change of type needs another column. */
 function isReplaced(was: Field, now: Field): boolean {
   const { kind } = castOf(was, now);
   return kind === 'convert' || kind === 'never';
 }
 
-/** Fields by their name, the fields of relations by the name of the relation; then one by the name of the other. */
+/**
+ * What each field was before: looked for by its name, or by that of its relation. A field that becomes a relation, or the
+ * other way round, is looked for by the name of the field.
+ */
 function originsOf(entity: Entity, old: Entity, renames: Renames): Map<string, Field> {
   const renamedFields = renames.fields.get(entity.name);
   const renamedRelations = renames.relations.get(entity.name);

@@ -53,7 +53,7 @@ export interface Ddl {
   readonly sql: Fragment;
 }
 
-/** Again and again, a transaction each, for the records after an id. Runs before the switch only. */
+/** Fills records in the order of their ids, one transaction for each batch. Only before the switch. */
 export interface Filling {
   readonly phase: 'fill';
   readonly within: 'batches';
@@ -74,7 +74,7 @@ export type Made =
   | { readonly kind: 'column'; readonly table: string; readonly column: string }
   | { readonly kind: 'index'; readonly table: string; readonly index: string }
   | { readonly kind: 'constraint'; readonly table: string; readonly constraint: string }
-  /** A default that is set ahead; `undo` is the statement that brings back the one before. */
+  /** A default that is set before the switch; `undo` is the statement that brings back the one before. */
   | { readonly kind: 'default'; readonly table: string; readonly undo: string }
   /** A function with its triggers, and what its trigger noted about `subject`. */
   | { readonly kind: 'sync'; readonly table: string; readonly name: string; readonly subject: string };
@@ -96,10 +96,10 @@ export interface Operation {
   readonly path: string;
   readonly description: string;
   readonly destructive: boolean;
-  /** What its time depends on: nothing, one look at every record, an index over them, or writing them all anew. */
+  /** What its duration depends on: nothing, one look at every record, an index over them, or writing them all anew. */
   readonly work: 'none' | 'scan' | 'index' | 'rewrite';
   readonly statements: readonly Statement[];
-  /** May its preparing statements run before the switch? Else they are part of it. */
+  /** Whether its preparing statements run before the switch; otherwise they are part of it. */
   readonly ahead: boolean;
   /** What its preparing statements make, and what goes again when the migration ends without the switch. */
   readonly makes: readonly Made[];
@@ -120,7 +120,7 @@ const QUIET = {
   late: null,
 } as const;
 
-/** An operation; what is not given is what most have: nothing. */
+/** An operation from what is special about it; most members are empty for most operations. */
 export function operation(
   parts: Pick<Operation, 'kind' | 'entity' | 'path' | 'description'> & Partial<Operation>,
 ): Operation {

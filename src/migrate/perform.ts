@@ -16,7 +16,7 @@ import { prepareAhead, revert, switchOver } from './statements.ts';
 
 type In<Name> = Extract<Working, { readonly name: Name }>;
 
-/** The work of some states, and who does it. */
+/** The work of some states; the worker is what it needs for that. */
 export type Work<Worker, Name extends Working['name']> = {
   readonly [N in Name]: (worker: Worker, state: In<N>) => Promise<Event>;
 };
@@ -68,7 +68,7 @@ export const RUN: Work<Run, Working['name']> = {
     const operation = progress.current();
     await session.cleansUp();
     await gate.open();
-    // It has made nothing, and whoever asked for it gets the error.
+    // A change without a record has made nothing; the caller gets the error.
     if (progress.id === null) throw error;
     if (run.isClosing()) return { name: 'interrupted' };
     if (await run.isCancelled()) return { name: 'cancelled' };
@@ -153,7 +153,7 @@ async function takeBack({
   }
 }
 
-/** Does anything about the workspace change that requests see? */
+/** Whether anything changes that requests can see. */
 function changesDocument({ asked, inForce, operations }: PreparedChange): boolean {
   return operations.length > 0 || JSON.stringify(asked) !== JSON.stringify(inForce);
 }

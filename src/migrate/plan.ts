@@ -16,7 +16,7 @@ import { changeOf } from './change.ts';
 import type { Made, Obstacle, Operation } from './operation.ts';
 import { freedKeys, heldNames } from './settled-names.ts';
 
-/** Parses what is asked for against the document in force. */
+/** Parses the new document against the one in force. */
 export type Ask = (inForce: SchemaDocument) => ParsedDocument;
 
 export interface PreparedChange {
@@ -25,7 +25,7 @@ export interface PreparedChange {
   readonly databaseSchema: string;
   /** Tables and columns in PostgreSQL once the change is in force. */
   readonly names: PhysicalNames;
-  /** Names that are nothing any more once it is, as keys of settled-names.ts. */
+  /** Names that mean nothing any more then, as keys of settled-names.ts. */
   readonly freed: readonly string[];
   readonly operations: readonly Operation[];
   readonly strategy: Strategy;
@@ -36,8 +36,8 @@ export interface PreparedChange {
 type Runs = Pick<Session, 'query'>;
 
 /**
- * Throws the refusals of the document, and of changes that cannot be made. `forgottenAfterMs`: how long a name that was
- * something else is not given again; none: as long as anything is known of it.
+ * Throws the refusals of the document, and of changes that cannot be made. `forgottenAfterMs`: for how long a name that
+ * meant something else is not given again; by default as long as anything is known about it.
  */
 export async function prepareChange(
   session: Runs,
@@ -73,7 +73,7 @@ export async function prepareChange(
   return { inForce, asked, databaseSchema, names, freed, operations, strategy, entities: tables };
 }
 
-/** Is there anything that cannot run in the transaction of the switch? */
+/** Whether anything cannot run in the transaction of the switch. */
 export function needsPreparation(change: PreparedChange): boolean {
   return change.operations.some(({ statements }) => statements.some(({ within }) => within !== 'transaction'));
 }
@@ -83,7 +83,7 @@ export function madeAhead(change: PreparedChange): readonly Made[] {
   return needsPreparation(change) ? change.operations.flatMap((operation) => operation.makes) : [];
 }
 
-/** Entities in force that stay and whose documents are not the same text. */
+/** Entities in force that stay and whose part of the document is another text. */
 function changedEntities(inForce: SchemaDocument, asked: SchemaDocument, renames: Renames): readonly string[] {
   const renamed = new Map([...renames.entities].map(([name, before]) => [before, name]));
   return Object.keys(inForce.entities).filter((name) => {
@@ -123,12 +123,12 @@ function secondsFor({ work }: Operation, records: number): number {
   return work === 'none' ? 0 : Math.ceil(records / SPEED[work]);
 }
 
-/** Done at once, an operation holds its locks as long as it takes; otherwise nobody waits for it. */
+/** With `blocking` an operation holds its locks as long as it takes; with `online` nobody waits for it. */
 function blocksOf(
   { strategy, operations }: PreparedChange,
   { locks }: Operation,
 ): { blocksReads: boolean; blocksWrites: boolean } {
-  // Of a change that takes time, every lock is held to its end.
+  // When any operation takes time, all locks are held to the end.
   const holds = strategy === 'blocking' && operations.some(({ work }) => work !== 'none');
   return {
     blocksReads: holds && locks.some(({ mode }) => mode === 'access exclusive'),
@@ -136,7 +136,7 @@ function blocksOf(
   };
 }
 
-/** What the change refuses while it is made at once, by entity in force: where its locks reach. */
+/** The gates that a blocking change closes, by entity in force: of all entities that its locks reach. */
 export function gatesOf(
   change: PreparedChange,
   steps: readonly PlannedStep[],
@@ -154,10 +154,10 @@ export function gatesOf(
   return gates;
 }
 
-/** Seconds left as clients are told: whole, 1 to 60. */
+/** Seconds for Retry-After: whole, 1 to 60. */
 export const retryAfter = (seconds: number): number => Math.min(60, Math.max(1, Math.ceil(seconds)));
 
-/** PostgreSQL's own estimate of the number of records; 100 bytes each for tables it has never looked at. */
+/** PostgreSQL's estimate of the number of records; for tables that it has never analyzed their size / 100 bytes. */
 export async function tableSizes(session: Runs, change: PreparedChange): Promise<ReadonlyMap<string, number>> {
   if (change.operations.every((operation) => operation.work === 'none')) return new Map();
   const rows = await session.query<{ name: string; records: number }>(
@@ -189,7 +189,7 @@ export async function planSteps(session: Runs, change: PreparedChange): Promise<
   return planned;
 }
 
-/** Which of the things that the operations make are there already, made by somebody else; the first of them. */
+/** The first of the tables, indexes and columns to be made that exists already, made by somebody else. */
 export async function findTaken(session: Runs, change: PreparedChange): Promise<string | undefined> {
   const made = change.operations.flatMap((operation) => operation.makes);
   if (made.length === 0) return undefined;

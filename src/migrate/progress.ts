@@ -21,17 +21,17 @@ export interface Progress {
   readonly steps: () => readonly MigrationStep[];
   /** The operation at work. */
   readonly current: () => Operation | undefined;
-  /** Says which operation is at work, without storing it. */
+  /** Makes the operation the current one, without storing anything. */
   readonly turnTo: (operation: Operation) => void;
-  /** From here on things are made. */
+  /** Stores `running`; before that nothing may be made. */
   readonly start: () => Promise<void>;
   readonly begin: (operation: Operation) => Promise<void>;
   readonly finish: (operation: Operation) => Promise<void>;
   /** `total` is an estimate. */
   readonly fill: (operation: Operation, records: { readonly done: number; readonly total: number }) => Promise<void>;
-  /** How much of an index is built, 0 to 1; stored by another connection, as the session is busy. */
+  /** Stores the share of an index that is built, 0 to 1, by another connection, as the session is busy. */
   readonly build: (db: Database, operation: Operation, share: number) => Promise<void>;
-  /** Null: it waits for nobody any more. */
+  /** Stores for whom the migration waits; null for nobody any more. */
   readonly waitFor: (holder: Waiting | null, connection?: Database) => Promise<void>;
   readonly succeed: () => Promise<void>;
   readonly conclude: (setback: Setback) => Promise<void>;
@@ -116,7 +116,7 @@ export function makeProgress(
 
 const asPending = (step: PlannedStep): MigrationStep => ({ ...step, state: 'pending', progress: 0 });
 
-/** Steps of a migration that has ended: all done, or none, as what was made is gone again. */
+/** Steps of a migration that has ended: all are done, or none, as what was made is gone again. */
 function endSteps(steps: readonly MigrationStep[], how: Ended['how'], failure?: Failure): readonly MigrationStep[] {
   return steps.map(({ records: _, ...step }, index) => {
     if (how === 'succeeded') return { ...step, state: how, progress: 1 };

@@ -1,5 +1,4 @@
-// Brings migrations to their end whose process or connection is gone: what is open while nobody holds the lock of its
-// workspace.
+// Ends migrations whose process or connection is gone: those that are open while nobody holds the lock of their workspace.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadWorkspaceRow } from '../catalog/documents.ts';
 import { findOpenMigration, loadMigratingWorkspaces } from '../catalog/migrations.ts';
@@ -20,11 +19,11 @@ export interface RecoveryOptions {
 }
 
 export interface Recovery {
-  /** Of the workspace whose lock the session holds. Throws what keeps it from being brought to its end now. */
+  /** Ends the one of the workspace whose lock the session holds. Throws what prevents that for now. */
   readonly underLock: (session: Session, workspaceId: string) => Promise<void>;
-  /** Of all workspaces, or of one; those that somebody works on are left alone. Throws the first failure, after all. */
+  /** Ends those of all workspaces, or of one; skips those that somebody works on. Throws the first failure at its end. */
   readonly sweep: (only?: string) => Promise<void>;
-  /** Of a workspace whose connection was lost just now: tries for a minute. */
+  /** Ends the one of a workspace whose connection was lost just now: tries for a minute. */
   readonly soon: (workspaceId: string) => Promise<void>;
 }
 

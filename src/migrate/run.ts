@@ -13,7 +13,7 @@ export interface Run {
   readonly workspaceId: string;
   /** Holds the lock of the workspace. */
   readonly session: LockedSession;
-  /** Other connections, for what is said while the session is busy. */
+  /** Other connections, for progress that is stored while the session is busy. */
   readonly db: Database;
   readonly change: PreparedChange;
   /** Estimated number of records by entity. */
@@ -27,17 +27,17 @@ export interface Run {
   readonly onError: (message: string, error: unknown) => void;
 }
 
-// While gates are closed nobody is served, so whoever holds a lock there is not waited for without end.
+// While gates are closed nobody is served, so the wait for a lock must have an end.
 const GATED_PATIENCE_MS = 120_000;
 
-/** For the locks of an operation, or those of its records; none given: for those of all. */
+/** How to ask for the locks of an operation (of all operations without one); `rows`: only for locks on records. */
 export function patienceOf(run: Run, operation?: Operation, rows?: 'rows'): Patience {
   const { session, change, progress, isCancelled } = run;
   const patience = patienceFor(session, wantedBy(change, operation, rows), progress.waitFor, isCancelled);
   return run.gate.isClosed() ? { ...patience, giveUpAfterMs: GATED_PATIENCE_MS } : patience;
 }
 
-// An export that holds a table for so long may hold it for an hour; it is easier repeated than the filling of a column.
+// An export that holds a table for this long may hold it for an hour; repeating it is easier than filling a column again.
 const END_EXPORTS_AFTER_MS = 30_000;
 const END_FIRMLY_AFTER_MS = 35_000;
 
@@ -59,7 +59,7 @@ export function patienceFor(
   };
 }
 
-/** The tables that an operation waits for; none given: those that any of them does. `rows`: only for records of theirs. */
+/** The tables that an operation locks (all operations without one); `rows`: only records in them are locked. */
 export function wantedBy({ operations, databaseSchema }: PreparedChange, operation?: Operation, rows?: 'rows'): Wanted {
   const locks = (operation === undefined ? operations : [operation]).flatMap(({ locks }) => locks);
   return {

@@ -20,7 +20,7 @@ export interface MigrationRequest {
   readonly strategy: Strategy;
   readonly allowDestructive: boolean;
   readonly ask: Ask;
-  /** Is a change that needs no DDL a migration that people can look up? */
+  /** Whether a change that needs no DDL is recorded, too, so that people can look it up. */
   readonly recorded: boolean;
 }
 
@@ -32,15 +32,15 @@ export interface StartedMigration {
 }
 
 export interface Runner {
-  /** Throws the refusals; what goes wrong later is the error of the migration. */
+  /** Throws the refusals; a later failure is the error of the migration. */
   start(request: MigrationRequest): Promise<StartedMigration>;
   /** Ends migrations whose process is gone; `only`: of one workspace. */
   recover(only?: string): Promise<void>;
-  /** Begins to give names in PostgreSQL back whose process is gone, or could not do it. */
+  /** Begins to rename in PostgreSQL what the process of a migration could not. */
   settle(): Promise<void>;
-  /** Of this process, since it started. */
+  /** Counts of this process since it started. */
   stats(): RunnerStats;
-  /** Stops what runs and takes it back, in `graceMs`; what is left then the next start takes back. */
+  /** Stops what runs and takes it back, in `graceMs`; the next start takes back what is left then. */
   close(graceMs: number): Promise<void>;
 }
 
@@ -58,11 +58,11 @@ export interface RunnerOptions {
   /** Resolves when what is committed holds in every process. */
   readonly everywhere: () => Promise<unknown>;
   readonly onError: (message: string, error: unknown) => void;
-  /** Is no request under way any more that was planned by an older version of the workspace? */
+  /** Whether all requests have ended that were planned by an older version of the workspace. */
   readonly isSettled: (workspaceId: string, version: string) => Promise<boolean>;
-  /** After so long none can be. */
+  /** The longest time that such a request can take. */
   readonly forgottenAfterMs: number;
-  /** How many that take their time may run: each holds a connection for slow work, and its gates need another. */
+  /** How many long migrations may run: each holds a connection for slow work, and its gates need another. */
   readonly maxLong: number;
 }
 
@@ -102,11 +102,11 @@ export function makeRunner(options: RunnerOptions): Runner {
         throw anotherMigrationRuns();
       },
     );
-    // What is thrown before it has begun is the answer.
+    // An error before the beginning is the answer to whoever asked.
     work.catch(begun.reject);
     const { progress } = await begun.promise;
     const end = endOf(workspaceId, progress.id, work);
-    // Whoever waits for the end handles its failure; nobody has to wait.
+    // Nobody has to wait for the end; whoever does gets its failure.
     end.catch(() => undefined);
     return { id: progress.id, ended: end };
   }
@@ -118,7 +118,7 @@ export function makeRunner(options: RunnerOptions): Runner {
     begun: (run: Run) => void,
   ): Promise<void> {
     await recovery.underLock(session, request.workspaceId).catch((error) => {
-      // What the one before has made cannot be taken back yet.
+      // What the migration before has made cannot be taken back yet.
       throw isLockConflict(error) ? anotherMigrationRuns() : error;
     });
     const change = await prepareAllowed(session, request, forgottenAfterMs);
@@ -144,7 +144,7 @@ export function makeRunner(options: RunnerOptions): Runner {
     } catch (error) {
       if (id === null) throw error;
       if (sessions.isClosing()) return;
-      // Only a lost connection ends here: somebody has to tidy up.
+      // Only a lost connection leads here, and leaves work for recovery.
       onError('a migration lost its connection', error);
       return recovery.soon(workspaceId);
     }
@@ -194,7 +194,7 @@ async function makeRun(
   };
 }
 
-/** The change, if it may be made. */
+/** The change; throws when it would drop something and that was not allowed. */
 async function prepareAllowed(
   session: Session,
   { workspaceId, ask, strategy, allowDestructive }: MigrationRequest,

@@ -1,12 +1,12 @@
-// The sessions that change schemas in this process, each with the lock of its workspace: what ends them when the process
-// does. A statement of theirs may take hours.
+// The sessions that change schemas in this process, each with the lock of its workspace. They are stopped when the process
+// ends, as one of their statements may take hours.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Session } from '../db/pool.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import { withWorkspaceLock } from './workspace-lock.ts';
 
 export interface LockedSession extends Session {
-  /** From here on what it made is taken back: no interruption of close() meets it any more, until time is up. */
+  /** Says that the session only takes back what it made from here on: close() no longer interrupts it, until time is up. */
   readonly cleansUp: () => Promise<void>;
 }
 
@@ -24,7 +24,8 @@ export interface Sessions {
 
 const LOOK_EVERY_MS = 20;
 const INTERRUPT_EVERY_MS = 200;
-// PostgreSQL ends a session within milliseconds. What is left then hangs on a database that answers nobody.
+// PostgreSQL ends a session within milliseconds. A session that is left after this time belongs to a database that answers
+// nobody.
 const END_WITHIN_MS = 1000;
 
 export function makeSessions(db: Database): Sessions {
@@ -32,7 +33,7 @@ export function makeSessions(db: Database): Sessions {
   let closing = false;
   let signalled: Promise<unknown> = Promise.resolve();
 
-  /** Resolves when all have ended, or in `milliseconds`; gives whether they have. */
+  /** Resolves with true when all have ended, with false after `milliseconds`. */
   async function ended(milliseconds: number, each: () => void = () => undefined): Promise<boolean> {
     const deadline = performance.now() + milliseconds;
     for (let next = 0; running.size > 0; await sleep(LOOK_EVERY_MS)) {

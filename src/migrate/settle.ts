@@ -1,6 +1,6 @@
-// Gives tables and columns the names of the document again, a moment after a migration: changes of the catalogue that
-// take milliseconds under locks that are asked for briefly. Requests that meet one are planned again. Done by the process
-// that ran the migration, or by the sweep of any other one.
+// Gives tables and columns the names of the document again, a moment after a migration. Each renaming takes milliseconds
+// under locks that are asked for briefly; requests that meet one are planned again. The process that ran the migration does
+// it, or the sweep of any other process.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { renameTotal } from '../beside/totals.ts';
 import {
@@ -25,31 +25,32 @@ export interface SettleOptions {
   readonly sessions: Sessions;
   readonly changed: (workspaceId: string) => void;
   readonly onError: (message: string, error: unknown) => void;
-  /** All processes have been told of a change. */
+  /** Resolves when what is committed holds in every process. */
   readonly everywhere: () => Promise<unknown>;
-  /** Is no request under way any more that was planned by an older version of the workspace? */
+  /** Whether all requests have ended that were planned by an older version of the workspace. */
   readonly isSettled: (workspaceId: string, version: string) => Promise<boolean>;
-  /** After so long none can be. */
+  /** The longest time that such a request can take. */
   readonly forgottenAfterMs: number;
 }
 
 export interface Settler {
-  /** The names of a workspace have changed: sees to it, in the background, that they become those of its document. */
+  /** Starts renaming, in the background, after the names of a workspace have changed. */
   readonly soon: (workspaceId: string) => void;
-  /** Looks for workspaces whose names are not those of their documents, whoever has changed them. */
+  /** Finds workspaces whose names are not those of their documents, whoever has changed them. */
   readonly sweep: () => Promise<void>;
 }
 
-// By then every process has gone over to the new document, so that a request is planned again for the one or the other.
+// By then every process uses the new document, so a request is planned again either for the document or for the names, not
+// for both.
 const AFTER_CHANGE_MS = 1500;
 const LOOK_AGAIN_MS = 500;
-// A lock that is never free, or something of others that has the name.
+// For a lock that is never free, or a foreign object that has the name.
 const LONGEST_PAUSE_MS = 60_000;
 // Workspaces at a time; a sweep comes every 5 s.
 const MAX_AT_ONCE = 20;
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** Waits for its time: `failures` in a row so far. */
+/** When a workspace is looked at next, and after how many failures in a row. */
 interface Turn {
   readonly due: number;
   readonly failures: number;
@@ -96,7 +97,7 @@ export function makeSettler(options: SettleOptions): Settler {
     }
   }
 
-  /** Gives after how long to look again; undefined: all names are those of the document. */
+  /** Resolves with the milliseconds until the next look; undefined when all names are those of the document. */
   async function settle(workspaceId: string): Promise<number | undefined> {
     const row = await loadWorkspaceRow(db, workspaceId);
     if (row === undefined || hasOwnNames(row)) return undefined;
@@ -108,7 +109,7 @@ export function makeSettler(options: SettleOptions): Settler {
       workspaceId,
       async (session) => {
         const now = await loadWorkspaceRow(session, workspaceId);
-        // What holds of this version was asked about; of another one nothing is known yet.
+        // `held` is about this version; nothing is known yet about a newer one.
         if (now?.version !== row.version) return false;
         await settleRow(session, now, nextNames(now, held));
         return true;
@@ -119,7 +120,7 @@ export function makeSettler(options: SettleOptions): Settler {
     return isDone ? AFTER_CHANGE_MS : LOOK_AGAIN_MS;
   }
 
-  /** Names that must not be given yet. Others are asked only if that can make a difference. */
+  /** Names that must not be given yet. Asks other processes only if their answer can make a difference. */
   async function heldBy(row: StoredWorkspace): Promise<ReadonlySet<string>> {
     const held = heldNames(row.freed, forgottenAfterMs);
     const [most, now] = [nextNames(row, NOTHING), nextNames(row, held)].map((names) => JSON.stringify(names));
@@ -176,7 +177,7 @@ where c.relnamespace = (select oid from pg_namespace where nspname = ${schema}) 
   return new Set(rows.map(({ name }) => name));
 }
 
-/** What somebody has dropped or renamed by SQL is not looked for. */
+/** Leaves out constraints, indexes and sequences that somebody has dropped or renamed by SQL. */
 function statementsOf(
   schema: string,
   { table, renamings }: RenamedTable,

@@ -1,5 +1,5 @@
-// What the tables and columns of a workspace are called next, on the way back to the names of its document. Takes a
-// document, the names in PostgreSQL, and the names that must not be given to anything yet.
+// The next names of tables and columns on the way back to those of the document. Takes a document, the names in PostgreSQL,
+// and the names that must not be given to anything yet.
 import type { Freed, FreedNames } from '../catalog/documents.ts';
 import { entitiesOf } from '../document/entities.ts';
 import type { SchemaDocument } from '../document/format.ts';
@@ -15,12 +15,12 @@ export interface Renaming {
 }
 
 export interface RenamedTable {
-  /** As it is called before. */
+  /** Its name before. */
   readonly table: string;
   readonly renamings: readonly Renaming[];
 }
 
-/** Tables and columns by the keys that `wda.workspace.freed` knows them by: `orders`, `orders.total`. */
+/** Tables and columns by the keys of `wda.workspace.freed`: `orders`, `orders.total`. */
 export function keysOf(entities: ReadonlyMap<string, Entity>): ReadonlySet<string> {
   const keys = new Set<string>();
   for (const { table, fields } of entities.values()) {
@@ -32,25 +32,25 @@ export function keysOf(entities: ReadonlyMap<string, Entity>): ReadonlySet<strin
 
 export const keyOf = (table: string, column: string): string => `${table}.${column}`;
 
-/** The names that are something with `before` and nothing with `after`. */
+/** The names that mean something with `before` and nothing with `after`. */
 export function freedKeys(before: ReadonlyMap<string, Entity>, after: ReadonlyMap<string, Entity>): readonly string[] {
   const kept = keysOf(after);
   return [...keysOf(before)].filter((key) => !kept.has(key));
 }
 
 /**
- * Names that were something else lately, and that some request under way may still mean so. After `forgottenAfterMs` none
- * can, as requests end by then. Imports and exports may take an hour: under locks on their tables, and before they touch
- * them, they ask what is in force and are planned again when it is something else.
+ * Names that meant something else lately, and may still do so in a request under way. After `forgottenAfterMs` all such
+ * requests have ended. Imports and exports may take an hour: once they hold the locks of their tables, and before they use
+ * them, they ask what is in force and are planned again when that has changed.
  */
 export function heldNames({ names, now }: FreedNames, forgottenAfterMs: number): ReadonlySet<string> {
   return new Set(Object.keys(names).filter((key) => now - (names[key] as Freed).at < forgottenAfterMs));
 }
 
 /**
- * The next names; the same when nothing can be done yet. A name is given only when nothing has it, and nobody can hold a
- * statement in which it was something else: it is in `held` as long as somebody may. What trades its name with another
- * goes by a name of its own first; `change` is a number that no change has had before.
+ * The next names; the same when nothing can be done yet. A name is given only when nothing has it and it is not in `held`,
+ * which lists names that mean something else in a statement that somebody may still hold. Two that trade their names
+ * need a third one on the way; it ends with `change`, a number that no change has had before.
  */
 export function settledNames(
   document: SchemaDocument,
@@ -72,7 +72,7 @@ export function settledNames(
   return { tables, columns };
 }
 
-/** `present`: what each is called, by what it should be. */
+/** `present`: the present name of each, by the name that it should have. */
 function moved(
   present: ReadonlyMap<string, string>,
   held: ReadonlySet<string>,
@@ -87,7 +87,7 @@ function moved(
       if (!held.has(name)) next.set(name, name);
       continue;
     }
-    // Whoever has the name may be waiting for that of another, and so on, back to this one.
+    // The holder of the name may itself wait for another name, and so on, in a circle back to this one.
     const ring = [name];
     for (let at = owners.get(name); at !== undefined && !ring.includes(at); at = owners.get(at)) ring.push(at);
     const last = ring.at(-1) as string;
@@ -98,7 +98,7 @@ function moved(
   return next;
 }
 
-/** What has another name after: tables, columns, and all that is called after them. */
+/** The renamings of tables, columns, and all that is named after them. */
 export function renamingsOf(
   document: SchemaDocument,
   databaseSchema: string,

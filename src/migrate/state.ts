@@ -8,7 +8,7 @@ export interface Failure {
   readonly step?: number;
 }
 
-/** How a migration ends that does not succeed. */
+/** The end of a migration that does not succeed. */
 export type Setback =
   | { readonly how: 'failed'; readonly failure: Failure }
   /** Somebody asked for it. */
@@ -93,7 +93,7 @@ const stopping =
 const abandoned = (stored: Stored) => (): State => ({ name: 'abandoned', stored });
 const ended = (how: 'succeeded' | Setback['how']): State => ({ name: 'ended', how });
 
-/** Where nothing was made there is nothing to take back, and nobody's locks are waited for. */
+/** Where nothing was made, nothing is taken back, and no lock is asked for. */
 const setBack = (stored: Stored, setback: Setback): State =>
   stored === 'pending' ? { name: 'concluding', stored, setback } : { name: 'reverting', setback };
 
@@ -106,7 +106,7 @@ type Transitions = {
   };
 };
 
-/** A pair that is not here cannot happen. */
+/** An event that a state does not list cannot come in it. */
 const TRANSITIONS: Transitions = {
   pending: {
     cleared: () => PREPARING,
@@ -116,8 +116,8 @@ const TRANSITIONS: Transitions = {
   },
   preparing: { prepared: () => CLOSING, threw: stopping('running'), lost: abandoned('running') },
   closing: { closed: () => SWITCHING, threw: stopping('running'), lost: abandoned('running') },
-  // Whether a commit was made whose answer is lost, nobody knows but the control tables: then they say `succeeded`, and
-  // who has the lock next does not find the migration open.
+  // When the answer to the commit is lost, only the control tables know whether it was made. If it was, they say
+  // `succeeded`, and the next holder of the lock does not find the migration open.
   switching: { switched: () => ended('succeeded'), threw: stopping('running'), lost: abandoned('running') },
   stopping: {
     failed: ({ failure }, { stored }) => setBack(stored, { how: 'failed', failure }),
@@ -128,7 +128,7 @@ const TRANSITIONS: Transitions = {
   },
   reverting: {
     reverted: (_, { setback }) => concluding(setback),
-    // It can never be dropped, and must not block the workspace for ever.
+    // Foreign objects depend on it, so it can never be dropped; that must not block the workspace.
     stuck: ({ failure }) => concluding({ how: 'failed', failure }),
     threw: abandoned('running'),
     lost: abandoned('running'),

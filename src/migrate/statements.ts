@@ -1,5 +1,5 @@
-// Runs the statements of operations: those that prepare, each on its own and without holding up anybody; those of the
-// switch, all in one transaction; and those that take back what was prepared.
+// Runs the statements of operations: those that prepare, each on its own, while requests go on; those of the switch, all in
+// one transaction; and those that take back what was prepared.
 import { dropSync, forgetConflicts } from '../beside/sync.ts';
 import { maySucceedLater, type Patience, withLockRetry } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
@@ -13,7 +13,7 @@ import { needsPreparation, type PreparedChange } from './plan.ts';
 import { patienceOf, type Run } from './run.ts';
 import { watchIndex } from './watch-index.ts';
 
-/** Runs what can or must run before the switch. With nothing that has to, all is left to the switch. */
+/** Runs what can run before the switch, if anything has to; otherwise leaves everything to the switch. */
 export async function prepareAhead(run: Run): Promise<void> {
   const { change, progress, isCancelled } = run;
   if (!needsPreparation(change)) return;
@@ -81,7 +81,7 @@ export async function switchOver(run: Run, commit: () => Promise<void>): Promise
   }, patienceOf(run));
 }
 
-/** Locks in the order of the names, so that two changes never wait for each other; the stronger of two modes. */
+/** Locks in the order of table names, so that two changes never wait for each other; of two modes the stronger. */
 function locksOf(change: PreparedChange, operations: ReadonlySet<Operation>): readonly Fragment[] {
   const modes = new Map<string, 'access exclusive' | 'share row exclusive'>();
   for (const operation of operations) {
@@ -95,9 +95,9 @@ function locksOf(change: PreparedChange, operations: ReadonlySet<Operation>): re
 }
 
 /**
- * Takes back what was made before a switch that never came; what is not there is no mistake. The triggers of a table go
- * with the columns and constraints that they serve: left without them for a moment, a check would refuse what is written.
- * What cannot go, as something of others hangs on it, is thrown when all the rest has gone.
+ * Takes back what was made before a switch that never came; what is missing is passed over. The triggers of a table go in
+ * one transaction with the columns and constraints that they serve: without the triggers a check would refuse writes.
+ * What cannot be dropped, because foreign objects depend on it, is thrown after all the rest has gone.
  */
 export async function revert(
   session: Session,

@@ -1,4 +1,4 @@
-// Shows how far PostgreSQL is with an index and for whom it waits, while the session that builds it can say nothing.
+// Stores how much of an index is built and for whom it waits, by another connection, as the session that builds it is busy.
 import type { Database } from '../db/pool.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import { findBlocker } from './holders.ts';
@@ -7,7 +7,7 @@ import type { Run } from './run.ts';
 
 const WATCH_EVERY_MS = 500;
 
-/** Gives what ends the watch. */
+/** Starts watching; the result ends it. */
 export function watchIndex({ db, session, progress }: Run, operation: Operation): () => Promise<void> {
   const { pid } = session;
   let ended = false;
@@ -23,7 +23,7 @@ export function watchIndex({ db, session, progress }: Run, operation: Operation)
   }
   const timer = setInterval(() => {
     looking ??= look()
-      // What cannot be shown now is shown the next time, or never.
+      // Progress that cannot be stored now is stored the next time, or never.
       .catch(() => undefined)
       .finally(() => {
         looking = undefined;
@@ -37,7 +37,7 @@ export function watchIndex({ db, session, progress }: Run, operation: Operation)
   };
 }
 
-/** How far PostgreSQL is with the index that a process of it builds, 0 to 1; undefined when it builds none. */
+/** The share, 0 to 1, that is built of the index that a PostgreSQL process builds; undefined when it builds none. */
 async function findIndexProgress(db: Database, pid: number): Promise<number | undefined> {
   const rows = await db.query<{ progress: number }>(
     toQuery(sql`select case when tuples_total > 0 then 0.5 + 0.4 * tuples_done / tuples_total

@@ -5,24 +5,24 @@ import { isMigrating } from '../catalog/migrations.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 
-// "wda" in ASCII in the upper bytes: the other keys of a shared database are not ours to guess.
+// "wda" in ASCII in the upper bytes, so that it differs from the keys of other users of the database.
 const key = (workspaceId: string): Fragment => sql`(${0x776461}::int8 << 40) + ${workspaceId}::int8`;
 
-// Without the look at its client, a statement outlives a killed process for as long as it takes, and the lock with it.
-// PostgreSQL refuses that setting where the system cannot tell. Between two statements of a transaction there is next to
-// nothing to do: a session that is silent there for a minute has lost its process with the whole machine, and its locks
-// must not outlive it.
+// Without client_connection_check_interval the statement of a killed process runs to its end and keeps the lock so long.
+// PostgreSQL refuses the setting where the system cannot tell. Between two statements of a transaction we do next to
+// nothing: a session that is silent there for a minute has lost its process with the whole machine, and must lose its
+// locks.
 const SETTINGS = `set statement_timeout = 0; set idle_in_transaction_session_timeout = '60s'; set lock_timeout = 0;
 do $$ begin perform set_config('client_connection_check_interval', '1000', false);
 exception when others then null; end $$`;
 
-// Who holds the lock without a migration changes a name or a setting: a matter of milliseconds.
+// Without a migration the lock is held for a change of a name or a setting, which takes milliseconds.
 const SHORT_WORK_MS = 5000;
 const LOOK_EVERY_MS = 25;
 
 /**
- * Runs `work` in the session that holds the lock of the workspace, with no limit on the time of its statements; gives
- * `busy` when another session holds it: at once when it runs a migration.
+ * Runs `work` in the session that holds the lock of the workspace, with no limit on the time of its statements. Resolves
+ * with `busy()` when another session holds the lock: at once when that runs a migration, otherwise after 5 s.
  */
 export async function withWorkspaceLock<T, B>(
   db: Database,
@@ -39,7 +39,7 @@ export async function withWorkspaceLock<T, B>(
       } finally {
         await session
           .execute('select pg_advisory_unlock_all(); reset all')
-          // The words tell the pool to drop the connection, and with it the lock.
+          // By these words the pool knows that it must drop the connection, and with it the lock.
           .catch((error) =>
             Promise.reject(new Error('connection terminated: the lock was not given back', { cause: error })),
           );
@@ -60,7 +60,7 @@ async function takeLock(session: Session, workspaceId: string): Promise<boolean>
   }
 }
 
-/** Stops what the holder of the lock is doing at the moment; its statement ends with 57014. */
+/** Cancels the statement that the holder of the lock is running; it ends with 57014. */
 export async function interruptHolder(db: Database, workspaceId: string): Promise<void> {
   await db.query(
     toQuery(sql`with held as (select ${key(workspaceId)} as key)

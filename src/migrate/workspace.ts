@@ -1,4 +1,4 @@
-// The beginning and the end of a workspace: its row, its PostgreSQL schema and its tables, each in one transaction.
+// Creates and deletes workspaces: row, PostgreSQL schema and tables, in one transaction.
 
 import { withLockRetry } from '../db/lock-retry.ts';
 import { inTransaction, LOCK_BUDGET_MS } from '../db/transaction.ts';
@@ -34,7 +34,7 @@ export async function createWorkspace(
   workspace: NewWorkspace,
 ): Promise<WorkspaceSummary | undefined> {
   const { organization, slug, name, document = EMPTY_DOCUMENT } = workspace;
-  // The row of the directory and the tables in one transaction, as they lie in one database.
+  // One transaction for the row and the tables, as both lie in one database.
   return databases.directory
     .transaction(
       async (session) => {

@@ -1,6 +1,5 @@
-// What a field or relation that stays demands of its records: a value at all, a length, a range, a list of values, a
-// record that it refers to. Demands are added without holding up anybody: first for what is written from then on, then
-// for the records that are there.
+// Demands of fields and relations that stay: a value at all, a length, a range, a list of values, a record that they refer
+// to. Nobody waits when a demand is added: it first holds for new writes, then existing records are checked.
 
 import type { Check, Reference } from '../../document/tables.ts';
 import type { Field } from '../../model/entity.ts';
@@ -20,12 +19,12 @@ import {
 import { alone, exclusive, type Operation, operation, shared, together } from '../operation.ts';
 import { type ChangedTable, pathOfField, targetOf } from './field.ts';
 
-/** Of a constraint while the one that it replaces is there. */
+/** The name of a constraint while the one that it replaces is there. */
 
 /** The records that a condition holds for, as an obstacle's query; `records` has their ids. */
 export function standing(records: Fragment, condition: Fragment): Fragment {
   const from = sql`${records} where ${condition}`;
-  // The ids are looked for when there are any: mostly one look at the records is enough.
+  // Ids are looked for only when there are any: usually one look at the records is enough.
   return sql`select c.count, case when c.count > 0 then array(select id from ${from} order by id limit 10) else '{}' end as ids from (select count(*) as count from ${from}) c`;
 }
 

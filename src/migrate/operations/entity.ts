@@ -1,9 +1,9 @@
-// Entities that come and go.
+// Entities that are added and dropped.
 import type { Table } from '../../document/tables.ts';
 import { createTable, dropConstraint, dropTable, finishTable } from '../ddl.ts';
 import { exclusive, type Operation, operation, shared, together } from '../operation.ts';
 
-/** `isNew` tells whether a table is created by the same change, so that nobody can hold a lock on it. */
+/** `isNew`: whether the same change creates the table of an entity, so that nobody can hold a lock on it. */
 export function createEntity(table: Table, isNew: (entity: string) => boolean): Operation {
   return operation({
     kind: 'createEntity',
@@ -28,7 +28,7 @@ export function dropEntity(table: Table): Operation {
     description: `drop entity ${table.entity} and all of its records`,
     destructive: true,
     statements: [
-      // Tables that refer to each other can only go one by one without these.
+      // Foreign keys go first, as tables that refer to each other could not be dropped one by one.
       ...table.references.map(({ name }) => together('detach', dropConstraint(table, name))),
       together('drop', dropTable(table)),
     ],

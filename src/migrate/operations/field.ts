@@ -31,9 +31,9 @@ import {
 
 export interface ChangedTable {
   readonly table: Table;
-  /** No records when the change was planned; what holds up nobody then is done at once. */
+  /** Whether it had no records when the change was planned; then everything is quick and is done at once. */
   readonly isEmpty: boolean;
-  /** All in one transaction, under locks that others wait for: on an empty table, or because that was asked for. */
+  /** Whether all is done in one transaction, under locks: on an empty table, or with `blocking`. */
   readonly atOnce: boolean;
 }
 
@@ -48,8 +48,8 @@ export function addField(changed: ChangedTable, field: Field): Operation {
   const { table, isEmpty, atOnce } = changed;
   const checks = table.checks.filter((check) => check.field === field);
   const needsRecordsGone = field.required && field.default === undefined;
-  // Only a value of its own for each record makes PostgreSQL write the table anew; any other default is a note in the
-  // catalog, whatever the number of records.
+  // PostgreSQL writes the table anew only for a default that differs from record to record; any other default is a note in
+  // its catalog, whatever the number of records.
   const generated = generatedBy(field.type, field.default);
   const rewrites = !isEmpty && generated?.varies === true;
   const fills = rewrites && !atOnce;
@@ -160,8 +160,8 @@ export function targetOf(
 }
 
 /**
- * `early`: before a demand is made that the present default, or none, does not meet, so that creates which leave the
- * field out meet it from the start.
+ * `early`: set before a constraint of the same change that the present default (or null) breaks, so that records which are
+ * created without the field meet the constraint from the start.
  */
 export function changeDefault({ table, atOnce }: ChangedTable, field: Field, was: Field, early: boolean): Operation {
   const ahead = early && !atOnce;

@@ -1,4 +1,4 @@
-// Indexes and unique constraints that come and go on an entity that is there already.
+// Indexes and unique constraints that are added to, or dropped from, an entity that exists.
 import type { Index, Table } from '../../document/tables.ts';
 import { type Fragment, ident, join, sql, tableRef } from '../../sql/fragment.ts';
 import { addUnique, attachUnique, createIndex, createIndexConcurrently, dropConstraint, dropIndex } from '../ddl.ts';
@@ -29,7 +29,7 @@ export function addIndex({ table, isEmpty, atOnce }: ChangedTable, index: Index,
       ...parts,
       work: isEmpty ? 'none' : 'index',
       statements: [together('attach', statement)],
-      // A plain index is built while others read.
+      // `create index` lets others read, but not write.
       locks: [index.unique ? exclusive(table.name) : shared(table.name)],
     });
   }

@@ -1,4 +1,4 @@
-// Changes of which PostgreSQL need not know: they are in force as soon as the new document is.
+// Changes that need no statement in PostgreSQL: they are in force as soon as the new document is.
 import { type Operation, type OperationKind, operation } from '../operation.ts';
 
 export function changeMetadata(kind: OperationKind, entity: string, path: string, description: string): Operation {

@@ -1,5 +1,5 @@
-// A field that changes its type: at once by writing the table anew, or without holding up anybody by a second column that
-// triggers keep equal while the values of the first are converted, and that takes its place in the end.
+// A field that changes its type: at once by writing the table anew, or online by a second column. Triggers keep that equal
+// to the first while existing values are converted; in the end it takes the place of the first.
 
 import { createSync, dropSync, forgetConflicts, notedRecords, syncNames } from '../../beside/sync.ts';
 import type { Reference, Table } from '../../document/tables.ts';
@@ -51,7 +51,7 @@ export interface TypeChange {
   readonly targetIsNew: boolean;
 }
 
-/** Undefined when no value of the one type means anything in the other, and there are values. */
+/** Undefined when there are records and no value of the old type means anything in the new one. */
 export function changeType(change: TypeChange): Operation | undefined {
   const { changed, was, now } = change;
   const cast = castOf(was, now);
@@ -92,7 +92,7 @@ const converterOf =
   (column: Fragment): Fragment =>
     cast.kind === 'convert' ? cast.value(column) : sql`null::${columnType(now)}`;
 
-/** Under one lock, with everything that hangs on the column taken off before and put on again after. */
+/** Under one lock: all that depends on the column is dropped before and made again after. */
 function rewrite(change: TypeChange, cast: Cast): Parts {
   const { changed, old, was, now, reference, targetIsNew } = change;
   const { table } = changed;
@@ -197,8 +197,8 @@ function convert(change: TypeChange, cast: Cast): Parts {
 }
 
 /**
- * Values that the new type cannot hold, or that what the field demands from now on refuses; a field that becomes required on
- * the way must have one, too.
+ * Values that the new type cannot hold, or that break what the new document demands of the field; null, too, when the field
+ * becomes required by the same change.
  */
 function refused(
   { changed, was, now, reference, targetIsNew }: TypeChange,
@@ -228,7 +228,7 @@ function refused(
   };
 }
 
-/** Does the value refer to nothing? A table that comes with the same change has no records. */
+/** A condition: the value refers to no record. A table that comes with the same change has none. */
 function orphaned(table: Table, { target }: Reference, value: Fragment, targetIsNew: boolean): Fragment {
   if (targetIsNew) return sql`${value} is not null`;
   const other = tableRef({ schema: table.schema, name: target });
