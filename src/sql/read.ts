@@ -51,82 +51,141 @@ export function selectRecord(plan: ReadPlan, maxBytes: number, careful = false):
 
 /**
  * A page: columns `data` (JSON array text, null when longer than `maxBytes`), `total` (null unless counted), `last`
- * (sort keys of the page's last record as JSON text, null on an empty page), `more` (is there a record behind the
- * page; null when the total tells), `counted` (were all records counted for a total that might be kept?). With look-ahead `extra` the array holds that record too.
- * `careful`: as for one record.
+ * (sort keys of the page's last record as JSON text, null on an empty page), `more` (is there a record after the
+ * page? null when the total tells), `counted` (were all records counted for a total that might be kept?). With look-ahead
+ * `extra` the array holds that record too. `careful`: as for one record.
+ *
+ * Of tags by their name, each with its orders, the statement is, with the places of aliases and of the kept total left out:
+ *
+ *     select
+ *       case when octet_length(answer.data) <= 10000000 then answer.data end as data,
+ *       coalesce(total.n, (select count(*) from tags)) as total,
+ *       answer.last,
+ *       answer.more,
+ *       total.n is null as counted
+ *     from (
+ *       select
+ *         coalesce(json_agg(records."$"), '[]')::text as data,
+ *         (array_agg(records."$key"))[count(*)] as last,
+ *         null::bool as more
+ *       from (
+ *         select "$", "page"."$keys" as "$key"
+ *         from (
+ *           select numbered.*, row_number() over () as "$row"
+ *           from (
+ *             select r0.id, r0.name, json_build_array(r0.name::text, r0.id::text)::text as "$keys"
+ *             from tags r0
+ *             order by r0.name asc, r0.id asc
+ *             limit 20
+ *           ) numbered
+ *         ) "page"
+ *         left join lateral (select coalesce(json_agg("$"), '[]') as j from (…) "$") e1 on true
+ *         cross join lateral (select "page".id, "page".name, e1.j as orders) "$"
+ *         order by "page"."$row"
+ *       ) records
+ *     ) answer, (…) total
  */
 export function selectPage(plan: ListPlan, maxBytes: number, careful = false): Fragment {
   const aliases = makeAliases();
+  const page = pageRows(plan, aliases);
+  const records = pageRecords(plan, page, aliases, careful ? maxBytes : undefined);
+  return pageAnswer(plan, records, maxBytes);
+}
+
+/** By the id alone, which no two records share. */
+const isById = ({ ordering }: ListPlan): boolean => ordering.keys.length === 1;
+
+/** The page itself, with the columns that anything outside needs; `$…` is a name that no field can have. */
+function pageRows(plan: ListPlan, aliases: Aliases): Fragment {
+  const { start, ordering } = plan;
   const root = aliases.next('r');
   const { table, condition } = renderScan(plan.scan, root);
   const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, root, aliases);
-  const after = plan.start.kind === 'after' ? renderAfter(plan.ordering, plan.start.keys, root, aliases) : empty;
-  const offset = plan.start.kind === 'page' && plan.start.page > 0 ? sql` offset ${bind(plan.start.offset)}` : empty;
-  const ahead = lookAhead(plan);
-  const size = wholeNumber(plan.size);
-
-  // The page itself, with the columns that anything outside needs; `$…` is a name that no field can have.
-  const byId = plan.ordering.keys.length === 1;
-  const keys = plan.ordering.keys.map((key) => cursorText(key.field, orderExpression(key, root, aliases)));
-  const columns = [
+  const after = start.kind === 'after' ? renderAfter(ordering, start.keys, root, aliases) : empty;
+  const keys = ordering.keys.map((key) => cursorText(key.field, orderExpression(key, root, aliases)));
+  const columns = join([
     ...[...neededColumns(plan.projection)].map((name) => sql`${root}.${ident(name)}`),
-    ...(byId ? [] : [sql`json_build_array(${join(keys)})::text as "$keys"`]),
-  ];
-  const limit = ahead === 'none' ? size : wholeNumber(plan.size + 1);
-  const deferred = isDeep(plan) ? deferredIds(plan, aliases, sql`limit ${limit}${offset}`) : undefined;
-  const order = sql` order by ${renderOrdering(plan.ordering, root, aliases)}`;
-  const page =
-    deferred === undefined
-      ? sql`select ${join(columns)} from ${table}${where(condition, predicate, after)}${order} limit ${limit}${offset}`
-      : sql`select ${join(columns)} from (${deferred}) d join ${table} on ${root}."id" = d."id"${where(condition)}${order}`;
+    ...(isById(plan) ? [] : [sql`json_build_array(${join(keys)})::text as "$keys"`]),
+  ]);
+  const offset = start.kind === 'page' && start.page > 0 ? sql` offset ${bind(start.offset)}` : empty;
+  const limit = sql`limit ${wholeNumber(lookAhead(plan) === 'none' ? plan.size : plan.size + 1)}${offset}`;
+  const chosen = isDeep(plan) ? deferredIds(plan, aliases, limit) : undefined;
+  const order = sql`order by ${renderOrdering(ordering, root, aliases)}`;
+  if (chosen === undefined) {
+    return clauses(sql`select ${columns}`, sql`from ${table}${where(condition, predicate, after)}`, order, limit);
+  }
+  return clauses(
+    sql`select ${columns}`,
+    sql`from (${chosen}) chosen`,
+    sql`join ${table} on ${root}."id" = chosen."id"${where(condition)}`,
+    order,
+  );
+}
 
-  const outer = ident('p');
-  const {
-    joins,
-    columns: outputs,
-    size: bytes,
-  } = renderProjection(plan.projection, outer, aliases, careful ? maxBytes : undefined);
+/**
+ * The records of the page as JSON `"$"`, in its order, each with `"$key"`, what the cursor of a page that ends with it
+ * holds, and with `"$seen"`, how many were read, when the record after the page is only counted. `most`: bytes beyond
+ * which no more are made; undefined: no bound.
+ */
+function pageRecords(plan: ListPlan, page: Fragment, aliases: Aliases, most: number | undefined): Fragment {
+  const outer = ident('page');
+  const byId = isById(plan);
+  const isWindow = lookAhead(plan) === 'window';
+  const { joins, columns, size } = renderProjection(plan.projection, outer, aliases, most);
   const expands = joins.text !== '';
+  // Joins may be run in any order; a page with expansions is put back into its own. By the id PostgreSQL knows that the
+  // rows come sorted and adds no sort.
+  const isNumbered = expands && !byId;
   const numbers = [
-    // Joins may be run in any order; a page with expansions is put back into its own. By the id PostgreSQL knows that
-    // the rows come sorted and adds no sort.
-    ...(expands && !byId ? [keyword('row_number() over () as "$row"')] : []),
-    ...(ahead === 'window' ? [keyword('row_number() over () as "$at", count(*) over () as "$seen"')] : []),
+    ...(isNumbered ? [keyword('row_number() over () as "$row"')] : []),
+    ...(isWindow ? [keyword('row_number() over () as "$at", count(*) over () as "$seen"')] : []),
   ];
-  const numbered = numbers.length === 0 ? page : sql`select s.*, ${join(numbers)} from (${page}) s`;
-  const seen = ahead === 'window' ? sql`select * from (${numbered}) s where "$at" <= ${size}` : numbered;
+  const numbered = numbers.length === 0 ? page : sql`select numbered.*, ${join(numbers)} from (${page}) numbered`;
+  const seen = isWindow ? sql`select * from (${numbered}) numbered where "$at" <= ${wholeNumber(plan.size)}` : numbered;
   const direction = keyword(plan.ordering.keys[0]?.direction ?? 'asc');
   const inOrder = (row: Fragment, key: Fragment) =>
     expands ? sql` order by ${row}.${byId ? sql`${key} ${direction}` : ident('$row')}` : empty;
   const carried = [
     sql`${outer}.${byId ? ident('id') : ident('$keys')} as "$key"`,
-    ...(ahead === 'window' ? [sql`${outer}."$seen"`] : []),
+    ...(isWindow ? [sql`${outer}."$seen"`] : []),
   ];
-  const made = sql`from (${seen}) ${outer}${joins} cross join lateral (select ${outputs}) ${RECORD}`;
-  const placed = expands && !byId ? [...carried, sql`${outer}."$row"`] : carried;
-  const rows = careful
-    ? runningBound(
-        sql`select ${RECORD}, ${join(placed)}, ${bytes} as "$size" ${made}`,
-        maxBytes,
-        inOrder(ident('w'), ident('$key')),
-      )
-    : sql`select ${RECORD}, ${join(carried)} ${made}${inOrder(outer, ident('id'))}`;
+  const made = sql`from (${seen}) ${outer}${joins} cross join lateral (select ${columns}) ${RECORD}`;
+  if (most === undefined) return sql`select ${RECORD}, ${join(carried)} ${made}${inOrder(outer, ident('id'))}`;
+  const placed = isNumbered ? [...carried, sql`${outer}."$row"`] : carried;
+  const measured = sql`select ${RECORD}, ${join(placed)}, ${size} as "$size" ${made}`;
+  return runningBound(measured, most, inOrder(ident('w'), ident('$key')));
+}
 
+/** The one row of the statement: the records as one text, and what is known of those that are not on the page. */
+function pageAnswer(plan: ListPlan, records: Fragment, maxBytes: number): Fragment {
+  const ahead = lookAhead(plan);
+  const size = wholeNumber(plan.size);
   const at = ahead === 'extra' ? sql`least(count(*), ${size})` : keyword('count(*)');
-  const last = sql`(array_agg(x."$key"))[${at}]`;
+  const key = sql`(array_agg(records."$key"))[${at}]`;
+  const last = isById(plan) ? sql`json_build_array(${key}::text)::text` : key;
   const more = {
     none: () => keyword('null::bool'),
     extra: () => sql`count(*) > ${size}`,
-    window: () => sql`max(x."$seen") > ${size}`,
+    window: () => sql`max(records."$seen") > ${size}`,
   }[ahead]();
-  const body = sql`select coalesce(json_agg(x.${RECORD}), '[]')::text as data, ${byId ? sql`json_build_array(${last}::text)::text` : last} as last, ${more} as more from (${rows}) x`;
-  const data = sql`case when octet_length(q.data) <= ${wholeNumber(maxBytes)} then q.data end as data`;
-  if (plan.count !== 'exact') return sql`select ${data}, null::int8 as total, q.last, q.more from (${body}) q`;
+  const answer = clauses(
+    sql`select coalesce(json_agg(records.${RECORD}), '[]')::text as data, ${last} as last, ${more} as more`,
+    sql`from (${records}) records`,
+  );
+  const data = sql`case when octet_length(answer.data) <= ${wholeNumber(maxBytes)} then answer.data end as data`;
+  const select = (total: Fragment): Fragment => sql`select ${data}, ${total} as total, answer.last, answer.more`;
+  if (plan.count !== 'exact') return sql`${select(keyword('null::int8'))} from (${answer}) answer`;
   const count = sql`(${selectMatching(plan, keyword('count(*)'))})`;
-  if (!isWhole(plan)) return sql`select ${data}, ${count} as total, q.last, q.more from (${body}) q`;
+  if (!isWhole(plan)) return sql`${select(count)} from (${answer}) answer`;
   // coalesce looks at the records only when no total is kept.
-  return sql`select ${data}, coalesce(k.n, ${count}) as total, q.last, q.more, k.n is null as counted from (${body}) q, (${keptTotal(plan)}) k`;
+  return clauses(
+    sql`${select(sql`coalesce(total.n, ${count})`)}, total.n is null as counted`,
+    sql`from (${answer}) answer, (${keptTotal(plan)}) total`,
+  );
 }
+
+/** One after the other, as they would be typed. */
+const clauses = (...parts: readonly Fragment[]): Fragment => join(parts, ' ');
 
 // From here on passing over whole records costs more than fetching those of the page by their ids.
 const DEEP_OFFSET = 1000;

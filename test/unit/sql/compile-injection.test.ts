@@ -24,8 +24,8 @@ const WORDS = new Set(
   `select from where and or not exists is null true false distinct any between in order by asc desc limit offset as on left cross
   join lateral case when then else end over collate coalesce json_agg row_to_json json_build_array array_agg count max least
   row_number octet_length strpos starts_with right length upper lower replace to_char explain format json
-  text int4 int8 numeric float8 bool date timestamptz uuid jsonb xmin data total last more version q x s j d
-  n t k b wda counted relid relation slot pending sum any int8 regclass
+  text int4 int8 numeric float8 bool date timestamptz uuid jsonb xmin data total last more version q x s j
+  answer records numbered chosen n t b wda counted relid relation slot pending sum any int8 regclass
   rows unbounded preceding w goes_on bounded_text`.split(/\s+/),
 );
 
@@ -35,7 +35,7 @@ const NAMES = new Set<string>([
   'id',
   'createdAt',
   'updatedAt',
-  'p',
+  'page',
   '$',
   '$key',
   '$keys',

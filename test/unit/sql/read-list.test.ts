@@ -9,11 +9,22 @@ import { bindQuery, compileEstimate } from '../../../src/sql/compile.ts';
 import { LIMITS, makeShop, OWNER, viewpoint } from '../../support/fixture.ts';
 import { bound, compileList, flat } from './statements.ts';
 
-const TOO_LARGE = 'select case when octet_length(q.data) <= 1000 then q.data end as data';
+const TOO_LARGE = 'select case when octet_length(answer.data) <= 1000 then answer.data end as data';
 
 /** The total as triggers keep it, of a list without filters. */
 const kept = (table: string): string =>
-  `, (select (select case when b.pending is not null and b.relation = 'ws7_shop.${table}' then b.n + (select coalesce(sum(t.n), 0)::int8 from wda.total t where t.relid = b.relid and t.slot >= -b.slot) + (select coalesce(sum(t.n), 0)::int8 from wda.total t where t.relid = b.relid and t.slot = any(b.pending)) end from wda.total b where b.relid = '"ws7_shop"."${table}"'::regclass and b.slot < 0 order by b.slot limit 1) as n offset 0) k`;
+  `, (select (select case when b.pending is not null and b.relation = 'ws7_shop.${table}'
+      then b.n + (select coalesce(sum(t.n), 0)::int8
+          from wda.total t
+          where t.relid = b.relid and t.slot >= -b.slot)
+        + (select coalesce(sum(t.n), 0)::int8
+          from wda.total t
+          where t.relid = b.relid and t.slot = any(b.pending)) end
+      from wda.total b
+      where b.relid = '"ws7_shop"."${table}"'::regclass and b.slot < 0
+      order by b.slot
+      limit 1) as n
+    offset 0) total`;
 
 const LISTS: readonly (readonly [
   name: string,
@@ -26,87 +37,126 @@ const LISTS: readonly (readonly [
     'by id: page and total in one statement',
     'tags',
     '',
-    `${TOO_LARGE}, coalesce(k.n, (select count(*) from "ws7_shop"."tags" "c0")) as total, q.last, q.more, k.n is null as counted from
-    (select coalesce(json_agg(x."$"), '[]')::text as data, json_build_array((array_agg(x."$key"))[count(*)]::text)::text as last, null::bool as more from
-    (select "$", "p"."id" as "$key" from
-    (select "r0"."id", "r0"."name" from "ws7_shop"."tags" "r0" order by "r0"."id" asc limit 20) "p"
-    cross join lateral (select "p"."id", "p"."name") "$") x) q${kept('tags')}`,
+    `${TOO_LARGE}, coalesce(total.n, (select count(*) from "ws7_shop"."tags" "c0")) as total, answer.last, answer.more, total.n is null as counted
+    from (select coalesce(json_agg(records."$"), '[]')::text as data, json_build_array((array_agg(records."$key"))[count(*)]::text)::text as last, null::bool as more
+      from (select "$", "page"."id" as "$key"
+        from (select "r0"."id", "r0"."name"
+          from "ws7_shop"."tags" "r0"
+          order by "r0"."id" asc
+          limit 20) "page"
+        cross join lateral (select "page"."id", "page"."name") "$") records) answer${kept('tags')}`,
     [],
   ],
   [
     'a later page in another order: its keys are carried for the cursor',
     'tags',
     'page=2&size=5&sort=name,desc',
-    `${TOO_LARGE}, coalesce(k.n, (select count(*) from "ws7_shop"."tags" "c0")) as total, q.last, q.more, k.n is null as counted from
-    (select coalesce(json_agg(x."$"), '[]')::text as data, (array_agg(x."$key"))[count(*)] as last, null::bool as more from
-    (select "$", "p"."$keys" as "$key" from
-    (select "r0"."id", "r0"."name", json_build_array(("r0"."name")::text, ("r0"."id")::text)::text as "$keys"
-    from "ws7_shop"."tags" "r0" order by "r0"."name" desc, "r0"."id" desc limit 5 offset $1::int8) "p"
-    cross join lateral (select "p"."id", "p"."name") "$") x) q${kept('tags')}`,
+    `${TOO_LARGE}, coalesce(total.n, (select count(*) from "ws7_shop"."tags" "c0")) as total, answer.last, answer.more, total.n is null as counted
+    from (select coalesce(json_agg(records."$"), '[]')::text as data, (array_agg(records."$key"))[count(*)] as last, null::bool as more
+      from (select "$", "page"."$keys" as "$key"
+        from (select "r0"."id", "r0"."name", json_build_array(("r0"."name")::text, ("r0"."id")::text)::text as "$keys"
+          from "ws7_shop"."tags" "r0"
+          order by "r0"."name" desc, "r0"."id" desc
+          limit 5 offset $1::int8) "page"
+        cross join lateral (select "page"."id", "page"."name") "$") records) answer${kept('tags')}`,
     ['10'],
   ],
   [
     'a deep page: records are passed over by their ids alone',
     'tags',
     'page=250&size=4&sort=name&count=none',
-    `${TOO_LARGE}, null::int8 as total, q.last, q.more from
-    (select coalesce(json_agg(x."$"), '[]')::text as data, (array_agg(x."$key"))[least(count(*), 4)] as last, count(*) > 4 as more from
-    (select "$", "p"."$keys" as "$key" from
-    (select "r0"."id", "r0"."name", json_build_array(("r0"."name")::text, ("r0"."id")::text)::text as "$keys" from
-    (select "d1"."id" from "ws7_shop"."tags" "d1" order by "d1"."name" asc, "d1"."id" asc limit 5 offset $1::int8) d
-    join "ws7_shop"."tags" "r0" on "r0"."id" = d."id" order by "r0"."name" asc, "r0"."id" asc) "p"
-    cross join lateral (select "p"."id", "p"."name") "$") x) q`,
+    `${TOO_LARGE}, null::int8 as total, answer.last, answer.more
+    from (select coalesce(json_agg(records."$"), '[]')::text as data, (array_agg(records."$key"))[least(count(*), 4)] as last, count(*) > 4 as more
+      from (select "$", "page"."$keys" as "$key"
+        from (select "r0"."id", "r0"."name", json_build_array(("r0"."name")::text, ("r0"."id")::text)::text as "$keys"
+          from (select "d1"."id"
+            from "ws7_shop"."tags" "d1"
+            order by "d1"."name" asc, "d1"."id" asc
+            limit 5 offset $1::int8) chosen
+          join "ws7_shop"."tags" "r0" on "r0"."id" = chosen."id"
+          order by "r0"."name" asc, "r0"."id" asc) "page"
+        cross join lateral (select "page"."id", "page"."name") "$") records) answer`,
     ['1000'],
   ],
   [
     'with a filter: the total counts what it matches',
     'tags',
     'filter=name,eq,x',
-    `${TOO_LARGE}, (select count(*) from "ws7_shop"."tags" "c0" where "c0"."name" = $1::text) as total, q.last, q.more from
-    (select coalesce(json_agg(x."$"), '[]')::text as data, json_build_array((array_agg(x."$key"))[count(*)]::text)::text as last, null::bool as more from
-    (select "$", "p"."id" as "$key" from
-    (select "r0"."id", "r0"."name" from "ws7_shop"."tags" "r0" where "r0"."name" = $2::text order by "r0"."id" asc limit 20) "p"
-    cross join lateral (select "p"."id", "p"."name") "$") x) q`,
+    `${TOO_LARGE}, (select count(*)
+      from "ws7_shop"."tags" "c0"
+      where "c0"."name" = $1::text) as total, answer.last, answer.more
+    from (select coalesce(json_agg(records."$"), '[]')::text as data, json_build_array((array_agg(records."$key"))[count(*)]::text)::text as last, null::bool as more
+      from (select "$", "page"."id" as "$key"
+        from (select "r0"."id", "r0"."name"
+          from "ws7_shop"."tags" "r0"
+          where "r0"."name" = $2::text
+          order by "r0"."id" asc
+          limit 20) "page"
+        cross join lateral (select "page"."id", "page"."name") "$") records) answer`,
     ['x', 'x'],
   ],
   [
     'with expansions: joined to the page alone, put back into its order',
     'orders',
     'expand=customer,items&fields=total,customer.name,items.quantity&sort=total',
-    `${TOO_LARGE}, coalesce(k.n, (select count(*) from "ws7_shop"."orders" "c0")) as total, q.last, q.more, k.n is null as counted from
-    (select coalesce(json_agg(x."$"), '[]')::text as data, (array_agg(x."$key"))[count(*)] as last, null::bool as more from
-    (select "$", "p"."$keys" as "$key" from
-    (select s.*, row_number() over () as "$row" from
-    (select "r0"."id", "r0"."total", "r0"."customerId", json_build_array(("r0"."total")::text, ("r0"."id")::text)::text as "$keys"
-    from "ws7_shop"."orders" "r0" order by "r0"."total" asc, "r0"."id" asc limit 20) s) "p"
-    left join lateral (select row_to_json("$") as j from (select "r2"."name" from "ws7_shop"."customers" "r2" where "r2"."id" = "p"."customerId") "$") "e1" on true
-    left join lateral (select coalesce(json_agg("$"), '[]') as j from (select "r4"."quantity" from "ws7_shop"."items" "r4" where "r4"."orderId" = "p"."id" order by "r4"."id" asc) "$") "e3" on true
-    cross join lateral (select "p"."total", "e1".j as "customer", "e3".j as "items") "$" order by "p"."$row") x) q${kept('orders')}`,
+    `${TOO_LARGE}, coalesce(total.n, (select count(*) from "ws7_shop"."orders" "c0")) as total, answer.last, answer.more, total.n is null as counted
+    from (select coalesce(json_agg(records."$"), '[]')::text as data, (array_agg(records."$key"))[count(*)] as last, null::bool as more
+      from (select "$", "page"."$keys" as "$key"
+        from (select numbered.*, row_number() over () as "$row"
+          from (select "r0"."id", "r0"."total", "r0"."customerId", json_build_array(("r0"."total")::text, ("r0"."id")::text)::text as "$keys"
+            from "ws7_shop"."orders" "r0"
+            order by "r0"."total" asc, "r0"."id" asc
+            limit 20) numbered) "page"
+        left join lateral (select row_to_json("$") as j
+          from (select "r2"."name"
+            from "ws7_shop"."customers" "r2"
+            where "r2"."id" = "page"."customerId") "$") "e1" on true
+        left join lateral (select coalesce(json_agg("$"), '[]') as j
+          from (select "r4"."quantity"
+            from "ws7_shop"."items" "r4"
+            where "r4"."orderId" = "page"."id"
+            order by "r4"."id" asc) "$") "e3" on true
+        cross join lateral (select "page"."total", "e1".j as "customer", "e3".j as "items") "$"
+        order by "page"."$row") records) answer${kept('orders')}`,
     [],
   ],
   [
     'without a total: one record more is read',
     'tags',
     'count=none',
-    `${TOO_LARGE}, null::int8 as total, q.last, q.more from
-    (select coalesce(json_agg(x."$"), '[]')::text as data, json_build_array((array_agg(x."$key"))[least(count(*), 20)]::text)::text as last, count(*) > 20 as more from
-    (select "$", "p"."id" as "$key" from
-    (select "r0"."id", "r0"."name" from "ws7_shop"."tags" "r0" order by "r0"."id" asc limit 21) "p"
-    cross join lateral (select "p"."id", "p"."name") "$") x) q`,
+    `${TOO_LARGE}, null::int8 as total, answer.last, answer.more
+    from (select coalesce(json_agg(records."$"), '[]')::text as data, json_build_array((array_agg(records."$key"))[least(count(*), 20)]::text)::text as last, count(*) > 20 as more
+      from (select "$", "page"."id" as "$key"
+        from (select "r0"."id", "r0"."name"
+          from "ws7_shop"."tags" "r0"
+          order by "r0"."id" asc
+          limit 21) "page"
+        cross join lateral (select "page"."id", "page"."name") "$") records) answer`,
     [],
   ],
   [
     'without a total, with lists: the record more is counted, not expanded',
     'tags',
     'count=none&expand=orders&fields=name,orders.id',
-    `${TOO_LARGE}, null::int8 as total, q.last, q.more from
-    (select coalesce(json_agg(x."$"), '[]')::text as data, json_build_array((array_agg(x."$key"))[count(*)]::text)::text as last, max(x."$seen") > 20 as more from
-    (select "$", "p"."id" as "$key", "p"."$seen" from
-    (select * from (select s.*, row_number() over () as "$at", count(*) over () as "$seen" from
-    (select "r0"."id", "r0"."name" from "ws7_shop"."tags" "r0" order by "r0"."id" asc limit 21) s) s where "$at" <= 20) "p"
-    left join lateral (select coalesce(json_agg("$"), '[]') as j from (select "r2"."id" from "ws7_shop"."orders" "r2" where "r2"."id" in
-    (select "m3"."orderId" from "ws7_shop"."orderTags" "m3" where "m3"."tagId" = "p"."id") order by "r2"."id" asc) "$") "e1" on true
-    cross join lateral (select "p"."name", "e1".j as "orders") "$" order by "p"."id" asc) x) q`,
+    `${TOO_LARGE}, null::int8 as total, answer.last, answer.more
+    from (select coalesce(json_agg(records."$"), '[]')::text as data, json_build_array((array_agg(records."$key"))[count(*)]::text)::text as last, max(records."$seen") > 20 as more
+      from (select "$", "page"."id" as "$key", "page"."$seen"
+        from (select *
+          from (select numbered.*, row_number() over () as "$at", count(*) over () as "$seen"
+            from (select "r0"."id", "r0"."name"
+              from "ws7_shop"."tags" "r0"
+              order by "r0"."id" asc
+              limit 21) numbered) numbered
+          where "$at" <= 20) "page"
+        left join lateral (select coalesce(json_agg("$"), '[]') as j
+          from (select "r2"."id"
+            from "ws7_shop"."orders" "r2"
+            where "r2"."id" in (select "m3"."orderId"
+              from "ws7_shop"."orderTags" "m3"
+              where "m3"."tagId" = "page"."id")
+            order by "r2"."id" asc) "$") "e1" on true
+        cross join lateral (select "page"."name", "e1".j as "orders") "$"
+        order by "page"."id" asc) records) answer`,
     [],
   ],
 ];
