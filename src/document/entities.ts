@@ -1,10 +1,16 @@
 // A parsed schema document -> entities as the rest of the code uses them: columns in order, relations resolved to the
 // columns that carry them.
-import { type Entity, type Field, type JsonValue, NO_SETTINGS } from '../model/entity.ts';
+import { type Entity, type Field, type JsonValue, NO_LANGUAGE, NO_SETTINGS, type SearchText } from '../model/entity.ts';
 import { NO_NAMES, type PhysicalNames, physicalColumn, physicalTable } from '../model/physical-name.ts';
 import type { BelongsTo, Relation } from '../model/relation.ts';
 import { attributesOf } from './fields.ts';
-import type { EntityDocument, FieldDocument, RelationDocument, SchemaDocument } from './format.ts';
+import {
+  type EntityDocument,
+  type FieldDocument,
+  type RelationDocument,
+  type SchemaDocument,
+  SUBSTRING,
+} from './format.ts';
 import { member } from './renames.ts';
 import { columnOf } from './view.ts';
 
@@ -15,32 +21,40 @@ export function entitiesOf(
   names: PhysicalNames = NO_NAMES,
 ): ReadonlyMap<string, Entity> {
   return new Map(
-    Object.entries(document.entities).map(([name, entity]) => [
-      name,
-      {
+    Object.entries(document.entities).map(([name, entity]) => {
+      const fields = fieldsOf(entity, (field) => physicalColumn(names, name, field));
+      const made: Entity = {
         name,
         description: entity.description,
         table: { schema: databaseSchema, name: physicalTable(names, name) },
-        fields: fieldsOf(entity, (field) => physicalColumn(names, name, field)),
+        fields,
         relations: new Map(
           Object.entries(entity.relations ?? {}).map(([relation, of]) => [
             relation,
             relationOf(name, relation, of, document, names),
           ]),
         ),
+        search: searchOf(entity, fields),
         timestamps: entity.timestamps === true,
         settings: { ...NO_SETTINGS, ...entity.settings },
         rowRules: (entity.rowRules ?? []).map(({ column, claim, enabled = true }) => ({ column, claim, enabled })),
         gate: null,
-      },
-    ]),
+      };
+      return [name, made];
+    }),
   );
+}
+
+function searchOf(entity: EntityDocument, all: ReadonlyMap<string, Field>): SearchText | null {
+  const fields = [...all.values()].filter((field) => member(entity.fields, field.name)?.searchable === true);
+  return fields.length === 0 ? null : { fields, language: entity.searchLanguage ?? NO_LANGUAGE };
 }
 
 const PLAIN: Omit<Field, 'name' | 'column' | 'type' | 'role'> = {
   required: true,
   unique: false,
   indexed: false,
+  hasPartsIndex: false,
   default: undefined,
   maxLength: undefined,
   precision: undefined,
@@ -105,6 +119,7 @@ function dataField(name: string, column: string, field: FieldDocument, indexed: 
     required: field.required === true,
     unique: field.unique === true,
     indexed: field.unique === true || field.index === true || indexed,
+    hasPartsIndex: field.index === SUBSTRING,
     default: (field.default ?? undefined) as JsonValue | undefined,
     maxLength,
     precision,

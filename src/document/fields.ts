@@ -13,10 +13,12 @@ import {
   typesWith,
 } from '../model/field-types.ts';
 import { MAX_GROWTH } from '../model/json-digits.ts';
-import type { FieldDocument } from './format.ts';
+import { type FieldDocument, SUBSTRING } from './format.ts';
 import type { Path, Report } from './report.ts';
 import type { EntityView, Loose } from './view.ts';
 
+/** Types of fields whose words or parts may be looked for by an index. */
+const SEARCHED_TYPES: readonly FieldTypeName[] = ['string', 'text'];
 const TYPE_ATTRIBUTES = ['maxLength', 'precision', 'scale', 'min', 'max', 'values'] as const;
 // PostgreSQL gives these columns to every table.
 const SYSTEM_COLUMNS = ['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid'];
@@ -30,6 +32,11 @@ export function checkFields(entity: EntityView, report: Report): void {
     if (field.type === undefined) continue;
     growth += checkAttributes(path, { ...field, type: field.type }, report);
     if (growth > MAX_GROWTH) report([...path, 'default'], 'OUT_OF_RANGE', `with the others ${TOO_MUCH_GROWTH}`);
+  }
+  const isSearched = [...entity.fields.values()].some((field) => field.searchable === true);
+  if (entity.document.searchLanguage !== undefined && !isSearched && !entity.opaque) {
+    const path = [...entity.path, 'searchLanguage'];
+    report(path, 'INVALID', 'means nothing for an entity without a field that is "searchable": true');
   }
 }
 
@@ -66,6 +73,11 @@ function checkAttributes(path: Path, field: TypedField, report: Report): number 
     else if (field.scale > field.precision) {
       report(at('scale'), 'OUT_OF_RANGE', `must not be greater than precision, which is ${field.precision}`);
     }
+  }
+  if (!SEARCHED_TYPES.includes(field.type)) {
+    const says = `means nothing for type ${field.type}; it is for ${SEARCHED_TYPES.join(', ')}`;
+    if (field.searchable === true) report(at('searchable'), 'INVALID', says);
+    if (field.index === SUBSTRING) report(at('index'), 'INVALID', `"${SUBSTRING}" ${says}`);
   }
   checkBounds(at, field, report);
   const growth = checkDefault(at, field, report);

@@ -23,6 +23,9 @@ const MAX_PATHS = 500;
 /** Names of entities, fields and relations. 63 bytes is what PostgreSQL keeps of a name. */
 export const NAME_PATTERN = '^[A-Za-z][A-Za-z0-9_]{0,62}$';
 
+/** Configurations of the text search of PostgreSQL. */
+export const LANGUAGE_PATTERN = '^[A-Za-z_][A-Za-z0-9_]{0,62}$';
+
 /** Organizations and workspaces in URLs. */
 export const SLUG_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
 
@@ -75,13 +78,27 @@ const ISO = typesWith('min').filter((name) => fieldType(name).json === 'string')
 
 const strict = { additionalProperties: false } as const;
 
+/** `index` of a field whose texts are looked for by their parts. */
+export const SUBSTRING = 'substring';
+
 const Field = Type.Object(
   {
     type: oneOf(FIELD_TYPE_NAMES, `${TYPES.join('; ')}.`),
     description: Type.Optional(Description),
     required: Type.Optional(Flag('No record without a value. Default false.')),
     unique: Type.Optional(Flag('No two records with the same value; several may have none. Default false.')),
-    index: Type.Optional(Flag('An index, for filters and sorts on this field. A unique field has one anyway.')),
+    index: Type.Optional(
+      Type.Unsafe<boolean | typeof SUBSTRING>({
+        enum: [true, false, SUBSTRING],
+        description:
+          'true: an index, for filters and sorts on this field. A unique field has one anyway. "substring", for string and text: one for contains, startsWith and endsWith; it doubles the time of an insert.',
+      }),
+    ),
+    searchable: Type.Optional(
+      Flag(
+        'string and text: `search` finds the words of this field. Its index doubles the time of an insert. Default false.',
+      ),
+    ),
     default: Type.Optional(
       Type.Unsafe<unknown>({
         description: `Value of a new record that gives none: a value of the type, or ${GENERATED.join(', or ')}.`,
@@ -216,6 +233,13 @@ const Entity = Type.Object(
         items: Index,
         maxItems: MAX_INDEXES,
         description: 'Indexes over several fields.',
+      }),
+    ),
+    searchLanguage: Type.Optional(
+      Type.String({
+        pattern: LANGUAGE_PATTERN,
+        description:
+          'Language of the searchable fields: a configuration of the text search of PostgreSQL, such as english. Default: simple, words as they are written.',
       }),
     ),
     timestamps: Type.Optional(Flag('Adds `createdAt` and `updatedAt`, set by the server. Default false.')),

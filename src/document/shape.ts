@@ -4,7 +4,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { TSchema } from 'typebox';
 import { type DetailCode, listed, shown } from '../errors.ts';
 import { numberText } from '../model/exact-json.ts';
-import { SLUG_PATTERN } from './format.ts';
+import { LANGUAGE_PATTERN, SLUG_PATTERN } from './format.ts';
 import { hint, type Path, type Report } from './report.ts';
 
 interface Mistake {
@@ -98,7 +98,7 @@ function translate(error: ErrorObject, report: Report, prefix: Path): Mistake | 
       };
     }
     case 'enum': {
-      const allowed = params.allowedValues as readonly string[];
+      const allowed = (params.allowedValues as readonly unknown[]).map(String);
       const meant = typeof error.data === 'string' ? hint(report.suggest(error.data, allowed)) : '';
       return at(
         'NOT_IN_ENUM',
@@ -113,7 +113,7 @@ function translate(error: ErrorObject, report: Report, prefix: Path): Mistake | 
       };
     case 'pattern':
       if (error.propertyName !== undefined) return undefined;
-      return at('INVALID', params.pattern === SLUG_PATTERN ? SLUG_MESSAGE : NAME_MESSAGE);
+      return at('INVALID', PATTERN_MESSAGES[params.pattern as string] ?? NAME_MESSAGE);
     case 'minimum':
       return at('OUT_OF_RANGE', `must be at least ${params.limit}`);
     case 'maximum':
@@ -150,7 +150,12 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
 };
 
 const NAME_MESSAGE = 'must be a name: a letter, then letters, digits or _, 63 at most';
+const LANGUAGE_MESSAGE = 'must be the name of a configuration of the text search of PostgreSQL, such as english';
 const SLUG_MESSAGE = 'must be a slug: letters a to z, digits and -, 63 at most, with a letter or digit at both ends';
+const PATTERN_MESSAGES: Readonly<Record<string, string>> = {
+  [SLUG_PATTERN]: SLUG_MESSAGE,
+  [LANGUAGE_PATTERN]: LANGUAGE_MESSAGE,
+};
 
 /** Takes the member at `path` out of `root`; entries of lists leave a hole, so that the others keep their place. */
 function cut(root: unknown, path: Path, keep: boolean): void {

@@ -1,6 +1,6 @@
 // What an entity is in PostgreSQL: columns, constraints and indexes with their names. Takes entities and their document,
 // gives values; migrate/ddl.ts writes the SQL, catalog/load-workspace.ts explains refusals of the database with them.
-import type { Entity, Field } from '../model/entity.ts';
+import { type Entity, type Field, NO_LANGUAGE } from '../model/entity.ts';
 import { derivedName, NO_NAMES, type PhysicalNames } from '../model/physical-name.ts';
 import type { BelongsTo } from '../model/relation.ts';
 import { entitiesOf } from './entities.ts';
@@ -21,11 +21,23 @@ export interface Check {
   readonly field: Field;
 }
 
+/** What an index finds: values and their order, the words of all fields together, or parts of the texts of one. */
+export type IndexMethod =
+  | { readonly kind: 'values' }
+  | { readonly kind: 'words'; readonly language: string }
+  | { readonly kind: 'parts' };
+
 /** A unique constraint, or an index without one. */
 export interface Index {
   readonly name: string;
   readonly unique: boolean;
   readonly fields: readonly Field[];
+  readonly method: IndexMethod;
+}
+
+/** Has the table an index for searches? */
+export function hasWords({ indexes }: Table): boolean {
+  return [...indexes.values()].some(({ method }) => method.kind === 'words');
 }
 
 export interface Table {
@@ -60,7 +72,7 @@ export function tableOf(
     references: [...entity.relations.values()].flatMap((relation) =>
       relation.kind === 'belongsTo' ? [referenceOf(entity, relation, entities)] : [],
     ),
-    indexes: new Map(indexesOf(entity, document).map((index) => [index.name, index])),
+    indexes: new Map([...indexesOf(entity, document), ...textIndexesOf(entity)].map((index) => [index.name, index])),
   };
 }
 
@@ -112,8 +124,24 @@ function indexesOf(entity: Entity, document: Pick<EntityDocument, 'indexes' | 'f
         name: derivedName(entity.table.name, columns, index.unique === true ? 'uq' : 'ix'),
         unique: index.unique === true,
         fields,
+        method: { kind: 'values' },
       };
     });
+}
+
+/** Indexes for searches and for parts of texts. */
+function textIndexesOf({ table, fields, search }: Entity): readonly Index[] {
+  const parts = [...fields.values()].filter((field) => field.hasPartsIndex);
+  const indexes = parts.map((field): Index => {
+    const name = derivedName(table.name, [field.column], 'parts');
+    return { name, unique: false, fields: [field], method: { kind: 'parts' } };
+  });
+  if (search === null) return indexes;
+  const { language } = search;
+  const columns = search.fields.map((field) => field.column);
+  // Another language is another index; no column has an empty name.
+  const name = derivedName(table.name, language === NO_LANGUAGE ? columns : [...columns, '', language], 'words');
+  return [...indexes, { name, unique: false, fields: search.fields, method: { kind: 'words', language } }];
 }
 
 /** The tables of a document that parseSchemaDocument gave, by entity. */

@@ -4,14 +4,15 @@
 import { entitiesOf } from '../document/entities.ts';
 import type { EntityDocument, SchemaDocument } from '../document/format.ts';
 import { member, type Renames } from '../document/renames.ts';
-import { type Check, type Reference, type Table, tableOf } from '../document/tables.ts';
+import { type Check, hasWords, type Reference, type Table, tableOf } from '../document/tables.ts';
 import type { Detail } from '../errors.ts';
 import { formatDecimal, parseDecimal } from '../model/decimal.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
+import { type Extensions, leaveWords } from './ddl.ts';
 import { nameChange } from './names.ts';
-import type { Operation } from './operation.ts';
+import { type Operation, together } from './operation.ts';
 import {
   changeCheck,
   changeReference,
@@ -47,6 +48,7 @@ export interface ChangeRequest {
   readonly held: ReadonlySet<string>;
   /** For names of new columns: a number that no change of the workspace has had before. */
   readonly change: string;
+  readonly extensions: Extensions;
 }
 
 export type Change =
@@ -54,7 +56,7 @@ export type Change =
   | { readonly ok: false; readonly details: readonly Detail[] };
 
 export function changeOf(request: ChangeRequest): Change {
-  const { inForce, asked, renames, databaseSchema, empty, strategy } = request;
+  const { inForce, asked, renames, databaseSchema, empty, strategy, extensions } = request;
   const entities = entitiesOf(inForce, databaseSchema, request.names);
   const { names, origins } = nameChange(entities, asked, renames, request.held, request.change);
   const before = sidesOf(inForce, entities);
@@ -67,16 +69,22 @@ export function changeOf(request: ChangeRequest): Change {
     const origin = origins.entities.get(name);
     const old = origin === undefined ? undefined : before.get(origin.name);
     if (old === undefined) {
-      operations.push(createEntity(side.table, isNew));
+      operations.push(createEntity(side.table, isNew, extensions));
       continue;
     }
     kept.add(old.table.entity);
     const isEmpty = empty.has(old.table.entity);
-    const changed = { table: side.table, isEmpty, atOnce: isEmpty || strategy === 'blocking' };
+    const changed = { table: side.table, isEmpty, atOnce: isEmpty || strategy === 'blocking', extensions };
     const fields = origins.fields.get(name) ?? new Map<string, Field>();
     compareEntities({ changed, old, side, fields, isNew, renames, operations, refusals });
   }
   for (const [name, side] of before) if (!kept.has(name)) operations.push(dropEntity(side.table));
+  const last = operations.at(-1);
+  if (last !== undefined && isSearched(before) && !isSearched(after)) {
+    // Nothing has the function any more, whichever operation was the end of its last index.
+    const statements = [...last.statements, together('attach', leaveWords(databaseSchema))];
+    operations[operations.length - 1] = { ...last, statements };
+  }
   return refusals.length > 0 ? { ok: false, details: refusals } : { ok: true, operations, names };
 }
 
@@ -84,6 +92,9 @@ interface Side {
   readonly document: EntityDocument;
   readonly table: Table;
 }
+
+const isSearched = (sides: ReadonlyMap<string, Side>): boolean =>
+  [...sides.values()].some(({ table }) => hasWords(table));
 
 function sidesOf(document: SchemaDocument, entities: ReadonlyMap<string, Entity>): ReadonlyMap<string, Side> {
   const sides = new Map<string, Side>();

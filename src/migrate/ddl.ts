@@ -17,11 +17,18 @@ import {
   tableRef,
   wholeNumber,
 } from '../sql/fragment.ts';
+import { folded, wordVector } from '../sql/indexed.ts';
 import { columnType } from './cast.ts';
 import type { Renaming } from './settled-names.ts';
 
 // 2^53 - 1: every JSON client reads it exactly.
 const MAX_ID = keyword(String(Number.MAX_SAFE_INTEGER));
+
+/** PostgreSQL schemas of its extensions. */
+export interface Extensions {
+  /** Of pg_trgm. */
+  readonly trigrams: string;
+}
 
 const indexRef = ({ schema }: TableName, name: string): Fragment => tableRef({ schema, name });
 const names = (fields: readonly Field[]): Fragment => join(fields.map((field) => ident(field.column)));
@@ -201,12 +208,45 @@ export const addUnique = (table: TableName, index: Index): Fragment =>
 export const attachUnique = (table: TableName, name: string): Fragment =>
   sql`alter table ${tableRef(table)} add constraint ${ident(name)} unique using index ${ident(name)}`;
 
-export const createIndex = (table: TableName, index: Index): Fragment =>
-  sql`create index ${ident(index.name)} on ${tableRef(table)} (${names(index.fields)})`;
+/** `extensions`: where those of PostgreSQL are that the index is made with. */
+export const createIndex = (table: TableName, index: Index, extensions: Extensions): Fragment =>
+  sql`create index ${ident(index.name)} on ${tableRef(table)} ${indexed(table, index, extensions)}`;
 
 /** Blocks no one; outside of transactions only. Leaves an invalid index behind when it fails. */
-export const createIndexConcurrently = (table: TableName, index: Index): Fragment =>
-  sql`create ${index.unique ? sql`unique ` : empty}index concurrently ${ident(index.name)} on ${tableRef(table)} (${names(index.fields)})`;
+export const createIndexConcurrently = (table: TableName, index: Index, extensions: Extensions): Fragment =>
+  sql`create ${index.unique ? sql`unique ` : empty}index concurrently ${ident(index.name)} on ${tableRef(table)} ${indexed(table, index, extensions)}`;
+
+function indexed(table: TableName, { fields, method }: Index, { trigrams }: Extensions): Fragment {
+  switch (method.kind) {
+    case 'values':
+      return sql`(${names(fields)})`;
+    case 'words': {
+      const columns = fields.map((field) => ident(field.column));
+      return sql`using gin (${wordVector(table.schema, method.language, columns)})`;
+    }
+    case 'parts':
+      return sql`using gin ((${folded(names(fields))}) ${ident(trigrams)}.gin_trgm_ops)`;
+    default:
+      return method satisfies never;
+  }
+}
+
+/** Drops the function of search indexes unless some index has it. */
+export const leaveWords = (schema: string): Fragment => sql`select wda.leave_words(${literal(schema)})`;
+
+/** What an index needs that is not there in every database; nothing is made twice. */
+export function readyFor(table: TableName, { method }: Index): readonly Fragment[] {
+  switch (method.kind) {
+    case 'values':
+      return [];
+    case 'words':
+      return [sql`select wda.use_words(${literal(table.schema)})`];
+    case 'parts':
+      return [sql`select wda.use_extension('pg_trgm')`];
+    default:
+      return method satisfies never;
+  }
+}
 
 export const dropIndex = (table: TableName, name: string): Fragment =>
   sql`drop index if exists ${indexRef(table, name)}`;
@@ -244,14 +284,15 @@ export function setDefault(table: TableName, field: Field): Fragment {
 }
 
 /** All tables of a new workspace, then what connects them; cycles and self references need no order. */
-export function createTables(tables: readonly Table[]): readonly Fragment[] {
-  return [...tables.map(createTable), ...tables.flatMap(finishTable)];
+export function createTables(tables: readonly Table[], extensions: Extensions): readonly Fragment[] {
+  return [...tables.map(createTable), ...tables.flatMap((table) => finishTable(table, extensions))];
 }
 
 /** References and plain indexes of a table that has just been created. */
-export function finishTable(table: Table): readonly Fragment[] {
+export function finishTable(table: Table, extensions: Extensions): readonly Fragment[] {
+  const indexes = [...table.indexes.values()].filter((index) => !index.unique);
   return [
-    ...[...table.indexes.values()].filter((index) => !index.unique).map((index) => createIndex(table, index)),
+    ...indexes.flatMap((index) => [...readyFor(table, index), createIndex(table, index, extensions)]),
     ...table.references.map((reference) => addReference(table, reference)),
   ];
 }

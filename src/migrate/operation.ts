@@ -74,6 +74,8 @@ export type Made =
   | { readonly kind: 'column'; readonly table: string; readonly column: string }
   | { readonly kind: 'index'; readonly table: string; readonly index: string }
   | { readonly kind: 'constraint'; readonly table: string; readonly constraint: string }
+  /** The function of search indexes; it stays while another index has it. */
+  | { readonly kind: 'words'; readonly table: string }
   /** A default that is set before the switch; `undo` is the statement that brings back the one before. */
   | { readonly kind: 'default'; readonly table: string; readonly undo: string }
   /** A function with its triggers, and what its trigger noted about `subject`. */

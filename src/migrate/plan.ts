@@ -13,6 +13,7 @@ import type { Entity, MigrationGate } from '../model/entity.ts';
 import { type PhysicalNames, physicalTable } from '../model/physical-name.ts';
 import { join, literal, sql, tableRef, toQuery } from '../sql/fragment.ts';
 import { changeOf } from './change.ts';
+import { findExtensions } from './extensions.ts';
 import type { Made, Obstacle, Operation } from './operation.ts';
 import { freedKeys, heldNames } from './settled-names.ts';
 
@@ -65,6 +66,7 @@ export async function prepareChange(
     strategy,
     held: heldNames(row.freed, forgottenAfterMs),
     change: version,
+    extensions: await findExtensions(session, asked, inForce),
   });
   if (!change.ok) throw validationFailed(change.details);
   const { operations, names } = change;

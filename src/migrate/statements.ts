@@ -5,7 +5,7 @@ import { maySucceedLater, type Patience, withLockRetry } from '../db/lock-retry.
 import type { Session } from '../db/pool.ts';
 import { inTransaction, LOCK_BUDGET_MS, lockTable, takeLocks } from '../db/transaction.ts';
 import { type Fragment, script } from '../sql/fragment.ts';
-import { dropColumn, dropConstraint, dropIndexConcurrently, dropTableIfExists } from './ddl.ts';
+import { dropColumn, dropConstraint, dropIndexConcurrently, dropTableIfExists, leaveWords } from './ddl.ts';
 import { Cancelled, fill } from './fill.ts';
 import { refuseLate } from './obstruction.ts';
 import { type Ddl, isPreparing, type Made, type Operation, PHASES, type Statement } from './operation.ts';
@@ -126,6 +126,7 @@ export async function revert(
   for (const one of made) if (one.kind === 'default') await take(() => atOnce(one.undo));
   for (const one of things) if (one.kind === 'index') await take(() => session.execute(undo(schema, one).text));
   for (const one of things) if (one.kind === 'table') await take(() => atOnce(undo(schema, one).text));
+  for (const one of things) if (one.kind === 'words') await take(() => atOnce(undo(schema, one).text));
   if (failures.length > 0) throw failures[0];
 }
 
@@ -139,6 +140,8 @@ function undo(schema: string, made: Exclude<Made, { kind: 'default' }>): Fragmen
       return dropColumn(table, made.column);
     case 'index':
       return dropIndexConcurrently(table, made.index);
+    case 'words':
+      return leaveWords(schema);
     case 'constraint':
       return dropConstraint(table, made.constraint);
     default:

@@ -14,6 +14,7 @@ import { tablesOf } from '../document/tables.ts';
 import { anotherMigrationRuns } from '../errors.ts';
 import { script } from '../sql/fragment.ts';
 import { createSchema, createTables, dropSchema } from './ddl.ts';
+import { findExtensions } from './extensions.ts';
 import { withWorkspaceLock } from './workspace-lock.ts';
 
 export interface NewWorkspace {
@@ -38,6 +39,7 @@ export async function createWorkspace(
   return databases.directory
     .transaction(
       async (session) => {
+        const extensions = await findExtensions(session, document, EMPTY_DOCUMENT, 'schema.');
         const created = await insertWorkspace(session, organization, {
           slug,
           name,
@@ -46,7 +48,7 @@ export async function createWorkspace(
         if (created === undefined) return undefined;
         const { databaseSchema } = created;
         const tables = [...tablesOf(document, databaseSchema).values()];
-        await session.execute(script([createSchema(databaseSchema), ...createTables(tables)]));
+        await session.execute(script([createSchema(databaseSchema), ...createTables(tables, extensions)]));
         return created;
       },
       { statementTimeoutMs: DDL_TIMEOUT_MS, purpose: 'migration' },

@@ -18,6 +18,8 @@ export interface Field {
   readonly required: boolean;
   readonly unique: boolean;
   readonly indexed: boolean;
+  /** Has it an index that finds parts of its texts? */
+  readonly hasPartsIndex: boolean;
   /** Literal, `"now"`, `"uuid"`, or undefined for no default. */
   readonly default: JsonValue | undefined;
   readonly maxLength: number | undefined;
@@ -66,6 +68,17 @@ export interface MigrationGate {
   readonly retryAfterSeconds: number;
 }
 
+/** What a search looks through. */
+export interface SearchText {
+  /** Texts that are put together, in this order; one at least. */
+  readonly fields: readonly Field[];
+  /** Name of a configuration of PostgreSQL's text search: which words are one, and which count for nothing. */
+  readonly language: string;
+}
+
+/** Words as they are written, and none that counts for nothing. */
+export const NO_LANGUAGE = 'simple';
+
 export interface Entity {
   readonly name: string;
   readonly description: string | undefined;
@@ -74,6 +87,8 @@ export interface Entity {
   /** Every column in the order of the document: id first, then fields, references, timestamps. */
   readonly fields: ReadonlyMap<string, Field>;
   readonly relations: ReadonlyMap<string, Relation>;
+  /** null: nothing of it is searched. */
+  readonly search: SearchText | null;
   readonly timestamps: boolean;
   readonly settings: EntitySettings;
   readonly rowRules: readonly RowRule[];

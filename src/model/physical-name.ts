@@ -7,6 +7,8 @@ export type DerivedKind =
   | 'uq'
   | 'fk'
   | 'ix'
+  | 'words'
+  | 'parts'
   | 'ck_range'
   | 'ck_length'
   | 'ck_enum'

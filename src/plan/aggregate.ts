@@ -217,6 +217,7 @@ function countField(name: string, column: string): GroupedField {
     required: true,
     unique: false,
     indexed: false,
+    hasPartsIndex: false,
     default: undefined,
     maxLength: undefined,
     precision: undefined,

@@ -2,6 +2,7 @@
 // operator denies: what is null is unlike every value.
 import type { Predicate } from '../plan/predicate.ts';
 import { type Fragment, sql } from './fragment.ts';
+import { folded } from './indexed.ts';
 
 type FilterOperator = Extract<Predicate, { kind: 'compare' }>['operator'];
 
@@ -18,9 +19,9 @@ const OPERATORS: Readonly<Record<FilterOperator, Render>> = {
   in: one((column, values) => sql`${column} = any(${values})`),
   nin: one((column, values) => sql`((${column} = any(${values})) is not true)`),
   between: two((column, least, greatest) => sql`${column} between ${least} and ${greatest}`),
-  contains: one((column, part) => sql`strpos(${fold(column)}, ${fold(part)}) > 0`),
-  startsWith: one((column, part) => sql`starts_with(${fold(column)}, ${fold(part)})`),
-  endsWith: one((column, part) => sql`right(${fold(column)}, length(${fold(part)})) = ${fold(part)}`),
+  contains: one((column, part) => sql`strpos(${folded(column)}, ${folded(part)}) > 0`),
+  startsWith: one((column, part) => sql`starts_with(${folded(column)}, ${folded(part)})`),
+  endsWith: one((column, part) => sql`right(${folded(column)}, length(${folded(part)})) = ${folded(part)}`),
   // A POSIX expression. PostgreSQL looks at the clock while it reads and runs one.
   matches: one((column, expression) => sql`${column} ~ ${expression}`),
   isNull: none((column) => sql`${column} is null`),
@@ -47,12 +48,4 @@ function two(render: (column: Fragment, first: Fragment, second: Fragment) => Fr
 function given(operand: Fragment | undefined): Fragment {
   if (operand === undefined) throw new TypeError('a filter operator has too few values');
   return operand;
-}
-
-/**
- * Case-folds as Unicode does (full folding: ß and ẞ, σ and ς are alike). PostgreSQL has casefold() only since 18;
- * lower and then upper under ICU comes to the same but for the dotless ı.
- */
-function fold(text: Fragment): Fragment {
-  return sql`upper(lower(${text} collate "und-x-icu"))`;
 }

@@ -25,7 +25,7 @@ const BEFORE = {
   },
 };
 
-/** A step of every kind: table, check in place of another, second column with triggers, generated values, relation, unique index. */
+/** A step of every kind: table, check in place of another, second column with triggers, generated values, relation, unique index, search index. */
 const AFTER = {
   entities: {
     customers: { fields: { name: { type: 'string' } } },
@@ -34,7 +34,7 @@ const AFTER = {
       fields: {
         code: { type: 'string', index: true },
         amount: { type: 'decimal', precision: 12, scale: 2, min: 0, required: true, unique: true },
-        note: { type: 'string', maxLength: 100 },
+        note: { type: 'string', maxLength: 100, searchable: true, index: 'substring' },
         token: { type: 'uuid', default: 'uuid', required: true },
       },
       relations: { customer: { kind: 'belongsTo', entity: 'customers' } },
@@ -56,6 +56,7 @@ const STEPS: Readonly<Record<string, Hold>> = {
   'the start of an index': ddl('create unique index concurrently%amount%'),
   'an index that is not yet valid': { kind: 'snapshot' },
   'a check for null': ddl('%"amount$%is not null) not valid'),
+  'the start of a search index': ddl('create index concurrently%words%'),
   'the look at existing records': ddl('%validate constraint%amount%ck_range%'),
   'the middle of the switch': ddl('%drop column if exists "amount"'),
   'the end of the switch': {

@@ -100,6 +100,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'model',
       'sql/beside-names.ts',
       'sql/fragment.ts',
+      'sql/indexed.ts',
     ],
   },
   http: {

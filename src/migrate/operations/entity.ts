@@ -1,10 +1,10 @@
 // Entities that are added and dropped.
-import type { Table } from '../../document/tables.ts';
-import { createTable, dropConstraint, dropTable, finishTable } from '../ddl.ts';
+import { hasWords, type Table } from '../../document/tables.ts';
+import { createTable, dropConstraint, dropTable, type Extensions, finishTable } from '../ddl.ts';
 import { exclusive, type Operation, operation, shared, together } from '../operation.ts';
 
 /** `isNew`: whether the same change creates the table of an entity, so that nobody can hold a lock on it. */
-export function createEntity(table: Table, isNew: (entity: string) => boolean): Operation {
+export function createEntity(table: Table, isNew: (entity: string) => boolean, extensions: Extensions): Operation {
   return operation({
     kind: 'createEntity',
     entity: table.entity,
@@ -12,10 +12,13 @@ export function createEntity(table: Table, isNew: (entity: string) => boolean): 
     description: `create entity ${table.entity}`,
     statements: [
       together('create', createTable(table)),
-      ...finishTable(table).map((statement) => together('link', statement)),
+      ...finishTable(table, extensions).map((statement) => together('link', statement)),
     ],
     ahead: true,
-    makes: [{ kind: 'table', table: table.name }],
+    makes: [
+      { kind: 'table', table: table.name },
+      ...(hasWords(table) ? [{ kind: 'words', table: table.name } as const] : []),
+    ],
     locks: table.references.filter(({ relation }) => !isNew(relation.entity)).map(({ target }) => shared(target)),
   });
 }

@@ -11,6 +11,7 @@ import {
   addPlainColumn,
   dropColumn,
   dropConstraint,
+  type Extensions,
   fillStripe,
   nextRecords,
   setDefault,
@@ -35,6 +36,7 @@ export interface ChangedTable {
   readonly isEmpty: boolean;
   /** Whether all is done in one transaction, under locks: on an empty table, or with `blocking`. */
   readonly atOnce: boolean;
+  readonly extensions: Extensions;
 }
 
 export function pathOfField(table: Table, field: Field): string {

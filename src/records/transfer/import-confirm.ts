@@ -71,7 +71,13 @@ function decodedBy({ columns, sparse, ids, onConflict, required, scan }: ImportP
   ];
 }
 
-function inDocument({ column: _column, indexed: _indexed, description: _description, ...rest }: Field): unknown {
+function inDocument({
+  column: _column,
+  indexed: _indexed,
+  hasPartsIndex: _hasPartsIndex,
+  description: _description,
+  ...rest
+}: Field): unknown {
   return rest;
 }
 

@@ -32,7 +32,7 @@ test('a document that is no document says so', () => {
 
 test('unknown members are refused with a did-you-mean and what is known', () => {
   assert.deepEqual(messages({ entities: { a: { feilds: {} } } }), [
-    'entities.a.feilds: is not known here. Did you mean fields? Known: description, fields, relations, indexes, timestamps, settings, rowRules, renamedFrom',
+    'entities.a.feilds: is not known here. Did you mean fields? Known: description, fields, relations, indexes, searchLanguage, timestamps, settings, rowRules, renamedFrom',
   ]);
 });
 
@@ -155,6 +155,11 @@ const FIELDS: readonly [string, unknown, string[]][] = [
   ['a default against a mistaken bound', { type: 'integer', max: 'x', default: 5 }, [`${F}.max TYPE_MISMATCH`]],
   ['a unique json', { type: 'json', unique: true }, [`${F}.unique INVALID`]],
   ['an index on json', { type: 'json', index: true }, [`${F}.index INVALID`]],
+  ['an index of a kind that there is not', { type: 'text', index: 'trigram' }, [`${F}.index NOT_IN_ENUM`]],
+  ['an index of parts of a number', { type: 'integer', index: 'substring' }, [`${F}.index INVALID`]],
+  ['an index of parts of an enum', { type: 'enum', values: ['a'], index: 'substring' }, [`${F}.index INVALID`]],
+  ['a number that is searchable', { type: 'decimal', searchable: true }, [`${F}.searchable INVALID`]],
+  ['searchable as a word', { type: 'text', searchable: 'yes' }, [`${F}.searchable TYPE_MISMATCH`]],
 ];
 for (const [what, of, expected] of FIELDS) {
   test(`fields: ${what} is refused`, () => assert.deepEqual(mistakes(field(of)), expected));
@@ -162,6 +167,9 @@ for (const [what, of, expected] of FIELDS) {
 
 const GOOD_FIELDS: readonly unknown[] = [
   { type: 'string', default: 'now' },
+  { type: 'text', searchable: true, index: 'substring' },
+  { type: 'string', searchable: true, unique: true, index: true },
+  { type: 'integer', searchable: false },
   { type: 'date', default: 'now', min: '0001-01-01', max: '9999-12-31' },
   { type: 'datetime', default: '2026-01-31T12:00:00+02:00' },
   { type: 'uuid', default: 'uuid', unique: true },
@@ -175,6 +183,17 @@ const GOOD_FIELDS: readonly unknown[] = [
 test('fields: what means something is taken', () => {
   for (const of of GOOD_FIELDS) assert.deepEqual(mistakes(field(of)), [], JSON.stringify(of));
 });
+
+const LANGUAGES: readonly [string, unknown, string[]][] = [
+  ['without a searchable field', { searchLanguage: 'english' }, ['entities.a.searchLanguage INVALID']],
+  ['that is no name', { searchLanguage: "eng'lish" }, ['entities.a.searchLanguage INVALID']],
+  ['that is empty', { searchLanguage: '' }, ['entities.a.searchLanguage INVALID']],
+  ['that is no text', { searchLanguage: 7 }, ['entities.a.searchLanguage TYPE_MISMATCH']],
+  ['with a searchable field', { searchLanguage: 'english', fields: { t: { type: 'text', searchable: true } } }, []],
+];
+for (const [what, of, expected] of LANGUAGES) {
+  test(`a language of the search ${what}`, () => assert.deepEqual(mistakes({ entities: { a: of } }), expected));
+}
 
 const R = 'entities.a.relations.r';
 const RELATIONS: readonly [string, unknown, string[]][] = [

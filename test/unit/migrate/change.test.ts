@@ -33,6 +33,7 @@ function changeShop(
     strategy,
     held: new Set(),
     change: '7',
+    extensions: { trigrams: 'wda' },
   });
 }
 
@@ -626,6 +627,7 @@ test('a name that a dropped or renamed column still has is not used again', () =
     strategy: 'online',
     held: new Set(),
     change: '7',
+    extensions: { trigrams: 'wda' },
   });
   assert.ok(change.ok);
   assert.deepEqual(change.names.columns, { a: { y: 'y$7' } });
@@ -644,7 +646,73 @@ test('a name that was something else a moment ago is not used again', () => {
     strategy: 'online',
     held: new Set(['a.y', 'b', 'c.z']),
     change: '7',
+    extensions: { trigrams: 'wda' },
   });
   assert.ok(change.ok);
   assert.deepEqual(change.names, { tables: { b: 'b$7' }, columns: { a: { y: 'y$7' } } });
+});
+
+const text = (more: Json): Json => ({ type: 'text', ...more });
+const SEARCHED = { entities: { notes: { fields: { a: text({ searchable: true }), b: text({}) } } } };
+const ASKED: readonly [string, Json, readonly string[]][] = [
+  [
+    'another searchable field',
+    { fields: { a: text({ searchable: true }), b: text({ searchable: true }) } },
+    ['addIndex notes$a$b$words', 'dropIndex notes$a$words'],
+  ],
+  [
+    'another language',
+    { fields: { a: text({ searchable: true }), b: text({}) }, searchLanguage: 'english' },
+    ['addIndex notes$a$$english$words', 'dropIndex notes$a$words'],
+  ],
+  ['no searchable field', { fields: { a: text({}), b: text({}) } }, ['dropIndex notes$a$words']],
+  [
+    'a searchable field that is renamed',
+    { fields: { c: text({ searchable: true, renamedFrom: 'a' }), b: text({}) } },
+    [],
+  ],
+  ['a searchable field that goes', { fields: { b: text({}) } }, []],
+  [
+    'an index of parts',
+    { fields: { a: text({ searchable: true, index: 'substring' }), b: text({}) } },
+    ['addIndex notes$a$parts'],
+  ],
+];
+for (const [what, notes, expected] of ASKED) {
+  test(`search: ${what}`, () => {
+    const change = changeShop(
+      (json) => {
+        json.entities = { notes };
+      },
+      [],
+      SEARCHED as unknown as SchemaDocument,
+    );
+    const indexing = operationsOf(change).filter(({ kind }) => kind === 'addIndex' || kind === 'dropIndex');
+    const named = ({ kind, makes, statements: [first] }: Operation): string => {
+      const [made] = makes;
+      const name =
+        made?.kind === 'index'
+          ? made.index
+          : /\."([^"]+)"$/.exec(first !== undefined && 'sql' in first ? first.sql.text : '')?.[1];
+      return `${kind} ${name}`;
+    };
+    assert.deepEqual(indexing.map(named), expected);
+  });
+}
+
+test('an index that makes inserts slower says so', () => {
+  const change = changeShop(
+    (json) => {
+      json.entities.notes = { fields: { a: text({ searchable: true, index: 'substring' }) } };
+    },
+    [],
+    { entities: { notes: { fields: { a: { type: 'text' } } } } },
+  );
+  assert.deepEqual(
+    operationsOf(change).map(({ description }) => description),
+    [
+      'add an index of parts of texts on a of notes, which doubles the time of an insert',
+      'add a search index on a of notes, which doubles the time of an insert',
+    ],
+  );
 });

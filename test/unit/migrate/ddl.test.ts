@@ -16,6 +16,7 @@ import {
   dropIndexConcurrently,
   dropSchema,
   dropTable,
+  readyFor,
   setDefault,
   validateConstraint,
 } from '../../../src/migrate/ddl.ts';
@@ -23,18 +24,53 @@ import type { Field } from '../../../src/model/entity.ts';
 import { script, tableRef } from '../../../src/sql/fragment.ts';
 import { shop } from './exact-shop.ts';
 
+const EXTENSIONS = { trigrams: 'extensions' };
 const tables = tablesOf(shop(), 'ws1_shop');
 const table = (name: string): Table => tables.get(name) as Table;
 const column = (of: string, name: string): Field => table(of).columns.get(name) as Field;
 const index = (of: string, name: string): Index => table(of).indexes.get(name) as Index;
 
 test('a document becomes tables, then indexes and references', () => {
-  assert.equal(script(createTables([...tables.values()])), SHOP);
+  assert.equal(script(createTables([...tables.values()], EXTENSIONS)), SHOP);
 });
 
 test('DDL never has bound values: PostgreSQL takes none there', () => {
-  for (const statement of createTables([...tables.values()])) assert.deepEqual(statement.values, []);
+  for (const statement of createTables([...tables.values()], EXTENSIONS)) assert.deepEqual(statement.values, []);
 });
+
+const searched = (): ReadonlyMap<string, Index> => {
+  const field = { type: 'text', searchable: true, index: 'substring' } as const;
+  const document = {
+    a: { fields: { x: field } },
+    b: { fields: { x: field, y: { ...field, index: false } }, searchLanguage: 'german' },
+  };
+  return new Map([...tablesOf({ entities: document }, 'ws1').values()].flatMap(({ indexes }) => [...indexes]));
+};
+
+const TEXT_INDEXES: readonly [string, string, string][] = [
+  ['a$x$words', `using gin (to_tsvector('"simple"'::regconfig, "ws1"."$words"("x")))`, "select wda.use_words('ws1')"],
+  [
+    'b$x$y$$german$words',
+    `using gin (to_tsvector('"german"'::regconfig, "ws1"."$words"(coalesce("x", '') || ' ' || coalesce("y", ''))))`,
+    "select wda.use_words('ws1')",
+  ],
+  [
+    'b$x$parts',
+    'using gin ((upper(lower("x" collate "und-x-icu"))) "extensions".gin_trgm_ops)',
+    "select wda.use_extension('pg_trgm')",
+  ],
+];
+for (const [name, expected, ready] of TEXT_INDEXES) {
+  test(`the index ${name}`, () => {
+    const of = searched().get(name) as Index;
+    const { text } = createIndexConcurrently({ schema: 'ws1', name: 't' }, of, EXTENSIONS);
+    assert.equal(text, `create index concurrently "${name}" on "ws1"."t" ${expected}`);
+    assert.deepEqual(
+      readyFor({ schema: 'ws1', name: 't' }, of).map((statement) => statement.text),
+      [ready],
+    );
+  });
+}
 
 const STATEMENTS: readonly [{ readonly text: string }, string][] = [
   [createSchema('ws1_shop'), 'create schema "ws1_shop"'],
@@ -48,11 +84,11 @@ const STATEMENTS: readonly [{ readonly text: string }, string][] = [
   [dropIndexConcurrently(table('tags'), 'x'), 'drop index concurrently if exists "ws1_shop"."x"'],
   [lockTable(table('tags'), 'share row exclusive'), 'lock table "ws1_shop"."tags" in share row exclusive mode'],
   [
-    createIndexConcurrently(table('orders'), index('orders', 'orders$status$placedAt$ix')),
+    createIndexConcurrently(table('orders'), index('orders', 'orders$status$placedAt$ix'), EXTENSIONS),
     'create index concurrently "orders$status$placedAt$ix" on "ws1_shop"."orders" ("status", "placedAt")',
   ],
   [
-    createIndexConcurrently(table('orderTags'), index('orderTags', 'orderTags$orderId$tagId$uq')),
+    createIndexConcurrently(table('orderTags'), index('orderTags', 'orderTags$orderId$tagId$uq'), EXTENSIONS),
     'create unique index concurrently "orderTags$orderId$tagId$uq" on "ws1_shop"."orderTags" ("orderId", "tagId")',
   ],
   [
