@@ -66,7 +66,7 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
   const rateLimit = makeServerRateLimit(config.rateLimit);
   const totals = makeTotals({ db, onError: onFault });
   const runner = makeRunner({
-    db,
+    databases,
     changed,
     everywhere: presence.everywhere,
     onError: onFault,
@@ -113,8 +113,8 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
     issuer: config.publicUrl,
     now: () => Date.now(),
   });
-  const transfer = makeTransferHandlers({ config, db, changed });
-  const records = makeRecords({ totals, config, db, cache, authenticator, rateLimit, transfer });
+  const transfer = makeTransferHandlers({ config, databases, changed });
+  const records = makeRecords({ totals, config, databases, cache, authenticator, rateLimit, transfer });
   const figures = [
     ...databaseFigures(db),
     ...workspaceFigures(cache),

@@ -3,14 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { loadWorkspaceRow } from '../catalog/documents.ts';
 import { findOpenMigration, loadMigratingWorkspaces } from '../catalog/migrations.ts';
 import { isLockConflict } from '../db/lock-retry.ts';
-import type { Database, Session } from '../db/pool.ts';
+import type { Session } from '../db/pool.ts';
+import type { Databases } from '../directory/databases.ts';
 import { carryOut, RECOVERY } from './perform.ts';
 import { makeProgress } from './progress.ts';
 import type { Sessions } from './sessions.ts';
 import { type Ended, next } from './state.ts';
 
 export interface RecoveryOptions {
-  readonly db: Database;
+  readonly databases: Databases;
   readonly sessions: Sessions;
   /** Gates are open again. */
   readonly changed: (workspaceId: string) => void;
@@ -30,7 +31,7 @@ export interface Recovery {
 const RECOVER_AFTER_MS = 2000;
 const RECOVER_ATTEMPTS = 30;
 
-export function makeRecovery({ db, sessions, changed, countEnd, onError }: RecoveryOptions): Recovery {
+export function makeRecovery({ databases, sessions, changed, countEnd, onError }: RecoveryOptions): Recovery {
   async function underLock(session: Session, workspaceId: string): Promise<void> {
     const open = await findOpenMigration(session, workspaceId);
     if (open === undefined) return;
@@ -65,7 +66,8 @@ export function makeRecovery({ db, sessions, changed, countEnd, onError }: Recov
   return {
     underLock,
     async sweep(only) {
-      const workspaces = only === undefined ? await loadMigratingWorkspaces(db) : [only];
+      const all = () => Promise.all(databases.all().map(loadMigratingWorkspaces));
+      const workspaces = only === undefined ? (await all()).flat() : [only];
       const failures: unknown[] = [];
       for (const workspaceId of workspaces) {
         if (sessions.isClosing()) return;

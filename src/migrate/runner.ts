@@ -1,8 +1,10 @@
 // Starts migrations, each under the lock of its workspace, and counts them. state.ts says which state follows which,
 // perform.ts does the work of each.
+
 import { isCancelRequested, type Strategy } from '../catalog/migrations.ts';
 import { isLockConflict } from '../db/lock-retry.ts';
-import type { Database, Session } from '../db/pool.ts';
+import type { Session } from '../db/pool.ts';
+import type { Databases } from '../directory/databases.ts';
 import { anotherMigrationRuns, destructiveChange, serviceUnavailable } from '../errors.ts';
 import type { Figure } from '../figure.ts';
 import { makeGate } from './gate.ts';
@@ -52,7 +54,7 @@ export interface RunnerStats {
 }
 
 export interface RunnerOptions {
-  readonly db: Database;
+  readonly databases: Databases;
   /** Another document is in force. */
   readonly changed: (workspaceId: string) => void;
   /** Resolves when what is committed holds in every process. */
@@ -66,7 +68,7 @@ export interface RunnerOptions {
   readonly maxLong: number;
 }
 
-interface RunOptions extends Pick<RunnerOptions, 'db' | 'changed' | 'everywhere' | 'onError'> {
+interface RunOptions extends Pick<RunnerOptions, 'databases' | 'changed' | 'everywhere' | 'onError'> {
   readonly sessions: Sessions;
   readonly countFilled: (records: number) => void;
 }
@@ -76,13 +78,13 @@ export function makeRunner(options: RunnerOptions): Runner {
   let running = 0;
   let filled = 0;
   const ended: Record<StoredEnd, number> = { succeeded: 0, failed: 0, cancelled: 0 };
-  const { db, changed, everywhere, onError, maxLong, forgottenAfterMs } = options;
-  const sessions = makeSessions(db);
+  const { databases, changed, everywhere, onError, maxLong, forgottenAfterMs } = options;
+  const sessions = makeSessions(databases);
   const settler = makeSettler({ ...options, sessions });
   const countEnd = (how: Ended['how']): void => {
     ended[storedEnd(how)]++;
   };
-  const recovery = makeRecovery({ db, sessions, changed, countEnd, onError });
+  const recovery = makeRecovery({ databases, sessions, changed, countEnd, onError });
   const runOptions: RunOptions = {
     ...options,
     sessions,
@@ -167,9 +169,10 @@ async function makeRun(
   session: LockedSession,
   request: MigrationRequest,
   change: PreparedChange,
-  { db, changed, everywhere, onError, sessions, countFilled }: RunOptions,
+  { databases, changed, everywhere, onError, sessions, countFilled }: RunOptions,
 ): Promise<Run> {
   const { workspaceId } = request;
+  const db = databases.of({ id: workspaceId });
   const progress = await recordMigration(session, request, change);
   const { id } = progress;
   return {

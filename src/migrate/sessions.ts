@@ -2,6 +2,7 @@
 // ends, as one of their statements may take hours.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Session } from '../db/pool.ts';
+import type { Databases } from '../directory/databases.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import { withWorkspaceLock } from './workspace-lock.ts';
 
@@ -28,8 +29,14 @@ const INTERRUPT_EVERY_MS = 200;
 // nobody.
 const END_WITHIN_MS = 1000;
 
-export function makeSessions(db: Database): Sessions {
-  const running = new Map<number, { interruptible: boolean }>();
+interface Running {
+  readonly pid: number;
+  readonly database: Database;
+  interruptible: boolean;
+}
+
+export function makeSessions(databases: Databases): Sessions {
+  const running = new Set<Running>();
   let closing = false;
   let signalled: Promise<unknown> = Promise.resolve();
 
@@ -47,22 +54,25 @@ export function makeSessions(db: Database): Sessions {
   }
 
   /** Not awaited: a database that does not answer must not hold up the end. */
-  function signal(name: 'pg_cancel_backend' | 'pg_terminate_backend', pids: readonly number[]): void {
-    if (pids.length === 0) return;
+  function signal(name: 'pg_cancel_backend' | 'pg_terminate_backend', sessions: readonly Running[]): void {
     const call = name === 'pg_cancel_backend' ? sql`pg_cancel_backend(pid)` : sql`pg_terminate_backend(pid)`;
-    signalled = db.run(toQuery(sql`select ${call} from unnest(${pids}::int4[]) pid`), 'write').catch(() => undefined);
+    const signals = [...Map.groupBy(sessions, ({ database }) => database)].map(([database, of]) => {
+      const pids = of.map(({ pid }) => pid);
+      return database.run(toQuery(sql`select ${call} from unnest(${pids}::int4[]) pid`), 'write');
+    });
+    if (signals.length > 0) signalled = Promise.allSettled(signals);
   }
 
   return {
     isClosing: () => closing,
-    withLock: (workspaceId, work, busy) =>
-      withWorkspaceLock(
-        db,
+    withLock: (workspaceId, work, busy) => {
+      const database = databases.of({ id: workspaceId });
+      return withWorkspaceLock(
+        database,
         workspaceId,
         async (session) => {
-          const { pid } = session;
-          const state = { interruptible: true };
-          running.set(pid, state);
+          const state = { pid: session.pid, database, interruptible: true };
+          running.add(state);
           try {
             return await work({
               ...session,
@@ -72,20 +82,21 @@ export function makeSessions(db: Database): Sessions {
               },
             });
           } finally {
-            running.delete(pid);
+            running.delete(state);
           }
         },
         busy,
-      ),
+      );
+    },
     async close(graceMs) {
       closing = true;
       const interrupt = (): void =>
         signal(
           'pg_cancel_backend',
-          [...running].flatMap(([pid, { interruptible }]) => (interruptible ? [pid] : [])),
+          [...running].filter(({ interruptible }) => interruptible),
         );
       if (await ended(graceMs, interrupt)) return;
-      await ended(END_WITHIN_MS, () => signal('pg_terminate_backend', [...running.keys()]));
+      await ended(END_WITHIN_MS, () => signal('pg_terminate_backend', [...running]));
     },
   };
 }

@@ -11,8 +11,9 @@ import {
   storeNames,
 } from '../catalog/documents.ts';
 import { isLockConflict } from '../db/lock-retry.ts';
-import type { Database, Session } from '../db/pool.ts';
+import type { Session } from '../db/pool.ts';
 import { inTransaction, LOCK_BUDGET_MS, lockTable, takeLocks } from '../db/transaction.ts';
+import type { Databases } from '../directory/databases.ts';
 import { entitiesOf } from '../document/entities.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
 import { type Fragment, script, sql, toQuery } from '../sql/fragment.ts';
@@ -21,7 +22,7 @@ import type { Sessions } from './sessions.ts';
 import { freedKeys, heldNames, type RenamedTable, type Renaming, renamingsOf, settledNames } from './settled-names.ts';
 
 export interface SettleOptions {
-  readonly db: Database;
+  readonly databases: Databases;
   readonly sessions: Sessions;
   readonly changed: (workspaceId: string) => void;
   readonly onError: (message: string, error: unknown) => void;
@@ -57,7 +58,7 @@ interface Turn {
 }
 
 export function makeSettler(options: SettleOptions): Settler {
-  const { db, sessions, changed, onError, everywhere, isSettled, forgottenAfterMs } = options;
+  const { databases, sessions, changed, onError, everywhere, isSettled, forgottenAfterMs } = options;
   const turns = new Map<string, Turn>();
   let working = false;
 
@@ -99,7 +100,7 @@ export function makeSettler(options: SettleOptions): Settler {
 
   /** Resolves with the milliseconds until the next look; undefined when all names are those of the document. */
   async function settle(workspaceId: string): Promise<number | undefined> {
-    const row = await loadWorkspaceRow(db, workspaceId);
+    const row = await loadWorkspaceRow(databases.of({ id: workspaceId }), workspaceId);
     if (row === undefined || hasOwnNames(row)) return undefined;
     const early = AFTER_CHANGE_MS - (row.freed.now - row.freed.changedAt);
     if (early > 0) return early;
@@ -156,8 +157,10 @@ export function makeSettler(options: SettleOptions): Settler {
   return {
     soon: (workspaceId) => plan(workspaceId, AFTER_CHANGE_MS),
     async sweep() {
-      for (const workspaceId of await loadUnsettledWorkspaces(db, MAX_AT_ONCE)) {
-        if (!turns.has(workspaceId)) plan(workspaceId, 0);
+      for (const database of databases.all()) {
+        for (const workspaceId of await loadUnsettledWorkspaces(database, MAX_AT_ONCE)) {
+          if (!turns.has(workspaceId)) plan(workspaceId, 0);
+        }
       }
     },
   };

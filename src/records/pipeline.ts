@@ -4,7 +4,8 @@ import type { Authenticator } from '../auth/authenticate.ts';
 import type { Totals } from '../beside/totals.ts';
 import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
 import type { Config } from '../config.ts';
-import type { Database, Executor } from '../db/pool.ts';
+import type { Executor } from '../db/pool.ts';
+import type { Databases } from '../directory/databases.ts';
 import { type ApiError, invalidCredential, notFound, unsupportedMediaType } from '../errors.ts';
 import { jsonValue } from '../http/json-body.ts';
 import type { Mount } from '../http/mount.ts';
@@ -39,7 +40,7 @@ export interface StageRooms {
 }
 
 export interface RecordRooms extends StageRooms {
-  readonly db: Database;
+  readonly databases: Databases;
   readonly authenticator: Authenticator;
   readonly rateLimit: RateLimit;
 }
@@ -86,7 +87,7 @@ export interface Stages {
 type Handler = (visit: Visit) => Promise<Reply>;
 
 export function makeRecords(rooms: RecordRooms): Records {
-  const { config, cache, db } = rooms;
+  const { config, cache, databases } = rooms;
   const { travel, busy } = makeStages(rooms);
 
   async function handle(raw: RawRequest): Promise<Reply> {
@@ -95,7 +96,7 @@ export function makeRecords(rooms: RecordRooms): Records {
     const again = () => enter(rooms, raw.headers.authorization, { organization, workspace }, uncounted);
     const visitor = await enter(rooms, raw.headers.authorization, { organization, workspace }, rooms.rateLimit);
     const call = callOf(raw.method, segments, visitor.workspace, partsOf(raw, config));
-    return travel({ call, executor: db, sender: raw, visitor, again });
+    return travel({ call, executor: databases.of(visitor.workspace), sender: raw, visitor, again });
   }
 
   async function answerAs(principal: External, asked: Asked, sender: Sender): Promise<Reply> {
@@ -108,7 +109,7 @@ export function makeRecords(rooms: RecordRooms): Records {
     };
     const visitor = await again();
     const call = callOf(asked.method, segments, visitor.workspace, asked);
-    return travel({ call, executor: db, sender, visitor, again });
+    return travel({ call, executor: databases.of(visitor.workspace), sender, visitor, again });
   }
 
   return { mount: mountOf(handle), answerAs, busy };

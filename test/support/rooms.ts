@@ -115,6 +115,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'catalog',
       'type config.ts',
       'db',
+      'directory',
       'http/json-body.ts',
       'type http',
       'migrate',

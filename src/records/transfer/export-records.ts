@@ -1,9 +1,11 @@
 // `_export`: a list of the entity -> the stream of a file. Planned again when the workspace turns out to be another one
 // before a byte was sent.
+
 import type { Readable } from 'node:stream';
 import { versionInForce } from '../../catalog/load-workspace.ts';
 import { isStaleSnapshot } from '../../db/pg-error.ts';
-import type { Database, Session } from '../../db/pool.ts';
+import type { Session } from '../../db/pool.ts';
+import type { Databases } from '../../directory/databases.ts';
 import { serviceUnavailable } from '../../errors.ts';
 import type { Field } from '../../model/entity.ts';
 import { planExport } from '../../plan/plan.ts';
@@ -17,7 +19,7 @@ import { type Export, type ExportLimits, openExport } from './export-stream.ts';
 import type { TakeTurn } from './take-turn.ts';
 
 export interface ExportStage {
-  readonly db: Database;
+  readonly databases: Databases;
   readonly maxResponseBytes: number;
   readonly limits: Pick<ExportLimits, 'timeoutMs' | 'stallMs' | 'floor'>;
   readonly takeTurn: TakeTurn;
@@ -61,7 +63,7 @@ async function openAs(stage: ExportStage, visit: Visit, request: ExportRequest):
 }
 
 async function open(
-  { db, limits, takeTurn }: ExportStage,
+  { databases, limits, takeTurn }: ExportStage,
   visit: Visit,
   what: Pick<Export, 'query' | 'file'>,
 ): Promise<Readable> {
@@ -71,7 +73,7 @@ async function open(
   };
   const ended = await takeTurn(visit);
   const own = { ...limits, caller: sender.caller, deadline: clock.deadline };
-  return openExport(db, { ...what, confirm, limits: own, ended }).catch((error) => {
+  return openExport(databases.of(workspace), { ...what, confirm, limits: own, ended }).catch((error) => {
     // Nothing was sent: the request is planned again from the new snapshot.
     if (error === CHANGED || isStaleSnapshot(error)) throw error;
     throw recordError(error, workspace, entity.name);

@@ -6,6 +6,7 @@ import { outcomeOf, transactionOf } from '../../db/outcome.ts';
 import { isConnectionLoss, isRetryable, isStaleSnapshot, sqlState } from '../../db/pg-error.ts';
 import type { Database, Session } from '../../db/pool.ts';
 import { callerGone } from '../../db/work.ts';
+import type { Databases } from '../../directory/databases.ts';
 import { type Detail, type DetailCode, outcomeUnknown } from '../../errors.ts';
 import type { ImportPlan } from '../../plan/import-plan.ts';
 import type { RowDecoder } from '../../plan/import-row.ts';
@@ -51,7 +52,7 @@ export interface Import<T> {
 }
 
 export interface ImportRooms {
-  readonly db: Database;
+  readonly databases: Databases;
   readonly timeoutMs: number;
   /** The workspace's schema is no longer what the snapshot says. */
   readonly changed: (workspaceId: string) => void;
@@ -61,8 +62,9 @@ export interface ImportRooms {
 export async function runImport<T>(
   { plan, batches, decode, replan, interrupt }: Import<T>,
   visit: Visit,
-  { db, timeoutMs, changed }: ImportRooms,
+  { databases, timeoutMs, changed }: ImportRooms,
 ): Promise<ImportCounts> {
+  const db = databases.of(visit.workspace);
   const reading = makeReading(batches, decode, visit.sender.turn);
   let written: { readonly transaction: string; readonly counts: ImportCounts } | undefined;
   try {

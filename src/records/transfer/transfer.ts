@@ -1,7 +1,7 @@
 // `_import` and `_export`: files in and out of an entity, streamed, through the same plans and the same doors as single
 // records.
 import type { Config } from '../../config.ts';
-import type { Database } from '../../db/pool.ts';
+import type { Databases } from '../../directory/databases.ts';
 import type { TransferHandlers } from '../visit.ts';
 import { type ExportStage, exportRecords } from './export-records.ts';
 import { type ImportStage, importRecords } from './import-records.ts';
@@ -9,17 +9,21 @@ import { makeTakeTurn } from './take-turn.ts';
 
 export interface TransferRooms {
   readonly config: Config;
-  readonly db: Database;
+  readonly databases: Databases;
   /** The snapshot of the workspace is stale: load it again. */
   readonly changed?: (workspaceId: string) => void;
 }
 
-export function makeTransferHandlers({ config, db, changed = () => undefined }: TransferRooms): TransferHandlers {
+export function makeTransferHandlers({
+  config,
+  databases,
+  changed = () => undefined,
+}: TransferRooms): TransferHandlers {
   const takeTurn = makeTakeTurn(config);
   const timeoutMs = config.transferTimeoutMs;
   const seconds = config.floorSeconds;
   const imports: ImportStage = {
-    db,
+    databases,
     timeoutMs,
     changed,
     limits: { maxBytes: config.maxImportBytes, maxRowBytes: config.maxBodyBytes },
@@ -27,7 +31,7 @@ export function makeTransferHandlers({ config, db, changed = () => undefined }: 
     takeTurn,
   };
   const exports: ExportStage = {
-    db,
+    databases,
     maxResponseBytes: config.maxResponseBytes,
     limits: { timeoutMs, stallMs: config.bodyTimeoutMs, floor: { bytesPerSecond: config.exportFloor, seconds } },
     takeTurn,

@@ -42,7 +42,7 @@ before(async () => {
     maximum: 10,
   });
   workspace = (await cache.get('acme', 'notes')) as Workspace;
-  const transfer = makeTransferHandlers({ config, db });
+  const transfer = makeTransferHandlers({ config, databases });
   stages = makeStages({ config, cache, totals: makeTotals({ db, onError }), transfer });
   const workspaceId = workspace.id;
   owner = { kind: 'owner', permissions: 'OWNER', workspaceId, credentialId: 'key:1' };
