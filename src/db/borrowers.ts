@@ -5,7 +5,7 @@ import type { OpenedConnection } from './connect.ts';
 /** A connection for one user alone. */
 export interface Lent {
   readonly connection: OpenedConnection;
-  /** Gives it back, once. `broken`: nobody is to have it after this. */
+  /** Gives it back, once. `broken`: it is not used again. */
   release(broken: boolean): void;
 }
 
@@ -18,11 +18,11 @@ export interface Borrower {
 export interface Borrowers {
   /** How many wait. */
   readonly waiting: () => number;
-  /** May the tenant have one more connection? */
+  /** True when the tenant may have one more connection. */
   readonly mayHave: (tenant: string | undefined) => boolean;
   readonly borrowed: (tenant: string | undefined) => void;
   readonly returned: (tenant: string | undefined) => void;
-  /** May one more of the tenant wait? */
+  /** True when one more of the tenant may wait. */
   readonly hasPlace: (tenant: string | undefined) => boolean;
   readonly wait: (borrower: Borrower) => void;
   /** Who is served next: of those below their share the one with least, the oldest first. Stays in the line. */

@@ -1,5 +1,5 @@
 // Which tenants have lately broken the promise of the quick lanes, with whatever statement: each of theirs goes to the slow
-// lane for a while, where their share is bounded. Holding single statements alone would not do: a new shape of request is a
+// lane for a while, where their share is bounded. Holding single statements would not be enough: a new shape of request is a
 // new statement.
 import { LRUCache } from 'lru-cache';
 import { type Hold, type HoldLimits, hold, isHeld } from './cost.ts';

@@ -1,5 +1,5 @@
 // Opens connections: tries the hosts of the address in their order, asks for the settings that all statements rely on,
-// and believes none of them before the server has told them back. A pooler that drops start-up options would else let
+// and believes none of them before the server has confirmed it. Otherwise a pooler that drops start-up options would let
 // datetimes leave in another zone, statements run without a limit, and acknowledged writes not wait for the disk.
 import type { Socket } from 'node:net';
 import pg from 'pg';
@@ -11,7 +11,7 @@ import { sqlState } from './pg-error.ts';
 export interface ConnectionLimits {
   readonly statementTimeoutMs: number;
   readonly lockTimeoutMs: number;
-  /** May several statements be under way at once? */
+  /** True when several statements may be under way at once. */
   readonly pipeline?: boolean;
   /** Longest answer of one message, in bytes; missing: what JavaScript can hold. */
   readonly maxMessageBytes?: number;
@@ -87,7 +87,7 @@ export function makeConnect(connection: pg.ClientConfig): Connect {
       const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
       refuseLongMessages(stream, limits.maxMessageBytes ?? LONGEST_MESSAGE);
       const pid = await readBack(client, limits, target);
-      // It may have ended in the bytes that opened it: the loss is told before this line runs.
+      // It may have ended in the bytes that opened it: the loss is reported before this line runs.
       if (retirement.reason !== undefined) throw retirement.reason;
       return { client, pid, onRetired: retirement.listen };
     } catch (error) {
@@ -105,7 +105,7 @@ export function makeConnect(connection: pg.ClientConfig): Connect {
         failures.push(error);
       }
     }
-    // What a server that answers has to say is worth more than that another is away.
+    // The refusal of a server that answers says more than the silence of another.
     throw failures.find((error) => error instanceof UnfitConnection || sqlState(error) !== undefined) ?? failures[0];
   };
 }
@@ -173,7 +173,7 @@ async function readBack(client: pg.Client, limits: ConnectionLimits, target: str
   return Number(pid);
 }
 
-/** Ends a connection without a word to the server, whatever runs on it. */
+/** Cuts a connection without telling the server, whatever runs on it. */
 export function destroy({ client }: Pick<OpenedConnection, 'client'>, reason = 'Connection terminated'): void {
   (client as unknown as { connection: { stream: { destroy(error: Error): void } } }).connection.stream.destroy(
     new Error(reason),

@@ -11,7 +11,7 @@ export interface DatabaseHost {
   readonly port: number;
 }
 
-/** Which of several servers will do; libpq has the names. `primary`: not in recovery; `read-write`: takes writes, too. */
+/** Which of several servers may be used; libpq has the names. `primary`: not in recovery; `read-write`: takes writes, too. */
 export type TargetSession = 'any' | 'read-write' | 'primary';
 
 export interface DatabaseAddress {
@@ -20,7 +20,7 @@ export interface DatabaseAddress {
   readonly target: TargetSession;
   /** For the driver: user, password, database, TLS, and the first of the hosts. */
   readonly config: Omit<pg.ClientConfig, 'options' | 'connectionString'>;
-  /** Settings that the URL asks for, as in `-c geqo=off`; ours go behind them. */
+  /** Settings that the URL asks for, as in `-c geqo=off`; ours follow them. */
   readonly options: string | undefined;
 }
 

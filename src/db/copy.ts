@@ -24,7 +24,7 @@ export async function copyInto(
     broken(error);
   });
   const ended = finished(stream);
-  // Awaited below; until then its failure is no unhandled one.
+  // Awaited below; until then its failure must not count as unhandled.
   ended.catch(() => undefined);
   try {
     for await (const line of lines) {
@@ -124,7 +124,7 @@ export function streamRows(session: Session, backend: Backend, query: Query, onR
     done: answered.finally(() => {
       isOver = true;
       stream.resume();
-      // Else it might stop what the connection does next.
+      // A late cancel might stop what the connection does next.
       return backend.settled();
     }),
   };

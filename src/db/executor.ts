@@ -33,7 +33,7 @@ export interface SessionExecutorOptions {
 
 /**
  * Runs statements in the transaction that is open on a connection. A read ends when its caller leaves, a write that was
- * begun is worth being ended; both end at their deadline. There is no second turn in a transaction, so the words are
+ * begun is finished; both end at their deadline. There is no second turn in a transaction, so the words are
  * careful wherever plain ones might build too much; and nothing is learned, as a time there holds waits for the locks of
  * others.
  */

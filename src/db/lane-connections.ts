@@ -44,7 +44,7 @@ export interface LaneConnections {
   readonly all: readonly PipelinedConnection[];
   /** Opens one more in the background, unless one is being opened. */
   grow(): void;
-  /** May one more be opened at `now`, beside those that there are? */
+  /** True when one more may be opened at `now`, beside those that there are. */
   mayGrow(now: number): boolean;
   /** The failure to open one a moment ago, which is not tried again yet; undefined when it may be. */
   recentFailure(now: number): { readonly error: unknown } | undefined;

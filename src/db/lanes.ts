@@ -1,4 +1,4 @@
-// Where a statement runs: on a quick lane while it keeps their promise, otherwise on the connections for slow statements.
+// Where a statement runs: on a quick lane while it is quick, otherwise on the connections for slow statements.
 import { availableParallelism } from 'node:os';
 import type pg from 'pg';
 import { queryTimeout } from '../errors.ts';
@@ -96,7 +96,7 @@ export function makeLanes(options: LanesOptions): Lanes {
   function isQuick({ tenant }: Work, cost: StatementCost | undefined): boolean {
     if (cost === undefined) return true;
     if (cost.isQuick !== true) return false;
-    // Nearly always nobody is held, and the clock need not be asked.
+    // Nearly always nobody is held, so the clock is asked only then.
     if (cost.heldUntil !== undefined && isHeld(cost, performance.now())) return false;
     return tenant === undefined || !conduct.isHeld(tenant);
   }
@@ -107,7 +107,7 @@ export function makeLanes(options: LanesOptions): Lanes {
     if (tenant !== undefined) conduct.fault(tenant, now);
   }
 
-  /** What the quick lane would not go on with: undone whole, it runs again where it may take its time. */
+  /** A statement that the quick lane has ended was undone whole: it runs again where it may take its time. */
   async function runOn(lane: Lane, { query, work, cost }: Waiting, fault: unknown): Promise<readonly Row[]> {
     noteFault(work, cost, fault);
     const deadline = work.deadline ?? performance.now() + statementTimeoutMs;

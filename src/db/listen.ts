@@ -1,5 +1,5 @@
 // Hears what other sessions tell by NOTIFY, on a connection of its own: a quick one is busy with requests, and those for
-// slow work come and go. Only a quicker way to learn what would be found out anyway: it may be away, and lose what was
+// slow work come and go. It is only a quicker way to learn what would be found out anyway: it may be away, and lose what was
 // told meanwhile.
 import type pg from 'pg';
 import { makeConnect } from './connect.ts';
@@ -42,7 +42,7 @@ export function listen({ connection, channel, heard }: ListenOptions): Listener 
   async function open(): Promise<void> {
     const opened = await connect(LIMITS);
     client = opened.client;
-    // A pooler makes up the number of the backend. What is told to a session of its server comes to nobody.
+    // A pooler makes up the number of the backend. Notifications to a session of its server reach nobody.
     const { processID } = client as unknown as { processID: number };
     if (closed || opened.pid !== processID) {
       pause = POOLER_PAUSE_MS;

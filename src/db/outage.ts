@@ -6,15 +6,15 @@ import { UnfitConnection } from './connect.ts';
 import { InstallError } from './install.ts';
 
 export interface Outage {
-  /** It may be over by itself: the database starts, moves, or is out of reach. Else it will never do as it is set up. */
+  /** It may be over by itself: the database starts, moves, or is out of reach. Otherwise it cannot be used as it is set up. */
   readonly isPassing: boolean;
-  /** Goes on behind "The database cannot be used: ". */
+  /** Follows "The database cannot be used: ". */
   readonly words: string;
   /** Messages as they came, with addresses. */
   readonly detail: string;
 }
 
-// The first that fits tells. PostgreSQL documentation, appendix A, has the states.
+// The first that fits counts. PostgreSQL documentation, appendix A, has the states.
 const CAUSES: readonly (readonly [pattern: RegExp, words: string])[] = [
   [/^ECONNREFUSED$|^ENOENT$/, 'nothing listens at its address'],
   [/^ENOTFOUND$|^EAI_/, 'the name of its host is not known'],
@@ -82,7 +82,7 @@ const isRefusal = (error: unknown): boolean => error instanceof ApiError && erro
 function isPassing(error: unknown): boolean {
   const code = codeOf(error);
   return (
-    // A login that is refused may pass, too, but then somebody is at work who should know.
+    // A login that is refused may be mended, too, but whoever runs the server should know of it.
     /^(08|25006|40|53|55P03|57P|58)/.test(code) ||
     (/^E[A-Z]+(_[A-Z]+)?$/.test(code) && !code.startsWith('ERR_')) ||
     /terminated|timeout|ended/i.test(messageOf(error))

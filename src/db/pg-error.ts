@@ -32,7 +32,7 @@ export function isDatabaseError(error: unknown): error is DatabaseError {
   );
 }
 
-/** The SQLSTATE of an error of the database, else undefined. */
+/** The SQLSTATE of an error of the database; undefined for all others. */
 export function sqlState(error: unknown): string | undefined {
   return isDatabaseError(error) ? error.code : undefined;
 }
@@ -127,7 +127,7 @@ const REFUSALS: Readonly<Record<string, (error: DatabaseError) => ApiError>> = {
   [TOO_LARGE]: (error) => responseTooLarge(limitIn(error), error),
   // A text of a gigabyte that PostgreSQL could not go on building.
   '54000': (error) => responseTooLarge(undefined, error),
-  // Of a table that no record has been heard of: nothing that a client could mend.
+  // Ids of control tables do not run out; whose ids did, only who runs the statement knows.
   '2200H': internalError,
   '22003': outOfRange,
   '22008': outOfRange,

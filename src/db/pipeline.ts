@@ -20,7 +20,7 @@ export interface LaneOptions extends TrafficRules {
    */
   readonly parallel: number;
   readonly maxQueue: number;
-  /** How long who names no deadline waits; also the longest silence of a connection that has something to answer. */
+  /** How long a statement without a deadline waits; also the longest silence of a connection that has something to answer. */
   readonly statementTimeoutMs: number;
   readonly onError: (message: string, error: unknown) => void;
 }

@@ -21,13 +21,13 @@ export interface PooledConnectionsOptions {
 export interface PooledConnections {
   /** One that is idle; it is its taker's until it is given back. */
   readonly take: () => Pooled | undefined;
-  /** `broken`: nobody is to have it after this. */
+  /** `broken`: it is not used again. */
   readonly giveBack: (pooled: Pooled, broken: boolean) => void;
   /** Opens one more in the background. */
   readonly grow: () => void;
   /** How many are being opened. */
   readonly opening: () => number;
-  /** May one more be opened, beside those that there are and those that are being opened? */
+  /** True when one more may be opened, beside those that there are and those that are being opened. */
   readonly mayGrow: () => boolean;
   readonly hasIdle: () => boolean;
   /** While there are none and one could not be opened a moment ago: why. */
@@ -40,7 +40,7 @@ export interface PooledConnections {
 }
 
 const IDLE_MS = 30_000;
-// Also what a long life gathers in a backend (caches of catalogues, memory) ends some time.
+// What a backend gathers over a long life (caches of catalogues, memory) is given back, too.
 const LIFETIME_MS = 1_800_000;
 const TIDY_EVERY_MS = 5000;
 // While the database is away, connecting is tried again at most this often; who asks in between fails at once.

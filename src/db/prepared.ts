@@ -7,9 +7,9 @@ import { sqlState } from './pg-error.ts';
 /** How a run names its statement to PostgreSQL. */
 export interface Naming {
   readonly statement: string;
-  /** Has the connection to parse the text first? What it may have had under the name is replaced. */
+  /** True when the text must be parsed first; a statement of that name is replaced. */
   readonly isNew: boolean;
-  /** Another statement that the connection shall forget. */
+  /** Another statement, which the connection must forget. */
   readonly forget: string | undefined;
 }
 

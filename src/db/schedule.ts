@@ -26,7 +26,7 @@ export interface ScheduleOptions {
 export interface Schedule<C extends Scheduled> {
   /** A statement of the tenant has come: a tenant is one of several for a while after another was seen. */
   readonly seen: (tenant: string | undefined, now: number) => void;
-  /** The connection where the statement costs least; undefined when it had better wait. */
+  /** The connection where the statement costs least; undefined when it costs least to wait. */
   readonly pick: (query: Query, tenant: string | undefined, now: number) => C | undefined;
   /** Takes out of the line what a connection with room runs next; undefined when nothing in it may go there. */
   readonly nextFor: (connection: C, line: WaitingLine, now: number) => Waiting | undefined;
@@ -50,7 +50,7 @@ const MAX_DETOUR_MS = 5;
 // A tenant is one of several for so long after another was seen.
 const COMPANY_MS = 5000;
 
-/** May more be sent to the connection? */
+/** True when more may be sent to the connection. */
 export function hasRoom({ sent, work, answeredAt }: Scheduled, now: number): boolean {
   const [first] = sent;
   return first === undefined || (work < FULL_MS && now - Math.max(first.started, answeredAt) < STUCK_MS);

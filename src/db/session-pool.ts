@@ -1,6 +1,6 @@
-// Connections that are lent one at a time: for statements that take long, for transactions and for COPY. Who asks in
-// vain waits in one queue, out of which the tenant that has least is served first; nobody waits longer than its deadline,
-// and who has left is dropped.
+// Connections that are lent one at a time: for statements that take long, for transactions and for COPY. When all are
+// lent, askers wait in one line, out of which the tenant that has least is served first; nobody waits longer than its
+// deadline, and those who have left are dropped.
 import { type Borrower, type Lent, makeBorrowers } from './borrowers.ts';
 import type { OpenedConnection } from './connect.ts';
 import { translateConnectionError } from './pg-error.ts';
@@ -13,7 +13,7 @@ export interface SessionPoolOptions {
   /** Connections that one tenant may have at once. */
   readonly perTenant: number;
   readonly maxQueue: number;
-  /** How long who names no deadline waits. */
+  /** How long an asker without a deadline waits. */
   readonly patienceMs: number;
 }
 
@@ -38,7 +38,7 @@ export function makeSessionPool({ open, size, perTenant, maxQueue, patienceMs }:
     open,
     size,
     onFailed(error) {
-      // The database is away for all of them; one after the other they would wait for it each.
+      // The database is away for all of them; one after the other each would wait for it.
       for (const { settle } of borrowers.drain()) settle(translateConnectionError(error));
     },
     onOpened: pump,

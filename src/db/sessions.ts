@@ -63,7 +63,7 @@ export interface Sessions {
 }
 
 export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly }: SessionsOptions): Sessions {
-  /** Works with a connection of its own; one that broke, or that `work` says is broken, is given to nobody else. */
+  /** Works with a connection of its own; one that broke, or that `work` says is broken, is not used again. */
   async function lend<T>(
     { purpose = 'control', ...asker }: SessionOptions,
     work: (session: Session, lent: Lent, broken: () => void) => Promise<T>,
@@ -140,7 +140,7 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
           await session.execute('commit');
           return result;
         } catch (error) {
-          // When even the rollback fails nobody is to have the connection after this.
+          // When even the rollback fails, the connection must not be used again.
           await session.execute('rollback').catch(broken);
           throw error;
         }

@@ -1,5 +1,5 @@
 // Ends connections whose other end has gone without a word (a host that lost power, a network that drops packets): TCP
-// would wait for minutes. PostgreSQL answers every statement within its timeout, so a longer silence is no slow answer.
+// would wait for minutes. PostgreSQL answers every statement within its timeout, so a longer silence is not a slow answer.
 import type pg from 'pg';
 
 const CHECK_MS = 500;

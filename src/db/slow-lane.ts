@@ -87,7 +87,7 @@ export function makeSlowLane({ take, cancel, statementTimeoutMs, isQuick, runQui
     const limits = {
       end,
       deadline: deadlineOf(work),
-      // The answer of a read is for its caller alone; a write that was begun is worth being ended.
+      // The answer of a read is for its caller alone; a write that was begun is finished.
       caller: lane === 'read' ? work.caller : undefined,
     };
     try {
@@ -102,7 +102,7 @@ export function makeSlowLane({ take, cancel, statementTimeoutMs, isQuick, runQui
     }
   }
 
-  /** Has the statement, as far as is known, never taken long? */
+  /** True when the statement, as far as is known, has never taken long. */
   function isModerate(cost: StatementCost | undefined): boolean {
     return cost?.milliseconds !== undefined && cost.milliseconds < PLAIN_MS / 2 && !isHeld(cost, performance.now());
   }

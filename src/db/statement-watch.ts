@@ -1,5 +1,5 @@
-// Sees to it that a statement on a connection of its own ends when its answer is of no use any more: at its deadline, and
-// when its caller has left. A database that does not even answer that is given up: TCP would wait for minutes.
+// Ends a statement on a connection of its own when its answer is of no use any more: at its deadline, and when its caller
+// has left. The connection of a database that does not even answer that is cut: TCP would wait for minutes.
 import type { Query } from '../sql/fragment.ts';
 import { destroy, type OpenedConnection } from './connect.ts';
 import { isConnectionLoss } from './pg-error.ts';
@@ -28,7 +28,7 @@ export type WatchedConnection = Pick<OpenedConnection, 'client' | 'pid'>;
 export type Cancel = (pid: number) => Promise<void>;
 
 /**
- * Runs one statement that nothing else runs beside, until its limits. Rejects with the error of the database or of the
+ * Runs one statement on a connection that runs nothing else, until its limits. Rejects with the error of the database or of the
  * connection, when nothing is under way any more that could hit what the connection does next.
  */
 export async function runWatched(

@@ -12,12 +12,12 @@ import { shuttingDown } from './work.ts';
 export interface TrafficRules {
   /**
    * True when what was sent after a statement, and was never begun, may be sent again elsewhere when its connection ends.
-   * Reads may: nobody can tell of a write whether it was begun.
+   * Reads may; whether a write was begun nobody can tell.
    */
   readonly repeatable: boolean;
   /** True when the statement was ended because it kept the others waiting. */
   readonly isFault: (error: Error) => boolean;
-  /** What becomes of it then; missing: the error is its answer. */
+  /** Gives its answer then; missing: the error is the answer. */
   readonly goOn?: (waiting: Waiting, fault: Error) => Promise<readonly Row[]>;
   /** A write met a server that takes none. */
   readonly onReadOnly: () => void;
@@ -38,7 +38,7 @@ export interface Traffic {
   readonly count: () => number;
 }
 
-// What a statement is supposed to take before it was seen.
+// What an unknown statement is expected to take.
 const UNKNOWN_MS = 1;
 
 export function makeTraffic({ connections, again, answered, ...rules }: TrafficOptions): Traffic {
@@ -104,7 +104,7 @@ export function makeTraffic({ connections, again, answered, ...rules }: TrafficO
     return index === 0;
   }
 
-  /** What stood after the statement with which the connection ended was never begun. */
+  /** The statements after the one with which the connection ended were never begun. */
   function lose(connection: PipelinedConnection, isFirst: boolean): void {
     connections.retire(connection);
     if (!rules.repeatable || !isFirst) return;

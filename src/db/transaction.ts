@@ -2,7 +2,7 @@
 import { type Fragment, keyword, literal, script, sql, type TableName, tableRef } from '../sql/fragment.ts';
 import type { Session } from './pool.ts';
 
-// How long requests may queue behind a lock that we wait for.
+// How long requests may queue for a lock that we wait for.
 export const LOCK_BUDGET_MS = 300;
 
 /**

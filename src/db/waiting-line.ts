@@ -1,4 +1,4 @@
-// Statements that wait for a connection of a lane. Nobody waits longer than its deadline or for a client that has left, and
+// Statements that wait for a connection of a lane. No statement waits longer than its deadline or for a client that has left, and
 // one tenant never takes the whole line.
 import type { Query } from '../sql/fragment.ts';
 import type { StatementCost } from './cost.ts';
@@ -21,15 +21,15 @@ export interface Waiting {
 export interface WaitingLine {
   readonly length: number;
   push(waiting: Waiting): void;
-  /** Takes out the first of the foremost `lookAhead` that will do; undefined when none does. */
+  /** Takes out the first of the foremost `lookAhead` that fits; undefined when none does. */
   take(willDo: (waiting: Waiting) => boolean, lookAhead?: number): Waiting | undefined;
   /** Takes out all. */
   drain(): Waiting[];
-  /** May one more of the tenant wait, beside as many as are under way already? */
+  /** True when one more of the tenant may wait, beside as many as are under way already. */
   hasPlace(tenant: string | undefined, underWay: number): boolean;
 }
 
-// How often it is looked whether somebody's time is over, or somebody has left.
+// How often the line is searched for those whose time is over, or who have left.
 const SWEEP_MS = 100;
 // Of the line; the rest is for the others.
 const TENANT_PART = 0.8;

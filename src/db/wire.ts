@@ -60,7 +60,7 @@ export function closeStatement(name: string): Buffer {
   return bytes;
 }
 
-/** Writes ASCII text and its end; gives the place behind it. */
+/** Writes ASCII text and its end; gives the position after it. */
 function writeName(bytes: Buffer, name: string, at: number): number {
   const end = at + bytes.write(name, at, 'latin1');
   bytes[end] = 0;

@@ -1,5 +1,5 @@
-// What the database is told of a statement besides its text: whose it is, how long somebody waits for it, and whether
-// anybody still does.
+// What comes with a statement besides its text: whose it is, how long somebody waits for it, and whether anybody still
+// does.
 import { ApiError, serviceUnavailable } from '../errors.ts';
 import type { Expected } from './cost.ts';
 
@@ -22,15 +22,15 @@ export interface Work {
   readonly deadline?: number | undefined;
   readonly caller?: Caller | undefined;
   /**
-   * Is it unknown at `now` whether what the statement was made for (schema, credential) is still in force? Then it is not
-   * sent. `now`: performance.now().
+   * True when it is unknown at `now` whether what the statement was made for (schema, credential) is still in force: it is
+   * not sent then. `now`: performance.now().
    */
   readonly isStale?: ((now: number) => boolean) | undefined;
   /** Asks the database: true when it is still in force. */
   readonly confirm?: (() => Promise<boolean>) | undefined;
 }
 
-/** Is what the statement was made for still in force? Asks the database when that is unknown. */
+/** True when what the statement was made for is still in force. Asks the database when that is unknown. */
 export async function isInForce({ isStale, confirm }: Work): Promise<boolean> {
   return isStale?.(performance.now()) !== true || (await confirm?.()) === true;
 }
@@ -42,7 +42,7 @@ const TOO_LATE = 'No database connection became free in time; retry';
 
 export const tooLate = (): Error => serviceUnavailable(TOO_LATE, 1);
 
-/** Did it wait for a connection until its deadline? The clock cannot tell: a timer may end a moment before it. */
+/** True when it waited for a connection until its deadline. The clock cannot tell: a timer may end a moment early. */
 export const isTooLate = (error: unknown): boolean => error instanceof ApiError && error.message === TOO_LATE;
 
 export const shuttingDown = (): Error => serviceUnavailable('The server is shutting down');
