@@ -155,7 +155,7 @@ function addend(field: Field, column: Fragment): Fragment {
 
 /**
  * The average, rounded once, halves away from zero. PostgreSQL's division gives some 16 digits in all, of large numbers none
- * behind the point; div() of whole numbers is exact. Done once for each group.
+ * after the point; div() of whole numbers is exact. Done once for each group.
  */
 function renderAverage(field: Field, column: Fragment): Fragment {
   const sum = sql`sum(${addend(field, column)})::numeric`;
@@ -163,7 +163,7 @@ function renderAverage(field: Field, column: Fragment): Fragment {
   const digits = averageDigits(field);
   const [up, down] =
     digits === undefined
-      ? // The sum has as many digits behind the point as the longest of the values.
+      ? // The sum has as many digits after the point as the longest of the values.
         ['1e', '1e-'].map(
           (power) =>
             sql`(${literal(power)} || least(${wholeNumber(MAX_DIGITS)}, scale(${sum}) + ${wholeNumber(MORE_DIGITS)}))::numeric`,

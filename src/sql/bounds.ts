@@ -17,17 +17,17 @@ function columnsOf(projection: Projection): Field[] {
   return projection.outputs.flatMap((output) => (output.kind === 'column' ? [output.field] : []));
 }
 
-/** Is there a column that can make a record larger than an answer may be? */
+/** True when a column can make a record larger than an answer may be. */
 export function isUnbounded(projection: Projection): boolean {
   return columnsOf(projection).some((field) => sizeOf(field) !== 'fixed');
 }
 
-/** Are texts the only such columns? */
+/** True when texts are the only such columns. */
 function isTextual(projection: Projection): boolean {
   return columnsOf(projection).every((field) => sizeOf(field) !== 'printed');
 }
 
-/** Do the texts of the row without limits come to more bytes than `few`? That is told without reading them. */
+/** True when the row's texts without limits have more than `few` bytes together. PostgreSQL tells that without reading them. */
 function isLarge(projection: Projection, row: Fragment, few: Fragment): Fragment {
   const lengths = columnsOf(projection)
     .filter((field) => sizeOf(field) === 'text')
@@ -40,7 +40,7 @@ function isLarge(projection: Projection, row: Fragment, few: Fragment): Fragment
   )} > ${few}`;
 }
 
-/** Can the size of a record be told from the lengths of its texts alone, when it is not large? */
+/** True when the lengths of its texts alone show that a record is not large. */
 export function isTold(projection: Projection): boolean {
   return isUnbounded(projection) && isTextual(projection);
 }

@@ -70,7 +70,7 @@ export function where(...conditions: readonly Fragment[]): Fragment {
   return present.length === 0 ? empty : sql` where ${join(present, ' and ')}`;
 }
 
-/** The record behind the link belongs to the parent row. */
+/** The linked record belongs to the parent row. */
 export function linkCondition(link: Link, alias: Fragment, parent: Fragment, aliases: Aliases): Fragment {
   switch (link.kind) {
     case 'key':

@@ -39,7 +39,7 @@ export interface TableName {
   readonly name: string;
 }
 
-/** A table with its schema, or what else lies in one. */
+/** A table with its schema, or what else a schema holds. */
 export const tableRef = ({ schema, name }: TableName): Fragment => sql`${ident(schema)}.${ident(name)}`;
 
 /** A string literal, for DDL, where PostgreSQL takes no bound values. */
@@ -50,7 +50,7 @@ export function literal(text: string): Fragment {
 
 /**
  * A whole number in the text itself, for page sizes: of a bound limit PostgreSQL supposes a tenth of the table, finds
- * every general plan too dear and plans the statement anew on each run (20 of a million records: 0.17 instead of
+ * every general plan too expensive and plans the statement anew on each run (20 of a million records: 0.17 instead of
  * 0.11 ms). Throws RangeError for anything else.
  */
 export function wholeNumber(value: number): Fragment {

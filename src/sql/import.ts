@@ -146,7 +146,7 @@ function creates(plan: ImportPlan): Fragment {
 const MAX_DRAWN = 1_000_000;
 const LOCK_CLASS = 0x776461;
 
-/** `behind`: true when the sequence of the ids would come to the largest id of the file later on. */
+/** `behind`: true when the sequence of the ids would reach the largest id of the file later on. */
 export function isSequenceBehind(plan: ImportPlan): Fragment {
   return sql`select coalesce(max(${s}."id") > ${lastId(plan)}, false) as behind from ${STAGING} ${s}`;
 }

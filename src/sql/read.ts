@@ -202,7 +202,7 @@ function deferredIds(plan: ListPlan, aliases: Aliases, bounds: Fragment): Fragme
   return sql`select ${near}."id" from ${table}${where(condition, predicate)} order by ${renderOrdering(plan.ordering, near, aliases)} ${bounds}`;
 }
 
-/** Is the list everything that the table holds? */
+/** True when the list is everything that the table holds. */
 function isWhole({ scan, predicate }: ListPlan): boolean {
   return scan.filter.kind === 'unrestricted' && predicate === undefined;
 }

@@ -20,7 +20,7 @@ import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
 
 /**
  * insert … returning `data`, `version`, `id`; no row when a reference points at a record that the principal cannot see.
- * Columns that are not given take their default, else null.
+ * Columns that are not given take their default, or null.
  */
 export function insertRecord(plan: CreatePlan, maxBytes: number): Fragment {
   const aliases = makeAliases();
