@@ -29,7 +29,7 @@ import { type Predicate, planFilter } from './predicate.ts';
 import { type Scan, scan } from './scan.ts';
 import { boundSteps } from './steps.ts';
 
-/** A table that is joined: the record behind the link of the record of another join, or of the entity itself. */
+/** A table that is joined: the record that is linked to the record of another join, or of the entity itself. */
 export interface Join {
   /** Index among the joins; null: the entity itself. */
   readonly from: number | null;
@@ -74,11 +74,11 @@ export interface AggregatePlan {
   readonly size: number;
 }
 
-/** Digits behind the point that an average has more than its field, and at most. */
+/** Digits after the point that an average has more than its field, and at most. */
 export const MORE_DIGITS = 6;
 export const MAX_DIGITS = 1000;
 
-/** Digits of the average of a field behind the point; undefined: they follow from the values. */
+/** Digits after the point of the average of a field; undefined: they follow from the values. */
 export function averageDigits(field: Field): number | undefined {
   const digits = fieldType(field.type).summing?.digits(field);
   return digits === undefined ? undefined : Math.min(MAX_DIGITS, digits + MORE_DIGITS);
@@ -108,7 +108,7 @@ export function planAggregate(request: AggregateRequest, entity: Entity, viewpoi
   };
 }
 
-/** Does the plan ask for nothing but how many records the table holds? */
+/** True when the plan asks only how many records the table holds. */
 export function isTotal({ scan: root, groups, functions, predicate }: AggregatePlan): boolean {
   return (
     root.filter.kind === 'unrestricted' &&
@@ -177,7 +177,7 @@ function planFunction(term: SelectTerm, column: string, sourceOf: SourceOf): Agg
   return { function: word, source, field: resultField(word, field, name, column) };
 }
 
-/** Does a field of the type have what a function needs? */
+/** True when a field of the type has what a function needs. */
 const NEEDS: Readonly<Record<FunctionForm['needs'], (type: FieldType) => boolean>> = {
   nothing: () => true,
   number: (type) => type.summing !== undefined,

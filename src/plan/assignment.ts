@@ -85,7 +85,7 @@ export function missing(name: string): Detail {
   return { field: name, code: 'REQUIRED', message: 'is required' };
 }
 
-/** Is the field written by principals, as against set by the server? */
+/** True when principals write the field, false when the server sets it. */
 export function isWritable(field: Field): boolean {
   return field.role === 'data' || field.role === 'reference';
 }

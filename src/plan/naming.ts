@@ -3,7 +3,7 @@
 import { listed } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 
-/** Mistakes that one request is told. Beyond this nobody reads on. */
+/** Mistakes that one answer names. Nobody reads on beyond these. */
 export const MAX_DETAILS = 100;
 // Names that are helped with: a did-you-mean costs the edit distance to every known name.
 const MAX_HINTS = 20;

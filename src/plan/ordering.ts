@@ -101,7 +101,7 @@ export function planCursor(cursor: Cursor, ordering: Ordering): (Operand | null)
   });
 }
 
-/** Is the key a required column of the entity itself? */
+/** True when the key is a required column of the entity itself. */
 function isNeverNull(key: OrderKey): boolean {
   return key.links.length === 0 && key.field.required;
 }

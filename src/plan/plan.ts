@@ -37,8 +37,8 @@ export interface ListPlan {
 
 /**
  * How a page finds out whether a record follows it. `none`: the exact total tells. `extra`: one record more is read
- * and cut off the answer. `window`: it is counted by a window function, for records that are dear because lists hang
- * on them. Measured on a page of 20 plain records: extra +0 %, window +12 %.
+ * and cut off the answer. `window`: it is counted by a window function, for records that are expensive because lists are
+ * expanded on them. Measured on a page of 20 plain records: extra +0 %, window +12 %.
  */
 export function lookAhead(plan: ListPlan): 'none' | 'extra' | 'window' {
   if (plan.count === 'exact' && plan.start.kind === 'page') return 'none';
@@ -127,7 +127,7 @@ export function planList(request: ListRequest, entity: Entity, viewpoint: Viewpo
   const predicate = planFilter(request.filter, entity, viewpoint);
   const projection = planProjection(request.selection, entity, viewpoint);
   boundSteps({ projection, predicate, ordering });
-  // An estimate of the planner knows the rows that a filter hides, at the root and behind relations; only an exact total
+  // An estimate of the planner knows the rows that a filter hides, at the root and across relations; only an exact total
   // tells nothing about them.
   const isRestricted = hidesRows(root) || (predicate !== undefined && crossesHidden(predicate));
   const count = request.count === 'estimated' && isRestricted ? 'exact' : request.count;

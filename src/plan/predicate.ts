@@ -21,7 +21,7 @@ export type Predicate =
       readonly operator: FilterOperator;
       readonly operands: readonly Operand[];
     }
-  /** Some record behind the link satisfies the member. */
+  /** Some linked record satisfies the member. */
   | { readonly kind: 'exists'; readonly link: Link; readonly member: Predicate };
 
 // Each step of a path is a subquery; longer ones are mistakes or attacks.
@@ -69,7 +69,7 @@ function group(kind: 'and' | 'or', members: readonly Predicate[]): Predicate {
   return left.length === 1 ? (left[0] as Predicate) : { kind, members: left };
 }
 
-/** Does the predicate ask about records of an entity of which the principal may not see all? */
+/** True when the predicate asks about records of an entity of which the principal may not see all. */
 export function crossesHidden(predicate: Predicate): boolean {
   switch (predicate.kind) {
     case 'and':
@@ -145,7 +145,7 @@ function compare(
   return { kind: 'compare', field, operator, operands };
 }
 
-/** Does a field of the type have what an operator needs? */
+/** True when a field of the type has what an operator needs. */
 const HAS: Readonly<Record<OperatorForm['needs'], (type: FieldType) => boolean>> = {
   nothing: () => true,
   order: (type) => type.ordered,

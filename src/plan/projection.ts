@@ -28,7 +28,7 @@ export interface Projection {
   readonly outputs: readonly Output[];
 }
 
-/** Can the response grow with the number of related records? */
+/** True when the response can grow with the number of related records. */
 export function hasLists(projection: Projection): boolean {
   return projection.outputs.some(
     (output) => output.kind === 'toMany' || (output.kind === 'toOne' && hasLists(output.projection)),

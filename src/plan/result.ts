@@ -8,9 +8,9 @@ export interface PageRow {
   readonly total: string | null;
   /** Sort keys of the page's last record as JSON text; null on an empty page. */
   readonly last: string | null;
-  /** Is there a record after the page? null when the total tells. */
+  /** True when there is a record after the page; null when the total tells. */
   readonly more: boolean | null;
-  /** Were all records counted, for a total that might be kept? */
+  /** True when all records were counted, for a total that might be kept. */
   readonly isCounted: boolean;
 }
 

@@ -129,7 +129,7 @@ export function readClaim(claims: Readonly<Record<string, unknown>>, claim: stri
 
 const unusable = (reason: string): ClaimReading => ({ ok: false, reason });
 
-/** A claim by its literal name, else as a dotted path. */
+/** A claim by its literal name, or as a dotted path. */
 function findClaim(claims: Readonly<Record<string, unknown>>, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
   let value: unknown = claims;

@@ -22,7 +22,7 @@ export function scan(entity: Entity, principal: Principal, operation: Operation)
   return { entity, filter: rowFilter(entity, principal), [made]: true };
 }
 
-/** May the table hold rows that the principal must not know of? */
+/** True when the table may hold rows that the principal must not know of. */
 export function hidesRows({ filter }: Scan): boolean {
   return filter.kind === 'rules';
 }
