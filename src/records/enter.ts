@@ -71,7 +71,7 @@ async function identify(
   return { workspace, principal };
 }
 
-/** Would a refusal by this snapshot be one by the past? */
+/** True when the snapshot has been replaced, so that a refusal by it would be one by the past. */
 export async function hasChanged(
   cache: WorkspaceCache,
   { organization, workspace: slug }: Address,

@@ -158,7 +158,7 @@ export function makeStages(rooms: StageRooms): Stages {
     });
   }
 
-  /** Is the snapshot known to be in force? A process that was forgotten meanwhile, or was told nothing, does not know. */
+  /** True when the snapshot is known to be in force. A process that was forgotten meanwhile, or heard nothing, does not know. */
   const isKnown = (workspace: Workspace): boolean => cache.fresh(workspace.organization, workspace.slug) === workspace;
 
   /** Admits the principal to the entity. `checkedAt`: since when credential and snapshot have been in force at least. */

@@ -38,7 +38,7 @@ export function recordError(
     case TOO_LARGE:
       return write === undefined ? statementError(error) : recordTooLarge(error);
     case '54000':
-      // A text of a gigabyte that PostgreSQL could not go on building; else an entry of an index.
+      // A text of a gigabyte that PostgreSQL could not go on building, or an entry of an index.
       if (write === undefined) return statementError(error);
       if (error.routine === 'enlargeStringInfo') return recordTooLarge(error);
       return validationFailed([{ field: null, code: 'TOO_LONG', message: 'a value is too long for the index on it' }]);

@@ -29,7 +29,7 @@ export interface Visit {
   readonly again: () => Promise<Visit>;
 }
 
-// A schema that changes more often than this while one request waits is told as that.
+// A schema that changes more often than this while one request waits is the reason of its refusal.
 const MAX_PLANS = 4;
 
 /** One deadline for all that a request asks of the database, queues included. */
@@ -50,7 +50,7 @@ export class RequestClock {
     return this.#deadline;
   }
 
-  /** May the request be planned once more, as the schema has changed under it? Counts. */
+  /** True when the request may be planned once more, as the schema has changed under it. Counts. */
   plansAgain(): boolean {
     return this.#plans++ < MAX_PLANS;
   }

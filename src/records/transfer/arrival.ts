@@ -71,7 +71,7 @@ function tooSlow({ bytesPerSecond, seconds }: Floor): string {
   return `The request body arrives too slowly: less than ${bytesPerSecond} bytes a second over ${seconds} s. Nothing was imported`;
 }
 
-/** Counts bytes against the time that they were waited for; what comes below the floor is told once a window is full. */
+/** Counts bytes against the time that they were waited for; a rate below the floor is reported once a window is full. */
 export interface Meter {
   readonly count: (bytes: number) => void;
   /** Somebody waits for the other side from now until the function is called that this gives. */

@@ -8,7 +8,7 @@ import type { Fragment } from '../../sql/fragment.ts';
 import { findDrawing, importQuery, isSequenceBehind, lockForIds, passSequence, setSequence } from '../../sql/import.ts';
 import type { Grounds } from './import-confirm.ts';
 
-// How long creates may have to wait behind the wish for the lock: less than the quick lane lets a write wait.
+// How long creates may have to wait for our wish for the lock: less than the quick lane lets a write wait.
 const LOCK_TIMEOUT_MS = 100;
 const LOCK_ATTEMPTS = 3;
 // A create writes its id some microseconds after it was given it.

@@ -19,7 +19,7 @@ export interface Reading {
   readonly rowOfLine: (line: number) => number;
 }
 
-// A file that is there at once, or comes as fast as it is read, would else keep the process from everybody: 0.2 s for
+// A file that is there at once, or comes as fast as it is read, would keep everybody else from the process: 0.2 s for
 // 100,000 rows.
 const PIECE_MS = 2;
 const LOOK_EVERY = 100;

@@ -38,7 +38,7 @@ export interface ImportCounts {
   readonly skipped: number;
 }
 
-// From here on the planner is told what is staged.
+// From this many rows on the planner gets statistics of what is staged.
 const ANALYZE_ROWS = 1000;
 const WRITE_ATTEMPTS = 3;
 export interface Import<T> {
