@@ -107,7 +107,44 @@ export function makeRowModel(model: Model, claims: Claims) {
       });
   }
 
-  return { visible, list, show };
+  /** How many records of each combination of values at the ends of to-one paths, and the least and greatest of one field. */
+  function aggregate(name: string, condition: Condition, { groups, of }: Grouping): readonly GroupCount[] {
+    const found = new Map<string, { readonly key: readonly Value[]; readonly values: Value[] }>();
+    if (groups.length === 0) found.set('[]', { key: [], values: [] });
+    for (const record of list(name, condition, [])) {
+      const key = groups.map((path) => valueAt(name, record, path));
+      const text = JSON.stringify(key);
+      const group = found.get(text) ?? { key, values: [] };
+      group.values.push(valueAt(name, record, of));
+      found.set(text, group);
+    }
+    return [...found.values()]
+      .map(({ key, values }) => {
+        const present = values.filter((value) => value !== null).toSorted(compareValues);
+        const distinct = new Set(present).size;
+        return { key, count: values.length, present: present.length, distinct, least: present[0] ?? null };
+      })
+      .sort((a, b) => {
+        const orders = a.key.map((value, index) => compareValues(value, b.key[index] ?? null));
+        return orders.find((order) => order !== 0) ?? 0;
+      });
+  }
+
+  return { visible, list, show, aggregate };
+}
+
+/** Paths of to-one relations: those that make the groups, and the field that is summed up. */
+export interface Grouping {
+  readonly groups: readonly (readonly string[])[];
+  readonly of: readonly string[];
+}
+export interface GroupCount {
+  readonly key: readonly Value[];
+  readonly count: number;
+  /** Records with a value, different values, and the least of them. */
+  readonly present: number;
+  readonly distinct: number;
+  readonly least: Value;
 }
 
 /** null is the greatest, as PostgreSQL orders it. */

@@ -7,6 +7,7 @@ import {
   type Claims,
   type Condition,
   type Expansion,
+  type Grouping,
   type Model,
   type ModelEntity,
   type ModelRelation,
@@ -172,6 +173,7 @@ interface Wish {
   readonly condition: Condition;
   readonly sort: readonly SortKey[];
   readonly size: number;
+  readonly grouping: Grouping;
 }
 
 function drawWish(g: GeneratorValue, model: Model): Wish {
@@ -216,6 +218,12 @@ function drawWish(g: GeneratorValue, model: Model): Wish {
       .filter(([names]) => names.join() !== 'id')
       .map((key) => [key[0].join('.'), key]),
   );
+  const groups = new Map(
+    Array.from({ length: g(fc.integer, { min: 0, max: 3 }) }, () => path(entity, 2, true)).map((names) => [
+      names.join('.'),
+      names,
+    ]),
+  );
   const all = [...get(entity).fields, ...Object.keys(expand)];
   return {
     entity,
@@ -224,6 +232,7 @@ function drawWish(g: GeneratorValue, model: Model): Wish {
     condition: g(fc.boolean) ? { and: [] } : condition(2),
     sort: [...sort.values()],
     size: g(fc.integer, { min: 1, max: 8 }),
+    grouping: { groups: [...groups.values()], of: path(entity, 3, true) },
   };
 }
 
@@ -315,12 +324,42 @@ async function holdAgainst(model: Model, claims: Claims, ask: Ask, wish: Wish): 
     );
   }
 
+  await holdAggregate(model, claims, ask, wish);
+
   const seen = new Set(visible(entity).map(({ id }) => id));
   for (const record of (model[entity] as ModelEntity).records) {
     const answer = await ask(`${entity}/${record.id}?expand=${selection.expand.join()}`);
     assert.equal(answer.status, seen.has(record.id) ? 200 : 404, answer.text);
     if (seen.has(record.id)) assert.deepEqual(answer.json.data, show(entity, record, expand));
   }
+}
+
+/** Asks for the groups of the wish in both forms: no hidden record is counted or named, and none is missed. */
+async function holdAggregate(model: Model, claims: Claims, ask: Ask, wish: Wish): Promise<void> {
+  const { entity, condition, grouping, size } = wish;
+  const of = grouping.of.join('.');
+  const group = grouping.groups.map((path) => path.join('.'));
+  const select = ['count', `count:${of}`, `countDistinct:${of}`, `min:${of}`];
+  const groups = makeRowModel(model, claims).aggregate(entity, condition, grouping);
+  const wanted = groups.map(({ key, count, present, distinct, least }) => ({
+    ...Object.fromEntries(group.map((name, index) => [name, key[index]])),
+    ...Object.fromEntries([count, present, distinct, least].map((value, index) => [select[index], value])),
+  }));
+  for (let page = 0; page === 0 || page * size < wanted.length + size; page++) {
+    const answer = await ask(`${entity}/_aggregate`, { select, group, filter: treeOf(condition), size, page });
+    assert.equal(answer.status, 200, answer.text);
+    assert.deepEqual(answer.json.data, wanted.slice(page * size, (page + 1) * size));
+    assert.equal(answer.json.meta.totalElements, wanted.length);
+  }
+  const parameters = parametersOf(condition);
+  if (parameters === undefined) return;
+  const query = [`select=${select.join()}`, `group=${group.join()}`, ...parameters].join('&');
+  const answer = await ask(`${entity}/_aggregate?${query}`);
+  assert.equal(answer.status, 200, answer.text);
+  assert.deepEqual(answer.json.data, wanted);
+  // The whole table, whose total may be kept, is counted for an owner alone.
+  const total = await ask(`${entity}/_aggregate?select=count&${parameters.join('&')}`);
+  assert.deepEqual(total.json.data, [{ count: wanted.reduce((sum, { count }) => sum + Number(count), 0) }]);
 }
 
 test('every answer holds the records that the model shows, and no other', async () => {

@@ -76,6 +76,12 @@ test('the total of a table that has grown large is kept from the first list on',
   await database.query('update wda.total set n = n + 7 where slot < 0');
   assert.equal(await total(), RECORDS + 7);
   assert.equal((await workspace.call('things?size=1&filter=id,gt,0')).json.meta.totalElements, RECORDS);
+  const count = async (query: string): Promise<number> =>
+    (await workspace.call(`things/_aggregate?select=count${query}`)).json.data[0]?.count;
+  assert.equal(await count(''), RECORDS + 7);
+  assert.equal(await count(`&having=count,gt,${RECORDS}`), RECORDS + 7);
+  assert.equal(await count('&filter=id,gt,0'), RECORDS);
+  assert.equal(await count(',max:size'), RECORDS);
   await database.query('update wda.total set n = n - 7 where slot < 0');
 });
 
