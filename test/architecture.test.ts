@@ -156,6 +156,79 @@ function importBreaches(sources: readonly Source[]): string[] {
   });
 }
 
+/** Imports of files that their room keeps to itself, and entrances that nobody uses. */
+function entranceBreaches(sources: readonly Source[]): string[] {
+  const used = new Set<string>();
+  const breaches = sources.flatMap(({ path, room, imports }) =>
+    imports
+      .filter(({ target, isOwn }) => {
+        const [other = '', ...rest] = target.split('/');
+        if (!isOwn || other === room || rest.length === 0) return false;
+        used.add(target);
+        return ROOMS[other]?.entrances?.includes(rest.join('/')) === false;
+      })
+      .map(({ target }) => `${path} imports ${target}, which is no entrance of its room`),
+  );
+  const unused = Object.entries(ROOMS).flatMap(([room, { entrances = [] }]) =>
+    entrances.map((file) => `${room}/${file}`).filter((path) => !used.has(path)),
+  );
+  // Samples are a file or two.
+  return sources.length < 10
+    ? breaches
+    : [...breaches, ...unused.map((path) => `${path} is an entrance that nobody uses`)];
+}
+
+/** What a pure room keeps between calls: caches, whose content is told by what goes in. */
+const KEPT = [
+  'document/shape.ts: validators',
+  'sql/compile.ts: shapes',
+  'sql/compile.ts: nextName',
+  'sql/fragment.ts: identifiers',
+];
+
+/** `let`, and maps, sets and caches, outside of functions; what is declared as readonly is a table. */
+function stateBreaches(sources: readonly Source[]): string[] {
+  return sources
+    .filter(({ path }) => isIn(path, PURE))
+    .flatMap(({ path, code }) =>
+      [
+        ...code.matchAll(
+          /^(?:export )?(?:let (\w+)|const (\w+)(?:: (?!Readonly)[^=\n]+)? = new (?:Map|Set|WeakMap|WeakSet|LRUCache)\b)/gm,
+        ),
+      ].map(([, variable, container]) => `${path}: ${variable ?? container}`),
+    )
+    .filter((found) => !KEPT.includes(found));
+}
+
+/** Switches over words of others (SQLSTATE, errno, keywords of Ajv), whose list is not ours to close. */
+const OPEN_SWITCHES = /\b(?:code|state|keyword|sqlState\(\w+\))$/;
+
+/** Switches that the compiler does not hold to their union. */
+function switchBreaches(sources: readonly Source[]): string[] {
+  return sources.flatMap(({ path, code }) =>
+    [...code.matchAll(/^( *)switch \((.*)\) \{\n([\s\S]*?)^\1\}/gm)]
+      .filter(
+        ([, , asked = '', body = '']) => !OPEN_SWITCHES.test(asked) && !/default:\s[^:]*\bsatisfies never\b/.test(body),
+      )
+      .map(([, , asked]) => `${path}: switch (${asked})`),
+  );
+}
+
+/** Paths of the API have an owner on each side, and names of control tables their rooms. */
+const WORDS: readonly (readonly [pattern: RegExp, only: readonly string[]])[] = [
+  [/\/api\/v1\b/, ['request/record-path.ts', 'cli/connection.ts']],
+  [/\/api\/admin\b/, ['routes/admin/route.ts', 'cli/admin-client.ts']],
+  [/\bwda\.[a-z]/, ['directory/', 'catalog/', 'sql/beside-names.ts']],
+];
+
+function wordBreaches(sources: readonly Source[]): string[] {
+  return sources.flatMap(({ path, strings }) =>
+    WORDS.filter(([, only]) => !isIn(path, only)).flatMap(([pattern]) =>
+      strings.flatMap(({ text }) => pattern.exec(text) ?? []).map((found) => `${path}: ${found}`),
+    ),
+  );
+}
+
 /** Ways that lead back to where they began, from file to file. */
 function cycles(sources: readonly Source[], nameOf: (path: string) => string): string[] {
   const edges = new Map<string, Set<string>>();
@@ -252,6 +325,10 @@ function keywordArguments(text: string, code: string): { readonly shown: string;
 
 const RULES: readonly (readonly [rule: string, breaches: (sources: readonly Source[]) => string[]])[] = [
   ['a room imports downwards, as MAY_IMPORT says', importBreaches],
+  ['a room is entered by its entrances', entranceBreaches],
+  ['pure rooms keep nothing between calls but caches', stateBreaches],
+  ['a switch over a union of ours is closed', switchBreaches],
+  ['paths and control tables are named by their owners', wordBreaches],
   ['rooms import each other in no circle', (sources) => cycles(sources, roomOf)],
   ['files import each other in no circle', (sources) => cycles(sources, (path) => path)],
   ['a package has its door', doorBreaches],
@@ -347,6 +424,33 @@ for (const [path, text, breaches] of BAD) {
     const rules = [importBreaches, doorBreaches, purityBreaches, placeBreaches, sqlBreaches, besideBreaches];
     assert.deepEqual(
       rules.flatMap((rule) => rule([source])),
+      breaches,
+    );
+  });
+}
+
+for (const [path, text, breaches] of [
+  ['plan/a.ts', 'let count = 0;', ['plan/a.ts: count']],
+  ['sql/a.ts', 'export const kept = new Map<string, string>();', ['sql/a.ts: kept']],
+  ['sql/a.ts', 'const kept: Map<string, string> = new Map();', ['sql/a.ts: kept']],
+  ['plan/a.ts', "const NAMES: ReadonlySet<string> = new Set(['a']);\nfunction f() {\n  let i = 0;\n}", []],
+  ['db/a.ts', 'let count = 0;', []],
+  ['db/a.ts', 'switch (a.kind) {\n  case 1:\n    return 2;\n}\n', ['db/a.ts: switch (a.kind)']],
+  ['db/a.ts', 'switch (a.kind) {\n  default:\n    return 2;\n}\n', ['db/a.ts: switch (a.kind)']],
+  ['db/a.ts', 'switch (a.kind) {\n  default:\n    return a satisfies never;\n}\n', []],
+  ['db/a.ts', 'switch (error.code) {\n  default:\n    return 2;\n}\n', []],
+  ['http/a.ts', "const path = '/api/v1/x';", ['http/a.ts: /api/v1']],
+  ['migrate/a.ts', 'sql`select wda.renew()`;', ['migrate/a.ts: wda.r']],
+  [
+    'routes/a.ts',
+    "import { run } from '../migrate/perform.ts';",
+    ['routes/a.ts imports migrate/perform.ts, which is no entrance of its room'],
+  ],
+] as const) {
+  test(`${path} with ${JSON.stringify(text)} ${breaches.length === 0 ? 'keeps' : 'breaks'} the rules of form`, () => {
+    const rules = [stateBreaches, switchBreaches, wordBreaches, entranceBreaches];
+    assert.deepEqual(
+      rules.flatMap((rule) => rule([parseSource(path, text)])),
       breaches,
     );
   });

@@ -62,9 +62,11 @@ export const organizationPath = (organization: string): string =>
 export const workspacePath = ({ organization, workspace }: WorkspaceAddress): string =>
   `${organizationPath(organization)}/workspaces/${encodeURIComponent(workspace)}`;
 
+export const RECORDS_PREFIX = '/api/v1';
+
 /** Path of an entity in the data API. */
 export const entityPath = ({ organization, workspace }: WorkspaceAddress, entity: string): string =>
-  `/api/v1/${encodeURIComponent(organization)}/${encodeURIComponent(workspace)}/${encodeURIComponent(entity)}`;
+  `${RECORDS_PREFIX}/${encodeURIComponent(organization)}/${encodeURIComponent(workspace)}/${encodeURIComponent(entity)}`;
 
 function isSlug(text: string | undefined): text is string {
   return text !== undefined && /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(text);

@@ -1,5 +1,6 @@
 // `wda serve`: settings, database, server, start screen, signals. Takes the environment, ends with an exit code. It
 // listens at once, alone or with workers, and says 503 until the database is prepared.
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { type App, makeApp } from '../app.ts';
@@ -19,6 +20,8 @@ import {
 } from '../processes/workers.ts';
 import type { Readiness } from '../readiness.ts';
 import type { Welcome } from '../setup/bootstrap.ts';
+import { ADMIN_PREFIX } from './admin-client.ts';
+import { RECORDS_PREFIX } from './connection.ts';
 
 const GRACE_MS = 10_000;
 // Of a worker, whose own is the one above.
@@ -182,9 +185,9 @@ export function startScreen(
     '',
     '  Workspace Data API is ready',
     '',
-    `  API       ${base}/api/v1/{organization}/{workspace}/{entity}`,
+    `  API       ${base}${RECORDS_PREFIX}/{organization}/{workspace}/{entity}`,
   ];
-  lines.push(`  Admin     ${base}/api/admin/v1`, `  Health    ${base}/healthz   ${base}/readyz   ${base}/metrics`);
+  lines.push(`  Admin     ${base}${ADMIN_PREFIX}`, `  Health    ${base}/healthz   ${base}/readyz   ${base}/metrics`);
   lines.push(
     embedded === undefined
       ? '  Database  DATABASE_URL'
@@ -200,7 +203,7 @@ export function startScreen(
       '  Demo workspace demo/shop, its API key (shown this once):',
       `    ${welcome.demoKey}`,
       '  Try it:',
-      `    curl -H 'Authorization: Bearer ${welcome.demoKey}' '${base}/api/v1/demo/shop/orders?expand=customer,items.product&size=2'`,
+      `    curl -H 'Authorization: Bearer ${welcome.demoKey}' '${base}${RECORDS_PREFIX}/demo/shop/orders?expand=customer,items.product&size=2'`,
     );
   } else if (welcome.hasDemo) {
     // The command line looks at port 3000 unless it is told.

@@ -223,5 +223,5 @@ const isBodiless = ({ operation }: Call): boolean => OPERATIONS[operation].body 
 
 function noSuchPath(workspace: Workspace): ApiError {
   const names = [...workspace.entities.keys()].slice(0, 50).join(', ') || 'none';
-  return notFound(`Records are at /api/v1/{organization}/{workspace}/{entity}. Entities: ${names}`);
+  return notFound(`Records are at ${PREFIX}{organization}/{workspace}/{entity}. Entities: ${names}`);
 }

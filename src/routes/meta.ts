@@ -1,10 +1,13 @@
 // Health, readiness and metrics: for load balancers and monitoring, without a credential.
+
 import type { Database } from '../db/pool.ts';
 import { serviceUnavailable } from '../errors.ts';
 import type { Route } from '../http/routes.ts';
 import { METRICS_KEPT_MS, remembered } from '../observe.ts';
+import { PREFIX as RECORDS } from '../request/record-path.ts';
 import { json, type Reply } from '../response/reply.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
+import { PREFIX as ADMIN } from './admin/route.ts';
 
 export interface MetaRooms {
   readonly db: Database;
@@ -18,8 +21,8 @@ export const INDEX_ROUTE: Route = at('/', async () =>
   json(200, {
     data: {
       name: 'Workspace Data API',
-      records: '/api/v1/{organization}/{workspace}/{entity}',
-      admin: '/api/admin/v1',
+      records: `${RECORDS}{organization}/{workspace}/{entity}`,
+      admin: ADMIN,
       health: ['/healthz', '/readyz', '/metrics'],
     },
   }),

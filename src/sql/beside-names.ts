@@ -26,6 +26,10 @@ const NAMES = {
   /** Limits of answers. */
   bounded_text: keyword('wda.bounded_text'),
   goes_on: keyword('wda.goes_on'),
+  /** What indexes of words and of parts of texts need. */
+  use_words: keyword('wda.use_words'),
+  leave_words: keyword('wda.leave_words'),
+  use_extension: keyword('wda.use_extension'),
 } as const;
 
 export type BesideName = keyof typeof NAMES;

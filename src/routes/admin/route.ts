@@ -25,7 +25,7 @@ export interface AdminRooms {
   readonly announced: (...workspaceIds: readonly string[]) => Promise<void>;
 }
 
-const PREFIX = '/api/admin/v1';
+export const PREFIX = '/api/admin/v1';
 export const ORGANIZATION = '/organizations/:org';
 export const WORKSPACE = `${ORGANIZATION}/workspaces/:ws` as const;
 
