@@ -37,6 +37,7 @@ export function makeProgram(): Command {
   addSchema(program);
   addMigrations(program);
   addTransfer(program);
+  addAggregate(program);
   addAccess(program);
   examples(program, [
     'wda serve',
@@ -268,6 +269,30 @@ function addTransfer(program: Command): void {
     'wda export customers customers.csv -w acme/shop',
     'wda export orders big.ndjson -w acme/shop --filter total,gte,100 --filter status,eq,paid --sort total,desc',
     'wda export customers -w acme/shop --fields id,email | head',
+  ]);
+}
+
+function addAggregate(program: Command): void {
+  const command = program
+    .command('aggregate')
+    .description('count and sum up the records of an entity, all of them or by groups')
+    .argument('<entity>')
+    .option('--select <functions>', 'count, or sum, avg, min, max, count, countDistinct of a field, by commas', 'count')
+    .option('--group <groups>', 'fields, to-one paths, or parts of moments such as placedAt:month, by commas')
+    .option('--tz <zone>', 'where days and months begin, such as Europe/Berlin (default: UTC)')
+    .option('--filter <filter>', 'field,op[,value]; repeat it for more conditions, all of which must hold', collect)
+    .option('--or <filters>', 'filter;filter: one of them must hold', collect)
+    .option('--having <condition>', 'on what is selected, such as count,gte,5; repeat it for more', collect)
+    .option('--sort <sort>', 'what is selected or a group[,asc|desc]; repeat it for more keys', collect)
+    .option('--first <number>', 'only so many groups (default: all)')
+    .action(async (entity, _own, own: Command) =>
+      (await import('./aggregate.ts')).aggregate(entity, own.optsWithGlobals()),
+    );
+  examples(command, [
+    'wda aggregate orders -w acme/shop',
+    'wda aggregate orders -w acme/shop --select count,sum:total --group status',
+    'wda aggregate orders -w acme/shop --select sum:total --group placedAt:month --tz Europe/Berlin',
+    'wda aggregate orders -w acme/shop --group customer.name --having count,gte,5 --sort count,desc --first 10',
   ]);
 }
 

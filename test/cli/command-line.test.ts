@@ -30,6 +30,7 @@ test('no argument prints the help', async () => {
     'migration',
     'import',
     'export',
+    'aggregate',
     'Examples:',
     'Exit codes',
   ])
@@ -45,6 +46,7 @@ test('every level has help with examples, and says where the key belongs', async
     ['migration'],
     ['import'],
     ['export'],
+    ['aggregate'],
     ['schema', 'apply'],
     ['key', 'create'],
   ];
@@ -72,6 +74,8 @@ test('wrong usage is exit code 2 and points to the help', async () => {
     [['workspace', 'delete', 'acme/shop'], /--confirm shop/],
     [['workspace', 'delete', 'acme/shop', '--confirm', 'acme'], /--confirm shop/],
     [['export', 'a', '--json'], /--json needs a FILE/],
+    [['aggregate'], /missing required argument 'entity'/],
+    [['aggregate', 'a', '--first', '0'], /--first takes a number of groups/],
     [['org', 'list', '--url', 'ftp://x'], /http or https/],
     [['key', 'list', '-w', 'acme'], /acme\/shop/],
     [['org', 'list', '--key', 'with space'], /characters that no key has/],
