@@ -1,6 +1,7 @@
-// Migrations whose process is gone, where something of others hangs on what they have made.
+// Migrations that cannot be taken back wholly, as something of others hangs on what they have made.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { holdAt, holdRecord, prepareHolds } from '../support/held-migration.ts';
 import { startTestServer, type TestWorkspace } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
@@ -47,4 +48,31 @@ test('what hangs on the columns of a dead migration keeps neither the workspace 
     assert.equal(data.state, 'succeeded', JSON.stringify(data.error));
   }
   assert.deepEqual(errors, ['DEPENDENT_OBJECTS', 'INTERRUPTED']);
+});
+
+test('what hangs on the columns of a migration that is cancelled keeps the workspace from nothing', async (t) => {
+  const server = await startTestServer();
+  t.after(() => server.stop());
+  const { query } = server.database;
+  await prepareHolds(server.database);
+  const workspace = await server.workspace('acme/third', NOTES);
+  const [row] = await query("select database_schema as schema from wda.workspace where slug = 'third'");
+  const table = `"${row?.schema}".notes`;
+  await query(`insert into ${table} (text) select n::text from generate_series(1, 10) n`);
+  await holdRecord(server.database, table, 5);
+  const asked = { entities: { notes: { fields: { text: { type: 'integer' } } } } };
+  const held = await holdAt(server.database, { kind: 'record' }, () =>
+    workspace.admin('schema?wait=0', { method: 'PUT', body: asked }),
+  );
+  const [column] = await query(
+    `select attname as name from pg_attribute where attrelid = '${table}'::regclass and attname like 'text$%'`,
+  );
+  await query(`create view public.mine as select "${column?.name}" from ${table}`);
+  const { id } = (await workspace.admin('migrations?size=1')).json.data[0];
+  const { json } = await workspace.admin(`migrations/${id}/cancel`, { method: 'POST' });
+  await held.release();
+  const { state, error } = json.data;
+  assert.deepEqual([state, error?.code], ['failed', 'DEPENDENT_OBJECTS']);
+  const more = { entities: { ...NOTES.entities, people: {} } };
+  assert.equal((await workspace.admin('schema', { method: 'PUT', body: more })).json.data.state, 'succeeded');
 });
