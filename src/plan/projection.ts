@@ -46,7 +46,7 @@ export function idOnly(entity: Entity): Projection {
 }
 
 export function planProjection(selection: Selection, entity: Entity, viewpoint: Viewpoint): Projection {
-  const { expandable: _, defaultExpand, defaultFields } = entity.settings;
+  const { defaultExpand, defaultFields } = entity.settings;
   const expand = selection.expand ?? parseExpand(defaultExpand ?? []);
   const explicit = selection.fields !== undefined;
   const fields =
@@ -138,7 +138,7 @@ function planLevel(level: Level): Projection {
     } else if (!entity.relations.has(name)) {
       const known = [...entity.fields.keys(), ...entity.relations.keys()];
       throw unknownName('field', name, entity.name, closest(name, known), known);
-    } else if (Object.hasOwn(expand, name) || name in expand) {
+    } else if (Object.hasOwn(expand, name)) {
       outputs.push(planRelation(level, name, selected.all ? undefined : selected.children));
     } else if (level.explicit) {
       const path = [...level.path, name].join('.');
