@@ -27,6 +27,7 @@ import { numberOperand, type Operand, textOperand } from './operand.ts';
 import { followToOne } from './ordering.ts';
 import { type Predicate, planFilter } from './predicate.ts';
 import { type Scan, scan } from './scan.ts';
+import { planSearch } from './search.ts';
 import { boundSteps } from './steps.ts';
 
 /** A table that is joined: the record that is linked to the record of another join, or of the entity itself. */
@@ -90,7 +91,8 @@ export function planAggregate(request: AggregateRequest, entity: Entity, viewpoi
   const sourceOf = makeSources(joins, entity, viewpoint);
   const groups = request.group.map((term, index) => planGroup(term, `g${index}`, sourceOf));
   const functions = request.select.map((term, index) => planFunction(term, `a${index}`, sourceOf));
-  const predicate = planFilter(request.filter, entity, viewpoint);
+  const search = request.search === undefined ? undefined : planSearch(request.search, entity);
+  const predicate = planFilter(request.filter, entity, viewpoint, search);
   boundSteps({ joins, predicate });
   return {
     kind: 'aggregate',

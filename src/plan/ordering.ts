@@ -8,6 +8,7 @@ import type { SortTerm } from '../request/sort.ts';
 import { type Link, linkOf, targetOf, type Viewpoint } from './link.ts';
 import { type Operand, valueOperand } from './operand.ts';
 import { fieldNamed, MAX_PATH_LENGTH, relationNamed } from './predicate.ts';
+import type { Search } from './search.ts';
 
 export interface OrderKey {
   /** To-one links to follow; empty for a field of the entity itself. */
@@ -21,6 +22,8 @@ export interface Ordering {
   readonly keys: readonly OrderKey[];
   /** Canonical text, which binds a cursor to its sort. */
   readonly text: string;
+  /** The best matches of it come first; `keys` is what breaks ties. */
+  readonly ranked?: Search;
 }
 
 /** Sort terms of a request; no term: id ascending. */
@@ -41,6 +44,12 @@ export function planOrdering(terms: readonly SortTerm[], entity: Entity, viewpoi
   if (id === undefined) throw new TypeError(`entity ${entity.name} has no id`);
   const direction = keys.at(-1)?.direction ?? 'asc';
   return { keys: [...keys, { links: [], field: id, direction }], text: [...texts, `id,${direction}`].join(';') };
+}
+
+/** By how well records satisfy a search. */
+export function rankedOrdering(search: Search, entity: Entity, viewpoint: Viewpoint): Ordering {
+  const { keys, text } = planOrdering([], entity, viewpoint);
+  return { keys, text: `search ${JSON.stringify(search.text)};${text}`, ranked: search };
 }
 
 function planKey(term: SortTerm, entity: Entity, viewpoint: Viewpoint): OrderKey {
@@ -86,6 +95,13 @@ export function followToOne(
 
 /** The cursor's keys as operands (null for null), in the order of the ordering's keys; 400 when it belongs to another sort. */
 export function planCursor(cursor: Cursor, ordering: Ordering): (Operand | null)[] {
+  if (ordering.ranked !== undefined) {
+    const [rank = null, ...keys] = cursor.keys;
+    return [
+      rankOperand(rank),
+      ...planCursor({ sort: cursor.sort, keys }, { keys: ordering.keys, text: ordering.text }),
+    ];
+  }
   if (cursor.sort !== ordering.text || cursor.keys.length !== ordering.keys.length) throw malformedCursor();
   return ordering.keys.map((key, index) => {
     const text = cursor.keys[index] ?? null;
@@ -99,6 +115,18 @@ export function planCursor(cursor: Cursor, ordering: Ordering): (Operand | null)
     if (!decoded.ok) throw malformedCursor();
     return valueOperand(key.field, decoded.value);
   });
+}
+
+// As PostgreSQL prints a float4. Smaller ones than this it would refuse.
+const RANK = /^\d{1,3}(\.\d{1,12})?(e-\d{1,2})?$/;
+const LEAST_RANK = 1e-37;
+
+/** null: of a record that is not ranked. */
+function rankOperand(text: string | null): Operand | null {
+  if (text === null) return null;
+  const isRank = RANK.test(text) && (Number(text) >= LEAST_RANK || Number(text) === 0);
+  if (!isRank) throw malformedCursor();
+  return { kind: 'value', value: text, type: 'float4' };
 }
 
 /** True when the key is a required column of the entity itself. */

@@ -13,12 +13,13 @@ import type { Assignment } from './assignment.ts';
 import type { BulkPlan } from './bulk.ts';
 import type { Viewpoint } from './link.ts';
 import { bodyOperand, numberOperand, type Operand } from './operand.ts';
-import { type Ordering, planCursor, planOrdering } from './ordering.ts';
+import { type Ordering, planCursor, planOrdering, rankedOrdering } from './ordering.ts';
 import { crossesHidden, type Predicate, planFilter } from './predicate.ts';
 import { hasLists, type Output, type Projection, planColumns, planProjection, wholeRecord } from './projection.ts';
 import { passReferring, referencesOf } from './references.ts';
 import { keepRow, stampRow } from './row-policy.ts';
 import { hidesRows, type Operation, passGate, type Scan, scan } from './scan.ts';
+import { planSearch } from './search.ts';
 import { boundSteps } from './steps.ts';
 
 export interface ListPlan {
@@ -123,8 +124,12 @@ export function admit(workspace: Workspace, principal: Principal, name: string, 
 
 export function planList(request: ListRequest, entity: Entity, viewpoint: Viewpoint): ListPlan {
   const root = scan(entity, viewpoint.principal, 'read');
-  const ordering = planOrdering(request.sort, entity, viewpoint);
-  const predicate = planFilter(request.filter, entity, viewpoint);
+  const search = request.search === undefined ? undefined : planSearch(request.search, entity);
+  const ordering =
+    search !== undefined && request.sort.length === 0
+      ? rankedOrdering(search, entity, viewpoint)
+      : planOrdering(request.sort, entity, viewpoint);
+  const predicate = planFilter(request.filter, entity, viewpoint, search);
   const projection = planProjection(request.selection, entity, viewpoint);
   boundSteps({ projection, predicate, ordering });
   // An estimate of the planner knows the rows that a filter hides, at the root and across relations; only an exact total
@@ -187,7 +192,8 @@ export function planExport(request: ExportRequest, entity: Entity, viewpoint: Vi
   const root = scan(entity, viewpoint.principal, 'read');
   const outputs: Output[] = planColumns(request.fields, entity).map((field) => ({ kind: 'column', field }));
   const projection = { outputs };
-  const predicate = planFilter(request.filter, entity, viewpoint);
+  const search = request.search === undefined ? undefined : planSearch(request.search, entity);
+  const predicate = planFilter(request.filter, entity, viewpoint, search);
   const ordering = planOrdering(request.sort, entity, viewpoint);
   boundSteps({ projection, predicate, ordering });
   return { kind: 'export', scan: root, projection, predicate, ordering };

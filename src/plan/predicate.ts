@@ -10,6 +10,7 @@ import { FILTER_OPERATORS, type FilterOperator, OPERATORS, type OperatorForm } f
 import { type Link, linkOf, targetOf, type Viewpoint } from './link.ts';
 import { type Operand, valueOperand, valuesOperand } from './operand.ts';
 import { hidesRows } from './scan.ts';
+import type { Search } from './search.ts';
 
 export type Predicate =
   | { readonly kind: 'and' | 'or'; readonly members: readonly Predicate[] }
@@ -21,15 +22,23 @@ export type Predicate =
       readonly operator: FilterOperator;
       readonly operands: readonly Operand[];
     }
+  /** The words of the record satisfy a search. */
+  | { readonly kind: 'search'; readonly search: Search }
   /** Some linked record satisfies the member. */
   | { readonly kind: 'exists'; readonly link: Link; readonly member: Predicate };
 
 // Each step of a path is a subquery; longer ones are mistakes or attacks.
 export const MAX_PATH_LENGTH = 6;
 
-/** The filter of a list; undefined when every record satisfies it. */
-export function planFilter(tree: FilterTree | undefined, entity: Entity, viewpoint: Viewpoint): Predicate | undefined {
-  const predicate = tree === undefined ? EVERYTHING : planPredicate(tree, entity, viewpoint);
+/** The filter of a list, and what is searched in it; undefined when every record satisfies it. */
+export function planFilter(
+  tree: FilterTree | undefined,
+  entity: Entity,
+  viewpoint: Viewpoint,
+  search?: Search,
+): Predicate | undefined {
+  const filter = tree === undefined ? EVERYTHING : planPredicate(tree, entity, viewpoint);
+  const predicate = search === undefined ? filter : group('and', [filter, { kind: 'search', search }]);
   return isConstant(predicate) && predicate.kind === 'and' ? undefined : predicate;
 }
 
@@ -81,6 +90,7 @@ export function crossesHidden(predicate: Predicate): boolean {
       const { link, member } = predicate;
       return hidesRows(link.scan) || (link.kind === 'through' && hidesRows(link.through)) || crossesHidden(member);
     }
+    case 'search':
     case 'compare':
       return false;
     default:

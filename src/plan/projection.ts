@@ -9,6 +9,7 @@ import type { Narrowing, Selection } from '../request/record-request.ts';
 import { type Link, linkOf, targetOf, type Viewpoint } from './link.ts';
 import { type Ordering, planOrdering } from './ordering.ts';
 import { type Predicate, planFilter, relationNamed } from './predicate.ts';
+import { planSearch } from './search.ts';
 
 export type Output =
   | { readonly kind: 'column'; readonly field: Field }
@@ -171,7 +172,12 @@ function planRelation(level: Level, name: string, fields: FieldTree | undefined)
     link,
     projection: planLevel(below),
     ordering: planOrdering(narrowing?.sort ?? [], target, viewpoint),
-    predicate: planFilter(narrowing?.filter, target, viewpoint),
+    predicate: planFilter(
+      narrowing?.filter,
+      target,
+      viewpoint,
+      narrowing?.search === undefined ? undefined : planSearch(narrowing.search, target),
+    ),
     size: narrowing?.size,
   };
 }

@@ -43,6 +43,7 @@ function inOutput(output: Output): number {
 function inPredicate(predicate: Predicate | undefined): number {
   switch (predicate?.kind) {
     case undefined:
+    case 'search':
     case 'compare':
       return 0;
     case 'and':

@@ -8,6 +8,7 @@ import { type Members, readMembers } from './members.ts';
 import { parsePage, parseSize } from './page.ts';
 import { collect, single } from './parameters.ts';
 import { splitPath } from './paths.ts';
+import { type SearchQuery, searchOf } from './search.ts';
 import { parseSort, type SortTerm } from './sort.ts';
 import { parseTimeZone } from './time-zone.ts';
 
@@ -52,6 +53,7 @@ export interface AggregateRequest {
   readonly select: readonly SelectTerm[];
   readonly group: readonly GroupTerm[];
   readonly filter: FilterTree | undefined;
+  readonly search?: SearchQuery;
   /** A filter whose paths are names of functions, split at their dots. */
   readonly having: FilterTree | undefined;
   /** Their paths are names of groups or functions, split at their dots. */
@@ -62,8 +64,8 @@ export interface AggregateRequest {
   readonly size: number;
 }
 
-const PARAMETERS = ['select', 'group', 'tz', 'filter', 'or', 'having', 'sort', 'page', 'size'] as const;
-const MEMBERS = ['select', 'group', 'tz', 'filter', 'having', 'sort', 'page', 'size'] as const;
+const PARAMETERS = ['select', 'group', 'tz', 'filter', 'or', 'search', 'having', 'sort', 'page', 'size'] as const;
+const MEMBERS = ['select', 'group', 'tz', 'filter', 'search', 'having', 'sort', 'page', 'size'] as const;
 
 export const MAX_FUNCTIONS = 20;
 export const MAX_GROUPS = 5;
@@ -81,6 +83,7 @@ export function parseAggregateRequest(query: string): AggregateRequest {
     select: parseTerms('select', values.get('select') ?? [], MAX_FUNCTIONS, parseSelectTerm),
     group: parseTerms('group', values.get('group') ?? [], MAX_GROUPS, parseGroupTerm),
     filter: parseFilters(values.get('filter') ?? [], values.get('or') ?? []),
+    ...searchOf(single(values, 'search')),
     having: parseFilters(values.get('having') ?? [], [], 'having'),
     sort: parseSort(values.get('sort') ?? []),
     zone: zone === undefined ? 'UTC' : parseTimeZone(zone),
@@ -98,6 +101,7 @@ export function parseAggregateBody(body: unknown): AggregateRequest {
     select: parseTerms('select', strings('select'), MAX_FUNCTIONS, parseSelectTerm),
     group: parseTerms('group', strings('group'), MAX_GROUPS, parseGroupTerm),
     filter: has('filter') ? parseFilterTree(members.members.filter) : undefined,
+    ...searchOf(has('search') ? members.text('search') : undefined),
     having: parseHaving(members),
     sort: parseSort(strings('sort')),
     zone: has('tz') ? parseTimeZone(text('tz')) : 'UTC',

@@ -5,11 +5,11 @@ import { parseQueryString } from './query-string.ts';
 
 export interface Collected {
   readonly values: ReadonlyMap<string, readonly string[]>;
-  /** Of `<path>.size`, `.sort` and `.filter`: by path, then by what follows it. */
+  /** Of `<path>.size`, `.sort`, `.filter` and `.search`: by path, then by what follows it. */
   readonly narrowings: ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
 }
 
-const NARROWING = /^(.+)\.(size|sort|filter)$/;
+const NARROWING = /^(.+)\.(size|sort|filter|search)$/;
 
 /** Parameters of a request that takes only `known` ones, each at most once. */
 export function parseParameters(query: string, known: readonly string[]): ReadonlyMap<string, string> {

@@ -13,6 +13,7 @@ import {
 } from './page.ts';
 import { collect, single } from './parameters.ts';
 import { type ExpandTree, type FieldTree, parseExpand, parseFields, splitPath } from './paths.ts';
+import { type SearchQuery, searchOf } from './search.ts';
 import { parseSort, type SortTerm } from './sort.ts';
 
 /** What to show of each record. `undefined` means that the request does not say, so that defaults apply. */
@@ -20,7 +21,7 @@ export interface Selection {
   readonly expand: ExpandTree | undefined;
   /** `'all'`: asked for explicitly with an empty `fields=`. */
   readonly fields: FieldTree | 'all' | undefined;
-  /** `<path>.size`, `.sort`, `.filter` of expanded lists. */
+  /** `<path>.size`, `.sort`, `.filter`, `.search` of expanded lists. */
   readonly narrowings: readonly Narrowing[];
 }
 
@@ -29,6 +30,7 @@ export interface Narrowing {
   readonly size: number | undefined;
   readonly sort: readonly SortTerm[];
   readonly filter: FilterTree | undefined;
+  readonly search?: SearchQuery;
 }
 
 export interface ListRequest {
@@ -40,6 +42,7 @@ export interface ListRequest {
   readonly count: CountMode;
   readonly sort: readonly SortTerm[];
   readonly filter: FilterTree | undefined;
+  readonly search?: SearchQuery;
 }
 
 export interface ReadRequest {
@@ -56,6 +59,7 @@ export interface ExportRequest {
   readonly fields: FieldTree | undefined;
   readonly sort: readonly SortTerm[];
   readonly filter: FilterTree | undefined;
+  readonly search?: SearchQuery;
 }
 
 export interface RequestLimits {
@@ -63,8 +67,19 @@ export interface RequestLimits {
 }
 
 const READ_PARAMETERS = ['expand', 'fields'] as const;
-const LIST_PARAMETERS = ['page', 'size', 'sort', 'filter', 'or', 'expand', 'fields', 'count', 'after'] as const;
-const EXPORT_PARAMETERS = ['format', 'formulas', 'filter', 'or', 'sort', 'fields'] as const;
+const LIST_PARAMETERS = [
+  'page',
+  'size',
+  'sort',
+  'filter',
+  'or',
+  'search',
+  'expand',
+  'fields',
+  'count',
+  'after',
+] as const;
+const EXPORT_PARAMETERS = ['format', 'formulas', 'filter', 'or', 'search', 'sort', 'fields'] as const;
 
 /** The query string of GET …/{entity}. */
 export function parseListRequest(query: string, limits: RequestLimits): ListRequest {
@@ -86,6 +101,7 @@ export function parseListRequest(query: string, limits: RequestLimits): ListRequ
     count: count === undefined ? 'exact' : parseCountMode(count),
     sort: parseSort(values.get('sort') ?? []),
     filter: parseFilters(values.get('filter') ?? [], values.get('or') ?? []),
+    ...searchOf(single(values, 'search')),
   };
 }
 
@@ -112,10 +128,11 @@ export function parseExportRequest(query: string): ExportRequest {
     fields: parseFields(values.get('fields') ?? []),
     sort: parseSort(values.get('sort') ?? []),
     filter: parseFilters(values.get('filter') ?? [], values.get('or') ?? []),
+    ...searchOf(single(values, 'search')),
   };
 }
 
-const QUERY_MEMBERS = ['page', 'size', 'sort', 'expand', 'fields', 'count', 'after', 'filter'] as const;
+const QUERY_MEMBERS = ['page', 'size', 'sort', 'expand', 'fields', 'count', 'after', 'filter', 'search'] as const;
 
 /** The body of POST …/{entity}/_query. */
 export function parseQueryBody(body: unknown, limits: RequestLimits): ListRequest {
@@ -136,6 +153,7 @@ export function parseQueryBody(body: unknown, limits: RequestLimits): ListReques
     count: has('count') ? parseCountMode(text('count')) : 'exact',
     sort: parseSort(strings('sort')),
     filter: has('filter') ? parseFilterTree(members.filter) : undefined,
+    ...searchOf(has('search') ? text('search') : undefined),
   };
 }
 
@@ -160,6 +178,7 @@ function selectionOf(
         size: size === undefined ? undefined : parseSize(`${path}.size`, size, limits.maxPageSize),
         sort: parseSort(parts.get('sort') ?? []),
         filter: parseFilters(parts.get('filter') ?? [], []),
+        ...searchOf(single(parts, 'search', `${path}.search`), `${path}.search`),
       };
     }),
   };

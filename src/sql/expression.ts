@@ -10,6 +10,7 @@ import type { Predicate } from '../plan/predicate.ts';
 import type { Scan } from '../plan/scan.ts';
 import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
 import { renderOperator } from './operators.ts';
+import { matches } from './search.ts';
 
 /** Hands out table aliases of one statement: r0, r1, … */
 export interface Aliases {
@@ -103,6 +104,8 @@ export function renderPredicate(predicate: Predicate, alias: Fragment, aliases: 
       const member = renderPredicate(predicate.member, near, aliases);
       return sql`exists (select from ${table}${where(link, condition, member)})`;
     }
+    case 'search':
+      return matches(predicate.search, alias);
     case 'compare':
       return renderOperator(
         predicate.operator,

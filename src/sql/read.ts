@@ -25,6 +25,7 @@ import {
   where,
 } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, literal, sql, tableRef, wholeNumber } from './fragment.ts';
+import { rankedIds } from './ranked.ts';
 
 /**
  * One record: columns `data` (JSON text), `version` (the row's version, for ETag). With expansions `data` is null when it
@@ -93,22 +94,29 @@ export function selectPage(plan: ListPlan, maxBytes: number, careful = false): F
 }
 
 /** By the id alone, which no two records share. */
-const isById = ({ ordering }: ListPlan): boolean => ordering.keys.length === 1;
+const isById = ({ ordering }: ListPlan): boolean => ordering.keys.length === 1 && ordering.ranked === undefined;
 
 /** The page itself, with the columns that anything outside needs; `$…` is a name that no field can have. */
 function pageRows(plan: ListPlan, aliases: Aliases): Fragment {
   const { start, ordering } = plan;
   const root = aliases.next('r');
   const { table, condition } = renderScan(plan.scan, root);
+  const most = lookAhead(plan) === 'none' ? plan.size : plan.size + 1;
+  const needed = [...neededColumns(plan.projection)].map((name) => sql`${root}.${ident(name)}`);
+  if (ordering.ranked !== undefined) {
+    return clauses(
+      sql`select ${join(needed)}, json_build_array(chosen."$rank"::text, chosen."id"::text)::text as "$keys"`,
+      sql`from (${rankedIds(plan, ordering.ranked, aliases, most)}) chosen`,
+      sql`join ${table} on ${root}."id" = chosen."id"${where(condition)}`,
+      sql`order by chosen."$rank" desc nulls last, chosen."id"`,
+    );
+  }
   const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, root, aliases);
   const after = start.kind === 'after' ? renderAfter(ordering, start.keys, root, aliases) : empty;
   const keys = ordering.keys.map((key) => cursorText(key.field, orderExpression(key, root, aliases)));
-  const columns = join([
-    ...[...neededColumns(plan.projection)].map((name) => sql`${root}.${ident(name)}`),
-    ...(isById(plan) ? [] : [sql`json_build_array(${join(keys)})::text as "$keys"`]),
-  ]);
+  const columns = join([...needed, ...(isById(plan) ? [] : [sql`json_build_array(${join(keys)})::text as "$keys"`])]);
   const offset = start.kind === 'page' && start.page > 0 ? sql` offset ${bind(start.offset)}` : empty;
-  const limit = sql`limit ${wholeNumber(lookAhead(plan) === 'none' ? plan.size : plan.size + 1)}${offset}`;
+  const limit = sql`limit ${wholeNumber(most)}${offset}`;
   const chosen = isDeep(plan) ? deferredIds(plan, aliases, limit) : undefined;
   const order = sql`order by ${renderOrdering(ordering, root, aliases)}`;
   if (chosen === undefined) {

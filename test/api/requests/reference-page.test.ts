@@ -43,9 +43,12 @@ const examplesOf = (page: string): readonly Example[] =>
 const packed = (text: string): string => text.replaceAll(/("(?:[^"\\]|\\.)*")|\s+/g, '$1');
 
 const server = useServer();
+// With searchable titles, as the page of the data API says.
+const schema = structuredClone(DEMO_SCHEMA);
+Object.assign(schema.entities.products.fields.title, { searchable: true });
 
 PAGES.forEach(([name, least], index) => {
-  const shop = use(() => server.workspace(`demo/shop${index === 0 ? '' : `-${index}`}`, DEMO_SCHEMA));
+  const shop = use(() => server.workspace(`demo/shop${index === 0 ? '' : `-${index}`}`, schema));
   prepare(async () => {
     for (const [entity, records] of DEMO_RECORDS) await shop.create(entity, records);
   });

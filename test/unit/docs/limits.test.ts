@@ -18,6 +18,8 @@ const CONSTANTS: readonly (readonly [row: string, file: string, ...names: string
   ['nodes of a filter tree (`_query`)', 'request/filter.ts', 'MAX_NODES', 'MAX_TREE_DEPTH'],
   ['values of `in` and `nin`', 'request/filter.ts', 'MAX_VALUES'],
   ['sort keys', 'request/sort.ts', 'MAX_SORT_KEYS'],
+  ['`search`', 'request/search.ts', 'MAX_SEARCH'],
+  ['records that a search ranks', 'sql/ranked.ts', 'MAX_RANKED'],
   ['path of a filter, sort, function or group', 'plan/predicate.ts', 'MAX_PATH_LENGTH'],
   [
     'functions, groups, groups of a page of an aggregate',

@@ -39,6 +39,8 @@ export function predicateText(predicate: Predicate): string {
       return `!(${predicateText(predicate.member)})`;
     case 'exists':
       return `some ${linkText(predicate.link)} ${predicateText(predicate.member)}`;
+    case 'search':
+      return `search ${predicate.search.text}`;
     case 'compare':
       return [predicate.field.name, predicate.operator, ...predicate.operands.map(operandText)].join(' ');
     default:

@@ -1,0 +1,65 @@
+// What people type into a search box -> SearchQuery. Syntax only; which fields it looks through is known to plan/.
+import { badRequest } from '../errors.ts';
+import { isStorable } from '../model/exact-json.ts';
+
+/** Longest search, in characters as JavaScript counts them. */
+export const MAX_SEARCH = 200;
+
+/** Words that follow each other. */
+export type Phrase = readonly string[];
+
+export interface SearchQuery {
+  /** As it was typed. */
+  readonly text: string;
+  /** Words that must be there, wherever. */
+  readonly words: readonly string[];
+  readonly phrases: readonly Phrase[];
+  /** Words and phrases that must not be there. */
+  readonly without: readonly Phrase[];
+  /** What is typed last: a phrase whose last word may go on. */
+  readonly unfinished: Phrase | undefined;
+}
+
+// A minus, then a phrase in quotes, of which the last may be open, or all up to a space or quote.
+const TERM = /(-*)(?:"([^"]*)("?)|([^\s"]+))/gu;
+const WORDS = /[\p{L}\p{Nd}\p{M}]+/gu;
+const SAYS_SOMETHING = /[\p{L}\p{Nd}]/u;
+
+/**
+ * `ann "new york" -paris sto` -> all of these words, the last one as the beginning of a word. Signs separate words: those
+ * around one sign (`ann-lee`, `ann@example.com`) follow each other. Throws 400 where no word is looked for; `name` is that
+ * of the parameter.
+ */
+export function parseSearch(text: string, name = 'search'): SearchQuery {
+  if (text.length > MAX_SEARCH) throw badRequest(`${name} has more than ${MAX_SEARCH} characters`);
+  if (!isStorable(text)) throw badRequest(`${name} must not contain NUL characters or lone surrogates`);
+  const words: string[] = [];
+  const phrases: Phrase[] = [];
+  const without: Phrase[] = [];
+  let unfinished: Phrase | undefined;
+  const trimmed = text.trimEnd();
+  for (const { 0: term, 1: minus = '', 2: quoted, 3: end, 4: plain, index } of trimmed.matchAll(TERM)) {
+    const phrase = wordsOf(quoted ?? plain ?? '');
+    if (phrase.length === 0) continue;
+    if (minus !== '') without.push(phrase);
+    else if (index + term.length === trimmed.length && end !== '"') unfinished = phrase;
+    else if (phrase.length > 1) phrases.push(phrase);
+    else words.push(...phrase);
+  }
+  if (words.length + phrases.length > 0 || unfinished !== undefined)
+    return { text, words, phrases, without, unfinished };
+  throw badRequest(
+    without.length > 0
+      ? `${name} must have a word to look for beside those that it excludes`
+      : `${name} must have a word to look for: letters or digits`,
+  );
+}
+
+function wordsOf(text: string): string[] {
+  return (text.match(WORDS) ?? []).filter((word) => SAYS_SOMETHING.test(word));
+}
+
+/** The member of a request that a search is. */
+export function searchOf(text: string | undefined, name?: string): { readonly search?: SearchQuery } {
+  return text === undefined ? {} : { search: parseSearch(text, name) };
+}

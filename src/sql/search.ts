@@ -1,0 +1,50 @@
+// A Search as SQL: the words of a row, and what they must satisfy. What was typed is bound, one text for each term, and
+// PostgreSQL makes its words plain as it did those of the index.
+import type { Operand } from '../plan/operand.ts';
+import type { Search, SearchTerm } from '../plan/search.ts';
+import { type Fragment, ident, join, sql } from './fragment.ts';
+import { plainWords, textConfiguration, wordVector } from './indexed.ts';
+
+/** The row satisfies the search. Finds its index. */
+export function matches(search: Search, row: Fragment): Fragment {
+  return sql`${vectorOf(search, row)} @@ ${queryOf(search)}`;
+}
+
+/** How well it satisfies what queryOf gives: a float4, the same for a row and a search whenever it is asked. */
+export function rankOf(search: Search, row: Fragment, query: Fragment): Fragment {
+  return sql`ts_rank(${vectorOf(search, row)}, ${query})`;
+}
+
+function vectorOf({ entity, through }: Search, row: Fragment): Fragment {
+  const columns = through.fields.map(({ column }) => sql`${row}.${ident(column)}`);
+  return wordVector(entity.table.schema, through.language, columns);
+}
+
+/** What the words of a row must satisfy: a tsquery. */
+export function queryOf(search: Search): Fragment {
+  return sql`(${join(
+    search.terms.map((term) => renderTerm(search, term)),
+    ' && ',
+  )})`;
+}
+
+function renderTerm({ entity, through }: Search, term: SearchTerm): Fragment {
+  const configuration = textConfiguration(through.language);
+  const words = (text: Operand): Fragment => plainWords(entity.table.schema, sql`${text}::text`);
+  switch (term.kind) {
+    case 'words':
+      return sql`plainto_tsquery(${configuration}, ${words(term.text)})`;
+    case 'phrase':
+      return sql`phraseto_tsquery(${configuration}, ${words(term.text)})`;
+    case 'without':
+      return sql`!!phraseto_tsquery(${configuration}, ${words(term.text)})`;
+    case 'unfinished': {
+      // Plain words have no quotes. Of nothing to_tsquery would make a mistake.
+      const beginning = sql`coalesce(to_tsquery(${configuration}, '''' || nullif(btrim(${words(term.beginning)}), '') || ''':*'), '')`;
+      if (term.phrase === undefined) return beginning;
+      return sql`(phraseto_tsquery(${configuration}, ${words(term.phrase)}) <-> ${beginning})`;
+    }
+    default:
+      return term satisfies never;
+  }
+}
