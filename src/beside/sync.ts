@@ -4,7 +4,7 @@
 import type { Field } from '../model/entity.ts';
 import { derivedName } from '../model/physical-name.ts';
 import { beside } from '../sql/beside-names.ts';
-import { empty, type Fragment, ident, literal, sql, type TableName, tableRef } from '../sql/fragment.ts';
+import { empty, type Fragment, ident, join, keyword, literal, sql, type TableName, tableRef } from '../sql/fragment.ts';
 import { changer, makeTrigger } from './trigger.ts';
 
 export interface SyncNames {
@@ -57,6 +57,27 @@ export const dropSync = (table: Pick<TableName, 'schema'>, name: string): Fragme
 
 const functionRef = ({ schema }: Pick<TableName, 'schema'>, name: string): Fragment =>
   sql`${tableRef({ schema, name })}()`;
+
+const TRIGGERS_OF_A_SYNC = 2;
+
+/**
+ * `silent`: the names of those of the syncs that a write may have passed: a trigger is gone, or is or was disabled
+ * (`enable trigger` leaves an O behind, where ours have an A).
+ */
+export function silentSyncs(
+  schema: string,
+  syncs: readonly { readonly table: string; readonly name: string }[],
+): Fragment {
+  const each = syncs.map(({ table, name }) => {
+    const relation = literal(tableRef({ schema, name: table }).text);
+    const run = literal(functionRef({ schema }, name).text);
+    return sql`select ${literal(name)} as name, (
+  select count(*) from pg_trigger
+  where tgrelid = ${relation}::regclass and tgfoid = to_regprocedure(${run}) and tgenabled = 'A'
+) as standing`;
+  });
+  return sql`select name from (${join(each, ' union all ')}) s where standing < ${keyword(String(TRIGGERS_OF_A_SYNC))}`;
+}
 
 /** What a sync has noted: records by their ids. */
 export const notedRecords = (subject: string): Fragment =>

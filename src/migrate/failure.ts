@@ -34,6 +34,17 @@ export function nameTaken(name: string): MigrationError {
   };
 }
 
+export function triggersDisabled(operation: Operation | undefined): MigrationError {
+  return {
+    ...NOTHING,
+    code: 'TRIGGERS_DISABLED',
+    message:
+      'Triggers of the table were disabled while it was changed, as by pg_restore --disable-triggers; nothing was changed. Start again when nobody disables them',
+    entity: operation?.entity ?? null,
+    field: operation?.obstacle?.field ?? null,
+  };
+}
+
 const DEPENDENT = [
   'DEPENDENT_OBJECTS',
   'Something made outside of this API, such as a view, depends on what would be dropped or changed',

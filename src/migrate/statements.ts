@@ -7,7 +7,7 @@ import { inTransaction, LOCK_BUDGET_MS, lockTable, takeLocks } from '../db/trans
 import { type Fragment, script } from '../sql/fragment.ts';
 import { dropColumn, dropConstraint, dropIndexConcurrently, dropTableIfExists, leaveWords } from './ddl.ts';
 import { Cancelled, fill } from './fill.ts';
-import { refuseLate } from './obstruction.ts';
+import { refuseLate, refuseSilenced } from './obstruction.ts';
 import { type Ddl, isPreparing, type Made, type Operation, PHASES, type Statement } from './operation.ts';
 import { needsPreparation, type PreparedChange } from './plan.ts';
 import { patienceOf, type Run } from './run.ts';
@@ -71,6 +71,7 @@ export async function switchOver(run: Run, commit: () => Promise<void>): Promise
     if (await isCancelled()) throw new Cancelled();
     await inTransaction(session, LOCK_BUDGET_MS, async () => {
       await takeLocks(session, locks);
+      await refuseSilenced(run);
       await refuseLate(run);
       for (const { statement, operation } of statements) {
         progress.turnTo(operation);

@@ -335,3 +335,27 @@ test('a drop that leaves row rules or settings pointing at nothing is refused wi
   );
   assert.equal(answer.json.data.state, 'succeeded', answer.text);
 });
+
+for (const [name, after] of [
+  ['are silent', ''],
+  ['were silent for a while', 'enable trigger all'],
+] as const) {
+  test(`a change of type fails when its triggers ${name}, as writes went past them`, async () => {
+    const workspace = await withTexts({ type: 'text' });
+    const schema = await schemaOf(server, workspace);
+    const table = `"${schema}".notes`;
+    const migration = await whileFilling(workspace, notes({ v: { type: 'integer' } }), async () => {
+      // The filling gives way between two of its tries.
+      await server.database.query(`alter table ${table} disable trigger all`);
+      await server.database.query(`update ${table} set v = '4711' where id = 1`);
+      if (after !== '') await server.database.query(`alter table ${table} ${after}`);
+    });
+    assert.equal(migration.state, 'failed', JSON.stringify(migration));
+    assert.equal(migration.error.code, 'TRIGGERS_DISABLED');
+    assert.equal((await workspace.call('notes/1')).json.data.v, '4711');
+    await server.database.query(`alter table ${table} enable trigger all`);
+    const again = await applySchema(workspace, notes({ v: { type: 'integer' } }), '?wait=60');
+    assert.equal(again.json.data.state, 'succeeded', again.text);
+    assert.equal((await workspace.call('notes/1')).json.data.v, 4711);
+  });
+}
