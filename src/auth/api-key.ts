@@ -21,7 +21,7 @@ export function makeKey(): NewKey {
   return { key, prefix: key.slice(0, 12), hash: hashCredential(key) };
 }
 
-/** Has the text the form of a key, checksum included? */
+/** True when the text has the form of a key, checksum included. */
 export function isKey(text: string): boolean {
   const match = FORM.exec(text);
   return match !== null && checksum(match[1] as string) === match[2];

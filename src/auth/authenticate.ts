@@ -12,26 +12,29 @@ import { readJwt } from './jwt.ts';
 
 export interface Authenticator {
   /**
-   * Looks the credential of a data request up anew. A token of an identity provider is judged by the workspace it is
-   * used for (undefined: one that does not exist), which is asked for only then. Throws 401.
+   * Looks up the credential of a data request again. A token of an identity provider is judged by the workspace that it
+   * is used for (undefined: it does not exist); only such a token causes the workspace to be loaded. Throws 401.
    */
   authenticate(authorization: string | undefined, workspace?: FindWorkspace): Promise<Principal>;
-  /** The same for the admin API, which is no workspace's: a token is judged by whichever workspace knows its issuer. */
+  /**
+   * The same for the admin API, which belongs to no workspace: a token is judged by any workspace that knows its
+   * issuer.
+   */
   identify(authorization: string | undefined): Promise<Principal>;
   /**
    * The principal of a data request, from memory when the workspace has not changed since the credential was looked
    * up; undefined when it must be looked up. Throws 401 without a credential.
    */
   recall(authorization: string | undefined, workspace: Workspace): Principal | undefined;
-  /** Forgets nothing it need not: writes the last use of keys that were used. */
+  /** Writes the last use of the keys that were used since the last flush. */
   flush(): Promise<void>;
   size(): number;
 }
 
-/** A principal, and for how long it may be taken from memory. */
+/** A principal, and how long it may be taken from memory. */
 export interface Verified {
   readonly principal: Owner | External;
-  /** Version of the workspace that the credential was verified under. */
+  /** The workspace's version when the credential was verified. */
   readonly workspaceVersion: number;
   /** Milliseconds since 1970; infinite for a credential that does not expire. */
   readonly expiresAt: number;
@@ -70,7 +73,8 @@ interface Verdict extends Verified {
 const MAX_VERDICTS = 10_000;
 // `last_used_at` is for people who clean up keys; a minute is exact enough.
 const NOTE_EVERY_MS = 60_000;
-// Snapshots are compared with the database within 800 ms: until then a verdict may know a later version than they do.
+// Snapshots are compared with the database every 800 ms at most: until then a verdict may have a later version than the
+// snapshot.
 const AHEAD_MS = 1000;
 // Longer than any credential of ours; a JWT of a real provider is 1 to 4 kB.
 const MAX_HEADER = 8192;
@@ -82,8 +86,8 @@ const KEY_ID = 'key:';
 const OPERATOR: Operator = { kind: 'operator', credentialId: 'operator' };
 
 export function makeAuthenticator(options: AuthenticatorOptions): Authenticator {
-  // Keyed by the header in its usual form: one look-up from header to principal, and one verdict of a credential however
-  // its header is written.
+  // Keyed by the header in its usual form: one look-up from header to principal, and one verdict per credential,
+  // however the header is written.
   const verdicts = new LRUCache<string, Verdict>({ max: MAX_VERDICTS });
   const used = new Set<string>();
 
@@ -139,7 +143,7 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
         if (jwt?.claims.iss === options.issuer && verifyInternal !== undefined) {
           return verifyInternal(credential, undefined);
         }
-        // What is no JWT is a key with a mistake in it here, more often than a token.
+        // Text that is not a JWT is more often a mistyped key than a token.
         if (jwt === undefined || identifyExternal === undefined) throw invalidCredential();
         return identifyExternal(credential);
       }),
@@ -169,7 +173,10 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
   };
 }
 
-/** Does a verdict of a later version hold until the snapshot has been compared? A database that went back ends it, too. */
+/**
+ * True when a verdict of a later version holds until the snapshot has been compared. A database that went back ends it,
+ * too.
+ */
 function isAhead({ workspaceVersion, askedAt }: Verdict, version: number, now: number): boolean {
   return workspaceVersion > version && now >= askedAt && now - askedAt < AHEAD_MS;
 }

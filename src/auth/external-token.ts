@@ -30,7 +30,7 @@ import { type Algorithm, isAlgorithm, type VerificationKey } from './jwk.ts';
 import { type Jwt, type JwtHeader, readJwt } from './jwt.ts';
 import type { KeySet, KeySets } from './key-set.ts';
 
-/** What of a workspace a token is judged by. */
+/** The parts of a workspace that a token is judged by. */
 export type TokenPlace = Pick<Workspace, 'id' | 'version' | 'identityProvider'>;
 
 export type CheckName =
@@ -49,9 +49,9 @@ export type CheckName =
 
 export interface CheckResult {
   readonly check: CheckName;
-  /** null: could not be made, since an earlier one failed. */
+  /** null: not made, as an earlier check failed. */
   readonly passed: boolean | null;
-  /** Of a check that failed: the message that a request would get. */
+  /** The message that a request would get, when the check failed. */
   readonly message: string | null;
 }
 
@@ -64,7 +64,10 @@ export interface Explanation {
 }
 
 export interface ExternalTokens {
-  /** undefined: a workspace that does not exist, which answers as one without a provider. Throws the specification's 401s. */
+  /**
+   * `place` undefined: the workspace does not exist, which is answered like one without a provider. Throws the
+   * specification's 401s.
+   */
   verify(token: string, place: TokenPlace | undefined): Promise<Verified>;
   /** Every check that can be made, in order, whatever the earlier ones said. */
   explain(token: string, place: TokenPlace): Promise<Explanation>;
@@ -93,12 +96,13 @@ interface Check {
   readonly refuse: (trial: Trial) => ApiError | undefined | Promise<ApiError | undefined>;
 }
 
-// A verified token may be taken from memory this long: then the provider's keys are asked again, which may have changed.
+// A verified token is taken from memory for this long; then it is verified again, as the provider's keys may have
+// changed.
 const TRUST_MS = 5 * 60_000;
 // Keys tried for one token: several under one `kid`, or all that fit when it names none.
 const MAX_TRIES = 16;
-// Signatures judged, by key set and token: a token that is sent again after a refusal costs a hash, not a verification
-// (the whole judgement: 27 µs against 165 µs with RS256).
+// Verdicts on signatures, by key set and token: a token that is sent again after a refusal costs a hash, not a
+// verification (the whole judgement: 27 µs against 165 µs with RS256).
 const MAX_SIGNATURES = 10_000;
 
 export function makeExternalTokens({ keySets, clockSkewSeconds, now }: ExternalTokenOptions): ExternalTokens {
@@ -118,7 +122,7 @@ export function makeExternalTokens({ keySets, clockSkewSeconds, now }: ExternalT
       refuse: (trial) => (claimsOf(trial).iss === providerOf(trial).issuerUrl ? undefined : issuerMismatch()),
     },
     {
-      // Before the keys: what nobody may use causes no fetch.
+      // Before the keys: an algorithm that nobody may use must not cause a fetch.
       name: 'algorithm',
       needs: ['format'],
       refuse: ({ jwt }) => (algorithmOf((jwt as Jwt).header) === undefined ? signatureInvalid() : undefined),
@@ -222,7 +226,10 @@ function principalOf(trial: Trial, workspaceId: string): External {
   };
 }
 
-/** undefined: not to be used. `crit` names extensions that must be understood (RFC 7515 section 4.1.11), and we know none. */
+/**
+ * undefined when the token must be refused. `crit` names extensions that must be understood (RFC 7515 section 4.1.11),
+ * and we know none.
+ */
 function algorithmOf({ alg, critical }: JwtHeader): Algorithm | undefined {
   return critical || !isAlgorithm(alg) ? undefined : alg;
 }
@@ -231,7 +238,7 @@ function candidatesFor(keySet: KeySet, kid: string | undefined, algorithm: Algor
   return keySet.keys.filter((key) => (kid === undefined || key.kid === kid) && key.fits(algorithm)).slice(0, MAX_TRIES);
 }
 
-/** A key that cannot be imported verifies nothing, as one that did not sign the token. */
+/** A key that cannot be imported verifies nothing, like a key that did not sign the token. */
 async function verifies(token: string, key: VerificationKey, algorithm: Algorithm): Promise<boolean> {
   try {
     await compactVerify(token, await key.import(algorithm), { algorithms: [algorithm] });
@@ -241,6 +248,6 @@ async function verifies(token: string, key: VerificationKey, algorithm: Algorith
   }
 }
 
-// The checks before have seen to it that these are there.
+// Earlier checks guarantee that these exist.
 const claimsOf = (trial: Trial): Claims => (trial.jwt as Jwt).claims;
 const providerOf = (trial: Trial): IdentityProvider => trial.provider as IdentityProvider;

@@ -1,4 +1,4 @@
-// Is a token one of an identity provider's at all? The admin API is for no external user, so it is enough that some
+// Whether a token comes from any identity provider. No external user may use the admin API, so it is enough that some
 // workspace knows the issuer and accepts the token.
 import type { ProviderOfWorkspace } from '../directory/identity-provider.ts';
 import { noIdentityProvider } from '../errors.ts';

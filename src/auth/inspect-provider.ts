@@ -1,5 +1,5 @@
-// Is the configuration of an identity provider one that can work? Takes its URLs, gives what is wrong with them, and
-// what the provider does not do as it should at the moment, which may pass and so is only a warning.
+// Whether the configuration of an identity provider can work. Takes its URLs; gives what is wrong with them, and as
+// warnings what the provider does wrong at the moment, which may pass.
 
 import { type Contact, type Outbound, OutboundError } from '../outbound/outbound.ts';
 import { fetchKeySet, type KeySource } from './key-set.ts';
@@ -12,7 +12,7 @@ export interface Inspection {
   readonly isPrivate: boolean;
 }
 
-/** What everybody else is told in place of such warnings. */
+/** What everybody else gets in place of such warnings. */
 export const PRIVATE_WARNING =
   'No token can be verified at the moment. The provider is in a private network: the log of the server says what is wrong';
 
@@ -23,7 +23,7 @@ export interface UrlMistake {
 
 const RESOLVE_TIMEOUT_MS = 3000;
 
-/** `ownIssuer`: the issuer of internal tokens, which nobody else can be. */
+/** `ownIssuer`: the issuer of internal tokens; no provider may use it. */
 export async function inspectProvider(outbound: Outbound, ownIssuer: string, source: KeySource): Promise<Inspection> {
   const written = [...mistakesInIssuer(outbound, ownIssuer, source.issuerUrl), ...mistakesInUri(outbound, source)];
   if (written.length > 0) return { mistakes: written, warnings: [], isPrivate: false };
@@ -59,7 +59,7 @@ function mistakesInUri(outbound: Outbound, { jwksUri }: KeySource): UrlMistake[]
   return message === undefined ? [] : [{ field: 'jwksUri', message }];
 }
 
-/** A name that does not resolve is no mistake: it may tomorrow, and it is judged again whenever it is connected to. */
+/** A name that does not resolve is no mistake: it may resolve tomorrow, and each connection judges it again. */
 async function mistakesInAddresses(outbound: Outbound, { issuerUrl, jwksUri }: KeySource): Promise<UrlMistake[]> {
   const signal = AbortSignal.timeout(RESOLVE_TIMEOUT_MS);
   const judge = async (field: UrlMistake['field'], url: string): Promise<UrlMistake[]> => {

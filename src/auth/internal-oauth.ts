@@ -1,4 +1,4 @@
-// OAuth 2.0 of our own put together over the control tables: the keys, who judges a token, who makes one.
+// Our own OAuth 2.0, put together over the control tables: the keys, the verifier of tokens, the token endpoint.
 
 import type { Database } from '../db/pool.ts';
 import { controlError } from '../directory/control-error.ts';
@@ -20,7 +20,7 @@ export interface InternalOAuthOptions {
   readonly signingKeyDays: number;
   readonly rateLimit: RateLimit;
   readonly refusalTurn: () => Promise<void>;
-  /** Through it go look-ups for whoever has shown no secret yet. */
+  /** Look-ups for callers that have shown no secret yet go through it. */
   readonly strangers: StrangerShare;
   readonly presence: Pick<Presence, 'since' | 'look'>;
   /** Milliseconds, never going back: the clock of `presence`. */
@@ -74,7 +74,7 @@ export function makeInternalOAuth(options: InternalOAuthOptions): InternalOAuth 
   };
 }
 
-/** Errors of the database as refusals. */
+/** Turns errors of the database into refusals. */
 function refusing<T>(work: Promise<T>): Promise<T> {
   return work.catch((error) => {
     throw controlError(error);

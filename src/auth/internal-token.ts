@@ -1,4 +1,4 @@
-// Internal token (RFC 9068, signed by us) -> owner of a workspace. A token is believed when its key, its claims and its
+// Internal token (RFC 9068, signed by us) -> owner of a workspace. A token is valid when its key, its claims and its
 // client are; the client is looked up in the database, so deleting it ends its tokens.
 import { type CryptoKey, errors, type JWTPayload, jwtVerify } from 'jose';
 import type { TokenClient } from '../directory/oauth-clients.ts';
@@ -11,10 +11,10 @@ import { SIGNING_ALGORITHM } from './signing-keys.ts';
 export const WORKSPACE_CLAIM = 'workspace_id';
 
 export interface InternalTokenOptions {
-  /** Our `iss`, and the `aud` of our tokens: they are for this API and nothing else. */
+  /** Our `iss`, and the `aud` of our tokens: they are for this API only. */
   readonly issuer: string;
   readonly verificationKey: (kid: string) => Promise<CryptoKey | undefined>;
-  /** The token's client, while it and the key are there. */
+  /** The token's client, as long as client and key exist. */
   readonly findClient: (clientId: string, kid: string) => Promise<TokenClient | undefined>;
   /** Wall clock, milliseconds since 1970. */
   readonly now: () => number;

@@ -1,5 +1,5 @@
 // Public keys of a JWK Set (RFC 7517) that may verify signatures here: RSA of 2048 bits or more and the three NIST
-// curves. Whatever else is in a set is passed over, so that one odd key does not take the others with it.
+// curves. Anything else in a set is ignored, so that one odd key does not make the others useless.
 import { type CryptoKey, importJWK, type JWK } from 'jose';
 
 export const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'] as const;
@@ -7,15 +7,15 @@ export type Algorithm = (typeof ALGORITHMS)[number];
 
 export interface VerificationKey {
   readonly kid: string | undefined;
-  /** Does the key belong to the algorithm, and may it be used for it? */
+  /** True when the key belongs to the algorithm and may be used for it. */
   readonly fits: (algorithm: Algorithm) => boolean;
-  /** Rejects when the key is no key. Imported once for each algorithm. */
+  /** Rejects when it is not a key. Imported once for each algorithm. */
   readonly import: (algorithm: Algorithm) => Promise<CryptoKey>;
 }
 
 const CURVES: Readonly<Record<string, Algorithm>> = { 'P-256': 'ES256', 'P-384': 'ES384', 'P-521': 'ES512' };
 const MIN_RSA_BITS = 2048;
-// A larger key only makes each verification dear; nobody signs tokens with one.
+// A larger key only makes each verification expensive; nobody signs tokens with one.
 const MAX_RSA_BITS = 8192;
 const MAX_EXPONENT_BITS = 32;
 // Providers publish two or three.
@@ -25,7 +25,7 @@ export function isAlgorithm(text: string): text is Algorithm {
   return (ALGORITHMS as readonly string[]).includes(text);
 }
 
-/** The usable keys of a JWK Set document; undefined when the document is none. */
+/** The usable keys of a JWK Set document; undefined when the document is not one. */
 export function parseKeySet(document: unknown): readonly VerificationKey[] | undefined {
   const keys = (document as { keys?: unknown } | null)?.keys;
   if (!Array.isArray(keys)) return undefined;

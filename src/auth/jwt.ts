@@ -1,5 +1,5 @@
-// A JSON Web Token in compact form, taken apart strictly and not yet believed (RFC 7515 section 7.1, RFC 7519). Takes
-// text, gives header and claims; one reading serves both the choice of who judges a token and the judgement.
+// A JSON Web Token in compact form, taken apart strictly and not yet verified (RFC 7515 section 7.1, RFC 7519). Takes
+// text, gives header and claims.
 import { MAX_NESTING, nestingDepth, parseExact } from '../model/exact-json.ts';
 
 export interface Jwt {
@@ -11,14 +11,14 @@ export interface Jwt {
 export interface JwtHeader {
   readonly alg: string;
   readonly kid: string | undefined;
-  /** Does it have extensions that must be understood (`crit`)? */
+  /** True when it has extensions that must be understood (`crit`). */
   readonly critical: boolean;
 }
 
 const BASE64URL = /^[A-Za-z0-9_-]*$/;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** undefined for anything that is not three parts with a JSON object each in the first two, without repeated members. */
+/** undefined unless the text has three parts, of which the first two are JSON objects without repeated members. */
 export function readJwt(token: string): Jwt | undefined {
   const parts = token.split('.');
   if (parts.length !== 3 || !parts.every(isBase64Url)) return undefined;
@@ -48,8 +48,8 @@ function readObject(part: string): Record<string, unknown> | undefined {
 }
 
 /**
- * Does an object in this JSON text name a member twice? RFC 7519 section 4 lets a reader refuse or take the last one:
- * whoever signed the token may have looked at the first.
+ * True when an object in this JSON text names a member twice. RFC 7519 section 4 lets a reader refuse such text or take
+ * the last one; the signer may have looked at the first, so we refuse.
  */
 function repeatsMember(text: string): boolean {
   const open: (Set<string> | undefined)[] = [];

@@ -1,6 +1,6 @@
-// The key sets of identity providers: found by URI or by discovery (OpenID Connect Discovery 1.0), kept, and fetched anew
-// no more often than the rules below allow, whatever tokens arrive. An outage of a provider, or of the network, costs
-// nobody whose key is known.
+// The key sets of identity providers: found by URI or by discovery (OpenID Connect Discovery 1.0), kept, and fetched
+// again no more often than the rules below allow, whatever tokens arrive. An outage of a provider, or of the network,
+// does not affect users whose key is known.
 import { LRUCache } from 'lru-cache';
 import type { Figure } from '../figure.ts';
 import type { IdentityProvider } from '../model/workspace.ts';
@@ -10,7 +10,7 @@ import { parseKeySet, type VerificationKey } from './jwk.ts';
 /** Where the keys of a provider are. */
 export type KeySource = Pick<IdentityProvider, 'issuerUrl' | 'jwksUri'>;
 
-/** Keys as they were published at one moment; another object when others were published. */
+/** Keys as they were published at one moment; when others are published, that is another object. */
 export interface KeySet {
   /** Unique in this process. */
   readonly id: number;
@@ -20,7 +20,10 @@ export interface KeySet {
 export interface KeySets {
   /** The keys that are known; fetched when there are none. Throws OutboundError. */
   current(source: KeySource): Promise<KeySet>;
-  /** Keys other than these, which did not do: fetched when it is time to. undefined when there are none. */
+  /**
+   * Keys other than `than`, which did not verify a token; fetched when the rules allow it. undefined when there are
+   * none.
+   */
   newer(source: KeySource, than: KeySet): Promise<KeySet | undefined>;
   size(): number;
 }
@@ -47,7 +50,7 @@ const FETCH_TIMEOUT_MS = 5000;
 interface Entry {
   readonly source: KeySource;
   set: KeySet | undefined;
-  /** What the set was made from. */
+  /** The JSON text that the set was made from. */
   text: string;
   fetchedAt: number;
   failures: number;

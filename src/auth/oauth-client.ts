@@ -21,7 +21,7 @@ export function makeOAuthClient(): NewOAuthClient {
   };
 }
 
-/** Has the text the form of a client id? Anything else is refused without asking the database. */
+/** True when the text has the form of a client id. Anything else is refused without asking the database. */
 export function isClientId(text: string): boolean {
   return ID_FORM.test(text);
 }

@@ -20,7 +20,10 @@ export interface SigningKeysOptions {
   readonly tokenLifetimeSeconds: number;
   /** A key that has signed for this long is replaced when the next token is asked for; 0: never. */
   readonly rotateAfterSeconds: number;
-  /** What a request that came at a time is answered from must have been read since this time; infinite: look first. */
+  /**
+   * For a request that came at `arrival`: what answers it must have been read at this time or later; infinite: read
+   * first.
+   */
   readonly since: (arrival: number) => number;
   readonly look: () => Promise<unknown>;
   /** Milliseconds, never going back. */
@@ -39,7 +42,7 @@ export interface SigningKeys {
   verificationKey(kid: string): Promise<CryptoKey | undefined>;
   /** What verifies, newest first; public halves are in it, private ones must not leave. */
   list(): Promise<readonly StoredSigningKey[]>;
-  /** Another key signs from now on. On `revoke` the tokens of all older keys end. */
+  /** Makes another key sign from now on. With `revoke` the tokens of all older keys end. */
   rotate(revoke: boolean): Promise<void>;
 }
 
@@ -50,7 +53,8 @@ interface Loaded {
   readonly startedAt: number;
 }
 
-// Keys of this age are used as they are: with the time that reading takes, well below the second that is promised.
+// Keys up to this age are used without a new reading: with the time that a reading takes, well below the second that is
+// promised.
 const FRESH_MS = 500;
 // Between two readings for unknown key ids. A token with one waits for the next one instead of being refused, so that a new key
 // is known to whoever asks, and a flood of made-up ids costs four readings a second and no more.

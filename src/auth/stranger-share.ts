@@ -1,12 +1,13 @@
-// The share of the database that whoever is not known yet has together: looking up keys, tokens' clients and providers,
-// and workspaces that are not in memory. A few look-ups at a time, so that no crowd of strangers fills the queue in
-// which the statements of those who are known wait; with look-ups of half a millisecond they are some 100,000 a second.
+// The share of the database that all unknown callers have together: look-ups of keys, of tokens' clients and providers,
+// and of workspaces that are not in memory. A few look-ups run at a time, so that a crowd of strangers cannot fill the
+// queue in which the statements of known callers wait. A look-up takes half a millisecond: some 100,000 a second are
+// possible.
 import { controlError } from '../directory/control-error.ts';
 import { serviceUnavailable } from '../errors.ts';
 
 /**
- * Does the work when there is room for it. Rejects with 503 when there was none in time, or too many wait; errors of the
- * database are refusals.
+ * Does the work when there is room for it. Rejects with 503 when there was no room in time, or when too many wait;
+ * errors of the database become refusals.
  */
 export type StrangerShare = <T>(work: () => Promise<T>) => Promise<T>;
 

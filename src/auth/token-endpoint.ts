@@ -1,6 +1,7 @@
-// The token endpoint (RFC 6749 section 4.4: client credentials), spoken by the certified library oidc-provider: it reads
-// the request, authenticates the client, makes the token and answers, refusals included. What it does not do here:
-// sessions, cookies, storage (JWT access tokens are not stored), the key set and the metadata, which routes/oauth.ts has.
+// The token endpoint (RFC 6749 section 4.4: client credentials), by the certified library oidc-provider: it reads the
+// request, authenticates the client, makes the token and answers, refusals included. What it does not do here:
+// sessions, cookies, storage (JWT access tokens are not stored), the key set and the metadata, which routes/oauth.ts
+// has.
 import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Adapter, Configuration, errors as oidcErrors, Provider } from 'oidc-provider';
@@ -23,7 +24,7 @@ export interface TokenEndpointOptions {
   /** Resolves when a refusal may be sent. */
   readonly refusalTurn: () => Promise<void>;
   readonly onError: (message: string, error: unknown) => void;
-  /** Takes what happens when a client does not wait for its answer. */
+  /** Called when a client does not wait for its answer. */
   readonly onGone: (message: string, error: unknown) => void;
 }
 
@@ -48,7 +49,7 @@ async function makeHandler(options: TokenEndpointOptions, key: SigningKey): Prom
   // Secrets are stored as hashes: the library lets this method be replaced for that.
   provider.Client.prototype.compareClientSecret = async function compareHash(secret) {
     if (!isSecret(secret, this.clientSecret ?? '')) return false;
-    // Counted only now: a client's id is no secret, and whoever knows it must not use up what the client may ask.
+    // Counted only now: a client's id is not secret, and others who know it must not use up the client's limit.
     await counted(this.clientId);
     return true;
   };
@@ -89,9 +90,9 @@ function configurationOf(options: TokenEndpointOptions, key: SigningKey, errors:
     ttl: { ClientCredentials: tokenLifetimeSeconds },
     extraClientMetadata: { properties: [WORKSPACE_CLAIM] },
     extraTokenClaims: ({ oidc }) => ({ [WORKSPACE_CLAIM]: oidc.client?.[WORKSPACE_CLAIM] }),
-    // Whose browsers may call is decided by the server for all paths alike.
+    // The server decides for all paths alike which origins may call.
     clientBasedCORS: () => true,
-    // For whoever asks for HTML: the same JSON.
+    // Clients that ask for HTML get the same JSON.
     renderError(context, out) {
       context.type = 'json';
       context.body = out;
@@ -146,7 +147,7 @@ function makeAdapter(model: string, options: TokenEndpointOptions, errors: typeo
   };
 }
 
-/** One of our refusals (429, 503) in the library's form. */
+/** Gives one of our refusals (429, 503) in the library's form. */
 function passingError(error: ApiError, errors: typeof oidcErrors): Error {
   const { status, message, headers } = error;
   return Object.assign(new errors.CustomOIDCProviderError(PASSING, message), {
@@ -157,10 +158,12 @@ function passingError(error: ApiError, errors: typeof oidcErrors): Error {
   });
 }
 
-/** The error code of answers that a later request may not get (RFC 6749 has it for its other endpoint). */
+/**
+ * The error code of refusals that may be gone when the request is repeated (RFC 6749 has it for its other endpoint).
+ */
 export const PASSING = 'temporarily_unavailable';
 
-// The library would answer for CORS by itself.
+// Headers that the library would set by itself for CORS; ours stay.
 const CORS_HEADERS = ['Access-Control-Allow-Origin', 'Access-Control-Expose-Headers'] as const;
 
 function refuseInTurn(provider: Provider, turn: () => Promise<void>): void {
@@ -182,7 +185,7 @@ function keepServerHeaders(provider: Provider): void {
       if (value === undefined) res.removeHeader(name);
       else res.setHeader(name, value);
     }
-    // A body that was refused before its end would be read to the end on a connection that stays.
+    // A connection that stays open would have to read a refused body to its end.
     if (!req.complete) res.setHeader('Connection', 'close');
   });
 }

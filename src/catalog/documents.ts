@@ -7,15 +7,15 @@ import type { PhysicalNames } from '../model/physical-name.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import { parseDocument, type WorkspaceRow } from './load-workspace.ts';
 
-/** Since when a name is nothing any more. */
+/** When a name stopped being in use. */
 export interface Freed {
-  /** The version of the workspace that first has it so. */
+  /** The first version of the workspace without it. */
   readonly version: string;
   /** Milliseconds by the clock of the database. */
   readonly at: number;
 }
 
-/** Names of tables and columns that were something else lately. */
+/** Names of tables and columns that were in use until lately. */
 export interface FreedNames {
   /** By `orders` or `orders.total`. */
   readonly names: Readonly<Record<string, Freed>>;
@@ -47,19 +47,24 @@ from ${WORKSPACES} where w.id = ${id}`),
 }
 
 const NOW: Fragment = sql`(extract(epoch from clock_timestamp()) * 1000)::float8`;
-// Beside the names, and no name itself.
+// A key beside the names; no name is empty.
 const LAST_CHANGE = '';
 // Longer than the longest of requests.
 const FREED_KEPT_MS = 86_400_000;
 
-/** `freed` with further names, without those that everybody has forgotten. The next version is at least one higher. */
+/**
+ * `freed` with these names added, without those that are older than every request. The next version is at least one
+ * higher.
+ */
 const freedWith = (keys: readonly string[]): Fragment => sql`(select jsonb_object_agg(f.key, f.since) from (
     select e.key, e.value as since from jsonb_each(freed) e
     where (e.value ->> 'at')::float8 > ${NOW} - ${FREED_KEPT_MS}::float8 and e.key <> all(${[...keys, LAST_CHANGE]}::text[])
     union all select k, jsonb_build_object('version', (version + 1)::text, 'at', ${NOW}) from unnest(${[...keys, LAST_CHANGE]}::text[]) k
   ) f)`;
 
-/** Puts another document in force; a statement of the transaction that makes it true. `freed`: names that nothing has now. */
+/**
+ * Puts another document in force, in the transaction that changes the tables. `freed`: names that are no longer in use.
+ */
 export function storeDocument(
   id: string,
   document: SchemaDocument,
@@ -70,7 +75,7 @@ export function storeDocument(
   freed = ${freedWith(freed)}, gates = '{}' where id = ${id}`;
 }
 
-/** The same document under other names in PostgreSQL. */
+/** Stores other names in PostgreSQL for the same document. */
 export function storeNames(id: string, names: PhysicalNames, freed: readonly string[]): Fragment {
   return sql`update wda.workspace set names = ${JSON.stringify(names)}::jsonb, freed = ${freedWith(freed)}
 where id = ${id}`;
@@ -86,13 +91,13 @@ export async function loadUnsettledWorkspaces(db: Database, limit: number): Prom
   return rows.map(({ id }) => id);
 }
 
-/** Opens and closes the gates of entities; none: all are open. */
+/** Sets the gates of entities; an entity without one is open. */
 export function storeGates(id: string, gates: Readonly<Record<string, MigrationGate>>): Fragment {
   return sql`update wda.workspace set gates = ${JSON.stringify(gates)}::jsonb
 where id = ${id} and gates <> ${JSON.stringify(gates)}::jsonb`;
 }
 
-/** The document in force as JSON text, as it was stored, and the names in PostgreSQL that are not its own. */
+/** The document in force as JSON text, as it was stored, and the names in PostgreSQL that differ from its own. */
 export async function loadDocumentText(
   db: Database,
   id: string,

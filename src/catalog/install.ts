@@ -11,8 +11,8 @@ const folder = (name: string): string => fileURLToPath(new URL(`../../install/${
 const CONTROL: FileRow = {
   directory: folder('control'),
   record: 'installed_control',
-  // There was one row, up to number 12, before there were two. The second one goes on with its record: where that has a
-  // number, the file of this row had run with it.
+  // Up to number 12 there was one row of files. The row of `data` continues its record: where the record has one of
+  // these numbers, the file of this row has run, too.
   partsOf: { record: 'installed', last: 12 },
 };
 
@@ -21,7 +21,7 @@ const DATA: FileRow = { directory: folder('data'), record: 'installed' };
 
 /**
  * Brings the control tables (PostgreSQL schema `wda`) up to date; several processes may do so at once, one after the
- * other. `log` gets a line for each file applied. Throws InstallError for a database that cannot hold us.
+ * other. `log` gets a line for each file applied. Throws InstallError for a database that we cannot use.
  */
 export function install(connection: DatabaseOptions['connection'], log: (message: string) => void): Promise<void> {
   return runInstallation(

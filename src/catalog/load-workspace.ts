@@ -114,7 +114,7 @@ function identityProviderOf([issuerUrl, jwksUri, audience, permissions, enabled]
   };
 }
 
-/** A document as it was stored: number by number with all digits, members in their order. */
+/** A document as it was stored: numbers with all digits, members in their order. */
 export function parseDocument(text: string): SchemaDocument {
   return parseExact(text) as SchemaDocument;
 }

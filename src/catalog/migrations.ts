@@ -1,4 +1,4 @@
-// Migrations in the control tables: what was asked for, how far it is, how it ended.
+// Migrations in the control tables: what was requested, how far it is, how it ended.
 import type { Database, Session } from '../db/pool.ts';
 import { loadPage, type PageOf } from '../directory/pages.ts';
 import type { SchemaDocument } from '../document/format.ts';
@@ -7,7 +7,7 @@ import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 export type MigrationState = 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
 export type Strategy = 'online' | 'blocking';
 
-/** How many records stand in the way of a step, and up to ten of their ids. */
+/** How many records make a step impossible, and up to ten of their ids. */
 export interface Conflicts {
   readonly count: number;
   readonly sampleIds: readonly number[];
@@ -28,7 +28,7 @@ export interface MigrationStep extends PlannedStep {
   readonly state: MigrationState;
   /** 0 to 1. */
   readonly progress: number;
-  /** While records are filled: how many are, of about how many. */
+  /** While records are filled: how many are done, of about how many. */
   readonly records?: { readonly done: number; readonly total: number };
 }
 
@@ -45,7 +45,7 @@ export interface MigrationError {
 export interface Waiting {
   /** Null for a prepared transaction, which has no process. */
   readonly pid: number | null;
-  /** As it calls itself. */
+  /** `application_name` of the session. */
   readonly application: string;
   /** Begin of its transaction; null when the database does not let us see it. */
   readonly since: string | null;
@@ -157,7 +157,7 @@ where id = ${id}`),
   );
 }
 
-/** Says for whom a migration that runs waits; null: for nobody any more. */
+/** Notes which session a running migration waits for; null: for none any more. */
 export async function updateWaiting(session: Runs, id: string, waiting: Waiting | null): Promise<void> {
   const text = waiting === null ? null : JSON.stringify(waiting);
   await session.query(

@@ -11,11 +11,10 @@ export interface WorkspaceCache {
   /** The snapshot, at once when it is fresh. */
   get(organization: string, slug: string): Workspace | undefined | Promise<Workspace | undefined>;
   /**
-   * The snapshot as it is now, but for some 50 ms: what refuses a request for a name that a snapshot lacks asks here
-   * before it does.
+   * The snapshot as it is now, at most 50 ms old. Asked before a request is refused because its snapshot lacks a name.
    */
   getRecent(organization: string, slug: string): Promise<Workspace | undefined>;
-  /** Has another one taken the place of the snapshot, or is one to be read? */
+  /** True when another snapshot has taken its place, or must be read. */
   isReplaced(workspace: Workspace): boolean;
   /** Something in the workspace was changed by this process. */
   changed(workspaceId: string): void;
@@ -44,7 +43,7 @@ interface Entry {
 
 export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCache {
   const snapshots = new LRUCache<string, Entry>({ max: options.maximum });
-  /** Slugs that named nothing, with the time that it was so. */
+  /** Slugs that named nothing, with the time at which that was known. */
   const missing = new LRUCache<string, number>({ max: 1000 });
   const loading = new Map<string, Promise<void>>();
   let checking: Promise<void> | undefined;
@@ -68,12 +67,13 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
   function load(key: string, organization: string, slug: string): Promise<void> {
     const running = loading.get(key);
     if (running !== undefined) return running;
-    // What is read may be replaced while it is on its way: it is as old as the question, not as the answer.
+    // The answer may be outdated when it arrives: it counts as known at the time of the question.
     const asOf = options.now();
     const promise = options
       .load(organization, slug)
       .then((workspace) => {
-        // A change that came while loading has taken the entry out of `loading`: what was read may be older than it.
+        // A change that came while loading has removed the entry from `loading`: what was read may be older than the
+        // change.
         if (loading.get(key) !== promise) return;
         if (workspace === undefined) missing.set(key, asOf);
         else snapshots.set(key, { workspace, asOf });

@@ -1,4 +1,4 @@
-// API keys of a workspace as its administrators see them: made, listed, revoked. Looking one up is in credentials.ts.
+// API keys of a workspace as its administrators see them: made, listed, revoked. credentials.ts looks up a key.
 import type { Database } from '../db/pool.ts';
 import { conflict } from '../errors.ts';
 import type { Permissions } from '../model/principal.ts';

@@ -1,13 +1,15 @@
-// How old something is, in a process that may have been stopped in between, or on a machine that slept.
+// A clock for the age of things, in a process that may have been stopped meanwhile, or on a machine that slept.
 
 // Clocks of one machine drift apart by less.
 const JUMP_MS = 100;
-// The wall clock is looked at once in so long: a look takes 0.4 µs on some machines, and each request asks for the time.
+// The wall clock is read at most once in this time: reading takes 0.4 µs on some machines, and each request asks for
+// the time.
 const LOOK_MS = 1;
 
 /**
  * Milliseconds that never go back. The monotonic clock goes on while a process is stopped, but not while its machine
- * sleeps: when the wall clock has moved more, that much is added. What is older by mistake is only asked for anew.
+ * sleeps: when the wall clock has moved more, the difference is added. Something that seems too old by mistake is only
+ * asked for again.
  */
 export function makeClock(
   monotonic: () => number = () => performance.now(),

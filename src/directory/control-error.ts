@@ -13,7 +13,7 @@ export function controlError(error: unknown): ApiError {
   return statementError(error);
 }
 
-/** Was the statement refused by this constraint or index of a control table? */
+/** True when this constraint or index of a control table refused the statement. */
 export function violates(error: unknown, constraint: string): boolean {
   return isDatabaseError(error) && error.constraint === constraint;
 }

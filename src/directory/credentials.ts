@@ -14,7 +14,7 @@ export interface StoredKey {
   readonly expiresAt: number | null;
 }
 
-/** The key with this hash, expired or not; undefined when there is none (any more). */
+/** The key with this hash, expired or not; undefined when there is none. */
 export async function findApiKey(db: Database, hash: Buffer): Promise<StoredKey | undefined> {
   const rows = await db.run(
     toQuery(
@@ -52,12 +52,12 @@ export async function touchApiKeys(db: Database, ids: readonly string[]): Promis
 
 const OPERATOR_FACT = 'operator_key_hash';
 
-/** SHA-256 (hex) of the operator's key that was generated at the first start; undefined before it. */
+/** SHA-256 (hex) of the operator's key that the first start generated; undefined before that. */
 export function loadOperatorHash(db: Database): Promise<string | undefined> {
   return loadFact(db, OPERATOR_FACT);
 }
 
-/** Ends the generated key for good. */
+/** Makes the generated key invalid for ever. */
 export async function forgetOperatorHash(db: Database): Promise<void> {
   await db.query(toQuery(sql`delete from wda.instance where name = ${OPERATOR_FACT}`));
 }

@@ -1,6 +1,6 @@
-// Which database holds what. There is one today, and it holds everything. What asks here rather than for "the" database
-// goes on working when workspaces lie in several: a workspace's control rows and its tables never part, as the switch of
-// a migration is one transaction over both.
+// Which database holds what. There is one today, and it holds everything. Code that asks here rather than for "the"
+// database keeps working when workspaces lie in several: a workspace's control rows and its tables always lie in one,
+// as the switch of a migration is one transaction over both.
 import type { Database } from '../db/pool.ts';
 
 export interface Databases {

@@ -21,7 +21,7 @@ export async function findIdentityProvider(db: Database, workspaceId: string): P
   return rows[0];
 }
 
-/** Puts a whole configuration in the place of whatever was there; undefined when the workspace is gone. */
+/** Replaces the whole configuration; undefined when the workspace is gone. */
 export async function putIdentityProvider(
   db: Database,
   workspaceId: string,
@@ -70,8 +70,8 @@ export async function deleteIdentityProvider(db: Database, workspaceId: string):
   return rows.length > 0;
 }
 
-// Workspaces that share an issuer mostly share all of it. Beyond this many different configurations a token is not
-// looked for any further.
+// Workspaces that share an issuer mostly share all of it. A token is tried with at most this many different
+// configurations.
 const MAX_CONFIGURATIONS = 20;
 
 /** Enabled providers with this issuer, one workspace for each configuration. */

@@ -1,4 +1,4 @@
-// Facts about this installation as a whole, by name.
+// Facts about the whole installation, by name.
 import type { Database } from '../db/pool.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 

@@ -24,7 +24,7 @@ export interface OAuthClientToStore {
 
 const COLUMNS: Fragment = sql`c.id, c.client_id as "clientId", c.name, c.permissions, c.created_at as "createdAt"`;
 
-// One workspace's share of the control tables; nobody has so many programs.
+// One workspace's share of the control tables; nobody needs so many clients.
 const MAX_CLIENTS = 1000;
 
 /** Undefined when the workspace is gone; 409 when it has as many as it may have. */

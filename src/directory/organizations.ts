@@ -56,7 +56,10 @@ export function loadOrganizations(
   return loadPage(db, sql`select ${COLUMNS} from wda.organization o`, page);
 }
 
-/** Changes what is given; snapshots of all its workspaces are made anew. Undefined when there is no such organization. */
+/**
+ * Changes what is given; the snapshots of all its workspaces are then replaced. Undefined when there is no such
+ * organization.
+ */
 export async function updateOrganization(
   db: Database,
   slug: string,

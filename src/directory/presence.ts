@@ -30,32 +30,32 @@ export interface PresenceStore {
 export interface Compared {
   /** Versions in force by workspace id; a workspace that is gone is missing. */
   readonly versions: ReadonlyMap<string, string>;
-  /** The time that this is true of, or before. */
+  /** The time at which this was true, or earlier. */
   readonly asOf: number;
 }
 
 export interface Presence {
   /**
-   * What a request that came at `arrival` is answered from must have been read or compared since this time; infinite
-   * when this process has to look first.
+   * For a request that came at `arrival`: what answers it must have been read or compared at this time or later;
+   * infinite when this process has to look first.
    */
   since(arrival: number): number;
-  /** Looks whether others have asked something of this process, and at the versions of these workspaces. */
+  /** Reads whether others have asked something of this process, and the versions of these workspaces. */
   look(workspaceIds: readonly string[]): Promise<Compared>;
-  /** Another process may have changed something. Failures are found by whoever looks next. */
+  /** Called when another process may have changed something. A failure is met by the next look. */
   wake(): void;
   /**
-   * Resolves when no process answers a request that comes from now on by what was true before this call: true when all
-   * have said so, false after KNOWN_MS. Never rejects, as what was changed stays changed.
+   * Resolves when no process answers later requests by what was true before this call: with true when all have
+   * confirmed it, with false after KNOWN_MS. Never rejects, as the change stays.
    */
   everywhere(): Promise<boolean>;
   /**
-   * Is no request answered any more that was planned by an older version of the workspace than this one, which is
-   * committed? A question, not a wait: ask again later. A process that was forgotten is not asked; what it goes on with
-   * meets the tables as they are, as every statement does.
+   * True when no request is being answered that was planned by an older version of the workspace than this one, which
+   * is committed. It does not wait: ask again later. Forgotten processes are not asked; the statements they still run
+   * meet the tables as they are, as every statement does.
    */
   isSettled(workspaceId: string, version: string): Promise<boolean>;
-  /** Nothing is answered any more: nobody need wait for this process. */
+  /** Called when this process answers nothing any more: the others need not wait for it. */
   leave(): Promise<void>;
 }
 
@@ -65,21 +65,21 @@ export interface PresenceOptions {
   readonly now: () => number;
   /** What this process answers at the moment. */
   readonly busy: () => Busy;
-  /** The process has become one that others wait for: it should be woken soon. */
+  /** Called when others begin to wait for this process: it should soon listen for them. */
   readonly joined: () => void;
 }
 
 const LEASE_MS = 800;
-// Longer than the lease by what clocks and timers may differ.
+// Longer than the lease by the inaccuracy of clocks and timers.
 const KNOWN_MS = 900;
-// The first question after a change comes at about the time that the quickest answers; later ones are rarer.
+// The first question comes when the quickest process has about answered; later pauses are longer.
 const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 25;
 const LOOKS = 3;
 
 export function makePresence({ store, now, busy, joined }: PresenceOptions): Presence {
   let lookedAt = Number.NEGATIVE_INFINITY;
-  /** What is from before this time is void. */
+  /** What was read before this time is void. */
   let floor = Number.NEGATIVE_INFINITY;
   let isWaking = false;
   let wakeAgain = false;
@@ -88,7 +88,7 @@ export function makePresence({ store, now, busy, joined }: PresenceOptions): Pre
   /** False when the process is not known any more. */
   async function hear({ asked, heard }: NonNullable<Look['self']>): Promise<boolean> {
     if (asked === heard) return true;
-    // First nothing old is used any more, then it is said.
+    // First stop using what is old, then confirm it.
     floor = now();
     return store.confirm(asked, busy());
   }
@@ -102,7 +102,7 @@ export function makePresence({ store, now, busy, joined }: PresenceOptions): Pre
         if (left) throw serviceUnavailable('The server is shutting down');
         lookedAt = Number.NEGATIVE_INFINITY;
         await store.join(busy());
-        // Nobody has told this process of changes before now.
+        // This process has heard of no change before now.
         floor = now();
         joined();
       }
@@ -139,7 +139,7 @@ export function makePresence({ store, now, busy, joined }: PresenceOptions): Pre
     floor = now();
     const patience = new AbortController();
     const late = sleep(KNOWN_MS, false, { signal: patience.signal }).catch(() => false);
-    // Without a word from the database the lease of all others runs out.
+    // When the database does not answer, the leases of all others run out.
     const all = waitForAll().catch(() => late);
     const known = await Promise.race([all, late]);
     patience.abort();

@@ -3,9 +3,9 @@
 import type { Database } from '../db/pool.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 
-/** What a process reads of itself, and of the workspaces whose snapshots it has, at one moment. */
+/** What a process reads about itself, and about the workspaces whose snapshots it has, at one moment. */
 export interface Look {
-  /** Undefined: the others do not know of it. */
+  /** Undefined: the other processes do not know it. */
   readonly self: { readonly asked: string; readonly heard: string } | undefined;
   /** Versions in force by workspace id; a workspace that is gone is missing. */
   readonly versions: ReadonlyMap<string, string>;
@@ -14,9 +14,9 @@ export interface Look {
 /** Another process that was asked to look. */
 export interface Asked {
   readonly id: string;
-  /** Number of the question: it has looked when it has heard so many. */
+  /** Number of the question: the process has looked when its `heard` is at least this. */
   readonly asked: string;
-  /** What it had heard when it was asked. */
+  /** Its `heard` when it was asked. */
   readonly heard: string;
 }
 
@@ -28,8 +28,8 @@ const shown = (busy: Busy): string => JSON.stringify(Object.fromEntries(busy));
 /** Processes are woken through this channel of LISTEN; the payload is the id of whoever asks. */
 export const PROCESS_CHANNEL = 'wda_process';
 
-// Nothing is lost with a crash but a second of waiting: no flush is worth it. It counts until the transaction ends, which
-// is this statement.
+// A crash loses nothing but a second of waiting, so a flush is not worth its time. The setting holds for the
+// transaction, which is this statement.
 const QUICKLY: Fragment = sql`set_config('synchronous_commit', 'off', true) <> ''`;
 
 export async function look(db: Database, id: string, workspaceIds: readonly string[]): Promise<Look> {
@@ -51,7 +51,7 @@ select id::text, version::text, null::text from wda.workspace where id = any(${w
   return { self, versions };
 }
 
-/** Makes the process known to all that read from now on. */
+/** Makes the process known to the others. */
 export async function join(db: Database, id: string, place: string, busy: Busy): Promise<void> {
   // Flushed as any commit: a process must not believe in a row that a crash has undone.
   await db.run(
@@ -62,7 +62,9 @@ export async function join(db: Database, id: string, place: string, busy: Busy):
   );
 }
 
-/** Says that the process uses nothing any more that it knew when it was asked; false when it is not known any more. */
+/**
+ * Notes that the process no longer uses what it knew when it was asked; false when the process is not known any more.
+ */
 export async function confirm(db: Database, id: string, asked: string, busy: Busy): Promise<boolean> {
   const rows = await db.run(
     toQuery(
@@ -76,7 +78,7 @@ export async function confirm(db: Database, id: string, asked: string, busy: Bus
 
 /** Asks all others to look, and wakes those that listen. */
 export async function ask(db: Database, id: string): Promise<readonly Asked[]> {
-  // Rows are locked in one order, so that two who ask at once do not wait for each other.
+  // Rows are locked in one order, so that two processes that ask at once cannot deadlock.
   const rows = await db.run(
     toQuery(
       sql`with other as materialized (
@@ -91,7 +93,7 @@ returning p.id::text, p.asked::text, p.heard::text, pg_notify(${PROCESS_CHANNEL}
   return rows.map(([other, asked, heard]) => ({ id: other as string, asked: asked as string, heard: heard as string }));
 }
 
-/** Those of the processes asked that have not looked yet. One that is gone, or has come anew since, need not. */
+/** Those of the processes asked that have not looked yet; without those that are gone or have joined again since. */
 export async function findUnheard(db: Database, asked: readonly Asked[]): Promise<readonly Asked[]> {
   const rows = await db.run(
     toQuery(
@@ -106,7 +108,7 @@ join unnest(${asked.map((one) => one.id)}::uuid[], ${asked.map((one) => one.aske
   return asked.filter((one) => unheard.has(one.id));
 }
 
-/** Was another process, when it last heard, answering a request by an older version of the workspace? */
+/** True when another process, at its last report, was answering a request by an older version of the workspace. */
 export async function isBusyElsewhere(
   db: Database,
   id: string,
@@ -122,7 +124,7 @@ export async function isBusyElsewhere(
   return rows.length > 0;
 }
 
-/** Takes out of the list whoever has heard nothing since it was asked. */
+/** Deletes the rows of processes that have not looked since they were asked. */
 export async function forget(db: Database, silent: readonly Asked[]): Promise<void> {
   await db.run(
     toQuery(
@@ -137,7 +139,7 @@ export async function forget(db: Database, silent: readonly Asked[]): Promise<vo
   );
 }
 
-/** The process answers no requests any more. */
+/** Deletes the row of a process that answers no requests any more. */
 export async function leave(db: Database, id: string): Promise<void> {
   await db.run(toQuery(sql`delete from wda.process where id = ${id}`), 'write');
 }

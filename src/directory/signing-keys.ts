@@ -12,7 +12,7 @@ export interface StoredSigningKey {
   readonly privateJwk: StoredJwk | null;
   /** Longest lifetime of a token that it signs or has signed. */
   readonly tokenLifetimeSeconds: number;
-  /** Has signed for as long as a key should. */
+  /** True when it has signed for as long as a key may. */
   readonly isDue: boolean;
   readonly createdAt: Date;
   readonly rotatedAt: Date | null;
@@ -27,7 +27,7 @@ export interface SigningKeyToStore {
   readonly tokenLifetimeSeconds: number;
 }
 
-/** Why a key is made: none is there, the one there is old, on request, or on request to end all tokens as well. */
+/** Why a key is made: there is none; the present one is old; on request; or on request, ending all tokens as well. */
 export type Rotation =
   | { readonly kind: 'first' }
   | { readonly kind: 'due'; readonly afterSeconds: number }
@@ -50,7 +50,7 @@ from wda.signing_key k where k.rotated_at is null or now() < ${EXPIRES_AT} order
   );
 }
 
-/** Notes before a key signs for the first time here that tokens live this long. False when the key is gone. */
+/** Notes, before a key first signs in this process, that its tokens live this long. False when the key is gone. */
 export async function raiseTokenLifetime(db: Database, kid: string, seconds: number): Promise<boolean> {
   const rows = await db.query(
     toQuery(sql`update wda.signing_key set token_lifetime_seconds = greatest(token_lifetime_seconds, ${seconds})
@@ -60,8 +60,9 @@ where kid = ${kid} returning kid`),
 }
 
 /**
- * Lets `key` sign from now on, unless the key that signs is not due, or another process was first. The one it replaces
- * loses its private half and verifies until its tokens have expired; on `revoke` it is gone at once, everywhere.
+ * Makes `key` the one that signs, unless the present one is not due, or another process was first. The key that it
+ * replaces loses its private half and verifies until its tokens have expired; with `revoke` it is gone at once,
+ * everywhere.
  */
 export async function rotateSigningKey(db: Database, key: SigningKeyToStore, rotation: Rotation): Promise<void> {
   const age = rotation.kind === 'due' ? rotation.afterSeconds : 0;

@@ -1,5 +1,5 @@
-// Which workspaces there are: whose, under which slugs, and where their tables lie. What they hold is in catalog/; their
-// making and their end, which create and drop tables, are in migrate/.
+// Which workspaces exist: their organizations, their slugs, and where their tables lie. Their documents are in
+// catalog/; migrate/ creates and deletes them, together with their tables.
 import type { Database, Session } from '../db/pool.ts';
 import { conflict } from '../errors.ts';
 import { databaseSchemaName } from '../model/physical-name.ts';
