@@ -147,12 +147,29 @@ function compare(
     );
   }
   const texts = values.map((value) => decode(field, operator, value, path));
+  const pattern = patternOf(field, operator, texts);
   // A list is one array, however many values it has: one text of the statement serves them all.
   const operands =
     OPERATORS[operator].arity === 'many'
       ? [valuesOperand(field, texts)]
-      : texts.map((text) => valueOperand(field, text));
+      : [...texts, ...pattern].map((text) => valueOperand(field, text));
   return { kind: 'compare', field, operator, operands };
+}
+
+const PATTERNS: Readonly<Partial<Record<FilterOperator, (part: string) => string>>> = {
+  contains: (part) => `%${part}%`,
+  startsWith: (part) => `${part}%`,
+  endsWith: (part) => `%${part}`,
+};
+
+// The index holds three letters or digits each. Of less it would give every record.
+const FINDABLE = /[\p{L}\p{Nd}]{3}/u;
+
+/** The pattern of `like` by which an index of parts finds the value; none where there is no such index. */
+function patternOf(field: Field, operator: FilterOperator, [text = '']: readonly string[]): readonly string[] {
+  const pattern = PATTERNS[operator];
+  if (pattern === undefined || !field.hasPartsIndex || !FINDABLE.test(text)) return [];
+  return [pattern(text.replaceAll(/[\\%_]/g, '\\$&'))];
 }
 
 /** True when a field of the type has what an operator needs. */

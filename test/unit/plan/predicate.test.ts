@@ -1,7 +1,9 @@
 // Filters against the schema: names, operators and values by type, and what null means across relations.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { makeWorkspace } from '../../../src/catalog/load-workspace.ts';
 import { parseExact } from '../../../src/model/exact-json.ts';
+import { NO_NAMES } from '../../../src/model/physical-name.ts';
 import { entityOf } from '../../../src/model/workspace.ts';
 import { MAX_PATH_LENGTH, planPredicate } from '../../../src/plan/predicate.ts';
 import { type FilterTree, parseFilters, parseFilterTree } from '../../../src/request/filter.ts';
@@ -45,6 +47,37 @@ const COMPARISONS: readonly (readonly [filter: string, predicate: string])[] = [
   ['aJson,isNull', 'aJson isNull'],
   ['id,eq,5', 'id eq 5:int8'],
 ];
+
+const PARTS: readonly (readonly [filter: string, predicate: string])[] = [
+  ['t,contains,abc', 't contains abc:text %abc%:text'],
+  ['t,startsWith,Abc', 't startsWith Abc:text Abc%:text'],
+  ['t,endsWith,a 007', 't endsWith a 007:text %a 007:text'],
+  ['t,contains,50%_off\\', 't contains 50%_off\\:text %50\\%\\_off\\\\%:text'],
+  // Nothing that the index could find.
+  ['t,contains,ab', 't contains ab:text'],
+  ['t,contains,a-b-c', 't contains a-b-c:text'],
+  ['t,startsWith,', 't startsWith :text'],
+  ['t,eq,abc', 't eq abc:text'],
+  ['t,matches,abc', 't matches abc:text'],
+  ['u,contains,abc', 'u contains abc:text'],
+];
+const fields = { t: { type: 'text', index: 'substring' }, u: { type: 'text', index: true } } as const;
+const parts = makeWorkspace({
+  id: '1',
+  organization: 'acme',
+  slug: 'parts',
+  version: '1',
+  databaseSchema: 'ws1',
+  document: { entities: { a: { fields } } },
+  names: NO_NAMES,
+  gates: {},
+});
+for (const [filter, predicate] of PARTS) {
+  test(`filter=${filter} of a field with an index of parts is ${predicate}`, () => {
+    const planned = planPredicate(tree(filter), entityOf(parts, 'a'), viewpoint(parts));
+    assert.equal(predicateText(planned), predicate);
+  });
+}
 
 for (const [filter, predicate] of COMPARISONS) {
   test(`filter=${filter} is ${predicate}`, () => assert.equal(plan(tree(filter), 'things'), predicate));

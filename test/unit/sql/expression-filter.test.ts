@@ -1,6 +1,7 @@
 // The text of conditions: every operator, what null means, and relations crossed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Field } from '../../../src/model/entity.ts';
 import { entityOf } from '../../../src/model/workspace.ts';
 import { planPredicate } from '../../../src/plan/predicate.ts';
 import { type FilterTree, parseFilters, parseFilterTree } from '../../../src/request/filter.ts';
@@ -42,6 +43,19 @@ const OPERATORS: readonly (readonly [filter: string, text: string])[] = [
   ['aText,isNull', '"r"."aText" is null'],
   ['aText,notNull', '"r"."aText" is not null'],
 ];
+
+test('with a pattern beside it, the part of a text is looked for by both', () => {
+  const { fields } = entityOf(SHOP, 'things');
+  const field = fields.get('aText') as Field;
+  const operands = ['x', '%x%'].map((value) => ({ kind: 'value', value, type: 'text' }) as const);
+  const { text } = renderPredicate(
+    { kind: 'compare', field, operator: 'contains', operands },
+    ident('r'),
+    makeAliases(),
+  );
+  const [column, value] = [fold('"r"."aText"'), fold('?::text')];
+  assert.equal(text.replaceAll(/\$\d+/g, '?'), `(${column} like ${value} and strpos(${column}, ${value}) > 0)`);
+});
 
 for (const [filter, text] of OPERATORS) {
   test(`${filter} is ${text}`, () => assert.equal(textOf(filter).replaceAll(/\$\d+/g, '?'), text));

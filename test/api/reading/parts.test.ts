@@ -1,0 +1,66 @@
+// Filters by parts of texts: with an index of parts they find what they find without it.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { use, useServer } from '../../support/use.ts';
+
+const server = useServer();
+const PIECES = ['abc', 'ABC', 'straße', 'STRASSE', '50%', '_', '\\', 'Çelik', 'ΟΔΟΣ', ' ', '-', 'x', '%', 'é'];
+
+const piece = fc.constantFrom(...PIECES);
+const values = fc.array(piece, { minLength: 1, maxLength: 4 }).map((pieces) => pieces.join(''));
+
+const workspace = use(async () => {
+  const text = { type: 'text' };
+  const made = await server.workspace('acme/parts', {
+    entities: { notes: { fields: { indexed: { ...text, index: 'substring' }, plain: text } } },
+  });
+  const texts = fc.sample(values, { numRuns: 300, seed: 7 });
+  const filler = Array.from({ length: 20_000 }, (_, n) => `filler ${n.toString(36)} ${(n * 7919) % 10_007}`);
+  const rows = [...texts, ...filler].map((value) => JSON.stringify({ indexed: value, plain: value }));
+  const answer = await made.call('notes/_import', {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-ndjson' },
+    body: rows.join('\n'),
+  });
+  assert.equal(answer.status, 200, answer.text);
+  return made;
+});
+
+test('contains, startsWith and endsWith find the same with and without the index', async () => {
+  const operators = fc.constantFrom('contains', 'startsWith', 'endsWith');
+  await fc.assert(
+    fc.asyncProperty(operators, values, async (op, value) => {
+      const find = async (field: string): Promise<unknown> => {
+        const body = { filter: { field, op, value }, fields: ['id'], size: 1000 };
+        const answer = await workspace.call('notes/_query', { method: 'POST', body });
+        assert.equal(answer.status, 200, answer.text);
+        return answer.json;
+      };
+      assert.deepEqual(await find('indexed'), await find('plain'), `${op} ${value}`);
+    }),
+    { numRuns: 80 },
+  );
+});
+
+test('PostgreSQL uses the index from three letters on', async () => {
+  const { database } = server;
+  const [{ schema } = {}] = await database.query(
+    "select database_schema as schema from wda.workspace where slug = 'parts'",
+  );
+  await database.query(`analyze "${schema}".notes`);
+  const uses = async (): Promise<number> => {
+    await database.query('select pg_stat_force_next_flush()');
+    const [row] = await database.query(
+      'select idx_scan::int as scans from pg_stat_user_indexes where schemaname = $1 and indexrelname = $2',
+      [schema, 'notes$indexed$parts'],
+    );
+    return Number(row?.scans);
+  };
+  const before = await uses();
+  const { json } = await workspace.call('notes?filter=indexed,contains,er%20fa9&count=none');
+  assert.equal(json.data.length, 1);
+  for (let looks = 0; looks < 100 && (await uses()) === before; looks++)
+    await new Promise((done) => setTimeout(done, 100));
+  assert.ok((await uses()) > before);
+});
