@@ -3,7 +3,7 @@
 
 import { numberText } from '../model/exact-json.ts';
 
-/** A way to records of the entity from another one. */
+/** A way to records of the entity from another entity. */
 export interface Way {
   readonly from: string;
   readonly relation: string;
@@ -17,14 +17,14 @@ export interface Expectation {
   readonly visible: readonly string[];
   readonly hidden: readonly string[];
   readonly ways: readonly Way[];
-  /** Visible are all that there are. */
+  /** True when all that exist are visible. */
   readonly isAll: boolean;
 }
 
 export interface Check {
   readonly path: string;
   readonly body?: unknown;
-  /** undefined when the answer is right; else what it shows, or fails to. */
+  /** undefined when the answer is right; else what it shows that it must not, or what is missing in it. */
   readonly judge: (answer: CheckAnswer) => string | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface CheckAnswer {
 
 // A query string of 200 ids stays below 4 kB.
 const CHUNK = 200;
-// The largest id; no sequence gets there.
+// The largest id; no sequence reaches it.
 const NO_RECORD = String(Number.MAX_SAFE_INTEGER);
 
 export function checksOf(expected: Expectation): Check[] {
@@ -134,14 +134,14 @@ function judgeExpansion(
   hidden: readonly string[],
 ): string | undefined {
   const records = recordsOf(answer);
-  // A relation that the administrator does not let anybody expand shows nothing.
+  // A relation that nobody may expand shows nothing.
   if (records === undefined) return answer.status === 400 ? undefined : unexpected(answer.status);
   const shown = records.flatMap((record) => relatedIds(record[relation]));
   const leak = shown.find((id) => hidden.includes(id));
   return leak === undefined ? undefined : `record ${leak} of ${entity} is shown`;
 }
 
-/** Records whose relation leads to nothing visible come last, among themselves by their own id. */
+/** Records whose relation leads to nothing visible come last, ordered by their own id. */
 function judgeSort(answer: CheckAnswer, relation: string): string | undefined {
   const records = recordsOf(answer);
   if (records === undefined) return answer.status === 400 ? undefined : unexpected(answer.status);

@@ -1,4 +1,4 @@
-// `wda access explain`: what a token of the identity provider is worth. Each check that a request with it goes through,
+// `wda access explain`: what a token of the identity provider may do: each check that a request with it goes through,
 // and the records of each entity that its user sees.
 
 import { readFile } from 'node:fs/promises';
@@ -23,7 +23,7 @@ interface Explanation {
   readonly entities: readonly { readonly entity: string; readonly filter: string }[];
 }
 
-/** `path` is a file with the token, `-` stdin. Fails, after it has told why, when the token would be refused. */
+/** `path` is a file with the token, `-` stdin. Fails, after it has printed why, when the token would be refused. */
 export async function explainAccess(path: string | undefined, options: ExplainOptions): Promise<void> {
   const address = chosenWorkspace(options);
   const client = connect(options);

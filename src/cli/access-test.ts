@@ -1,5 +1,5 @@
-// `wda access test`: runs a file of access tests against a workspace. The server answers each request as it would answer
-// a user with the claims of the case; the first record that is seen or missed against the file ends the run.
+// `wda access test`: runs a file of access tests against a workspace. The server answers each request as it would
+// answer a user with the claims of the case; the first record that is visible or hidden against the file ends the run.
 
 import { numberText } from '../model/exact-json.ts';
 import { type Check, type CheckAnswer, checksOf, type Expectation, type Way } from './access-checks.ts';
@@ -18,7 +18,7 @@ import { printResult } from './output.ts';
 
 /** What the server takes in one call. */
 const BATCH = 100;
-/** Of an entity whose every other record is hidden, this many are asked for one by one. */
+/** For an entity with `only`, this many of its other records are asked for one by one. */
 const OTHERS = 100;
 const PAGE = 200;
 
@@ -116,7 +116,7 @@ async function othersOf(target: Target, entity: string, ids: readonly string[]):
   return others.filter((id) => !ids.includes(id));
 }
 
-/** Ids of the records of which the path is one of the values, a page of them for every part of the values. */
+/** Ids of the records whose path has one of the values, one page for each chunk of values. */
 async function idsWhere(target: Target, entity: string, path: string, values: readonly string[]): Promise<string[]> {
   const found = new Set<string>();
   for (let at = 0; at < values.length; at += PAGE) {

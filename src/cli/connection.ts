@@ -28,7 +28,7 @@ export function connect(options: GlobalOptions): AdminClient {
     throw usageFailure('A credential is needed', [
       'Set WDA_KEY (an owner key of the workspace) or WDA_ADMIN_KEY, or pass --key.',
     ]);
-  // What node:http would refuse to send as a header, said in words and without repeating the key.
+  // node:http would refuse to send it as a header; this message does not repeat the key.
   if (!/^[\x21-\x7e]+$/.test(key))
     throw usageFailure('The credential holds characters that no key has: check WDA_KEY or --key');
   return makeAdminClient(options.url ?? settings.url ?? DEFAULT_URL, key);

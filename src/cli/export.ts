@@ -81,7 +81,7 @@ function exportQuery(format: FileFormat, options: ExportOptions): Query {
   ];
 }
 
-/** How many records the export will hold: what the bar counts towards. */
+/** How many records the export will hold, for the progress bar. */
 async function countRecords(
   client: AdminClient,
   address: WorkspaceAddress,
@@ -99,13 +99,13 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 interface Target {
   readonly stream: Writable;
-  /** Makes what was written stand under its name. */
+  /** Gives the written file its name. */
   readonly keep: () => Promise<void>;
   readonly discard: () => Promise<void>;
 }
 
 function stdoutTarget(): Target {
-  // stdout is never ended, so a stream of our own stands for it in the pipeline.
+  // stdout is never ended, so a stream of our own takes its place in the pipeline.
   const stream = new Writable({
     write: (chunk, _encoding, done) => {
       process.stdout.write(chunk, done);
@@ -138,7 +138,7 @@ async function fileTarget(file: string): Promise<Target> {
     };
     for (const signal of SIGNALS) process.once(signal, onSignal);
     return {
-      // Flushed before it is closed, so that the new name never stands for less than the records after a power cut.
+      // Flushed before it is closed, so that the file is complete under its new name, even after a power cut.
       stream: handle.createWriteStream({ flush: true }),
       keep: async () => {
         await rename(part, place);

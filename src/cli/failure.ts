@@ -1,12 +1,12 @@
-// Every way in which a command can end badly, as one value: what kind, what to say, what to try. Takes facts, gives the
-// exit code, the lines for people and the document for scripts. No stack ever reaches a terminal.
+// Every way in which a command can fail, as one value: its kind, its message, what to try. Takes facts, gives the exit
+// code, the lines for people and the document for scripts. No stack ever reaches a terminal.
 
 import { printable, renderTable } from './table.ts';
 
 /** One mistake of a refused request, as the server lists it in `error.details`. */
 export interface FailureDetail {
   readonly row?: number;
-  /** Line of the schema file that the detail is about; put in on this side. */
+  /** Line of the schema file that the detail is about; added by the client. */
   readonly line?: number;
   readonly field?: string | null;
   readonly code?: string;
@@ -51,7 +51,7 @@ export class CommandFailure extends Error {
 export const usageFailure = (message: string, hints: readonly string[] = []): CommandFailure =>
   new CommandFailure({ kind: 'usage', message }, hints);
 
-/** Something on this side went wrong, or the server's work ended badly. */
+/** Something failed in the client, or the server's work failed. */
 export const failed = (message: string, details?: Readonly<Record<string, unknown>>, cause?: unknown): CommandFailure =>
   new CommandFailure({ kind: 'failed', message, ...(details === undefined ? {} : { details }) }, [], cause);
 
@@ -112,7 +112,7 @@ export function failureDocument({ failure }: CommandFailure): Readonly<Record<st
   }
 }
 
-/** Turns whatever was thrown into a failure; an unforeseen error keeps its message only. */
+/** Turns whatever was thrown into a failure; an unexpected error keeps its message only. */
 export function asFailure(thrown: unknown): CommandFailure {
   if (thrown instanceof CommandFailure) return thrown;
   return failed(thrown instanceof Error ? thrown.message : String(thrown), undefined, thrown);
@@ -126,7 +126,7 @@ function describeDetails(details: readonly FailureDetail[]): readonly string[] {
   return details.map((detail) => `  ${printable(describeDetail(detail))}`);
 }
 
-/** `line 3: entities.orders: REQUIRED message`: only the parts that there are. */
+/** `line 3: entities.orders: REQUIRED message`, without the parts that are missing. */
 function describeDetail(detail: FailureDetail): string {
   const place = [
     ...(detail.line === undefined ? [] : [`line ${detail.line}`]),

@@ -12,7 +12,7 @@ export const MEDIA_TYPES: Readonly<Record<FileFormat, string>> = {
 
 const EXTENSIONS: Readonly<Record<string, FileFormat>> = { csv: 'csv', ndjson: 'ndjson', jsonl: 'ndjson' };
 
-/** The format that was asked for, else that of the file's extension, else `fallback`; a usage failure without any. */
+/** The format given, else that of the file's extension, else `fallback`; a usage failure without any. */
 export function chooseFormat(asked: string | undefined, file: string, fallback?: FileFormat): FileFormat {
   if (asked === 'csv' || asked === 'ndjson') return asked;
   if (asked !== undefined) throw usageFailure(`--format is csv or ndjson, not ${asked}`);

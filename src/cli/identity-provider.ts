@@ -29,7 +29,7 @@ export async function showProvider(options: GlobalOptions): Promise<void> {
   await printResult(options.json, data, () => describe(data as IdentityProvider));
 }
 
-/** With an issuer a whole configuration, enabled unless told otherwise; without one a change of what is named. */
+/** With an issuer a whole configuration, enabled by default; without one a change of the options given. */
 export async function setProvider(options: ProviderOptions): Promise<void> {
   const { issuer, jwksUri, audience, enable, disable } = options;
   if (enable && disable) throw usageFailure('--enable and --disable exclude each other');

@@ -1,5 +1,5 @@
 // `wda import`: sends a CSV or NDJSON file into an entity, streamed as it is; the server parses and checks it, all or
-// nothing. Memory stays bounded whatever the size of the file.
+// nothing. Memory is bounded, whatever the size of the file.
 
 import { open } from 'node:fs/promises';
 import type { AdminClient } from './admin-client.ts';
@@ -22,7 +22,7 @@ export interface ImportResult {
   readonly skipped: number;
 }
 
-// The server lists no more mistakes than these.
+// The server lists at most this many mistakes.
 const LISTED_ROWS = 100;
 
 // Fewer, larger reads: the disk is not the bottleneck, the turns of the event loop are.
@@ -71,7 +71,9 @@ export interface Records {
   readonly onSent?: (bytes: number, whole: boolean) => void;
 }
 
-/** Streams records into an entity. A lost connection says whether the server can have stored anything. */
+/**
+ * Streams records into an entity. The failure of a lost connection says whether the server may have stored anything.
+ */
 export async function sendRecords(
   client: AdminClient,
   address: WorkspaceAddress,

@@ -1,5 +1,5 @@
 // Plans and migrations as the admin API gives them, and as text: the table of steps, the state of a migration, what
-// stands in its way. Pure.
+// makes it impossible. Pure.
 
 import { numberText } from '../model/exact-json.ts';
 import { formatCount, printable, renderPairs, renderTable } from './table.ts';
@@ -45,7 +45,7 @@ const ENDED = ['succeeded', 'failed', 'cancelled'];
 
 export const hasEnded = (migration: Migration): boolean => ENDED.includes(migration.state);
 
-/** The steps of a plan for people, then what stands in the way. */
+/** The steps of a plan for people, then what makes it impossible. */
 export function describePlan(plan: Plan): string {
   if (plan.steps.length === 0) return 'Nothing to change: the schema is already in force';
   const table = renderTable(
@@ -101,7 +101,7 @@ export function describeMigration(migration: Migration): string {
   return [facts, ...(migration.steps.length === 0 ? [] : ['', steps]), ...error].join('\n');
 }
 
-/** The error of a migration with the records that stand in its way. */
+/** The error of a migration with the records that caused it. */
 export function describeMigrationError(error: NonNullable<Migration['error']>): string {
   const place = [error.entity, error.field].filter((part) => part !== null && part !== undefined).join('.');
   const head = `${error.code}: ${error.message}`;

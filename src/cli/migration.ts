@@ -19,7 +19,7 @@ import { makeStepWatch } from './step-watch.ts';
 import { printable, renderTable } from './table.ts';
 
 const POLL_MS = 500;
-// A restart of the server must not end the watching of a migration: 60 tries of 500 ms are half a minute.
+// A restart of the server must not end the watching: 60 tries of 500 ms are half a minute.
 const PATIENCE = 60;
 
 export async function listMigrations(options: GlobalOptions): Promise<void> {
@@ -54,7 +54,7 @@ export async function showMigration(id: string, options: GlobalOptions & { reado
   if (options.follow) requireSuccess(migration);
 }
 
-/** Asks the server to cancel a migration; what it has done so far is taken back there. */
+/** Asks the server to cancel a migration; the server takes back what it has done so far. */
 export async function cancelMigration(id: string, options: GlobalOptions): Promise<void> {
   const address = chosenWorkspace(options);
   const { data } = await connect(options).send('POST', `${migrationPath(address, id)}/cancel`);
@@ -66,9 +66,9 @@ export async function cancelMigration(id: string, options: GlobalOptions): Promi
 }
 
 /**
- * Polls a migration until it has ended or `deadline` (a performance.now() moment, null for none) is over, with a bar on a
- * terminal and a line for each step without one; nothing of it when the output is for scripts. Ctrl-C stops the watching,
- * not the migration.
+ * Polls a migration until it has ended or `deadline` (a performance.now() moment, null for none) is over, with a bar on
+ * a terminal and a line for each step without one; prints nothing when the output is for scripts. Ctrl-C stops the
+ * watching, not the migration.
  */
 export async function followMigration(
   client: AdminClient,

@@ -11,7 +11,7 @@ interface OAuthClient {
   readonly name: string;
   readonly permissions: string;
   readonly createdAt: string;
-  /** In the answer that made the client, and never again. */
+  /** Only in the answer to the creation. */
   readonly clientSecret?: string;
 }
 
@@ -78,7 +78,7 @@ export async function listSigningKeys(options: GlobalOptions): Promise<void> {
   await printKeys(options, data as readonly SigningKey[]);
 }
 
-/** Lets a new key sign; with `revoke` the tokens of all older ones end. */
+/** Makes a new key sign; with `revoke` the tokens of all older keys end. */
 export async function rotateSigningKey(options: RotateOptions): Promise<void> {
   const { data } = await connect(options).send('POST', `${ADMIN_PREFIX}/signing-keys/rotate`, {
     query: [['revoke', options.revoke]],

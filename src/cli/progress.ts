@@ -60,7 +60,7 @@ export interface StepState {
   readonly elapsedMs: number;
 }
 
-/** A line for one step after the other; without a terminal one that draws nothing. */
+/** A bar for each step in turn; without a terminal one that draws nothing. */
 export function startStepBar(shown: boolean): {
   readonly update: (state: StepState) => void;
   readonly stop: () => void;
@@ -76,7 +76,7 @@ export function startStepBar(shown: boolean): {
   };
 }
 
-/** One line of a step: its words, cut where the line is too narrow, then bar, percent, records per second, time left. */
+/** One line of a step: its words, cut when the line is too narrow, then bar, percent, records per second, time left. */
 export function stepLine({ label, share, rate, leftMs, elapsedMs }: StepState, width = 80): string {
   const facts =
     share === null
@@ -92,7 +92,7 @@ export function stepLine({ label, share, rate, leftMs, elapsedMs }: StepState, w
   return `${words} ${bar(share, width - words.length - said.length - 4)} ${said}`;
 }
 
-// A step must still be recognized.
+// The step must stay recognizable.
 const SHORTEST_WORDS = 20;
 
 function shorten(text: string, space: number): string {
@@ -145,7 +145,7 @@ function bar(share: number, space: number): string {
   return `[${'='.repeat(full)}${' '.repeat(width - full)}]`;
 }
 
-// Rounded down, so that 100 % is said only of what is whole.
+// Rounded down, so that 100 % means complete.
 const percent = (share: number): string => `${Math.floor(share * 100)} %`.padStart(5);
 
 function drawBar(

@@ -11,7 +11,7 @@ export async function run(args: readonly string[]): Promise<number> {
     program.outputHelp();
     return 0;
   }
-  // The server reports its own trouble, and a mistake in it must keep its stack.
+  // The server logs its own failures, with their stacks.
   if (args[0] === 'serve' && args.length === 1) {
     await program.parseAsync(args, { from: 'user' });
     return 0;

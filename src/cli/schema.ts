@@ -64,7 +64,7 @@ export async function applySchema(path: string, options: ApplyOptions): Promise<
         ['wait', Math.min(wait ?? 1, 1)],
       ],
     });
-  // Asked without leave first: the refusal names what would go, and that is shown before it does.
+  // First without permission to lose data: the refusal names what would be lost, and that is shown before it is done.
   const answer = await sayingWhenInterrupted(
     () => perhapsStarted(address),
     () =>
@@ -129,7 +129,7 @@ function isDestructive(error: unknown): error is CommandFailure {
   );
 }
 
-/** What goes, a line each, as the server named it. */
+/** What would be lost, one line each, as the server named it. */
 function describeLoss({ failure }: CommandFailure): string {
   const details = failure.kind === 'refused' ? (failure.error.details ?? []) : [];
   return ['This destroys data:', ...details.map(({ message }) => `  ${printable(message ?? '')}`)].join('\n');

@@ -1,5 +1,5 @@
 // `wda serve`: settings, database, server, start screen, signals. Takes the environment, ends with an exit code. It
-// listens at once, alone or with workers, and says 503 until the database is prepared.
+// listens at once, alone or with workers, and answers 503 until the database is prepared.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
@@ -24,7 +24,7 @@ import { ADMIN_PREFIX } from './admin-client.ts';
 import { RECORDS_PREFIX } from './connection.ts';
 
 const GRACE_MS = 10_000;
-// Of a worker, whose own is the one above.
+// For a worker, which itself has the time above.
 const WORKER_GRACE_MS = 15_000;
 
 /** Runs until a signal stops it; sets process.exitCode. */
@@ -54,7 +54,7 @@ export async function serve(): Promise<void> {
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      // npm passes a Ctrl-C on that the terminal has sent, too.
+      // npm passes the terminal's Ctrl-C on, so it may come twice.
       if (!isWorker() && stopping === undefined) log.info('stopping', { signal });
       void stop(0);
     });
@@ -74,7 +74,7 @@ export async function serve(): Promise<void> {
       return;
     }
     if (config.databaseUrl === undefined) {
-      // Nothing to say yet, but a newcomer's first start takes a second or two.
+      // A first start takes a second or two: this line shows that something happens.
       log.info('starting the embedded PostgreSQL', { dataDir: config.dataDir });
       embedded = await openEmbedded({ dataDir: config.dataDir, log });
       if (stopping !== undefined) return;
@@ -84,7 +84,7 @@ export async function serve(): Promise<void> {
     let prepared: Readiness | undefined;
     if (config.workers === 1) port = await app.listen();
     else {
-      // This process only prepares the database for them, and answers nobody.
+      // This process only prepares the database for the workers, and answers no requests.
       const preparing = app;
       answerForWorkers();
       answerForTokens(config.rateLimit);
@@ -125,13 +125,13 @@ const LOOK_MS = 100;
 const failureOf = ({ ready }: Workers): Promise<never> => ready.then(() => new Promise<never>(() => {}));
 
 /**
- * In a worker: listens, and answers requests once the primary has prepared the database. One that comes later, in place
- * of another, listens when it can answer.
+ * In a worker: listens, and answers requests once the primary has prepared the database. A worker that replaces another
+ * one listens only when it can answer.
  */
 async function followPrimary(app: App): Promise<void> {
   let isListening = false;
   for (;;) {
-    // A primary that is too busy to answer is asked again.
+    // A primary may be too busy to answer: ask again.
     const readiness = await askPrimary<Readiness>(READINESS, null, READINESS_TIMEOUT_MS).catch(() => undefined);
     if (readiness !== undefined) app.follow(readiness);
     if (!isListening) await app.listen();
@@ -206,7 +206,7 @@ export function startScreen(
       `    curl -H 'Authorization: Bearer ${welcome.demoKey}' '${base}${RECORDS_PREFIX}/demo/shop/orders?expand=customer,items.product&size=2'`,
     );
   } else if (welcome.hasDemo) {
-    // The command line looks at port 3000 unless it is told.
+    // The command line uses port 3000 by default.
     const client = base === 'http://localhost:3000' ? '' : `WDA_URL=${base} `;
     lines.push(
       '',

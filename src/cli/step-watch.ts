@@ -1,11 +1,11 @@
-// The step that a watched migration is at: its words, how far it is, how fast, how long still. Takes the migration as the
-// API gives it, one look after the other, and the time of each look.
+// The step that a watched migration is at: its words, its progress, its speed, the time left. Takes the migration as
+// the API gives it, again and again, and the time of each look.
 
 import { numberText } from '../model/exact-json.ts';
 import { fraction, type Migration, type Step } from './migration-view.ts';
 import type { StepState } from './progress.ts';
 
-/** What was seen first of the words that are shown. */
+/** The first look at the step that is shown. */
 interface First {
   readonly label: string;
   readonly at: number;
@@ -40,8 +40,8 @@ export function makeStepWatch(): (migration: Migration, now: number) => StepStat
 const count = (value: unknown): number => Number(numberText(value) ?? 0);
 
 /**
- * The first running step that is not yet as far as it gets by itself: several may be begun, of which one is worked at;
- * those before it wait for the end of the migration, with all of their records done.
+ * The step that is being worked at: the first running one that is not yet as far as it gets before the end. Steps
+ * before it have all of their records done and wait for the end of the migration.
  */
 function currentStep({ steps }: Migration): number {
   const isRunning = (step: Step): boolean => step.state === 'running';
@@ -56,7 +56,7 @@ function labelOf({ id, steps, strategy, state }: Migration, step: Step | undefin
   return strategy === 'blocking' ? `Migration ${id}: all steps at once` : `Migration ${id}: putting it in force`;
 }
 
-/** Done at once, steps do not say how far they are. */
+/** Steps that are done at once do not report progress. */
 function estimatedLeft({ state, strategy, steps }: Migration, elapsedMs: number): number | null {
   if (state !== 'running' || strategy !== 'blocking') return null;
   const seconds = steps.reduce((sum, step) => sum + count(step.estimatedSeconds), 0);

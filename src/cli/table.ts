@@ -25,7 +25,7 @@ const NO_LINES = {
   middle: '  ',
 } as const;
 
-/** A table without lines, columns two spaces apart; what is missing shows as a dash. */
+/** A table without rules, columns two spaces apart; a missing value is a dash. */
 export function renderTable(
   head: readonly string[],
   rows: readonly (readonly Cell[])[],

@@ -50,7 +50,7 @@ export function installedBinaries(): Binaries {
 
 /**
  * `installed` if `user` (undefined: this process) can run them where they are, else a copy below `copies`, made once
- * per version. The copy gets its name when it is complete, so a half of one is never used.
+ * per version. The copy gets its name when it is complete, so an incomplete one is never used.
  */
 export function usableBinaries(installed: Binaries, user: User | undefined, copies: string): Binaries {
   const links = packagedLinks(installed.directory);
@@ -65,7 +65,7 @@ export function usableBinaries(installed: Binaries, user: User | undefined, copi
     try {
       copyTree(installed.directory, unfinished);
       for (const link of links) if (!existsSync(join(unfinished, link.name))) makeLink(unfinished, link);
-      // After a loss of power the name must not stand for empty files. One sync costs less than one per file.
+      // After a power cut the name must not lead to empty files. One sync costs less than one per file.
       if (process.platform === 'linux') spawnSync('sync', ['-f', unfinished]);
       renameSync(unfinished, directory);
     } catch (error) {
@@ -79,7 +79,7 @@ export function usableBinaries(installed: Binaries, user: User | undefined, copi
   return { ...installed, directory };
 }
 
-// Copying takes a second: what is unfinished after an hour was killed.
+// Copying takes a second: a copy that is unfinished after an hour was killed.
 function removeAbandoned(copies: string): void {
   for (const name of readdirSync(copies).filter((entry) => entry.startsWith('unfinished-'))) {
     const path = join(copies, name);

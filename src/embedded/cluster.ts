@@ -1,5 +1,5 @@
-// The data directory of the embedded PostgreSQL: made once with initdb, complete or not at all, and checked ever after.
-// Every function here expects that the caller holds the lock and that no PostgreSQL runs on the data.
+// The data directory of the embedded PostgreSQL: made once with initdb, complete or not at all, and checked at each
+// start. For every function here the caller holds the lock and no PostgreSQL runs on the data.
 
 import { randomBytes } from 'node:crypto';
 import {
@@ -24,8 +24,8 @@ import { appRole, handOver, hasRights, makeAppRole, noteRights, superuser } from
 
 export const databaseName = 'wda';
 
-// Written into postgresql.conf, where the operator may change them. Sized for a small machine. The log holds what the
-// server itself goes through, not the statements that failed: their text and details hold values of records.
+// Written into postgresql.conf, where the operator may change them. Sized for a small machine. The log has events of
+// the server itself, not failed statements: their text and details hold values of records.
 const firstSettings = {
   shared_buffers: '128MB',
   effective_cache_size: '512MB',
@@ -56,7 +56,7 @@ export function readPassword(file: string): string | undefined {
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
 }
 
-/** Data that an earlier version made belong to the superuser, whose name the server used then: they change hands once. */
+/** Data of an earlier version belong to the superuser, as which the server worked then: their owner is changed once. */
 async function giveRights(place: Place, serverLog: ServerLog): Promise<void> {
   const password = readPassword(place.appPasswordFile) ?? newPassword(place, place.appPasswordFile);
   if (hasRights(place.dataDirectory, password)) return;
@@ -114,7 +114,7 @@ async function initialise(place: Place, serverLog: ServerLog): Promise<void> {
   });
 }
 
-// The password is only a copy of what the data hold in hashed form: whoever owns the data can set a new one.
+// The file is only a copy of the password; the data have its hash. Whoever owns the data can set a new one.
 async function resetPassword(place: Place, serverLog: ServerLog): Promise<void> {
   const password = randomPassword();
   await singleUser({ place, serverLog, aim: 'set a new password in' }, place.dataDirectory, 'postgres', [
@@ -126,7 +126,7 @@ async function resetPassword(place: Place, serverLog: ServerLog): Promise<void> 
 interface Errand {
   readonly place: Place;
   readonly serverLog: ServerLog;
-  /** What cannot be done to the data directory if it fails, as in "could not make". */
+  /** What failed to be done to the data directory, as in "could not make". */
   readonly aim: string;
 }
 
@@ -187,7 +187,7 @@ function randomPassword(): string {
   return randomBytes(24).toString('base64url');
 }
 
-// Complete or not there: an empty password file would be taken for a password.
+// Complete or missing: an empty password file would be read as a password.
 function storePassword(place: Place, file: string, password: string): void {
   const unfinished = `${file}.new`;
   writeFileSync(unfinished, `${password}\n`, { mode: 0o600, flush: true });

@@ -24,13 +24,13 @@ export interface EmbeddedConnection {
   readonly database: string;
 }
 
-/** The same before PostgreSQL was ever started: the password is read when a connection is opened. */
+/** The same before PostgreSQL has ever started: the password is read when a connection is opened. */
 export type EmbeddedAddress = Omit<EmbeddedConnection, 'password'> & { readonly password: () => string };
 
 export interface EmbeddedDatabase {
   /** Stays the same when PostgreSQL is started again or another process takes over. */
   readonly connection: EmbeddedConnection;
-  /** For what the role of the server may not: other databases and roles, settings of PostgreSQL. */
+  /** For what the role of the server may not do: other databases and roles, settings of PostgreSQL. */
   readonly superuser: EmbeddedConnection;
   /** True while another process runs the PostgreSQL that this one uses too. Turns false when this one takes over. */
   readonly joined: boolean;
@@ -38,7 +38,7 @@ export interface EmbeddedDatabase {
   readonly stateDirectory: string;
   /** Lines that a human should read at the start. */
   readonly notices: readonly string[];
-  /** Called with the reason each time PostgreSQL ended unasked. It is started again in any case. */
+  /** Called with the reason each time PostgreSQL ended by itself. It is started again in any case. */
   onExit(listener: (reason: string) => void): void;
   /** Ends PostgreSQL if this process runs it; others that joined take over. Safe to call twice. */
   stop(): Promise<void>;
@@ -58,7 +58,7 @@ export interface EmbeddedOptions {
   readonly log: Log;
   /** Where root puts data and binaries that PostgreSQL's user could not reach otherwise. */
   readonly stateRoot?: string;
-  /** How often the reserve for a full disk is looked after; a minute unless told. */
+  /** How often the reserve for a full disk is checked; by default each minute. */
   readonly reserveEveryMs?: number;
 }
 
@@ -71,7 +71,7 @@ const reserveEveryMs = 60_000;
 const stateRootOf = ({ stateRoot }: Pick<EmbeddedOptions, 'stateRoot'>): string =>
   stateRoot ?? '/var/lib/workspace-data-api';
 
-/** Where the PostgreSQL of `dataDir`, which another process starts, is reached. */
+/** The address of the PostgreSQL of `dataDir`, which another process starts. */
 export function embeddedAddress(options: Omit<EmbeddedOptions, 'log'>): EmbeddedAddress {
   return addressOf(findPlace(options.dataDir, stateRootOf(options)));
 }
@@ -118,7 +118,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
     });
   };
 
-  // Without an end: whatever stands in the way, a full disk for example, may go away without a restart of the server.
+  // Without an end: the cause, a full disk for example, may go away without a restart of the server.
   const restart = async (failures: number): Promise<void> => {
     for (let failed = failures; !stopping.signal.aborted; failed += 1) {
       const pauseMs = failed === 0 ? 0 : Math.min(longestPauseMs, 125 * 2 ** failed);
@@ -190,8 +190,8 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
   return { address: addressOf(place), started, stop: stopOnce };
 }
 
-// True when the lock is ours, false when the server of the process that holds it is there to be joined. Between the
-// two it is being made or started, or its owner died and the lock is free at the next look.
+// True when the lock is ours, false when the server of the process that holds it can be joined. Until one of the two is
+// so, the server is being made or started, or its owner died and the lock is free at the next look.
 async function acquireOrJoin(place: Place, acquire: () => boolean, signal: AbortSignal, log: Log): Promise<boolean> {
   let nextWord = performance.now() + patienceMs;
   while (!acquire()) {

@@ -1,6 +1,7 @@
-// What an earlier run of the embedded PostgreSQL may have left, whoever was killed: a server whose guard died too;
-// children that outlived a killed server and still use its memory; a postmaster.pid or a socket lock with a process id
-// that belongs to another program by now. The caller holds the lock, so nobody else starts a server meanwhile.
+// What an earlier run of the embedded PostgreSQL may have left when something was killed: a server whose guard died
+// too; children that outlived a killed server and still use its memory; a postmaster.pid or a socket lock with a
+// process id that belongs to another program by now. The caller holds the lock, so nobody else starts a server
+// meanwhile.
 
 import { constants } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
@@ -15,7 +16,7 @@ import { answers, readStatus } from './status.ts';
 const pollMs = 10;
 const patienceMs = 5_000;
 
-/** Ends what is left and makes way for a new server on the same data. Throws when a server is out of our reach. */
+/** Ends what is left, so that a new server can start on the same data. Throws when we cannot end a server. */
 export async function clearAway(place: Place, log: Log): Promise<void> {
   await endServer(place, log);
   for (const pid of await childrenOf(place)) {
@@ -79,7 +80,7 @@ async function disownPidFile({ dataDirectory }: Place, pid: number): Promise<voi
 }
 
 async function until(condition: () => Promise<boolean>, ms: number): Promise<boolean> {
-  // Not the time of day: a clock that is set would end the patience at once.
+  // Not the time of day: setting the clock would end the waiting at once.
   const deadline = performance.now() + ms;
   while (!(await condition())) {
     if (performance.now() > deadline) return false;

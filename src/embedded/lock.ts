@@ -1,13 +1,13 @@
-// Which of several server processes on one DATA_DIR runs its PostgreSQL: the one that holds this lock. Node has no
-// flock(), but SQLite's exclusive transaction is one: atomic, portable, and the kernel drops it when the process dies,
-// however it dies. (A file with a process id in it is wrong as soon as the id belongs to somebody else.)
+// The lock that decides which of several server processes on one DATA_DIR runs its PostgreSQL. Node has no flock(), but
+// SQLite's exclusive transaction is one: atomic, portable, and the kernel drops it when the process dies, however it
+// dies. (A file with a process id in it is wrong as soon as the id belongs to somebody else.)
 
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { asFailure } from './failure.ts';
 
 export interface Lock {
-  /** Takes the lock if nobody has it, without waiting; true when it is ours. Costs about 4 µs when it is taken. */
+  /** Takes the lock if nobody has it, without waiting; true when it is ours. Costs about 4 µs when another has it. */
   acquire(): boolean;
   /** Gives the lock back and closes its file. */
   release(): void;
@@ -38,7 +38,8 @@ export function openLock(path: string): Lock {
 
 function openFile(path: string): DatabaseSync {
   try {
-    // Whoever could read it could lock it. Only when it is new: a close() anywhere in this process drops its locks.
+    // Only its owner may read it, as a reader could lock it. Only when it is new: a close() anywhere in this process
+    // drops its locks.
     if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
     return new DatabaseSync(path, { timeout: 0 });
   } catch (error) {

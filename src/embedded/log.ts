@@ -3,7 +3,7 @@
 
 import { closeSync, copyFileSync, openSync, readSync, rmSync, statSync, truncateSync } from 'node:fs';
 
-/** Takes what the embedded database has to say, as values for the server's own log. */
+/** Takes messages of the embedded database, as values for the server's own log. */
 export interface Log {
   debug(message: string, facts?: Record<string, unknown>): void;
   info(message: string, facts?: Record<string, unknown>): void;

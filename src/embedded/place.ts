@@ -81,7 +81,9 @@ export function findPlace(dataDir: string, stateRoot: string): Place {
   }
 }
 
-/** Makes a directory of mode 0700 that PostgreSQL's user owns. Throws when the name is taken by somebody else's. */
+/**
+ * Makes a directory of mode 0700 that PostgreSQL's user owns. Throws when one of this name belongs to somebody else.
+ */
 export function makePrivateDirectory(path: string, user: User | undefined): void {
   makeIfMissing(path, 0o700);
   if (process.platform === 'win32') return;
@@ -97,7 +99,7 @@ export function makePrivateDirectory(path: string, user: User | undefined): void
 function makeHome(dataDir: string): string {
   const made = makeDirectories(dataDir);
   const home = realpathSync(dataDir);
-  // What is made here by root can be entered by PostgreSQL's user, whatever the umask; what was there stays as it was.
+  // PostgreSQL's user can enter what root makes here, whatever the umask; existing directories stay as they are.
   if (made && isRoot()) chmodSync(home, 0o755);
   return home;
 }
@@ -155,7 +157,7 @@ function makeState(pointer: string, user: User | undefined, stateRoot: string): 
     symlinkSync(state, pointer);
     return state;
   } catch (error) {
-    // Another process was faster: its directory is the one.
+    // Another process was faster: use its directory.
     rmdirSync(state);
     if (!existsSync(pointer)) throw error;
     return realpathSync(pointer);

@@ -1,6 +1,6 @@
-// Child processes that must not outlive this one, and a look at the processes of this machine. A guard stands between
-// us and the child: it holds the other end of a pipe, and when that closes, because we closed it or because we died,
-// it ends the child. As a POSIX shell it costs 1 MB; a Node process in its place costs 40 MB (Windows has no other).
+// Child processes that must not outlive this one, and a look at the processes of this machine. Between us and the child
+// is a guard that holds the other end of a pipe. When that closes, because we closed it or because we died, it ends the
+// child. A POSIX shell as guard costs 1 MB; a Node process costs 40 MB (Windows has nothing else).
 
 import { type ChildProcessByStdio, execFile, spawn, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -17,7 +17,7 @@ export interface User {
 export interface GuardedCommand {
   readonly file: string;
   readonly args: readonly string[];
-  /** Whom it runs as; undefined: the user of this process. */
+  /** The user that it runs as; undefined: the user of this process. */
   readonly user: User | undefined;
   /** Open file that takes its output. */
   readonly output: number;
@@ -32,15 +32,15 @@ export interface Guarded {
   readonly pid: Promise<number>;
   /** Resolves when it has ended: exit code, or 128 + signal. Never rejects. */
   readonly exited: Promise<number>;
-  /** Lets go of it: the guard asks it to end. */
+  /** Closes the pipe, so that the guard asks the child to end. */
   release(): void;
   /** Whether a running child keeps this process alive: it does until this is called with false. */
   keepAlive(keep: boolean): void;
 }
 
 // The watcher is a process of its own, so that the child is ended even when the guard's shell was killed. The child's
-// id is told after the watcher has begun: if nobody reads it any more, the shell dies of it, the watcher does not.
-// Signals that a service manager sends to every process of the service are for the server; it decides what follows.
+// id is written after the watcher has begun: if nobody reads it any more, the write kills the shell, not the watcher.
+// The guard ignores signals that a service manager sends to every process of the service: they are for the server.
 const posixGuard = `
 signal=$1; input=$2; shift 2
 exec 3<&0 </dev/null
@@ -90,12 +90,12 @@ export function spawnGuarded(command: GuardedCommand): Guarded {
   const script = windows ? [process.execPath, '-e', windowsGuard] : ['/bin/sh', '-c', posixGuard, 'guard'];
   const input = command.input ?? (windows ? '' : '/dev/null');
   const guard = spawn(script[0]!, [...script.slice(1), command.signal, input, command.file, ...command.args], {
-    // The one directory that every user can enter, and that no mount has to wait for.
+    // The one directory that every user can enter, and that blocks no unmount.
     cwd: '/',
     // On Windows Node itself adds what every process there needs, PATH included.
     env: windows ? { LC_ALL: 'C' } : { LC_ALL: 'C', PATH: '/usr/local/bin:/usr/bin:/bin' },
     stdio: ['pipe', 'pipe', command.output],
-    // A session of its own: Ctrl-C in the terminal is for the server, which then ends its database in good order.
+    // A session of its own: Ctrl-C in the terminal reaches only the server, which then ends its database in order.
     detached: true,
     windowsHide: true,
     ...(command.user === undefined ? {} : command.user),
@@ -104,7 +104,7 @@ export function spawnGuarded(command: GuardedCommand): Guarded {
   const exited = new Promise<number>((resolve) => {
     guard.on('error', () => resolve(127));
     guard.on('exit', (code, signal) => {
-      // When it was the guard that was killed, this is what tells its watcher to end the child.
+      // If the guard was killed, this tells its watcher to end the child.
       guard.stdin.destroy();
       resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]));
     });
@@ -128,7 +128,7 @@ export function spawnGuarded(command: GuardedCommand): Guarded {
   };
 }
 
-/** Sends `signal` if the process is there and ours to signal; signal 0 only asks. */
+/** Sends `signal`; false when the process is gone or not ours. Signal 0 only asks. */
 export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal);

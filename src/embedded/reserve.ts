@@ -1,6 +1,6 @@
-// A file beside the data that is there only to be removed. On a disk without room PostgreSQL stops at its next file of
-// log (16 MB), and cannot even start to be read: recovery needs one, too. Then the file makes way, and there is room for
-// reading and for deleting something.
+// A file beside the data whose only purpose is to be removed. On a full disk PostgreSQL stops at its next file of log
+// (16 MB), and cannot even start again, as recovery needs such a file, too. Then the reserve is removed, which gives
+// room for reading and for deleting something.
 
 import { randomBytes } from 'node:crypto';
 import { existsSync, rmSync, statfsSync } from 'node:fs';
@@ -19,7 +19,10 @@ const logFileBytes = 16 * chunkBytes;
 
 const fileIn = ({ stateDirectory }: Where): string => join(stateDirectory, 'reserve');
 
-/** Lays the reserve in soon, and again when it was given up and there is room for more than that. Gives the end of it. */
+/**
+ * Makes the reserve soon, and again when it was given up and there is room for more than it. Gives the function that
+ * stops this.
+ */
 export function keepReserve(place: Where, everyMs: number, log: Log): () => void {
   let isAtWork = false;
   const look = (): void => {
@@ -39,7 +42,7 @@ export function keepReserve(place: Where, everyMs: number, log: Log): () => void
   };
 }
 
-/** Whether PostgreSQL could not go on for want of room: it said so, or was not even able to. */
+/** True when PostgreSQL stopped for lack of room: it said so, or could not even say it. */
 export function isDiskFull(place: Where, error: unknown): boolean {
   if (/no space left on device|ENOSPC|disk quota|EDQUOT/i.test(messageOf(error))) return true;
   const { bavail, bsize } = statfsSync(place.stateDirectory);
@@ -60,7 +63,7 @@ async function layIn(place: Where): Promise<void> {
   try {
     const file = await open(unfinished, 'w', 0o600);
     try {
-      // Zeros would take no room where the file system compresses.
+      // Zeros would take no room on a file system that compresses.
       const chunk = randomBytes(chunkBytes);
       for (let written = 0; written < reserveBytes; written += chunkBytes) await file.write(chunk);
     } finally {

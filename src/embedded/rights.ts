@@ -1,5 +1,6 @@
-// Who may what in the embedded PostgreSQL: the server works as a role that owns the database and everything in it, and
-// can do nothing outside. The superuser makes it, and is for people. Data of earlier versions belong to the superuser.
+// The rights in the embedded PostgreSQL: the server works as a role that owns the database and everything in it, and
+// can do nothing outside. The superuser makes this role, and is for people. Data of earlier versions belong to the
+// superuser.
 
 import { createHash } from 'node:crypto';
 import { chownSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,7 +10,7 @@ import type { Place } from './place.ts';
 export const superuser = 'wda';
 export const appRole = 'wda_app';
 
-/** Statements that make the role, or put it right. */
+/** Statements that make the role, or correct it. */
 export function makeAppRole(password: string): readonly string[] {
   return [
     `do $$ begin if not exists (select from pg_roles where rolname = '${appRole}') then create role ${appRole}; end if; end $$`,
@@ -64,13 +65,13 @@ export function handOver(database: string): readonly string[] {
   ];
 }
 
-// In the data directory, so that data of an earlier version that are put in the place of others are recognised.
+// In the data directory, so that restored data of an earlier version are recognised.
 const noteIn = (dataDirectory: string): string => join(dataDirectory, 'wda_rights');
 
 // Raised when there is more to do than before.
 const EDITION = 1;
 
-/** Whether the data know the role with this password. */
+/** True when the data have the role with this password. */
 export function hasRights(dataDirectory: string, password: string): boolean {
   try {
     return readFileSync(noteIn(dataDirectory), 'utf8') === noteOf(password);
@@ -79,7 +80,10 @@ export function hasRights(dataDirectory: string, password: string): boolean {
   }
 }
 
-/** Notes that they do. The directory is another user's: the file comes in whole, and no link there is followed. */
+/**
+ * Notes that they have. The directory is another user's: the file is renamed into it whole, and no link there is
+ * followed.
+ */
 export function noteRights(
   dataDirectory: string,
   password: string,

@@ -1,5 +1,4 @@
-// One run of the embedded PostgreSQL, from clearing away what an earlier run left to its end.
-// The caller holds the lock.
+// One run of the embedded PostgreSQL: clears away what an earlier run left, starts, stops. The caller holds the lock.
 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,7 +13,7 @@ import { choosePort, readStatus } from './status.ts';
 export interface Server {
   /** Resolves with what happened when PostgreSQL has ended, for whatever reason. */
   readonly exited: Promise<string>;
-  /** Asks it to end fast, waits until it has (15 s at most) and until nothing of it is left. */
+  /** Shuts it down fast; resolves when it has ended (15 s at most) and nothing of it is left. */
   stop(): Promise<void>;
 }
 
@@ -101,7 +100,7 @@ async function untilReady(place: Place, guarded: Guarded, tail: () => string, lo
     ended = error.message;
     return 0;
   });
-  // There is no end to the waiting while it lives: after a crash it may have a lot of log to go through.
+  // Waits without limit while it lives: after a crash it may have much log to replay.
   let nextWord = performance.now() + patienceMs;
   while (ended === undefined) {
     const status = readStatus(place.dataDirectory);

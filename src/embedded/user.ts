@@ -1,5 +1,5 @@
-// PostgreSQL refuses to run as root. Whom it runs as then, and which files that user can reach: `/root` is closed to
-// everybody else, so neither a project nor its data can be read from there.
+// PostgreSQL refuses to run as root. Chooses the user that it runs as then, and tells which files that user can reach:
+// a project or data below `/root` are closed to it.
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -56,7 +56,7 @@ export function makeDirectories(path: string): boolean {
   return true;
 }
 
-// Access lists beyond the permission bits are not read: what they close, PostgreSQL's own message will name.
+// Access lists beyond the permission bits are not read: PostgreSQL's own message names what they close.
 function allowed(user: User, path: string, what: 'enter' | 'read'): boolean {
   const { mode, uid, gid } = statSync(path);
   const bit = what === 'enter' ? 1 : 4;
