@@ -68,6 +68,15 @@ const statements = {
   update: `with o as (
     update ${orders} o set status = $2 where o.id = $1 returning ${orderColumns}
   ) select row_to_json(o)::text as json from o`,
+  createMany: `with o as (
+    insert into ${orders} as o ("customerId", status, total, "createdAt", note)
+    select c, s, t, now(), n from unnest($1::int8[], $2::text[], $3::numeric[], $4::text[]) as u (c, s, t, n)
+    returning ${orderColumns}
+  ) select json_agg(o)::text as json from o`,
+  updateMany: `with o as (
+    update ${orders} o set status = u.s, total = u.t
+    from unnest($1::int8[], $2::text[], $3::numeric[]) as u (i, s, t) where o.id = u.i returning ${orderColumns}
+  ) select json_agg(o)::text as json from o`,
 };
 
 function asObject(select: string): string {
@@ -134,6 +143,16 @@ async function readList(entity: string, query: URLSearchParams): Promise<string>
   return `{"data":${row?.json},${meta}}`;
 }
 
+async function writeMany(method: string, body: string): Promise<string> {
+  const records: Readonly<Record<string, unknown>>[] = JSON.parse(body).data;
+  const column = (name: string) => records.map((record) => record[name] ?? null);
+  const row =
+    method === 'POST'
+      ? await runConstant('createMany', ['customerId', 'status', 'total', 'note'].map(column))
+      : await runConstant('updateMany', ['id', 'status', 'total'].map(column));
+  return `{"data":${row?.json}}`;
+}
+
 async function writeOne(id: string | undefined, body: string): Promise<string | undefined> {
   const order = JSON.parse(body);
   const row =
@@ -148,11 +167,13 @@ async function answer(method: string, url: string, body: string, response: Serve
     const mark = url.indexOf('?');
     const [, entity, id] = (mark < 0 ? url : url.slice(0, mark)).split('/');
     const query = new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1));
-    const text = await (method !== 'GET'
-      ? writeOne(id, body)
-      : id === undefined
-        ? readList(entity ?? '', query)
-        : readOne(id, query));
+    const text = await (id === '_bulk'
+      ? writeMany(method, body)
+      : method !== 'GET'
+        ? writeOne(id, body)
+        : id === undefined
+          ? readList(entity ?? '', query)
+          : readOne(id, query));
     if (text === undefined) send(response, 404, '{"error":{"code":"NOT_FOUND","message":"No such record"}}');
     else send(response, method === 'POST' ? 201 : 200, text);
   } catch (error) {

@@ -18,6 +18,7 @@ import { type Measurement, type Run, renderJson, renderMarkdown, renderTerminal 
 import { createApiKey, dataPrefix, readMemory, resetMemoryPeak, startLimit, startOurs } from './servers.ts';
 import { soak } from './soak.ts';
 import { prepareRequests, type Workload, workloadsOver } from './workloads.ts';
+import { measureWrites } from './writes.ts';
 
 const SECONDS_AT_REST = 10;
 const SOAK_MINUTES = 10;
@@ -35,6 +36,7 @@ type Options = {
   readonly keep?: true;
   readonly fresh?: true;
   readonly soak?: true | number;
+  readonly writes?: true;
 };
 
 const command = new Command('npm run bench --')
@@ -50,6 +52,7 @@ const command = new Command('npm run bench --')
   .option('--markdown', 'print the table as docs/performance.md has it')
   .option('--keep', 'keep the database that the run has worked on (wda_bench_run)')
   .option('--fresh', 'load the data set anew')
+  .option('--writes', 'instead: many records at once, against the same work by hand')
   .option(
     '--soak [minutes]',
     'instead: all workloads mixed on our server alone, for so long (10 minutes)',
@@ -88,6 +91,11 @@ async function main(options: Options): Promise<void> {
     const generator = await findLoadGenerator(scratch);
     if (options.soak !== undefined) {
       process.stdout.write(`${await soakOurs(url, adminKey, data, options, generator)}\n`);
+      if (!options.keep) await dropCopy(postgres);
+      return;
+    }
+    if (options.writes) {
+      process.stdout.write(`${await measureMany(url, adminKey, data)}\n`);
       if (!options.keep) await dropCopy(postgres);
       return;
     }
@@ -138,6 +146,25 @@ async function soakOurs(
   } finally {
     await server.stop();
   }
+}
+
+async function measureMany(url: string, adminKey: string, data: DataSet): Promise<string> {
+  return withClient(url, async (client) => {
+    const schema = await schemaIn(client);
+    await stopAutovacuum(client, schema);
+    const ours = await startOurs(url, adminKey);
+    try {
+      const limit = await startLimit(url, schema);
+      try {
+        const key = await createApiKey(ours, adminKey);
+        return await measureWrites({ ours, limit, key, client, schema, data, progress });
+      } finally {
+        await limit.stop();
+      }
+    } finally {
+      await ours.stop();
+    }
+  });
 }
 
 async function measureAll(
