@@ -1,5 +1,5 @@
-// Settings and row rules that a document does not mention, under the names that it gives to what they speak of. A name
-// that the document drops stays as it is, so that the checks of the document find it.
+// Settings and row rules that a document does not mention, with the new names of what the document renames. A name that
+// the document drops stays as it is, so that the checks of the document find it.
 import type { EntityDocument, SchemaDocument } from './format.ts';
 import { member, type Renames } from './renames.ts';
 import { columnOf, type Loose } from './view.ts';
@@ -11,7 +11,7 @@ export interface Carrier {
 
 type Asked = Readonly<Record<string, Loose<EntityDocument>>>;
 
-/** Of entities by their new names. */
+/** By the new name of the entity. */
 export function makeCarrier(asked: Asked, inForce: SchemaDocument, renames: Renames): Carrier {
   const newEntities = reversed(renames.entities);
   const oldName = (entity: string): string => renames.entities.get(entity) ?? entity;
@@ -19,7 +19,7 @@ export function makeCarrier(asked: Asked, inForce: SchemaDocument, renames: Rena
   const newRelations = reversedAll(renames.relations);
   const newFields = reversedAll(renames.fields);
 
-  /** The relation's name in the document, and the entity (in force) that it leads to in force. */
+  /** The relation's name in the document, and the entity that it leads to in the document in force. */
   function follow(entity: string, relation: string): { readonly name: string; readonly to: string | undefined } {
     const name = newRelations.get(newName(entity))?.get(relation) ?? relation;
     return { name, to: member(member(inForce.entities, entity)?.relations, relation)?.entity };
@@ -39,7 +39,7 @@ export function makeCarrier(asked: Asked, inForce: SchemaDocument, renames: Rena
     return name;
   }
 
-  /** A path of relations, of which the last may be a field. */
+  /** A path of relations; its last name may be a field. */
   function path(entity: string, text: string): string {
     let at: string | undefined = entity;
     const names: string[] = [];

@@ -54,13 +54,13 @@ function refused(report: Report): { readonly ok: false; readonly details: readon
   return { ok: false, details: report.details() };
 }
 
-/** Entities, fields and relations: others refer to them by name even when their content is mistaken. */
+/** True for entities, fields and relations: others refer to them by name even when their content is mistaken. */
 function isName(path: Path): boolean {
   if (path[0] !== 'entities') return false;
   return path.length === 2 || (path.length === 4 && (path[2] === 'fields' || path[2] === 'relations'));
 }
 
-/** Puts the values whose digits count back into the checked copy. */
+/** Puts the exact values back into the checked copy. */
 function restoreDigits(document: LooseDocument, original: unknown): void {
   for (const [entity, { fields }] of Object.entries(document.entities ?? {})) {
     for (const [name, field] of Object.entries(fields ?? {})) {
@@ -85,7 +85,7 @@ function at(value: unknown, path: readonly string[]): unknown {
   return current;
 }
 
-/** Settings and row rules that the document does not mention stay as they are in force, under new names. */
+/** Settings and row rules that the document does not mention stay as they are in force, with renamed names. */
 function carryOver(asked: LooseDocument, original: unknown, inForce: SchemaDocument, renames: Renames): LooseDocument {
   const entities: Record<string, Loose<EntityDocument>> = {};
   const carrier = makeCarrier(asked.entities ?? {}, inForce, renames);
@@ -101,7 +101,7 @@ function carryOver(asked: LooseDocument, original: unknown, inForce: SchemaDocum
   return { entities };
 }
 
-/** The normal form: as it was said, without what is only about the change. */
+/** The normal form: the document as asked for, without `renamedFrom`. */
 function withoutRenames(document: LooseDocument): SchemaDocument {
   const strip = <T extends { readonly renamedFrom?: unknown }>({
     renamedFrom: _,

@@ -175,7 +175,7 @@ function relationOf(
   }
 }
 
-/** Column of a belongsTo relation on another entity; the parser saw to it that it is there. */
+/** Column of a belongsTo relation on another entity; the parser has checked that it exists. */
 function keyOf(document: SchemaDocument, names: PhysicalNames, entity: string, relation: string): string {
   const found = member(member(document.entities, entity)?.relations, relation);
   if (found === undefined) throw new TypeError(`document lacks relation ${relation} of entity ${entity}`);

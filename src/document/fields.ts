@@ -17,7 +17,7 @@ import { type FieldDocument, SUBSTRING } from './format.ts';
 import type { Path, Report } from './report.ts';
 import type { EntityView, Loose } from './view.ts';
 
-/** Types of fields whose words or parts may be looked for by an index. */
+/** Types of fields that may have an index for words or for parts of texts. */
 const SEARCHED_TYPES: readonly FieldTypeName[] = ['string', 'text'];
 const TYPE_ATTRIBUTES = ['maxLength', 'precision', 'scale', 'min', 'max', 'values'] as const;
 // PostgreSQL gives these columns to every table.
@@ -130,7 +130,7 @@ function checkDefault(at: (member: string) => Path, field: TypedField, report: R
   const takesValues = fieldType(field.type).attributes.includes('values');
   if (takesValues && (field.values === undefined || [...field.values].some((one) => !one))) return 0;
   const attributes = ['min', 'max', 'maxLength', 'precision', 'scale', 'values'].filter((name) => report.has(at(name)));
-  // A default cannot be held against attributes that are mistaken themselves.
+  // A default cannot be checked against attributes that are mistaken themselves.
   const decoded =
     attributes.length > 0
       ? fieldType(field.type).decode(value, { values: field.values })
@@ -146,7 +146,7 @@ function wordFor(type: FieldTypeName): string {
   return generated === null ? '' : `, or "${generated.word}"`;
 }
 
-/** What the type looks at, of a field without mistakes. */
+/** The attributes that the type looks at, of a field without mistakes. */
 export function attributesOf(field: TypedField): TypeAttributes {
   const bound = (value: unknown): string | undefined => {
     if (value === undefined) return undefined;

@@ -1,5 +1,5 @@
 // The form of a schema document: one definition that gives its TypeScript types, the check of its shape and the JSON
-// Schema that we serve. What members mean together is checked by document.ts.
+// Schema that we serve. document.ts checks what members mean together.
 import Type, { type Static, type TSchema } from 'typebox';
 import { FIELD_TYPE_NAMES, type FieldType, fieldType, typesWith } from '../model/field-types.ts';
 
@@ -60,7 +60,7 @@ const Flag = (description: string) => Type.Boolean({ description });
 const both = (names: readonly string[]): string =>
   [names.slice(0, -1).join(', '), ...names.slice(-1)].filter((part) => part !== '').join(' and ');
 
-/** What is said of the types, each with those that follow each other and share it; nothing of those without words. */
+/** The words of the types, once for neighbours that share them; nothing for types without words. */
 function saidOf(wordsOf: (type: FieldType) => string | null): { readonly words: string; readonly names: string }[] {
   const said: { words: string; types: string[] }[] = [];
   for (const name of FIELD_TYPE_NAMES) {

@@ -1,4 +1,4 @@
-// Relations and indexes of a schema document: every one leads somewhere, and back from there.
+// Checks the relations and indexes of a schema document: each leads somewhere, and back from there.
 import { listed, shown } from '../errors.ts';
 import { fieldType } from '../model/field-types.ts';
 import { checkColumnName } from './fields.ts';
@@ -138,7 +138,7 @@ interface WayBack {
   readonly target: EntityView;
 }
 
-/** Must be a belongsTo relation; gives it when it is. */
+/** Gives the relation; reports it when it is not a belongsTo. */
 function checkBack(
   place: Path,
   { name, owner, target }: WayBack,
@@ -169,7 +169,7 @@ function checkBack(
 export function checkIndexes(entity: EntityView, report: Report): void {
   const seen = new Map<string, number>();
   entity.document.indexes?.forEach((index, position) => {
-    // Cut out because of its form, or `fields` was.
+    // It was removed because of its form, or its `fields` were.
     if (index?.fields === undefined) return;
     const path = [...entity.path, 'indexes', position];
     const fields = index.fields as readonly (string | undefined)[];
@@ -186,7 +186,7 @@ export function checkIndexes(entity: EntityView, report: Report): void {
   });
 }
 
-/** `name` must be a column that can be compared; says so for a relation, whose column has another name. */
+/** Reports a `name` that is no column or cannot be compared; for a relation it names the column. */
 export function checkColumn(place: Path, name: string, entity: EntityView, report: Report, purpose: string): boolean {
   const type = entity.columns.get(name);
   const isComparable = type === undefined || fieldType(type).comparable;
@@ -201,7 +201,7 @@ export function checkColumn(place: Path, name: string, entity: EntityView, repor
   return false;
 }
 
-/** `entity` is where `name` was looked for; none: in the document. */
+/** `entity`: where `name` was looked for; undefined: in the document. */
 export function missing(role: string, name: string, names: Iterable<string>, report: Report, entity?: string): string {
   const all = [...names];
   return `there is no ${role} ${shown(name)}${entity === undefined ? '' : ` on entity ${entity}`}.${hint(report.suggest(name, all))} Known: ${listed(all)}`;

@@ -1,4 +1,4 @@
-// renamedFrom in a schema document against the document in force: what is to be renamed, what has been renamed already,
+// renamedFrom in a schema document against the document in force: what must be renamed, what has been renamed already,
 // and what names nothing.
 import type { SchemaDocument } from './format.ts';
 import { missing } from './relations.ts';
@@ -59,7 +59,7 @@ function renamesOf(
   const renames = new Map<string, string>();
   const used = new Map<string, string>();
   for (const { name, path, renamedFrom } of asked) {
-    // With the new name in force the renaming has been done: a document can be applied twice.
+    // When the new name is in force, it has been renamed already: a document can be applied twice.
     if (renamedFrom === undefined || Object.hasOwn(inForce, name)) continue;
     const place = [...path, 'renamedFrom'];
     const other = used.get(renamedFrom);

@@ -1,5 +1,5 @@
-// Mistakes in a document while it is being checked: collected with their path, without echoes, and given in the order
-// in which they stand in the document.
+// Mistakes in a document while it is being checked: collected with their path, without their consequences, and given in
+// the order in which they stand in the document.
 import { type Detail, type DetailCode, shown } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 
@@ -7,22 +7,22 @@ export type Path = readonly (string | number)[];
 
 export interface Report {
   (path: Path, code: DetailCode, message: string): void;
-  /** The known name that was probably meant by one that is not among them. */
+  /** The known name that an unknown one was probably meant to be. */
   readonly suggest: (name: string, known: Iterable<string>) => string | undefined;
-  /** The mistake at `path` is there already: what follows from it is not reported. */
+  /** True when a mistake at `path` is reported already; its consequences are then not reported. */
   readonly has: (path: Path) => boolean;
   /** Takes back REQUIRED at this path: the member is there, but misspelt. */
   readonly misspelt: (path: Path) => void;
   readonly details: () => Detail[];
 }
 
-/** The same report; `note` is added to what it is told. */
+/** The same report with `note` added to each message. */
 export function withNote(report: Report, note: string): Report {
   const noting = (path: Path, code: DetailCode, message: string): void => report(path, code, `${message}${note}`);
   return Object.assign(noting, report);
 }
 
-// Enough for anybody to work through; a document of nothing but mistakes would otherwise be answered by a larger one.
+// Enough to work through; without it the answer to a document of mistakes only would be larger than the document.
 const MAX_DETAILS = 1000;
 // A suggestion costs the edit distance to every known name, up to 0.3 ms; a document may hold 50,000 unknown ones.
 const MAX_HINTS = 200;
@@ -65,7 +65,7 @@ export function makeReport(document: unknown): Report {
   });
 }
 
-/** Sorts by the place of each path in the document; a path that is not there stands behind its nearest ancestor. */
+/** Sorts by the place of each path in the document; a path that does not exist comes after its nearest ancestor. */
 function inOrder(document: unknown, details: readonly Detail[]): Detail[] {
   if (details.length < 2) return [...details];
   const places = new Map<string, number>();

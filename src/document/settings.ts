@@ -38,7 +38,7 @@ function each(list: readonly string[] | null | undefined, check: (text: string, 
   });
 }
 
-/** Each level of the path is held against the whitelist of the entity that it is on. */
+/** Each level of the path is checked against the whitelist of its entity. */
 function checkExpandPath(
   { place, names }: { readonly place: Path; readonly names: readonly string[] },
   depth: number,
@@ -66,7 +66,7 @@ function checkExpandPath(
   }
 }
 
-/** A whitelist that names what does not exist is mistaken itself, and nothing is held against it. */
+/** A whitelist that names something unknown is reported itself; nothing is checked against it. */
 function isAllowed(name: string, entity: EntityView): boolean {
   const allowed = entity.document.settings?.expandable;
   return !Array.isArray(allowed) || allowed.includes(name) || allowed.some((other) => !entity.relations.has(other));

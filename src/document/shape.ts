@@ -27,7 +27,7 @@ function validatorOf(shape: TSchema): ValidateFunction {
 
 /**
  * Reports what is wrong in the form of `value`, a copy without raw numbers (see plainNumbers), at paths below `prefix`,
- * and changes it in place: members of the wrong form are gone, but for the entries of `keeps`, which become `{}`, since
+ * and changes it in place: members of the wrong form are removed, except entries of `keeps`, which become `{}`, as
  * other parts may refer to their names.
  */
 export function checkShape(
@@ -53,9 +53,9 @@ export function checkShape(
   }
 }
 
-// Of one object or list: more than any shape allows. Telling each mistake of 70,000 took 0.4 s.
+// Of one object or list: more than any shape allows. Reporting 70,000 mistakes took 0.4 s.
 const MAX_MEMBERS = 2000;
-// Below a field is a default, which may be a JSON of any width.
+// Below a field is its default, which may be any JSON value.
 const MAX_DEPTH = 4;
 
 /** Where the first object or list with too many members is. */
@@ -133,7 +133,7 @@ function translate(error: ErrorObject, report: Report, prefix: Path): Mistake | 
   }
 }
 
-/** What stands there instead, where it can be said in a few words. */
+/** What the value is instead, when it can be said in a few words. */
 function butIs(value: unknown): string {
   if (typeof value === 'string') return `, not ${value === '' ? '""' : shown(value)}`;
   return typeof value === 'object' && value !== null ? '' : `, not ${String(value)}`;
@@ -157,7 +157,7 @@ const PATTERN_MESSAGES: Readonly<Record<string, string>> = {
   [LANGUAGE_PATTERN]: LANGUAGE_MESSAGE,
 };
 
-/** Takes the member at `path` out of `root`; entries of lists leave a hole, so that the others keep their place. */
+/** Removes the member at `path` from `root`; entries of lists leave a hole, so that the others keep their place. */
 function cut(root: unknown, path: Path, keep: boolean): void {
   let parent = root;
   for (const part of path.slice(0, -1)) {

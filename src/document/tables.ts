@@ -35,14 +35,14 @@ export interface Index {
   readonly method: IndexMethod;
 }
 
-/** Has the table an index for searches? */
+/** True when the table has an index for searches. */
 export function hasWords({ indexes }: Table): boolean {
   return [...indexes.values()].some(({ method }) => method.kind === 'words');
 }
 
 export interface Table {
   readonly schema: string;
-  /** In PostgreSQL. */
+  /** Name in PostgreSQL. */
   readonly name: string;
   readonly entity: string;
   /** By the names of the fields. */
@@ -139,7 +139,7 @@ function textIndexesOf({ table, fields, search }: Entity): readonly Index[] {
   if (search === null) return indexes;
   const { language } = search;
   const columns = search.fields.map((field) => field.column);
-  // Another language is another index; no column has an empty name.
+  // Another language needs another index, so its name differs; no column has an empty name.
   const name = derivedName(table.name, language === NO_LANGUAGE ? columns : [...columns, '', language], 'words');
   return [...indexes, { name, unique: false, fields: search.fields, method: { kind: 'words', language } }];
 }

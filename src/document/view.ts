@@ -1,10 +1,10 @@
-// A schema document as its checks see it: entities, fields and relations by name, members missing where they were
-// mistaken. Takes what is left of a document after the check of its shape.
+// A schema document as its checks see it: entities, fields and relations by name, without members that were mistaken.
+// Takes what is left of a document after the check of its shape.
 import type { FieldTypeName } from '../model/field-types.ts';
 import type { EntityDocument, FieldDocument, RelationDocument, SettingsDocument } from './format.ts';
 import type { Path, Report } from './report.ts';
 
-/** Any member may have been cut out because of its form. */
+/** Any member may have been removed because of its form. */
 export type Loose<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
 export interface EntityView {
@@ -15,7 +15,7 @@ export interface EntityView {
   readonly relations: ReadonlyMap<string, Loose<RelationDocument>>;
   /** Columns by name: id, fields, keys of belongsTo relations, timestamps. The type is undefined when it is mistaken. */
   readonly columns: ReadonlyMap<string, FieldTypeName | undefined>;
-  /** A mistake hides names of this entity, so nothing can be said to be missing in it. */
+  /** A mistake hides names of this entity, so no name can be reported as missing in it. */
   readonly opaque: boolean;
 }
 
@@ -26,7 +26,7 @@ export function columnOf(relation: string, document: Loose<RelationDocument>): s
   return document.column ?? `${relation}Id`;
 }
 
-/** `document` has the right shape wherever it has anything; `original` is the same with its mistakes. */
+/** `document` is `original` without the members of the wrong shape. */
 export function viewOf(
   document: { readonly entities?: Readonly<Record<string, Loose<EntityDocument>>> | undefined },
   original: unknown,

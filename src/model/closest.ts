@@ -1,9 +1,9 @@
-// Did-you-mean: the known name nearest to one that is not known. The only importer of the edit distance.
+// Did-you-mean: the known name nearest to an unknown one. The only importer of the edit distance.
 import { distance } from 'fastest-levenshtein';
 
 /** The nearest known name within a third of the length (1 edit in short names, else at least 2), or null. */
 export function closest(name: string, known: Iterable<string>): string | null {
-  // Beyond this length nothing sensible is near, and the distance costs length squared.
+  // No name is near a text of this length, and the time of the distance grows with its square.
   if (name.length > 80) return null;
   let best: string | null = null;
   let least = (name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3))) + 1;

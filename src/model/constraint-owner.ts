@@ -1,5 +1,5 @@
-// Which field a constraint of PostgreSQL stands for, by its name: those of the snapshot, and those that a running migration
-// has made and that no snapshot knows yet. Takes names, gives values.
+// The field that a constraint of PostgreSQL belongs to, by the constraint's name: of those in the snapshot, and of
+// those that a running migration has made and that no snapshot has yet. Takes names, gives values.
 import type { Entity, Field } from './entity.ts';
 import { type DerivedKind, derivedName, nextName } from './physical-name.ts';
 import type { ConstraintOwner, Workspace } from './workspace.ts';
@@ -11,7 +11,7 @@ export interface Violated extends ConstraintOwner {
 
 const KINDS: readonly DerivedKind[] = ['uq', 'fk', 'ck_range', 'ck_length', 'ck_enum', 'ck_null'];
 
-/** Undefined when its name tells nothing. */
+/** Undefined when the name is not one of ours. */
 export function ownerOf(
   constraint: string | undefined,
   workspace: Pick<Workspace, 'constraints' | 'entities'>,
@@ -29,7 +29,7 @@ export function ownerOf(
   return undefined;
 }
 
-/** New on a column that is there; its name may be cut, so it is made anew rather than read. */
+/** New on an existing column; its name may be cut, so it is derived again rather than parsed. */
 function ofOneColumn(constraint: string, entity: Entity): Violated | undefined {
   for (const field of entity.fields.values()) {
     for (const kind of KINDS) {
@@ -39,7 +39,7 @@ function ofOneColumn(constraint: string, entity: Entity): Violated | undefined {
   return undefined;
 }
 
-/** `orders$total$17$uq`: on a column that is to take the place of another. */
+/** `orders$total$17$uq`: on a column that will replace another. */
 function ofNewColumn(constraint: string, entity: Entity): Violated | undefined {
   const start = `${entity.table.name}$`;
   if (!constraint.startsWith(start)) return undefined;
@@ -70,7 +70,7 @@ function owned(entity: Entity, fields: readonly Field[], kind: DerivedKind | und
   };
 }
 
-/** The field of a column, which may have another name: `total$17` may just have taken the place of `total`. */
+/** The field of a column, which may have another name: `total$17` may just have replaced `total`. */
 export function fieldOfColumn(column: string | undefined, entity: Entity | undefined): string | null {
   if (column === undefined || entity === undefined) return null;
   const field = [...entity.fields.values()].find((each) => each.column === column);

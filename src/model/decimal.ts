@@ -7,20 +7,20 @@ export interface Decimal {
   readonly fraction: string;
 }
 
-// PostgreSQL's numeric holds 1,000 declared digits; more in one value is junk, and an exponent of a million would be
-// a megabyte of zeros.
+// PostgreSQL's numeric holds 1,000 declared digits; more in one value makes no sense, and an exponent of a million
+// would be a megabyte of zeros.
 const MAX_DIGITS = 1000;
 const NUMBER = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,6}))?$/;
 /** Characters of the longest text that may be a number in bounds: digits on both sides, sign, point and exponent. */
 const MAX_NUMBER_TEXT = 3000;
 
-// One way to match each text: `\d*\.?\d*` has as many as there are digits, and a text of 64,000 zeros took 4 s.
+// There is one way only to match each text: `\d*\.?\d*` has as many as there are digits, and took 4 s for 64,000 zeros.
 const WRITTEN = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
-/** Is the text a number, of however many digits? */
+/** True when the text is a number, of any number of digits. */
 export const isNumber = (text: string): boolean => WRITTEN.test(text);
 
-/** The decimal that the text says; undefined when it is no number or has more than 1,000 digits on a side. */
+/** The decimal that the text writes; undefined when it is not a number or has more than 1,000 digits on a side. */
 export function parseDecimal(text: string): Decimal | undefined {
   const match = text.length > MAX_NUMBER_TEXT ? null : NUMBER.exec(text);
   if (match === null) return undefined;
@@ -40,7 +40,7 @@ export function parseDecimal(text: string): Decimal | undefined {
   return { negative: sign === '-', whole, fraction };
 }
 
-/** A loop: /0+$/ begins anew at every zero, 1 ms for a thousand of them before a one. */
+/** A loop, as /0+$/ begins again at every zero: 1 ms for a thousand of them before a one. */
 function withoutZeros(digits: string): string {
   let end = digits.length;
   while (digits[end - 1] === '0') end--;

@@ -1,11 +1,11 @@
 // Entities, fields and settings as values: what one table of a workspace is to the rest of the code.
-// Takes nothing; catalog/load-workspace.ts makes them from a schema document.
+// document/entities.ts makes them from a schema document.
 import type { FieldTypeName } from './field-types.ts';
 import type { Relation } from './relation.ts';
 
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
-/** What a column is there for: only `data` and `reference` fields are written by principals. */
+/** What a column is for: principals write only `data` and `reference` fields. */
 export type FieldRole = 'id' | 'data' | 'reference' | 'createdAt' | 'updatedAt';
 
 export interface Field {
@@ -18,7 +18,7 @@ export interface Field {
   readonly required: boolean;
   readonly unique: boolean;
   readonly indexed: boolean;
-  /** Has it an index that finds parts of its texts? */
+  /** True when it has an index that finds parts of its texts. */
   readonly hasPartsIndex: boolean;
   /** Literal, `"now"`, `"uuid"`, or undefined for no default. */
   readonly default: JsonValue | undefined;
@@ -52,7 +52,10 @@ export const NO_SETTINGS: EntitySettings = {
 /** The spec's default for the nesting of `expand`. */
 export const DEFAULT_MAX_EXPAND_DEPTH = 3;
 
-/** Relations that one request may follow, filters, sorts and expansions together; and so a default expansion. */
+/**
+ * Relations that one request may follow, in filters, sorts and expansions together; the limit of a default expansion,
+ * too.
+ */
 export const MAX_STEPS = 60;
 
 export interface RowRule {
@@ -68,15 +71,15 @@ export interface MigrationGate {
   readonly retryAfterSeconds: number;
 }
 
-/** What a search looks through. */
+/** The texts that a search looks through. */
 export interface SearchText {
-  /** Texts that are put together, in this order; one at least. */
+  /** Joined in this order; at least one. */
   readonly fields: readonly Field[];
-  /** Name of a configuration of PostgreSQL's text search: which words are one, and which count for nothing. */
+  /** Name of a configuration of PostgreSQL's text search: which words count as one, and which are ignored. */
   readonly language: string;
 }
 
-/** Words as they are written, and none that counts for nothing. */
+/** Words as they are written, none ignored. */
 export const NO_LANGUAGE = 'simple';
 
 export interface Entity {
@@ -87,7 +90,7 @@ export interface Entity {
   /** Every column in the order of the document: id first, then fields, references, timestamps. */
   readonly fields: ReadonlyMap<string, Field>;
   readonly relations: ReadonlyMap<string, Relation>;
-  /** null: nothing of it is searched. */
+  /** null: it has no search. */
   readonly search: SearchText | null;
   readonly timestamps: boolean;
   readonly settings: EntitySettings;

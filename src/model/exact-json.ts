@@ -10,7 +10,7 @@ interface ExactJson {
   isRawJSON(value: unknown): value is { readonly rawJSON: string };
 }
 
-// The types of TypeScript's library lag behind the runtime here (ECMAScript proposal "JSON.parse source text access").
+// TypeScript's types lack this part of the runtime (ECMAScript proposal "JSON.parse source text access").
 const exact = JSON as unknown as ExactJson;
 
 // Numbers that may not survive: 16 digits or more, an exponent, a minus zero, a fraction that ends in zero or begins with

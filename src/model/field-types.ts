@@ -1,5 +1,5 @@
-// The field types by name, and what is asked of a field by its type. A type is one file of field-types/; a name without
-// one does not compile.
+// The field types by name, and the questions about a field that its type answers. A type is one file of field-types/; a
+// name without one does not compile.
 import { numberText } from './exact-json.ts';
 import { boolean } from './field-types/boolean.ts';
 import { date } from './field-types/date.ts';
@@ -76,18 +76,18 @@ function checked(field: Typed, decoded: Decoded): Decoded {
   return decoded.ok && check !== undefined ? check(decoded.value, field) : decoded;
 }
 
-/** The default that is made anew for each record, or null when `value` is none. */
+/** The default that is generated for each record, or null when `value` is not one. */
 export function generatedBy(type: FieldTypeName, value: unknown): Generated | null {
   const { generated } = TYPES[type];
   return generated?.word === value ? generated : null;
 }
 
-/** Is the default made anew for each record? */
+/** True when the default is generated for each record. */
 export function isGenerated(type: FieldTypeName, value: unknown): boolean {
   return generatedBy(type, value) !== null;
 }
 
-/** What a new record without a value gets, for SQL: an expression out of our code, or the text of a value. */
+/** What a new record without a value gets, for SQL: an expression from our code, or the text of a value. */
 export type ColumnDefault =
   | { readonly kind: 'expression'; readonly expression: string }
   | { readonly kind: 'value'; readonly text: string };

@@ -1,8 +1,9 @@
-// What a JSON value takes when PostgreSQL prints it. A jsonb keeps 1e131000 in eight bytes and prints it with all of its
-// digits: 37 kB of such numbers made an answer that no process could hold. So the digits are bounded when a value comes in.
+// How long a JSON value gets when PostgreSQL prints it. A jsonb stores 1e131000 in eight bytes and prints it with all
+// of its digits: 37 kB of such numbers made an answer that no process could hold. So the digits are limited when a
+// value comes in.
 import { isStorable, numberText } from './exact-json.ts';
 
-/** Digits of one number before the point, and behind it, written without exponent: those of a decimal. */
+/** Digits of one number before the point, and after it, written without exponent: as of a decimal. */
 const MAX_DIGITS = 1000;
 /** Characters by which the numbers of one record may grow when they are written without exponents. */
 export const MAX_GROWTH = 1_000_000;
@@ -12,7 +13,7 @@ export type JsonCheck =
   | { readonly ok: true; readonly growth: number }
   | { readonly ok: false; readonly mistake: 'text' | 'digits' | 'growth' };
 
-/** Can PostgreSQL store the value (of a JSON parser, exact or not), and print it in bounds? */
+/** Whether PostgreSQL can store the value (of a JSON parser, exact or not) and print it within bounds. */
 export function checkJson(value: unknown): JsonCheck {
   let growth = 0;
   let mistake: 'text' | 'digits' | 'growth' | undefined;
@@ -33,7 +34,7 @@ export function checkJson(value: unknown): JsonCheck {
     const number = numberText(part);
     if (number !== undefined) return checkNumber(number);
     if (Array.isArray(part)) return part.every(check);
-    // Of 80,000 members Object.entries() makes a list for 50 ms.
+    // Object.entries() takes 50 ms for 80,000 members.
     for (const key in part) {
       if (!isStorable(key)) return fault('text');
       if (!check((part as Record<string, unknown>)[key])) return false;
@@ -44,7 +45,7 @@ export function checkJson(value: unknown): JsonCheck {
   return mistake === undefined ? { ok: true, growth } : { ok: false, mistake };
 }
 
-/** Is the number written without an exponent (ECMAScript, Number::toString)? */
+/** True when the number is written without an exponent (ECMAScript, Number::toString). */
 function isPlain(number: number): boolean {
   const size = Math.abs(number);
   return (size < 1e21 && size >= 1e-6) || size === 0;
@@ -52,10 +53,10 @@ function isPlain(number: number): boolean {
 
 const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
-/** Characters that the number takes more without its exponent; undefined for too many digits. */
+/** Characters that the number takes additionally without its exponent; undefined for too many digits. */
 function growthOf(text: string): number | undefined {
   const [, whole = '', fraction = '', exponent = '0'] = NUMBER.exec(text) ?? [];
-  // As PostgreSQL counts: the digits behind the point that are written stay, zeros or not.
+  // As PostgreSQL does: written digits after the point stay, zeros or not.
   const before = Math.max(whole.length + Number(exponent), 1);
   const behind = Math.max(fraction.length - Number(exponent), 0);
   if (before > MAX_DIGITS || behind > MAX_DIGITS) return undefined;

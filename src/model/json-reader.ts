@@ -1,9 +1,9 @@
-// JSON text -> value in pieces, for texts so long that reading one at a stretch would keep everybody else waiting: 1 MB of
-// numbers that need all their digits takes JSON.parse with its reviver 200 ms, this 60 ms in pieces of half a millisecond.
-// Gives what parseExact() gives (a property test holds the two together).
+// JSON text -> value in pieces, for texts so long that reading them at once would keep everybody else waiting: 1 MB of
+// numbers that need all their digits takes JSON.parse with its reviver 200 ms, and this reader 60 ms, in pieces of half
+// a millisecond. Gives what parseExact() gives (a property test holds the two together).
 import { exactNumber, MAX_NESTING } from './exact-json.ts';
 
-/** Why a text was not read: it is no JSON, nests too deep, or its outermost object is too wide. */
+/** Why a text was not read: it is not JSON, nests too deep, or its outermost object has too many members. */
 export class JsonFault extends Error {
   readonly kind: 'syntax' | 'depth' | 'width';
   constructor(kind: 'syntax' | 'depth' | 'width') {
@@ -16,15 +16,15 @@ export class JsonFault extends Error {
 const STEPS = 1000;
 
 const SPACE = /[ \t\n\r]*/y;
-// What stands in a string without a backslash (RFC 8259 section 7).
+// The characters of a string that need no backslash (RFC 8259 section 7).
 const PLAIN = /[^"\\\u0000-\u001f]*/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
 type Container = unknown[] | Record<string, unknown>;
 
 /**
- * Reads one JSON value (RFC 8259); of duplicate keys the last counts. Yields now and then, so that its caller may let others
- * in. `maxMembers`: of the outermost object. Throws JsonFault.
+ * Reads one JSON value (RFC 8259); of duplicate keys the last counts. Yields now and then, so that its caller can let
+ * others run. `maxMembers`: of the outermost object. Throws JsonFault.
  */
 export function* readJson(text: string, maxMembers: number): Generator<undefined, unknown> {
   const open: Container[] = [];
@@ -41,7 +41,7 @@ export function* readJson(text: string, maxMembers: number): Generator<undefined
     at += found.length;
     return found;
   };
-  /** Passes over white space and gives the code of the character after it, NaN at the end. */
+  /** Skips white space and gives the code of the character after it, NaN at the end. */
   const next = (): number => {
     let code = text.charCodeAt(at);
     if (code === 0x20 || (code <= 0x0d && code >= 0x09)) {
@@ -71,7 +71,7 @@ export function* readJson(text: string, maxMembers: number): Generator<undefined
     at += expected.length;
     return value;
   };
-  /** Of the object that is open: passes over its next key and the colon. */
+  /** Reads the next key of the open object, and skips the colon. */
   const nextKey = (): void => {
     if (next() !== 0x22) throw fault();
     key = string();
@@ -124,7 +124,7 @@ export function* readJson(text: string, maxMembers: number): Generator<undefined
       if (next() !== 0x5d) continue;
       value = end();
     } else value = scalar(code);
-    // It is whole, and so are the containers that end after it.
+    // The value is complete, and so are the containers that end after it.
     for (;;) {
       if (open.length === 0) {
         next();
@@ -145,7 +145,7 @@ export function* readJson(text: string, maxMembers: number): Generator<undefined
   }
 }
 
-/** Is the quote at `index` one of its string? So it is after an odd number of backslashes. */
+/** True when the quote at `index` belongs to its string: after an odd number of backslashes. */
 function isEscaped(text: string, index: number): boolean {
   let first = index;
   while (text.charCodeAt(first - 1) === 0x5c) first--;

@@ -38,13 +38,15 @@ export function freshName(name: string, change: string): string {
   return fit(`${name}$${change}`);
 }
 
-/** Of a constraint that is to take the place of another of that name. */
+/** The name of a constraint that will replace another of this name. */
 export const nextName = (name: string): string => freshName(name, 'next');
 
 // PostgreSQL cuts names at 63 bytes; all our names are ASCII.
 const MAX_NAME = 63;
 
-/** Of a table and columns in PostgreSQL: `orders$status$ix`; too long ones are cut and end in a hash of the whole. */
+/**
+ * A name derived from a table and columns: `orders$status$ix`; too long ones are cut and end in a hash of the whole.
+ */
 export function derivedName(table: string, parts: readonly string[], kind: DerivedKind): string {
   return fit([table, ...parts, kind].join('$'));
 }

@@ -1,4 +1,4 @@
-// Who sends a request, once authenticated. Values only; auth/ makes them.
+// The sender of a request, once authenticated. Values only; auth/ makes them.
 
 export type Permissions = 'OWNER' | 'READ_WRITE' | 'READ_ONLY';
 
@@ -36,14 +36,14 @@ export function mayWrite(principal: Principal): boolean {
 }
 
 /**
- * The rule of tenancy: a credential is good in the workspace that it was made for, or whose provider has made it, and in no
- * other; the operator's in all.
+ * The rule of tenancy: a credential is valid in the workspace that it was made for, or whose provider has made it, and
+ * in no other; the operator's in all.
  */
 export function belongsTo(principal: Principal, workspaceId: string): boolean {
   return principal.kind === 'operator' || principal.workspaceId === workspaceId;
 }
 
-/** May the principal use the admin API of this workspace? */
+/** True when the principal may use the admin API of this workspace. */
 export function mayAdminister(principal: Principal, workspaceId: string): boolean {
   switch (principal.kind) {
     case 'operator':

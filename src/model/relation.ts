@@ -37,7 +37,7 @@ export interface ManyToMany {
 
 export type Relation = BelongsTo | HasRelation | ManyToMany;
 
-/** Does following the relation lead to at most one record? */
+/** True when following the relation leads to at most one record. */
 export function isToOne(relation: Relation): relation is BelongsTo | (HasRelation & { readonly kind: 'hasOne' }) {
   return relation.kind === 'belongsTo' || relation.kind === 'hasOne';
 }

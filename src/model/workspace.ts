@@ -1,11 +1,11 @@
 // The snapshot of a workspace that a request works with: immutable, replaced as a whole when anything in it changes.
 import type { Entity } from './entity.ts';
 
-/** One constraint or index of a table, as the field or relation that it stands for. */
+/** One constraint or index of a table, as the field or relation that it belongs to. */
 export interface ConstraintOwner {
   readonly entity: string;
   readonly kind: 'unique' | 'reference' | 'check' | 'primaryKey';
-  /** Their names; several of a constraint over several columns. */
+  /** Names of the fields; several for a constraint over several columns. */
   readonly fields: readonly string[];
   /** For a reference: the belongsTo relation. */
   readonly relation: string | undefined;
@@ -17,7 +17,7 @@ export interface IdentityProvider {
   readonly issuerUrl: string;
   /** null: discovered from the issuer. */
   readonly jwksUri: string | null;
-  /** null: `aud` is not looked at. */
+  /** null: `aud` is not checked. */
   readonly audience: string | null;
   readonly defaultPermissions: 'READ_ONLY' | 'READ_WRITE';
   readonly enabled: boolean;

@@ -1,4 +1,4 @@
-// decimal: numbers that keep every digit; with a precision, so many digits and no more.
+// decimal: numbers that keep every digit; a precision limits how many.
 import { compareDecimals, formatDecimal, isNumber, parseDecimal } from '../decimal.ts';
 import { numberText } from '../exact-json.ts';
 import { checkNumber, done, numberBounds, outOfRange, wrongType } from './decoding.ts';

@@ -1,4 +1,4 @@
-// What several types do alike: verdicts on a value, strings, bounds, and members that most types have in common.
+// What several types share: verdicts on a value, strings, bounds, and members of most types.
 import type { DetailCode } from '../../errors.ts';
 import { compareDecimals, parseDecimal } from '../decimal.ts';
 import { exactNumber, isStorable } from '../exact-json.ts';
@@ -44,7 +44,7 @@ export const numberBounds = ({ min, max }: TypeAttributes): JsonSchema => ({
   ...(max === undefined ? {} : { maximum: exactNumber(max) }),
 });
 
-/** Of types whose values have one text each. */
+/** For types whose values have one text each. */
 export const isSameText = (left: string, right: string): boolean => left === right;
 
 export const fixedSize = (): 'fixed' => 'fixed';

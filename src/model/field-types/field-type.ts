@@ -1,4 +1,4 @@
-// What a field type is: everything that the rest of the code asks of one. Each type is a file beside this one;
+// What a field type is: everything that the rest of the code needs to know of one. Each type is a file beside this one;
 // ../field-types.ts joins them.
 import type { DetailCode } from '../../errors.ts';
 
@@ -35,7 +35,7 @@ export interface TypeAttributes {
   readonly values?: readonly string[] | undefined;
 }
 
-/** A part of the calendar, by whose beginning moments and days can be grouped. */
+/** Parts of the calendar by whose beginning moments and days can be grouped. */
 export const DATE_PARTS = ['year', 'quarter', 'month', 'week', 'day', 'hour'] as const;
 export type DatePart = (typeof DATE_PARTS)[number];
 
@@ -46,20 +46,23 @@ export interface Summing {
    * their order.
    */
   readonly by: 'plain' | 'text';
-  /** Digits behind the point; undefined: each value has its own number of them. */
+  /** Digits after the point; undefined: each value has its own number of them. */
   readonly digits: (field: TypeAttributes) => number | undefined;
 }
 
 /** A schema of JSON Schema 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** A default that PostgreSQL makes anew for each record. */
+/** A default that PostgreSQL generates for each record. */
 export interface Generated {
-  /** What the schema document says for it. */
+  /** The word for it in the schema document. */
   readonly word: string;
   /** SQL. Part of statements as it is, so it stands in the code and comes from nowhere else. */
   readonly expression: string;
-  /** Is it another value for each record of one statement? A column that is added with it is written record by record. */
+  /**
+   * True when it gives another value for each record of one statement: a column that is added with it is then written
+   * record by record.
+   */
   readonly varies: boolean;
 }
 
@@ -81,33 +84,33 @@ export interface FieldType {
   /** Text of a filter or a cursor -> text of the PostgreSQL type. */
   readonly parseText: (text: string, field: TypeAttributes) => Decoded;
   /**
-   * Text of an imported file (a CSV cell that is not empty, a string of NDJSON) -> text of the PostgreSQL type: more
-   * forgiving than parseText where files are. A cell that is written follows from `json` and `textual`.
+   * Text of an imported file (a CSV cell that is not empty, a string of NDJSON) -> text of the PostgreSQL type. Takes
+   * more forms than parseText, as files have them. How a cell is written follows from `json` and `textual`.
    */
   readonly cell: (text: string, field: TypeAttributes) => Decoded;
   /** Bounds, lengths and digits of a decoded value that is to be stored. */
   readonly check?: (value: string, field: TypeAttributes) => Decoded;
-  /** Are two decoded values one to the database? */
+  /** True when two decoded values are equal to the database. */
   readonly equal: (left: string, right: string) => boolean;
   /** A decoded value for a required column while its values are converted; no request sees it. */
   readonly placeholder: string;
   readonly generated: Generated | null;
   /** Attributes of a schema document that mean something for this type. */
   readonly attributes: readonly ('maxLength' | 'precision' | 'scale' | 'min' | 'max' | 'values')[];
-  /** Do "greater" and "between" mean something? */
+  /** True when "greater" and "between" mean something. */
   readonly ordered: boolean;
   readonly textual: boolean;
-  /** Can it stand in a sort, an index, a unique constraint or a row rule? */
+  /** True when it can be in a sort, an index, a unique constraint or a row rule. */
   readonly comparable: boolean;
   /**
    * What limits the bytes of a value. `fixed`: its type. `text`: its length, which PostgreSQL knows without reading it.
    * `printed`: only its text tells.
    */
   readonly size: (field: TypeAttributes) => 'fixed' | 'text' | 'printed';
-  /** Of numbers. */
+  /** Only of types of numbers. */
   readonly summing?: Summing;
   /** Parts of the calendar by which it can be grouped; undefined: none. */
   readonly parts?: readonly DatePart[];
-  /** PostgreSQL has no min() and max() of the type in all versions; its texts have the same order byte by byte. */
+  /** Not all versions of PostgreSQL have min() and max() of the type; its texts have the same order byte by byte. */
   readonly extremesByText?: true;
 }

@@ -62,7 +62,7 @@ export const integer: FieldType = {
   },
 };
 
-// Clients whose numbers have 53 bits write it as a string.
+// Clients whose numbers have 53 bits may write it as a string.
 export const bigint: FieldType = {
   ...wholeNumber(INT8),
   columnType: () => 'int8',

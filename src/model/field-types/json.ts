@@ -42,7 +42,7 @@ export const json: FieldType = {
   decode: jsonFrom,
   parseText: jsonFromText,
   cell: jsonFromText,
-  // No row rule compares it: PostgreSQL knows when two are alike, their texts do not tell.
+  // Never used: row rules do not compare json, as two equal values may have different texts.
   equal: isSameText,
   placeholder: 'null',
   generated: null,

@@ -1,12 +1,15 @@
-// string and text: any Unicode, with a length when the field has one. They are one type of PostgreSQL; which of the two a
-// field has is for people.
+// string and text: any Unicode, with a length when the field has one. They are one type of PostgreSQL; the difference
+// is for people.
 import { done, fromString, isSameText, mistake, parseString } from './decoding.ts';
 import type { Decoded, FieldType, TypeAttributes } from './field-type.ts';
 
-/** Text is stored under this collation, so that it sorts and folds case as Unicode says whatever the database's default. */
+/**
+ * Text is stored under this collation, so that it sorts and folds case as Unicode says, whatever the database's default
+ * is.
+ */
 export const TEXT_COLLATION = 'und-x-icu';
 
-// A text of so many characters is none that makes a record large.
+// Texts up to this many characters do not make a record large.
 const SHORT_TEXT = 10_000;
 
 export const collatedText = (): string => `text collate "${TEXT_COLLATION}"`;

@@ -2,7 +2,7 @@
 import { checkIso, done, fixedSize, fromString, invalid, isSameText } from './decoding.ts';
 import type { Decoded, FieldType } from './field-type.ts';
 
-// PostgreSQL knows 24:00 and a second 60; neither is a time of a clock.
+// PostgreSQL takes 24:00 and a second 60; no clock shows them.
 const TIME = /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/;
 
 const timeFrom = (text: string): Decoded => {
