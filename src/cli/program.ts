@@ -37,6 +37,7 @@ export function makeProgram(): Command {
   addSchema(program);
   addMigrations(program);
   addTransfer(program);
+  addSearch(program);
   addAggregate(program);
   addAccess(program);
   examples(program, [
@@ -269,6 +270,26 @@ function addTransfer(program: Command): void {
     'wda export customers customers.csv -w acme/shop',
     'wda export orders big.ndjson -w acme/shop --filter total,gte,100 --filter status,eq,paid --sort total,desc',
     'wda export customers -w acme/shop --fields id,email | head',
+  ]);
+}
+
+function addSearch(program: Command): void {
+  const command = program
+    .command('search')
+    .description('find the records of an entity by words, the best match first')
+    .argument('<entity>')
+    .argument('<words...>', 'as people type them: "a phrase", the last word as a beginning; after -- also -word')
+    .option('--filter <filter>', 'field,op[,value]; repeat it for more conditions, all of which must hold', collect)
+    .option('--sort <sort>', 'field[,asc|desc] instead of the best match first; repeat it for more keys', collect)
+    .option('--fields <fields>', 'only these fields, separated by commas')
+    .option('--first <number>', 'so many records, up to 1000', '20')
+    .action(async (entity, words, _own, own: Command) =>
+      (await import('./search.ts')).search(entity, words, own.optsWithGlobals()),
+    );
+  examples(command, [
+    'wda search customers ann lee -w acme/shop',
+    'wda search customers \'"ann lee" lon\' -w acme/shop --fields id,name,email --first 5',
+    'wda search orders -w acme/shop --filter status,eq,open -- wrap -paper',
   ]);
 }
 
