@@ -1,5 +1,5 @@
-// A server from its start to its end: makes the rooms, lets nobody in before the database is prepared, begins what runs in
-// the background, closes all of it in order.
+// A server from its start to its end: makes the rooms, refuses requests until the database is prepared, begins what
+// runs in the background, closes all of it in order.
 import type pg from 'pg';
 import { hashCredential } from './auth/api-key.ts';
 import { install } from './catalog/install.ts';
@@ -18,12 +18,12 @@ export interface App {
   /** Listens; requests get 503 until prepare() is done. Gives the port. */
   listen(): Promise<number>;
   /**
-   * Installs the control tables, the operator's key and the demo; tries again while the database is away. Rejects
-   * with InstallError when the database can never do.
+   * Installs the control tables, the operator's key and the demo; tries again while the database is away. Rejects with
+   * InstallError when the database can never be used.
    */
   prepare(): Promise<Welcome>;
   readiness(): Readiness;
-  /** Instead of prepare(), when another process does it: requests are answered once that is done. */
+  /** In place of prepare(), when another process does that: requests are answered once it is done. */
   follow(readiness: Readiness): void;
   close(graceMs: number): Promise<void>;
 }
@@ -67,7 +67,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
   function begin(operatorHash: string | undefined): void {
     if (!readiness.open(operatorHash)) return;
     jobs.start();
-    // Those that were killed are forgotten, so that the first change waits for nobody.
+    // Killed processes are forgotten now, so that the first change need not wait for them.
     void presence.everywhere();
   }
 
@@ -103,7 +103,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
     async close(graceMs) {
       readiness.close();
       const stopped = jobs.stop();
-      // Migrations end while requests do: those who wait for one are answered.
+      // Migrations and requests are ended together, so that requests that wait for a migration are answered.
       await Promise.all([server.close(graceMs), runner.close(graceMs / 2)]);
       await outbound.close();
       await authenticator.flush().catch(() => undefined);

@@ -23,7 +23,7 @@ export interface Config {
   readonly maxImportBytes: number;
   /** Server processes behind the port. */
   readonly workers: number;
-  /** Of each process. */
+  /** For each process. */
   readonly readConnections: number;
   readonly writeConnections: number;
   readonly slowConnections: number;
@@ -31,7 +31,10 @@ export interface Config {
   readonly maxQueue: number;
   readonly statementTimeoutMs: number;
   readonly transferTimeoutMs: number;
-  /** Bytes that a client must send or read a second while it is waited for, over a window of seconds; 0: no floor. */
+  /**
+   * Bytes a second that a client must send or read while the server waits for it, over a window of seconds; 0: no
+   * floor.
+   */
   readonly importFloor: number;
   readonly exportFloor: number;
   readonly floorSeconds: number;
@@ -40,7 +43,7 @@ export interface Config {
   readonly rateLimit: number;
   readonly tokenLifetimeSeconds: number;
   readonly signingKeyDays: number;
-  /** May identity providers be in private networks, and there use plain http? In all, in none, or in these (CIDR). */
+  /** Private networks in which identity providers may be, and there use plain http: all, none, or these (CIDR). */
   readonly idpPrivateNetwork: boolean | readonly string[];
   readonly clockSkewSeconds: number;
 }

@@ -1,5 +1,6 @@
-// Every refusal of the service, each with one named constructor. Takes facts, gives an ApiError whose status, code and
-// message are part of the interface; response/error-body.ts turns it into bytes. Nothing internal belongs in a message.
+// Every refusal of the service, each made by one named constructor. Takes facts, gives an ApiError whose status, code
+// and message are part of the interface; response/error-body.ts turns it into bytes. Nothing internal belongs in a
+// message.
 
 export const ERROR_CODES = {
   BAD_REQUEST: 400,
@@ -85,11 +86,11 @@ const LISTED_CHARACTERS = 500;
 
 /** Text of a client as it stands in a message: cut at 100 characters. */
 export function shown(text: string, characters = SHOWN_CHARACTERS): string {
-  // A surrogate whose other half is cut off would be no text.
+  // A surrogate whose other half is cut off would not be text.
   return text.length <= characters ? text : `${text.slice(0, characters).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
-/** What there is, for one of many messages: at most 20 names, or as many as have some 500 characters together. */
+/** The names that exist, for a message: at most 20, or as many as have some 500 characters together. */
 export function listed(names: Iterable<string>): string {
   const all = [...names];
   let text = '';
@@ -118,7 +119,9 @@ export const repeatedParameter = (name: string): ApiError =>
 export const malformedId = (text: string): ApiError =>
   badRequest(`Id ${shown(text)} is malformed: an integer is needed`);
 
-/** A name that a request uses and the schema does not have. `role` says what was looked for: field, relation, operator. */
+/**
+ * A name of a request that the schema does not have. `role`: what was looked for, such as field, relation, operator.
+ */
 export const unknownName = (
   role: string,
   name: string,
@@ -142,7 +145,7 @@ export const responseTooLarge = (limit?: number, cause?: unknown): ApiError =>
     cause === undefined ? {} : { cause },
   );
 
-/** A write whose record no answer could hold; it was undone. */
+/** A write whose record is too large for any answer; it was undone. */
 export const recordTooLarge = (cause: unknown): ApiError =>
   new ApiError(
     'VALIDATION_FAILED',
@@ -158,7 +161,9 @@ export const notUnique = (field: string | undefined, cause: unknown): ApiError =
     cause,
   );
 
-/** A delete of a record that others point at. `by`: whose records, and by which relation; undefined when not known. */
+/**
+ * A delete of a record that others refer to. `by`: the entity and relation that refer to it; undefined when not known.
+ */
 export function stillReferenced(
   by: { readonly entity: string; readonly relation: string } | undefined,
   cause: unknown,
@@ -258,7 +263,10 @@ export const unknownEntity = (name: string, suggestion: string | null, known: It
 const NO_RECORD = 'Record not found';
 export const recordNotFound = (): ApiError => new ApiError('NOT_FOUND', NO_RECORD);
 
-/** A refusal that another schema, other settings or an open gate would not give; one that a record gave is none. */
+/**
+ * True for a refusal that another schema, other settings or an open gate might not give; false for refusals because of
+ * records.
+ */
 export const isBySchema = (error: unknown): boolean =>
   error instanceof ApiError &&
   (error.status === 400 ||
@@ -329,7 +337,7 @@ export const migrationInProgress = (
     },
   );
 
-/** A second schema change while one runs: the same code, as a conflict with the running migration. */
+/** A second schema change while one runs: the same code, as it conflicts with the running migration. */
 export const anotherMigrationRuns = (): ApiError =>
   new ApiError(
     'SCHEMA_MIGRATION_IN_PROGRESS',

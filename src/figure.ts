@@ -1,10 +1,13 @@
-// A figure that a room can tell about itself, for metrics. The room names it; app.ts shows it.
+// A figure that a room gives about itself, for metrics. The room names it; the observer shows it.
 
 export interface Figure {
   /** Prometheus's form: `wda_…`, with `_total` for what only grows. */
   readonly name: string;
-  /** What is counted, in a line. */
+  /** What is counted, in one line. */
   readonly help: string;
-  /** The figure now: a number, or one for each kind, which becomes the label `kind`. Of several processes the sum is shown. */
+  /**
+   * The figure now: a number, or one for each kind, which becomes the label `kind`. For several processes the sum is
+   * shown.
+   */
   readonly read: () => number | Readonly<Record<string, number>>;
 }

@@ -30,7 +30,7 @@ import { TOKEN_PATH } from './routes/oauth.ts';
 // Snapshots in memory; one of 10 entities takes 21 kB.
 const MAX_SNAPSHOTS = 3000;
 const MAX_LONG_MIGRATIONS = 2;
-// A snapshot is used for a second at most after it was replaced; the rest is for clocks and commits.
+// A snapshot is used for at most a second after it was replaced; the rest allows for clocks and commits.
 const SNAPSHOT_MS = 3000;
 
 export type House = ReturnType<typeof makeHouse>;

@@ -1,4 +1,4 @@
-// What the service tells about itself: JSON log lines and metrics. Takes observations as values; no other file writes
+// What the service reports about itself: JSON log lines and metrics. Takes observations as values; no other file writes
 // logs. Credentials, record values and the queries of URLs never get here.
 
 import pino from 'pino';
@@ -71,7 +71,7 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [registry],
   });
-  // Label look-ups in the library hash every label set; children are kept, as there are few (operations x statuses).
+  // The library hashes every label set on look-up; the children are kept, as there are few (operations x statuses).
   const counted = new Map<string, { counter: Counter.Internal; timer: Histogram.Internal<'operation'> }>();
 
   return {
@@ -110,8 +110,8 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
 export const METRICS_KEPT_MS = 1000;
 
 /**
- * What `work` gives, for everybody who asks while it is on its way and for `keptMs` after it began; a failure is not kept.
- * `now` in milliseconds, never going back.
+ * The result of `work`, shared by everybody who asks while it runs and for `keptMs` after it began; a failure is not
+ * kept. `now` in milliseconds, never going back.
  */
 export function remembered<T>(work: () => Promise<T>, keptMs: number, now: () => number): () => Promise<T> {
   let last: { readonly answer: Promise<T>; readonly since: number; isRunning: boolean } | undefined;
@@ -136,7 +136,7 @@ function gaugeOf({ name, help, read }: Figure): Gauge {
     name,
     help,
     ...(typeof read() === 'number' ? {} : { labelNames: ['kind'] }),
-    // The registry is that of the observer.
+    // The observer registers it.
     registers: [],
     collect() {
       const value = read();
@@ -164,7 +164,7 @@ function line({ id, method, path, status, milliseconds }: RequestObservation): R
   return { requestId: id, method, path, status, ms: Math.round(milliseconds * 100) / 100 };
 }
 
-/** The error that started it, with its stack; messages of the database may hold values, so only its code is told. */
+/** The error at the root, with its stack; messages of the database may hold values, so only its code is given. */
 export function rootOf(error: unknown): unknown {
   let root = error;
   while (root instanceof Error && root.cause !== undefined) root = root.cause;

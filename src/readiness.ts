@@ -1,4 +1,4 @@
-// How far this process is: why it answers nobody yet, and what the processes of a server have to know of each other
+// How far this process is: why it answers no requests yet, and what the processes of a server must know of each other
 // before they do.
 
 /** What the first process tells its workers. */

@@ -1,18 +1,18 @@
-// A body as a JSON value, without keeping others waiting while it is read.
+// A body as a JSON value, read without keeping others waiting.
 import { badRequest } from '../errors.ts';
 import type { Turn } from '../pace/turns.ts';
 import { parseBody, readBody } from '../request/body.ts';
 import type { RawRequest } from './raw-request.ts';
 
-// So much takes no time that would be worth to be measured, 0.1 ms at most.
+// So few bytes take 0.1 ms at most: not worth measuring.
 const SHORT = 512;
-// So much takes 2 ms at most; a longer body is read in pieces.
+// So many bytes take 2 ms at most; a longer body is read in pieces.
 const AT_ONCE = 8192;
 const PIECE_MS = 2;
 
 /**
- * The JSON value of a body (RFC 8259); 400 when it is not JSON. A long one is read in pieces, and so is a short one when
- * others have been read at once this time round.
+ * The JSON value of a body (RFC 8259); 400 when it is not JSON. A long one is read in pieces, and so is a short one
+ * when others have been read at once in this round of the event loop.
  */
 export function jsonValue(bytes: Uint8Array, request: Pick<RawRequest, 'turn' | 'caller'>): unknown {
   if (bytes.length <= SHORT) return parseBody(bytes);

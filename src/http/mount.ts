@@ -7,29 +7,36 @@ import type { RawRequest } from './raw-request.ts';
 import type { Delegation } from './reply.ts';
 
 export interface Mount {
-  /** True for a URL (path and query, from its slash on) that is this mount's. Of several the first in the list has it. */
+  /**
+   * True for a URL (path and query, from its slash on) of this mount. The first mount in the list that matches answers.
+   */
   readonly matches: (url: string) => boolean;
-  /** Whether the server must be ready: until then requests are refused with 503, in the words of the mount. */
+  /** True when the server must be ready: until then requests are refused with 503, in the form of the mount. */
   readonly readyFirst: boolean;
   /**
-   * Whose request it is. When many come at once those of each group are begun in turns; without this function each is
-   * begun as it comes.
+   * The group that a request belongs to. When many come at once the groups take turns; without this function each
+   * request is begun as it comes.
    */
   readonly groupOf?: (url: string) => string;
   /** The request's name in metrics: a word of a small set. UNKNOWN for what leads nowhere. */
   readonly operationOf: (method: string, url: string) => string;
-  /** The answer, or the library that will answer. What it throws goes to `refuse`. */
+  /** Gives the answer, or the library that will answer. What it throws goes to `refuse`. */
   readonly handle: (request: RawRequest) => Promise<Reply | Delegation>;
-  /** A refusal in the words of the mount. */
+  /** The reply to a refusal, in the form of the mount. */
   readonly refuse: (refusal: ApiError) => Reply;
-  /** True for a refusal that no valid credential carries: it leaves at a bounded pace, as all of UNKNOWN do. */
+  /**
+   * True for a refusal of a request without a valid credential: it is sent at a limited pace, as all of UNKNOWN are.
+   */
   readonly isPaced: (refusal: ApiError) => boolean;
 }
 
 /** In metrics: a request that leads nowhere. */
 export const UNKNOWN = 'unknown';
 
-/** How most mounts refuse: in the body of the API's errors; a missing or wrong credential waits for its turn. */
+/**
+ * How most mounts refuse: with the body of the API's errors; the refusal of a missing or wrong credential waits for its
+ * turn.
+ */
 export const USUAL_REFUSALS: Pick<Mount, 'refuse' | 'isPaced'> = {
   refuse: errorReply,
   isPaced: ({ status }) => status === 401,
@@ -71,7 +78,7 @@ export const PREFLIGHT: Mount = {
   }),
 };
 
-/** Requests that RFC 9112 section 3.2 wants refused. */
+/** Requests without a Host, which RFC 9112 section 3.2 wants refused. */
 export const HOSTLESS: Mount = {
   ...ANYWHERE,
   operationOf: () => UNKNOWN,

@@ -19,7 +19,7 @@ export interface RawRequest {
   readonly body: (maxBytes: number) => Promise<Buffer>;
   /** The body as a stream, for imports. Errors when it is silent for too long. */
   readonly stream: () => Readable;
-  /** Whoever waits for the answer: work for somebody who has left is not begun. */
+  /** The client that waits for the answer: work for a client that has left is not begun. */
   readonly caller: Caller;
   /** For work on the request that takes long, in pieces. */
   readonly turn: Turn;
@@ -27,7 +27,9 @@ export interface RawRequest {
 
 export interface Caller {
   readonly isGone: () => boolean;
-  /** Calls once when the connection of the request closes; gives the function that ends the wish. */
+  /**
+   * Calls `listener` once when the connection of the request closes; gives the function that takes the listener back.
+   */
   readonly onGone: (listener: () => void) => () => void;
 }
 
@@ -35,11 +37,11 @@ export interface RawRequestOptions {
   readonly id: string;
   readonly arrivedAt: number;
   readonly bodyTimeoutMs: number;
-  /** Made when it is asked for: few requests are long work. */
+  /** Made on the first call: few requests are long work. */
   readonly turn: () => Turn;
 }
 
-/** A class, as each request has one: as many functions of its own took 1 µs. */
+/** A class, as each request has one: closures in place of its methods took 1 µs. */
 export class HttpRequest implements RawRequest, Caller {
   readonly id: string;
   readonly arrivedAt: number;
@@ -105,18 +107,18 @@ export class HttpRequest implements RawRequest, Caller {
 
 const ignore = (): void => undefined;
 
-// What is set aside for a body before its length is known.
+// Bytes allocated for a body before its length is known.
 const FIRST_BYTES = 4096;
 
 function readBody(message: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Buffer> {
   const told = Number(message.headers['content-length'] ?? 0);
   if (told > maxBytes) return Promise.reject(payloadTooLarge(maxBytes));
-  // It closes only once: a request that was cut off before now would be waited for until it is silent for too long.
+  // It closes only once: waiting for a request that was cut off before now would last until the timeout.
   if (message.destroyed && !message.readableEnded) return Promise.reject(badRequest('The request body was cut off'));
   return new Promise((resolve, reject) => {
     let bytes: Buffer | undefined;
     let size = 0;
-    // Every message closes in the end: an error is made only when it is one (10 µs, most of it the stack).
+    // Every message closes in the end: the error is made only when it is needed (10 µs, most of it the stack).
     const cutOff = (): void => finish(badRequest('The request body was cut off'));
     const timer = setTimeout(() => finish(badRequest('The request body stopped arriving')), timeoutMs);
     function finish(error: Error | undefined): void {
@@ -124,7 +126,7 @@ function readBody(message: IncomingMessage, maxBytes: number, timeoutMs: number)
       message.off('data', onData);
       message.off('error', cutOff);
       message.off('close', cutOff);
-      // What still happens to the message is nobody's business any more, but must not end the process.
+      // Nobody waits for the message any more, but an error of it must not end the process.
       message.on('error', ignore);
       if (error === undefined) resolve(bytes === undefined ? Buffer.alloc(0) : bytes.subarray(0, size));
       else reject(error);
@@ -134,7 +136,7 @@ function readBody(message: IncomingMessage, maxBytes: number, timeoutMs: number)
         finish(payloadTooLarge(maxBytes));
         return;
       }
-      // Copied together: a chunk of one byte that is kept takes 300.
+      // Copied together: keeping a chunk of one byte takes 300 bytes.
       if (bytes === undefined && chunk.length >= told && told > 0) bytes = chunk;
       else {
         bytes = withRoom(bytes, size, size + chunk.length, Math.max(told, FIRST_BYTES));
@@ -149,7 +151,7 @@ function readBody(message: IncomingMessage, maxBytes: number, timeoutMs: number)
   });
 }
 
-/** The bytes in a buffer that holds `needed` of them: twice as large each time. */
+/** The bytes in a buffer with room for `needed` of them; it grows to twice the size each time. */
 function withRoom(bytes: Buffer | undefined, size: number, needed: number, first: number): Buffer {
   if (bytes !== undefined && bytes.length >= needed) return bytes;
   const larger = Buffer.allocUnsafe(Math.max(needed, bytes === undefined ? first : bytes.length * 2));

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream';
 import type { Reply } from '../response/reply.ts';
 
-/** Headers of every response, flat as name, value, name, value: node writes such a list without looking at it twice. */
+/** Headers of every response, flat as name, value, name, value: node writes such a list without converting it. */
 export function commonHeaders(corsOrigins: '*' | readonly string[], origin: string | undefined): readonly string[] {
   if (corsOrigins === '*') return OPEN;
   return origin !== undefined && corsOrigins.includes(origin)
@@ -22,7 +22,7 @@ const CLOSED: readonly string[] = [
 ];
 const OPEN: readonly string[] = [...CLOSED, 'Access-Control-Allow-Origin', '*', ...EXPOSED];
 
-/** In place of a reply: a library that answers by itself, on top of the headers of every response. */
+/** In place of a reply: a library that writes the answer itself, in addition to the headers of every response. */
 export interface Delegation {
   readonly serve: (message: IncomingMessage, response: ServerResponse) => Promise<void>;
 }
@@ -30,7 +30,7 @@ export interface Delegation {
 export interface Delegating {
   readonly id: string;
   readonly common: readonly string[];
-  /** The library would wait for ever for the rest of a body: the connection ends when that is not there after so long. */
+  /** The library would wait for ever for the rest of a body: the connection is ended after this time without it. */
   readonly bodyTimeoutMs: number;
   /** Gets the status once the library has answered. */
   readonly observe: (status: number) => void;
@@ -52,15 +52,15 @@ export function delegate(
   serve(message, response).catch(() => response.destroy());
 }
 
-// A text is joined with its headers and written as one; of a large one that would make another copy.
+// A text is joined with its headers and written at once; for a large one that would make another copy.
 const LARGE_TEXT = 65_536;
 
 export interface Writing {
   readonly id: string;
   readonly common: readonly string[];
-  /** Leaves the body out. */
+  /** True: the body is left out. */
   readonly isHead: boolean;
-  /** A large answer of which the client reads nothing for so long is given up: it would stay in memory. */
+  /** A large answer of which the client reads nothing for this time is given up: it would stay in memory. */
   readonly stallMs: number;
 }
 
@@ -96,7 +96,8 @@ export function writeReply(response: ServerResponse, reply: Reply, { id, common,
         response.end();
         return;
       }
-      // An error in the middle destroys the socket: the client sees a broken transfer, never a short one that looks whole.
+      // An error in the middle destroys the socket: the client sees a broken transfer, never a short one that looks
+      // complete.
       pipeline(stream, response, () => undefined);
       return;
     }
@@ -105,7 +106,7 @@ export function writeReply(response: ServerResponse, reply: Reply, { id, common,
   }
 }
 
-/** The timer of a socket goes on only while nothing of what is written leaves. */
+/** The timer of a socket runs only while none of the written bytes leaves. */
 function endWhenStalled(response: ServerResponse, stallMs: number): void {
   const { socket } = response;
   if (socket === null) return;

@@ -1,4 +1,4 @@
-// A table of routes as a mount: finds the route of a request, gives it what it asks for, refuses other methods.
+// A table of routes as a mount: finds the route of a request, gives it the request's parts, refuses other methods.
 import makeRouter from 'find-my-way';
 import { badRequest, methodNotAllowed, unknownParameter, unsupportedMediaType } from '../errors.ts';
 import { closest } from '../model/closest.ts';
@@ -24,7 +24,7 @@ interface Found {
 
 const MAX_NAME_LENGTH = 200;
 
-/** Takes all URLs at which a route answers some method. HEAD is answered as GET is. */
+/** Takes all URLs at which a route answers any method. HEAD is answered like GET. */
 export function routeMount(routes: readonly Route[], { readyFirst, maxBodyBytes }: RouteMountOptions): Mount {
   const find = makeFind(routes);
   const methods = [...new Set(routes.map(({ method }) => method))];
@@ -58,7 +58,7 @@ function makeFind(routes: readonly Route[]): (method: Route['method'], url: stri
     caseSensitive: true,
     ignoreTrailingSlash: true,
     maxParamLength: MAX_NAME_LENGTH,
-    // Such a path is found, without a route.
+    // Gives a match without a route.
     onMaxParamLength: nothing,
     querystringParser: nothing,
   });

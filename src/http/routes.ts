@@ -10,7 +10,7 @@ export interface RouteRequest {
   readonly authorization: string | undefined;
   /**
    * Reads and parses the JSON body (numbers keep their digits, see model/exact-json.ts); undefined when there is none.
-   * Nothing of it is read before a handler asks, which it does once it knows who sends it: 415, 413 or 400.
+   * Nothing of it is read before a handler asks, which it does only for a known sender: 415, 413 or 400.
    */
   readonly body: () => Promise<unknown>;
 }

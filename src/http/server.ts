@@ -1,5 +1,5 @@
-// Bytes <-> values: listens, finds the mount that a request belongs to, and is the only place that answers what was
-// thrown. Knows no route.
+// Bytes <-> values: listens, finds the mount of a request, and is the only place that answers what was thrown. Knows no
+// route.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { badRequest } from '../errors.ts';
@@ -19,7 +19,7 @@ export interface HttpOptions {
   readonly corsOrigins: '*' | readonly string[];
   /** What is served. A request goes to the first that matches its URL. */
   readonly mounts: readonly Mount[];
-  /** Resolves when a request that no credential carries may be refused. */
+  /** Resolves when a request without a valid credential may be refused. */
   readonly refusalTurn: () => Promise<void>;
   /** Why requests cannot be served at the moment (database away, starting), or undefined. */
   readonly unready: () => string | undefined;
@@ -42,7 +42,7 @@ const SERVER_OPTIONS = {
   keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 2000,
   insecureHTTPParser: false,
-  // Asked for by the mount of such requests, so that the refusal has the usual body.
+  // A mount refuses such requests, so that the refusal has the usual body.
   requireHostHeader: false,
 } as const;
 
@@ -69,7 +69,7 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
     async close(graceMs) {
       isClosing = true;
       const cut = setTimeout(() => server.closeAllConnections(), graceMs);
-      // A server that never listened says so here.
+      // A server that never listened calls back with an error.
       const ended = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
       await ended;
@@ -88,7 +88,7 @@ function begin(server: Server, { host, port }: HttpOptions): Promise<void> {
   });
 }
 
-/** Gives the mount of a request: that of its URL, unless it is answered the same everywhere. */
+/** Gives the mount of a request: that of its URL, unless the request gets the same answer at all URLs. */
 function makeMountOf({ mounts, unready }: HttpOptions): (message: IncomingMessage, url: string) => Mount {
   const doors = [...mounts, NOWHERE].map((open) => ({ open, shut: closed(open, unready) }));
   return (message, url) => {
@@ -143,7 +143,7 @@ function makeAnswer(options: HttpOptions, isClosing: () => boolean): Answer {
   };
 }
 
-/** The path and query of a request target: the whole URL is to be taken, too (RFC 9112 section 3.2.2). */
+/** The path and query of a request target, which may be a whole URL (RFC 9112 section 3.2.2). */
 function originForm(target: string): string {
   const whole = /^https?:\/\/[^/?]*/i.exec(target);
   if (whole === null) return target;
@@ -151,7 +151,7 @@ function originForm(target: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-/** Bytes that are no HTTP: answered in the usual form, then the connection ends. */
+/** Answers bytes that are not HTTP in the usual form, then ends the connection. */
 function refuseBytes(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

@@ -1,5 +1,5 @@
-// What runs at intervals in the background: each job in turns, one after the other, from start() to stop(). A failure is
-// logged and the next turn tries again.
+// Work at intervals in the background: each job runs again and again, one turn after the other, from start() to stop().
+// A failure is logged and the next turn tries again.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isLockConflict } from '../db/lock-retry.ts';
 import { outageOf } from '../db/outage.ts';
@@ -23,7 +23,7 @@ export interface ProcessJob extends Interval {
 
 /**
  * In one process of the installation at a time, in a transaction that holds the job's lock in `db`. For work of seconds
- * at most: a transaction that is open keeps PostgreSQL from tidying up.
+ * at most: an open transaction keeps PostgreSQL from removing dead rows.
  */
 export interface InstallationJob extends Interval {
   readonly once: 'installation';
@@ -36,7 +36,7 @@ export type Job = ProcessJob | InstallationJob;
 export interface Jobs {
   /** The first turns begin after a pause of each job. Calls after the first change nothing. */
   start(): void;
-  /** No turn begins any more; resolves when those that run have ended, after a second at most. */
+  /** Begins no more turns; resolves when the running ones have ended, after a second at most. */
   stop(): Promise<void>;
   /** Turns that have begun, and those of them that failed, by the name of the job. */
   stats(): JobStats;
@@ -52,7 +52,8 @@ export interface JobsOptions {
   readonly log: Record<'debug' | 'error', (message: string, facts: Record<string, unknown>) => void>;
 }
 
-// Processes that start together do not ask the database together: each pause is longer or shorter by up to a tenth.
+// Each pause is longer or shorter by up to a tenth, so that processes that start together do not ask the database
+// together.
 const JITTER = 0.1;
 const STOP_MS = 1000;
 
@@ -60,7 +61,7 @@ interface State {
   readonly job: Job;
   turns: number;
   failures: number;
-  /** A turn has failed that will not do so by itself the next time, and none has succeeded since. */
+  /** True when a turn has failed for a lasting reason, and none has succeeded since. */
   isFailing: boolean;
   timer: NodeJS.Timeout | undefined;
   running: Promise<void> | undefined;
@@ -91,7 +92,9 @@ export function makeJobs({ jobs, log }: JobsOptions): Jobs {
     }
   }
 
-  /** Of a row of failures one is an error. A database that is away is told of by those who need it. */
+  /**
+   * Logs the first of a row of failures as an error. A database that is away is reported by the requests that need it.
+   */
   function noteFailure(state: State, error: unknown): void {
     const level = isPassing(error) || state.isFailing ? 'debug' : 'error';
     state.isFailing ||= level === 'error';
@@ -136,7 +139,7 @@ function run(job: Job): Promise<unknown> {
   }
 }
 
-/** The next turn may find it gone. A full disk (53100) waits for somebody. */
+/** True when the next turn may succeed. A full disk (53100) needs somebody to act. */
 const isPassing = (error: unknown): boolean =>
   isLockConflict(error) || (outageOf(error).isPassing && sqlState(error) !== '53100');
 

@@ -1,5 +1,5 @@
-// What an IP address stands for, when a server is asked to connect to it: the public internet, a network of its own, or
-// a place that no identity provider can be at. Takes addresses in any notation, gives a word.
+// The kind of an IP address that the server should connect to: the public internet, a private network, or a place where
+// no identity provider can be. Takes addresses in any notation, gives a word.
 import { BlockList, isIP, isIPv4 } from 'node:net';
 
 /** `private`: loopback, RFC 1918, unique local, shared (RFC 6598). `forbidden`: link-local, metadata services, multicast, reserved. */
@@ -51,7 +51,7 @@ export function addressKind(address: string): AddressKind {
   return isIn(ours, plain) ? 'private' : 'public';
 }
 
-/** Is an address, in any notation, in one of these networks (CIDR)? */
+/** Gives the test whether an address, in any notation, is in one of these networks (CIDR). */
 export function makeNetworks(networks: readonly string[]): (address: string) => boolean {
   const list = listOf(networks);
   return (address) => {
@@ -62,7 +62,7 @@ export function makeNetworks(networks: readonly string[]): (address: string) => 
 
 const isIn = (list: BlockList, plain: string): boolean => list.check(plain, isIPv4(plain) ? 'ipv4' : 'ipv6');
 
-/** An address without zone, an IPv4 address in its own notation; undefined when it is none. */
+/** The address without its zone, an IPv4 address in its own notation; undefined when it is not an address. */
 function plainAddress(address: string): string | undefined {
   // A zone (fe80::1%eth0) belongs to link-local addresses, which are forbidden with and without it.
   const text = address.split('%')[0] as string;

@@ -7,18 +7,22 @@ import { Agent, request } from 'undici';
 import { addressKind, makeNetworks } from './address.ts';
 
 export interface Outbound {
-  /** What is wrong with the URL itself, in words, or undefined. Asks nobody. */
+  /** What is wrong with the URL itself, in words, or undefined. No network access. */
   mistakeIn(url: string): string | undefined;
   /** Resolves the URL's host and judges its addresses without connecting. Throws OutboundError. */
   resolve(url: string, signal: AbortSignal): Promise<void>;
-  /** GET of a JSON document, at most MAX_BYTES, no redirects. Throws OutboundError. Notes in `contact` where it led. */
+  /**
+   * GET of a JSON document, at most MAX_BYTES, no redirects. Throws OutboundError. Notes in `contact` where it went.
+   */
   fetchJson(url: string, signal: AbortSignal, contact?: Contact): Promise<unknown>;
   close(): Promise<void>;
 }
 
 /** What a fetch touched on its way. */
 export interface Contact {
-  /** A loopback or private address: what is found there is not for everybody who may write a URL. */
+  /**
+   * True for a loopback or private address: answers from there must not be shown to everybody who may configure a URL.
+   */
   isPrivate: boolean;
 }
 
@@ -58,7 +62,7 @@ interface Judge {
   readonly mistakeIn: Outbound['mistakeIn'];
   /** Throws OutboundError. */
   readonly parse: (text: string) => { readonly url: URL; readonly scheme: Scheme };
-  /** All addresses of a name must do: which of them is connected to is not ours to say. Throws OutboundError. */
+  /** All addresses of a name must be allowed, as we do not choose the one that is used. Throws OutboundError. */
   readonly judge: (scheme: Scheme, addresses: readonly LookupAddress[]) => void;
 }
 
@@ -90,7 +94,7 @@ function makeJudge(allowPrivate: OutboundOptions['allowPrivate']): Judge {
 
   function mistakeIn(text: string): string | undefined {
     if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
-    // The URL parser silently drops tabs and line ends, and turns backslashes round.
+    // The URL parser silently drops tabs and line ends, and turns backslashes into slashes.
     if (!/^[\x21-\x7e]+$/.test(text) || text.includes('\\'))
       return 'must be a URL without spaces or control characters';
     const url = URL.parse(text);
@@ -164,7 +168,7 @@ export function makeOutbound({ allowPrivate, lookup = systemLookup }: OutboundOp
     async fetchJson(text, signal, contact = { isPrivate: false }) {
       const { url, scheme } = parse(text);
       const host = hostOf(url);
-      // Nobody looks up what is an address already.
+      // An address is not looked up, so it is judged here.
       contact.isPrivate ||= isIP(host) !== 0 && addressKind(host) === 'private';
       const agent = agentFor(scheme, contact);
       agents.add(agent);

@@ -1,16 +1,17 @@
-// Which request of the data API is begun next when many come at once. Beginning one (credential, plan, SQL) takes the one
-// thread that answers everybody 0.05 to 0.5 ms: a thousand new ones of one workspace at a time kept the others waiting for
-// 0.3 s. So each workspace begins some each time round the event loop, and what else it has sent waits in its own line.
+// Decides which request of the data API is begun next when many come at once. Beginning one (credential, plan, SQL)
+// takes the one thread that answers everybody 0.05 to 0.5 ms: a thousand new ones of one workspace kept the others
+// waiting for 0.3 s. So each workspace begins some in each round of the event loop, and its other requests wait in a
+// line of their own.
 
-/** Begins the request now, or soon. `group`: whose it is. */
+/** Begins the request now, or soon. `group`: the workspace that it is for. */
 export type Admission = (group: string, begin: () => void) => void;
 
-// What one group may begin each time round, in milliseconds; looked at after every so many.
+// How long one group may begin requests in each round, in milliseconds, and after how many requests that is checked.
 const AT_ONCE_MS = 4;
 const EVERY = 8;
 const MAX_PACES = 1000;
 
-/** Of a group: requests begun, and when the turn began in which that was last looked at. */
+/** Of a group: requests begun, and when the round began in which the time was last checked. */
 interface Pace {
   count: number;
   turn: number;
@@ -21,7 +22,7 @@ export function makeAdmission(): Admission {
   const lines = new Map<string, (() => void)[]>();
   const paces = new Map<string, Pace>();
 
-  /** One of each line, and again while there is time. */
+  /** Begins one request of each line, and again while there is time. */
   function advance(): void {
     const until = performance.now() + AT_ONCE_MS;
     do {
@@ -58,11 +59,11 @@ export function makeAdmission(): Admission {
   };
 }
 
-/** Has the group not begun requests for long this time round? */
+/** True when the group has not yet begun requests for AT_ONCE_MS in this round. */
 function hasTime(pace: Pace): boolean {
   const now = performance.now();
-  // A turn that is counted by setImmediate() keeps the loop from sleeping until several have something to do: 0.85 of the
-  // requests.
+  // libuv's count of rounds. Counting by setImmediate() keeps the loop from sleeping until several sockets are ready,
+  // and answers 0.85 of the requests.
   const turn = performance.nodeTiming.uvMetricsInfo.loopCount;
   if (turn !== pace.turn) {
     pace.turn = turn;
@@ -71,7 +72,7 @@ function hasTime(pace: Pace): boolean {
   return now - pace.since < AT_ONCE_MS;
 }
 
-/** Of a path of the data API: its organization and workspace. */
+/** The organization and workspace of a path of the data API. */
 export function groupOf(path: string, prefix: string): string {
   const organization = path.indexOf('/', prefix.length);
   const workspace = organization < 0 ? -1 : path.indexOf('/', organization + 1);

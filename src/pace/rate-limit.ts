@@ -4,12 +4,12 @@ import { LRUCache } from 'lru-cache';
 import { rateLimited } from '../errors.ts';
 
 /**
- * Counts one request of the credential; throws (or rejects with) 429 with the seconds until the next is allowed. A
- * promise when another process has to be asked.
+ * Counts one request of the credential; throws (or rejects with) 429 with the seconds until the next is allowed. Gives
+ * a promise when another process has to be asked.
  */
 export type RateLimit = (credentialId: string) => void | Promise<void>;
 
-/** Tokens taken from a bucket, as many as it had of those asked for; without any, when there will be one. */
+/** Tokens taken from a bucket, at most those asked for; when there are none, the time until the next. */
 export interface Grant {
   readonly tokens: number;
   readonly waitMs: number;
@@ -51,15 +51,15 @@ export function makeRateLimit(perMinute: number, now: () => number): RateLimit {
   };
 }
 
-/** Tokens that a worker has in hand, and until when there were none to be had. */
+/** Tokens that a worker holds, or until when the bucket has none. */
 interface Lease {
   tokens: number;
   refusedUntil: number;
   asking: Promise<void> | undefined;
 }
 
-// A worker takes as many at once as the credential may use in a tenth of a second: what it does not use is missing
-// elsewhere, less than 0.2 % of a minute's.
+// A worker takes as many at once as the credential may use in a tenth of a second: what it does not use the other
+// workers lack, less than 0.2 % of a minute's tokens.
 const LEASES_PER_MINUTE = 600;
 
 /** The limit in a worker: `ask` takes tokens from the buckets that all workers share. */

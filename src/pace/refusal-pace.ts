@@ -1,6 +1,6 @@
-// The pace of refusals: whoever floods a process with requests that no credential carries (invalid and missing ones, those
-// of another workspace, paths that are none, token requests that fail) waits for the answers, so that the work of refusing
-// leaves the process to those who are known. Valid credentials never wait, remembered or new.
+// The pace of refusals: a client that floods a process with requests without a valid credential (invalid and missing
+// ones, those of another workspace, unknown paths, token requests that fail) waits for the answers, so that refusing
+// does not take the process from known clients. Valid credentials never wait, remembered or new.
 import type { Figure } from '../figure.ts';
 
 export interface RefusalPace {
@@ -14,13 +14,13 @@ export interface RefusalPace {
 // processor. 16 connections that flood without a pace took three quarters of the throughput of 16 that read.
 const PER_SECOND = 500;
 const INTERVAL_MS = 1000 / PER_SECOND;
-// So many at once go unhindered: a page that was left open overnight asks for much with its old token.
+// This many at once do not wait: a page that was left open overnight sends many requests with its old token.
 const BURST = 100;
 const MAX_DELAY_MS = 2000;
 // Each waiting refusal is a request in memory, some kB.
 const MAX_WAITING = 10_000;
 
-/** `now` in milliseconds, never going back; `sleep` resolves after as many as it is given. */
+/** `now` in milliseconds, never going back; `sleep` takes milliseconds. */
 export function makeRefusalPace(now: () => number, sleep: (milliseconds: number) => Promise<unknown>): RefusalPace {
   let turn = Number.NEGATIVE_INFINITY;
   let waiting = 0;

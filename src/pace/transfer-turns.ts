@@ -1,19 +1,19 @@
-// Turns of imports and exports: each holds a database connection for as long as its client takes. A workspace has half of
-// them at most and an external user one; what waits is served in the order of its workspace, and workspaces in rotation.
+// Turns of imports and exports: each holds a database connection for as long as its client takes. A workspace has half
+// of them at most and an external user one; those of a workspace wait in order, and workspaces take turns.
 import { type Caller, callerGone } from '../db/work.ts';
 import { serviceUnavailable } from '../errors.ts';
 
 export interface Turns {
   /**
-   * Resolves with the function that ends the turn, to be called once or more; 503 when too many wait or none came in
-   * time. Rejects when the client leaves: nobody reads that.
+   * Resolves with the function that ends the turn, to be called once or more; 503 when too many wait or no turn came in
+   * time. Rejects when the client leaves; nobody reads that error.
    */
   readonly take: (taker: Taker) => Promise<() => void>;
 }
 
 export interface Taker {
   readonly workspace: string;
-  /** Of whom one transfer may run at a time; undefined for credentials of the workspace itself. */
+  /** The external user, who may run one transfer at a time; undefined for credentials of the workspace itself. */
   readonly user: string | undefined;
   readonly caller: Caller;
   /** On the clock of performance.now(). */
@@ -26,7 +26,7 @@ export interface TurnLimits {
   readonly maxWaiting: number;
 }
 
-// A scheduler may well start that many at once; more would wait in vain.
+// A scheduler may well start this many at once; more would wait in vain.
 const MAX_WAITING_OF_WORKSPACE = 20;
 const MAX_WAITING_OF_USER = 4;
 const RETRY_SECONDS = 5;
@@ -44,7 +44,7 @@ interface Line {
 
 export function makeTurns({ count, maxWaiting }: TurnLimits): Turns {
   const share = Math.max(1, Math.floor(count / 2));
-  // Only workspaces with something active or waiting are here; the one whose turn was given last stands last.
+  // Only workspaces with something active or waiting; the one that got the latest turn is last.
   const lines = new Map<string, Line>();
   let free = count;
   let waitingCount = 0;

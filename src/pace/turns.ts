@@ -1,20 +1,20 @@
-// Long work of the one thread that answers everybody, in pieces: between two of them all who have something to do get their
-// turn. Of the pieces that wait only one runs each time round the event loop, those of each workspace in turn.
+// Long work of the one thread that answers everybody, in pieces, between which other requests run. Of the waiting
+// pieces one runs in each round of the event loop, and the workspaces take turns.
 
 /** For work on behalf of one request. */
 export interface Turn {
   /** Resolves when the next piece may run. */
   readonly next: () => Promise<void>;
-  /** Has so little been done at once, this time round, that a short piece may run without waiting? */
+  /** True when so little has run without waiting, in this round of the event loop, that a short piece may. */
   readonly hasTime: () => boolean;
-  /** A piece has run without waiting, for so many milliseconds. */
+  /** Notes that a piece has run without waiting, for so many milliseconds. */
   readonly spent: (milliseconds: number) => void;
 }
 
 /** `group`: whose work it is. */
 export type Turns = (group: string) => Turn;
 
-// What runs at once each time round, in milliseconds.
+// What may run without waiting in each round of the event loop, in milliseconds.
 const AT_ONCE_MS = 4;
 
 export function makeTurns(): Turns {
@@ -26,7 +26,7 @@ export function makeTurns(): Turns {
     const [first] = lines;
     if (first === undefined) return;
     const [group, line] = first;
-    // To the end of the rotation, while it has more.
+    // It goes to the end of the rotation, if it has more.
     lines.delete(group);
     const resume = line.shift();
     if (line.length > 0) lines.set(group, line);

@@ -1,5 +1,5 @@
-// Questions of worker processes to the primary, over the channel that node:cluster gives them: what several processes
-// have to know together. A question has a subject, which one file asks and answers.
+// Questions of worker processes to the primary, over the channel that node:cluster gives them: what the processes of a
+// server must know together. Each question has a subject; one file asks and answers it.
 import cluster from 'node:cluster';
 
 export const isWorker = (): boolean => cluster.isWorker;
@@ -22,7 +22,7 @@ const ASK = 'wda:ask ';
 const ANSWER = 'wda:answer';
 
 /**
- * In a worker: what the primary answers to `content`, a JSON value. Rejects when it fails, or says nothing for
+ * In a worker: the primary's answer to `content`, a JSON value. Rejects when it fails, or does not answer for
  * `timeoutMs`.
  */
 export function askPrimary<Answer>(subject: string, content: unknown, timeoutMs: number): Promise<Answer> {
@@ -55,7 +55,7 @@ export function answerWorkers<Content>(
     if (!isMessage(message, ASK + subject)) return;
     const { question } = message;
     const say = (reply: object): void => {
-      // It may have died meanwhile.
+      // The worker may have died meanwhile.
       if (worker.isConnected()) worker.send({ type: ANSWER, question, ...reply });
     };
     Promise.try(() => answer(message.content as Content)).then(

@@ -2,7 +2,7 @@
 // screen, and workers that answer requests. A worker that dies is replaced; a primary that dies takes its workers with it.
 import cluster from 'node:cluster';
 
-/** Where it tells of workers that die. */
+/** Takes reports of workers that die. */
 interface Log {
   debug(message: string, facts?: Record<string, unknown>): void;
   error(message: string, facts?: Record<string, unknown>): void;
@@ -13,11 +13,11 @@ export interface Workers {
   readonly port: Promise<number>;
   /** Resolves when all answer. Rejects with a sentence when they cannot: the port is taken, or they die again and again. */
   readonly ready: Promise<void>;
-  /** Lets them finish their requests; resolves when all have ended. */
+  /** Stops the workers after their requests; resolves when all have ended. */
   stop(): Promise<void>;
 }
 
-// So many in a row that die sooner than this after their start, none ever having answered, are no accident.
+// This many workers in a row that die this early, with none ever having answered, mean that starting fails.
 const YOUNG_MS = 5000;
 const MAX_EARLY_DEATHS = 5;
 const READY = 'wda:ready';
@@ -33,7 +33,7 @@ interface Word {
   readonly reason?: string;
 }
 
-/** Starts `count` of them. One that does not end by itself is killed `graceMs` after it was asked to. */
+/** Starts `count` workers. One that does not end by itself is killed `graceMs` after it was asked to. */
 export function startWorkers(count: number, graceMs: number, log: Log): Workers {
   let stopping = false;
   let answering = 0;
@@ -46,18 +46,18 @@ export function startWorkers(count: number, graceMs: number, log: Log): Workers 
     port.reject(failure);
     ready.reject(failure);
   };
-  // Who waits for one of the two need not wait for the other.
+  // A caller may wait for only one of the two promises.
   port.promise.catch(() => {});
   ready.promise.catch(() => {});
 
   function fork(): void {
     const worker = cluster.fork();
     startedAt.set(worker.id, performance.now());
-    // A word to one that has just died; its exit tells the rest.
+    // Sending to a worker that has just died; its exit is handled elsewhere.
     worker.on('error', (error) => log.debug('a worker could not be told', { error: error.message }));
   }
 
-  // Workers accept by themselves: a connection that the primary was about to hand to a worker that dies would hang.
+  // Workers accept connections themselves: one that the primary was about to pass to a dying worker would hang.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.on('listening', (_worker, address) => port.resolve(address.port));
   cluster.on('message', (_worker, word: Word) => {
@@ -72,7 +72,7 @@ export function startWorkers(count: number, graceMs: number, log: Log): Workers 
     if (stopping) return;
     early = age < YOUNG_MS ? early + 1 : 0;
     log.error('a worker has died and is replaced', { worker: worker.process.pid, code, signal });
-    // Once they have answered, trouble passes: the service never ends for it, it only waits longer and longer.
+    // Once workers have answered, deaths are taken to be temporary: the service goes on, with longer and longer pauses.
     if (answering === 0 && early >= MAX_EARLY_DEATHS) {
       fail(`The workers end as soon as they are started, the last one with ${signal ?? `code ${code}`}`);
     }
@@ -102,17 +102,20 @@ export function startWorkers(count: number, graceMs: number, log: Log): Workers 
   };
 }
 
-/** In a worker: it answers requests from now on. */
+/** In a worker: reports that it answers requests from now on. */
 export const sayReady = (): void => void process.send?.({ type: READY } satisfies Word);
 
-/** In a worker: it cannot listen, nor will another. Resolves when the primary has been told. */
+/** In a worker: reports that it cannot listen, nor will another. Resolves when the primary has the message. */
 export function sayFailed(reason: string): Promise<void> {
   return new Promise((resolve) => process.send?.({ type: FAILED, reason } satisfies Word, () => resolve()));
 }
 
-/** A worker without its primary would hold the port and the database for nobody: it ends at once, as if it was killed. */
+/**
+ * Makes a worker end at once when its primary is gone, as if it was killed: it would hold the port and the database for
+ * nobody.
+ */
 export function endWithPrimary(): void {
   process.on('disconnect', () => process.exit(1));
-  // A word to a primary that is gone; the disconnect may come after it.
+  // Sending to a primary that is gone; the disconnect may come later.
   cluster.worker?.on('error', () => process.exit(1));
 }

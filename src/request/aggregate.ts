@@ -1,4 +1,4 @@
-// `GET` and `POST …/_aggregate` -> AggregateRequest: what is summed up of which records, by what they are grouped. Both
+// `GET` and `POST …/_aggregate` -> AggregateRequest: which functions of which records, and how they are grouped. Both
 // forms give the same. Syntax only: fields and types are checked in plan/aggregate.ts.
 import { badRequest, shown } from '../errors.ts';
 import { closest } from '../model/closest.ts';
@@ -15,7 +15,7 @@ import { parseTimeZone } from './time-zone.ts';
 export type AggregateFunction = 'count' | 'countDistinct' | 'sum' | 'avg' | 'min' | 'max';
 
 export interface FunctionForm {
-  /** Is there a form of it without a field? */
+  /** True when it can be used without a field. */
   readonly alone: boolean;
   /** What the type of the field must have. */
   readonly needs: 'nothing' | 'number' | 'order';
@@ -33,10 +33,10 @@ export const FUNCTIONS: Readonly<Record<AggregateFunction, FunctionForm>> = {
 export const FUNCTION_NAMES = Object.keys(FUNCTIONS) as readonly AggregateFunction[];
 
 export interface SelectTerm {
-  /** As it is written, and as the answer has it: `count`, `sum:total`, `max:customer.name`. */
+  /** As in the request and in the answer: `count`, `sum:total`, `max:customer.name`. */
   readonly name: string;
   readonly function: AggregateFunction;
-  /** undefined: of the records themselves. */
+  /** undefined: the records themselves. */
   readonly path: readonly string[] | undefined;
 }
 
@@ -58,7 +58,7 @@ export interface AggregateRequest {
   readonly having: FilterTree | undefined;
   /** Their paths are names of groups or functions, split at their dots. */
   readonly sort: readonly SortTerm[];
-  /** In which days, months, … begin. */
+  /** The time zone in which days, months, … begin. */
   readonly zone: string;
   readonly page: number;
   readonly size: number;
@@ -172,7 +172,7 @@ function parseGroupTerm(name: string): GroupTerm {
   return { name, path: splitPath('group', name.slice(0, colon)), part };
 }
 
-/** What no single parameter tells. */
+/** Checks that concern several parameters. */
 function checked(request: AggregateRequest): AggregateRequest {
   const { select, group } = request;
   if (select.length === 0) {

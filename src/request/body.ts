@@ -5,7 +5,7 @@ import { JsonFault, readJson } from '../model/json-reader.ts';
 
 export { MAX_NESTING };
 
-// Of the object that the body is: an entity has 500 fields at most. Some thousand names more are answered as what they are.
+// Members of the body's object: an entity has 500 fields at most. Up to this number each unknown name is reported.
 const MAX_MEMBERS = 5000;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -22,7 +22,9 @@ export function parseBody(bytes: Uint8Array): unknown {
   }
 }
 
-/** As parseBody(), piece by piece, for long bodies: yields between two pieces. 400 also for more than 5,000 members. */
+/**
+ * Like parseBody(), but in pieces, for long bodies: yields between two pieces. 400 also for more than 5,000 members.
+ */
 export function* readBody(bytes: Uint8Array): Generator<undefined, unknown> {
   const text = textOf(bytes);
   try {

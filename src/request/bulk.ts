@@ -34,7 +34,7 @@ export function parseRecords(body: unknown, most: number): readonly unknown[] {
   return data;
 }
 
-/** A record to be changed: which, which version of it, and the members that are fields. */
+/** A record to change: its id, the version that it must have, and the members that are fields. */
 export interface ItemOfUpdate {
   /** Digits; `0`, which no record has, for an id beyond 64 bits. */
   readonly id: string;
@@ -63,7 +63,7 @@ export function parseItem(item: unknown, index: number): ItemOfUpdate | readonly
 
 const INTEGER = /^-?\d{1,100}$/;
 
-/** As PostgreSQL writes it, so that `1` and `01` are one id. */
+/** As PostgreSQL writes the id, so that `1` and `01` are the same. */
 function idOf(digits: string): string {
   return parseId(digits) === undefined ? '0' : BigInt(digits).toString();
 }
@@ -71,7 +71,7 @@ function idOf(digits: string): string {
 const versionOf = (version: string | undefined): string | undefined =>
   version === undefined ? undefined : (versionsOf([version])[0] as string);
 
-/** Records to be deleted, each once, with the versions that some of them must have. */
+/** Records to delete, each once, with the versions that some of them must have. */
 export interface BulkDelete {
   readonly ids: readonly string[];
   readonly versions: ReadonlyMap<string, string>;

@@ -1,4 +1,4 @@
-// A call of the data API as a value, whoever makes it: HTTP, an item of a batch, a tool of an agent, a test of access.
+// A call of the data API as a value, whether HTTP, an item of a batch, a tool of an agent or a test of access makes it.
 import { malformedId, methodNotAllowed, notFound, shown } from '../errors.ts';
 import { methodsAt, type OperationName, operationAt, TAILS, tailOf } from './operations.ts';
 
@@ -11,8 +11,8 @@ export interface Call {
   readonly query: string;
   readonly conditions: Conditions;
   /**
-   * The JSON value of the body; 400, 413 or 415. Asked for when the call was admitted, and no sooner.
-   * `maxBytes`: of a body that may be longer than those of single records.
+   * The JSON value of the body; 400, 413 or 415. Called only after the call was admitted. `maxBytes`: for bodies that
+   * may be longer than those of single records.
    */
   readonly body: (maxBytes?: number) => Promise<unknown>;
 }
@@ -23,10 +23,10 @@ export interface Conditions {
   readonly ifNoneMatch?: string | undefined;
 }
 
-/** What a call says besides what is done to which entity. */
+/** The parts of a call besides operation, entity and id. */
 export type CallParts = Pick<Call, 'query' | 'conditions' | 'body'>;
 
-/** The call of a method on an entity and what follows it: 405 when that is none. */
+/** The call of a method on an entity and what follows it; 405 when there is no such operation. */
 export function callAt(method: string, entity: string, segment: string | undefined, parts: CallParts): Call {
   const tail = tailOf(segment);
   const operation = operationAt(method, tail);
@@ -37,7 +37,7 @@ export function callAt(method: string, entity: string, segment: string | undefin
 // 64-bit integers.
 const MAX_ID = 9223372036854775807n;
 
-/** Digits of an id; undefined when it fits into no 64 bits and so names no record. 400 when it is no integer. */
+/** Digits of an id; undefined when it exceeds 64 bits and so names no record. 400 when it is not an integer. */
 export function parseId(text: string): string | undefined {
   if (!/^-?\d+$/.test(text)) {
     if (text.startsWith('_')) throw notFound(`There is no operation ${shown(text)}. Known: ${TAILS.join(', ')}`);

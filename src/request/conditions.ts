@@ -22,7 +22,7 @@ export function matches(tags: EntityTags, tag: string): boolean {
   return tags === 'any' || tags.includes(tag);
 }
 
-/** The row versions that a write may meet. */
+/** The row versions that a write may change. */
 export interface Guard {
   /** False without If-Match, and for `*`, which asks only that the record exists. */
   readonly guarded: boolean;
@@ -37,7 +37,7 @@ export function guardOf(header: string | undefined): Guard {
   return { guarded: true, versions: versionsOf(tags) };
 }
 
-/** Does If-Match of a read name the record's version? */
+/** True when If-Match of a read names the record's version. */
 export function isCurrent(tags: EntityTags, version: string): boolean {
   return tags === 'any' || versionsOf(tags).includes(version);
 }

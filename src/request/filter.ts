@@ -21,16 +21,16 @@ export type FilterTree =
       readonly values: readonly FilterValue[];
     };
 
-// A filter is planned as one condition each; more than this was generated, and belongs into `in`.
+// Each condition costs planning; a filter with more than this was generated, and its values belong in `in`.
 const MAX_CONDITIONS = 100;
-// Of a filter tree: conditions, and the and, or and not around them.
+// Nodes of a filter tree: conditions, and the and, or and not around them.
 const MAX_NODES = 200;
 const MAX_VALUES = 1000;
 const MAX_TREE_DEPTH = 20;
 
 /**
  * The parameters `filter` (each one condition) and `or` (each one group), all of them ANDed; undefined for none.
- * `parameter`: another one than `filter` with its syntax.
+ * `parameter`: the name of another parameter with the syntax of `filter`.
  */
 export function parseFilters(
   filters: readonly string[],
@@ -77,7 +77,7 @@ type Arity = OperatorForm['arity'];
 
 const takesList = (arity: Arity): boolean => arity === 'two' || arity === 'many';
 
-/** What an operator takes that was given another number of values; undefined when the number is right. */
+/** What an operator takes, for the refusal of a wrong number of values; undefined when the number is right. */
 const NEEDS: Readonly<Record<Arity, (count: number) => string | undefined>> = {
   none: (count) => (count === 0 ? undefined : 'no value'),
   one: (count) => (count === 1 ? undefined : 'one value'),
@@ -114,7 +114,7 @@ export function splitEscaped(text: string, separator: ',' | ';'): string[] {
   return parts;
 }
 
-/** The `filter` member of a body; `parameter`: another one with its syntax. */
+/** The `filter` member of a body; `parameter`: the name of another member with its syntax. */
 export function parseFilterTree(value: unknown, parameter = 'filter'): FilterTree {
   let conditions = 0;
   let nodes = 0;
@@ -148,7 +148,7 @@ function jsonValues(operator: FilterOperator, node: Record<string, unknown>): Fi
   const isAbsent = given === undefined || (arity === 'none' && given === null);
   if (takesList(arity) && !Array.isArray(given)) throw wrongCount(operator, 'an array of values', where);
   const values: readonly unknown[] = isAbsent ? [] : takesList(arity) ? (given as readonly unknown[]) : [given];
-  // An empty `in` is a fair question of a program: nothing is in the empty set.
+  // Programs send an empty `in`: nothing is in the empty set.
   if (!(arity === 'many' && values.length === 0)) checkCount(operator, values.length, where);
   if (values.includes(null))
     throw badRequest(`Filter ${shown(where)}: null is no value to compare with; use isNull or notNull`);

@@ -5,20 +5,20 @@ import { numberText } from '../model/exact-json.ts';
 
 export interface Members {
   readonly members: Readonly<Record<string, unknown>>;
-  /** Is the member given? null is not. */
+  /** True when the member is given and not null. */
   readonly has: (name: string) => boolean;
-  /** The member as text, as digits, as texts (none when it is not given); 400 when it is something else. */
+  /** The member as text, as digits, or as texts (none when it is not given); 400 when it is something else. */
   readonly text: (name: string) => string;
   readonly integer: (name: string) => string;
   readonly strings: (name: string) => string[];
 }
 
-/** Is it a JSON object? A number is read as an object, too, so that it keeps its digits. */
+/** True for a JSON object. A number that keeps its digits is an object of JavaScript, too, but not one of JSON. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && numberText(value) === undefined;
 }
 
-/** 400 when the body is no object, or has a member that is not `known`. `what`: what a refusal calls it. */
+/** 400 when the body is not an object, or has a member that is not `known`. `what`: its name in refusals. */
 export function readMembers(body: unknown, known: readonly string[], what: 'query' | 'body' = 'query'): Members {
   if (!isRecord(body)) throw badRequest('The body must be one JSON object');
   const members = body;

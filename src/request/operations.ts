@@ -33,18 +33,18 @@ export type OperationName = keyof typeof OPERATIONS;
 
 const ENTRIES = Object.entries(OPERATIONS) as readonly [OperationName, Operation][];
 
-/** The words after an entity that are operations: `_query`, … */
+/** The words after an entity that name operations: `_query`, … */
 export const TAILS: readonly string[] = [...new Set(ENTRIES.map(([, { tail }]) => tail))].filter((tail) =>
   tail.startsWith('_'),
 );
 
-/** What the segment after the entity is. A word that is no operation counts as an id, which it is not. */
+/** What the segment after the entity is. A word that names no operation counts as an id (a malformed one). */
 export function tailOf(segment: string | undefined): Tail {
   if (segment === undefined) return '';
   return TAILS.includes(segment) ? (segment as Tail) : 'id';
 }
 
-/** By tail and method, made once: it is asked for each request. */
+/** By tail and method, made once, as each request looks here. */
 const BY_TAIL: ReadonlyMap<Tail, ReadonlyMap<string, OperationName>> = new Map(
   [...new Set(ENTRIES.map(([, { tail }]) => tail))].map((tail) => [
     tail,
@@ -56,7 +56,7 @@ const BY_TAIL: ReadonlyMap<Tail, ReadonlyMap<string, OperationName>> = new Map(
   ]),
 );
 
-/** undefined when the method is not for the place. */
+/** undefined when the place does not take the method. */
 export function operationAt(method: string, tail: Tail): OperationName | undefined {
   return BY_TAIL.get(tail)?.get(method);
 }

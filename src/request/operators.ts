@@ -1,5 +1,5 @@
-// The filter operators: one entry each, with everything that the rest of the code asks of an operator but its SQL, which
-// is in sql/operators.ts. A name without an entry does not compile.
+// The filter operators: one entry each, with everything that the rest of the code needs to know of an operator, except
+// its SQL, which is in sql/operators.ts. A name without an entry does not compile.
 
 export type FilterOperator =
   | 'eq'
@@ -23,13 +23,13 @@ export interface OperatorForm {
   readonly arity: 'none' | 'one' | 'two' | 'many';
   /** What the type of the field must have. */
   readonly needs: 'nothing' | 'order' | 'text';
-  /** `part`: the value is any text, also where the field holds a few words only (enum). */
+  /** `part`: the value is any text, also where the field holds only certain words (enum). */
   readonly value: 'whole' | 'part';
-  /** Most characters of a value, where its meaning costs more than its bytes. */
+  /** The most characters of a value, when evaluating it costs more than its length suggests. */
   readonly maxLength?: number;
   /**
-   * The operator that it is the denial of. Through to-one relations the denial stands outside of it, so that "no related
-   * record" counts as null.
+   * The operator that it negates. Through to-one relations the `not` is put outside, so that "no related record" counts
+   * as null.
    */
   readonly denies: FilterOperator | null;
 }

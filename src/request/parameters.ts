@@ -17,7 +17,7 @@ export function parseParameters(query: string, known: readonly string[]): Readon
   return new Map([...values.keys()].map((name) => [name, single(values, name) as string]));
 }
 
-/** `narrows`: whether it takes `<path>.size` and its like. */
+/** `narrows`: true when it takes `<path>.size`, `.sort` and `.filter`. */
 export function collect(query: string, known: readonly string[], narrows: boolean): Collected {
   const values = new Map<string, string[]>();
   const narrowings = new Map<string, Map<string, string[]>>();

@@ -11,7 +11,7 @@ export interface FieldTree {
   readonly [name: string]: { readonly all: boolean; readonly children: FieldTree };
 }
 
-// Each expanded relation is a join; a response with more different joins than this was not meant.
+// Each expanded relation is a join; nobody means a response with more different joins than this.
 export const MAX_PATHS = 100;
 
 type MutableExpand = { [relation: string]: MutableExpand };
@@ -55,7 +55,7 @@ function splitPaths(parameter: string, values: readonly string[]): string[][] {
   return paths;
 }
 
-// No document allows paths as long as this; longer ones are not taken apart.
+// No document allows paths of this length; longer ones are not split.
 const MAX_PATH_NAMES = 100;
 const MAX_PATH_CHARACTERS = 10_000;
 

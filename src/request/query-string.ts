@@ -8,7 +8,7 @@ export interface Parameter {
   readonly value: string;
 }
 
-// The server takes 16 KiB of headers; a query of a thousand parameters in them is junk.
+// The server takes 16 KiB of headers; nobody needs a thousand parameters in them.
 const MAX_PARAMETERS = 200;
 
 /** Splits and decodes `a=b&c=d` (application/x-www-form-urlencoded: `+` is a space). Throws 400. */
@@ -27,8 +27,8 @@ export function parseQueryString(raw: string): Parameter[] {
 const HAS_IGNORED = /(?:^|&)(?:_|%5f)/i;
 
 /**
- * The query string without the parameters whose names start with `_`, which mean nothing: what is remembered of requests
- * by their words shall not be remembered anew for each of them.
+ * The query string without the parameters whose names start with `_`, which mean nothing: they must not make new
+ * entries in what is remembered of requests by their query string.
  */
 export function wordsOf(query: string): string {
   if (!HAS_IGNORED.test(query)) return query;

@@ -1,4 +1,4 @@
-// The path of a data API request -> its segments, its name for metrics. Syntax only.
+// The path of a data API request -> its segments and its name for metrics. Syntax only.
 import { isStorable } from '../model/exact-json.ts';
 import { operationAt, TAILS, tailOf } from './operations.ts';
 import { decodePart } from './query-string.ts';
@@ -6,8 +6,8 @@ import { decodePart } from './query-string.ts';
 export const PREFIX = '/api/v1/';
 
 /**
- * Undecoded path below /api/v1/ -> decoded segments; a trailing slash is none. A segment that does not decode, or to
- * text that PostgreSQL cannot be asked for, stays as it is and so names nothing.
+ * Undecoded path below /api/v1/ -> decoded segments; a trailing slash adds none. A segment that cannot be decoded, or
+ * that gives text which PostgreSQL cannot take, stays as it is and so names nothing.
  */
 export function segmentsOf(path: string): string[] {
   const parts = path.slice(PREFIX.length).split('/');
@@ -20,7 +20,7 @@ export function segmentsOf(path: string): string[] {
   });
 }
 
-/** What follows the entity: a segment, or the whole of an operation of two; '' for none. */
+/** What follows the entity: a segment, or both segments of an operation that has two; '' for none. */
 function tailIn(url: string): string {
   let at = PREFIX.length - 1;
   for (let segment = 0; segment < 3; segment++) {
@@ -34,7 +34,7 @@ function tailIn(url: string): string {
   return end < 0 || TAILS.includes(rest) ? rest : rest.slice(0, end);
 }
 
-/** A word for metrics: few, and none of them made by clients. */
+/** The operation's name for metrics: one of a few words, never text of a client. */
 export function operationOf(method: string, url: string): string {
   return operationAt(method, tailOf(tailIn(url) || undefined)) ?? 'other';
 }

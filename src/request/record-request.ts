@@ -16,7 +16,7 @@ import { type ExpandTree, type FieldTree, parseExpand, parseFields, splitPath } 
 import { type SearchQuery, searchOf } from './search.ts';
 import { parseSort, type SortTerm } from './sort.ts';
 
-/** What to show of each record. `undefined` means that the request does not say, so that defaults apply. */
+/** What to show of each record. `undefined`: not in the request, so that defaults apply. */
 export interface Selection {
   readonly expand: ExpandTree | undefined;
   /** `'all'`: asked for explicitly with an empty `fields=`. */

@@ -1,5 +1,6 @@
-// The name of a time zone -> the same name, known to be one. Only names of the IANA database that have a slash, and UTC:
-// PostgreSQL takes a word such as CET or EST for an abbreviation, an offset without summer time, and +02:00 for one to the west.
+// The name of a time zone -> the same name, checked. Only names of the IANA database that have a slash, and UTC:
+// PostgreSQL reads a word such as CET or EST as an abbreviation, an offset without summer time, and +02:00 as an offset
+// to the west.
 import { badRequest, shown } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 
@@ -7,7 +8,7 @@ const UTC = 'UTC';
 const ZONE = /^[A-Za-z_]+(?:\/[A-Za-z0-9_+-]+){1,2}$/;
 const MAX_CHARACTERS = 50;
 
-/** 400 for what is no zone. */
+/** 400 for a text that is not a zone. */
 export function parseTimeZone(text: string): string {
   if (text === UTC || (text.length <= MAX_CHARACTERS && ZONE.test(text) && isKnown(text))) return text;
   const suggestion = closest(text, [UTC, ...Intl.supportedValuesOf('timeZone')]);

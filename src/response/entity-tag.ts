@@ -1,4 +1,4 @@
-// Entity tags of records (RFC 9110 section 8.8.3) and the replies that they decide.
+// Entity tags of records (RFC 9110 section 8.8.3) and the replies that depend on them.
 import { preconditionFailed } from '../errors.ts';
 import type { Conditions } from '../request/call.ts';
 import { isCurrent, matches, parseEntityTags } from '../request/conditions.ts';
@@ -12,7 +12,7 @@ export interface Representation {
   readonly tag: string;
 }
 
-/** 200 with the record, 304 when the client has it, 412 when it is not of a version that was asked for. */
+/** 200 with the record, 304 when the client has it, 412 when If-Match does not name its version. */
 export function readReply({ data, version, tag }: Representation, { ifMatch, ifNoneMatch }: Conditions): Reply {
   if (ifMatch !== undefined && !isCurrent(parseEntityTags(ifMatch), version)) throw preconditionFailed();
   if (ifNoneMatch !== undefined && matches(parseEntityTags(ifNoneMatch), tag)) {

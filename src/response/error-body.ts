@@ -1,4 +1,4 @@
-// ApiError -> reply in the spec's body. Anything else is a 500 that tells nothing.
+// ApiError -> reply in the spec's body. Anything else becomes a 500 without any details.
 import { ApiError, internalError } from '../errors.ts';
 import { jsonText, type Reply } from './reply.ts';
 

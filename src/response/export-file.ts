@@ -11,14 +11,14 @@ export interface ExportFile {
 
 type Cell = (text: string) => string;
 
-/** What becomes of texts that spreadsheets take for formulas: `keep` reads back as it was, `escape` is for people. */
+/** Texts that spreadsheets read as formulas: `keep` can be imported unchanged, `escape` is for people. */
 export type Formulas = 'keep' | 'escape';
 
 /** CSV of RFC 4180 with lines that end in a newline: null is an empty cell, an empty string is `""`. */
 export function csvFile(fields: readonly Field[], formulas: Formulas = 'keep'): ExportFile {
   const text = formulas === 'keep' ? quoted : escaped;
   const cells = fields.map((field) => cellOf(field, text));
-  // A line without anything in it would be no row at all.
+  // An empty line would not be read as a row.
   const alone = fields.length === 1;
   return {
     header: `${fields.map((field) => field.name).join(',')}\n`,
@@ -59,7 +59,7 @@ const truth: Cell = (text) => (text === 't' ? 'true' : 'false');
 const NEEDS_QUOTES = /[",\n\r]|^$/;
 const quoted: Cell = (text) => (NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
-// What spreadsheets run, or strip before they run what follows (OWASP, "CSV Injection").
+// What spreadsheets run, or skip before they run what follows (OWASP, "CSV Injection").
 const FORMULA = /^[=+\-@\t\r]/;
 const escaped: Cell = (text) => quoted(FORMULA.test(text) ? `'${text}` : text);
 
@@ -71,10 +71,10 @@ function cellOf(field: Field, text: Cell): Cell {
       return truth;
     case 'number':
       return verbatim;
-    // No comma and no quote stands in a date or a uuid.
+    // A date or a uuid has no comma and no quote.
     case 'string':
       return textual ? text : verbatim;
-    // Texts in it stand in quotes of their own.
+    // Texts in it have quotes, which CSV needs escaped.
     case 'any':
       return quoted;
     default:

@@ -1,4 +1,4 @@
-// What a handler gives back: a status, headers and a body as a value; http/ writes the bytes.
+// The result of a handler: a status, headers and a body as a value; http/ writes the bytes.
 import type { Readable } from 'node:stream';
 
 export type ReplyBody =

@@ -16,7 +16,7 @@ export interface MetaRooms {
   readonly unready: () => string | undefined;
 }
 
-/** For whoever opens the address in a browser. */
+/** For people who open the address in a browser. */
 export const INDEX_ROUTE: Route = at('/', async () =>
   json(200, {
     data: {
@@ -31,7 +31,7 @@ export const INDEX_ROUTE: Route = at('/', async () =>
 /** Answered whether or not the server is ready. */
 export function metaRoutes({ db, metrics, unready }: MetaRooms): Route[] {
   const text = remembered(metrics, METRICS_KEPT_MS, () => performance.now());
-  // One question for all who ask at the same time: nobody needs a credential for it.
+  // One question to the database for all who ask at the same time, as no credential is needed.
   const answers = remembered(
     () => db.run(toQuery(sql`select 1`, 'ready'), 'read'),
     0,
@@ -53,7 +53,7 @@ export function metaRoutes({ db, metrics, unready }: MetaRooms): Route[] {
   ];
 }
 
-/** A path that is read, and knows no query parameter. */
+/** A GET route without query parameters. */
 function at(pattern: string, handle: () => Promise<Reply>): Route {
   return {
     method: 'GET',

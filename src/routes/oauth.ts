@@ -1,5 +1,5 @@
-// OAuth 2.0 of our own: token endpoint, key set, metadata (RFC 8414). Everything at these paths answers in RFC 6749's
-// words, refusals included. A library speaks the protocol of the token endpoint; the two documents are ours, because
+// OAuth 2.0 of our own: token endpoint, key set, metadata (RFC 8414). Everything at these paths answers in the form of
+// RFC 6749, refusals included. A library speaks the protocol of the token endpoint; the two documents are ours, because
 // the library would list endpoints that are not there and build URLs from the Host header.
 import { type NodeHandler, PASSING } from '../auth/token-endpoint.ts';
 import type { StoredJwk } from '../directory/signing-keys.ts';
@@ -41,7 +41,7 @@ export function oauthMounts({ publicUrl, tokenEndpoint, publicKeys, algorithm }:
   ];
 }
 
-/** One path with all that comes to it: every method, and refusals in RFC 6749's words. */
+/** A mount of one path with every method, whose refusals have the form of RFC 6749. */
 function mountAt(
   path: string,
   methods: readonly string[],

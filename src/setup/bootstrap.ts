@@ -1,5 +1,5 @@
-// What the first start leaves behind: the operator's key and the demo workspace. Safe when several processes start at
-// once, and when a process dies in the middle.
+// Makes what a first start needs: the operator's key and the demo workspace. Safe when several processes start at once,
+// and when a process dies in the middle.
 import { randomBytes } from 'node:crypto';
 import { hashCredential, makeKey } from '../auth/api-key.ts';
 import { loadWorkspace } from '../catalog/load-workspace.ts';
@@ -21,7 +21,7 @@ import { bindQuery, compile } from '../sql/compile.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import { DEMO_RECORDS, DEMO_SCHEMA } from './demo.ts';
 
-/** What the start screen tells; secrets are here only at the start that made them. */
+/** The content of the start screen; secrets are in it only at the start that made them. */
 export interface Welcome {
   readonly operatorHash: string | undefined;
   readonly operatorKey: string | undefined;
@@ -35,7 +35,7 @@ export interface BootstrapOptions {
   readonly config: Pick<Config, 'adminKey' | 'demo' | 'maxResponseBytes'>;
   /** The operator's key is set by configuration: none is generated. */
   readonly knownOperator: boolean;
-  /** What earlier tries of this start have made, and nobody has been shown yet. Filled as things are made. */
+  /** What earlier tries of this start have made and nobody has seen yet. Filled as things are made. */
   readonly secrets: Secrets;
 }
 
@@ -49,7 +49,7 @@ const DEMO_LOCK = 7_764_610_002;
 
 /** May be tried again with the same `secrets` when the database goes away in the middle. */
 export async function bootstrap({ databases, config, knownOperator, secrets }: BootstrapOptions): Promise<Welcome> {
-  // A key that was replaced must not come back when the setting is taken away.
+  // A key that was replaced must not be valid again when the setting is removed.
   if (config.adminKey !== undefined) await forgetOperatorHash(databases.directory);
   const operator = knownOperator ? undefined : await ensureOperator(databases.directory, secrets);
   if (config.demo) await ensureDemo(databases, config.maxResponseBytes, secrets);
@@ -71,7 +71,7 @@ async function ensureOperator(
   return { hash: inForce, key: operatorKey !== undefined && hashOf(operatorKey) === inForce ? operatorKey : undefined };
 }
 
-/** Creates the demo once in the life of a database, and keeps its API key in `secrets` when this call did. */
+/** Creates the demo once in the life of a database, and puts its API key into `secrets` if this call created it. */
 function ensureDemo(databases: Databases, maxResponseBytes: number, secrets: Secrets): Promise<void> {
   const { directory } = databases;
   return directory.session(
@@ -80,7 +80,8 @@ function ensureDemo(databases: Databases, maxResponseBytes: number, secrets: Sec
       try {
         const state = await loadFact(directory, 'demo');
         if (state === 'done') return;
-        // A process that died while it made the demo has left half of it; anything else of that name is somebody's own.
+        // A process that died while it made the demo has left an incomplete one; any other workspace of that name
+        // belongs to somebody.
         if (state === 'creating') await removeDemo(databases);
         else if ((await findOrganization(directory, DEMO.organization)) !== undefined) return;
         await storeFact(directory, 'demo', 'creating');
@@ -121,7 +122,7 @@ async function createDemo(databases: Databases, maxResponseBytes: number): Promi
   return key;
 }
 
-/** Records go the way of every create, so the demo shows what requests would have made. */
+/** Records are created as requests create them. */
 async function fillDemo(db: Database, workspace: Workspace, maxResponseBytes: number): Promise<void> {
   const principal: Principal = { kind: 'operator', credentialId: 'operator' };
   for (const [name, records] of DEMO_RECORDS) {

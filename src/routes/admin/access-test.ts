@@ -1,5 +1,5 @@
-// /access/test: what a user with given claims would be answered. For administrators, who may see every record anyway;
-// the requests run through the pipeline of the data API as an external user who may only read.
+// /access/test: the answers that a user with given claims would get. For administrators, who may see every record
+// anyway; the requests run through the pipeline of the data API as an external user who may only read.
 import type { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import Type from 'typebox';
@@ -15,9 +15,9 @@ import { exactBody } from './body.ts';
 import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route.ts';
 
 export interface AccessTestRooms extends AdminRooms {
-  /** The data API's answer to a principal who is known. */
+  /** The data API's answer to a given principal. */
   readonly answerAs: Records['answerAs'];
-  /** All answers of one call together. */
+  /** For all answers of one call together. */
   readonly maxResponseBytes: number;
 }
 
@@ -70,7 +70,7 @@ export function accessTestRoutes(rooms: AccessTestRooms): AdminRoute[] {
   ];
 }
 
-/** All requests of a test are answered together, to whoever has sent the test. */
+/** All requests of a test are answered together, to the sender of the test. */
 function senderOf(): Sender {
   return {
     arrivedAt: performance.now(),
@@ -94,7 +94,7 @@ function askedOf(url: string, body: unknown): Asked {
   };
 }
 
-/** A refusal is an answer like any other; what is our own fault, or passes, ends the whole test. */
+/** A refusal is an answer like any other; a fault of our own, or one that may pass, ends the whole test. */
 function refusal(error: unknown): Reply {
   if (error instanceof ApiError && error.status < 500) return errorReply(error);
   throw error;

@@ -1,4 +1,4 @@
-// Who may use the admin API for what: whose credential it is, and whether what the path names is there and theirs.
+// Who may use the admin API for what: whose credential it is, and whether what the path names exists and is theirs.
 
 import type { Database } from '../../db/pool.ts';
 import { findOrganization, findOrganizationOf, type Organization } from '../../directory/organizations.ts';
@@ -14,7 +14,7 @@ import { mayAdminister, type Operator, type Owner, type Principal } from '../../
  */
 export type May = 'anyone' | 'operator' | 'administrator' | 'workspace';
 
-/** Whom a route meets. */
+/** The principals that a route meets. */
 export interface Admitted {
   readonly anyone: undefined;
   readonly operator: Operator;
@@ -25,7 +25,7 @@ export interface Admitted {
 /** Throws 401. */
 export type Authenticate = (authorization: string | undefined) => Promise<Principal>;
 
-/** 401 or 403 for everybody but those who may. */
+/** 401 or 403 for everybody who may not use the route. */
 export async function admit(
   authenticate: Authenticate,
   may: May,

@@ -1,4 +1,4 @@
-// Answers of admin routes: their shapes, and replies that know at compile time what they show.
+// Answers of admin routes: their shapes, and replies whose type is the shape.
 import Type, { type Static, type TProperties, type TSchema } from 'typebox';
 import type { PageOf } from '../../directory/pages.ts';
 import { json, jsonText, noContent, type Reply } from '../../response/reply.ts';
@@ -41,7 +41,7 @@ export const pageOf = <S extends TSchema>(shape: S) =>
     }),
   });
 
-/** Of answers without a body: 204. */
+/** The shape of answers without a body: 204. */
 export const NOTHING = Type.Unsafe<undefined>({});
 
 /* ---- replies ---- */
@@ -50,7 +50,7 @@ export function answer<T>(status: number, value: T, headers: Readonly<Record<str
   return json(status, value, headers) as Answered<T>;
 }
 
-/** A body whose text exists already, so that numbers keep their digits and nothing is written twice. */
+/** A reply whose JSON text exists already, so that numbers keep their digits and no text is made twice. */
 export function answerText<T>(text: string): Answered<T> {
   return jsonText(200, text) as Answered<T>;
 }

@@ -1,4 +1,4 @@
-// Bodies of admin routes: each a value that knows its shape and what becomes of it. 400 tells every mistake.
+// Bodies of admin routes: each is a value that knows its shape and how it is read. 400 lists every mistake.
 import type { Static, TSchema } from 'typebox';
 import { makeReport, type Report } from '../../document/report.ts';
 import { checkShape, plainNumbers } from '../../document/shape.ts';
@@ -8,7 +8,7 @@ import { isStorable } from '../../model/exact-json.ts';
 /** `Found` is what the route has found before it reads the body. */
 export interface Body<T, Found = unknown> {
   readonly shape: TSchema;
-  /** 400 for what it cannot be. `raw` is the JSON with all digits of its numbers, undefined when there is none. */
+  /** 400 when it is not valid. `raw`: the JSON value with all digits of its numbers; undefined: there is no body. */
   readonly read: (raw: unknown, found: Found) => T;
 }
 
@@ -18,8 +18,8 @@ export function body<S extends TSchema>(shape: S): Body<Static<S>> {
 }
 
 /**
- * A body of this shape, as what `refine` makes of it, which reports what a shape cannot say; members that have not the
- * form of their shape are not there. What it gives is used when there are no mistakes.
+ * A body of this shape, turned into a value by `refine`, which reports mistakes that a shape cannot describe. It sees
+ * the body without the members that break their shape; its value is used only when there are no mistakes.
  */
 export function refinedBody<S extends TSchema, T>(
   shape: S,
@@ -48,10 +48,10 @@ export function exactBody<S extends TSchema>(shape: S): Body<Static<S>> {
   };
 }
 
-/** A body that is checked where it is used; its shape is what documentation says. */
+/** A body that is checked where it is used; its shape is for documentation. */
 export const uncheckedBody = (shape: TSchema): Body<unknown> => ({ shape, read: (raw) => raw });
 
-/** A body against a shape; 400 with every mistake in it. `check` adds what a shape cannot say. */
+/** Checks a body against a shape; 400 with every mistake in it. `check` adds what a shape cannot describe. */
 export function bodyOf<S extends TSchema>(
   raw: unknown,
   shape: S,

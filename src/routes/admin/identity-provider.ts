@@ -24,7 +24,7 @@ export interface IdentityProviderRooms extends AdminRooms {
     readonly externalTokens: ExternalTokens;
     /** The issuer of our own tokens. */
     readonly publicUrl: string;
-    /** Warnings that whoever configured the provider was not told. */
+    /** Called with warnings that the answer does not show. */
     readonly onWarning: (issuerUrl: string, warning: string) => void;
   };
 }
@@ -101,7 +101,10 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
   const { outbound, externalTokens, publicUrl, onWarning } = rooms.identityProviders;
   const route = routeMaker(rooms);
 
-  /** Throws 400 for URLs that no provider can have; gives what does not work at the moment, as the principal may know it. */
+  /**
+   * Throws 400 for URLs that no provider can have; gives warnings about what does not work at the moment, as far as the
+   * principal may see them.
+   */
   async function inspect(
     source: Pick<IdentityProvider, 'issuerUrl' | 'jwksUri'>,
     { kind }: Principal,
@@ -110,7 +113,7 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
     if (mistakes.length > 0) {
       throw validationFailed(mistakes.map(({ field, message }) => ({ field, code: 'INVALID', message })));
     }
-    // An owner would have the server look for doors, and read what is behind them.
+    // Otherwise an owner could use the server to explore its network.
     if (!isPrivate || kind === 'operator' || warnings.length === 0) return warnings;
     for (const warning of warnings) onWarning(source.issuerUrl, warning);
     return [PRIVATE_WARNING];
@@ -133,7 +136,7 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
   ): Promise<Put> {
     const { jwksUri, audience, ...given } = asked;
     const uri = filled(jwksUri);
-    // Whoever switches a provider off need not wait for it.
+    // Switching a provider off does not wait for it.
     const warnings = uri === undefined ? [] : await inspect({ issuerUrl, jwksUri: uri }, principal);
     const stored = await updateIdentityProvider(directory, id, {
       ...given,

@@ -1,4 +1,4 @@
-// /migrations: changes of the schema as people watch them, and their cancelling.
+// /migrations: changes of the schema, listed and watched, and their cancelling.
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import {
@@ -19,7 +19,7 @@ import { closed, data, Id, list, listOf, oneOf, orNull, pageOf, single, Time, ti
 import { PAGE } from './query.ts';
 import { type AdminRooms, type AdminRoute, idOf, routeMaker, WORKSPACE } from './route.ts';
 
-// Cancelling takes back what was made; usually that is a matter of milliseconds.
+// Cancelling takes back what was made, usually within milliseconds.
 const CANCEL_WAIT_MS = 5000;
 const CANCEL_POLL_MS = 50;
 // Many times what it takes until an end holds everywhere: the clocks of the database and of this machine may differ.
@@ -127,7 +127,7 @@ export function migrationRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[]
 
   async function waitForEnd(database: Database, workspaceId: string, id: string): Promise<Migration> {
     for (const deadline = performance.now() + CANCEL_WAIT_MS; ; ) {
-      // Nobody works on it when its process is gone; then it ends here.
+      // When its process is gone nobody works on it; then it ends here.
       await runner.recover(workspaceId);
       const migration = await migrationOf(database, workspaceId, id);
       if (isEnded(migration) || performance.now() > deadline) return migration;
@@ -143,7 +143,10 @@ async function migrationOf(database: Database, workspaceId: string, text: string
   return migration;
 }
 
-/** Has it ended so lately that some process may not know? Whoever reads here that it has may rely on its end. */
+/**
+ * True when it has ended so lately that some process may not know. A client that reads here that it has ended may rely
+ * on it.
+ */
 function isNew({ finishedAt }: Migration): boolean {
   return finishedAt !== null && Math.abs(Date.now() - finishedAt.getTime()) < NEW_MS;
 }

@@ -1,4 +1,4 @@
-// What organizations, workspaces, keys and clients are called: shapes that several nouns share.
+// The names of organizations, workspaces, keys and clients: shapes that several files share.
 import Type from 'typebox';
 import { SLUG_PATTERN } from '../../document/format.ts';
 import type { Permissions } from '../../model/principal.ts';

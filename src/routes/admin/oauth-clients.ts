@@ -53,7 +53,7 @@ export function oauthClientRoutes(rooms: AdminRooms & OAuthClientMaker): AdminRo
       method: 'POST',
       path: `${WORKSPACE}/oauth-clients`,
       may: 'workspace',
-      // Its tokens are looked up when they come: nobody has a verdict on one yet.
+      // Tokens are looked up when they come: no process has a verdict on one of its tokens yet.
       changes: 'nothing',
       summary: 'Makes an OAuth client, and shows its secret this once',
       body: body(NewOAuthClient),

@@ -1,4 +1,4 @@
-// /organizations: made, renamed and deleted by the operator; an owner sees its own.
+// /organizations: the operator makes, renames and deletes them; an owner sees its own.
 import Type, { type Static } from 'typebox';
 import {
   createOrganization,
@@ -34,7 +34,7 @@ export function organizationRoutes(rooms: AdminRooms): AdminRoute[] {
       method: 'POST',
       path: '/organizations',
       may: 'operator',
-      // Nobody has it in memory.
+      // No process has it in memory.
       changes: 'nothing',
       summary: 'Makes an organization',
       body: body(NewOrganization),

@@ -1,11 +1,12 @@
-// Query parameters of admin routes: each a value that knows its shape and how it is read. Paging is the same everywhere.
+// Query parameters of admin routes: each is a value that knows its shape and how it is read. Paging is the same
+// everywhere.
 import Type, { type TSchema } from 'typebox';
 import { badRequest, repeatedParameter } from '../../errors.ts';
 import { DEFAULT_PAGE_SIZE, parsePage, parseSize } from '../../request/page.ts';
 
 export interface Parameter<T> {
   readonly shape: TSchema;
-  /** What the text means, undefined being none; 400 for what it cannot be. */
+  /** The value of the text; undefined: the parameter is missing. 400 when it is not valid. */
   readonly read: (text: string | undefined, name: string) => T;
 }
 

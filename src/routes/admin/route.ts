@@ -1,6 +1,6 @@
-// The maker of admin routes. A route is a value: who may, what is read, what is answered. The maker refuses in the order
-// that is documented, credential (401), right (403), existence (404), query parameters (400), body (400), and lets no
-// change be answered before it is in force everywhere.
+// The maker of admin routes. A route is a value: who may use it, what it reads, what it answers. The maker refuses in
+// the order that is documented, credential (401), right (403), existence (404), query parameters (400), body (400), and
+// answers no change before it is in force everywhere.
 import type { Static, TSchema } from 'typebox';
 import { controlError } from '../../directory/control-error.ts';
 import type { Databases } from '../../directory/databases.ts';
@@ -19,8 +19,8 @@ export interface AdminRooms {
   readonly databases: Databases;
   readonly authenticate: Authenticate;
   /**
-   * Something in these workspaces was changed, or, without any, in what all share: resolves when it holds in every
-   * process. The answer to the change waits for it, a second at most.
+   * Called after a change in these workspaces, or, without any, in what all share: resolves when it is in force in
+   * every process. The answer to the change waits for that, a second at most.
    */
   readonly announced: (...workspaceIds: readonly string[]) => Promise<void>;
 }
@@ -36,20 +36,21 @@ type Names<Path extends string> = Path extends `${string}:${infer Name}/${infer 
     ? Name
     : never;
 
-/** What a request has been found to be about, before anything is read of its query and body. */
+/** What the path and the credential of a request stand for, known before its query and body are read. */
 export interface Visit<Path extends string, M extends May> {
   readonly principal: Admitted[M];
   readonly params: Readonly<Record<Names<Path>, string>>;
   readonly workspace: 'ws' extends Names<Path> ? WorkspaceSummary : undefined;
-  /** Of paths that end above the workspaces. */
+  /** Only for paths that end above the workspaces. */
   readonly organization: 'ws' extends Names<Path> ? undefined : 'org' extends Names<Path> ? Organization : undefined;
-  /** These workspaces are others than before: the answer waits until every process knows. */
+  /** To be called when these workspaces have changed: the answer waits until every process knows. */
   readonly changed: (...workspaceIds: readonly string[]) => void;
 }
 
 /**
- * What a route that is no GET changes of what processes have in memory: the `workspace` of its path; `everything`, what
- * all share; what it has `named` by changed(), or the runner of migrations has announced already; or `nothing`.
+ * What a route other than GET changes of the data that processes have in memory: the `workspace` of its path;
+ * `everything`, what all share; what it has `named` by changed(), or what the runner of migrations has announced
+ * already; or `nothing`.
  */
 export type Changes = 'workspace' | 'everything' | 'named' | 'nothing';
 
@@ -59,10 +60,10 @@ interface Spec<Path extends string, M extends May, Found, Q extends Query, B, A 
   readonly may: M;
   /** For documentation. */
   readonly summary: string;
-  /** Whatever else the path names; 404 when it is not there. */
+  /** Finds what else the path names; 404 when it does not exist. */
   readonly find?: (visit: Visit<Path, M>) => Found | Promise<Found>;
   readonly query?: Q;
-  /** Without it nothing of a body is read. */
+  /** Without it no body is read. */
   readonly body?: Body<B, NoInfer<Found>>;
   /** The shape of the whole answer. */
   readonly answer: A;
@@ -75,7 +76,7 @@ type Effect =
   | { readonly method: 'GET'; readonly changes?: undefined }
   | { readonly method: 'POST' | 'PUT' | 'DELETE'; readonly changes: Changes };
 
-/** A route with what documentation and tests ask of it. */
+/** A route with what documentation and tests need to know of it. */
 export interface AdminRoute extends Route {
   readonly may: May;
   readonly changes: Changes;
@@ -106,7 +107,7 @@ export function routeMaker({ databases, authenticate, announced }: AdminRooms) {
       const isAbove = ws === undefined && org !== undefined;
       const organization = isAbove ? await organizationFor(databases.directory, admitted, org) : undefined;
       const visit = { principal, params: request.params, workspace, organization, changed };
-      // What Visit says of a path and a right is what was done here.
+      // The lines above give what the type Visit says for this path and this right.
       return visit as Visit<Path, M>;
     }
 

@@ -1,4 +1,4 @@
-// /schema: the document in force, what another one would change, and the change itself.
+// /schema: the document in force, the plan of a change to another one, and the change.
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import { loadDocumentText } from '../../catalog/documents.ts';
@@ -20,7 +20,7 @@ import { type AdminRooms, type AdminRoute, placeIn, routeMaker, WORKSPACE } from
 const JSON_SCHEMA = JSON.stringify(SCHEMA_DOCUMENT_JSON_SCHEMA);
 const DEFAULT_WAIT_SECONDS = 10;
 const MAX_WAIT_SECONDS = 60;
-// The plan counts the records that stand in the way, which may mean looking at all of them.
+// The plan counts the records that make the change impossible, and may have to read all records for it.
 const PLAN_TIMEOUT_MS = 60_000;
 
 const STRATEGY: Parameter<'online' | 'blocking'> = {
@@ -42,7 +42,7 @@ const WAIT: Parameter<number> = {
 
 const PendingName = closed({ entity: Type.String(), field: Type.Optional(Type.String()), name: Type.String() });
 
-// A stored document has the form of DocumentShape of its time; it is shown as it was written.
+// A stored document has the shape that was valid when it was stored; it is shown as it was written.
 const InForce = closed({
   data: anything(),
   meta: Type.Optional(closed({ pendingNames: listOf(PendingName) })),
@@ -126,7 +126,7 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
         const migration = await findMigration(databases.of(workspace), id, started.id as string);
         if (migration === undefined) throw noWorkspace(slug);
         if (isEnded(migration)) {
-          // The wait may have been over just before the end was known everywhere.
+          // The wait may have ended just before the end was known everywhere.
           if (!isKnown) changed(id);
           return single(showMigration(migration));
         }
@@ -137,7 +137,7 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
   ];
 }
 
-/** What PostgreSQL still calls by another name than the document. */
+/** Tables and columns whose names in PostgreSQL still differ from the document's. */
 function pendingNames({ tables, columns }: PhysicalNames): readonly Static<typeof PendingName>[] {
   return [
     ...Object.entries(tables).map(([entity, name]) => ({ entity, name })),

@@ -22,7 +22,7 @@ const Settings = closed({
 });
 const Rules = listOf(closed({ column: Type.String(), claim: Type.String(), enabled: Type.Boolean() }));
 
-/** What a path names below its workspace. */
+/** The part of a path below its workspace. */
 interface Place {
   readonly workspaceId: string;
   readonly entity: string;
@@ -38,7 +38,7 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
     return knownEntity(row.document, entity);
   }
 
-  /** Puts a part of an entity in force; answers what is in force then. */
+  /** Puts a part of an entity in force; answers with what is then in force. */
   async function change(
     place: Place,
     part: 'settings' | 'rowRules',
@@ -50,7 +50,7 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
       strategy: 'online',
       allowDestructive: false,
       recorded: false,
-      // The parser of documents checks the body in its place.
+      // The parser of documents checks the body, put in its place in the document.
       ask: (inForce) => {
         const now = knownEntity(inForce, entity);
         const asked = { entities: { ...inForce.entities, [entity]: { ...now, [part]: merge(now) } } };
@@ -87,8 +87,8 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
       body: uncheckedBody(SettingsShape),
       answer: data(Settings),
       async handle({ workspace, params, body }) {
-        // As everywhere, PUT changes what is given: leaving out a whitelist must not lift it. Nothing there is a
-        // mistake, not the part left out.
+        // As everywhere, PUT changes what is given: leaving out a whitelist must not lift it. No body at all is a
+        // mistake, not a part left out.
         const merge = (entity: EntityDocument): unknown =>
           typeof body === 'object' && body !== null && !Array.isArray(body)
             ? { ...body, ...without(entity.settings, body) }
@@ -138,7 +138,7 @@ function knownEntity(document: SchemaDocument, name: string): EntityDocument {
   return entity;
 }
 
-/** Paths into the body, where a mistake is in it; others stay paths into the document. */
+/** Paths of mistakes in the body are paths into the body; others stay paths into the document. */
 const below =
   (prefix: string) =>
   (detail: Detail): Detail => {

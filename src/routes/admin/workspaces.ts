@@ -1,4 +1,4 @@
-// /organizations/{org}/workspaces: made and deleted by the operator, seen and renamed by their owners.
+// /organizations/{org}/workspaces: the operator makes and deletes them, their owners see and rename them.
 import Type, { type Static } from 'typebox';
 import { loadWorkspaces, updateWorkspace, type WorkspaceSummary } from '../../directory/workspaces.ts';
 import { parseSchemaDocument } from '../../document/document.ts';
@@ -97,7 +97,7 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
   ];
 }
 
-/** The schema document within a body whose numbers have all of their digits. */
+/** The schema document in a body, with all digits of its numbers. */
 function documentOf(raw: unknown, report: Report): SchemaDocument | undefined {
   const parsed = parseSchemaDocument((raw as { schema: unknown }).schema);
   if (parsed.ok) return parsed.document;
