@@ -44,7 +44,11 @@ const CLAIMS = ['word', 'number', 'https://acme.example/ref', 'other.word'] as c
 function drawSchema(g: GeneratorValue): Map<string, Drawn> {
   const drawn = new Map<string, Drawn>();
   for (const name of [...NAMES, 'link']) {
-    const document = { fields: { word: { type: 'string' }, number: { type: 'integer' } }, relations: {}, rowRules: [] };
+    const document = {
+      fields: { word: { type: 'string', searchable: true }, number: { type: 'integer' } },
+      relations: {},
+      rowRules: [],
+    };
     drawn.set(name, { fields: ['id', 'word', 'number'], relations: {}, document, references: [], rules: [] });
   }
   const get = (name: string): Drawn => drawn.get(name) as Drawn;
@@ -167,6 +171,8 @@ function drawClaims(g: GeneratorValue): Claims {
 }
 
 interface Wish {
+  /** A text of a record is one word, so a search for it is the condition that it is that word. */
+  readonly search: string | undefined;
   readonly entity: string;
   readonly expand: Expansion;
   readonly fields: readonly string[] | undefined;
@@ -232,6 +238,7 @@ function drawWish(g: GeneratorValue, model: Model): Wish {
     condition: g(fc.boolean) ? { and: [] } : condition(2),
     sort: [...sort.values()],
     size: g(fc.integer, { min: 1, max: 8 }),
+    search: g(fc.boolean) ? undefined : pick(WORDS),
     grouping: { groups: [...groups.values()], of: path(entity, 3, true) },
   };
 }
@@ -273,16 +280,30 @@ type Ask = (
   json: { data: unknown; meta: { totalElements: number; nextCursor: string | null } };
 }>;
 
+/** Which records the wish is about, as the model knows it. */
+function conditionOf({ condition, search }: Wish): Condition {
+  return search === undefined ? condition : { and: [condition, { path: ['word'], op: 'eq', value: search }] };
+}
+
+/** The same as members of a body, and as query parameters. */
+const choiceOf = ({ condition, search }: Wish) => ({
+  filter: treeOf(condition),
+  ...(search === undefined ? {} : { search }),
+});
+const choiceParametersOf = ({ condition, search }: Wish): string[] | undefined =>
+  parametersOf(condition)?.concat(search === undefined ? [] : `search=${search}`);
+
 /** Asks for the wish in every way that there is, and holds each answer against the model. */
 async function holdAgainst(model: Model, claims: Claims, ask: Ask, wish: Wish): Promise<void> {
-  const { entity, expand, fields, condition, sort, size } = wish;
+  const { entity, expand, fields, search, sort, size } = wish;
+  const condition = conditionOf(wish);
   const { visible, list, show } = makeRowModel(model, claims);
   const select = (record: Rec): Record<string, unknown> => {
     const shown = show(entity, record, expand);
     return fields === undefined ? shown : Object.fromEntries(fields.map((name) => [name, shown[name]]));
   };
   const wanted = list(entity, condition, sort);
-  const tree = { filter: treeOf(condition), sort: sort.map(([path, direction]) => `${path.join('.')},${direction}`) };
+  const tree = { ...choiceOf(wish), sort: sort.map(([path, direction]) => `${path.join('.')},${direction}`) };
   const selection = { expand: pathsOf(expand), ...(fields === undefined ? {} : { fields }) };
 
   for (let page = 0; page === 0 || page * size < wanted.length + size; page++) {
@@ -306,7 +327,7 @@ async function holdAgainst(model: Model, claims: Claims, ask: Ask, wish: Wish): 
   }
   assert.deepEqual(found, wanted.map(select));
 
-  const parameters = parametersOf(condition);
+  const parameters = choiceParametersOf(wish);
   if (parameters !== undefined) {
     const query = [...parameters, ...tree.sort.map((key) => `sort=${key}`)].join('&');
     const selected = `expand=${selection.expand.join()}${fields === undefined ? '' : `&fields=${fields.join()}`}`;
@@ -324,6 +345,16 @@ async function holdAgainst(model: Model, claims: Claims, ask: Ask, wish: Wish): 
     );
   }
 
+  for (const [name, { isToOne }] of Object.entries((model[entity] as ModelEntity).relations)) {
+    if (isToOne || search === undefined) continue;
+    const answer = await ask(`${entity}?expand=${name}&${name}.search=${search}&size=100`);
+    const shown = visible(entity).map((record) => show(entity, record, { [name]: {} }));
+    const expected = shown.map((record) => ({
+      ...record,
+      [name]: (record[name] as Rec[]).filter(({ word }) => word === search),
+    }));
+    assert.deepEqual(answer.json.data, expected);
+  }
   await holdAggregate(model, claims, ask, wish);
 
   const seen = new Set(visible(entity).map(({ id }) => id));
@@ -336,22 +367,22 @@ async function holdAgainst(model: Model, claims: Claims, ask: Ask, wish: Wish): 
 
 /** Asks for the groups of the wish in both forms: no hidden record is counted or named, and none is missed. */
 async function holdAggregate(model: Model, claims: Claims, ask: Ask, wish: Wish): Promise<void> {
-  const { entity, condition, grouping, size } = wish;
+  const { entity, grouping, size } = wish;
   const of = grouping.of.join('.');
   const group = grouping.groups.map((path) => path.join('.'));
   const select = ['count', `count:${of}`, `countDistinct:${of}`, `min:${of}`];
-  const groups = makeRowModel(model, claims).aggregate(entity, condition, grouping);
+  const groups = makeRowModel(model, claims).aggregate(entity, conditionOf(wish), grouping);
   const wanted = groups.map(({ key, count, present, distinct, least }) => ({
     ...Object.fromEntries(group.map((name, index) => [name, key[index]])),
     ...Object.fromEntries([count, present, distinct, least].map((value, index) => [select[index], value])),
   }));
   for (let page = 0; page === 0 || page * size < wanted.length + size; page++) {
-    const answer = await ask(`${entity}/_aggregate`, { select, group, filter: treeOf(condition), size, page });
+    const answer = await ask(`${entity}/_aggregate`, { select, group, ...choiceOf(wish), size, page });
     assert.equal(answer.status, 200, answer.text);
     assert.deepEqual(answer.json.data, wanted.slice(page * size, (page + 1) * size));
     assert.equal(answer.json.meta.totalElements, wanted.length);
   }
-  const parameters = parametersOf(condition);
+  const parameters = choiceParametersOf(wish);
   if (parameters === undefined) return;
   const query = [`select=${select.join()}`, `group=${group.join()}`, ...parameters].join('&');
   const answer = await ask(`${entity}/_aggregate?${query}`);
