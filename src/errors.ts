@@ -286,6 +286,10 @@ export const conflict = (message: string, details?: readonly Detail[], cause?: u
     ...(cause === undefined ? {} : { cause }),
   });
 
+/** An upsert may create, so it cannot ask for a version of what is there. */
+export const upsertWithVersion = (): ApiError =>
+  badRequest('If-Match does not go together with onConflict: update the record by its id to ask for a version of it');
+
 export const preconditionFailed = (): ApiError =>
   new ApiError('PRECONDITION_FAILED', 'The record has changed since it was read: read it again and repeat the change');
 

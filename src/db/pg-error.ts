@@ -48,7 +48,8 @@ export function isStaleSnapshot(error: unknown): boolean {
   const state = sqlState(error);
   // 42P01 table, 42703 column, 3F000 schema, 42883 and 42804 operator or type mismatch, 0A000 cached plan, 26000 statement.
   // 42809 and 42803: without the column, t."rank" and t."count" are PostgreSQL's functions of these names, applied to t.
-  const stale = ['42P01', '42703', '3F000', '42883', '42804', '42809', '42803', '0A000', '26000'];
+  // 42P10: the unique index of an upsert has gone.
+  const stale = ['42P01', '42703', '3F000', '42883', '42804', '42809', '42803', '0A000', '26000', '42P10'];
   return state !== undefined && stale.includes(state);
 }
 
@@ -98,6 +99,9 @@ export function isLockTimeout(error: unknown): boolean {
 
 /** SQLSTATE of our own functions when what they build would be longer than an answer may be (install/data/000010-bounded-values.sql). */
 export const TOO_LARGE = 'WDA54';
+
+/** SQLSTATE of our own function when a statement has not done everything (install/data/000014-upserts.sql). */
+export const NOT_WHOLE = 'WDA09';
 
 /** The limit in the message of our functions. */
 function limitIn({ message }: Error): number | undefined {

@@ -8,6 +8,7 @@ import { mayWrite, type Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import type { CountMode } from '../request/page.ts';
 import type { ExportRequest, ListRequest, ReadRequest } from '../request/record-request.ts';
+import type { Upsert } from '../request/upsert.ts';
 import type { AggregatePlan } from './aggregate.ts';
 import type { Assignment } from './assignment.ts';
 import type { BulkPlan } from './bulk.ts';
@@ -68,6 +69,20 @@ export interface CreatePlan {
   readonly references: readonly ReferenceCheck[];
 }
 
+/** What finds a record that is there already, and what becomes of it. */
+export interface ConflictKey {
+  /** Those of one unique index, or the id. */
+  readonly fields: readonly Field[];
+  readonly mode: Upsert['mode'];
+}
+
+export interface UpsertPlan extends Omit<CreatePlan, 'kind'> {
+  readonly kind: 'upsert';
+  readonly key: ConflictKey;
+  /** What is changed in a record that is there: nothing when it is left as it is. */
+  readonly changes: readonly Field[];
+}
+
 export interface UpdatePlan {
   readonly kind: 'update';
   readonly scan: Scan;
@@ -110,6 +125,7 @@ export type Plan =
   | ExportPlan
   | ReferencesPlan
   | AggregatePlan
+  | UpsertPlan
   | BulkPlan;
 
 /** The entity that the principal may use for the operation: 403, 404 or 503, in that order. */

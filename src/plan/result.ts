@@ -38,6 +38,11 @@ export interface WrittenRow {
   readonly version: string;
 }
 
+/** A record that was created, or was there already. */
+export interface UpsertedRow extends WrittenRow {
+  readonly isCreated: boolean;
+}
+
 export interface DeletedRow {
   readonly id: string;
 }

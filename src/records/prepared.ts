@@ -2,7 +2,7 @@
 import { LRUCache } from 'lru-cache';
 import type { AggregatePlan } from '../plan/aggregate.ts';
 import type { BulkCreatePlan, BulkDeletePlan, BulkUpdatePlan } from '../plan/bulk.ts';
-import type { CreatePlan, DeletePlan, ListPlan, UpdatePlan } from '../plan/plan.ts';
+import type { CreatePlan, DeletePlan, ListPlan, UpdatePlan, UpsertPlan } from '../plan/plan.ts';
 import type { AggregateRow, PageRow, RecordRow } from '../plan/result.ts';
 import { wordsOf } from '../request/query-string.ts';
 import { type Compiled, type CompileOptions, compile, type ResultOf, type Statement, sizeOf } from '../sql/compile.ts';
@@ -23,7 +23,14 @@ export interface PreparedAggregate {
   readonly plan: AggregatePlan;
 }
 
-export type WritePlan = CreatePlan | UpdatePlan | DeletePlan | BulkCreatePlan | BulkUpdatePlan | BulkDeletePlan;
+export type WritePlan =
+  | CreatePlan
+  | UpdatePlan
+  | UpsertPlan
+  | DeletePlan
+  | BulkCreatePlan
+  | BulkUpdatePlan
+  | BulkDeletePlan;
 
 export interface PreparedStatements {
   readonly list: (visit: Visit, prepare: () => PreparedList) => PreparedList;
@@ -75,6 +82,8 @@ function wordsOfWrite(plan: WritePlan): string {
   switch (plan.kind) {
     case 'create':
       return `create ${[...plan.values.keys()].join()}`;
+    case 'upsert':
+      return `upsert ${plan.key.mode} ${plan.key.fields.map(({ name }) => name).join()} ${[...plan.values.keys()].join()} ${plan.changes.length}`;
     case 'update':
       return `update ${plan.guarded} ${[...plan.values.keys()].join()}`;
     case 'delete':

@@ -1,18 +1,28 @@
 // Create, update and delete: one statement each that checks whatever could change between a look and a write. Nothing
 // of a record that the principal cannot see shows in an answer: it is absent, as a target and as a reference.
 import { isRetryable, isStaleSnapshot, sqlState } from '../db/pg-error.ts';
-import { type Detail, preconditionFailed, recordNotFound, serviceUnavailable, validationFailed } from '../errors.ts';
+import {
+  type Detail,
+  preconditionFailed,
+  recordNotFound,
+  serviceUnavailable,
+  upsertWithVersion,
+  validationFailed,
+} from '../errors.ts';
 import { type Assignment, planAssignment } from '../plan/assignment.ts';
 import { planCreate, planDelete, planRead, planReferences, planUpdate } from '../plan/plan.ts';
+import type { UpsertedRow, WrittenRow } from '../plan/result.ts';
 import { foreignColumn, stampedColumns } from '../plan/row-policy.ts';
+import { planKey, planUpsert, planUpsertAssignment } from '../plan/upsert.ts';
 import { parseId } from '../request/call.ts';
 import { type Guard, guardOf } from '../request/conditions.ts';
 import { parseParameters } from '../request/parameters.ts';
 import { PREFIX } from '../request/record-path.ts';
 import { parseReadRequest } from '../request/record-request.ts';
+import { parseCreateOptions, type Upsert } from '../request/upsert.ts';
 import { recordReply } from '../response/entity-tag.ts';
 import { noContent, type Reply } from '../response/reply.ts';
-import { bindQuery, type Compiled, compile, type Inputs } from '../sql/compile.ts';
+import { bindQuery, type Compiled, compile, type Inputs, type Statement } from '../sql/compile.ts';
 import { entityTag } from './entity-tag.ts';
 import type { ReadRooms } from './reads.ts';
 import { recordError, type WriteKind } from './record-error.ts';
@@ -40,18 +50,42 @@ type Outcome<Row> =
 
 const WRITE_ATTEMPTS = 4;
 
-export async function create(rooms: WriteRooms, visit: Visit): Promise<Reply> {
-  const { call, entity, principal, workspace } = visit;
-  parseParameters(call.query, []);
+/** A create, or an upsert when the query asks for one. */
+export function create(rooms: WriteRooms, visit: Visit): Promise<Reply> {
+  const upsert = parseCreateOptions(visit.call.query);
+  return upsert === undefined ? insert(rooms, visit) : insertOrUpdate(rooms, visit, upsert);
+}
+
+async function insert(rooms: WriteRooms, visit: Visit): Promise<Reply> {
+  const { call, entity, principal } = visit;
   const body = await call.body();
   const { values, details } = planAssignment(body, entity, undefined, stampedColumns(entity, principal));
   await refuse(rooms, visit, details, { values });
   const plan = planCreate(values, entity, visit);
   const statement = rooms.prepared.write(visit, plan);
   const row = written(await write(rooms, visit, statement, { values: plan.values }));
+  return createdReply(visit, statement, row);
+}
+
+/** 201 with the place of the record. */
+function createdReply({ entity, workspace }: Visit, statement: Statement, row: WrittenRow): Reply {
   const tag = entityTag(statement, row.version, row.data);
   const place = `${PREFIX}${workspace.organization}/${workspace.slug}/${entity.name}/${row.id}`;
   return recordReply(201, { data: row.data, tag }, place);
+}
+
+async function insertOrUpdate(rooms: WriteRooms, visit: Visit, upsert: Upsert): Promise<Reply> {
+  const { call, entity } = visit;
+  if (call.conditions.ifMatch !== undefined) throw upsertWithVersion();
+  const key = planKey(upsert, entity, visit);
+  const { values, details } = planUpsertAssignment(await call.body(), entity, visit, key);
+  await refuse(rooms, visit, details, { values });
+  const plan = planUpsert(values, entity, visit, key);
+  const statement = rooms.prepared.write(visit, plan);
+  const plain = rooms.prepared.write(visit, planCreate(values, entity, visit));
+  const row = written(await writeUpsert(rooms, visit, statement, plain, { values: plan.values }));
+  if (row.isCreated) return createdReply(visit, statement, row);
+  return recordReply(200, { data: row.data, tag: entityTag(statement, row.version, row.data) });
 }
 
 export async function update(rooms: WriteRooms, visit: Visit): Promise<Reply> {
@@ -175,6 +209,44 @@ async function write<Row>(
     return details.length > 0 ? { kind: 'badReference', details } : undefined;
   });
 }
+
+/**
+ * Runs an upsert. It writes and reads nothing when a record with its key came after it began to look, which the next
+ * attempt sees, or when the principal cannot see that record. Then the plain create says what a create is told.
+ */
+async function writeUpsert(
+  rooms: WriteRooms,
+  visit: Visit,
+  upsert: Compiled<UpsertedRow>,
+  plain: Compiled<WrittenRow>,
+  what: Write,
+): Promise<Outcome<UpsertedRow>> {
+  const { executor, workspace, entity } = visit;
+  const inputs = inputsOf(visit, what);
+  const run = async <Row>(statement: Compiled<Row>): Promise<Row | undefined> => {
+    const [row] = await executor.run(bindQuery(statement, inputs), 'write', workOf(visit, statement.expected));
+    return row === undefined ? undefined : statement.read(row);
+  };
+  let attempts = 0;
+  return repeatedly(visit, async () => {
+    attempts++;
+    try {
+      const row = (await run(upsert)) ?? (attempts === 1 ? undefined : asCreated(await run(plain)));
+      if (row !== undefined) return { kind: 'written', row };
+    } catch (error) {
+      if (isStaleSnapshot(error) || isRetryable(error)) throw error;
+      if (sqlState(error) === '23503' && !executor.isTransaction) {
+        const details = await missingReferences(rooms, visit, what);
+        if (details.length > 0) return { kind: 'badReference', details };
+      }
+      throw recordError(error, workspace, entity.name, 'create');
+    }
+    const details = await missingReferences(rooms, visit, what);
+    return details.length > 0 ? { kind: 'badReference', details } : undefined;
+  });
+}
+
+const asCreated = (row: WrittenRow | undefined): UpsertedRow | undefined => row && { ...row, isCreated: true };
 
 /**
  * Runs `attempt` until it has an outcome. Deadlocks and serialization failures are repeated, as nothing of them was

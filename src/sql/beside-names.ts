@@ -26,6 +26,9 @@ const NAMES = {
   /** Limits of answers. */
   bounded_text: keyword('wda.bounded_text'),
   goes_on: keyword('wda.goes_on'),
+  /** Creates that meet a record which is there. */
+  reached_id: keyword('wda.reached_id'),
+  is_whole: keyword('wda.is_whole'),
   /** What indexes of words and of parts of texts need. */
   use_words: keyword('wda.use_words'),
   leave_words: keyword('wda.leave_words'),

@@ -22,7 +22,7 @@ import type { Projection } from '../plan/projection.ts';
 import type { Reference } from '../plan/references.ts';
 import type { Scan } from '../plan/scan.ts';
 import { runningBound } from './bounds.ts';
-import { type Aliases, bind, makeAliases, outputColumn, RECORD, renderScan, where } from './expression.ts';
+import { type Aliases, bind, makeAliases, outputColumn, RECORD, renderScan, sequenceOf, where } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, literal, sql, tableRef, wholeNumber } from './fragment.ts';
 
 const S = ident('s');
@@ -234,10 +234,6 @@ function isKept(record: Scan, field: Field, aliases: Aliases): Fragment {
   const { table, condition } = renderScan(record, near);
   const same = [sql`${near}."id" = ${S}.${ID}`, sql`${near}.${ident(field.column)} = ${S}.${ident(field.name)}`];
   return sql`exists (select from ${table}${where(...same, condition)})`;
-}
-
-function sequenceOf({ entity }: Scan): Fragment {
-  return sql`(select pg_get_serial_sequence(${literal(tableRef(entity.table).text)}, 'id')::regclass)`;
 }
 
 function fieldNamed({ entity }: Scan, name: string): Field {

@@ -13,7 +13,16 @@ import type {
   TakenPlan,
 } from '../plan/bulk.ts';
 import type { Operand } from '../plan/operand.ts';
-import type { CreatePlan, DeletePlan, ListPlan, Plan, ReadPlan, ReferencesPlan, UpdatePlan } from '../plan/plan.ts';
+import type {
+  CreatePlan,
+  DeletePlan,
+  ListPlan,
+  Plan,
+  ReadPlan,
+  ReferencesPlan,
+  UpdatePlan,
+  UpsertPlan,
+} from '../plan/plan.ts';
 import { hasLists, type Projection } from '../plan/projection.ts';
 import type {
   AggregateRow,
@@ -25,6 +34,7 @@ import type {
   PageRow,
   RecordRow,
   TakenRow,
+  UpsertedRow,
   WrittenRow,
   WrittenRows,
 } from '../plan/result.ts';
@@ -34,6 +44,7 @@ import { isTold, isUnbounded } from './bounds.ts';
 import { deleteRecords, findRecords, insertRecords, selectDangling, selectTaken, updateRecords } from './bulk.ts';
 import { type Fragment, keyword, type Query, sql } from './fragment.ts';
 import { selectExport, selectMatching, selectMissingReferences, selectPage, selectRecord } from './read.ts';
+import { upsertRecord } from './upsert.ts';
 import { deleteRecord, insertRecord, updateRecord } from './write.ts';
 
 /** A compiled shape. */
@@ -98,23 +109,25 @@ export type ResultOf<P extends Plan> = P extends ListPlan
     ? RecordRow
     : P extends CreatePlan | UpdatePlan
       ? WrittenRow
-      : P extends DeletePlan
-        ? DeletedRow
-        : P extends ReferencesPlan
-          ? MissingReference
-          : P extends AggregatePlan
-            ? AggregateRow
-            : P extends BulkCreatePlan | BulkUpdatePlan
-              ? WrittenRows
-              : P extends BulkDeletePlan
-                ? DeletedRows
-                : P extends FindPlan
-                  ? FoundRow
-                  : P extends DanglingPlan
-                    ? DanglingRow
-                    : P extends TakenPlan
-                      ? TakenRow
-                      : Cells;
+      : P extends UpsertPlan
+        ? UpsertedRow
+        : P extends DeletePlan
+          ? DeletedRow
+          : P extends ReferencesPlan
+            ? MissingReference
+            : P extends AggregatePlan
+              ? AggregateRow
+              : P extends BulkCreatePlan | BulkUpdatePlan
+                ? WrittenRows
+                : P extends BulkDeletePlan
+                  ? DeletedRows
+                  : P extends FindPlan
+                    ? FoundRow
+                    : P extends DanglingPlan
+                      ? DanglingRow
+                      : P extends TakenPlan
+                        ? TakenRow
+                        : Cells;
 
 /** The only place that knows columns by their position, beside the statements that name them. */
 const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extract<Plan, { kind: Kind }>> } = {
@@ -128,6 +141,7 @@ const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extra
   read: ([data = null, version]) => ({ data, version: known(version) }),
   create: readWritten,
   update: readWritten,
+  upsert: (row) => ({ ...readWritten(row), isCreated: row[3] === 'true' }),
   delete: ([id]) => ({ id: known(id) }),
   references: ([field]) => ({ field: known(field) }),
   aggregate: ([data = null, groups, counted = null]) => ({ data, groups: known(groups), counted }),
@@ -163,6 +177,7 @@ function expectedOf(plan: Plan): Statement['expected'] {
   switch (plan.kind) {
     case 'create':
     case 'update':
+    case 'upsert':
     case 'delete':
       return 'quick';
     case 'read':
@@ -195,6 +210,8 @@ function compileText(plan: Plan, options: CompileOptions): Text {
       return close(insertRecord(plan, options.maxResponseBytes), plan.projection);
     case 'update':
       return close(updateRecord(plan, options.maxResponseBytes), plan.projection);
+    case 'upsert':
+      return close(upsertRecord(plan, options.maxResponseBytes), plan.projection);
     case 'delete':
       return close(deleteRecord(plan));
     case 'references':

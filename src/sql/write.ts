@@ -4,6 +4,7 @@ import { bodyOperand, ID_OPERAND, type Operand } from '../plan/operand.ts';
 import type { CreatePlan, DeletePlan, UpdatePlan } from '../plan/plan.ts';
 import type { Projection } from '../plan/projection.ts';
 import type { Scan } from '../plan/scan.ts';
+import { beside } from './beside-names.ts';
 import { guardedResult } from './bounds.ts';
 import {
   type Aliases,
@@ -14,6 +15,7 @@ import {
   outputColumn,
   RECORD,
   renderScan,
+  sequenceOf,
   where,
 } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
@@ -31,11 +33,21 @@ export function insertRecord(plan: CreatePlan, maxBytes: number): Fragment {
   return sql`insert into ${target} ${insertedValues(plan, names, aliases)} ${returning(plan.projection, root, maxBytes)}`;
 }
 
-function insertedValues(plan: CreatePlan, names: readonly string[], aliases: Aliases): Fragment {
+/** The columns of an insert with their values: no row when a reference points at a record that the principal cannot see. */
+export function insertedValues(
+  plan: Pick<CreatePlan, 'scan' | 'references'>,
+  names: readonly string[],
+  aliases: Aliases,
+): Fragment {
   if (names.length === 0) return keyword('default values');
   const fields = names.map((field) => fieldOf(plan.scan, field));
   const columns = join(fields.map((field) => ident(field.column)));
-  const values = join(fields.map((field) => bind(bodyOperand(field))));
+  const values = join(
+    fields.map((field) => {
+      const value = bind(bodyOperand(field));
+      return field.role === 'id' ? sql`${beside('reached_id')}(${sequenceOf(plan.scan)}, ${value})` : value;
+    }),
+  );
   // One statement, so that nothing can come between the look and the write.
   return plan.references.length === 0
     ? sql`(${columns}) values (${values})`
@@ -82,7 +94,7 @@ function returning(projection: Projection, root: Fragment, maxBytes: number): Fr
 }
 
 /** A record that no answer could hold is an error, which undoes the write. */
-function resultColumns(projection: Projection, root: Fragment, maxBytes: number): Fragment {
+export function resultColumns(projection: Projection, root: Fragment, maxBytes: number): Fragment {
   const columns = projection.outputs.map((output) => {
     if (output.kind !== 'column') throw new TypeError('a write answers with columns alone');
     return outputColumn(output.field, root);

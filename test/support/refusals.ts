@@ -176,6 +176,11 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: /^The record cannot be deleted: records of \w+ refer to this one by \w+$/,
     made: () => errors.stillReferenced({ entity: 'orders', relation: 'customer' }, undefined),
   },
+  upsertWithVersion: {
+    file: 'api/writing/upsert.test.ts',
+    words: 'If-Match does not go together with onConflict: update the record by its id to ask for a version of it',
+    made: errors.upsertWithVersion,
+  },
   preconditionFailed: {
     file: 'api/writing/etag.test.ts',
     words: 'The record has changed since it was read: read it again and repeat the change',

@@ -1,0 +1,41 @@
+// `onConflict` and `conflict` of a create: what becomes of a record that is there already. Knows no schema; form only.
+import { badRequest, shown } from '../errors.ts';
+import { closest } from '../model/closest.ts';
+import { parseParameters } from './parameters.ts';
+
+/** A record is found by its values of these fields; it is changed, or left as it is. */
+export interface Upsert {
+  readonly fields: readonly string[];
+  readonly mode: 'update' | 'skip';
+}
+
+export const UPSERT_PARAMETERS = ['onConflict', 'conflict'] as const;
+const MODES = ['update', 'skip'] as const;
+
+/** The query string of POST …/{entity}; undefined for a create. */
+export function parseCreateOptions(query: string): Upsert | undefined {
+  return parseUpsert(parseParameters(query, UPSERT_PARAMETERS));
+}
+
+/** 400 for a field that is named twice, no field, and `conflict` alone. */
+export function parseUpsert(values: ReadonlyMap<string, string>): Upsert | undefined {
+  const named = values.get('onConflict');
+  const mode = values.get('conflict');
+  if (named === undefined) {
+    if (mode === undefined) return undefined;
+    throw badRequest('conflict is for requests with onConflict=<field>[,<field>…]');
+  }
+  const fields = named.split(',');
+  if (fields.includes('')) throw badRequest('onConflict must name fields: onConflict=<field>[,<field>…]');
+  const twice = fields.find((field, index) => fields.indexOf(field) !== index);
+  if (twice !== undefined) throw badRequest(`onConflict names ${shown(twice)} twice`);
+  return { fields, mode: mode === undefined ? 'update' : parseMode(mode) };
+}
+
+function parseMode(text: string): Upsert['mode'] {
+  const mode = MODES.find((known) => known === text);
+  if (mode !== undefined) return mode;
+  const suggestion = closest(text, MODES);
+  const hint = suggestion === null ? '' : ` Did you mean ${suggestion}?`;
+  throw badRequest(`Unknown conflict ${shown(text)}.${hint} Known: ${MODES.join(', ')}`);
+}

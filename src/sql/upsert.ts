@@ -1,0 +1,54 @@
+// A create that meets a record with the same key: one statement that creates, changes or reads.
+
+import type { Field } from '../model/entity.ts';
+import { fieldType } from '../model/field-types.ts';
+import { bodyOperand } from '../plan/operand.ts';
+import type { ConflictKey, UpsertPlan } from '../plan/plan.ts';
+import type { Scan } from '../plan/scan.ts';
+import { bind, makeAliases, renderScan, where } from './expression.ts';
+import { type Fragment, ident, join, keyword, sql, tableRef } from './fragment.ts';
+import { insertedValues, resultColumns } from './write.ts';
+
+/**
+ * `data`, `version`, `id` and `created`; no row when a reference points at a record that the principal cannot see, when
+ * the record with the key is one, or when it is left as it is and came after the statement began to look:
+ *
+ *     insert into tags as r0 (name, note) values ($1, $2)
+ *     on conflict (name) do update set note = excluded.note where <row filter> returning …, r0.xmax = 0 as created
+ *
+ * A row that was inserted has no xmax; one that was locked to be changed has.
+ */
+export function upsertRecord(plan: UpsertPlan, maxBytes: number): Fragment {
+  const aliases = makeAliases();
+  const root = aliases.next('r');
+  const { condition } = renderScan(plan.scan, root);
+  const target = sql`insert into ${tableRef(plan.scan.entity.table)} as ${root} ${insertedValues(plan, [...plan.values.keys()], aliases)} on conflict ${conflictTarget(plan.key)}`;
+  const result = (row: Fragment): Fragment => resultColumns(plan.projection, row, maxBytes);
+  if (plan.changes.length > 0) {
+    const sets = plan.changes.map(({ column }) => sql`${ident(column)} = excluded.${ident(column)}`);
+    return sql`${target} do update set ${join([...sets, ...touched(plan.scan)])}${where(condition)} returning ${result(root)}, (${root}.xmax = 0)::text as created`;
+  }
+  const near = aliases.next('r');
+  const there = renderScan(plan.scan, near);
+  const same = plan.key.fields.map(
+    (field) => sql`${near}.${ident(field.column)} = ${asStored(bind(bodyOperand(field)), field)}`,
+  );
+  return sql`with "$w" as (${target} do nothing returning ${result(root)})
+select data, version, id, 'true' as created from "$w"
+union all select ${result(near)}, 'false' as created from ${there.table}${where(...same, there.condition, keyword('not exists (select from "$w")'))}`;
+}
+
+export function conflictTarget({ fields }: ConflictKey): Fragment {
+  return sql`(${join(fields.map(({ column }) => ident(column)))})`;
+}
+
+/** That the record was changed is noted. */
+export function touched({ entity }: Scan): readonly Fragment[] {
+  const updatedAt = entity.timestamps ? entity.fields.get('updatedAt') : undefined;
+  return updatedAt === undefined ? [] : [sql`${ident(updatedAt.column)} = now()`];
+}
+
+/** A value as its column would give it back: datetimes have milliseconds there. */
+export function asStored(value: Fragment, field: Field): Fragment {
+  return sql`${value}::${keyword(fieldType(field.type).columnType(field))}`;
+}

@@ -1,0 +1,351 @@
+// A create that finds a record with the same key: one record, whoever else writes, and nothing told of hidden ones.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import type { Answer, Call } from '../../support/server.ts';
+import { use, useDatabase, useIssuer, useServer, useUsers } from '../../support/use.ts';
+import { LOCAL_PROVIDER } from '../../support/users.ts';
+
+const SCHEMA = {
+  entities: {
+    teams: { fields: { name: { type: 'string', unique: true } }, rowRules: [] },
+    people: {
+      fields: {
+        name: { type: 'string', required: true },
+        email: { type: 'string', unique: true },
+        seenAt: { type: 'datetime', unique: true },
+        rank: { type: 'decimal', precision: 8, scale: 2, unique: true },
+        number: { type: 'integer' },
+        note: { type: 'text', default: 'new' },
+      },
+      relations: { team: { kind: 'belongsTo', entity: 'teams' } },
+      indexes: [{ fields: ['teamId', 'number'], unique: true }],
+      timestamps: true,
+    },
+  },
+} as const;
+
+const database = useDatabase();
+const server = useServer(LOCAL_PROVIDER, { database });
+const workspace = use(async () => {
+  const made = await server.workspace('acme/upsert', SCHEMA);
+  await made.create('teams', [{ name: 'red' }, { name: 'blue' }]);
+  return made;
+});
+
+const post = (query: string, body: unknown, options: Call = {}): Promise<Answer> =>
+  workspace.call(`people?${query}`, { method: 'POST', body, ...options });
+const read = async (id: number): Promise<Readonly<Record<string, unknown>>> =>
+  (await workspace.call(`people/${id}`)).json.data;
+const countOf = async (filter: string): Promise<number> =>
+  (await workspace.call(`people?size=1&filter=${filter}`)).json.meta.totalElements;
+
+interface Detail {
+  readonly index?: number;
+  readonly field: string;
+  readonly code: string;
+  readonly message: string;
+}
+function refused(answer: Answer, status: number, code: string): { message: string; details: Detail[] } {
+  assert.deepEqual([answer.status, answer.json?.error?.code], [status, code], answer.text);
+  return answer.json.error;
+}
+
+describe('one record', () => {
+  test('is created, and then changed in what the body gives', async () => {
+    const made = await post('onConflict=email', { name: 'Ann', email: 'ann@x', number: 1 });
+    assert.equal(made.status, 201, made.text);
+    const { id, createdAt } = made.json.data;
+    assert.equal(made.headers.get('location'), `/api/v1/acme/upsert/people/${id}`);
+    assert.equal(made.json.data.note, 'new');
+    const changed = await post('onConflict=email', { email: 'ann@x', name: 'Anna', note: null });
+    assert.equal(changed.status, 200, changed.text);
+    assert.equal(changed.headers.get('location'), null);
+    assert.deepEqual(changed.json.data, {
+      ...made.json.data,
+      name: 'Anna',
+      note: null,
+      updatedAt: changed.json.data.updatedAt,
+    });
+    assert.notEqual(changed.json.data.updatedAt, createdAt);
+    const single = await workspace.call(`people/${id}`);
+    assert.equal(changed.headers.get('etag'), single.headers.get('etag'));
+    assert.notEqual(made.headers.get('etag'), single.headers.get('etag'));
+    const ifMatch = { 'if-match': changed.headers.get('etag') ?? '' };
+    assert.equal(
+      (await workspace.call(`people/${id}`, { method: 'PUT', headers: ifMatch, body: { number: 2 } })).status,
+      200,
+    );
+  });
+
+  test('is left as it is with conflict=skip, and by a body of its key alone', async () => {
+    const made = await post('onConflict=email&conflict=skip', { name: 'Ben', email: 'ben@x' });
+    assert.equal(made.status, 201, made.text);
+    const left = await post('onConflict=email&conflict=skip', { name: 'Other', email: 'ben@x', note: 'other' });
+    assert.equal(left.status, 200);
+    assert.deepEqual(left.json, made.json);
+    assert.equal(left.headers.get('etag'), made.headers.get('etag'));
+    const named = await workspace.call('teams?onConflict=name', { method: 'POST', body: { name: 'red' } });
+    assert.deepEqual([named.status, named.json], [200, { data: { id: 1, name: 'red' } }]);
+  });
+
+  test('null is no conflict, and each part of a key counts', async () => {
+    const none = [];
+    for (let n = 0; n < 2; n++) none.push(await post('onConflict=email', { name: 'Nobody', email: null }));
+    assert.deepEqual(
+      none.map(({ status }) => status),
+      [201, 201],
+    );
+    const key = 'onConflict=number,teamId';
+    const first = await post(key, { name: 'First', teamId: 1, number: 7 });
+    const other = await post(key, { name: 'Other', teamId: 2, number: 7 });
+    const again = await post(key, { name: 'Again', teamId: 1, number: 7 });
+    const half = await post(key, { name: 'Half', teamId: null, number: 7 });
+    assert.deepEqual(
+      [first, other, again, half].map(({ status }) => status),
+      [201, 201, 200, 201],
+    );
+    assert.equal(again.json.data.id, first.json.data.id);
+  });
+
+  test('values of a key are those that the column has', async () => {
+    for (const [field, one, same] of [
+      ['rank', 1.5, '1.50'],
+      ['seenAt', '2026-01-01T00:00:00.1234Z', '2026-01-01T01:00:00.123+01:00'],
+    ] as const) {
+      const made = await post(`onConflict=${field}`, { name: 'a', [field]: one });
+      assert.equal(made.status, 201, made.text);
+      for (const conflict of ['skip', 'update']) {
+        const found = await post(`onConflict=${field}&conflict=${conflict}`, { name: 'b', [field]: same });
+        assert.deepEqual([found.status, found.json.data?.id], [200, made.json.data.id], found.text);
+      }
+    }
+  });
+
+  test('an owner upserts by id, and later ids are others', async () => {
+    const byId = (id: unknown, name = 'x') => post('onConflict=id', { id, name });
+    const { id: last } = (await post('', { name: 'last' })).json.data;
+    const made = await byId(last + 3);
+    assert.deepEqual([made.status, made.json.data.id], [201, last + 3], made.text);
+    assert.equal((await byId(String(last + 3), 'changed')).status, 200);
+    assert.equal((await read(last + 3)).name, 'changed');
+    assert.equal((await post('', { name: 'next' })).json.data.id, last + 4);
+    assert.equal((await byId(last + 1_000_000)).status, 201);
+    assert.equal((await post('', { name: 'next' })).json.data.id, last + 1_000_001);
+    for (const [id, code] of [
+      [undefined, 'REQUIRED'],
+      [null, 'REQUIRED'],
+      [0, 'OUT_OF_RANGE'],
+      ['9007199254740992', 'OUT_OF_RANGE'],
+      [1.5, 'TYPE_MISMATCH'],
+    ] as const) {
+      const { details } = refused(await byId(id), 400, 'VALIDATION_FAILED');
+      assert.deepEqual([details[0]?.field, details[0]?.code], ['id', code]);
+    }
+  });
+
+  test('every mistake is told, and the key must be given', async () => {
+    const { details } = refused(
+      await post('onConflict=email', { number: 'x', nme: 1, teamId: 99 }),
+      400,
+      'VALIDATION_FAILED',
+    );
+    assert.deepEqual(
+      details.map(({ field, code }) => [field, code]),
+      [
+        ['number', 'TYPE_MISMATCH'],
+        ['nme', 'UNKNOWN_FIELD'],
+        ['name', 'REQUIRED'],
+        ['email', 'REQUIRED'],
+        ['teamId', 'REFERENCE_NOT_FOUND'],
+      ],
+    );
+    // It might create, so it gives what a create must give.
+    await post('onConflict=email', { name: 'Eve', email: 'eve@x' });
+    const short = refused(await post('onConflict=email', { email: 'eve@x', note: '' }), 400, 'VALIDATION_FAILED');
+    assert.deepEqual(short.details[0]?.field, 'name');
+    const lost = refused(
+      await post('onConflict=email', { name: 'Eve', email: 'eve@x', teamId: 99 }),
+      400,
+      'VALIDATION_FAILED',
+    );
+    assert.equal(lost.details[0]?.code, 'REFERENCE_NOT_FOUND');
+  });
+
+  test('another unique field is a conflict as for a create', async () => {
+    await post('', { name: 'Fay', email: 'fay@x', rank: 100 });
+    await post('', { name: 'Gil', email: 'gil@x', rank: 200 });
+    const created = refused(await post('', { name: 'New', rank: 100 }), 409, 'CONFLICT');
+    const changed = refused(
+      await post('onConflict=email', { name: 'Gil', email: 'gil@x', rank: 100 }),
+      409,
+      'CONFLICT',
+    );
+    assert.deepEqual(changed, created);
+  });
+
+  for (const [name, query, message] of [
+    [
+      'a field that is not unique',
+      'onConflict=name',
+      'onConflict must name exactly the fields of one unique field or index of people, and name are none. Possible: id; teamId,number; email; seenAt; rank',
+    ],
+    ['a part of an index', 'onConflict=number', /and number are none. Possible/],
+    ['more than an index', 'onConflict=email,number', /and email,number are none. Possible/],
+    ['a typo', 'onConflict=emial', /and emial are none. Did you mean email\? Possible/],
+    ['a mode', 'onConflict=skip', /and skip are none/],
+    ['a mode alone', 'conflict=skip', 'conflict is for requests with onConflict=<field>[,<field>…]'],
+    ['another mode', 'onConflict=email&conflict=fail', /Unknown conflict fail. Known: update, skip/],
+  ] as const)
+    test(`is refused: ${name}`, async () => {
+      const told = refused(await post(query, { name: 'x' }), 400, 'BAD_REQUEST').message;
+      if (message instanceof RegExp) assert.match(told, message);
+      else assert.equal(told, message);
+    });
+
+  test('If-Match asks for a version of what might not be there', async () => {
+    const answer = await post('onConflict=email', { name: 'x', email: 'x' }, { headers: { 'if-match': '"1.a"' } });
+    assert.match(refused(answer, 400, 'BAD_REQUEST').message, /^If-Match does not go together with onConflict/);
+  });
+
+  test('of many at once with one key one creates, and the others change or find its record', async () => {
+    for (const conflict of ['update', 'skip'])
+      for (let round = 0; round < 10; round++) {
+        const email = `${conflict}${round}@many`;
+        const answers = await Promise.all(
+          Array.from({ length: 20 }, (_, n) =>
+            post(`onConflict=email&conflict=${conflict}`, { name: `n${n}`, email, number: n, teamId: null }),
+          ),
+        );
+        assert.equal(answers.filter(({ status }) => status === 201).length, 1);
+        for (const { status, text } of answers) assert.ok(status <= 201, text);
+        assert.equal(new Set(answers.map(({ json }) => json.data.id)).size, 1);
+        assert.equal(await countOf(`email,eq,${email}`), 1);
+      }
+  });
+});
+
+const KEPT = 5200;
+
+test('kept totals count what upserts create', async () => {
+  const large = await server.workspace('acme/upsert-total', SCHEMA);
+  const rows = Array.from({ length: KEPT }, (_, n) => `n${n}`).join('\n');
+  const options = { method: 'POST', headers: { 'content-type': 'text/csv' }, body: `name\n${rows}\n` };
+  assert.equal((await large.call('teams/_import', options)).status, 200);
+  const total = async (): Promise<number> => (await large.call('teams?size=1')).json.meta.totalElements;
+  const kept = async (): Promise<unknown> => {
+    const [row] = await database.query(
+      "select wda.total_of(c.oid) as n from pg_class c join pg_namespace n on n.oid = relnamespace where nspname ~ 'upsert.total' and relname = 'teams'",
+      [],
+    );
+    assert.ok(row !== undefined);
+    return row.n;
+  };
+  assert.equal(await total(), KEPT);
+  for (let n = 0; n < 100 && (await kept()) === null; n++) await new Promise((resolve) => setTimeout(resolve, 100));
+  const upsert = (name: string) => large.call('teams?onConflict=name', { method: 'POST', body: { name } });
+  for (const name of ['n0', 'm0', 'n1', 'm0', 'm1']) await upsert(name);
+  assert.equal(await total(), KEPT + 2);
+  assert.equal(Number(await kept()), KEPT + 2);
+});
+
+describe('for a user who sees some records', () => {
+  const { people, teams } = SCHEMA.entities;
+  const schema = {
+    entities: {
+      teams: { ...teams, rowRules: [{ column: 'name', claim: 'team' }] },
+      people: { ...people, rowRules: [{ column: 'note', claim: 'note' }] },
+    },
+  };
+  const ruled = use(async () => {
+    const made = await server.workspace('acme/upsert-rules', schema);
+    await made.create('teams', [{ name: 'red' }, { name: 'blue' }]);
+    await made.create('people', [
+      { name: 'Mine', email: 'mine@x', note: 'me', rank: 1 },
+      { name: 'Hidden', email: 'hidden@x', note: 'you', rank: 2 },
+    ]);
+    return made;
+  });
+  const tokenOf = useUsers(ruled, useIssuer());
+  const mine = (query: string, body: unknown): Promise<Answer> =>
+    ruled.call(`people?${query}`, {
+      method: 'POST',
+      body,
+      credential: tokenOf({ sub: 'me', note: 'me', team: 'red' }),
+    });
+
+  test('what is created is stamped, and only own records are changed', async () => {
+    const made = await mine('onConflict=email', { name: 'New', email: 'new@x' });
+    assert.deepEqual([made.status, made.json.data?.note], [201, 'me'], made.text);
+    const changed = await mine('onConflict=email', { name: 'Changed', email: 'mine@x', note: 'me' });
+    assert.deepEqual([changed.status, changed.json.data?.name], [200, 'Changed'], changed.text);
+    refused(await mine('onConflict=email', { name: 'Given', email: 'mine@x', note: 'you' }), 403, 'FORBIDDEN');
+  });
+
+  test('a conflict with a hidden record is what a create gets', async () => {
+    const body = { name: 'Stolen', email: 'hidden@x' };
+    const created = refused(await mine('', body), 409, 'CONFLICT');
+    for (const query of ['onConflict=email', 'onConflict=email&conflict=skip'])
+      assert.deepEqual(refused(await mine(query, body), 409, 'CONFLICT'), created);
+    assert.equal((await ruled.call('people/2')).json.data.name, 'Hidden');
+  });
+
+  test('a reference to a hidden record is one to nothing', async () => {
+    for (const [email, conflict] of [
+      ['mine@x', 'update'],
+      ['unknown@x', 'update'],
+      ['unknown@x', 'skip'],
+    ])
+      for (const teamId of [2, 999]) {
+        const answer = await mine(`onConflict=email&conflict=${conflict}`, { name: 'x', email, teamId });
+        const { details } = refused(answer, 400, 'VALIDATION_FAILED');
+        assert.deepEqual([details[0]?.field, details[0]?.code], ['teamId', 'REFERENCE_NOT_FOUND']);
+      }
+    // Nothing is written, so nothing is looked at.
+    for (const teamId of [2, 999])
+      assert.equal((await mine('onConflict=email&conflict=skip', { name: 'x', email: 'mine@x', teamId })).status, 200);
+    const answer = await mine('onConflict=email', { name: 'x', email: 'hidden@x', teamId: 1 });
+    refused(answer, 409, 'CONFLICT');
+    assert.equal((await mine('onConflict=email', { name: 'x', email: 'mine@x', teamId: 1 })).status, 200);
+  });
+
+  test('ids are not for users', async () => {
+    const { message } = refused(await mine('onConflict=id', { id: 2, name: 'x' }), 400, 'BAD_REQUEST');
+    assert.match(message, /Possible: teamId,number; email; seenAt; rank$/);
+  });
+});
+
+test('any upserts leave what the same ones leave in a map', async () => {
+  const value = fc.constantFrom('a', 'b', 'c', null);
+  const one = fc.record({
+    email: value,
+    note: fc.option(fc.constantFrom('n1', 'n2', null), { nil: undefined }),
+    number: fc.option(fc.integer({ min: 1, max: 9 }), { nil: undefined }),
+    skips: fc.boolean(),
+  });
+  let round = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(one, { maxLength: 12 }), async (upserts) => {
+      const mark = `p${round++}`;
+      const model = new Map<string, Record<string, unknown>>();
+      for (const { email, skips, ...rest } of upserts) {
+        const given = Object.fromEntries(Object.entries(rest).filter(([, each]) => each !== undefined));
+        const key = email === null ? null : `${mark}${email}`;
+        const answer = await post(`onConflict=email${skips ? '&conflict=skip' : ''}`, {
+          name: mark,
+          email: key,
+          ...given,
+        });
+        const before = key === null ? undefined : model.get(key);
+        const now =
+          before === undefined ? { note: 'new', number: null, ...given } : skips ? before : { ...before, ...given };
+        assert.equal(answer.status, before === undefined ? 201 : 200, answer.text);
+        const { note, number } = answer.json.data;
+        assert.deepEqual({ note, number }, now);
+        model.set(key ?? `${mark}null${model.size}`, now);
+      }
+      assert.equal(await countOf(`name,eq,${mark}`), model.size);
+    }),
+    { numRuns: 25 },
+  );
+});
