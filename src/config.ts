@@ -19,6 +19,8 @@ export interface Config {
   /** Records of one bulk request. */
   readonly maxBulk: number;
   readonly maxBulkBytes: number;
+  /** Operations of one batch. */
+  readonly maxBatch: number;
   readonly maxResponseBytes: number;
   readonly maxImportBytes: number;
   /** Server processes behind the port. */
@@ -28,6 +30,7 @@ export interface Config {
   readonly writeConnections: number;
   readonly slowConnections: number;
   readonly transferConnections: number;
+  readonly batchConnections: number;
   readonly maxQueue: number;
   readonly statementTimeoutMs: number;
   readonly transferTimeoutMs: number;
@@ -92,7 +95,8 @@ export const SETTINGS: readonly Setting[] = [
   { name: 'WDA_MAX_PAGE_SIZE', default: '1000', says: 'largest `size` of a page' },
   { name: 'WDA_MAX_BODY_BYTES', default: '1048576', says: 'largest JSON body' },
   { name: 'WDA_MAX_BULK', default: '1000', says: 'most records of one bulk request' },
-  { name: 'WDA_MAX_BULK_BYTES', default: '10485760', says: 'largest body of a bulk request' },
+  { name: 'WDA_MAX_BULK_BYTES', default: '10485760', says: 'largest body of a bulk request or a batch' },
+  { name: 'WDA_MAX_BATCH', default: '100', says: 'most operations of one batch' },
   { name: 'WDA_MAX_RESPONSE_BYTES', default: '33554432', says: 'largest response of a list or a read with expansions' },
   { name: 'WDA_MAX_IMPORT_BYTES', default: '10737418240', says: 'largest import body' },
   {
@@ -111,6 +115,11 @@ export const SETTINGS: readonly Setting[] = [
     name: 'WDA_TRANSFER_CONNECTIONS',
     default: '4',
     says: 'database connections for imports and exports; one workspace has half of them at most',
+  },
+  {
+    name: 'WDA_BATCH_CONNECTIONS',
+    default: '4',
+    says: 'database connections for batches; one workspace has half of them at most',
   },
   { name: 'WDA_MAX_QUEUE', default: '1000', says: 'requests that may wait for the database before new ones get 503' },
   {
@@ -238,6 +247,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     maxBodyBytes: integer('WDA_MAX_BODY_BYTES', 1_048_576, 1024, 268_435_456),
     maxBulk: integer('WDA_MAX_BULK', 1000, 1, 10_000),
     maxBulkBytes: integer('WDA_MAX_BULK_BYTES', 10_485_760, 1024, 268_435_456),
+    maxBatch: integer('WDA_MAX_BATCH', 100, 1, 1000),
     maxResponseBytes: integer('WDA_MAX_RESPONSE_BYTES', 33_554_432, 1024, 268_435_456),
     maxImportBytes: integer('WDA_MAX_IMPORT_BYTES', 10_737_418_240, 1024, Number.MAX_SAFE_INTEGER),
     workers,
@@ -245,6 +255,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     writeConnections: share(integer('WDA_WRITE_CONNECTIONS', 6, 1, 100)),
     slowConnections: integer('WDA_SLOW_CONNECTIONS', 4, 2, 100),
     transferConnections: integer('WDA_TRANSFER_CONNECTIONS', 4, 2, 100),
+    batchConnections: integer('WDA_BATCH_CONNECTIONS', 4, 2, 100),
     maxQueue: integer('WDA_MAX_QUEUE', 1000, 1, 1_000_000),
     statementTimeoutMs: integer('WDA_STATEMENT_TIMEOUT_MS', 10_000, 100, 3_600_000),
     transferTimeoutMs: integer('WDA_TRANSFER_TIMEOUT_MS', 3_600_000, 1000, 86_400_000),

@@ -2,82 +2,9 @@
 // and message are part of the interface; response/error-body.ts turns it into bytes. Nothing internal belongs in a
 // message.
 
-export const ERROR_CODES = {
-  BAD_REQUEST: 400,
-  VALIDATION_FAILED: 400,
-  UNAUTHORIZED: 401,
-  FORBIDDEN: 403,
-  NOT_FOUND: 404,
-  METHOD_NOT_ALLOWED: 405,
-  CONFLICT: 409,
-  DESTRUCTIVE_CHANGE: 409,
-  PRECONDITION_FAILED: 412,
-  PAYLOAD_TOO_LARGE: 413,
-  UNSUPPORTED_MEDIA_TYPE: 415,
-  RATE_LIMITED: 429,
-  INTERNAL_ERROR: 500,
-  SCHEMA_MIGRATION_IN_PROGRESS: 503,
-  SERVICE_UNAVAILABLE: 503,
-  QUERY_TIMEOUT: 503,
-} as const;
+import { ApiError, type Detail } from './api-error.ts';
 
-export type ErrorCode = keyof typeof ERROR_CODES;
-
-/** Codes of one entry of `error.details`. */
-export type DetailCode =
-  | 'CHANGED'
-  | 'REQUIRED'
-  | 'TYPE_MISMATCH'
-  | 'TOO_LONG'
-  | 'OUT_OF_RANGE'
-  | 'NOT_IN_ENUM'
-  | 'READ_ONLY'
-  | 'UNKNOWN_FIELD'
-  | 'REFERENCE_NOT_FOUND'
-  | 'INVALID'
-  | 'NOT_UNIQUE'
-  | 'STILL_REFERENCED'
-  | 'DESTRUCTIVE'
-  | 'UNSUPPORTED_CHANGE';
-
-/**
- * One mistake. `field` is a field of the record, or the path into an admin document; `row` counts from 1 in imports,
- * `index` from 0 among the records of one request.
- */
-export interface Detail {
-  readonly index?: number;
-  readonly row?: number;
-  readonly field: string | null;
-  readonly code: DetailCode;
-  readonly message: string;
-}
-
-export interface ErrorExtra {
-  readonly details?: readonly Detail[];
-  /** Top-level members beside `error`, such as `retryAfterSeconds`. */
-  readonly beside?: Readonly<Record<string, unknown>>;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly cause?: unknown;
-  readonly status?: number;
-}
-
-export class ApiError extends Error {
-  readonly code: ErrorCode;
-  readonly status: number;
-  readonly details: readonly Detail[] | undefined;
-  readonly beside: Readonly<Record<string, unknown>>;
-  readonly headers: Readonly<Record<string, string>>;
-
-  constructor(code: ErrorCode, message: string, extra: ErrorExtra = {}) {
-    super(message, extra.cause === undefined ? undefined : { cause: extra.cause });
-    this.name = 'ApiError';
-    this.code = code;
-    this.status = extra.status ?? ERROR_CODES[code];
-    this.details = extra.details;
-    this.beside = extra.beside ?? {};
-    this.headers = extra.headers ?? {};
-  }
-}
+export * from './api-error.ts';
 
 // What a client sent may be as long as its body; a message that repeats it is read by people.
 const SHOWN_CHARACTERS = 100;
@@ -322,6 +249,11 @@ export const recordsChanged = (details: readonly Detail[]): ApiError =>
     { details },
   );
 
+/* ---- several operations at once ---- */
+
+export const tooManyOperations = (count: number, most: number): ApiError =>
+  new ApiError('PAYLOAD_TOO_LARGE', `The batch has ${count} operations, and ${most} are the most; send it in parts`);
+
 /* ---- the service itself ---- */
 
 export const migrationInProgress = (
@@ -374,6 +306,14 @@ export const outcomeUnknown = (cause: unknown): ApiError =>
     'The connection to the database was lost at the commit: the file may have been imported, whole. Look before you send it again',
     10,
     cause,
+  );
+
+/** A write was sent, and no answer came. No Retry-After: a repetition might write twice. */
+export const writeUnknown = (cause: unknown): ApiError =>
+  new ApiError(
+    'OUTCOME_UNKNOWN',
+    'The connection to the database was lost: the write may have been done, whole. Look before you send it again',
+    { cause },
   );
 
 export const queryTimeout = (cause?: unknown): ApiError =>

@@ -45,6 +45,7 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
     writeConnections: config.writeConnections,
     slowConnections: config.slowConnections,
     transferConnections: config.transferConnections,
+    batchConnections: config.batchConnections,
     maxQueue: config.maxQueue,
     statementTimeoutMs: config.statementTimeoutMs,
     maxResponseBytes: config.maxResponseBytes,

@@ -58,6 +58,7 @@ export interface DatabaseOptions {
   readonly writeConnections: number;
   readonly slowConnections: number;
   readonly transferConnections: number;
+  readonly batchConnections: number;
   readonly maxQueue: number;
   readonly statementTimeoutMs: number;
   /** Longest answer; of what PostgreSQL sends beyond it not a byte is read. */
@@ -100,6 +101,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
   const pools: Readonly<Record<Purpose, SessionPool>> = {
     control: poolOf(CONTROL_CONNECTIONS, CONTROL_CONNECTIONS),
     transfer: poolOf(options.transferConnections, half(options.transferConnections)),
+    batch: poolOf(options.batchConnections, half(options.batchConnections)),
     migration: poolOf(MIGRATION_CONNECTIONS, half(MIGRATION_CONNECTIONS)),
   };
   const canceller = poolOf(1, 1);
@@ -136,6 +138,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
         slow: slow.waiting(),
         control: pools.control.waiting(),
         transfer: pools.transfer.waiting(),
+        batch: pools.batch.waiting(),
         migration: pools.migration.waiting(),
       },
       connections: {
@@ -144,6 +147,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
         slow: slow.size(),
         control: pools.control.size() + canceller.size(),
         transfer: pools.transfer.size(),
+        batch: pools.batch.size(),
         migration: pools.migration.size(),
       },
     }),

@@ -12,9 +12,10 @@ import type { Work } from './work.ts';
 
 /**
  * Which connections a session is taken from. `control`: short work on the control tables, never kept waiting by records.
- * `transfer`: imports and exports. `migration`: work that may take hours.
+ * `transfer`: imports and exports. `batch`: requests that are transactions of several statements. `migration`: work that
+ * may take hours.
  */
-export type Purpose = 'control' | 'transfer' | 'migration';
+export type Purpose = 'control' | 'transfer' | 'batch' | 'migration';
 
 export interface Session {
   /** Rows as objects, values by the driver's types (64-bit integers as strings, dates as Date). */
@@ -128,14 +129,14 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
     session: (work, sessionOptions = {}) => lend(sessionOptions, work),
     transaction: (work, { isolation = 'read committed', readOnly = false, statementTimeoutMs: limit, ...asker } = {}) =>
       lend(asker, async (session, { connection }, broken) => {
-        await session.execute(`begin isolation level ${isolation}${readOnly ? ' read only' : ''}`);
+        // What is set for it goes with its beginning: a round trip less.
+        const milliseconds = Math.ceil(limit ?? 0);
+        const limits =
+          limit === undefined
+            ? ''
+            : `; set local statement_timeout = ${milliseconds}; set local idle_in_transaction_session_timeout = ${milliseconds}`;
+        await session.execute(`begin isolation level ${isolation}${readOnly ? ' read only' : ''}${limits}`);
         try {
-          if (limit !== undefined) {
-            const milliseconds = Math.floor(limit);
-            await session.execute(
-              `set local statement_timeout = ${milliseconds}; set local idle_in_transaction_session_timeout = ${milliseconds}`,
-            );
-          }
           const result = await work({ ...session, executor: executorOn(connection, broken) });
           await session.execute('commit');
           return result;

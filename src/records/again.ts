@@ -11,7 +11,8 @@ import type { RequestClock } from './visit.ts';
 
 /** A call on its way. */
 export interface Attempt {
-  readonly call: Call;
+  /** undefined: several, which are admitted one by one. */
+  readonly call: Call | undefined;
   readonly clock: RequestClock;
   readonly executor: Executor;
   /** Credential and workspace as they are in force now; throws when the call is not admitted any more. */
@@ -43,17 +44,17 @@ export async function withFreshSnapshot<T>(
   perform: (visitor: Visitor) => Promise<T>,
 ): Promise<T> {
   // An import reads its body once, so it is asked before instead of after.
-  const isImport = call.operation === 'import';
+  const isImport = call?.operation === 'import';
   let current = isImport && (await hasChanged(visitor.workspace)) ? await again() : visitor;
   // Transfers may take an hour; they hold their tables and ask again before they use a name.
-  const isHeld = !isImport && call.operation !== 'export';
+  const isHeld = !isImport && call?.operation !== 'export';
   for (;;) {
     const { workspace } = current;
     if (isHeld) hold(workspace);
     try {
       return await perform(current);
     } catch (error) {
-      if (isLockTimeout(error)) {
+      if (call !== undefined && isLockTimeout(error)) {
         const now = await again();
         admit(now.workspace, now.principal, call.entity, OPERATIONS[call.operation].access);
       }

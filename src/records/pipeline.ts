@@ -4,9 +4,8 @@ import type { Authenticator } from '../auth/authenticate.ts';
 import type { Totals } from '../beside/totals.ts';
 import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
 import type { Config } from '../config.ts';
-import type { Executor } from '../db/pool.ts';
 import type { Databases } from '../directory/databases.ts';
-import { type ApiError, invalidCredential, notFound, unsupportedMediaType } from '../errors.ts';
+import { type ApiError, invalidCredential, methodNotAllowed, notFound, unsupportedMediaType } from '../errors.ts';
 import { jsonValue } from '../http/json-body.ts';
 import type { Mount } from '../http/mount.ts';
 import type { RawRequest } from '../http/raw-request.ts';
@@ -17,15 +16,24 @@ import type { RateLimit } from '../pace/rate-limit.ts';
 import { admit } from '../plan/plan.ts';
 import { isJsonType } from '../request/body.ts';
 import { type Call, type CallParts, callAt } from '../request/call.ts';
-import { OPERATIONS, type OperationName, TAILS } from '../request/operations.ts';
+import {
+  OPERATIONS,
+  type OperationName,
+  TAILS,
+  WORKSPACE_OPERATIONS,
+  type WorkspaceOperationName,
+  workspaceOperationAt,
+} from '../request/operations.ts';
 import { operationOf, PREFIX, segmentsOf } from '../request/record-path.ts';
 import { errorReply } from '../response/error-body.ts';
 import type { Reply } from '../response/reply.ts';
 import { type Attempt, type Snapshots, withFreshSnapshot } from './again.ts';
 import { aggregate, summarize } from './aggregates.ts';
+import { type BatchJourney, batch } from './batch.ts';
 import { bulkCreate, bulkDelete, bulkDeleteListed, bulkUpdate } from './bulk.ts';
 import { enter, hasChanged, uncounted, type Visitor } from './enter.ts';
 import { makeInFlight } from './in-flight.ts';
+import type { Journey } from './journey.ts';
 import { makePreparedStatements } from './prepared.ts';
 import { list, query, type ReadRooms, read } from './reads.ts';
 import { RequestClock, type Sender, type TransferHandlers, type Visit } from './visit.ts';
@@ -61,17 +69,6 @@ export interface Asked extends CallParts {
   readonly path: string;
 }
 
-/** A call of somebody who has entered, before it is admitted. */
-export interface Journey {
-  readonly call: Call;
-  /** Runs its statements: the lanes of a database, or the transaction that the call is to be part of. */
-  readonly executor: Executor;
-  readonly sender: Sender;
-  readonly visitor: Visitor;
-  /** Credential and workspace as they are in force now. */
-  readonly again: () => Promise<Visitor>;
-}
-
 // For so long after a request was admitted it need not be asked whether its snapshot is still in force: the lease of a
 // snapshot ends 100 ms before others stop waiting for this process (directory/presence.ts).
 const TRUST_MS = 20;
@@ -82,19 +79,29 @@ export interface Stages {
   readonly travel: (journey: Journey) => Promise<Reply>;
   /** See Records. */
   readonly busy: Records['busy'];
+  readonly snapshots: Snapshots;
 }
 
 type Handler = (visit: Visit) => Promise<Reply>;
 
 export function makeRecords(rooms: RecordRooms): Records {
   const { config, cache, databases } = rooms;
-  const { travel, busy } = makeStages(rooms);
+  const { travel, busy, snapshots } = makeStages(rooms);
+  const several: Readonly<Record<WorkspaceOperationName, (journey: BatchJourney) => Promise<Reply>>> = {
+    batch: (journey) => batch({ config, databases, snapshots, travel }, journey),
+  };
 
   async function handle(raw: RawRequest): Promise<Reply> {
     const segments = segmentsOf(raw.path);
     const [organization = '', workspace = ''] = segments;
     const again = () => enter(rooms, raw.headers.authorization, { organization, workspace }, uncounted);
     const visitor = await enter(rooms, raw.headers.authorization, { organization, workspace }, rooms.rateLimit);
+    const name = workspaceOperationAt(segments[2]);
+    if (name !== undefined && segments.length === 3) {
+      const { methods } = WORKSPACE_OPERATIONS[name];
+      if (!methods.some((one) => one === raw.method)) throw methodNotAllowed(raw.method, [...methods, 'OPTIONS']);
+      return several[name]({ parts: partsOf(raw, config), sender: raw, visitor, again });
+    }
     const call = callOf(raw.method, segments, visitor.workspace, partsOf(raw, config));
     return travel({ call, executor: databases.of(visitor.workspace), sender: raw, visitor, again });
   }
@@ -145,16 +152,16 @@ export function makeStages(rooms: StageRooms): Stages {
     release: inFlight.release,
   };
 
-  function travel({ call, executor, sender, visitor, again }: Journey): Promise<Reply> {
+  function travel({ call, executor, sender, visitor, again, clock }: Journey): Promise<Reply> {
     const attempt: Attempt = {
       call,
       executor,
-      clock: new RequestClock(config.statementTimeoutMs, isBodiless(call) ? sender.arrivedAt : undefined),
+      clock: clock ?? new RequestClock(config.statementTimeoutMs, isBodiless(call) ? sender.arrivedAt : undefined),
       again,
     };
     return withFreshSnapshot(snapshots, attempt, visitor, (current) => {
       const checkedAt = current === visitor ? sender.arrivedAt : performance.now();
-      return handlers[call.operation](visitOf(attempt, sender, current, checkedAt));
+      return handlers[call.operation](visitOf(call, attempt, sender, current, checkedAt));
     });
   }
 
@@ -162,8 +169,14 @@ export function makeStages(rooms: StageRooms): Stages {
   const isKnown = (workspace: Workspace): boolean => cache.fresh(workspace.organization, workspace.slug) === workspace;
 
   /** Admits the principal to the entity. `checkedAt`: since when credential and snapshot have been in force at least. */
-  function visitOf(attempt: Attempt, sender: Sender, { workspace, principal }: Visitor, checkedAt: number): Visit {
-    const { call, clock, executor, again } = attempt;
+  function visitOf(
+    call: Call,
+    attempt: Attempt,
+    sender: Sender,
+    { workspace, principal }: Visitor,
+    checkedAt: number,
+  ): Visit {
+    const { clock, executor, again } = attempt;
     return {
       call,
       sender,
@@ -176,12 +189,12 @@ export function makeStages(rooms: StageRooms): Stages {
       confirm: async () => (await cache.get(workspace.organization, workspace.slug)) === workspace,
       async again() {
         cache.changed(workspace.id);
-        return visitOf(attempt, sender, await again(), performance.now());
+        return visitOf(call, attempt, sender, await again(), performance.now());
       },
     };
   }
 
-  return { travel, busy: inFlight.oldest };
+  return { travel, busy: inFlight.oldest, snapshots };
 }
 
 function mountOf(handle: Mount['handle']): Mount {

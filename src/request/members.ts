@@ -19,7 +19,11 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 }
 
 /** 400 when the body is not an object, or has a member that is not `known`. `what`: its name in refusals. */
-export function readMembers(body: unknown, known: readonly string[], what: 'query' | 'body' = 'query'): Members {
+export function readMembers(
+  body: unknown,
+  known: readonly string[],
+  what: 'query' | 'body' | 'operation' = 'query',
+): Members {
   if (!isRecord(body)) throw badRequest('The body must be one JSON object');
   const members = body;
   for (const name of Object.keys(members)) {

@@ -12,6 +12,12 @@ export interface Operation {
   readonly body: 'none' | 'json' | 'bulk' | 'file';
 }
 
+export interface WorkspaceOperation {
+  readonly methods: readonly string[];
+  readonly name: `_${string}`;
+  readonly body: 'bulk';
+}
+
 export const OPERATIONS = {
   list: { methods: ['GET', 'HEAD'], tail: '', access: 'read', body: 'none' },
   create: { methods: ['POST'], tail: '', access: 'write', body: 'json' },
@@ -28,6 +34,13 @@ export const OPERATIONS = {
   update: { methods: ['PUT', 'PATCH'], tail: 'id', access: 'write', body: 'json' },
   delete: { methods: ['DELETE'], tail: 'id', access: 'write', body: 'none' },
 } as const satisfies Record<string, Operation>;
+
+/** The operations of a workspace, by what stands in the place of the entity: names of entities begin with a letter. */
+export const WORKSPACE_OPERATIONS = {
+  batch: { methods: ['POST'], name: '_batch', body: 'bulk' },
+} as const satisfies Record<string, WorkspaceOperation>;
+
+export type WorkspaceOperationName = keyof typeof WORKSPACE_OPERATIONS;
 
 export type OperationName = keyof typeof OPERATIONS;
 
@@ -68,3 +81,13 @@ export function methodsAt(tail: Tail): readonly string[] {
     'OPTIONS',
   ];
 }
+
+const OF_WORKSPACE = Object.entries(WORKSPACE_OPERATIONS) as readonly [WorkspaceOperationName, WorkspaceOperation][];
+
+/** The operation that has the name; undefined when there is none, as for the name of an entity. */
+export function workspaceOperationAt(name: string | undefined): WorkspaceOperationName | undefined {
+  if (name === undefined || name.charCodeAt(0) !== UNDERSCORE) return undefined;
+  return OF_WORKSPACE.find(([, operation]) => operation.name === name)?.[0];
+}
+
+const UNDERSCORE = 0x5f;

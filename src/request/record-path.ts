@@ -1,6 +1,6 @@
 // The path of a data API request -> its segments and its name for metrics. Syntax only.
 import { isStorable } from '../model/exact-json.ts';
-import { operationAt, TAILS, tailOf } from './operations.ts';
+import { operationAt, TAILS, tailOf, WORKSPACE_OPERATIONS, workspaceOperationAt } from './operations.ts';
 import { decodePart } from './query-string.ts';
 
 export const PREFIX = '/api/v1/';
@@ -34,7 +34,20 @@ function tailIn(url: string): string {
   return end < 0 || TAILS.includes(rest) ? rest : rest.slice(0, end);
 }
 
+/** What stands in the place of the entity, when an operation of the workspace does; undefined otherwise. */
+function nameIn(url: string): string | undefined {
+  const workspace = url.indexOf('/', PREFIX.length) + 1;
+  const at = workspace === 0 ? 0 : url.indexOf('/', workspace) + 1;
+  if (at === 0 || url[at] !== '_') return undefined;
+  return /^\w+/.exec(url.slice(at))?.[0];
+}
+
 /** The operation's name for metrics: one of a few words, never text of a client. */
 export function operationOf(method: string, url: string): string {
-  return operationAt(method, tailOf(tailIn(url) || undefined)) ?? 'other';
+  const tail = tailIn(url);
+  if (tail === '') {
+    const name = workspaceOperationAt(nameIn(url));
+    if (name !== undefined) return WORKSPACE_OPERATIONS[name].methods.some((one) => one === method) ? name : 'other';
+  }
+  return operationAt(method, tailOf(tail || undefined)) ?? 'other';
 }

@@ -11,6 +11,12 @@ export function errorReply(error: ApiError): Reply {
 }
 
 /** The JSON text of a refusal. */
-export function errorText({ code, message, details, beside }: ApiError): string {
-  return JSON.stringify({ error: { code, message, ...(details === undefined ? {} : { details }) }, ...beside });
+export function errorText({ code, message, operation, details, beside }: ApiError): string {
+  const error = {
+    code,
+    message,
+    ...(operation === undefined ? {} : { operation }),
+    ...(details === undefined ? {} : { details }),
+  };
+  return JSON.stringify({ error, ...beside });
 }

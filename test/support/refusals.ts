@@ -206,6 +206,17 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: 'The database is not reachable at the moment; retry',
     made: errors.databaseAway,
   },
+  tooManyOperations: {
+    file: 'api/writing/batch.test.ts',
+    words: 'The batch has 101 operations, and 100 are the most; send it in parts',
+    made: () => errors.tooManyOperations(101, 100),
+  },
+  writeUnknown: {
+    file: 'api/writing/batch-faults.test.ts',
+    words:
+      'The connection to the database was lost: the write may have been done, whole. Look before you send it again',
+    made: () => errors.writeUnknown(undefined),
+  },
   outcomeUnknown: {
     file: 'api/transfer/faults.test.ts',
     words:

@@ -210,6 +210,7 @@ test('many writers, folding and counting at once: nobody is refused, and the tot
     writeConnections: 1,
     slowConnections: 1,
     transferConnections: 1,
+    batchConnections: 2,
     maxQueue: 100,
     statementTimeoutMs: 60_000,
     maxResponseBytes: 1_048_576,

@@ -22,6 +22,7 @@ before(async () => {
     writeConnections: 2,
     slowConnections: 2,
     transferConnections: 2,
+    batchConnections: 2,
     maxQueue: 100,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     maxResponseBytes: 1_048_576,

@@ -17,6 +17,7 @@ async function withDatabase(
     writeConnections: 6,
     slowConnections: 4,
     transferConnections: 4,
+    batchConnections: 2,
     maxQueue: 100,
     statementTimeoutMs: 2000,
     maxResponseBytes: 1_048_576,

@@ -17,6 +17,7 @@ test('a write that meets a read-only server leaves all connections for new ones'
     writeConnections: 2,
     slowConnections: 2,
     transferConnections: 2,
+    batchConnections: 2,
     maxQueue: 100,
     statementTimeoutMs: 5000,
     maxResponseBytes: 1_048_576,

@@ -30,6 +30,7 @@ function open(): Database {
     writeConnections: 1,
     slowConnections: 2,
     transferConnections: 1,
+    batchConnections: 2,
     maxQueue: 100,
     statementTimeoutMs: 10_000,
     maxResponseBytes: 1_048_576,

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { callAt } from '../../../src/request/call.ts';
-import { methodsAt, OPERATIONS, operationAt, tailOf } from '../../../src/request/operations.ts';
+import { methodsAt, OPERATIONS, operationAt, tailOf, WORKSPACE_OPERATIONS } from '../../../src/request/operations.ts';
 import { refuses } from '../../support/refusal.ts';
 
 const PARTS = { query: '', conditions: {}, body: () => Promise.resolve(undefined) };
@@ -60,6 +60,9 @@ test('the reference page shows each operation with its methods and its path', ()
   const rows = new Map(
     [...page.matchAll(/^\| ([\w ]+) \| (.*?) \| /gm)].map(([, name = '', place = '']) => [name.toLowerCase(), place]),
   );
+  for (const [name, operation] of Object.entries(WORKSPACE_OPERATIONS)) {
+    assert.equal(rows.get(name), `\`${operation.methods.join(' or ')} /${operation.name}\``);
+  }
   for (const [name, { methods, tail }] of Object.entries(OPERATIONS)) {
     const place = rows.get(name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)) ?? '';
     for (const method of methods.filter((one) => one !== 'HEAD'))

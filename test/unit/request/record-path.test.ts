@@ -68,6 +68,10 @@ for (const [method, url, operation] of [
   ['PATCH', '/api/v1/acme/shop/orders/5', 'update'],
   ['DELETE', '/api/v1/acme/shop/orders/5', 'delete'],
   ['PROPFIND', '/api/v1/acme/shop/orders/5', 'other'],
+  ['POST', '/api/v1/acme/shop/_batch', 'batch'],
+  ['POST', '/api/v1/acme/shop/_batch?dryRun=true', 'batch'],
+  ['GET', '/api/v1/acme/shop/_batch', 'other'],
+  ['POST', '/api/v1/acme/shop/_batches', 'create'],
 ] as const) {
   test(`${method} ${url} counts as ${operation}`, () => assert.equal(operationOf(method, url), operation));
 }
@@ -75,7 +79,7 @@ for (const [method, url, operation] of [
 test('metrics know a handful of words, whatever clients send', () => {
   fc.assert(
     fc.property(fc.string(), fc.webPath(), (method, path) => {
-      assert.match(operationOf(method, path), /^(list|read|create|query|import|export|update|delete|other)$/);
+      assert.match(operationOf(method, path), /^(list|read|create|query|import|export|update|delete|batch|other)$/);
     }),
   );
 });

@@ -15,6 +15,7 @@ test('a start that is tried again shows the keys that it has made; another start
     writeConnections: 1,
     slowConnections: 2,
     transferConnections: 2,
+    batchConnections: 2,
     maxQueue: 100,
     statementTimeoutMs: 10_000,
     maxResponseBytes: 1_048_576,

@@ -1,0 +1,96 @@
+// The form of a refusal: its code with its status, its details, its headers. errors.ts makes them all.
+
+export const ERROR_CODES = {
+  BAD_REQUEST: 400,
+  VALIDATION_FAILED: 400,
+  UNAUTHORIZED: 401,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  CONFLICT: 409,
+  DESTRUCTIVE_CHANGE: 409,
+  PRECONDITION_FAILED: 412,
+  PAYLOAD_TOO_LARGE: 413,
+  UNSUPPORTED_MEDIA_TYPE: 415,
+  RATE_LIMITED: 429,
+  INTERNAL_ERROR: 500,
+  SCHEMA_MIGRATION_IN_PROGRESS: 503,
+  SERVICE_UNAVAILABLE: 503,
+  QUERY_TIMEOUT: 503,
+  OUTCOME_UNKNOWN: 503,
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+/** Codes of one entry of `error.details`. */
+export type DetailCode =
+  | 'CHANGED'
+  | 'REQUIRED'
+  | 'TYPE_MISMATCH'
+  | 'TOO_LONG'
+  | 'OUT_OF_RANGE'
+  | 'NOT_IN_ENUM'
+  | 'READ_ONLY'
+  | 'UNKNOWN_FIELD'
+  | 'REFERENCE_NOT_FOUND'
+  | 'INVALID'
+  | 'NOT_UNIQUE'
+  | 'STILL_REFERENCED'
+  | 'DESTRUCTIVE'
+  | 'UNSUPPORTED_CHANGE';
+
+/**
+ * One mistake. `field` is a field of the record, or the path into an admin document; `row` counts from 1 in imports,
+ * `index` from 0 among the records of one request.
+ */
+export interface Detail {
+  readonly index?: number;
+  readonly row?: number;
+  readonly field: string | null;
+  readonly code: DetailCode;
+  readonly message: string;
+}
+
+export interface ErrorExtra {
+  readonly details?: readonly Detail[];
+  /** Which operation of a batch it is about, from 0. */
+  readonly operation?: number | undefined;
+  /** Top-level members beside `error`, such as `retryAfterSeconds`. */
+  readonly beside?: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly cause?: unknown;
+  readonly status?: number;
+}
+
+export class ApiError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly details: readonly Detail[] | undefined;
+  readonly operation: number | undefined;
+  readonly beside: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ErrorCode, message: string, extra: ErrorExtra = {}) {
+    super(message, extra.cause === undefined ? undefined : { cause: extra.cause });
+    this.name = 'ApiError';
+    this.code = code;
+    this.status = extra.status ?? ERROR_CODES[code];
+    this.details = extra.details;
+    this.operation = extra.operation;
+    this.beside = extra.beside ?? {};
+    this.headers = extra.headers ?? {};
+  }
+
+  /** The same refusal, of an operation of a batch. */
+  of(operation: number): ApiError {
+    const { code, message, status, details, beside, headers, cause } = this;
+    return new ApiError(code, message, {
+      status,
+      operation,
+      beside,
+      headers,
+      ...(details === undefined ? {} : { details }),
+      ...(cause === undefined ? {} : { cause }),
+    });
+  }
+}

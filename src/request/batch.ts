@@ -1,0 +1,189 @@
+// Writes and reads of several entities in one request: its body -> its operations, each with its references to records of
+// others. Form only, but for references in bodies, for which it must be known which fields hold JSON.
+import { ApiError, badRequest, shown, tooManyOperations, unknownName } from '../errors.ts';
+import { closest } from '../model/closest.ts';
+import type { Entity } from '../model/entity.ts';
+import { numberText } from '../model/exact-json.ts';
+import { isRecord, readMembers } from './members.ts';
+import { parseParameters } from './parameters.ts';
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+type Method = (typeof METHODS)[number];
+
+/** One operation, as it was written. */
+export interface BatchItem {
+  /** Its name for later operations. */
+  readonly ref: string | undefined;
+  readonly method: Method;
+  readonly entity: string;
+  /** Digits, or text that is a reference. */
+  readonly id: string | { readonly $ref: unknown } | undefined;
+  /** Undecoded. */
+  readonly query: string;
+  readonly body: unknown;
+  readonly ifMatch: string | undefined;
+}
+
+export interface BatchOptions {
+  /** Everything is done, and undone. */
+  readonly isDryRun: boolean;
+}
+
+export function parseBatchOptions(query: string): BatchOptions {
+  const dryRun = parseParameters(query, ['dryRun']).get('dryRun') ?? 'false';
+  if (dryRun !== 'true' && dryRun !== 'false') throw badRequest('dryRun must be true or false');
+  return { isDryRun: dryRun === 'true' };
+}
+
+/** The operations of `{"operations": [{…}, …]}`; 400 that names the operation, 413 for more than `most`. */
+export function parseBatch(body: unknown, most: number): readonly BatchItem[] {
+  const { operations } = readMembers(body, ['operations'], 'body').members;
+  if (!Array.isArray(operations)) throw badRequest('The body must be {"operations": [operation, …]}');
+  if (operations.length > most) throw tooManyOperations(operations.length, most);
+  return operations.map((operation, index) => inOperation(index, () => parseOperation(operation)));
+}
+
+const MEMBERS = ['ref', 'method', 'entity', 'id', 'query', 'body', 'ifMatch', 'onConflict', 'conflict'];
+// A point separates it from the field.
+const REF = /^[A-Za-z_][\w-]{0,62}$/;
+const ID = /^-?\d{1,100}$/;
+
+function parseOperation(operation: unknown): BatchItem {
+  if (!isRecord(operation)) throw badRequest('An operation must be a JSON object');
+  const { members, has } = readMembers(operation, MEMBERS, 'operation');
+  const text = (name: string): string | undefined => {
+    if (!has(name)) return undefined;
+    const value = members[name];
+    if (typeof value !== 'string') throw badRequest(`${name} must be a string`);
+    return value;
+  };
+  const ref = text('ref');
+  if (ref !== undefined && !REF.test(ref)) {
+    throw badRequest(`ref ${shown(ref)} must be a letter and up to 62 letters, digits, _ and -`);
+  }
+  const method = METHODS.find((known) => known === members.method);
+  if (method === undefined) throw badRequest(`method must be one of ${METHODS.join(', ')}`);
+  const entity = text('entity');
+  if (entity === undefined) throw badRequest('entity is missing');
+  const id = has('id') ? idOf(members.id) : undefined;
+  if (method === 'POST' && id !== undefined) throw badRequest('POST creates a record, whose id the server gives');
+  if (method !== 'POST' && method !== 'GET' && id === undefined) throw badRequest(`${method} needs an id`);
+  const takesBody = method !== 'GET' && method !== 'DELETE';
+  if (!takesBody && Object.hasOwn(members, 'body')) throw badRequest(`${method} takes no body`);
+  const ifMatch = text('ifMatch');
+  if (ifMatch !== undefined && id === undefined) throw badRequest('ifMatch needs an id');
+  if (method !== 'POST' && (has('onConflict') || has('conflict'))) {
+    throw badRequest('onConflict and conflict are for POST');
+  }
+  return { ref, method, entity, id, query: queryOf(text), body: members.body, ifMatch };
+}
+
+function idOf(value: unknown): BatchItem['id'] {
+  if (isReference(value)) return value;
+  const digits = numberText(value) ?? (typeof value === 'string' ? value : '');
+  if (!ID.test(digits)) throw badRequest('id must be an integer or {"$ref": "<ref>.<field>"}');
+  return digits;
+}
+
+/** The query string, with the two members that are parameters of a create. */
+function queryOf(text: (name: string) => string | undefined): string {
+  const parts = [text('query') ?? ''];
+  for (const name of ['onConflict', 'conflict']) {
+    const value = text(name);
+    if (value !== undefined) parts.push(`${name}=${encodeURIComponent(value.toWellFormed())}`);
+  }
+  return parts.filter((part) => part !== '').join('&');
+}
+
+/** A value that stands for a field of the record of an earlier operation. */
+function isReference(value: unknown): value is { readonly $ref: unknown } {
+  return isRecord(value) && Object.hasOwn(value, '$ref') && Object.keys(value).length === 1;
+}
+
+/** Where a value of an operation comes from: a field of the record that operation `from` answers with. */
+export interface Reference {
+  readonly from: number;
+  readonly field: string;
+}
+
+/** An operation with its references looked up. */
+export interface LinkedItem {
+  readonly item: BatchItem;
+  readonly id: Reference | undefined;
+  /** By member of the body. */
+  readonly members: ReadonlyMap<string, Reference>;
+}
+
+/**
+ * Looks all references up: 400 for one that names no earlier operation, one that answers with no record, or no field of
+ * it. What a json field is given is data, whatever it looks like.
+ */
+export function linkBatch(
+  items: readonly BatchItem[],
+  entities: ReadonlyMap<string, Entity>,
+): { readonly linked: readonly LinkedItem[]; readonly isUsed: (index: number) => boolean } {
+  const named = new Map<string, number>();
+  const later = new Set(items.map(({ ref }) => ref));
+  const used = new Set<number>();
+  const find = ({ $ref }: { readonly $ref: unknown }): Reference => {
+    const text = typeof $ref === 'string' ? $ref : '';
+    const point = text.indexOf('.');
+    if (point < 0) throw badRequest('$ref must be a text such as "order.id": the ref of an operation and a field');
+    const ref = text.slice(0, point);
+    const field = text.slice(point + 1);
+    const from = named.get(ref);
+    if (from === undefined) throw noSuchRef(ref, later.has(ref), named);
+    const { method, entity, id } = items[from] as BatchItem;
+    if (method === 'DELETE' || (method === 'GET' && id === undefined)) {
+      throw badRequest(`$ref ${shown(text)}: operation ${from} answers with no record`);
+    }
+    const fields = entities.get(entity)?.fields;
+    if (fields !== undefined && !fields.has(field)) {
+      const known = [...fields.keys()];
+      throw unknownName('field', field, entity, closest(field, known), known);
+    }
+    used.add(from);
+    return { from, field };
+  };
+  const linked = items.map((item, index) =>
+    inOperation(index, () => {
+      const id = typeof item.id === 'object' ? find(item.id) : undefined;
+      const members = new Map<string, Reference>();
+      const entity = entities.get(item.entity);
+      if (entity !== undefined && isRecord(item.body)) {
+        for (const [name, value] of Object.entries(item.body)) {
+          if (isReference(value) && entity.fields.get(name)?.type !== 'json') members.set(name, find(value));
+        }
+      }
+      if (item.ref !== undefined) {
+        if (named.has(item.ref)) throw badRequest(`ref ${item.ref} is used twice`);
+        named.set(item.ref, index);
+      }
+      return { item, id, members };
+    }),
+  );
+  return { linked, isUsed: (index) => used.has(index) };
+}
+
+function noSuchRef(ref: string, isLater: boolean, named: ReadonlyMap<string, number>): Error {
+  if (isLater) return badRequest(`$ref ${shown(ref)} is not the ref of an earlier operation`);
+  const suggestion = closest(ref, named.keys());
+  const known = [...named.keys()].slice(0, 20).join(', ') || 'none';
+  return badRequest(
+    `No earlier operation has the ref ${shown(ref)}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${known}`,
+  );
+}
+
+/** Does `work` for an operation of a batch: a refusal of ours names the operation by its index. */
+export function inOperation<T>(index: number, work: () => T): T {
+  const named = (error: unknown): never => {
+    throw error instanceof ApiError ? error.of(index) : error;
+  };
+  try {
+    const result = work();
+    return result instanceof Promise ? (result.catch(named) as T) : result;
+  } catch (error) {
+    return named(error);
+  }
+}

@@ -1,0 +1,306 @@
+// Operations on several entities in one request: one transaction, references between its records, all of it or nothing.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { makeNotes } from '../../support/notes.ts';
+import type { Answer, Call } from '../../support/server.ts';
+import { fillShop, makeShop, SHOP_SCHEMA, TYPES_SCHEMA } from '../../support/shop.ts';
+import { use, useIssuer, useServer, useUsers } from '../../support/use.ts';
+import { LOCAL_PROVIDER } from '../../support/users.ts';
+
+const server = useServer(LOCAL_PROVIDER);
+const shop = use(() => makeShop(server));
+
+const batch = (operations: readonly unknown[], query = '', options: Call = {}): Promise<Answer> =>
+  shop.call(`_batch${query}`, { method: 'POST', body: { operations }, ...options });
+
+function refused(answer: Answer, status: number, code: string, operation?: number): { message: string } {
+  const { error } = answer.json;
+  assert.deepEqual([answer.status, error?.code, error?.operation], [status, code, operation], answer.text);
+  assert.ok(answer.text.length < 100_000);
+  return error;
+}
+const countOf = async (entity: string): Promise<number> =>
+  (await shop.call(`${entity}?size=1`)).json.meta.totalElements;
+
+test('an order with its items and its customer is one request, and a read sees what came before it', async () => {
+  const answer = await batch([
+    { ref: 'customer', method: 'POST', entity: 'customers', body: { name: 'Batch', email: 'batch@example.com' } },
+    { ref: 'order', method: 'POST', entity: 'orders', body: { customerId: { $ref: 'customer.id' }, total: 1.5 } },
+    { method: 'POST', entity: 'items', body: { orderId: { $ref: 'order.id' }, quantity: 2 } },
+    { method: 'PUT', entity: 'customers', id: { $ref: 'customer.id' }, body: { vip: true } },
+    { method: 'GET', entity: 'orders', id: { $ref: 'order.id' }, query: 'expand=items,customer' },
+    { method: 'GET', entity: 'items', query: 'fields=quantity&sort=id,desc&size=1' },
+    { method: 'DELETE', entity: 'orders', id: { $ref: 'order.id' } },
+    { method: 'GET', entity: 'customers', query: 'filter=email,eq,batch@example.com&fields=vip' },
+  ]);
+  assert.equal(answer.status, 200, answer.text);
+  assert.deepEqual(Object.keys(answer.json), ['data']);
+  const all = answer.json.data;
+  assert.deepEqual(
+    all.map(({ status }: { status: number }) => status),
+    [201, 201, 201, 200, 200, 200, 204, 200],
+  );
+  const customer = all[0].data;
+  assert.equal(all[1].data.customerId, customer.id);
+  assert.equal(all[3].data.vip, true);
+  assert.equal(all[4].data.customer.name, 'Batch');
+  assert.equal(all[4].data.items[0].quantity, 2);
+  assert.deepEqual(all[5].data, [{ quantity: 2 }]);
+  assert.deepEqual(all[6], { status: 204 });
+  assert.deepEqual(all[7].data, [{ vip: true }]);
+  assert.deepEqual((await shop.call(`customers/${customer.id}`)).json.data, all[3].data);
+  assert.equal((await shop.call(`orders/${all[1].data.id}`)).status, 404);
+});
+
+test('a create may change the record that is there', async () => {
+  const put = (name: string) => ({
+    method: 'POST',
+    entity: 'customers',
+    onConflict: 'email',
+    body: { name, email: 'again@example.com' },
+  });
+  const answer = await batch([put('First'), put('Second'), { ...put('Third'), conflict: 'skip' }]);
+  assert.equal(answer.status, 200, answer.text);
+  assert.deepEqual(
+    answer.json.data.map((one: { status: number; data: { name: string } }) => [one.status, one.data.name]),
+    [
+      [201, 'First'],
+      [200, 'Second'],
+      [200, 'Second'],
+    ],
+  );
+});
+
+test('an empty batch is done at once', async () => {
+  const answer = await batch([]);
+  assert.deepEqual([answer.status, answer.json], [200, { data: [] }]);
+});
+
+test('digits of referred values stay, and in a json field what looks like a reference is data', async () => {
+  const types = await server.workspace('acme/types', TYPES_SCHEMA);
+  const aDecimal = '12345678901234567890.0123456789';
+  const body = `{"operations": [
+    {"ref": "a", "method": "POST", "entity": "samples", "body": {"aDecimal": ${aDecimal}, "aBigint": 9223372036854775807, "aString": null}},
+    {"method": "POST", "entity": "samples", "body": {"aDecimal": {"$ref": "a.aDecimal"}, "aBigint": {"$ref": "a.aBigint"}, "aString": {"$ref": "a.aString"}, "aJson": {"$ref": "nothing.here"}}}
+  ]}`;
+  const answer = await types.call('_batch', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  });
+  assert.equal(answer.status, 200, answer.text);
+  assert.equal(answer.text.split(aDecimal).length, 3);
+  assert.equal(answer.text.split('9223372036854775807').length, 3);
+  assert.deepEqual(answer.json.data[1].data.aJson, { $ref: 'nothing.here' });
+  assert.equal(answer.json.data[1].data.aString, null);
+});
+
+describe('the first failure ends all, and nothing is stored', () => {
+  const tag = (name: unknown) => ({ method: 'POST', entity: 'tags', body: { name } });
+
+  for (const [name, failing, status, code] of [
+    ['a mistake in a body', tag(5), 400, 'VALIDATION_FAILED'],
+    ['an unknown entity', { method: 'GET', entity: 'nothings' }, 404, 'NOT_FOUND'],
+    ['a record that is not there', { method: 'DELETE', entity: 'tags', id: 99999999 }, 404, 'NOT_FOUND'],
+    ['an id beyond 64 bits', { method: 'GET', entity: 'tags', id: '9'.repeat(30) }, 404, 'NOT_FOUND'],
+    [
+      'an older version',
+      { method: 'PUT', entity: 'tags', id: 1, body: { name: 'x' }, ifMatch: '"1.x"' },
+      412,
+      'PRECONDITION_FAILED',
+    ],
+    [
+      'a dangling reference',
+      { method: 'POST', entity: 'items', body: { orderId: 99999999, quantity: 1 } },
+      400,
+      'VALIDATION_FAILED',
+    ],
+    ['an unknown parameter', { method: 'GET', entity: 'tags', query: 'sizes=1' }, 400, 'BAD_REQUEST'],
+    ['a body that is missing', { method: 'POST', entity: 'tags' }, 400, 'BAD_REQUEST'],
+    [
+      'a taken value',
+      { method: 'POST', entity: 'customers', body: { name: 'x', email: { $ref: 'c.email' } } },
+      409,
+      'CONFLICT',
+    ],
+  ] as const) {
+    test(name, async () => {
+      const before = [await countOf('tags'), await countOf('customers')];
+      const email = `${name.replaceAll(' ', '.')}@example.com`;
+      const first = { ref: 'c', method: 'POST', entity: 'customers', body: { name: 'c', email } };
+      refused(await batch([tag('one'), first, failing, tag('two')]), status, code, 2);
+      assert.deepEqual([await countOf('tags'), await countOf('customers')], before);
+    });
+  }
+
+  test('details of the operation are told', async () => {
+    const answer = await batch([tag('one'), { method: 'POST', entity: 'items', body: { quantity: 0, orderid: 1 } }]);
+    refused(answer, 400, 'VALIDATION_FAILED', 1);
+    assert.deepEqual(
+      answer.json.error.details.map(({ field, code }: { field: string; code: string }) => [field, code]),
+      [
+        ['quantity', 'OUT_OF_RANGE'],
+        ['orderid', 'UNKNOWN_FIELD'],
+        ['orderId', 'REQUIRED'],
+      ],
+    );
+  });
+});
+
+describe('what is no batch is refused before anything runs', () => {
+  const order = { ref: 'order', method: 'POST', entity: 'orders', body: { customerId: 1 } };
+  const item = (orderId: unknown) => ({ method: 'POST', entity: 'items', body: { orderId, quantity: 1 } });
+  for (const [name, operations, message, operation] of [
+    ['a misspelt ref', [order, item({ $ref: 'ordr.id' })], /^No earlier operation has the ref ordr\. Did you mean/, 1],
+    ['a forward ref', [item({ $ref: 'order.id' }), order], /not the ref of an earlier operation/, 0],
+    ['a ref of itself', [{ ...item({ $ref: 'me.id' }), ref: 'me' }], /not the ref of an earlier operation/, 0],
+    ['a misspelt field', [order, item({ $ref: 'order.idd' })], /^Unknown field idd on entity orders\. Did you mean/, 1],
+    ['a ref without a field', [order, item({ $ref: 'order' })], /must be a text such as/, 1],
+    ['a ref that is no text', [order, item({ $ref: 5 })], /must be a text such as/, 1],
+    [
+      'a ref to a list',
+      [
+        { ref: 'l', method: 'GET', entity: 'orders' },
+        { method: 'DELETE', entity: 'orders', id: { $ref: 'l.id' } },
+      ],
+      /answers with no record/,
+      1,
+    ],
+    ['a ref that is used twice', [order, order], /used twice/, 1],
+    ['a ref with a point', [{ ...order, ref: 'a.b' }], /^ref a\.b must be/, 0],
+    ['an unknown member', [{ ...order, boddy: {} }], /^Unknown member boddy of the operation\. Did you mean body/, 0],
+    ['an unknown method', [{ ...order, method: 'post' }], /^method must be one of GET, POST/, 0],
+    ['no entity', [{ method: 'GET' }], /^entity is missing/, 0],
+    ['an id of a create', [{ ...order, id: 1 }], /whose id the server gives/, 0],
+    ['an update without an id', [{ method: 'PUT', entity: 'orders', body: {} }], /^PUT needs an id/, 0],
+    ['a word in place of an id', [{ method: 'GET', entity: 'orders', id: '_export' }], /^id must be an integer/, 0],
+    ['a body of a read', [{ method: 'GET', entity: 'orders', body: {} }], /^GET takes no body/, 0],
+    ['an operation that is no object', ['GET orders'], /must be a JSON object/, 0],
+    ['an operation that is a list', [[order]], /must be a JSON object/, 0],
+  ] as const) {
+    test(name, async () => {
+      const before = await countOf('orders');
+      assert.match(refused(await batch(operations), 400, 'BAD_REQUEST', operation).message, message);
+      assert.equal(await countOf('orders'), before);
+    });
+  }
+
+  test('a body of another form, and another method', async () => {
+    for (const body of [[], {}, { operations: {} }, { operation: [] }, 5]) {
+      refused(await shop.call('_batch', { method: 'POST', body }), 400, 'BAD_REQUEST');
+    }
+    refused(await batch([], '?dryrun=true'), 400, 'BAD_REQUEST');
+    refused(await batch([], '?dryRun=yes'), 400, 'BAD_REQUEST');
+    const get = await shop.call('_batch');
+    refused(get, 405, 'METHOD_NOT_ALLOWED');
+    assert.equal(get.headers.get('allow'), 'POST, OPTIONS');
+    assert.equal((await shop.call('_batches', { method: 'POST', body: {} })).status, 404);
+  });
+
+  test('more operations than allowed, and more bytes', async () => {
+    const read = { method: 'GET', entity: 'tags', query: 'size=1' };
+    assert.equal((await batch(Array(100).fill(read))).status, 200);
+    const { message } = refused(await batch(Array(101).fill(read)), 413, 'PAYLOAD_TOO_LARGE');
+    assert.match(message, /has 101 operations, and 100 are the most/);
+    const big = { method: 'POST', entity: 'orders', body: { note: 'x'.repeat(11 * 1024 * 1024) } };
+    refused(await batch([big]), 413, 'PAYLOAD_TOO_LARGE');
+  });
+});
+
+test('a dry run answers as the batch would, and leaves nothing', async () => {
+  const before = await countOf('tags');
+  const operations = [
+    { ref: 'tag', method: 'POST', entity: 'tags', body: { name: 'dry' } },
+    { method: 'GET', entity: 'tags', id: { $ref: 'tag.id' } },
+  ];
+  const answer = await batch(operations, '?dryRun=true');
+  assert.equal(answer.status, 200, answer.text);
+  assert.deepEqual(answer.json.meta, { dryRun: true });
+  assert.deepEqual(answer.json.data[1], { status: 200, data: { ...answer.json.data[0].data } });
+  assert.equal(await countOf('tags'), before);
+  const wrong = [...operations, { method: 'DELETE', entity: 'tags', id: 99999999 }];
+  refused(await batch(wrong, '?dryRun=true'), 404, 'NOT_FOUND', 2);
+});
+
+test('batches that lock the same records crosswise are all done', async () => {
+  const notes = await makeNotes(server, 'acme/crosswise');
+  const put = (id: number, text: string) => ({ method: 'PUT', entity: 'notes', id, body: { text } });
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, (_, index) => {
+      const ids = index % 2 === 0 ? [1, 2] : [2, 1];
+      const operations = [put(ids[0] as number, `${index}`), put(ids[1] as number, `${index}`)];
+      return notes.call('_batch', { method: 'POST', body: { operations } });
+    }),
+  );
+  for (const answer of answers) assert.equal(answer.status, 200, answer.text);
+  const [one, two] = (await notes.call('notes?sort=id')).json.data;
+  assert.equal(one.text, two.text);
+});
+
+test('a credential that may only read may read, and write nothing', async () => {
+  const notes = await makeNotes(server, 'acme/readers');
+  const credential = notes.readOnlyKey;
+  const post = (operations: readonly unknown[]) =>
+    notes.call('_batch', { method: 'POST', credential, body: { operations } });
+  const read = { method: 'GET', entity: 'notes', id: 1 };
+  assert.deepEqual((await post([read])).json, { data: [{ status: 200, data: { id: 1, text: 'one' } }] });
+  refused(await post([read, { method: 'DELETE', entity: 'notes', id: 1 }]), 403, 'FORBIDDEN', 1);
+  assert.equal((await notes.call('_batch', { method: 'POST', credential: 'none', body: {} })).status, 401);
+});
+
+describe('row rules', () => {
+  const workspace = use(async () => {
+    const rules = [{ column: 'customerId', claim: 'customer', enabled: true }];
+    const { orders } = SHOP_SCHEMA.entities;
+    const own = await server.workspace('acme/rows', {
+      entities: { ...SHOP_SCHEMA.entities, orders: { ...orders, rowRules: rules } },
+    });
+    await fillShop(own);
+    return own;
+  });
+  const tokenOf = useUsers(workspace, useIssuer());
+  const ada = (operations: readonly unknown[]): Promise<Answer> =>
+    workspace.call('_batch', {
+      method: 'POST',
+      credential: tokenOf({ sub: 'ada', customer: 1 }),
+      body: { operations },
+    });
+
+  test('what is hidden is absent in each operation, also as a reference to it', async () => {
+    const rows = (await workspace.call('orders?fields=customerId&size=100')).json.data as {
+      id: number;
+      customerId: number;
+    }[];
+    const all = (await workspace.call('orders?size=100&fields=id,customerId')).json.data as typeof rows;
+    const hidden = all.find(({ customerId }) => customerId !== 1)?.id as number;
+    const own = all.filter(({ customerId }) => customerId === 1).length;
+    assert.ok(own > 0 && own < rows.length);
+    const create = { ref: 'o', method: 'POST', entity: 'orders', body: { total: 1 } };
+    const made = await ada([create, { method: 'GET', entity: 'orders', query: 'size=100' }]);
+    assert.equal(made.status, 200, made.text);
+    assert.equal(made.json.data[0].data.customerId, 1);
+    assert.equal(made.json.data[1].meta.totalElements, own + 1);
+    for (const [operation, status] of [
+      [{ method: 'GET', entity: 'orders' }, 404],
+      [{ method: 'PUT', entity: 'orders', body: { total: 5 } }, 404],
+      [{ method: 'DELETE', entity: 'orders' }, 404],
+    ] as const) {
+      const answers = [];
+      for (const id of [hidden, 99999999]) answers.push(await ada([create, { ...operation, id }]));
+      assert.deepEqual(
+        answers.map((answer) => [answer.status, answer.text]),
+        [
+          [status, answers[0]?.text],
+          [status, answers[0]?.text],
+        ],
+      );
+    }
+    const texts = [];
+    for (const orderId of [hidden, 99999999]) {
+      texts.push((await ada([{ method: 'POST', entity: 'items', body: { orderId, quantity: 1 } }])).text);
+    }
+    assert.equal(texts[0], texts[1]);
+    assert.match(texts[0] as string, /REFERENCE_NOT_FOUND/);
+    assert.equal((await workspace.call('orders?size=1')).json.meta.totalElements, rows.length + 1);
+  });
+});
