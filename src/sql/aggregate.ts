@@ -32,38 +32,57 @@ import { keptTotal } from './read.ts';
  * (number of all records when they were counted for a total that might be kept, else null).
  */
 export function selectAggregate(plan: AggregatePlan, maxBytes: number): Fragment {
-  const groups = ident('g');
-  const having = plan.having === undefined ? empty : renderPredicate(plan.having, ident('h'), makeAliases());
   const grouped = isTotal(plan) ? selectTotal(plan) : selectGroups(plan);
-  const kept = plan.having === undefined ? grouped : sql`select h.* from (${grouped}) h${where(having)}`;
-  const order =
-    plan.order.length === 0
-      ? empty
-      : sql` order by ${join(plan.order.map((key) => sql`${groups}.${ident(key.field.column)} ${keyword(key.direction)}`))}`;
-  const offset = plan.page === 0 ? empty : sql` offset ${bind(plan.offset)}`;
-  const page = sql`select ${groups}.* from ${groups}${order} limit ${wholeNumber(plan.size)}${offset}`;
-  const counted = isTotal(plan)
-    ? sql`(select ${groups}."a0" from ${groups} where ${groups}."$counted")`
-    : keyword('null::int8');
-  const body = sql`with ${groups} as materialized (${kept}) select coalesce(json_agg(x.${RECORD}), '[]')::text as data, (select count(*) from ${groups}) as total, ${counted} as counted from (${objects(plan, page, maxBytes)}) x`;
+  const kept =
+    plan.having === undefined
+      ? grouped
+      : sql`select h.* from (${grouped}) h${where(renderPredicate(plan.having, ident('h'), makeAliases()))}`;
+  const body = bodyOf(plan, kept, maxBytes);
   return sql`select case when octet_length(q.data) <= ${wholeNumber(maxBytes)} then q.data end as data, q.total, q.counted from (${body}) q`;
 }
 
-/** The groups of a page as JSON objects; no more of them are made than an answer may hold. */
-function objects({ groups, functions }: AggregatePlan, page: Fragment, maxBytes: number): Fragment {
-  const row = ident('p');
-  const fields = [...groups, ...functions].map(({ field }) => field);
-  // json_build_object() and not row_to_json(): a name of PostgreSQL ends after 63 bytes.
-  const members = fields.map(
-    (field) => sql`${literal(field.name)}, ${jsonValue(field, sql`${row}.${ident(field.column)}`)}`,
-  );
-  const object = sql`json_build_object(${join(members)}) as ${RECORD}`;
-  const sizes = fields
-    .filter((field) => fieldType(field.type).size(field) !== 'fixed')
-    .map((field) => sql`coalesce(octet_length((${row}.${ident(field.column)})::text), 0)::int8`);
-  if (sizes.length === 0) return sql`select ${object} from (${page}) ${row}`;
-  return runningBound(sql`select ${object}, ${join(sizes, ' + ')} as "$size" from (${page}) ${row}`, maxBytes);
+const DATA = sql`coalesce(json_agg(x.${RECORD}), '[]')::text as data`;
+const NOT_COUNTED = keyword('null::int8 as counted');
+const IN_ALL = ident('$groups');
+
+/** A page of the groups that are left, and the number of those. */
+function bodyOf(plan: AggregatePlan, kept: Fragment, maxBytes: number): Fragment {
+  const groups = ident('g');
+  if (plan.groups.length === 0) {
+    const carried = isTotal(plan) ? keyword(', p."a0", p."$counted"') : empty;
+    const counted = isTotal(plan) ? keyword('max(x."a0") filter (where x."$counted") as counted') : NOT_COUNTED;
+    const data = plan.page === 0 ? DATA : sql`${literal('[]')} as data`;
+    return sql`select ${data}, count(*) as total, ${counted} from (${objects(plan, kept, carried, maxBytes)}) x`;
+  }
+  const order = join(plan.order.map((key) => sql`${groups}.${ident(key.field.column)} ${keyword(key.direction)}`));
+  const bounds = sql`order by ${order} limit ${wholeNumber(plan.size)}`;
+  if (plan.page === 0) {
+    // A first page is empty only when there are no groups; of a later one only a second look at them tells their number.
+    const page = sql`select ${groups}.*, count(*) over () as ${IN_ALL} from (${kept}) ${groups} ${bounds}`;
+    const rows = objects(plan, page, sql`, p.${IN_ALL}`, maxBytes);
+    return sql`select ${DATA}, coalesce(max(x.${IN_ALL}), 0) as total, ${NOT_COUNTED} from (${rows}) x`;
+  }
+  const page = sql`select ${groups}.* from ${groups} ${bounds} offset ${bind(plan.offset)}`;
+  return sql`with ${groups} as materialized (${kept}) select ${DATA}, (select count(*) from ${groups}) as total, ${NOT_COUNTED} from (${objects(plan, page, empty, maxBytes)}) x`;
 }
+
+/** The groups of a page as JSON objects, with what is carried along; no more of them are made than an answer may hold. */
+function objects({ groups, functions }: AggregatePlan, page: Fragment, carried: Fragment, maxBytes: number): Fragment {
+  const row = keyword('p');
+  // json_build_object() and not row_to_json(): a name of PostgreSQL ends after 63 bytes.
+  const members = [...groups, ...functions].map(
+    ({ field }) => sql`${literal(field.name)}, ${jsonValue(field, sql`${row}.${ident(field.column)}`)}`,
+  );
+  const made = sql`json_build_object(${join(members)}) as ${RECORD}${carried}`;
+  const sizes = [...groups.filter(({ part }) => part === undefined), ...functions.filter(isValue)]
+    .filter(({ source }) => source !== undefined && fieldType(source.field.type).size(source.field) !== 'fixed')
+    .map(({ field }) => sql`coalesce(octet_length((${row}.${ident(field.column)})::text), 0)::int8`);
+  if (sizes.length === 0) return sql`select ${made} from (${page}) ${row}`;
+  return runningBound(sql`select ${made}, ${join(sizes, ' + ')} as "$size" from (${page}) ${row}`, maxBytes);
+}
+
+/** Is the result as long as a value of the field, and not a number of records? */
+const isValue = ({ function: word }: Aggregated): boolean => word !== 'count' && word !== 'countDistinct';
 
 function jsonValue(field: Field, column: Fragment): Fragment {
   const { output } = fieldType(field.type);

@@ -59,7 +59,7 @@ for (const path of [
   'notes?count=none&sort=title',
   'texts?size=1000&sort=id,desc',
   'texts/_aggregate?select=max:story&group=id',
-  'texts/_aggregate?select=count&group=story,id',
+  'texts/_aggregate?select=count&group=id,story',
   'notes/_aggregate?select=min:story&group=title',
   'texts?size=1000&sort=id,desc&fields=story&count=none',
   'notes/3?expand=lines.note.lines',

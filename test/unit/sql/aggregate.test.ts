@@ -23,30 +23,58 @@ function between(text: string, from: string, to: string): string {
   return text.slice(start, text.indexOf(to, start));
 }
 
-const grouped = (text: string): string => between(text, '"g" as materialized (', ') select coalesce(');
-const column = (text: string): string => between(grouped(text), 'select ', ' as "a0"');
-const key = (text: string): string => between(grouped(text), 'select ', ' as "g0"');
+/** The select list of the groups, up to a column. */
+const upTo = (name: string) => (text: string) => {
+  const end = text.indexOf(` as "${name}"`);
+  return text.slice(text.lastIndexOf('(select ', end) + '(select '.length, end);
+};
+const column = upTo('a0');
+const key = upTo('g0');
 
-test('a whole statement', () => {
-  const { text, values } = query(
-    'select=count,sum:total&group=status,customer.country&filter=total,gt,5&having=count,gte,2&sort=count,desc&size=10&page=2',
-  );
+const Q = 'select case when octet_length(q.data) <= 1000 then q.data end as data, q.total, q.counted from (';
+const GROUPED =
+  flat(`select "r0"."status" as "g0", "j1"."country" as "g1", count(*) as "a0", sum("r0"."total") as "a1" from "ws7_shop"."orders" "r0"
+  left join "ws7_shop"."customers" "j1" on "j1"."id" = "r0"."customerId"
+  where "r0"."total" > $1::numeric group by 1, 2`);
+const OBJECT = `json_build_object('status', p."g0", 'customer.country', p."g1", 'count', p."a0", 'sum:total', p."a1") as "$"`;
+const SIZE = flat(
+  `coalesce(octet_length((p."g0")::text), 0)::int8 + coalesce(octet_length((p."g1")::text), 0)::int8 as "$size"`,
+);
+const BOUND = flat(`p) s) w where case when w."$sum" <= 1000 then true else wda.goes_on(w."$sum", 1000) end) x) q`);
+const RUNNING = 'select w.* from (select s.*, sum(s."$size") over (rows unbounded preceding) as "$sum" from (';
+const WHOLE =
+  'select=count,sum:total&group=status,customer.country&filter=total,gt,5&having=count,gte,2&sort=count,desc&size=10';
+
+test('a first page counts its groups while it is made', () => {
+  const { text, values } = query(WHOLE);
   assert.equal(
     text,
-    flat(`select case when octet_length(q.data) <= 1000 then q.data end as data, q.total, q.counted from (
-    with "g" as materialized (select h.* from (
-    select "r0"."status" as "g0", "j1"."country" as "g1", count(*) as "a0", sum("r0"."total") as "a1" from "ws7_shop"."orders" "r0"
-    left join "ws7_shop"."customers" "j1" on "j1"."id" = "r0"."customerId"
-    where "r0"."total" > $1::numeric group by 1, 2) h where "h"."a0" >= $2::int8)
-    select coalesce(json_agg(x."$"), '[]')::text as data, (select count(*) from "g") as total, null::int8 as counted from (
-    select w.* from (select s.*, sum(s."$size") over (rows unbounded preceding) as "$sum" from (
-    select json_build_object('status', "p"."g0", 'customer.country', "p"."g1", 'count', "p"."a0", 'sum:total', "p"."a1") as "$",
-    coalesce(octet_length(("p"."g0")::text), 0)::int8 + coalesce(octet_length(("p"."g1")::text), 0)::int8 + coalesce(octet_length(("p"."a1")::text), 0)::int8 as "$size" from (
-    select "g".* from "g" order by "g"."a0" desc, "g"."g0" asc, "g"."g1" asc limit 10 offset $3::int8) "p") s) w
-    where case when w."$sum" <= 1000 then true else wda.goes_on(w."$sum", 1000) end) x) q`).replaceAll('( ', '('),
+    `${Q}select coalesce(json_agg(x."$"), '[]')::text as data, coalesce(max(x."$groups"), 0) as total, null::int8 as counted from (${RUNNING}select ${OBJECT}, p."$groups", ${SIZE} from (select "g".*, count(*) over () as "$groups" from (select h.* from (${GROUPED}) h where "h"."a0" >= $2::int8) "g" order by "g"."a0" desc, "g"."g0" asc, "g"."g1" asc limit 10) ${BOUND}`,
+  );
+  assert.deepEqual(values, ['5', '2']);
+});
+
+test('a later page looks at the groups twice, as it may be empty', () => {
+  const { text, values } = query(`${WHOLE}&page=2`);
+  assert.equal(
+    text,
+    `${Q}with "g" as materialized (select h.* from (${GROUPED}) h where "h"."a0" >= $2::int8) select coalesce(json_agg(x."$"), '[]')::text as data, (select count(*) from "g") as total, null::int8 as counted from (${RUNNING}select ${OBJECT}, ${SIZE} from (select "g".* from "g" order by "g"."a0" desc, "g"."g0" asc, "g"."g1" asc limit 10 offset $3::int8) ${BOUND}`,
   );
   assert.deepEqual(values, ['5', '2', '20']);
 });
+
+for (const [page, data] of [
+  ['', `coalesce(json_agg(x."$"), '[]')::text`],
+  ['&page=3', `'[]'`],
+] as const) {
+  test(`without a group${page} there is one row`, () => {
+    const { text } = query(`select=count,sum:id&filter=id,gt,0${page}`);
+    assert.equal(
+      text,
+      `${Q}select ${data} as data, count(*) as total, null::int8 as counted from (select json_build_object('count', p."a0", 'sum:id', p."a1") as "$" from (select count(*) as "a0", sum("r0"."id") as "a1" from "ws7_shop"."orders" "r0" where "r0"."id" > $1::int8) p) x) q`,
+    );
+  });
+}
 
 for (const [entity, select, text] of [
   ['orders', 'count', 'count(*)'],
@@ -96,17 +124,17 @@ test('days of the calendar have no zone', () => {
 
 test('datetimes are answered as everywhere', () => {
   const { text } = query('select=max:placedAt&group=placedAt:hour');
-  const object = between(text, 'json_build_object(', ') as "$" from');
+  const object = between(text, 'json_build_object(', ') as "$", ').replaceAll('p.', '"p".');
   assert.equal(object, `'placedAt:hour', ${dateTime('p', 'g0')}, 'max:placedAt', ${dateTime('p', 'a0')}`);
 });
 
 test('the number of all records is the one that is kept', () => {
   const { text, values } = query('select=count');
   assert.match(
-    grouped(text),
-    /^select t\.n as "a0", t\."\$counted" from \(select coalesce\(k\.n, \(select count\(\*\) from "ws7_shop"\."orders" "r0"\)\) as n, k\.n is null as "\$counted" from \(select \(select case when/,
+    text,
+    / from \(select t\.n as "a0", t\."\$counted" from \(select coalesce\(k\.n, \(select count\(\*\) from "ws7_shop"\."orders" "r0"\)\) as n, k\.n is null as "\$counted" from \(select \(select case when/,
   );
-  assert.ok(text.includes(`(select "g"."a0" from "g" where "g"."$counted") as counted`));
+  assert.ok(text.includes('count(*) as total, max(x."a0") filter (where x."$counted") as counted'));
   assert.deepEqual(values, []);
 });
 
@@ -118,7 +146,7 @@ test('the rules of a user stand beside each table, in the join where it is joine
   const user = external({ country: 'SE', customer: 7 });
   const { text, values } = query('select=count&group=customer.name', 'orders', rules, user);
   assert.equal(
-    grouped(text),
+    between(text, 'count(*) over () as "$groups" from (', ') "g"'),
     'select "j1"."name" as "g0", count(*) as "a0" from "ws7_shop"."orders" "r0" left join "ws7_shop"."customers" "j1" on "j1"."id" = "r0"."customerId" and "j1"."country" = $1::text where "r0"."customerId" = $2::int8 group by 1',
   );
   assert.deepEqual(values, ['SE', '7']);
