@@ -2,6 +2,7 @@
 // the columns that are given, not on how many records give them.
 import type { Entity, Field } from '../model/entity.ts';
 import type { Assignment } from './assignment.ts';
+import { type ConflictKey, changesOf } from './conflict-key.ts';
 import type { Viewpoint } from './link.ts';
 import { listOperand, type Operand } from './operand.ts';
 import { type Projection, wholeRecord } from './projection.ts';
@@ -23,6 +24,13 @@ export interface BulkCreatePlan extends Listed {
   readonly projection: Projection;
   /** Checked by the statement that writes. */
   readonly references: readonly Reference[];
+}
+
+export interface BulkUpsertPlan extends Omit<BulkCreatePlan, 'kind'> {
+  readonly kind: 'bulkUpsert';
+  readonly key: ConflictKey;
+  /** What is changed in records that are there: nothing when they are left as they are. */
+  readonly changes: readonly Field[];
 }
 
 export interface BulkUpdatePlan extends Listed {
@@ -60,10 +68,25 @@ export interface TakenPlan extends Listed {
   readonly kind: 'taken';
   readonly fields: readonly Field[];
   readonly scan: Scan;
-  readonly isUpdate: boolean;
+  readonly whose: TakenBy;
 }
 
-export type BulkPlan = BulkCreatePlan | BulkUpdatePlan | BulkDeletePlan | FindPlan | DanglingPlan | TakenPlan;
+/** Whose values they may be: those of the record with the same id, or with the same key, are its own. */
+export type TakenBy =
+  | { readonly kind: 'create' }
+  | { readonly kind: 'update' }
+  | { readonly kind: 'upsert'; readonly key: readonly Field[] }
+  /** Only records of the request are looked at. */
+  | { readonly kind: 'request' };
+
+export type BulkPlan =
+  | BulkCreatePlan
+  | BulkUpsertPlan
+  | BulkUpdatePlan
+  | BulkDeletePlan
+  | FindPlan
+  | DanglingPlan
+  | TakenPlan;
 
 /** Texts by the name of the list, an entry for each record; see listOperand(). */
 export type Lists = ReadonlyMap<string, readonly (string | null)[]>;
@@ -90,6 +113,19 @@ export function planBulkCreate(
     references: hidden(referencesIn(listed, entity, viewpoint)),
   };
   return { plan, items: stamped };
+}
+
+/** As planBulkCreate(); `items` come from planUpsertAssignment. */
+export function planBulkUpsert(
+  items: readonly Assignment[],
+  key: ConflictKey,
+  entity: Entity,
+  viewpoint: Viewpoint,
+  projection = wholeRecord(entity),
+): { readonly plan: BulkUpsertPlan; readonly items: readonly Assignment[] } {
+  const { plan, items: stamped } = planBulkCreate(items, entity, viewpoint, projection);
+  const given = new Set(items.flatMap((item) => [...item.keys()]));
+  return { plan: { ...plan, kind: 'bulkUpsert', key, changes: changesOf(given, entity, key) }, items: stamped };
 }
 
 /** Throws 403 for a record that is given away. */
@@ -139,14 +175,14 @@ export function planTaken(
   fields: readonly Field[],
   entity: Entity,
   viewpoint: Viewpoint,
-  isUpdate: boolean,
+  whose: TakenBy,
 ): TakenPlan {
   return {
     kind: 'taken',
     ...listedOf(items, entity),
     fields,
     scan: scan(entity, viewpoint.principal, 'read'),
-    isUpdate,
+    whose,
   };
 }
 
@@ -183,7 +219,8 @@ function listedOf(items: readonly Assignment[], entity: Entity): Listed {
   for (const item of items) for (const name of item.keys()) given.add(name);
   return {
     columns: [...entity.fields.values()].filter(({ name }) => given.has(name)),
-    isSparse: items.some((item) => item.size < given.size),
+    // Records that give nothing are counted by their empty bits.
+    isSparse: given.size === 0 || items.some((item) => item.size < given.size),
   };
 }
 

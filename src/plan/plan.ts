@@ -8,10 +8,10 @@ import { mayWrite, type Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import type { CountMode } from '../request/page.ts';
 import type { ExportRequest, ListRequest, ReadRequest } from '../request/record-request.ts';
-import type { Upsert } from '../request/upsert.ts';
 import type { AggregatePlan } from './aggregate.ts';
 import type { Assignment } from './assignment.ts';
 import type { BulkPlan } from './bulk.ts';
+import type { ConflictKey } from './conflict-key.ts';
 import type { Viewpoint } from './link.ts';
 import { bodyOperand, numberOperand, type Operand } from './operand.ts';
 import { type Ordering, planCursor, planOrdering, rankedOrdering } from './ordering.ts';
@@ -67,13 +67,6 @@ export interface CreatePlan {
   readonly values: Assignment;
   /** Checked by the statement that writes. */
   readonly references: readonly ReferenceCheck[];
-}
-
-/** What finds a record that is there already, and what becomes of it. */
-export interface ConflictKey {
-  /** Those of one unique index, or the id. */
-  readonly fields: readonly Field[];
-  readonly mode: Upsert['mode'];
 }
 
 export interface UpsertPlan extends Omit<CreatePlan, 'kind'> {

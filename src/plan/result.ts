@@ -53,6 +53,11 @@ export interface WrittenRows {
   readonly data: string;
 }
 
+/** Many records that were created, or were there already. */
+export interface UpsertedRows extends WrittenRows {
+  readonly inserted: number;
+}
+
 export interface DeletedRows {
   readonly count: number;
 }

@@ -1,38 +1,21 @@
-// Many records of one entity in one request: one statement that writes all of them or none. What stands in its way is
-// looked for when it has refused, so that records that nothing stands in the way of are asked for nothing.
-import { isRetryable, isStaleSnapshot, sqlState, violatedConstraint } from '../db/pg-error.ts';
-import {
-  conflict,
-  type Detail,
-  type DetailCode,
-  recordsChanged,
-  recordsNotFound,
-  validationFailed,
-} from '../errors.ts';
+// Many records of one entity in one request: one statement that writes all of them or none.
+import { isRetryable, isStaleSnapshot, NOT_WHOLE, sqlState } from '../db/pg-error.ts';
+import { type Detail, notUnique, upsertWithVersion, validationFailed } from '../errors.ts';
 import { inPieces } from '../http/json-body.ts';
-import type { Field } from '../model/entity.ts';
 import { TOO_MUCH_GROWTH } from '../model/field-types.ts';
 import { MAX_GROWTH } from '../model/json-digits.ts';
 import { type Assignment, planAssignment } from '../plan/assignment.ts';
-import {
-  IDS,
-  type Listed,
-  type Lists,
-  listsOf,
-  planBulkCreate,
-  planBulkDelete,
-  planBulkUpdate,
-  planDangling,
-  planFind,
-  planTaken,
-  VERSIONS,
-} from '../plan/bulk.ts';
+import { planBulkCreate, planBulkDelete, planBulkUpdate, planBulkUpsert } from '../plan/bulk.ts';
+import { planKey } from '../plan/conflict-key.ts';
 import { MAX_DETAILS } from '../plan/naming.ts';
 import { idOnly, wholeRecord } from '../plan/projection.ts';
 import { foreignColumn, stampedColumns } from '../plan/row-policy.ts';
+import { hidesRows } from '../plan/scan.ts';
+import { planUpsertAssignment } from '../plan/upsert.ts';
 import {
   type BulkDelete,
   type ItemOfUpdate,
+  parseBulkCreateOptions,
   parseBulkOptions,
   parseDeleteBody,
   parseIds,
@@ -40,31 +23,30 @@ import {
   parseRecords,
 } from '../request/bulk.ts';
 import { isRecord } from '../request/members.ts';
-import { recordEnvelope } from '../response/envelope.ts';
+import type { Upsert } from '../request/upsert.ts';
+import { recordEnvelope, upsertEnvelope } from '../response/envelope.ts';
 import { jsonText, noContent, type Reply } from '../response/reply.ts';
-import { bindQuery, type Compiled, compile, type Inputs } from '../sql/compile.ts';
-import { recordError, type WriteKind } from './record-error.ts';
-import { runRead, type Visit, workOf } from './visit.ts';
+import { bindQuery, type Cells, type Compiled } from '../sql/compile.ts';
+import {
+  type BulkTarget,
+  type BulkWrite,
+  dangling,
+  explain,
+  explainUpsert,
+  inputsOf,
+  namesOf,
+  requireAll,
+} from './bulk-refusals.ts';
+import { recordError } from './record-error.ts';
+import { type Visit, workOf } from './visit.ts';
 import { repeatedly, type WriteRooms } from './writes.ts';
-
-/** Records that are written together. `targets`: which ones, for those that are there already. */
-interface BulkWrite {
-  readonly kind: WriteKind;
-  readonly items: readonly Assignment[];
-  readonly listed: Listed | undefined;
-  readonly targets: readonly BulkTarget[] | undefined;
-}
-
-interface BulkTarget {
-  readonly id: string;
-  readonly version: string | undefined;
-}
 
 const EMPTY = recordEnvelope('[]');
 
 export async function bulkCreate(rooms: WriteRooms, visit: Visit): Promise<Reply> {
   const { call, entity, principal } = visit;
-  const { isMinimal } = parseBulkOptions(call.query);
+  const { isMinimal, upsert } = parseBulkCreateOptions(call.query);
+  if (upsert !== undefined) return bulkUpsert(rooms, visit, upsert, isMinimal);
   const records = await bodyOf(rooms, visit, parseRecords);
   const stamped = stampedColumns(entity, principal);
   const { items, details } = await inPieces(
@@ -79,6 +61,49 @@ export async function bulkCreate(rooms: WriteRooms, visit: Visit): Promise<Reply
   const { data } = await write(rooms, visit, rooms.prepared.write(visit, plan), what);
   return jsonText(201, recordEnvelope(data));
 }
+
+async function bulkUpsert(rooms: WriteRooms, visit: Visit, upsert: Upsert, isMinimal: boolean): Promise<Reply> {
+  const { call, entity, executor, sender } = visit;
+  if (call.conditions.ifMatch !== undefined) throw upsertWithVersion();
+  const key = planKey(upsert, entity, visit);
+  const records = await bodyOf(rooms, visit, parseRecords);
+  const { items, details } = await inPieces(
+    assignments(records, (record) => planUpsertAssignment(record, entity, visit, key)),
+    sender.turn,
+    sender.caller,
+  );
+  if (details.length > 0) throw allMistakes(details, await danglingOf(rooms, visit, records, items, undefined));
+  if (items.length === 0) return jsonText(200, upsertEnvelope('[]', 0, 0));
+  const projection = isMinimal ? idOnly(entity) : wholeRecord(entity);
+  const { plan, items: whole } = planBulkUpsert(items, key, entity, visit, projection);
+  const statement = rooms.prepared.write(visit, plan);
+  const what: BulkWrite = { kind: 'create', items: whole, listed: plan, targets: undefined, key: key.fields };
+  const bound = bindQuery(statement, inputsOf(visit, what));
+  let attempts = 0;
+  const { data, inserted } = await repeatedly(visit, async () => {
+    attempts++;
+    try {
+      const [row] = await executor.run(bound, 'write', workOf(visit, statement.expected));
+      return statement.read(row as Cells);
+    } catch (error) {
+      if (isStaleSnapshot(error) || isRetryable(error)) throw error;
+      const isIncomplete = UNDONE.includes(sqlState(error) ?? '');
+      if (!executor.isTransaction && isIncomplete) {
+        await explainUpsert(rooms, visit, what, key);
+        // What came after the statement began to look is seen by the next.
+        if (attempts === 1) return undefined;
+      }
+      if (isIncomplete && hidesRows(plan.scan)) throw notUnique(namesOf(key.fields), error);
+      if (isIncomplete) return undefined;
+      if (!executor.isTransaction) await explain(rooms, visit, what, error);
+      throw recordError(error, visit.workspace, entity.name, 'create');
+    }
+  });
+  return jsonText(200, upsertEnvelope(data, inserted, key.mode === 'skip' ? 0 : items.length - inserted));
+}
+
+// PostgreSQL's for a record that one statement would change twice, and ours.
+const UNDONE: readonly string[] = ['21000', NOT_WHOLE];
 
 export async function bulkUpdate(rooms: WriteRooms, visit: Visit): Promise<Reply> {
   const { call, entity, principal } = visit;
@@ -234,91 +259,4 @@ async function write<Row>(rooms: WriteRooms, visit: Visit, statement: Compiled<R
     if (details.length > 0) throw validationFailed(details);
     return undefined;
   });
-}
-
-/** Throws the refusal that names the records which the database refused, when they can be found. */
-async function explain(rooms: WriteRooms, visit: Visit, what: BulkWrite, error: unknown): Promise<void> {
-  switch (sqlState(error)) {
-    case '23503': {
-      const details = await dangling(rooms, visit, what.items, what.targets);
-      if (details.length > 0) throw validationFailed(details);
-      return;
-    }
-    case '23505': {
-      const fields = uniqueFields(visit, error);
-      if (fields === undefined || what.listed === undefined) return;
-      const names = fields.map(({ name }) => name).join(', ');
-      const plan = planTaken(what.items, fields, visit.entity, visit, what.targets !== undefined);
-      const taken = await runRead(visit, compile(plan, rooms.compileOptions), inputsOf(visit, what), 'write');
-      if (taken.length === 0) return;
-      const details = taken.map(({ index, other, isThere }) => ({
-        index,
-        field: names,
-        code: 'NOT_UNIQUE' as const,
-        message: isThere
-          ? 'must be unique: another record has this value'
-          : `must be unique: record ${other} of the request has this value, too`,
-      }));
-      const message = taken.some(({ isThere }) => isThere)
-        ? `A record with this ${names} exists already`
-        : `Records of the request have the same ${names}`;
-      throw conflict(message, details, error);
-    }
-    default:
-  }
-}
-
-/** The fields of the constraint that was violated, if the records of a request give all of them. */
-function uniqueFields({ workspace, entity }: Visit, error: unknown): readonly Field[] | undefined {
-  const owner = workspace.constraints.get(violatedConstraint(error) ?? '');
-  if (owner?.kind !== 'unique' || owner.entity !== entity.name) return undefined;
-  const fields = owner.fields.map((name) => entity.fields.get(name));
-  return fields.includes(undefined) ? undefined : (fields as Field[]);
-}
-
-/** 404 when one of the records is not there for the principal, 412 when one has not the version that it must have. */
-async function requireAll(rooms: WriteRooms, visit: Visit, targets: readonly BulkTarget[]): Promise<void> {
-  if (targets.length === 0) return;
-  const statement = compile(planFind(visit.entity, visit), rooms.compileOptions);
-  const lists: Lists = new Map([[IDS, targets.map(({ id }) => id)]]);
-  const found = await runRead(visit, statement, { principal: visit.principal, lists }, 'write');
-  const versions = new Map(found.map(({ id, version }) => [id, version]));
-  const missing = targets.filter(({ id }) => !versions.has(id));
-  if (missing.length > 0) throw recordsNotFound(missing.map(({ id }) => id));
-  const changed = targets.flatMap(({ id, version }, index) =>
-    version === undefined || version === versions.get(id) ? [] : [{ index, ...CHANGED }],
-  );
-  if (changed.length > 0) throw recordsChanged(changed.slice(0, MAX_DETAILS));
-}
-
-const CHANGED = { field: null, code: 'CHANGED', message: 'has changed since it was read' } as const;
-
-/** References of the records that lead to nothing that the principal can see. */
-async function dangling(
-  rooms: WriteRooms,
-  visit: Visit,
-  items: readonly Assignment[],
-  targets: readonly BulkTarget[] | undefined,
-): Promise<Detail[]> {
-  const plan = planDangling(items, visit.entity, visit, targets !== undefined);
-  if (plan === undefined) return [];
-  const inputs = inputsOf(visit, { kind: 'create', items, listed: plan, targets });
-  const rows = await runRead(visit, compile(plan, rooms.compileOptions), inputs, 'write');
-  const code: DetailCode = 'REFERENCE_NOT_FOUND';
-  return rows.map((row) => ({ ...row, code, message: 'refers to a record that does not exist' }));
-}
-
-function inputsOf({ principal }: Visit, { items, listed, targets }: BulkWrite): Inputs {
-  const lists = listed === undefined ? new Map<string, readonly (string | null)[]>() : listsOf(items, listed);
-  if (targets !== undefined) {
-    lists.set(
-      IDS,
-      targets.map(({ id }) => id),
-    );
-    lists.set(
-      VERSIONS,
-      targets.map(({ version }) => version ?? null),
-    );
-  }
-  return { principal, lists };
 }

@@ -1,7 +1,7 @@
 // Compiled requests by their words: the next request with the same words goes from header to bound statement at once.
 import { LRUCache } from 'lru-cache';
 import type { AggregatePlan } from '../plan/aggregate.ts';
-import type { BulkCreatePlan, BulkDeletePlan, BulkUpdatePlan } from '../plan/bulk.ts';
+import type { BulkCreatePlan, BulkDeletePlan, BulkUpdatePlan, BulkUpsertPlan } from '../plan/bulk.ts';
 import type { CreatePlan, DeletePlan, ListPlan, UpdatePlan, UpsertPlan } from '../plan/plan.ts';
 import type { AggregateRow, PageRow, RecordRow } from '../plan/result.ts';
 import { wordsOf } from '../request/query-string.ts';
@@ -30,6 +30,7 @@ export type WritePlan =
   | DeletePlan
   | BulkCreatePlan
   | BulkUpdatePlan
+  | BulkUpsertPlan
   | BulkDeletePlan;
 
 export interface PreparedStatements {
@@ -91,6 +92,8 @@ function wordsOfWrite(plan: WritePlan): string {
       return `${plan.kind} ${plan.guarded}`;
     case 'bulkCreate':
       return `bulkCreate ${wordsOfList(plan)}`;
+    case 'bulkUpsert':
+      return `bulkUpsert ${plan.key.mode} ${plan.key.fields.map(({ name }) => name).join()} ${plan.changes.length} ${wordsOfList(plan)}`;
     case 'bulkUpdate':
       return `bulkUpdate ${plan.guarded} ${wordsOfList(plan)}`;
     default:
@@ -98,7 +101,7 @@ function wordsOfWrite(plan: WritePlan): string {
   }
 }
 
-function wordsOfList({ isSparse, columns, projection }: BulkCreatePlan | BulkUpdatePlan): string {
+function wordsOfList({ isSparse, columns, projection }: BulkCreatePlan | BulkUpdatePlan | BulkUpsertPlan): string {
   return `${isSparse} ${projection.outputs.length} ${columns.map(({ name }) => name).join()}`;
 }
 

@@ -10,10 +10,11 @@ import {
   validationFailed,
 } from '../errors.ts';
 import { type Assignment, planAssignment } from '../plan/assignment.ts';
+import { planKey } from '../plan/conflict-key.ts';
 import { planCreate, planDelete, planRead, planReferences, planUpdate } from '../plan/plan.ts';
 import type { UpsertedRow, WrittenRow } from '../plan/result.ts';
 import { foreignColumn, stampedColumns } from '../plan/row-policy.ts';
-import { planKey, planUpsert, planUpsertAssignment } from '../plan/upsert.ts';
+import { planUpsert, planUpsertAssignment } from '../plan/upsert.ts';
 import { parseId } from '../request/call.ts';
 import { type Guard, guardOf } from '../request/conditions.ts';
 import { parseParameters } from '../request/parameters.ts';

@@ -5,6 +5,7 @@ import { parseId } from './call.ts';
 import { versionsOf } from './conditions.ts';
 import { isRecord, readMembers } from './members.ts';
 import { parseParameters } from './parameters.ts';
+import { parseUpsert, UPSERT_PARAMETERS, type Upsert } from './upsert.ts';
 
 /** What the query string of a bulk write asks for. */
 export interface BulkOptions {
@@ -12,10 +13,20 @@ export interface BulkOptions {
   readonly isMinimal: boolean;
 }
 
+/** Of creates. */
+export interface BulkCreateOptions extends BulkOptions {
+  readonly upsert: Upsert | undefined;
+}
+
 const BULK_PARAMETERS = ['return'] as const;
 
 export function parseBulkOptions(query: string): BulkOptions {
   return bulkOptions(parseParameters(query, BULK_PARAMETERS));
+}
+
+export function parseBulkCreateOptions(query: string): BulkCreateOptions {
+  const values = parseParameters(query, [...BULK_PARAMETERS, ...UPSERT_PARAMETERS]);
+  return { ...bulkOptions(values), upsert: parseUpsert(values) };
 }
 
 function bulkOptions(values: ReadonlyMap<string, string>): BulkOptions {

@@ -9,6 +9,11 @@ export function recordEnvelope(record: string): string {
   return `{"data":${record}}`;
 }
 
+/** `{"data": [...], "meta": {...}}` of records that were created, or were there already. */
+export function upsertEnvelope(records: string, inserted: number, updated: number): string {
+  return `{"data":${records},"meta":{"inserted":${inserted},"updated":${updated}}}`;
+}
+
 /** A page that fits into an answer. */
 export type FittingPage = PageRow & { readonly data: string };
 

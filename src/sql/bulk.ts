@@ -25,11 +25,11 @@ import { runningBound } from './bounds.ts';
 import { type Aliases, bind, makeAliases, outputColumn, RECORD, renderScan, sequenceOf, where } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, literal, sql, tableRef, wholeNumber } from './fragment.ts';
 
-const S = ident('s');
-const R = ident('r');
-const W = ident('w');
-const ID = ident('$id');
-const ROW = ident('$row');
+export const S = ident('s');
+export const R = ident('r');
+export const W = ident('w');
+export const ID = ident('$id');
+export const ROW = ident('$row');
 const VERSION = ident('$version');
 const HELD = ident('$held');
 
@@ -135,26 +135,37 @@ select * from (${join(found, ' union all ')}) d order by d.index::int8, d.field 
  * that has them, too, else null.
  */
 export function selectTaken(plan: TakenPlan): Fragment {
-  const lists = plan.isUpdate ? [ID_LIST, ...listOperands(plan)] : listOperands(plan);
-  const rows = sql`select u.* from ${listedRows(lists, plan, plan.isUpdate ? [ID] : [])}`;
+  const { whose } = plan;
+  const isUpdate = whose.kind === 'update';
+  const lists = isUpdate ? [ID_LIST, ...listOperands(plan)] : listOperands(plan);
+  const rows = sql`select u.* from ${listedRows(lists, plan, isUpdate ? [ID] : [])}`;
   const { table, condition } = renderScan(plan.scan, R);
   const names = plan.fields.map(({ name }) => ident(name));
   const isGivenHere = names.map((name) => sql`${S}.${name} is not null`);
   const o = ident('o');
   const equal = names.map((name) => sql`${o}.${name} = ${S}.${name}`);
   const others = sql`(select min(${o}.${ROW}) - 1 from ${S} ${o}${where(...equal, sql`${o}.${ROW} <> ${S}.${ROW}`)})`;
-  const same = plan.fields.map((field) => sql`${R}.${ident(field.column)} = ${S}.${ident(field.name)}`);
-  const another = plan.isUpdate ? sql`${R}."id" <> ${S}.${ID}` : empty;
+  const same = (fields: readonly Field[]) =>
+    fields.map((field) => sql`${R}.${ident(field.column)} = ${S}.${ident(field.name)}`);
+  const another =
+    whose.kind === 'upsert'
+      ? sql`(${join(same(whose.key), ' and ')}) is not true`
+      : isUpdate
+        ? sql`${R}."id" <> ${S}.${ID}`
+        : empty;
+  const isThere =
+    whose.kind === 'request'
+      ? keyword('false')
+      : sql`exists (select from ${table}${where(...same(plan.fields), another, condition)})`;
   return sql`with ${S} as materialized (${rows})
 select * from (
-  select (${S}.${ROW} - 1)::text as index, ${others}::text as other,
-    exists (select from ${table}${where(...same, another, condition)}) as "isThere"
+  select (${S}.${ROW} - 1)::text as index, ${others}::text as other, ${isThere} as "isThere"
   from ${S}${where(...isGivenHere)}
 ) d where d.other is not null or d."isThere" order by d.index::int8 limit ${wholeNumber(MOST)}`;
 }
 
 /** The lists as rows `u` in their order, `"$row"` from 1 on. */
-function listedRows(operands: readonly Operand[], plan: Listed, before: readonly Fragment[] = []): Fragment {
+export function listedRows(operands: readonly Operand[], plan: Listed, before: readonly Fragment[] = []): Fragment {
   const names = [
     ...before,
     ...plan.columns.map(({ name }) => ident(name)),
@@ -166,17 +177,25 @@ function listedRows(operands: readonly Operand[], plan: Listed, before: readonly
 
 /** `data`: the records of `w` as a JSON array, in the order of the rows; an error of our own beyond `maxBytes`. No row without records. */
 function recordsOf(projection: Projection, from: Fragment, maxBytes: number): Fragment {
+  return sql`select ${RECORDS} as data from (${recordRows(projection, from, maxBytes)}) q having count(*) > 0`;
+}
+
+/** Of recordRows() `q`. */
+export const RECORDS = sql`'[' || string_agg(q."$text", ',' order by q.${ROW}) || ']'`;
+
+/** The records of `w` as JSON; an error of our own beyond `maxBytes`. */
+export function recordRows(projection: Projection, from: Fragment, maxBytes: number): Fragment {
   const columns = projection.outputs.map((output) => {
     if (output.kind !== 'column') throw new TypeError('a write answers with columns alone');
     return outputColumn(output.field, W);
   });
   const texts = sql`select (select row_to_json(${RECORD}) from (select ${join(columns)}) ${RECORD})::text as "$text", ${S}.${ROW} from ${from} order by ${S}.${ROW}`;
   const sized = sql`select t.*, octet_length(t."$text") + 1 as "$size" from (${texts}) t`;
-  return sql`select '[' || string_agg(q."$text", ',' order by q.${ROW}) || ']' as data from (${runningBound(sized, maxBytes)}) q having count(*) > 0`;
+  return runningBound(sized, maxBytes);
 }
 
 /** What a create stores: what the record gives, else its default. */
-function createdValue(plan: Listed, field: Field): Fragment {
+export function createdValue(plan: Listed, field: Field): Fragment {
   const value = sql`${S}.${ident(field.name)}`;
   const stored = plan.isSparse ? columnDefault(field) : undefined;
   if (stored === undefined) return value;
@@ -197,7 +216,7 @@ function isGiven({ columns }: Listed, field: Field): Fragment {
 }
 
 /** No record refers to one that the principal cannot see; empty when that cannot be. */
-function nothingDangles(references: readonly Reference[], aliases: Aliases): Fragment {
+export function nothingDangles(references: readonly Reference[], aliases: Aliases): Fragment {
   if (references.length === 0) return empty;
   const dangling = references.map(({ field, scan }) => {
     const value = sql`${S}.${ident(field.name)}`;

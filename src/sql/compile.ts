@@ -7,6 +7,7 @@ import type {
   BulkCreatePlan,
   BulkDeletePlan,
   BulkUpdatePlan,
+  BulkUpsertPlan,
   DanglingPlan,
   FindPlan,
   Lists,
@@ -35,6 +36,7 @@ import type {
   RecordRow,
   TakenRow,
   UpsertedRow,
+  UpsertedRows,
   WrittenRow,
   WrittenRows,
 } from '../plan/result.ts';
@@ -42,6 +44,7 @@ import { claimText } from '../plan/row-policy.ts';
 import { selectAggregate } from './aggregate.ts';
 import { isTold, isUnbounded } from './bounds.ts';
 import { deleteRecords, findRecords, insertRecords, selectDangling, selectTaken, updateRecords } from './bulk.ts';
+import { upsertRecords } from './bulk-upsert.ts';
 import { type Fragment, keyword, type Query, sql } from './fragment.ts';
 import { selectExport, selectMatching, selectMissingReferences, selectPage, selectRecord } from './read.ts';
 import { upsertRecord } from './upsert.ts';
@@ -119,15 +122,17 @@ export type ResultOf<P extends Plan> = P extends ListPlan
               ? AggregateRow
               : P extends BulkCreatePlan | BulkUpdatePlan
                 ? WrittenRows
-                : P extends BulkDeletePlan
-                  ? DeletedRows
-                  : P extends FindPlan
-                    ? FoundRow
-                    : P extends DanglingPlan
-                      ? DanglingRow
-                      : P extends TakenPlan
-                        ? TakenRow
-                        : Cells;
+                : P extends BulkUpsertPlan
+                  ? UpsertedRows
+                  : P extends BulkDeletePlan
+                    ? DeletedRows
+                    : P extends FindPlan
+                      ? FoundRow
+                      : P extends DanglingPlan
+                        ? DanglingRow
+                        : P extends TakenPlan
+                          ? TakenRow
+                          : Cells;
 
 /** The only place that knows columns by their position, beside the statements that name them. */
 const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extract<Plan, { kind: Kind }>> } = {
@@ -148,6 +153,7 @@ const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extra
   export: (row) => row,
   bulkCreate: ([data]) => ({ data: known(data) }),
   bulkUpdate: ([data]) => ({ data: known(data) }),
+  bulkUpsert: ([data, inserted]) => ({ data: known(data), inserted: Number(known(inserted)) }),
   bulkDelete: ([count]) => ({ count: Number(known(count)) }),
   find: ([id, version]) => ({ id: known(id), version: known(version) }),
   dangling: ([index, field]) => ({ index: Number(known(index)), field: known(field) }),
@@ -188,6 +194,7 @@ function expectedOf(plan: Plan): Statement['expected'] {
     case 'aggregate':
     case 'bulkCreate':
     case 'bulkUpdate':
+    case 'bulkUpsert':
     case 'bulkDelete':
     case 'find':
     case 'dangling':
@@ -224,6 +231,8 @@ function compileText(plan: Plan, options: CompileOptions): Text {
       return close(insertRecords(plan, options.maxResponseBytes));
     case 'bulkUpdate':
       return close(updateRecords(plan, options.maxResponseBytes));
+    case 'bulkUpsert':
+      return close(upsertRecords(plan, options.maxResponseBytes));
     case 'bulkDelete':
       return close(deleteRecords(plan));
     case 'find':

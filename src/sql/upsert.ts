@@ -2,8 +2,9 @@
 
 import type { Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
+import type { ConflictKey } from '../plan/conflict-key.ts';
 import { bodyOperand } from '../plan/operand.ts';
-import type { ConflictKey, UpsertPlan } from '../plan/plan.ts';
+import type { UpsertPlan } from '../plan/plan.ts';
 import type { Scan } from '../plan/scan.ts';
 import { bind, makeAliases, renderScan, where } from './expression.ts';
 import { type Fragment, ident, join, keyword, sql, tableRef } from './fragment.ts';

@@ -155,6 +155,16 @@ test('a value that is taken names the records, those of the request both', async
   assert.equal((await shop.call('countries?filter=code,in,AA,BB')).json.data.length, 0);
 });
 
+test('records that give nothing take their defaults, which may be taken, too', async () => {
+  const schema = { entities: { slots: { fields: { place: { type: 'string', unique: true, default: 'here' } } } } };
+  const slots = await server.workspace('acme/slots', schema);
+  const post = (data: readonly unknown[]): Promise<Answer> =>
+    slots.call('slots/_bulk', { method: 'POST', body: { data } });
+  const { message } = refused(await post([{}, {}]), 409, 'CONFLICT');
+  assert.match(message, /place/);
+  assert.deepEqual((await post([{}])).json, { data: [{ id: 3, place: 'here' }] });
+});
+
 test('an update changes what each record gives, and keeps the rest', async () => {
   const made = (
     await create('products', [

@@ -225,6 +225,174 @@ describe('one record', () => {
   });
 });
 
+const bulk = (query: string, data: readonly unknown[], options: Call = {}): Promise<Answer> =>
+  workspace.call(`people/_bulk?${query}`, { method: 'POST', body: { data }, ...options });
+const places = (details: readonly Detail[]) => details.map(({ index, field, code }) => [index, field, code]);
+
+describe('many records', () => {
+  test('are created and changed, in the order sent, each in what it gives', async () => {
+    const [old] = (await bulk('', [{ name: 'Old', email: 'old@b', number: 3 }])).json.data;
+    const answer = await bulk('onConflict=email', [
+      { name: 'New', email: 'new@b', note: 'mine' },
+      { name: 'Changed', email: 'old@b', note: null },
+      { name: 'Nobody', email: null },
+      { name: 'Nobody', email: null, number: 5 },
+    ]);
+    assert.equal(answer.status, 200, answer.text);
+    assert.deepEqual(answer.json.meta, { inserted: 3, updated: 1 });
+    const shown = answer.json.data.map(({ name, email, note, number }: Record<string, unknown>) => [
+      name,
+      email,
+      note,
+      number,
+    ]);
+    assert.deepEqual(shown, [
+      ['New', 'new@b', 'mine', null],
+      ['Changed', 'old@b', null, 3],
+      ['Nobody', null, 'new', null],
+      ['Nobody', null, 'new', 5],
+    ]);
+    assert.equal(answer.json.data[1].id, old.id);
+    assert.equal(answer.json.data[1].createdAt, old.createdAt);
+    assert.deepEqual(await read(old.id), answer.json.data[1]);
+  });
+
+  test('with the same fields each, with ids alone, and none', async () => {
+    const again = (n: number) => [
+      { name: `a${n}`, email: 'a@same' },
+      { name: `b${n}`, email: 'b@same' },
+    ];
+    const first = await bulk('onConflict=email&return=minimal', again(1));
+    const second = await bulk('onConflict=email&return=minimal', again(2).toReversed());
+    assert.deepEqual(first.json.meta, { inserted: 2, updated: 0 });
+    assert.deepEqual(second.json, { data: first.json.data.toReversed(), meta: { inserted: 0, updated: 2 } });
+    assert.equal((await read(first.json.data[0].id)).name, 'a2');
+    assert.equal((await bulk('onConflict=email', [])).text, '{"data":[],"meta":{"inserted":0,"updated":0}}');
+  });
+
+  test('conflict=skip answers what is there', async () => {
+    const [old] = (await bulk('', [{ name: 'Old', email: 'old@skip' }])).json.data;
+    const answer = await bulk('onConflict=email&conflict=skip', [
+      { name: 'New', email: 'new@skip' },
+      { name: 'Other', email: 'old@skip', number: 1 },
+      { name: 'Null', email: null },
+      { name: 'Null', email: null },
+    ]);
+    assert.deepEqual(answer.json.meta, { inserted: 3, updated: 0 }, answer.text);
+    assert.deepEqual(answer.json.data[1], old);
+    const keys = await workspace.call('teams/_bulk?onConflict=name', {
+      method: 'POST',
+      body: { data: [{ name: 'blue' }, { name: 'green' }, { name: 'red' }] },
+    });
+    assert.deepEqual(keys.json.meta, { inserted: 1, updated: 2 });
+    assert.deepEqual(
+      keys.json.data.map(({ name }: { name: string }) => name),
+      ['blue', 'green', 'red'],
+    );
+  });
+
+  test('by ids, as an owner', async () => {
+    const [last] = (await bulk('', [{ name: 'last' }])).json.data;
+    const ids = [last.id + 5, last.id, last.id + 2];
+    const answer = await bulk(
+      'onConflict=id',
+      ids.map((id) => ({ id, name: `n${id}` })),
+    );
+    assert.deepEqual(answer.json.meta, { inserted: 2, updated: 1 }, answer.text);
+    assert.deepEqual(
+      answer.json.data.map(({ id, name }: Record<string, unknown>) => [id, name]),
+      ids.map((id) => [id, `n${id}`]),
+    );
+    assert.equal((await post('', { name: 'next' })).json.data.id, last.id + 6);
+  });
+
+  test('two of one key are a conflict that names both, and nothing is written', async () => {
+    await bulk('', [{ name: 'Old', email: 'old@twice' }]);
+    for (const email of ['old@twice', 'new@twice'])
+      for (const conflict of ['update', 'skip']) {
+        const { details, message } = refused(
+          await bulk(`onConflict=email&conflict=${conflict}`, [
+            { name: 'first', email },
+            { name: 'between', email: 'between@twice' },
+            { name: 'second', email },
+          ]),
+          409,
+          'CONFLICT',
+        );
+        assert.equal(message, 'Records of the request have the same email');
+        assert.deepEqual(places(details), [
+          [0, 'email', 'NOT_UNIQUE'],
+          [2, 'email', 'NOT_UNIQUE'],
+        ]);
+      }
+    assert.equal(await countOf('email,endsWith,@twice'), 1);
+    assert.equal(await countOf('name,in,first,second,between'), 0);
+  });
+
+  test('another unique field is told with the record that gives it', async () => {
+    await bulk('', [
+      { name: 'One', email: 'one@other', rank: 501 },
+      { name: 'Two', email: 'two@other', rank: 502 },
+    ]);
+    const { details } = refused(
+      await bulk('onConflict=email', [
+        { name: 'One', email: 'one@other', rank: 501 },
+        { name: 'Two', email: 'two@other', rank: 501 },
+        { name: 'New', email: 'new@other', rank: 502 },
+      ]),
+      409,
+      'CONFLICT',
+    );
+    assert.deepEqual(places(details), [
+      [0, 'rank', 'NOT_UNIQUE'],
+      [1, 'rank', 'NOT_UNIQUE'],
+      [2, 'rank', 'NOT_UNIQUE'],
+    ]);
+    assert.equal(await countOf('email,eq,new@other'), 0);
+  });
+
+  test('mistakes have their place', async () => {
+    const wrong = await bulk('onConflict=email', [
+      { name: 'x' },
+      { email: 'y' },
+      5,
+      { name: 'z', email: 'z', teamId: 99 },
+    ]);
+    assert.deepEqual(places(refused(wrong, 400, 'VALIDATION_FAILED').details), [
+      [0, 'email', 'REQUIRED'],
+      [1, 'name', 'REQUIRED'],
+      [2, null, 'TYPE_MISMATCH'],
+    ]);
+    for (const conflict of ['update', 'skip']) {
+      const lost = await bulk(`onConflict=email&conflict=${conflict}`, [
+        { name: 'x', email: 'x@lost' },
+        { name: 'y', email: 'y@lost', teamId: 99 },
+      ]);
+      assert.deepEqual(places(refused(lost, 400, 'VALIDATION_FAILED').details), [[1, 'teamId', 'REFERENCE_NOT_FOUND']]);
+    }
+    refused(await bulk('onConflict=name', []), 400, 'BAD_REQUEST');
+    refused(await bulk('onConflict=email', [], { headers: { 'if-match': '*' } }), 400, 'BAD_REQUEST');
+  });
+
+  test('of the same records from many at once, in any order, each is created once', async () => {
+    for (const conflict of ['update', 'skip']) {
+      const emails = Array.from({ length: 100 }, (_, n) => `${conflict}${n}@bulk`);
+      for (let round = 0; round < 3; round++) {
+        const answers = await Promise.all(
+          Array.from({ length: 8 }, (_, n) => {
+            const order = n % 2 === 0 ? emails : emails.toReversed();
+            const data = order.map((email) => ({ name: `n${n}`, email, ...(n % 3 === 0 ? { number: n } : {}) }));
+            return bulk(`onConflict=email&conflict=${conflict}&return=minimal`, data);
+          }),
+        );
+        for (const { status, text } of answers) assert.equal(status, 200, text);
+        const inserted = answers.reduce((sum, { json }) => sum + json.meta.inserted, 0);
+        assert.equal(inserted, round === 0 ? emails.length : 0);
+      }
+    }
+  });
+});
+
 const KEPT = 5200;
 
 test('kept totals count what upserts create', async () => {
@@ -287,7 +455,42 @@ describe('for a user who sees some records', () => {
     const created = refused(await mine('', body), 409, 'CONFLICT');
     for (const query of ['onConflict=email', 'onConflict=email&conflict=skip'])
       assert.deepEqual(refused(await mine(query, body), 409, 'CONFLICT'), created);
+    const many = (query: string): Promise<Answer> =>
+      ruled.call(`people/_bulk?${query}`, {
+        method: 'POST',
+        body: { data: [{ name: 'Changed', email: 'mine@x', rank: 50 }, body] },
+        credential: tokenOf({ sub: 'me', note: 'me', team: 'red' }),
+      });
+    for (const query of ['onConflict=email', 'onConflict=email&conflict=skip'])
+      assert.deepEqual(refused(await many(query), 409, 'CONFLICT'), created);
     assert.equal((await ruled.call('people/2')).json.data.name, 'Hidden');
+    assert.equal((await ruled.call('people/1')).json.data.rank, 1);
+  });
+
+  test('many are stamped, and their references led to records that are seen', async () => {
+    const many = (data: readonly unknown[]): Promise<Answer> =>
+      ruled.call('people/_bulk?onConflict=email', {
+        method: 'POST',
+        body: { data },
+        credential: tokenOf({ sub: 'me', note: 'me', team: 'red' }),
+      });
+    const made = await many([
+      { name: 'Many', email: 'many@x' },
+      { name: 'Mine', email: 'mine@x', teamId: 1 },
+    ]);
+    assert.deepEqual(made.json?.meta, { inserted: 1, updated: 1 }, made.text);
+    assert.deepEqual(
+      made.json.data.map(({ note }: { note: string }) => note),
+      ['me', 'me'],
+    );
+    for (const teamId of [2, 999]) {
+      const lost = await many([
+        { name: 'Many', email: 'many@x' },
+        { name: 'Mine', email: 'mine@x', teamId },
+      ]);
+      assert.deepEqual(places(refused(lost, 400, 'VALIDATION_FAILED').details), [[1, 'teamId', 'REFERENCE_NOT_FOUND']]);
+    }
+    refused(await many([{ name: 'x', email: 'x@x', note: 'you' }]), 403, 'FORBIDDEN');
   });
 
   test('a reference to a hidden record is one to nothing', async () => {

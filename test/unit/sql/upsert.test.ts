@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { entityOf } from '../../../src/model/workspace.ts';
-import { planKey, planUpsert, planUpsertAssignment } from '../../../src/plan/upsert.ts';
+import { planKey } from '../../../src/plan/conflict-key.ts';
+import { planUpsert, planUpsertAssignment } from '../../../src/plan/upsert.ts';
 import type { Upsert } from '../../../src/request/upsert.ts';
 import { bindQuery, compile } from '../../../src/sql/compile.ts';
 import { makeShop, OWNER, viewpoint } from '../../support/fixture.ts';

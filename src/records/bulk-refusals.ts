@@ -1,0 +1,155 @@
+// Which records stand in the way of a write of many, once it has refused: looked for by statements of their own, so that
+// records that nothing stands in the way of are asked for nothing.
+import { sqlState, violatedConstraint } from '../db/pg-error.ts';
+import {
+  conflict,
+  type Detail,
+  type DetailCode,
+  recordsChanged,
+  recordsNotFound,
+  validationFailed,
+} from '../errors.ts';
+import type { Field } from '../model/entity.ts';
+import type { Assignment } from '../plan/assignment.ts';
+import {
+  IDS,
+  type Listed,
+  type Lists,
+  listsOf,
+  planDangling,
+  planFind,
+  planTaken,
+  type TakenBy,
+  VERSIONS,
+} from '../plan/bulk.ts';
+import type { ConflictKey } from '../plan/conflict-key.ts';
+import { MAX_DETAILS } from '../plan/naming.ts';
+import { compile, type Inputs } from '../sql/compile.ts';
+import type { WriteKind } from './record-error.ts';
+import { runRead, type Visit } from './visit.ts';
+import type { WriteRooms } from './writes.ts';
+
+/** Records that are written together. `targets`: which ones, for those that are there already. */
+export interface BulkWrite {
+  readonly kind: WriteKind;
+  readonly items: readonly Assignment[];
+  readonly listed: Listed | undefined;
+  readonly targets: readonly BulkTarget[] | undefined;
+  /** What finds records that are there already, of an upsert. */
+  readonly key?: readonly Field[];
+}
+
+export interface BulkTarget {
+  readonly id: string;
+  readonly version: string | undefined;
+}
+
+/** Throws the refusal of an upsert that did not find or make all records, unless the reason is none of the request's own. */
+export async function explainUpsert(rooms: WriteRooms, visit: Visit, what: BulkWrite, key: ConflictKey): Promise<void> {
+  const details = await dangling(rooms, visit, what.items, undefined);
+  if (details.length > 0) throw validationFailed(details);
+  await refuseTaken(rooms, visit, what, { fields: key.fields, whose: { kind: 'request' } });
+}
+
+/** Throws the refusal that names the records which the database refused, when they can be found. */
+export async function explain(rooms: WriteRooms, visit: Visit, what: BulkWrite, error: unknown): Promise<void> {
+  switch (sqlState(error)) {
+    case '23503': {
+      const details = await dangling(rooms, visit, what.items, what.targets);
+      if (details.length > 0) throw validationFailed(details);
+      return;
+    }
+    case '23505': {
+      const fields = uniqueFields(visit, error);
+      if (fields === undefined || !fields.every((field) => what.listed?.columns.includes(field))) return;
+      return refuseTaken(rooms, visit, what, { fields, whose: whoseOf(what) }, error);
+    }
+    default:
+  }
+}
+
+const whoseOf = ({ key, targets }: BulkWrite): TakenBy =>
+  key === undefined ? { kind: targets === undefined ? 'create' : 'update' } : { kind: 'upsert', key };
+
+export const namesOf = (fields: readonly Field[]): string => fields.map(({ name }) => name).join(', ');
+
+/** Throws the conflict that names the records whose values of the fields are taken, if there are any. */
+async function refuseTaken(
+  rooms: WriteRooms,
+  visit: Visit,
+  what: BulkWrite,
+  { fields, whose }: { readonly fields: readonly Field[]; readonly whose: TakenBy },
+  error?: unknown,
+): Promise<void> {
+  const names = namesOf(fields);
+  const plan = planTaken(what.items, fields, visit.entity, visit, whose);
+  const taken = await runRead(visit, compile(plan, rooms.compileOptions), inputsOf(visit, what), 'write');
+  if (taken.length === 0) return;
+  const details = taken.map(({ index, other, isThere }) => ({
+    index,
+    field: names,
+    code: 'NOT_UNIQUE' as const,
+    message: isThere
+      ? 'must be unique: another record has this value'
+      : `must be unique: record ${other} of the request has this value, too`,
+  }));
+  const message = taken.some(({ isThere }) => isThere)
+    ? `A record with this ${names} exists already`
+    : `Records of the request have the same ${names}`;
+  throw conflict(message, details, error);
+}
+
+/** The fields of the constraint that was violated, if the records of a request give all of them. */
+function uniqueFields({ workspace, entity }: Visit, error: unknown): readonly Field[] | undefined {
+  const owner = workspace.constraints.get(violatedConstraint(error) ?? '');
+  if (owner?.kind !== 'unique' || owner.entity !== entity.name) return undefined;
+  const fields = owner.fields.map((name) => entity.fields.get(name));
+  return fields.includes(undefined) ? undefined : (fields as Field[]);
+}
+
+/** 404 when one of the records is not there for the principal, 412 when one has not the version that it must have. */
+export async function requireAll(rooms: WriteRooms, visit: Visit, targets: readonly BulkTarget[]): Promise<void> {
+  if (targets.length === 0) return;
+  const statement = compile(planFind(visit.entity, visit), rooms.compileOptions);
+  const lists: Lists = new Map([[IDS, targets.map(({ id }) => id)]]);
+  const found = await runRead(visit, statement, { principal: visit.principal, lists }, 'write');
+  const versions = new Map(found.map(({ id, version }) => [id, version]));
+  const missing = targets.filter(({ id }) => !versions.has(id));
+  if (missing.length > 0) throw recordsNotFound(missing.map(({ id }) => id));
+  const changed = targets.flatMap(({ id, version }, index) =>
+    version === undefined || version === versions.get(id) ? [] : [{ index, ...CHANGED }],
+  );
+  if (changed.length > 0) throw recordsChanged(changed.slice(0, MAX_DETAILS));
+}
+
+const CHANGED = { field: null, code: 'CHANGED', message: 'has changed since it was read' } as const;
+
+/** References of the records that lead to nothing that the principal can see. */
+export async function dangling(
+  rooms: WriteRooms,
+  visit: Visit,
+  items: readonly Assignment[],
+  targets: readonly BulkTarget[] | undefined,
+): Promise<Detail[]> {
+  const plan = planDangling(items, visit.entity, visit, targets !== undefined);
+  if (plan === undefined) return [];
+  const inputs = inputsOf(visit, { kind: 'create', items, listed: plan, targets });
+  const rows = await runRead(visit, compile(plan, rooms.compileOptions), inputs, 'write');
+  const code: DetailCode = 'REFERENCE_NOT_FOUND';
+  return rows.map((row) => ({ ...row, code, message: 'refers to a record that does not exist' }));
+}
+
+export function inputsOf({ principal }: Visit, { items, listed, targets }: BulkWrite): Inputs {
+  const lists = listed === undefined ? new Map<string, readonly (string | null)[]>() : listsOf(items, listed);
+  if (targets !== undefined) {
+    lists.set(
+      IDS,
+      targets.map(({ id }) => id),
+    );
+    lists.set(
+      VERSIONS,
+      targets.map(({ version }) => version ?? null),
+    );
+  }
+  return { principal, lists };
+}

@@ -1,0 +1,79 @@
+// Many records that are created, or found by a key: one statement for all of them, or an error of our own that undoes it.
+import type { Field } from '../model/entity.ts';
+import { type BulkUpsertPlan, GIVEN, listOperands } from '../plan/bulk.ts';
+import { listOperand } from '../plan/operand.ts';
+import { beside } from './beside-names.ts';
+import { createdValue, ID, listedRows, nothingDangles, R, RECORDS, ROW, recordRows, S, W } from './bulk.ts';
+import { bind, makeAliases, renderScan, sequenceOf, where } from './expression.ts';
+import { type Fragment, ident, join, keyword, sql, tableRef, wholeNumber } from './fragment.ts';
+import { asStored, conflictTarget, touched } from './upsert.ts';
+
+const AT = ident('$at');
+const CREATED = ident('$created');
+
+/**
+ * `data`, the JSON array of the records in the order of the lists, and `inserted`, how many of them were created:
+ *
+ *     with s as materialized (select nextval(…) as "$id", u.* from unnest($1::text[], …) with ordinality as u (…)),
+ *     w as (insert into people as r (id, …) select … from s order by email, "$row"
+ *       on conflict (email) do update set … where <row filter> returning r.*, r.xmax = 0 as "$created")
+ *     select … from s join w on … having is_whole(count(*), cardinality($1))
+ *
+ * An error of our own when a record is missing among them: a reference points at a record that the principal cannot see,
+ * or the record with the key is one, or it is left as it is and came after the statement began to look. In the order of
+ * their keys, two requests for the same records wait for each other in one direction.
+ */
+export function upsertRecords(plan: BulkUpsertPlan, maxBytes: number): Fragment {
+  const { scan, key } = plan;
+  const [first] = key.fields as readonly [Field];
+  const isById = first.role === 'id';
+  const id = isById
+    ? sql`${beside('reached_id')}(${sequenceOf(scan)}, u.${ident(first.name)})`
+    : sql`nextval(${sequenceOf(scan)})`;
+  const rows = sql`select ${id} as ${ID}, u.* from ${listedRows(listOperands(plan), plan)}`;
+  const others = plan.columns.filter(({ role }) => role !== 'id');
+  const names = [ident('id'), ...others.map(({ column }) => ident(column))];
+  const values = [sql`${S}.${ID}`, ...others.map((field) => createdValue(plan, field))];
+  const keys = key.fields.map((field) => asStored(sql`${S}.${ident(field.name)}`, field));
+  const source = sql`select ${join(values)} from ${S}${where(nothingDangles(plan.references, makeAliases()))} order by ${join(keys)}, ${S}.${ROW}`;
+  const insert = sql`insert into ${tableRef(scan.entity.table)} as ${R} (${join(names)})
+  ${source} on conflict ${conflictTarget(key)}`;
+  const { table, condition } = renderScan(scan, R);
+  const same = (row: Fragment): Fragment =>
+    join(
+      key.fields.map((field, index) => sql`${row}.${ident(field.column)} = ${keys[index] as Fragment}`),
+      ' and ',
+    );
+  const made = sql`select ${S}.${ROW} as ${AT}, ${W}.* from ${S} join ${W} on ${W}."id" = ${S}.${ID}`;
+  const answer = (found: Fragment, count: Fragment): Fragment => {
+    const from = sql`${S} join (${found}) ${W} on ${W}.${AT} = ${S}.${ROW}`;
+    const wanted = sql`cardinality(${bind(listOperand(first))})::int8`;
+    return sql`select ${RECORDS} as data, (select count(*) from ${W} where ${W}.${CREATED})::text as inserted
+from (${recordRows(plan.projection, from, maxBytes)}) q having ${beside('is_whole')}(${count}, ${wanted})`;
+  };
+  if (plan.changes.length === 0) {
+    const there = sql`select ${S}.${ROW}, ${R}.*, false from ${S}, ${table}${where(same(R), condition, sql`not exists (select from ${W} where ${W}."id" = ${S}.${ID})`)}`;
+    const twice = sql`exists (select from ${S}${where(...keys.map((value) => sql`${value} is not null`))} group by ${join(keys)} having count(*) > 1)`;
+    return sql`with ${S} as materialized (${rows}),
+${W} as (${insert} do nothing returning ${R}.*, true as ${CREATED})
+${answer(sql`${made} union all ${there}`, sql`case when ${twice} then -1 else count(*) end`)}`;
+  }
+  const sets = plan.changes.map((field) => sql`${ident(field.column)} = ${changedValue(plan, field)}`);
+  const bits = plan.isSparse
+    ? sql`
+"$bits" as materialized (select jsonb_object_agg(${S}.${ID}::text, ${S}.${ident(GIVEN)}) as of from ${S}),`
+    : keyword('');
+  const changed = sql`select ${S}.${ROW}, ${W}.* from ${S} join ${W} on ${same(W)} where not ${W}.${CREATED}`;
+  return sql`with ${S} as materialized (${rows}),${bits}
+${W} as (${insert} do update set ${join([...sets, ...touched(scan)])}${where(condition)} returning ${R}.*, (${R}.xmax = 0) as ${CREATED})
+${answer(isById ? made : sql`${made} union all ${changed}`, keyword('count(*)'))}`;
+}
+
+/** What a record that is there takes over: what the request gives for it, else what it has. */
+function changedValue({ columns, isSparse }: BulkUpsertPlan, field: Field): Fragment {
+  const value = sql`excluded.${ident(field.column)}`;
+  if (!isSparse) return value;
+  // One look-up in what was put together once: searching the rows for each record would take a second for a thousand.
+  const isGiven = sql`substr((select of from "$bits") ->> excluded."id"::text, ${wholeNumber(columns.indexOf(field) + 1)}, 1) = '1'`;
+  return sql`case when ${isGiven} then ${value} else ${R}.${ident(field.column)} end`;
+}
