@@ -6,6 +6,7 @@
 
 import { createServer, type ServerResponse } from 'node:http';
 import pg from 'pg';
+import { aggregateStatements } from './workloads-aggregate.ts';
 
 const CONNECTIONS = 8;
 
@@ -87,6 +88,11 @@ function asArray(select: string): string {
   return `(select coalesce(json_agg(record), '[]')::text from (${select}) record)`;
 }
 
+/** By the query string without its filter. */
+const aggregates = new Map(
+  [...aggregateStatements(schema)].map(([query, select]) => [query, `select ${asArray(select)} as json`]),
+);
+
 type Row = { readonly json: string; readonly total?: number };
 
 /** Runs a prepared statement on the connection with the fewest unanswered ones. */
@@ -143,6 +149,14 @@ async function readList(entity: string, query: URLSearchParams): Promise<string>
   return `{"data":${row?.json},${meta}}`;
 }
 
+/** A question of `_aggregate`: its filter, if there is one, is the last parameter and names one number. */
+async function readAggregate(query: string): Promise<string | undefined> {
+  const [constant = '', filter] = query.split('&filter=');
+  const text = aggregates.get(constant);
+  const row = text && (await run(constant, text, filter === undefined ? [] : [filter.split(',')[2]]));
+  return row ? `{"data":${row.json}}` : undefined;
+}
+
 async function writeMany(method: string, body: string): Promise<string> {
   const records: Readonly<Record<string, unknown>>[] = JSON.parse(body).data;
   const column = (name: string) => records.map((record) => record[name] ?? null);
@@ -173,7 +187,9 @@ async function answer(method: string, url: string, body: string, response: Serve
         ? writeOne(id, body)
         : id === undefined
           ? readList(entity ?? '', query)
-          : readOne(id, query));
+          : id === '_aggregate'
+            ? readAggregate(url.slice(mark + 1))
+            : readOne(id, query));
     if (text === undefined) send(response, 404, '{"error":{"code":"NOT_FOUND","message":"No such record"}}');
     else send(response, method === 'POST' ? 201 : 200, text);
   } catch (error) {

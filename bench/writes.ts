@@ -1,8 +1,10 @@
 // `npm run bench -- --writes`: what many records at once cost, each against the same work done by hand, in turns over one
 // connection each. The ratio is of the medians of the single requests.
 import type { Client } from 'pg';
+import { assertSameAnswer } from './compare.ts';
 import { type DataSet, restoreOrders } from './dataset.ts';
 import { dataPrefix, type RunningServer } from './servers.ts';
+import { aggregateWorkloads } from './workloads-aggregate.ts';
 
 /** A question to one of the sides; resolves when it is answered, and throws when it is refused. */
 type Ask = (turn: number) => Promise<unknown>;
@@ -33,6 +35,7 @@ const FEW = 100;
 /** A table in Markdown. */
 export async function measureWrites(options: WritesOptions): Promise<string> {
   const { client, schema, data, progress } = options;
+  await compareAggregates(options);
   const lines = ['| Work | ours (ms) | by hand (ms) | times as fast | goal |', '|---|---|---|---|---|'];
   for (const { name, goal, ours, byHand, turns } of comparisonsOf(options)) {
     progress(`${name} ...`);
@@ -97,15 +100,35 @@ function comparisonsOf({ ours, limit, key, data }: WritesOptions): readonly Comp
         for (let index = 0; index < FEW; index++) await api('POST', '/orders', order(index));
       },
     },
+    ...aggregateWorkloads(data).map(({ turns, at }) => ({
+      name: at(0).name,
+      goal: at(0).goal,
+      turns,
+      ours: (turn: number) => api('GET', at(turn).path),
+      byHand: (turn: number) => hand('GET', at(turn).path),
+    })),
   ];
 }
 
+/** Both sides answer the same aggregates alike, before any of them is timed. */
+async function compareAggregates({ ours, limit, key, data }: WritesOptions): Promise<void> {
+  const mine = { name: 'ours', port: ours.port, headers: { authorization: `Bearer ${key}` } };
+  const theirs = { name: 'limit', port: limit.port, headers: {} };
+  for (const { at } of aggregateWorkloads(data)) {
+    const { method, path, body } = at(0);
+    const requests = [path, dataPrefix + path].map((each) => ({ method, path: each, body })) as [Asked, Asked];
+    await assertSameAnswer(at(0), [theirs, mine], requests);
+  }
+}
+
+type Asked = Parameters<typeof assertSameAnswer>[2][0];
+
 function asker({ port }: RunningServer, prefix: string, headers: Readonly<Record<string, string>>) {
-  return async (method: string, path: string, body: unknown): Promise<void> => {
+  return async (method: string, path: string, body?: unknown): Promise<void> => {
     const response = await fetch(`http://127.0.0.1:${port}${prefix}${path}`, {
       method,
       headers: { 'content-type': 'application/json', ...headers },
-      body: JSON.stringify(body),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
     if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text.slice(0, 500)}`);

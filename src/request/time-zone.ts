@@ -7,17 +7,21 @@ import { closest } from '../model/closest.ts';
 const UTC = 'UTC';
 const ZONE = /^[A-Za-z_]+(?:\/[A-Za-z0-9_+-]+){1,2}$/;
 const MAX_CHARACTERS = 50;
+// Asking Intl for one zone takes 100 µs, more than all else that this process does for an aggregate; it knows more names than it
+// lists, old ones among them.
+const LISTED: ReadonlySet<string> = new Set([UTC, ...Intl.supportedValuesOf('timeZone')]);
 
 /** 400 for a text that is not a zone. */
 export function parseTimeZone(text: string): string {
   if (text === UTC || (text.length <= MAX_CHARACTERS && ZONE.test(text) && isKnown(text))) return text;
-  const suggestion = closest(text, [UTC, ...Intl.supportedValuesOf('timeZone')]);
+  const suggestion = closest(text, LISTED);
   throw badRequest(
     `Unknown time zone ${shown(text)}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} tz takes UTC or a name of the IANA database such as Europe/Berlin`,
   );
 }
 
 function isKnown(zone: string): boolean {
+  if (LISTED.has(zone)) return true;
   try {
     return new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone !== '';
   } catch {
