@@ -142,8 +142,8 @@ export function planList(request: ListRequest, entity: Entity, viewpoint: Viewpo
   const projection = planProjection(request.selection, entity, viewpoint);
   boundSteps({ projection, predicate, ordering });
   // An estimate of the planner knows the rows that a filter hides, at the root and across relations; only an exact total
-  // tells nothing about them.
-  const isRestricted = hidesRows(root) || (predicate !== undefined && crossesHidden(predicate));
+  // tells nothing about them. Of what a search finds it knows nothing.
+  const isRestricted = search !== undefined || hidesRows(root) || (predicate !== undefined && crossesHidden(predicate));
   const count = request.count === 'estimated' && isRestricted ? 'exact' : request.count;
   return {
     kind: 'list',

@@ -78,6 +78,11 @@ function group(kind: 'and' | 'or', members: readonly Predicate[]): Predicate {
   return left.length === 1 ? (left[0] as Predicate) : { kind, members: left };
 }
 
+/** True for a predicate that a search is a part of. */
+export function hasSearch(predicate: Predicate): boolean {
+  return predicate.kind === 'search' || (predicate.kind === 'and' && predicate.members.some(hasSearch));
+}
+
 /** True when the predicate asks about records of an entity of which the principal may not see all. */
 export function crossesHidden(predicate: Predicate): boolean {
   switch (predicate.kind) {

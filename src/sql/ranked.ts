@@ -18,8 +18,8 @@ export function rankedIds(plan: ListPlan, search: Search, aliases: Aliases, limi
   const { start } = plan;
   const rest = (condition: Fragment, bounds: Fragment): Fragment => {
     const row = aliases.next('n');
-    const from = matching(plan, row, aliases, sql`select ${row}."id", null::float4 as "$rank"`, condition);
-    return sql`${from} order by ${row}."id" ${bounds}`;
+    const found = matching(plan, row, aliases, sql`select ${row}."id"`, condition);
+    return sql`select "id", null::float4 as "$rank" from (${found}) found order by "id" ${bounds}`;
   };
   const best = (condition: Fragment, bounds: Fragment): Fragment =>
     sql`select "id", "$rank" from (${rankedRows(plan, search, aliases)}) ranked${where(condition)} order by "$rank" desc, "id" ${bounds}`;
@@ -50,14 +50,18 @@ function rankedRows(plan: ListPlan, search: Search, aliases: Aliases): Fragment 
   const row = aliases.next('n');
   const columns = search.through.fields.map(({ column }) => sql`${row}.${ident(column)}`);
   const select = sql`select ${join([sql`${row}."id"`, ...columns])}`;
-  const first = sql`${matching(plan, row, aliases, select, empty)} order by ${row}."id" limit ${wholeNumber(MAX_RANKED)}`;
+  const first = sql`select * from (${matching(plan, row, aliases, select, empty)}) found order by "id" limit ${wholeNumber(MAX_RANKED)}`;
   const found = ident('found');
   // `offset 0`: made once, not for each row, and ranked once, not for each time that the rank is asked for.
   return sql`select ${found}."id", ${rankOf(search, found, keyword('query.q'))} as "$rank" from (${first}) ${found}, (select ${queryOf(search)} as q offset 0) query offset 0`;
 }
 
+/**
+ * What the list finds, in no order. `offset 0` keeps PostgreSQL from walking the table in the order of the ids until it has
+ * found enough, which it would for all searches alike.
+ */
 function matching(plan: ListPlan, row: Fragment, aliases: Aliases, select: Fragment, condition: Fragment): Fragment {
   const { table, condition: visible } = renderScan(plan.scan, row);
   const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, row, aliases);
-  return sql`${select} from ${table}${where(visible, predicate, condition)}`;
+  return sql`${select} from ${table}${where(visible, predicate, condition)} offset 0`;
 }

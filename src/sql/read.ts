@@ -3,6 +3,7 @@
 import type { Link } from '../plan/link.ts';
 import { ID_OPERAND } from '../plan/operand.ts';
 import { type ExportPlan, type ListPlan, lookAhead, type ReadPlan, type ReferencesPlan } from '../plan/plan.ts';
+import { hasSearch } from '../plan/predicate.ts';
 import type { Output, Projection } from '../plan/projection.ts';
 import type { Scan } from '../plan/scan.ts';
 import { beside } from './beside-names.ts';
@@ -117,7 +118,11 @@ function pageRows(plan: ListPlan, aliases: Aliases): Fragment {
   const columns = join([...needed, ...(isById(plan) ? [] : [sql`json_build_array(${join(keys)})::text as "$keys"`])]);
   const offset = start.kind === 'page' && start.page > 0 ? sql` offset ${bind(start.offset)}` : empty;
   const limit = sql`limit ${wholeNumber(most)}${offset}`;
-  const chosen = isDeep(plan) ? deferredIds(plan, aliases, limit) : undefined;
+  const chosen = isSearched(plan)
+    ? foundIds(plan, aliases, limit)
+    : isDeep(plan)
+      ? deferredIds(plan, aliases, limit)
+      : undefined;
   const order = sql`order by ${renderOrdering(ordering, root, aliases)}`;
   if (chosen === undefined) {
     return clauses(sql`select ${columns}`, sql`from ${table}${where(condition, predicate, after)}`, order, limit);
@@ -200,6 +205,22 @@ const DEEP_OFFSET = 1000;
 
 function isDeep({ start, size }: ListPlan): boolean {
   return start.kind === 'page' && start.page * size >= DEEP_OFFSET;
+}
+
+const isSearched = ({ predicate }: ListPlan): boolean => predicate !== undefined && hasSearch(predicate);
+
+/**
+ * The ids of a page of what a search finds, in the order of a sort. `offset 0` keeps PostgreSQL from walking the table in that
+ * order and making the words of each row until it has found enough.
+ */
+function foundIds(plan: ListPlan, aliases: Aliases, bounds: Fragment): Fragment {
+  const { start, ordering } = plan;
+  const near = aliases.next('d');
+  const { table, condition } = renderScan(plan.scan, near);
+  const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, near, aliases);
+  const after = start.kind === 'after' ? renderAfter(ordering, start.keys, near, aliases) : empty;
+  const found = sql`select ${near}.* from ${table}${where(condition, predicate, after)} offset 0`;
+  return sql`select ${near}."id" from (${found}) ${near} order by ${renderOrdering(ordering, near, aliases)} ${bounds}`;
 }
 
 /** The ids of a deep page: an index may give them without a look at the records that are passed over. */

@@ -1,0 +1,77 @@
+// Searches as SQL: nothing of what is typed stands in the text, and one text serves all searches of a form.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { makeWorkspace } from '../../../src/catalog/load-workspace.ts';
+import { NO_NAMES } from '../../../src/model/physical-name.ts';
+import { entityOf } from '../../../src/model/workspace.ts';
+import { planList } from '../../../src/plan/plan.ts';
+import { parseListRequest } from '../../../src/request/record-request.ts';
+import { compile } from '../../../src/sql/compile.ts';
+import { OWNER, viewpoint } from '../../support/fixture.ts';
+
+const text = { type: 'text', searchable: true } as const;
+const workspace = makeWorkspace({
+  id: '1',
+  organization: 'acme',
+  slug: 'shop',
+  version: '1',
+  databaseSchema: 'ws1',
+  document: { entities: { people: { fields: { name: text, note: text }, searchLanguage: 'german' } } },
+  names: NO_NAMES,
+  gates: {},
+});
+
+function statement(query: string) {
+  const people = entityOf(workspace, 'people');
+  const plan = planList(parseListRequest(query, { maxPageSize: 1000 }), people, viewpoint(workspace, OWNER));
+  return compile(plan, { maxResponseBytes: 1_000_000 });
+}
+
+const valuesOf = (query: string): unknown[] => [
+  ...new Set(statement(query).operands.flatMap((operand) => (operand.kind === 'value' ? [operand.value] : []))),
+];
+
+test('what is typed is bound, never text', () => {
+  const { text: sql } = statement(`search=${encodeURIComponent(`o'brien "a\\b c" -"x'); drop" zeb`)}&page=1`);
+  for (const word of ['brien', 'drop', 'zeb']) assert.ok(!sql.includes(word));
+  assert.deepEqual(valuesOf(`search=${encodeURIComponent(`ann o'brien "a\\b c" -"x'); drop" zeb`)}`), [
+    'ann',
+    'o brien',
+    'a b c',
+    'x drop',
+    'zeb',
+  ]);
+});
+
+const SAME: readonly [string, string][] = [
+  ['search=ann', 'search=bob'],
+  ['search=ann%20lee', 'search=a%20b%20c%20d'],
+  ['search=%22ann%20lee%22%20x', 'search=%22a%20b%20c%22%20y'],
+  ['search=ann&page=1', 'search=bob&page=7'],
+];
+for (const [one, other] of SAME) {
+  test(`${one} and ${other} are one statement`, () => {
+    assert.equal(statement(one).name, statement(other).name);
+    assert.equal(statement(one).text, statement(other).text);
+  });
+}
+
+const FORMS: readonly [string, boolean][] = [
+  ['search=ann&page=49&size=20', true],
+  ['search=ann&page=50&size=20', false],
+  ['search=ann&page=99&size=10&count=none', true],
+  ['search=ann&sort=id', false],
+];
+for (const [query, ranks] of FORMS) {
+  test(`${query} ${ranks ? 'ranks' : 'does not rank'}`, () => {
+    assert.equal(statement(query).text.includes('ts_rank('), ranks);
+  });
+}
+
+test('a search looks for what its index holds', () => {
+  const { text: sql } = statement('search=ann&sort=id&count=none');
+  assert.match(
+    sql,
+    /to_tsvector\('"german"'::regconfig, "ws1"\."\$words"\(coalesce\("\w+"\."name", ''\) \|\| ' ' \|\| coalesce\("\w+"\."note", ''\)\)\) @@ \(select /,
+  );
+});
