@@ -12,6 +12,7 @@ export interface AggregateOptions extends GlobalOptions {
   readonly tz?: string;
   readonly filter?: readonly string[];
   readonly or?: readonly string[];
+  readonly search?: string;
   readonly having?: readonly string[];
   readonly sort?: readonly string[];
   readonly first?: string;
@@ -64,6 +65,7 @@ function parametersOf(options: AggregateOptions): Query {
     ['select', options.select ?? 'count'],
     ['group', options.group],
     ['tz', options.tz],
+    ['search', options.search],
     ...repeated('filter'),
     ...repeated('or'),
     ...repeated('having'),

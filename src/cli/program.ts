@@ -303,6 +303,7 @@ function addAggregate(program: Command): void {
     .option('--tz <zone>', 'where days and months begin, such as Europe/Berlin (default: UTC)')
     .option('--filter <filter>', 'field,op[,value]; repeat it for more conditions, all of which must hold', collect)
     .option('--or <filters>', 'filter;filter: one of them must hold', collect)
+    .option('--search <words>', 'only records in whose searchable fields these words stand')
     .option('--having <condition>', 'on what is selected, such as count,gte,5; repeat it for more', collect)
     .option('--sort <sort>', 'what is selected or a group[,asc|desc]; repeat it for more keys', collect)
     .option('--first <number>', 'only so many groups (default: all)')

@@ -90,5 +90,7 @@ test('a refusal is that of the server', async () => {
   const { code, stdout, stderr } = await run('orders', '--select', 'sum:note');
   assert.deepEqual([code, stdout], [1, '']);
   assert.match(stderr, /sum does not apply to a field of type text\. It applies to integer,.*400 BAD_REQUEST/);
+  const search = await run('orders', '--search', 'tea');
+  assert.match(search.stderr, /orders has no searchable field/);
   assert.equal((await wda(['aggregate', 'orders'], { env: { ...env, WDA_KEY: `${ADMIN_KEY}x` } })).code, 1);
 });
