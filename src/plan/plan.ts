@@ -35,6 +35,10 @@ export interface ListPlan {
     | { readonly kind: 'after'; readonly keys: readonly (Operand | null)[] };
   readonly size: number;
   readonly count: CountMode;
+  /** Are the versions of the records told? */
+  readonly versions: boolean;
+  /** Characters that long values are cut to. */
+  readonly preview: number | undefined;
 }
 
 /**
@@ -157,6 +161,8 @@ export function planList(request: ListRequest, entity: Entity, viewpoint: Viewpo
         : { kind: 'after', keys: planCursor(request.after, ordering) },
     size: request.size,
     count,
+    versions: request.versions === true,
+    preview: request.preview,
   };
 }
 

@@ -12,6 +12,10 @@ export interface PageRow {
   readonly more: boolean | null;
   /** True when all records were counted, for a total that might be kept. */
   readonly isCounted: boolean;
+  /** JSON array text: the versions of the records; null unless asked for. */
+  readonly versions: string | null;
+  /** JSON array text: of each record null, or `[[field, length], …]` of the values that were cut; null unless asked for. */
+  readonly cuts: string | null;
 }
 
 /** The one row of an aggregate. */

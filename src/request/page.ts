@@ -29,6 +29,19 @@ function parseCount(name: string, text: string, minimum: number, maximum: number
   throw badRequest(`${shown(name)} must be an integer from ${minimum} to ${maximum}`);
 }
 
+// A preview is to be short.
+const MAX_PREVIEW = 10_000;
+
+/** Characters that long values are cut to. */
+export function parsePreview(text: string): number {
+  return parseCount('preview', text, 1, MAX_PREVIEW);
+}
+
+export function parseVersions(text: string): boolean {
+  if (text !== 'true' && text !== 'false') throw badRequest(`versions must be true or false, not ${shown(text)}`);
+  return text === 'true';
+}
+
 export function parseCountMode(text: string): CountMode {
   const mode = COUNT_MODES.find((known) => known === text);
   if (mode === undefined) throw badRequest(`Unknown count ${shown(text)}. Known: ${COUNT_MODES.join(', ')}`);

@@ -9,7 +9,9 @@ import {
   parseCountMode,
   parseCursor,
   parsePage,
+  parsePreview,
   parseSize,
+  parseVersions,
 } from './page.ts';
 import { collect, single } from './parameters.ts';
 import { type ExpandTree, type FieldTree, parseExpand, parseFields, splitPath } from './paths.ts';
@@ -43,6 +45,10 @@ export interface ListRequest {
   readonly sort: readonly SortTerm[];
   readonly filter: FilterTree | undefined;
   readonly search?: SearchQuery;
+  /** Tell the version of each record. */
+  readonly versions?: boolean;
+  /** Characters that long values are cut to. */
+  readonly preview?: number;
 }
 
 export interface ReadRequest {
@@ -78,6 +84,8 @@ const LIST_PARAMETERS = [
   'fields',
   'count',
   'after',
+  'versions',
+  'preview',
 ] as const;
 const EXPORT_PARAMETERS = ['format', 'formulas', 'filter', 'or', 'search', 'sort', 'fields'] as const;
 
@@ -102,6 +110,7 @@ export function parseListRequest(query: string, limits: RequestLimits): ListRequ
     sort: parseSort(values.get('sort') ?? []),
     filter: parseFilters(values.get('filter') ?? [], values.get('or') ?? []),
     ...searchOf(single(values, 'search')),
+    ...toldOf(single(values, 'versions'), single(values, 'preview')),
   };
 }
 
@@ -132,7 +141,19 @@ export function parseExportRequest(query: string): ExportRequest {
   };
 }
 
-const QUERY_MEMBERS = ['page', 'size', 'sort', 'expand', 'fields', 'count', 'after', 'filter', 'search'] as const;
+const QUERY_MEMBERS = [
+  'page',
+  'size',
+  'sort',
+  'expand',
+  'fields',
+  'count',
+  'after',
+  'filter',
+  'search',
+  'versions',
+  'preview',
+] as const;
 
 /** The body of POST …/{entity}/_query. */
 export function parseQueryBody(body: unknown, limits: RequestLimits): ListRequest {
@@ -154,8 +175,23 @@ export function parseQueryBody(body: unknown, limits: RequestLimits): ListReques
     sort: parseSort(strings('sort')),
     filter: has('filter') ? parseFilterTree(members.filter) : undefined,
     ...searchOf(has('search') ? text('search') : undefined),
+    ...toldOf(
+      has('versions') ? flagText(members.versions) : undefined,
+      has('preview') ? integer('preview') : undefined,
+    ),
   };
 }
+
+/** `versions` and `preview`, where they are given. */
+function toldOf(versions: string | undefined, preview: string | undefined): Pick<ListRequest, 'versions' | 'preview'> {
+  return {
+    ...(versions === undefined ? {} : { versions: parseVersions(versions) }),
+    ...(preview === undefined ? {} : { preview: parsePreview(preview) }),
+  };
+}
+
+/** A flag of a body as the query string has it. */
+const flagText = (value: unknown): string => (typeof value === 'boolean' ? String(value) : JSON.stringify(value));
 
 function pageAndAfter(): Error {
   return badRequest('page and after do not go together: after continues from a cursor');

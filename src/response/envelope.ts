@@ -28,7 +28,19 @@ export function listEnvelope(row: FittingPage, plan: ListPlan, estimate: number 
       ? JSON.stringify(encodeCursor({ sort: plan.ordering.text, keys: JSON.parse(row.last) }))
       : 'null';
   const data = more && lookAhead(plan) === 'extra' ? withoutLast(row.data) : row.data;
-  return `{"data":${data},"meta":{"page":${page},"size":${plan.size},"totalElements":${total},"totalPages":${pages},"nextCursor":${cursor}}}`;
+  const told = plan.versions || plan.preview !== undefined ? toldOf(row) : '';
+  return `{"data":${data},"meta":{"page":${page},"size":${plan.size},"totalElements":${total},"totalPages":${pages},"nextCursor":${cursor}${told}}}`;
+}
+
+/** `,"versions":[...],"previews":[...]`, what was asked for of the two. */
+function toldOf({ versions, cuts }: FittingPage): string {
+  const told = versions === null ? '' : `,"versions":${versions}`;
+  if (cuts === null) return told;
+  const byRecord = JSON.parse(cuts) as readonly (readonly (readonly [field: string, length: number])[] | null)[];
+  const previews = byRecord.flatMap((record, index) =>
+    (record ?? []).map(([field, length]) => ({ index, field, length })),
+  );
+  return `${told},"previews":${JSON.stringify(previews)}`;
 }
 
 /** `{"data": [...], "meta": {...}}` of groups; the total is their number. */

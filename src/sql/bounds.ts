@@ -5,6 +5,7 @@ import { fieldType } from '../model/field-types.ts';
 import type { Projection } from '../plan/projection.ts';
 import { beside } from './beside-names.ts';
 import { empty, type Fragment, ident, join, keyword, sql, wholeNumber } from './fragment.ts';
+import { previewText } from './preview.ts';
 
 // Of a member besides its name: quotes, colon, comma and a digit.
 const LEAST_MEMBER = 5;
@@ -63,13 +64,23 @@ export function guardedResult(text: Fragment, projection: Projection, maxBytes: 
   return sql`(select case when octet_length(q.t) <= ${limit} then q.t else ${beside('bounded_text')}(q.t, ${limit}) end from (select ${text} as t offset 0) q)`;
 }
 
-/** Bytes that a record has as JSON at least: `expansions` are what was made of related records. */
-export function recordBytes(projection: Projection, row: Fragment, expansions: readonly Fragment[]): Fragment {
+/**
+ * Bytes that a record has as JSON at least: `expansions` are what was made of related records. `preview`: characters that
+ * long values are cut to.
+ */
+export function recordBytes(
+  projection: Projection,
+  row: Fragment,
+  expansions: readonly Fragment[],
+  preview?: number,
+): Fragment {
   const columns = columnsOf(projection);
   const names = projection.outputs.reduce((sum, output) => sum + nameOf(output).length + LEAST_MEMBER, 0);
   const sizes = columns
     .filter((field) => sizeOf(field) !== 'fixed')
     .map((field) => {
+      const cut = preview === undefined ? undefined : previewText(field, row, preview);
+      if (cut !== undefined) return cut;
       const column = sql`${row}.${ident(field.column)}`;
       return sizeOf(field) === 'text' ? column : sql`(${column})::text`;
     });

@@ -136,12 +136,14 @@ export type ResultOf<P extends Plan> = P extends ListPlan
 
 /** The only place that knows columns by their position, beside the statements that name them. */
 const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extract<Plan, { kind: Kind }>> } = {
-  list: ([data = null, total = null, last = null, more = null, counted]) => ({
+  list: ([data = null, total = null, last = null, more = null, counted, versions = null, cuts = null]) => ({
     data,
     total,
     last,
     more: more === null ? null : more === 't',
     isCounted: counted === 't',
+    versions,
+    cuts,
   }),
   read: ([data = null, version]) => ({ data, version: known(version) }),
   create: readWritten,

@@ -26,6 +26,7 @@ import {
   where,
 } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, literal, sql, tableRef, wholeNumber } from './fragment.ts';
+import { cutsOf, previewColumn } from './preview.ts';
 import { rankedIds } from './ranked.ts';
 
 /**
@@ -104,6 +105,7 @@ function pageRows(plan: ListPlan, aliases: Aliases): Fragment {
   const { table, condition } = renderScan(plan.scan, root);
   const most = lookAhead(plan) === 'none' ? plan.size : plan.size + 1;
   const needed = [...neededColumns(plan.projection)].map((name) => sql`${root}.${ident(name)}`);
+  if (plan.versions) needed.push(sql`${root}.xmin::text as "$version"`);
   if (ordering.ranked !== undefined) {
     return clauses(
       sql`select ${join(needed)}, json_build_array(chosen."$rank"::text, chosen."id"::text)::text as "$keys"`,
@@ -144,7 +146,7 @@ function pageRecords(plan: ListPlan, page: Fragment, aliases: Aliases, most: num
   const outer = ident('page');
   const byId = isById(plan);
   const isWindow = lookAhead(plan) === 'window';
-  const { joins, columns, size } = renderProjection(plan.projection, outer, aliases, most);
+  const { joins, columns, size } = renderProjection(plan.projection, outer, aliases, most, plan.preview);
   const expands = joins.text !== '';
   // Joins may be run in any order; a page with expansions is put back into its own. By the id PostgreSQL knows that the
   // rows come sorted and adds no sort.
@@ -161,6 +163,8 @@ function pageRecords(plan: ListPlan, page: Fragment, aliases: Aliases, most: num
   const carried = [
     sql`${outer}.${byId ? ident('id') : ident('$keys')} as "$key"`,
     ...(isWindow ? [sql`${outer}."$seen"`] : []),
+    ...(plan.versions ? [sql`${outer}."$version"`] : []),
+    ...(plan.preview === undefined ? [] : [sql`${cutsOf(plan.projection, outer, plan.preview)} as "$cuts"`]),
   ];
   const made = sql`from (${seen}) ${outer}${joins} cross join lateral (select ${columns}) ${RECORD}`;
   if (most === undefined) return sql`select ${RECORD}, ${join(carried)} ${made}${inOrder(outer, ident('id'))}`;
@@ -182,19 +186,29 @@ function pageAnswer(plan: ListPlan, records: Fragment, maxBytes: number): Fragme
     window: () => sql`max(records."$seen") > ${size}`,
   }[ahead]();
   const answer = clauses(
-    sql`select coalesce(json_agg(records.${RECORD}), '[]')::text as data, ${last} as last, ${more} as more`,
+    sql`select coalesce(json_agg(records.${RECORD}), '[]')::text as data, ${last} as last, ${more} as more${plan.versions || plan.preview !== undefined ? toldOfRecords(plan) : empty}`,
     sql`from (${records}) records`,
   );
   const data = sql`case when octet_length(answer.data) <= ${wholeNumber(maxBytes)} then answer.data end as data`;
   const select = (total: Fragment): Fragment => sql`select ${data}, ${total} as total, answer.last, answer.more`;
-  if (plan.count !== 'exact') return sql`${select(keyword('null::int8'))} from (${answer}) answer`;
+  const isTelling = plan.versions || plan.preview !== undefined;
+  const told = isTelling ? keyword(', answer.versions, answer.cuts') : empty;
+  const uncounted = isTelling ? sql`, false as counted${told}` : empty;
+  if (plan.count !== 'exact') return sql`${select(keyword('null::int8'))}${uncounted} from (${answer}) answer`;
   const count = sql`(${selectMatching(plan, keyword('count(*)'))})`;
-  if (!isWhole(plan)) return sql`${select(count)} from (${answer}) answer`;
+  if (!isWhole(plan)) return sql`${select(count)}${uncounted} from (${answer}) answer`;
   // coalesce looks at the records only when no total is kept.
   return clauses(
-    sql`${select(sql`coalesce(total.n, ${count})`)}, total.n is null as counted`,
+    sql`${select(sql`coalesce(total.n, ${count})`)}, total.n is null as counted${told}`,
     sql`from (${answer}) answer, (${keptTotal(plan)}) total`,
   );
+}
+
+/** What a list is asked to tell of its records, in their order: JSON arrays `versions` and `cuts`, null without. */
+function toldOfRecords({ versions, preview, size }: ListPlan): Fragment {
+  const array = (column: string): Fragment =>
+    sql`coalesce(to_json((array_agg(records.${ident(column)}))[1:${wholeNumber(size)}]), '[]')::text`;
+  return sql`, ${versions ? array('$version') : keyword('null::text')} as versions, ${preview === undefined ? keyword('null::text') : array('$cuts')} as cuts`;
 }
 
 /** One after the other, as they would be typed. */
@@ -286,24 +300,27 @@ export function selectMissingReferences({ checks, record }: ReferencesPlan): Fra
 
 /**
  * Joins for the expanded relations, the select list that makes the JSON object's members, and what that takes in bytes.
- * `most`: bytes beyond which no list is built; undefined: no bound.
+ * `most`: bytes beyond which no list is built; undefined: no bound. `preview`: characters that long values are cut to.
  */
 function renderProjection(
   projection: Projection,
   parent: Fragment,
   aliases: Aliases,
   most: number | undefined,
+  preview?: number,
 ): { readonly joins: Fragment; readonly columns: Fragment; readonly size: Fragment } {
   const joins: Fragment[] = [];
   const values: Fragment[] = [];
   const columns = projection.outputs.map((output): Fragment => {
-    if (output.kind === 'column') return outputColumn(output.field, parent);
+    if (output.kind === 'column') {
+      return preview === undefined ? outputColumn(output.field, parent) : previewColumn(output.field, parent, preview);
+    }
     const joined = aliases.next('e');
     joins.push(sql` left join lateral (${renderExpansion(output, parent, aliases, most)}) ${joined} on true`);
     values.push(sql`${joined}.j`);
     return sql`${joined}.j as ${ident(output.name)}`;
   });
-  const size = most === undefined ? empty : recordBytes(projection, parent, values);
+  const size = most === undefined ? empty : recordBytes(projection, parent, values, preview);
   return { joins: join(joins, ''), columns: join(columns), size };
 }
 

@@ -188,7 +188,7 @@ runScenarios(shop, [
     status: 400,
     code: 'BAD_REQUEST',
     message:
-      'Unknown query parameter filters. Did you mean filter? Known: page, size, sort, filter, or, search, expand, fields, count, after',
+      'Unknown query parameter filters. Did you mean filter? Known: page, size, sort, filter, or, search, expand, fields, count, after, versions, preview',
   },
 ]);
 
@@ -255,7 +255,7 @@ const bodies: readonly (readonly [body: unknown, message: string | RegExp])[] = 
   [1, 'The body must be one JSON object'],
   [
     { filters: {} },
-    'Unknown member filters of the query. Did you mean filter? Known: page, size, sort, expand, fields, count, after, filter, search',
+    'Unknown member filters of the query. Did you mean filter? Known: page, size, sort, expand, fields, count, after, filter, search, versions, preview',
   ],
   [{ or: [] }, /^Unknown member or of the query/],
   [{ 'orders.size': 1 }, /^Unknown member orders\.size of the query/],

@@ -323,7 +323,7 @@ runScenarios(shop, [
     status: 400,
     code: 'BAD_REQUEST',
     message:
-      'Unknown query parameter expnd. Did you mean expand? Known: page, size, sort, filter, or, search, expand, fields, count, after',
+      'Unknown query parameter expnd. Did you mean expand? Known: page, size, sort, filter, or, search, expand, fields, count, after, versions, preview',
   },
   {
     name: 'an unknown parameter of a single record',

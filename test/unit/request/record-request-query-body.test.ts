@@ -45,7 +45,7 @@ for (const [json, message] of [
   ['1.50', 'The body must be one JSON object'],
   [
     '{"limit":1}',
-    /^Unknown member limit of the query\. Known: page, size, sort, expand, fields, count, after, filter, search$/,
+    /^Unknown member limit of the query\. Known: page, size, sort, expand, fields, count, after, filter, search, versions, preview$/,
   ],
   ['{"filters":{}}', /^Unknown member filters of the query\. Did you mean filter\?/],
   ['{"_":1}', /^Unknown member _ of the query\./],

@@ -60,7 +60,7 @@ test('expand and fields: not given, empty and named are three things', () => {
   }
 });
 
-const LIST_KNOWN = 'page, size, sort, filter, or, search, expand, fields, count, after';
+const LIST_KNOWN = 'page, size, sort, filter, or, search, expand, fields, count, after, versions, preview';
 
 for (const [query, message] of [
   ['limit=5', `Unknown query parameter limit. Known: ${LIST_KNOWN}`],

@@ -16,7 +16,7 @@ function plan(query: string): ListPlan {
 
 function respond(query: string, row: Partial<FittingPage>, estimate?: number) {
   const text = listEnvelope(
-    { data: '[]', total: null, last: null, more: null, isCounted: false, ...row },
+    { data: '[]', total: null, last: null, more: null, isCounted: false, versions: null, cuts: null, ...row },
     plan(query),
     estimate,
   );
@@ -116,4 +116,20 @@ test('an estimate takes the place of the total, and does not say whether a page 
 
 test('an empty list is an empty array', () => {
   assert.deepEqual(respond('', { total: '0' }).data, []);
+});
+
+test('versions and previews stand at the end of meta, each when asked for', () => {
+  const cuts = '[null, [["note",30],["name",12]], null, [["note",11]]]';
+  const previews = [
+    { index: 1, field: 'note', length: 30 },
+    { index: 1, field: 'name', length: 12 },
+    { index: 3, field: 'note', length: 11 },
+  ];
+  const row = { data: '[]', total: '0' };
+  assert.deepEqual(respond('versions=true', { ...row, versions: '["5","7"]' }).meta.versions, ['5', '7']);
+  assert.deepEqual(respond('preview=10', { ...row, cuts }).meta.previews, previews);
+  assert.match(
+    respond('preview=10&versions=true', { ...row, cuts, versions: '[]' }).text,
+    /null,"versions":\[\],"previews":\[\{/,
+  );
 });

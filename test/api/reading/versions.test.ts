@@ -1,0 +1,74 @@
+// `versions=true` of lists: the version of each record, as guards of writes take it.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Answer } from '../../support/server.ts';
+import { makeShop } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
+
+const server = useServer();
+const shop = use(() => makeShop(server));
+
+const query = (entity: string, body: object): Promise<Answer> =>
+  shop.call(`${entity}/_query`, { method: 'POST', body });
+const idsOf = ({ json }: Answer): number[] => json.data.map(({ id }: { id: number }) => id);
+
+for (const path of [
+  'orders?versions=true',
+  'orders?versions=true&size=3',
+  'orders?versions=true&size=3&count=none',
+  'orders?versions=true&size=2&count=none&expand=items,customer&sort=status,desc',
+  'orders?versions=true&filter=id,gt,2&sort=customer.name,desc&fields=id',
+  'orders?versions=true&expand=items&size=2&page=1',
+  'orders?versions=true&page=1000&size=2',
+])
+  test(`${path} tells the version of each record in its place`, async () => {
+    const answer = await shop.call(path);
+    assert.equal(answer.status, 200, answer.text);
+    const { versions, ...meta } = answer.json.meta;
+    const singles = [];
+    for (const id of idsOf(answer)) singles.push((await shop.call(`orders/${id}`)).headers.get('etag') ?? '');
+    assert.deepEqual(
+      versions,
+      singles.map((etag) => etag.slice(1, etag.indexOf('.'))),
+    );
+    const plain = await shop.call(path.replace('versions=true', 'versions=false'));
+    assert.deepEqual(plain.json, { data: answer.json.data, meta });
+  });
+
+test('a version guards a single write and one of many', async () => {
+  const listed = await query('tags', { versions: true, size: 2 });
+  const [first, second] = idsOf(listed);
+  const [old, other] = listed.json.meta.versions;
+  const change = (): Promise<Answer> =>
+    shop.call(`tags/${first}`, { method: 'PUT', headers: { 'if-match': `"${old}"` }, body: { name: 'changed' } });
+  assert.equal((await change()).status, 200);
+  assert.equal((await change()).status, 412);
+  const many = (version: string): Promise<Answer> =>
+    shop.call('tags/_bulk', {
+      method: 'PUT',
+      body: {
+        data: [
+          { id: first, name: 'again', $version: version },
+          { id: second, name: 'too', $version: other },
+        ],
+      },
+    });
+  assert.equal((await many(old)).status, 412);
+  const now = await shop.call('tags?versions=true&size=1');
+  assert.equal((await many(now.json.meta.versions[0])).status, 200);
+});
+
+test('what versions is not', async () => {
+  for (const [path, message] of [
+    ['orders?versions=1', 'versions must be true or false, not 1'],
+    ['orders?versions=', 'versions must be true or false, not '],
+    ['orders?versions=true&versions=true', 'Query parameter versions may be given only once'],
+  ] as const) {
+    const { status, json } = await shop.call(path);
+    assert.deepEqual([status, json.error.message], [400, message]);
+  }
+  const { status, json } = await query('orders', { versions: 'true' });
+  assert.deepEqual([status, json.error.message], [400, 'versions must be true or false, not "true"']);
+  assert.equal((await shop.call('orders/1?versions=true')).status, 400);
+  assert.equal((await shop.call('orders/_export?versions=true')).status, 400);
+});
