@@ -22,8 +22,9 @@ import type { Projection } from '../plan/projection.ts';
 import type { Reference } from '../plan/references.ts';
 import type { Scan } from '../plan/scan.ts';
 import { runningBound } from './bounds.ts';
-import { type Aliases, bind, makeAliases, outputColumn, RECORD, renderScan, sequenceOf, where } from './expression.ts';
-import { empty, type Fragment, ident, join, keyword, literal, sql, tableRef, wholeNumber } from './fragment.ts';
+import { type Aliases, bind, makeAliases, outputColumn, RECORD, renderScan, where } from './expression.ts';
+import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber } from './fragment.ts';
+import { sequenceOf, targetOf } from './table.ts';
 
 export const S = ident('s');
 export const R = ident('r');
@@ -43,11 +44,10 @@ const HELD = ident('$held');
  */
 export function insertRecords(plan: BulkCreatePlan, maxBytes: number): Fragment {
   const aliases = makeAliases();
-  const { table } = plan.scan.entity;
   const names = [ident('id'), ...plan.columns.map(({ column }) => ident(column))];
   const values = [sql`${S}.${ID}`, ...plan.columns.map((field) => createdValue(plan, field))];
   const rows = sql`select nextval(${sequenceOf(plan.scan)}) as ${ID}, u.* from ${listedRows(listOperands(plan), plan)}`;
-  const insert = sql`insert into ${tableRef(table)} as ${R} (${join(names)})
+  const insert = sql`insert into ${targetOf(plan.scan)} as ${R} (${join(names)})
   select ${join(values)} from ${S}${where(nothingDangles(plan.references, aliases))} order by ${S}.${ROW} returning ${R}.*`;
   return sql`with ${S} as materialized (${rows}),
 ${W} as (${insert})

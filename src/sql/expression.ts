@@ -8,7 +8,7 @@ import type { Ordering, OrderKey } from '../plan/ordering.ts';
 import type { ReferenceCheck } from '../plan/plan.ts';
 import type { Predicate } from '../plan/predicate.ts';
 import type { Scan } from '../plan/scan.ts';
-import { empty, type Fragment, ident, join, keyword, literal, sql, tableRef } from './fragment.ts';
+import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
 import { renderOperator } from './operators.ts';
 import { matches } from './search.ts';
 
@@ -51,11 +51,6 @@ export function renderScan(scan: Scan, alias: Fragment): { readonly table: Fragm
     default:
       return scan.filter satisfies never;
   }
-}
-
-/** What draws the ids of a table. Looked up once a statement, as an uncorrelated subquery is. */
-export function sequenceOf({ entity }: Scan): Fragment {
-  return sql`(select pg_get_serial_sequence(${literal(tableRef(entity.table).text)}, 'id')::regclass)`;
 }
 
 /** The record that a reference points at exists, and the principal can see it. */

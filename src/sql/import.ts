@@ -5,10 +5,11 @@ import { columnDefault, fieldType } from '../model/field-types.ts';
 import type { Principal } from '../model/principal.ts';
 import type { ImportPlan, ImportReference } from '../plan/import-plan.ts';
 import { valueOperand } from '../plan/operand.ts';
-import { hidesRows, type Scan } from '../plan/scan.ts';
+import { hidesRows } from '../plan/scan.ts';
 import { bindFragment } from './compile.ts';
 import { bind, renderScan, where } from './expression.ts';
-import { empty, type Fragment, ident, join, keyword, literal, type Query, sql, tableRef } from './fragment.ts';
+import { empty, type Fragment, ident, join, keyword, literal, type Query, sql } from './fragment.ts';
+import { targetOf } from './table.ts';
 
 // One import a connection at a time, and the table goes with its transaction: a fixed name is enough. `$` is in no
 // name of a schema document.
@@ -55,8 +56,8 @@ export function analyzeStaging(): Fragment {
  */
 export function lockTables(plan: ImportPlan): readonly Fragment[] {
   return [
-    ...plan.references.map(({ scan }) => sql`lock table ${tableOf(scan)} in access share mode`),
-    sql`lock table ${tableOf(plan.scan)} in row exclusive mode`,
+    ...plan.references.map(({ scan }) => sql`lock table ${targetOf(scan)} in access share mode`),
+    sql`lock table ${targetOf(plan.scan)} in row exclusive mode`,
   ];
 }
 
@@ -155,7 +156,7 @@ export function isSequenceBehind(plan: ImportPlan): Fragment {
 export function lockForIds(plan: ImportPlan, timeoutMs: number): readonly Fragment[] {
   return [
     sql`set local lock_timeout = ${keyword(String(timeoutMs))}`,
-    sql`lock table ${tableOf(plan.scan)} in share row exclusive mode`,
+    sql`lock table ${targetOf(plan.scan)} in share row exclusive mode`,
   ];
 }
 
@@ -189,11 +190,9 @@ and database = (select oid from pg_database where datname = current_database()) 
 and mode = 'RowExclusiveLock' and granted and pid <> pg_backend_pid()`;
 }
 
-const tableOf = ({ entity }: Scan): Fragment => tableRef(entity.table);
-
 /** Looked up once a statement, as an uncorrelated subquery is. */
 function sequence(plan: ImportPlan): Fragment {
-  return sql`(select pg_get_serial_sequence(${literal(tableOf(plan.scan).text)}, 'id')::regclass)`;
+  return sql`(select pg_get_serial_sequence(${literal(targetOf(plan.scan).text)}, 'id')::regclass)`;
 }
 
 function lastId(plan: ImportPlan): Fragment {
@@ -222,7 +221,7 @@ function insertStaged(plan: ImportPlan): Fragment {
   // Staged rows come in the order of the file; only a join may change that.
   const order = condition.text === '' ? empty : sql` order by ${s}.${ROW}`;
   const pass = plan.onConflict === 'skip' ? keyword(' on conflict ("id") do nothing') : empty;
-  return sql`insert into ${tableOf(plan.scan)} (${join(names)}) select ${join(values)} from ${STAGING} ${s}${condition}${order}${pass} returning 1`;
+  return sql`insert into ${targetOf(plan.scan)} (${join(names)}) select ${join(values)} from ${STAGING} ${s}${condition}${order}${pass} returning 1`;
 }
 
 function insertedValue(plan: ImportPlan, field: Field): Fragment {

@@ -25,9 +25,10 @@ import {
   renderScan,
   where,
 } from './expression.ts';
-import { empty, type Fragment, ident, join, keyword, literal, sql, tableRef, wholeNumber } from './fragment.ts';
+import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber } from './fragment.ts';
 import { cutsOf, previewColumn } from './preview.ts';
 import { rankedIds } from './ranked.ts';
+import { nameOf } from './table.ts';
 
 /**
  * One record: columns `data` (JSON text), `version` (the row's version, for ETag). With expansions `data` is null when it
@@ -256,11 +257,10 @@ function isWhole({ scan, predicate }: ListPlan): boolean {
  * PostgreSQL from doing them twice, as `n` is asked for twice.
  */
 export function keptTotal({ scan }: { readonly scan: Scan }): Fragment {
-  const { schema, name } = scan.entity.table;
-  const table = literal(tableRef(scan.entity.table).text);
+  const { quoted, plain } = nameOf(scan);
   const added = (isNew: Fragment): Fragment =>
     sql`(select coalesce(sum(t.n), 0)::int8 from ${beside('total')} t where t.relid = b.relid and t.slot ${isNew})`;
-  return sql`select (select case when b.pending is not null and b.relation = ${literal(`${schema}.${name}`)} then b.n + ${added(sql`>= -b.slot`)} + ${added(sql`= any(b.pending)`)} end from ${beside('total')} b where b.relid = ${table}::regclass and b.slot < 0 order by b.slot limit 1) as n offset 0`;
+  return sql`select (select case when b.pending is not null and b.relation = ${plain} then b.n + ${added(sql`>= -b.slot`)} + ${added(sql`= any(b.pending)`)} end from ${beside('total')} b where b.relid = ${quoted}::regclass and b.slot < 0 order by b.slot limit 1) as n offset 0`;
 }
 
 /** The rows of the list without page and order, for the planner's estimate. */

@@ -1,9 +1,11 @@
 // A Search as SQL: the words of a row, and what they must satisfy. What was typed is bound, one text for each term, and
 // PostgreSQL makes its words plain as it did those of the index.
+
 import type { Operand } from '../plan/operand.ts';
 import type { Search, SearchTerm } from '../plan/search.ts';
 import { type Fragment, ident, join, sql } from './fragment.ts';
 import { plainWords, textConfiguration, wordVector } from './indexed.ts';
+import { schemaOf } from './table.ts';
 
 /**
  * The row satisfies the search. Of a query that a subquery gives PostgreSQL knows nothing and supposes that few rows
@@ -21,7 +23,7 @@ export function rankOf(search: Search, row: Fragment, query: Fragment): Fragment
 
 function vectorOf({ entity, through }: Search, row: Fragment): Fragment {
   const columns = through.fields.map(({ column }) => sql`${row}.${ident(column)}`);
-  return wordVector(entity.table.schema, through.language, columns);
+  return wordVector(schemaOf(entity), through.language, columns);
 }
 
 /** What the words of a row must satisfy: a tsquery. */
@@ -34,7 +36,7 @@ export function queryOf(search: Search): Fragment {
 
 function renderTerm({ entity, through }: Search, term: SearchTerm): Fragment {
   const configuration = textConfiguration(through.language);
-  const words = (text: Operand): Fragment => plainWords(entity.table.schema, sql`${text}::text`);
+  const words = (text: Operand): Fragment => plainWords(schemaOf(entity), sql`${text}::text`);
   switch (term.kind) {
     case 'words':
       return sql`plainto_tsquery(${configuration}, ${words(term.text)})`;

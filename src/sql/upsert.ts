@@ -7,7 +7,8 @@ import { bodyOperand } from '../plan/operand.ts';
 import type { UpsertPlan } from '../plan/plan.ts';
 import type { Scan } from '../plan/scan.ts';
 import { bind, makeAliases, renderScan, where } from './expression.ts';
-import { type Fragment, ident, join, keyword, sql, tableRef } from './fragment.ts';
+import { type Fragment, ident, join, keyword, sql } from './fragment.ts';
+import { targetOf } from './table.ts';
 import { insertedValues, resultColumns } from './write.ts';
 
 /**
@@ -23,7 +24,7 @@ export function upsertRecord(plan: UpsertPlan, maxBytes: number): Fragment {
   const aliases = makeAliases();
   const root = aliases.next('r');
   const { condition } = renderScan(plan.scan, root);
-  const target = sql`insert into ${tableRef(plan.scan.entity.table)} as ${root} ${insertedValues(plan, [...plan.values.keys()], aliases)} on conflict ${conflictTarget(plan.key)}`;
+  const target = sql`insert into ${targetOf(plan.scan)} as ${root} ${insertedValues(plan, [...plan.values.keys()], aliases)} on conflict ${conflictTarget(plan.key)}`;
   const result = (row: Fragment): Fragment => resultColumns(plan.projection, row, maxBytes);
   if (plan.changes.length > 0) {
     const sets = plan.changes.map(({ column }) => sql`${ident(column)} = excluded.${ident(column)}`);

@@ -15,10 +15,10 @@ import {
   outputColumn,
   RECORD,
   renderScan,
-  sequenceOf,
   where,
 } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
+import { sequenceOf, targetOf } from './table.ts';
 
 /**
  * insert … returning `data`, `version`, `id`; no row when a reference points at a record that the principal cannot see.
@@ -27,9 +27,8 @@ import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
 export function insertRecord(plan: CreatePlan, maxBytes: number): Fragment {
   const aliases = makeAliases();
   const root = aliases.next('r');
-  const { schema, name } = plan.scan.entity.table;
   const names = [...plan.values.keys()];
-  const target = sql`${ident(schema)}.${ident(name)} as ${root}`;
+  const target = sql`${targetOf(plan.scan)} as ${root}`;
   return sql`insert into ${target} ${insertedValues(plan, names, aliases)} ${returning(plan.projection, root, maxBytes)}`;
 }
 

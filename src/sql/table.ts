@@ -1,0 +1,22 @@
+// The names of tables, for what no row filter can stand beside: targets of inserts, locks, functions that take a name. With
+// renderScan(), which reads by the filter, the only place that knows where the records of an entity lie.
+import type { Entity } from '../model/entity.ts';
+import type { Scan } from '../plan/scan.ts';
+import { type Fragment, literal, sql, tableRef } from './fragment.ts';
+
+/** The table of a scan where no condition can stand: as the target of an insert, or to be locked. Nothing is read by it. */
+export const targetOf = ({ entity }: Scan): Fragment => tableRef(entity.table);
+
+/** The table by its name, for functions and control tables: `quoted` as SQL has it, `plain` with a point. */
+export const nameOf = ({ entity }: Scan): { readonly quoted: Fragment; readonly plain: Fragment } => ({
+  quoted: literal(tableRef(entity.table).text),
+  plain: literal(`${entity.table.schema}.${entity.table.name}`),
+});
+
+/** The PostgreSQL schema of the entity's workspace, where functions of it lie. */
+export const schemaOf = (entity: Entity): string => entity.table.schema;
+
+/** What draws the ids of a table. Looked up once a statement, as an uncorrelated subquery is. */
+export function sequenceOf({ entity }: Scan): Fragment {
+  return sql`(select pg_get_serial_sequence(${literal(tableRef(entity.table).text)}, 'id')::regclass)`;
+}
