@@ -4,8 +4,9 @@ import { type BulkUpsertPlan, GIVEN, listOperands } from '../plan/bulk.ts';
 import { listOperand } from '../plan/operand.ts';
 import { beside } from './beside-names.ts';
 import { createdValue, ID, listedRows, nothingDangles, R, RECORDS, ROW, recordRows, S, W } from './bulk.ts';
-import { bind, makeAliases, renderScan, sequenceOf, where } from './expression.ts';
-import { type Fragment, ident, join, keyword, sql, tableRef, wholeNumber } from './fragment.ts';
+import { bind, makeAliases, renderScan, where } from './expression.ts';
+import { type Fragment, ident, join, keyword, sql, wholeNumber } from './fragment.ts';
+import { sequenceOf, targetOf } from './table.ts';
 import { asStored, conflictTarget, touched } from './upsert.ts';
 
 const AT = ident('$at');
@@ -36,7 +37,7 @@ export function upsertRecords(plan: BulkUpsertPlan, maxBytes: number): Fragment 
   const values = [sql`${S}.${ID}`, ...others.map((field) => createdValue(plan, field))];
   const keys = key.fields.map((field) => asStored(sql`${S}.${ident(field.name)}`, field));
   const source = sql`select ${join(values)} from ${S}${where(nothingDangles(plan.references, makeAliases()))} order by ${join(keys)}, ${S}.${ROW}`;
-  const insert = sql`insert into ${tableRef(scan.entity.table)} as ${R} (${join(names)})
+  const insert = sql`insert into ${targetOf(scan)} as ${R} (${join(names)})
   ${source} on conflict ${conflictTarget(key)}`;
   const { table, condition } = renderScan(scan, R);
   const same = (row: Fragment): Fragment =>

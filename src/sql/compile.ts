@@ -2,28 +2,9 @@
 // request. The room's only export besides fragment.ts.
 import { LRUCache } from 'lru-cache';
 import type { Principal } from '../model/principal.ts';
-import type { AggregatePlan } from '../plan/aggregate.ts';
-import type {
-  BulkCreatePlan,
-  BulkDeletePlan,
-  BulkUpdatePlan,
-  BulkUpsertPlan,
-  DanglingPlan,
-  FindPlan,
-  Lists,
-  TakenPlan,
-} from '../plan/bulk.ts';
+import type { Lists } from '../plan/bulk.ts';
 import type { Operand } from '../plan/operand.ts';
-import type {
-  CreatePlan,
-  DeletePlan,
-  ListPlan,
-  Plan,
-  ReadPlan,
-  ReferencesPlan,
-  UpdatePlan,
-  UpsertPlan,
-} from '../plan/plan.ts';
+import type { ListPlan, Plan, ReadPlan } from '../plan/plan.ts';
 import { hasLists, type Projection } from '../plan/projection.ts';
 import type {
   AggregateRow,
@@ -105,34 +86,27 @@ export interface Compiled<Result> extends Statement {
   readonly read: (row: Cells) => Result;
 }
 
+interface Results {
+  readonly list: PageRow;
+  readonly read: RecordRow;
+  readonly create: WrittenRow;
+  readonly update: WrittenRow;
+  readonly upsert: UpsertedRow;
+  readonly delete: DeletedRow;
+  readonly references: MissingReference;
+  readonly aggregate: AggregateRow;
+  readonly bulkCreate: WrittenRows;
+  readonly bulkUpdate: WrittenRows;
+  readonly bulkUpsert: UpsertedRows;
+  readonly bulkDelete: DeletedRows;
+  readonly find: FoundRow;
+  readonly dangling: DanglingRow;
+  readonly taken: TakenRow;
+  readonly export: Cells;
+}
+
 /** What a plan's statement gives, row by row. Of an export the columns are read by the file that is made of them. */
-export type ResultOf<P extends Plan> = P extends ListPlan
-  ? PageRow
-  : P extends ReadPlan
-    ? RecordRow
-    : P extends CreatePlan | UpdatePlan
-      ? WrittenRow
-      : P extends UpsertPlan
-        ? UpsertedRow
-        : P extends DeletePlan
-          ? DeletedRow
-          : P extends ReferencesPlan
-            ? MissingReference
-            : P extends AggregatePlan
-              ? AggregateRow
-              : P extends BulkCreatePlan | BulkUpdatePlan
-                ? WrittenRows
-                : P extends BulkUpsertPlan
-                  ? UpsertedRows
-                  : P extends BulkDeletePlan
-                    ? DeletedRows
-                    : P extends FindPlan
-                      ? FoundRow
-                      : P extends DanglingPlan
-                        ? DanglingRow
-                        : P extends TakenPlan
-                          ? TakenRow
-                          : Cells;
+export type ResultOf<P extends Plan> = Results[P['kind']];
 
 /** The only place that knows columns by their position, beside the statements that name them. */
 const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extract<Plan, { kind: Kind }>> } = {
