@@ -30,6 +30,7 @@ export interface App {
 
 const SWEEP_MS = 5000;
 const FLUSH_MS = 5000;
+const KEY_SWEEP_MS = 300_000;
 
 export function makeApp(config: Config, connection: pg.ClientConfig, observer: Observer): App {
   const { log } = observer;
@@ -37,7 +38,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
     config.adminKey === undefined ? undefined : hashCredential(config.adminKey).toString('hex'),
   );
   const house = makeHouse(config, connection, observer, readiness);
-  const { databases, presence, authenticator, runner, totals, refusals, outbound } = house;
+  const { databases, presence, authenticator, runner, totals, keys, refusals, outbound } = house;
   const server = makeHttpServer({
     host: config.host,
     port: config.port,
@@ -59,6 +60,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
         run: () => runner.recover().then(runner.settle),
       },
       { name: 'fold-totals', once: 'process', everyMs: totals.pauseMs, run: totals.fold },
+      { name: 'remove-idempotency-keys', once: 'process', everyMs: KEY_SWEEP_MS, run: keys.sweep },
     ],
     log,
   });

@@ -254,6 +254,21 @@ export const recordsChanged = (details: readonly Detail[]): ApiError =>
 export const tooManyOperations = (count: number, most: number): ApiError =>
   new ApiError('PAYLOAD_TOO_LARGE', `The batch has ${count} operations, and ${most} are the most; send it in parts`);
 
+/* ---- requests that are done once ---- */
+
+export const keyReused = (): ApiError =>
+  new ApiError(
+    'IDEMPOTENCY_KEY_REUSED',
+    'The Idempotency-Key was used for another request: its body or its query was different. Send a new key',
+  );
+
+export const keyInUse = (cause: unknown): ApiError =>
+  new ApiError('IDEMPOTENCY_KEY_IN_USE', 'The request with this Idempotency-Key is still being answered; retry', {
+    beside: { retryAfterSeconds: 1 },
+    headers: { 'Retry-After': '1' },
+    cause,
+  });
+
 /* ---- the service itself ---- */
 
 export const migrationInProgress = (

@@ -7,6 +7,7 @@ import { makeIdentifyExternal } from './auth/identify-external.ts';
 import { makeInternalOAuth } from './auth/internal-oauth.ts';
 import { keySetFigures, makeKeySets } from './auth/key-set.ts';
 import { makeStrangerShare } from './auth/stranger-share.ts';
+import { makeKeys } from './beside/keys.ts';
 import { makeTotals } from './beside/totals.ts';
 import { loadWorkspace } from './catalog/load-workspace.ts';
 import { makeWorkspaceCache, workspaceFigures } from './catalog/workspace-cache.ts';
@@ -115,7 +116,8 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
     now: () => Date.now(),
   });
   const transfer = makeTransferHandlers({ config, databases, changed });
-  const records = makeRecords({ totals, config, databases, cache, authenticator, rateLimit, transfer });
+  const keys = makeKeys(db, config.idempotencyHours);
+  const records = makeRecords({ keys, totals, config, databases, cache, authenticator, rateLimit, transfer });
   const figures = [
     ...databaseFigures(db),
     ...workspaceFigures(cache),
@@ -123,6 +125,7 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
     ...refusalFigures(refusals),
     ...keySetFigures(keySets),
     ...migrationFigures(runner),
+    ...keys.figures(),
   ];
   return {
     databases,
@@ -131,6 +134,7 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
     changed,
     rateLimit,
     totals,
+    keys,
     runner,
     outbound,
     externalTokens,

@@ -50,6 +50,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   jose: ['auth/'],
   'lru-cache': [
     'auth/',
+    'beside/keys.ts',
     'catalog/',
     'pace/',
     'records/',

@@ -19,6 +19,8 @@ export interface DatabaseError extends Error {
   readonly code: string;
   readonly constraint?: string;
   readonly column?: string;
+  /** What PostgreSQL was doing. */
+  readonly where?: string;
   /** The function of PostgreSQL that raised it. */
   readonly routine?: string;
 }
@@ -41,6 +43,14 @@ export function sqlState(error: unknown): string | undefined {
 export function violatedConstraint(error: unknown): string | undefined {
   return isDatabaseError(error) ? error.constraint : undefined;
 }
+
+/** True for a value that the constraint of ours, not of a workspace, has refused. */
+export const isOwnConflict = (error: unknown, constraint: string): boolean =>
+  sqlState(error) === '23505' && violatedConstraint(error) === constraint;
+
+/** True when a statement waited too long for another one that writes the same value of an index of ours. */
+export const isOwnWait = (error: unknown, index: string): boolean =>
+  sqlState(error) === '55P03' && (error as DatabaseError).where?.includes(`"${index}"`) === true;
 
 /** A statement met a table or column that is no longer there, or no longer of that type: the snapshot is stale. */
 export function isStaleSnapshot(error: unknown): boolean {

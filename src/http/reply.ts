@@ -11,7 +11,10 @@ export function commonHeaders(corsOrigins: '*' | readonly string[], origin: stri
     : CLOSED;
 }
 
-const EXPOSED = ['Access-Control-Expose-Headers', 'ETag, Location, Retry-After, X-Request-Id'] as const;
+const EXPOSED = [
+  'Access-Control-Expose-Headers',
+  'ETag, Idempotent-Replayed, Location, Retry-After, X-Request-Id',
+] as const;
 const CLOSED: readonly string[] = [
   'X-Content-Type-Options',
   'nosniff',

@@ -7,7 +7,7 @@ import { admit } from '../plan/plan.ts';
 import type { Call } from '../request/call.ts';
 import { OPERATIONS } from '../request/operations.ts';
 import type { Visitor } from './enter.ts';
-import type { RequestClock } from './visit.ts';
+import type { KeyOfWrite, RequestClock } from './visit.ts';
 
 /** A call on its way. */
 export interface Attempt {
@@ -15,6 +15,7 @@ export interface Attempt {
   readonly call: Call | undefined;
   readonly clock: RequestClock;
   readonly executor: Executor;
+  readonly key?: KeyOfWrite | undefined;
   /** Credential and workspace as they are in force now; throws when the call is not admitted any more. */
   readonly again: () => Promise<Visitor>;
 }

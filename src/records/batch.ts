@@ -1,12 +1,12 @@
 // Operations on several entities in one transaction: each passes the stages of a single request with the executor of the
 // transaction, and the first that fails undoes all.
+import type { KeptAnswer } from '../beside/keys.ts';
 import type { Config } from '../config.ts';
-import { isConnectionLoss, isRetryable } from '../db/pg-error.ts';
 import type { Executor } from '../db/pool.ts';
-import { callerGone } from '../db/work.ts';
-import type { Databases } from '../directory/databases.ts';
-import { ApiError, badRequest, queryTimeout, responseTooLarge, writeUnknown } from '../errors.ts';
+import { badRequest, responseTooLarge } from '../errors.ts';
 import { numberText, parseExact } from '../model/exact-json.ts';
+import type { Workspace } from '../model/workspace.ts';
+import { admit } from '../plan/plan.ts';
 import {
   type BatchItem,
   inOperation,
@@ -17,15 +17,14 @@ import {
 } from '../request/batch.ts';
 import { type Call, type CallParts, callAt } from '../request/call.ts';
 import { jsonText, type Reply } from '../response/reply.ts';
-import { type Snapshots, withFreshSnapshot } from './again.ts';
 import type { Visitor } from './enter.ts';
 import type { Journey } from './journey.ts';
-import { RequestClock, type Sender } from './visit.ts';
+import { type KeyOfTransaction, REPLAYED, wholeRecordQuery } from './keyed.ts';
+import { type TogetherRooms, together } from './together.ts';
+import type { RequestClock, Sender } from './visit.ts';
 
-export interface BatchRooms {
+export interface BatchRooms extends TogetherRooms {
   readonly config: Config;
-  readonly databases: Databases;
-  readonly snapshots: Snapshots;
   /** The stages of a single call. */
   readonly travel: (journey: Journey) => Promise<Reply>;
 }
@@ -36,108 +35,119 @@ export interface BatchJourney {
   readonly sender: Sender;
   readonly visitor: Visitor;
   readonly again: () => Promise<Visitor>;
+  readonly clock: RequestClock;
 }
-
-// Of all of it, after a deadlock or a serialization failure.
-const REPEATS = 3;
-
-const UNDONE = new Error('a dry run is undone');
 
 /** 200 with the answers in order, all of them or none. */
-export async function batch(rooms: BatchRooms, { parts, sender, visitor, again }: BatchJourney): Promise<Reply> {
-  const { config, databases, snapshots } = rooms;
+export async function batch(rooms: BatchRooms, journey: BatchJourney, key?: KeyOfTransaction): Promise<Reply> {
+  const { config, travel } = rooms;
+  const { parts, sender, again, clock } = journey;
   const { isDryRun } = parseBatchOptions(parts.query);
   const items = parseBatch(await parts.body(config.maxBulkBytes), config.maxBatch);
-  const clock = new RequestClock(config.statementTimeoutMs);
-  const database = databases.of(visitor.workspace);
-  const attempt = { call: undefined, executor: database, clock, again };
-  const data = await withFreshSnapshot(snapshots, attempt, visitor, async (current) => {
-    const { linked, isUsed } = linkBatch(items, current.workspace.entities);
-    if (items.length === 0) return '[]';
-    return repeatedly(clock, async () => {
-      let isAtCommit = false;
-      let answers = '';
-      try {
-        await database.transaction(
-          async ({ executor }) => {
-            answers = await inOrder({ rooms, executor, clock, sender, visitor: current, again }, linked, isUsed);
-            if (isDryRun) throw UNDONE;
-            if (sender.caller.isGone()) throw callerGone();
-            isAtCommit = true;
-          },
-          {
-            purpose: 'batch',
-            tenant: current.workspace.id,
-            deadline: clock.deadline,
-            caller: sender.caller,
-            statementTimeoutMs: timeLeft(clock),
-          },
-        );
-      } catch (error) {
-        if (error === UNDONE) return answers;
-        if (isAtCommit && isConnectionLoss(error)) throw writeUnknown(error);
-        throw error;
-      }
-      return answers;
-    });
+  const reply = (data: string): Reply => jsonText(200, `{"data":${data}${isDryRun ? ',"meta":{"dryRun":true}' : ''}}`);
+  if (items.length === 0 && key === undefined) return reply('[]');
+  return together(rooms, { ...journey, isDryRun, isRepeatable: key !== undefined }, async (executor, visitor) => {
+    const { linked, isUsed } = linkBatch(items, visitor.workspace.entities);
+    await key?.begin(executor);
+    const run: Run = { executor, clock, sender, visitor, again, travel, maxBytes: config.maxResponseBytes };
+    const outcomes = await inOrder(run, linked, (index) => isUsed(index) || key !== undefined);
+    const whole = reply(`[${outcomes.map(({ text }) => text).join()}]`);
+    await key?.finish(executor, whole, JSON.stringify(outcomes.map(({ status, id }) => [status, id])));
+    return whole;
   });
-  return jsonText(200, `{"data":${data}${isDryRun ? ',"meta":{"dryRun":true}' : ''}}`);
 }
 
-function timeLeft(clock: RequestClock): number {
-  const left = clock.deadline - performance.now();
-  if (left <= 0) throw queryTimeout();
-  return Math.max(1, left);
-}
-
-/** Deadlocks and serialization failures are repeated: nothing of the transaction was kept. */
-async function repeatedly<T>(clock: RequestClock, work: () => Promise<T>): Promise<T> {
-  for (let repeats = 0; ; repeats++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isRetryable(error instanceof ApiError ? error.cause : error) || repeats === REPEATS) throw error;
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * 2 ** repeats));
-      timeLeft(clock);
-    }
+/**
+ * The answer of a batch that was done before. Who sees all records gets what was kept of it; for anybody else, and when
+ * it was too long to be kept, its records are read anew: 404 when one is not there any more.
+ */
+export async function replayBatch(rooms: BatchRooms, journey: BatchJourney, kept: KeptAnswer): Promise<Reply> {
+  const { config, databases, travel } = rooms;
+  const { parts, sender, again, clock } = journey;
+  const visitor = await again();
+  const { workspace, principal } = visitor;
+  const items = parseBatch(await parts.body(config.maxBulkBytes), config.maxBatch);
+  for (const { method, entity } of items) {
+    admit(workspace, principal, entity, method === 'GET' ? 'read' : 'write');
   }
+  if (kept.body !== null && principal.kind !== 'external') return jsonText(200, kept.body, { [REPLAYED]: 'true' });
+  const { linked } = linkBatch(items, workspace.entities);
+  const outcomes = JSON.parse(kept.records ?? '[]') as readonly (readonly [status: number, id: string | null])[];
+  const executor = databases.of(workspace);
+  const run: Run = { executor, clock, sender, visitor, again, travel, maxBytes: config.maxResponseBytes };
+  const deleted = new Set(
+    outcomes.flatMap(([, id], index) => (items[index]?.method === 'DELETE' ? [`${items[index]?.entity} ${id}`] : [])),
+  );
+  const reads = linked.map((one, index): LinkedItem => {
+    const { method, entity } = one.item;
+    const [, id = null] = outcomes[index] ?? [];
+    if (id === null || method === 'DELETE' || deleted.has(`${entity} ${id}`)) return one;
+    return { ...one, id: undefined, item: { ...one.item, ...readOf(workspace, one.item), id } };
+  });
+  const answers: string[] = [];
+  for (const [index, one] of reads.entries()) {
+    const [status, id] = outcomes[index] ?? [200, null];
+    const isGone = one.item.method === 'DELETE' || (id !== null && deleted.has(`${one.item.entity} ${id}`));
+    const [outcome] = isGone ? [] : await inOrder(run, [{ ...one, members: new Map() }], () => false);
+    answers.push(
+      outcome === undefined ? `{"status":${status}}` : outcome.text.replace(/^\{"status":\d+/, `{"status":${status}`),
+    );
+  }
+  return jsonText(200, `{"data":[${answers.join()}]}`, { [REPLAYED]: 'read' });
+}
+
+/** A read of the whole record that an operation has written; a read stays what it was. */
+function readOf({ entities }: Workspace, { method, entity, query }: BatchItem): Pick<BatchItem, 'method' | 'query'> {
+  if (method === 'GET') return { method, query };
+  return { method: 'GET', query: wholeRecordQuery(entities.get(entity)) };
 }
 
 interface Run {
-  readonly rooms: BatchRooms;
   readonly executor: Executor;
   readonly clock: RequestClock;
   readonly sender: Sender;
   readonly visitor: Visitor;
   readonly again: () => Promise<Visitor>;
+  readonly travel: BatchRooms['travel'];
+  /** Of all answers together. */
+  readonly maxBytes: number;
 }
 
 type JsonRecord = Readonly<Record<string, unknown>>;
 
-/** Does one operation after the other; gives the JSON array of their answers. */
+interface Outcome {
+  readonly status: number;
+  /** Of the record that it wrote or read, when that was looked at. */
+  readonly id: string | null;
+  /** The JSON text of its answer. */
+  readonly text: string;
+}
+
+/** Does one operation after the other. `isUsed`: whether something of its record is needed. */
 async function inOrder(
-  { rooms, executor, clock, sender, visitor, again }: Run,
+  { executor, clock, sender, visitor, again, travel, maxBytes }: Run,
   linked: readonly LinkedItem[],
   isUsed: (index: number) => boolean,
-): Promise<string> {
-  const { maxResponseBytes } = rooms.config;
+): Promise<readonly Outcome[]> {
   const records = new Map<number, JsonRecord>();
-  const answers: string[] = [];
+  const outcomes: Outcome[] = [];
   let bytes = 0;
   for (const [index, one] of linked.entries()) {
-    const text = await inOperation(index, async () => {
+    const outcome = await inOperation(index, async () => {
       const call = callOf(one, records);
-      const { status, body } = await rooms.travel({ call, executor, sender, visitor, again, clock });
+      const { status, body } = await travel({ call, executor, sender, visitor, again, clock });
       if (body.kind === 'stream') throw new TypeError('an operation of a batch answers with text');
       const answer = body.kind === 'text' ? body.text : '';
-      if (isUsed(index)) records.set(index, (parseExact(answer) as { data: JsonRecord }).data);
       bytes += Buffer.byteLength(answer);
-      if (bytes > maxResponseBytes) throw responseTooLarge(maxResponseBytes);
-      return answer === '' ? `{"status":${status}}` : `{"status":${status},${answer.slice(1)}`;
+      if (bytes > maxBytes) throw responseTooLarge(maxBytes);
+      if (isUsed(index) && answer !== '') records.set(index, (parseExact(answer) as { data: JsonRecord }).data);
+      const id = call.id === '' ? numberText(records.get(index)?.id) : call.id;
+      const text = answer === '' ? `{"status":${status}}` : `{"status":${status},${answer.slice(1)}`;
+      return { status, id: id ?? null, text };
     });
-    answers.push(text);
+    outcomes.push(outcome);
   }
-  return `[${answers.join()}]`;
+  return outcomes;
 }
 
 /** The operation as a call of its own, references replaced by what they stand for. */

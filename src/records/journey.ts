@@ -2,7 +2,7 @@
 import type { Executor } from '../db/pool.ts';
 import type { Call } from '../request/call.ts';
 import type { Visitor } from './enter.ts';
-import type { RequestClock, Sender } from './visit.ts';
+import type { KeyOfWrite, RequestClock, Sender } from './visit.ts';
 
 /** A call of somebody who has entered, before it is admitted. */
 export interface Journey {
@@ -15,4 +15,6 @@ export interface Journey {
   readonly again: () => Promise<Visitor>;
   /** Of the request that the call is part of; of its own when it is none. */
   readonly clock?: RequestClock;
+  /** Under which the write is stored. */
+  readonly key?: KeyOfWrite | undefined;
 }

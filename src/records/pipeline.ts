@@ -1,11 +1,19 @@
 // The data API, from who asks to the reply. Refusals in this order: credential (401), workspace, path and method (404, 405),
 // permission (403), entity (404), migration gate (503), parameters (400), body (400).
 import type { Authenticator } from '../auth/authenticate.ts';
+import type { Keys } from '../beside/keys.ts';
 import type { Totals } from '../beside/totals.ts';
 import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
 import type { Config } from '../config.ts';
 import type { Databases } from '../directory/databases.ts';
-import { type ApiError, invalidCredential, methodNotAllowed, notFound, unsupportedMediaType } from '../errors.ts';
+import {
+  type ApiError,
+  badRequest,
+  invalidCredential,
+  methodNotAllowed,
+  notFound,
+  unsupportedMediaType,
+} from '../errors.ts';
 import { jsonValue } from '../http/json-body.ts';
 import type { Mount } from '../http/mount.ts';
 import type { RawRequest } from '../http/raw-request.ts';
@@ -14,8 +22,10 @@ import type { Workspace } from '../model/workspace.ts';
 import { groupOf } from '../pace/admission.ts';
 import type { RateLimit } from '../pace/rate-limit.ts';
 import { admit } from '../plan/plan.ts';
+import { parseBatchOptions } from '../request/batch.ts';
 import { isJsonType } from '../request/body.ts';
 import { type Call, type CallParts, callAt } from '../request/call.ts';
+import { parseIdempotencyKey } from '../request/idempotency.ts';
 import {
   OPERATIONS,
   type OperationName,
@@ -29,11 +39,13 @@ import { errorReply } from '../response/error-body.ts';
 import type { Reply } from '../response/reply.ts';
 import { type Attempt, type Snapshots, withFreshSnapshot } from './again.ts';
 import { aggregate, summarize } from './aggregates.ts';
-import { type BatchJourney, batch } from './batch.ts';
+import { type BatchJourney, batch, replayBatch } from './batch.ts';
 import { bulkCreate, bulkDelete, bulkDeleteListed, bulkUpdate } from './bulk.ts';
 import { enter, hasChanged, uncounted, type Visitor } from './enter.ts';
 import { makeInFlight } from './in-flight.ts';
 import type { Journey } from './journey.ts';
+import { fingerprintOf, type KeyedRequest, once, scopeOf } from './keyed.ts';
+import { replayCall, writeKeyed } from './keyed-call.ts';
 import { makePreparedStatements } from './prepared.ts';
 import { list, query, type ReadRooms, read } from './reads.ts';
 import { RequestClock, type Sender, type TransferHandlers, type Visit } from './visit.ts';
@@ -51,6 +63,7 @@ export interface RecordRooms extends StageRooms {
   readonly databases: Databases;
   readonly authenticator: Authenticator;
   readonly rateLimit: RateLimit;
+  readonly keys: Keys;
 }
 
 export interface Records {
@@ -87,9 +100,7 @@ type Handler = (visit: Visit) => Promise<Reply>;
 export function makeRecords(rooms: RecordRooms): Records {
   const { config, cache, databases } = rooms;
   const { travel, busy, snapshots } = makeStages(rooms);
-  const several: Readonly<Record<WorkspaceOperationName, (journey: BatchJourney) => Promise<Reply>>> = {
-    batch: (journey) => batch({ config, databases, snapshots, travel }, journey),
-  };
+  const batchRooms = { config, databases, snapshots, travel };
 
   async function handle(raw: RawRequest): Promise<Reply> {
     const segments = segmentsOf(raw.path);
@@ -100,10 +111,50 @@ export function makeRecords(rooms: RecordRooms): Records {
     if (name !== undefined && segments.length === 3) {
       const { methods } = WORKSPACE_OPERATIONS[name];
       if (!methods.some((one) => one === raw.method)) throw methodNotAllowed(raw.method, [...methods, 'OPTIONS']);
-      return several[name]({ parts: partsOf(raw, config), sender: raw, visitor, again });
+      const clock = new RequestClock(config.statementTimeoutMs);
+      const journey: BatchJourney = { parts: partsOf(raw, config), sender: raw, visitor, again, clock };
+      return several[name](raw, journey);
     }
     const call = callOf(raw.method, segments, visitor.workspace, partsOf(raw, config));
+    const header = raw.headers['idempotency-key'];
+    if (header !== undefined && OPERATIONS[call.operation].access === 'write') {
+      const clock = new RequestClock(config.statementTimeoutMs);
+      const journey = { call, executor: databases.of(visitor.workspace), sender: raw, visitor, again, clock };
+      if (call.operation === 'import') throw badRequest('Idempotency-Key is not for imports: name onConflict instead');
+      return once(
+        keyedOf(raw, String(header), journey, isBodiless(call)),
+        (single, transaction) => writeKeyed(batchRooms, journey, single, transaction),
+        (kept) => replayCall(batchRooms, journey, kept),
+      );
+    }
     return travel({ call, executor: databases.of(visitor.workspace), sender: raw, visitor, again });
+  }
+
+  const several: Readonly<Record<WorkspaceOperationName, (raw: RawRequest, journey: BatchJourney) => Promise<Reply>>> =
+    {
+      batch(raw, journey) {
+        const header = raw.headers['idempotency-key'];
+        if (header === undefined || parseBatchOptions(raw.query).isDryRun) return batch(batchRooms, journey);
+        return once(
+          keyedOf(raw, String(header), journey, false),
+          (_, transaction) => batch(batchRooms, journey, transaction),
+          (kept) => replayBatch(batchRooms, journey, kept),
+        );
+      },
+    };
+
+  /** What a request with a key is remembered by. */
+  function keyedOf(
+    raw: RawRequest,
+    header: string,
+    { sender, visitor, clock }: Pick<BatchJourney, 'sender' | 'visitor' | 'clock'>,
+    isBodiless: boolean,
+  ): KeyedRequest {
+    const path = segmentsOf(raw.path).slice(2).join('/');
+    const scope = scopeOf(visitor, raw.method, path, parseIdempotencyKey(header));
+    const fingerprint = async (): Promise<string> =>
+      fingerprintOf(raw.query, isBodiless ? undefined : await raw.body(config.maxBulkBytes));
+    return { keys: rooms.keys, executor: databases.of(visitor.workspace), visitor, sender, clock, scope, fingerprint };
   }
 
   async function answerAs(principal: External, asked: Asked, sender: Sender): Promise<Reply> {
@@ -152,10 +203,11 @@ export function makeStages(rooms: StageRooms): Stages {
     release: inFlight.release,
   };
 
-  function travel({ call, executor, sender, visitor, again, clock }: Journey): Promise<Reply> {
+  function travel({ call, executor, sender, visitor, again, clock, key }: Journey): Promise<Reply> {
     const attempt: Attempt = {
       call,
       executor,
+      key,
       clock: clock ?? new RequestClock(config.statementTimeoutMs, isBodiless(call) ? sender.arrivedAt : undefined),
       again,
     };
@@ -176,7 +228,7 @@ export function makeStages(rooms: StageRooms): Stages {
     { workspace, principal }: Visitor,
     checkedAt: number,
   ): Visit {
-    const { clock, executor, again } = attempt;
+    const { clock, executor, again, key } = attempt;
     return {
       call,
       sender,
@@ -185,6 +237,7 @@ export function makeStages(rooms: StageRooms): Stages {
       entity: admit(workspace, principal, call.entity, OPERATIONS[call.operation].access),
       clock,
       executor,
+      key,
       isStale: (now) => cache.isReplaced(workspace) || (now - checkedAt > TRUST_MS && !isKnown(workspace)),
       confirm: async () => (await cache.get(workspace.organization, workspace.slug)) === workspace,
       async again() {

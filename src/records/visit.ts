@@ -1,4 +1,5 @@
 // One call of the data API whose principal was admitted to an entity, and how its statements are run.
+import type { AnswerForm } from '../beside/keys.ts';
 import { isStaleSnapshot } from '../db/pg-error.ts';
 import type { Executor, Expected, Lane, Work } from '../db/pool.ts';
 import type { RawRequest } from '../http/raw-request.ts';
@@ -8,10 +9,16 @@ import type { Workspace } from '../model/workspace.ts';
 import type { Call } from '../request/call.ts';
 import type { Reply } from '../response/reply.ts';
 import { bindQuery, type Compiled, type Inputs } from '../sql/compile.ts';
+import type { Query } from '../sql/fragment.ts';
 import { recordError } from './record-error.ts';
 
 /** Who has sent a call: whoever waits for the answer, and the bytes of an import. */
 export type Sender = Pick<RawRequest, 'arrivedAt' | 'caller' | 'turn' | 'headers' | 'stream'>;
+
+/** The Idempotency-Key of a single write, for its statement. */
+export interface KeyOfWrite {
+  readonly wrap: (write: Query, form: AnswerForm) => Promise<Query>;
+}
 
 export interface Visit {
   readonly call: Call;
@@ -22,6 +29,8 @@ export interface Visit {
   readonly clock: RequestClock;
   /** Runs the statements of the call: the lanes of the database, or the transaction that the call is part of. */
   readonly executor: Executor;
+  /** Under which the write of a record is stored. */
+  readonly key: KeyOfWrite | undefined;
   /** See Work. A statement that still waits is planned anew then. */
   readonly isStale: (now: number) => boolean;
   readonly confirm: () => Promise<boolean>;

@@ -1,5 +1,6 @@
 // Create, update and delete: one statement each that checks whatever could change between a look and a write. Nothing
 // of a record that the principal cannot see shows in an answer: it is absent, as a target and as a reference.
+import type { AnswerForm } from '../beside/keys.ts';
 import { isRetryable, isStaleSnapshot, sqlState } from '../db/pg-error.ts';
 import {
   type Detail,
@@ -71,8 +72,7 @@ async function insert(rooms: WriteRooms, visit: Visit): Promise<Reply> {
 /** 201 with the place of the record. */
 function createdReply({ entity, workspace }: Visit, statement: Statement, row: WrittenRow): Reply {
   const tag = entityTag(statement, row.version, row.data);
-  const place = `${PREFIX}${workspace.organization}/${workspace.slug}/${entity.name}/${row.id}`;
-  return recordReply(201, { data: row.data, tag }, place);
+  return recordReply(201, { data: row.data, tag }, placeOf(workspace, entity, row.id));
 }
 
 async function insertOrUpdate(rooms: WriteRooms, visit: Visit, upsert: Upsert): Promise<Reply> {
@@ -186,8 +186,9 @@ async function write<Row>(
   statement: Compiled<Row>,
   what: Write,
 ): Promise<Outcome<Row>> {
-  const bound = bindQuery(statement, inputsOf(visit, what));
-  const { executor } = visit;
+  const plain = bindQuery(statement, inputsOf(visit, what));
+  const { executor, key } = visit;
+  const bound = key === undefined ? plain : await key.wrap(plain, answerForm(visit, statement, what));
   return repeatedly(visit, async () => {
     try {
       const [row] = await executor.run(bound, 'write', workOf(visit, statement.expected));
@@ -268,6 +269,16 @@ export async function repeatedly<T>(visit: Visit, attempt: () => Promise<T | und
     }
   }
 }
+
+/** What a write is answered with when it is done. */
+function answerForm({ workspace, entity }: Visit, { tag }: Statement, what: Write): AnswerForm {
+  const kind = kindOf(what);
+  const place = kind === 'create' ? placeOf(workspace, entity, '') : undefined;
+  return { status: kind === 'create' ? 201 : kind === 'update' ? 200 : 204, tag, place };
+}
+
+const placeOf = ({ organization, slug }: Visit['workspace'], { name }: Visit['entity'], id: string): string =>
+  `${PREFIX}${organization}/${slug}/${name}/${id}`;
 
 function kindOf({ target, values }: Write): WriteKind {
   if (target === undefined) return 'create';

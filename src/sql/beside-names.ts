@@ -23,6 +23,8 @@ const NAMES = {
   as_json: keyword('wda.as_json'),
   as_numeric: keyword('wda.as_numeric'),
   as_uuid: keyword('wda.as_uuid'),
+  /** Keys of requests with their answers. */
+  idempotency_key: keyword('wda.idempotency_key'),
   /** Limits of answers. */
   bounded_text: keyword('wda.bounded_text'),
   goes_on: keyword('wda.goes_on'),

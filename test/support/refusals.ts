@@ -211,6 +211,16 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: 'The batch has 101 operations, and 100 are the most; send it in parts',
     made: () => errors.tooManyOperations(101, 100),
   },
+  keyReused: {
+    file: 'api/writing/idempotency.test.ts',
+    words: 'The Idempotency-Key was used for another request: its body or its query was different. Send a new key',
+    made: errors.keyReused,
+  },
+  keyInUse: {
+    file: 'api/writing/idempotency.test.ts',
+    words: 'The request with this Idempotency-Key is still being answered; retry',
+    made: () => errors.keyInUse(undefined),
+  },
   writeUnknown: {
     file: 'api/writing/batch-faults.test.ts',
     words:

@@ -112,9 +112,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   beside: {
     purpose:
-      'what stands beside the tables of a workspace in its database: totals, syncs of columns that change their type; makes all triggers',
-    entrances: ['sync.ts', 'totals.ts'],
-    imports: ['db', 'model', 'sql/beside-names.ts', 'sql/fragment.ts'],
+      'what stands beside the tables of a workspace in its database: totals, keys of requests, syncs of columns that change their type; makes all triggers',
+    entrances: ['keys.ts', 'sync.ts', 'totals.ts'],
+    imports: ['db', 'type figure.ts', 'model', 'sql/beside-names.ts', 'sql/fragment.ts'],
   },
   directory: {
     purpose:

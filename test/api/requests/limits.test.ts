@@ -122,7 +122,7 @@ test('by default every origin may call, without cookies', async () => {
   for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
     assert.ok(asked.headers.get('access-control-allow-methods')?.split(', ').includes(method), method);
   }
-  for (const header of ['Authorization', 'Content-Type', 'If-Match', 'If-None-Match']) {
+  for (const header of ['Authorization', 'Content-Type', 'If-Match', 'If-None-Match', 'Idempotency-Key']) {
     assert.ok(asked.headers.get('access-control-allow-headers')?.split(', ').includes(header), header);
   }
   const headers = { origin: ORIGIN };

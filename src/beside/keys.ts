@@ -1,0 +1,148 @@
+// Keys of requests that must not be done twice: written with the records, in one transaction, beside their tables. What two
+// requests with one key do at the same time is decided by the primary key of the table: the second waits for the first.
+import { LRUCache } from 'lru-cache';
+import { isOwnConflict, isOwnWait } from '../db/pg-error.ts';
+import type { Database, Executor } from '../db/pool.ts';
+import type { Work } from '../db/work.ts';
+import type { Figure } from '../figure.ts';
+import { beside } from '../sql/beside-names.ts';
+import { type Query, sql, toQuery } from '../sql/fragment.ts';
+
+/** Which request a key stands for: hashes as PostgreSQL writes bytea. */
+export interface RequestKey {
+  readonly scope: string;
+  readonly fingerprint: string;
+  readonly workspaceId: string;
+}
+
+/** What a replay answers with. */
+export interface KeptAnswer {
+  readonly status: number;
+  readonly etag: string | null;
+  readonly location: string | null;
+  /** null: it is empty, or longer than 64 KiB. */
+  readonly body: string | null;
+  /** JSON: which records the answer holds. */
+  readonly records: string | null;
+}
+
+/** What a single write is answered with, before its row is known. `tag`, `place`: what follows and precedes the row's part. */
+export interface AnswerForm {
+  readonly status: 200 | 201 | 204;
+  readonly tag: string | undefined;
+  readonly place: string | undefined;
+}
+
+export type KeyEvent = 'stored' | 'replayed' | 'read' | 'reused' | 'inUse';
+
+export interface Keys {
+  /** The statement of a single write, which stores its answer under the key, too. */
+  keyed(write: Query, key: RequestKey, form: AnswerForm): Query;
+  /** Takes the key in a transaction, before anything is written there. */
+  begin(executor: Executor, key: RequestKey, work: Work): Promise<void>;
+  /** Stores the answer, in the same transaction. */
+  finish(executor: Executor, key: RequestKey, answer: KeptAnswer, work: Work): Promise<void>;
+  /** The answer of the request that was done with the key. */
+  find(executor: Executor, scope: string, work: Work): Promise<(KeptAnswer & { fingerprint: string }) | undefined>;
+  /** Makes room for a key that has expired and is still there. */
+  forget(executor: Executor, scope: string, work: Work): Promise<void>;
+  /** Removes keys that have expired, some at a time. */
+  sweep(): Promise<void>;
+  /** True for the error of a statement when somebody has the key already. */
+  isConflict(error: unknown): boolean;
+  /** True when somebody had the key for longer than a statement waits for a lock, and has not ended yet. */
+  isWait(error: unknown): boolean;
+  note(event: KeyEvent): void;
+  figures(): readonly Figure[];
+}
+
+const TABLE = beside('idempotency_key');
+// Longest body that is kept, in bytes.
+const MOST_KEPT = 65_536;
+const SWEPT_AT_ONCE = 5000;
+const MAX_TEXTS = 8_388_608;
+
+const PRIMARY_KEY = 'idempotency_key_pkey';
+
+export function makeKeys(db: Database, hours: number): Keys {
+  const texts = new LRUCache<string, string>({ maxSize: MAX_TEXTS, sizeCalculation: (text) => text.length });
+  const counts: Record<KeyEvent, number> = { stored: 0, replayed: 0, read: 0, reused: 0, inUse: 0 };
+  let removed = 0;
+  const isValid = sql`created_at > now() - make_interval(hours => ${String(hours)}::int4)`;
+
+  function textOf(text: string, slots: number, isDelete: boolean): string {
+    const cacheKey = isDelete ? `-${text}` : text;
+    const known = texts.get(cacheKey);
+    if (known !== undefined) return known;
+    const made = keyedText(text, slots, isDelete);
+    texts.set(cacheKey, made);
+    return made;
+  }
+
+  return {
+    keyed({ text, values, name }, { scope, fingerprint, workspaceId }, { status, tag, place }) {
+      const isDelete = status === 204;
+      const more = [scope, fingerprint, workspaceId, String(status)];
+      const whole = textOf(text, values.length, isDelete);
+      const bound = [...values, ...more, ...(isDelete ? [] : [tag ?? '', place ?? null])];
+      return name === undefined ? { text: whole, values: bound } : { text: whole, values: bound, name: `${name}.k` };
+    },
+    async begin(executor, { scope, fingerprint, workspaceId }, work) {
+      const taken = sql`insert into ${TABLE} (scope, fingerprint, workspace_id) values (${scope}::bytea, ${fingerprint}::bytea, ${workspaceId}::int8)`;
+      await executor.run(toQuery(taken, 'key.begin'), 'write', work);
+    },
+    async finish(executor, { scope }, { status, etag, location, body, records }, work) {
+      const kept = body !== null && Buffer.byteLength(body) > MOST_KEPT ? null : body;
+      const done = sql`update ${TABLE} set status = ${String(status)}::int2, etag = ${etag}, location = ${location}, body = ${kept}, records = ${records} where scope = ${scope}::bytea`;
+      await executor.run(toQuery(done, 'key.finish'), 'write', work);
+    },
+    async find(executor, scope, work) {
+      const found = sql`select status::text, etag, location, body, records, fingerprint::text from ${TABLE} where scope = ${scope}::bytea and ${isValid}`;
+      const [row] = await executor.run(toQuery(found, 'key.find'), 'write', work);
+      if (row === undefined) return undefined;
+      const [status, etag = null, location = null, body = null, records = null, fingerprint] = row;
+      return { status: Number(status), etag, location, body, records, fingerprint: fingerprint as string };
+    },
+    async forget(executor, scope, work) {
+      const gone = sql`delete from ${TABLE} where scope = ${scope}::bytea and not (${isValid})`;
+      await executor.run(toQuery(gone, 'key.forget'), 'write', work);
+    },
+    async sweep() {
+      for (;;) {
+        const expired = sql`select scope from ${TABLE} where not (${isValid}) limit ${String(SWEPT_AT_ONCE)}::int8 for update skip locked`;
+        const rows = await db.query(toQuery(sql`delete from ${TABLE} where scope in (${expired}) returning 1`));
+        removed += rows.length;
+        if (rows.length < SWEPT_AT_ONCE) return;
+      }
+    },
+    isConflict: (error) => isOwnConflict(error, PRIMARY_KEY),
+    isWait: (error) => isOwnWait(error, PRIMARY_KEY),
+    note: (event) => void counts[event]++,
+    figures: () => [
+      {
+        name: 'wda_idempotency_keys_total',
+        help: 'Requests with an Idempotency-Key by what became of them',
+        read: () => counts,
+      },
+      {
+        name: 'wda_idempotency_keys_removed_total',
+        help: 'Idempotency keys that have expired and were removed',
+        read: () => removed,
+      },
+    ],
+  };
+}
+
+/**
+ * The write as a part of a statement that stores its answer; `slots`: how many values it has. It gives the rows of the
+ * write.
+ */
+function keyedText(write: string, slots: number, isDelete: boolean): string {
+  const slot = (index: number, type: string): string => `$${slots + index}::${type}`;
+  const columns = 'scope, fingerprint, workspace_id, status, records';
+  const values = `${slot(1, 'bytea')}, ${slot(2, 'bytea')}, ${slot(3, 'int8')}, ${slot(4, 'int2')}, '[' || "$w".id || ']'`;
+  const answer = isDelete
+    ? ''
+    : `, '"' || "$w".version || '.' || ${slot(5, 'text')} || '"', ${slot(6, 'text')} || "$w".id, case when octet_length("$w".data) < ${MOST_KEPT - 16} then '{"data":' || "$w".data || '}' end`;
+  return `with "$w" as (${write}), "$k" as (insert into ${TABLE.text} (${columns}${isDelete ? '' : ', etag, location, body'}) select ${values}${answer} from "$w") select * from "$w"`;
+}

@@ -1,0 +1,127 @@
+// Writes with an Idempotency-Key: done once, however often they are sent. The key is written with the records. Whatever
+// stands in the way of a write, it is looked whether the same was done before, and then its answer is given again.
+import { hash } from 'node:crypto';
+import type { KeptAnswer, Keys, RequestKey } from '../beside/keys.ts';
+import { statementError } from '../db/pg-error.ts';
+import type { Executor, Work } from '../db/pool.ts';
+import { ApiError, keyInUse, keyReused } from '../errors.ts';
+import type { Entity } from '../model/entity.ts';
+import type { Principal } from '../model/principal.ts';
+import type { Reply } from '../response/reply.ts';
+import type { Visitor } from './enter.ts';
+import type { KeyOfWrite, RequestClock, Sender } from './visit.ts';
+
+/** The key of a request that is a transaction. */
+export interface KeyOfTransaction {
+  readonly begin: (executor: Executor) => Promise<void>;
+  /** `records`: JSON, for the replay. */
+  readonly finish: (executor: Executor, reply: Reply, records: string) => Promise<void>;
+}
+
+export interface KeyedRequest {
+  readonly keys: Keys;
+  readonly executor: Executor;
+  readonly visitor: Visitor;
+  readonly sender: Sender;
+  readonly clock: RequestClock;
+  readonly scope: string;
+  /** Of query and body. */
+  readonly fingerprint: () => Promise<string>;
+}
+
+/** What a key is remembered by: whose it is, in which workspace, for which method and path. */
+export function scopeOf({ principal, workspace }: Visitor, method: string, path: string, key: string): string {
+  return bytea([workspace.id, identityOf(principal), method, path, key].join('\n'));
+}
+
+export const fingerprintOf = (query: string, body: Uint8Array | undefined): string =>
+  `\\x${hash('sha256', body === undefined ? query : Buffer.concat([Buffer.from(`${query}\n`), body]), 'hex')}`;
+
+const bytea = (text: string): string => `\\x${hash('sha256', text, 'hex')}`;
+
+/** API key, client, or issuer and subject. */
+function identityOf(principal: Principal): string {
+  return principal.kind === 'external'
+    ? `${principal.credentialId} ${JSON.stringify(principal.claims.iss ?? null)} ${JSON.stringify(principal.claims.sub ?? null)}`
+    : principal.credentialId;
+}
+
+const ATTEMPTS = 3;
+
+/**
+ * The answer of `write`, which stores it under the key; or of the request that was done with the key before, by `replay`.
+ * 422 when that one was another, 409 when it is still under way at the deadline.
+ */
+export async function once(
+  request: KeyedRequest,
+  write: (single: KeyOfWrite, several: KeyOfTransaction) => Promise<Reply>,
+  replay: (kept: KeptAnswer) => Promise<Reply>,
+): Promise<Reply> {
+  const { keys, executor, visitor, sender, clock, scope, fingerprint } = request;
+  const tenant = visitor.workspace.id;
+  const work = (): Work => ({ tenant, deadline: clock.deadline, caller: sender.caller });
+  const key = async (): Promise<RequestKey> => ({ scope, fingerprint: await fingerprint(), workspaceId: tenant });
+  const single: KeyOfWrite = { wrap: async (query, form) => keys.keyed(query, await key(), form) };
+  const several: KeyOfTransaction = {
+    begin: async (session) => keys.begin(session, await key(), work()),
+    async finish(session, reply, records) {
+      await keys.finish(session, await key(), keptAnswer(reply, records), work());
+    },
+  };
+  let hasWaited = false;
+  for (let conflicts = 0; ; ) {
+    try {
+      const reply = await write(single, several);
+      if (reply.status < 300) keys.note('stored');
+      return reply;
+    } catch (error) {
+      const cause = error instanceof ApiError ? error.cause : error;
+      const isLate = performance.now() >= clock.deadline;
+      if (keys.isWait(cause) || (hasWaited && isLate)) {
+        if (isLate || isEnded(error)) {
+          keys.note('inUse');
+          throw keyInUse(error);
+        }
+        hasWaited = true;
+        continue;
+      }
+      if (isLate || (error instanceof ApiError && error.status === 401)) throw refusalOf(error);
+      // Also of a write whose connection was lost: what became of it is known by its key.
+      const kept = await keys.find(executor, scope, work()).catch(() => {
+        throw refusalOf(error);
+      });
+      if (kept !== undefined) {
+        if (kept.fingerprint !== (await fingerprint())) {
+          keys.note('reused');
+          throw keyReused();
+        }
+        const reply = await replay(kept);
+        keys.note(reply.headers[REPLAYED] === 'read' ? 'read' : 'replayed');
+        return reply;
+      }
+      if (!keys.isConflict(cause) || ++conflicts === ATTEMPTS) throw refusalOf(error);
+      // It has expired, or who had it was undone.
+      await keys.forget(executor, scope, work());
+    }
+  }
+}
+
+export const REPLAYED = 'Idempotent-Replayed';
+
+const isEnded = (error: unknown): boolean => error instanceof ApiError && error.code === 'QUERY_TIMEOUT';
+
+const refusalOf = (error: unknown): unknown => (error instanceof ApiError ? error : statementError(error));
+
+function keptAnswer({ status, headers, body }: Reply, records: string): KeptAnswer {
+  return {
+    status,
+    etag: headers.ETag ?? null,
+    location: headers.Location ?? null,
+    body: body.kind === 'text' ? body.text : null,
+    records,
+  };
+}
+
+/** The query string of a read that gives the record as writes do. */
+export const wholeRecordQuery = (entity: Entity | undefined): string =>
+  `expand=&fields=${[...(entity?.fields.keys() ?? [])].join()}`;

@@ -1,0 +1,15 @@
+// The header Idempotency-Key -> the key (draft-ietf-httpapi-idempotency-key-header). Form only.
+import { badRequest } from '../errors.ts';
+
+const MAX_KEY = 255;
+const VISIBLE = /^[\x21-\x7e]+$/;
+
+/** The key, without the quotes of a structured field; 400 when it is none. */
+export function parseIdempotencyKey(header: string): string {
+  const text = header.trim();
+  const key = /^"(.*)"$/.exec(text)?.[1]?.replaceAll(/\\(["\\])/g, '$1') ?? text;
+  if (key.length > MAX_KEY || !VISIBLE.test(key)) {
+    throw badRequest(`Idempotency-Key must be 1 to ${MAX_KEY} visible ASCII characters`);
+  }
+  return key;
+}
