@@ -4,23 +4,36 @@ import type { Operand } from '../plan/operand.ts';
 import type { ListPlan } from '../plan/plan.ts';
 import type { Search } from '../plan/search.ts';
 import { type Aliases, bind, renderPredicate, renderScan, where } from './expression.ts';
-import { empty, type Fragment, ident, join, keyword, sql, wholeNumber } from './fragment.ts';
+import { empty, type Fragment, ident, sql, wholeNumber } from './fragment.ts';
 import { queryOf, rankOf } from './search.ts';
 
 /** Records that are ranked. It takes PostgreSQL 20 µs to make the words of a short text. */
 export const MAX_RANKED = 1000;
 
+const FOUND = ident('found');
+
+/**
+ * `with found …`: the ids of all that the list finds, which stands before the statement. Looked for once, as the page and its
+ * total both ask for them.
+ */
+export function withFound(plan: ListPlan, aliases: Aliases): Fragment {
+  const row = aliases.next('n');
+  const { table, condition } = renderScan(plan.scan, row);
+  const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, row, aliases);
+  return sql`with ${FOUND} as materialized (select ${row}."id" from ${table}${where(condition, predicate)})`;
+}
+
+/** How many that is. */
+export const countFound = sql`(select count(*) from ${FOUND})`;
+
 /**
  * Columns `id` and `$rank` of at most `limit` records, null for one that is not ranked; in the order `$rank desc nulls last,
- * id` once they are sorted by it.
+ * id` once they are sorted by it. Needs withFound().
  */
 export function rankedIds(plan: ListPlan, search: Search, aliases: Aliases, limit: number): Fragment {
   const { start } = plan;
-  const rest = (condition: Fragment, bounds: Fragment): Fragment => {
-    const row = aliases.next('n');
-    const found = matching(plan, row, aliases, sql`select ${row}."id"`, condition);
-    return sql`select "id", null::float4 as "$rank" from (${found}) found order by "id" ${bounds}`;
-  };
+  const rest = (condition: Fragment, bounds: Fragment): Fragment =>
+    sql`select "id", null::float4 as "$rank" from ${FOUND}${where(condition)} order by "id" ${bounds}`;
   const best = (condition: Fragment, bounds: Fragment): Fragment =>
     sql`select "id", "$rank" from (${rankedRows(plan, search, aliases)}) ranked${where(condition)} order by "$rank" desc, "id" ${bounds}`;
   const most = wholeNumber(limit);
@@ -48,20 +61,9 @@ export function rankedIds(plan: ListPlan, search: Search, aliases: Aliases, limi
 /** The records that are ranked, with their ranks. */
 function rankedRows(plan: ListPlan, search: Search, aliases: Aliases): Fragment {
   const row = aliases.next('n');
-  const columns = search.through.fields.map(({ column }) => sql`${row}.${ident(column)}`);
-  const select = sql`select ${join([sql`${row}."id"`, ...columns])}`;
-  const first = sql`select * from (${matching(plan, row, aliases, select, empty)}) found order by "id" limit ${wholeNumber(MAX_RANKED)}`;
-  const found = ident('found');
+  const { table, condition } = renderScan(plan.scan, row);
+  const first = sql`select "id" from ${FOUND} order by "id" limit ${wholeNumber(MAX_RANKED)}`;
+  const query = ident('query');
   // `offset 0`: made once, not for each row, and ranked once, not for each time that the rank is asked for.
-  return sql`select ${found}."id", ${rankOf(search, found, keyword('query.q'))} as "$rank" from (${first}) ${found}, (select ${queryOf(search)} as q offset 0) query offset 0`;
-}
-
-/**
- * What the list finds, in no order. `offset 0` keeps PostgreSQL from walking the table in the order of the ids until it has
- * found enough, which it would for all searches alike.
- */
-function matching(plan: ListPlan, row: Fragment, aliases: Aliases, select: Fragment, condition: Fragment): Fragment {
-  const { table, condition: visible } = renderScan(plan.scan, row);
-  const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, row, aliases);
-  return sql`${select} from ${table}${where(visible, predicate, condition)} offset 0`;
+  return sql`select ${row}."id", ${rankOf(search, row, sql`${query}.q`)} as "$rank" from (${first}) first join ${table} on ${row}."id" = first."id", (select ${queryOf(search)} as q offset 0) ${query}${where(condition)} offset 0`;
 }

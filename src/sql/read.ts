@@ -27,7 +27,7 @@ import {
 } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber } from './fragment.ts';
 import { cutsOf, previewColumn } from './preview.ts';
-import { rankedIds } from './ranked.ts';
+import { countFound, rankedIds, withFound } from './ranked.ts';
 import { nameOf } from './table.ts';
 
 /**
@@ -93,7 +93,8 @@ export function selectPage(plan: ListPlan, maxBytes: number, careful = false): F
   const aliases = makeAliases();
   const page = pageRows(plan, aliases);
   const records = pageRecords(plan, page, aliases, careful ? maxBytes : undefined);
-  return pageAnswer(plan, records, maxBytes);
+  const answer = pageAnswer(plan, records, maxBytes);
+  return plan.ordering.ranked === undefined ? answer : clauses(withFound(plan, aliases), answer);
 }
 
 /** By the id alone, which no two records share. */
@@ -196,7 +197,7 @@ function pageAnswer(plan: ListPlan, records: Fragment, maxBytes: number): Fragme
   const told = isTelling ? keyword(', answer.versions, answer.cuts') : empty;
   const uncounted = isTelling ? sql`, false as counted${told}` : empty;
   if (plan.count !== 'exact') return sql`${select(keyword('null::int8'))}${uncounted} from (${answer}) answer`;
-  const count = sql`(${selectMatching(plan, keyword('count(*)'))})`;
+  const count = plan.ordering.ranked === undefined ? sql`(${selectMatching(plan, keyword('count(*)'))})` : countFound;
   if (!isWhole(plan)) return sql`${select(count)}${uncounted} from (${answer}) answer`;
   // coalesce looks at the records only when no total is kept.
   return clauses(
