@@ -1,6 +1,5 @@
 // What a test of access asks, and what the answers must be: every way in which a record could be seen or inferred. Takes
 // what is known of the records, gives requests with the judge of each answer. Sends nothing itself.
-
 import { numberText } from '../model/exact-json.ts';
 
 /** A way to records of the entity from another entity. */

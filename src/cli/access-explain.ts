@@ -1,6 +1,5 @@
 // `wda access explain`: what a token of the identity provider may do: each check that a request with it goes through,
 // and the records of each entity that its user sees.
-
 import { readFile } from 'node:fs/promises';
 import { text as readStream } from 'node:stream/consumers';
 import { chosenWorkspace, connect, type GlobalOptions, workspacePath } from './connection.ts';

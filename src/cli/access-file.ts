@@ -1,6 +1,5 @@
 // A file of access tests: with these claims these records are visible, these are not. Takes YAML or JSON, gives cases, or
 // a failure that names the line of what is wrong.
-
 import { numberText } from '../model/exact-json.ts';
 import { failed } from './failure.ts';
 import { readSchemaFile, type SchemaFile } from './schema-file.ts';

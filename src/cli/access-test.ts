@@ -1,6 +1,5 @@
 // `wda access test`: runs a file of access tests against a workspace. The server answers each request as it would
 // answer a user with the claims of the case; the first record that is visible or hidden against the file ends the run.
-
 import { numberText } from '../model/exact-json.ts';
 import { type Check, type CheckAnswer, checksOf, type Expectation, type Way } from './access-checks.ts';
 import { type AccessCase, readAccessFile } from './access-file.ts';

@@ -3,7 +3,6 @@
 //
 // node:http rather than fetch: fetch gives up when the headers of the answer take longer than 300 s (undici's
 // headersTimeout, which Node offers no way to change), and a large import is checked and stored before it is answered.
-
 import type { IncomingMessage } from 'node:http';
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';

@@ -1,5 +1,4 @@
 // `wda aggregate`: counts and sums of the records of an entity, by groups, as a table or as JSON.
-
 import type { AdminClient, Answer, Query } from './admin-client.ts';
 import { chosenWorkspace, connect, entityPath, type GlobalOptions } from './connection.ts';
 import { usageFailure } from './failure.ts';

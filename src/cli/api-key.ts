@@ -1,5 +1,4 @@
 // `wda key`: API keys of a workspace. The server keeps a hash only, so a key is printed once, when it is created.
-
 import { chosenWorkspace, connect, type GlobalOptions, workspaceName, workspacePath } from './connection.ts';
 import { usageFailure } from './failure.ts';
 import { printResult } from './output.ts';

@@ -1,6 +1,5 @@
 // Where a command goes and as whom: options first, then the environment, then the default address. Takes the parsed
 // options, gives a client and the workspace's paths, or a usage failure that says which setting is missing.
-
 import { clientSettings } from '../config.ts';
 import { ADMIN_PREFIX, type AdminClient, makeAdminClient } from './admin-client.ts';
 import { usageFailure } from './failure.ts';

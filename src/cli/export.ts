@@ -1,6 +1,5 @@
 // `wda export`: streams the records of an entity into a CSV or NDJSON file, or to stdout. A file appears under its name
 // only when it is whole: it is written beside its place and renamed.
-
 import { createWriteStream, rmSync } from 'node:fs';
 import { open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { constants } from 'node:os';

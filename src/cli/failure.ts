@@ -1,6 +1,5 @@
 // Every way in which a command can fail, as one value: its kind, its message, what to try. Takes facts, gives the exit
 // code, the lines for people and the document for scripts. No stack ever reaches a terminal.
-
 import { printable, renderTable } from './table.ts';
 
 /** One mistake of a refused request, as the server lists it in `error.details`. */

@@ -1,6 +1,5 @@
 // The two file formats of import and export: how a file name tells which one it is, what HTTP calls it, and how many
 // records a stream of it has held so far. Pure.
-
 import { usageFailure } from './failure.ts';
 
 export type FileFormat = 'csv' | 'ndjson';

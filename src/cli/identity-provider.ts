@@ -1,5 +1,4 @@
 // `wda idp`: the identity provider whose users may use a workspace.
-
 import { chosenWorkspace, connect, type GlobalOptions, workspaceName, workspacePath } from './connection.ts';
 import { usageFailure } from './failure.ts';
 import { printResult } from './output.ts';

@@ -1,6 +1,5 @@
 // `wda import`: sends a CSV or NDJSON file into an entity, streamed as it is; the server parses and checks it, all or
 // nothing. Memory is bounded, whatever the size of the file.
-
 import { open } from 'node:fs/promises';
 import type { AdminClient } from './admin-client.ts';
 import { chosenWorkspace, connect, entityPath, type GlobalOptions, type WorkspaceAddress } from './connection.ts';

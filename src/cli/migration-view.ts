@@ -1,6 +1,5 @@
 // Plans and migrations as the admin API gives them, and as text: the table of steps, the state of a migration, what
 // makes it impossible. Pure.
-
 import { numberText } from '../model/exact-json.ts';
 import { formatCount, printable, renderPairs, renderTable } from './table.ts';
 

@@ -1,6 +1,5 @@
 // `wda migration`: schema changes of a workspace, running and past. Also follows a running one to its end, for
 // `wda schema apply`.
-
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AdminClient } from './admin-client.ts';
 import {

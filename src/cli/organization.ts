@@ -1,5 +1,4 @@
 // `wda org`: organizations, which hold workspaces. The operator's credential is needed.
-
 import { ADMIN_PREFIX } from './admin-client.ts';
 import { connect, type GlobalOptions, organizationPath } from './connection.ts';
 import { printResult } from './output.ts';

@@ -1,6 +1,5 @@
 // The command tree of `wda`: names, arguments, options, help. Each action loads the module of its command only when it
 // runs, so that the server does not load the client, nor the client the server.
-
 import { Command, Option } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
 import { addIdentityProvider } from './identity-provider-commands.ts';

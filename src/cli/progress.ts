@@ -1,6 +1,5 @@
 // Progress bars on stderr, shown only when stderr is a terminal and the output is for people. The lines themselves are
 // pure functions of what has been done; cli-progress draws them.
-
 import cliProgress from 'cli-progress';
 import { formatCount, printable } from './table.ts';
 

@@ -1,5 +1,4 @@
 // Runs one command line. Takes the arguments, gives the exit code; every failure is printed here, as text or as JSON.
-
 import { CommanderError } from 'commander';
 import { asFailure, type CommandFailure, describeFailure, exitCode, failureDocument, usageFailure } from './failure.ts';
 import { makeProgram } from './program.ts';

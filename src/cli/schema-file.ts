@@ -1,6 +1,5 @@
 // A schema document in a file, YAML or JSON. Takes a path, gives the document as the API takes it, and finds the line of
 // the file that a path of the document stands on, so that a mistake the server reports can be pointed at.
-
 import { readFile } from 'node:fs/promises';
 import { text as readStream } from 'node:stream/consumers';
 import { isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument, stringify, visit } from 'yaml';

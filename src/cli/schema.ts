@@ -1,5 +1,4 @@
 // `wda schema`: the schema document of a workspace. Shows it, plans a change, applies one and watches it to its end.
-
 import type { Answer } from './admin-client.ts';
 import {
   chosenWorkspace,

@@ -1,5 +1,4 @@
 // `wda search`: the records that match words best, as a table or as JSON.
-
 import type { Answer } from './admin-client.ts';
 import { chosenWorkspace, connect, entityPath, type GlobalOptions } from './connection.ts';
 import { usageFailure } from './failure.ts';

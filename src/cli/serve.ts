@@ -1,6 +1,5 @@
 // `wda serve`: settings, database, server, start screen, signals. Takes the environment, ends with an exit code. It
 // listens at once, alone or with workers, and answers 503 until the database is prepared.
-
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { type App, makeApp } from '../app.ts';

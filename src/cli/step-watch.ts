@@ -1,6 +1,5 @@
 // The step that a watched migration is at: its words, its progress, its speed, the time left. Takes the migration as
 // the API gives it, again and again, and the time of each look.
-
 import { numberText } from '../model/exact-json.ts';
 import { fraction, type Migration, type Step } from './migration-view.ts';
 import type { StepState } from './progress.ts';

@@ -1,6 +1,5 @@
 // Tables and single lines for a terminal: takes cells, gives text. Whatever came from a server or a file is made printable
 // first, so that no record can move the cursor or colour the screen.
-
 import Table from 'cli-table3';
 import { numberText } from '../model/exact-json.ts';
 

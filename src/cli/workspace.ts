@@ -1,5 +1,4 @@
 // `wda workspace`: workspaces, each with a schema and records of its own.
-
 import {
   connect,
   type GlobalOptions,

@@ -12,8 +12,6 @@ export interface Renames {
   readonly relations: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
 
-export const NO_RENAMES: Renames = { entities: new Map(), fields: new Map(), relations: new Map() };
-
 type Named = Readonly<Record<string, unknown>>;
 
 export function checkRenames(document: DocumentView, inForce: SchemaDocument, report: Report): Renames {

@@ -1,7 +1,7 @@
 // A schema document as its checks see it: entities, fields and relations by name, without members that were mistaken.
 // Takes what is left of a document after the check of its shape.
 import type { FieldTypeName } from '../model/field-types.ts';
-import type { EntityDocument, FieldDocument, RelationDocument, SettingsDocument } from './format.ts';
+import type { EntityDocument, FieldDocument, RelationDocument } from './format.ts';
 import type { Path, Report } from './report.ts';
 
 /** Any member may have been removed because of its form. */
@@ -58,8 +58,6 @@ export function viewOf(
   }
   return views;
 }
-
-export type EffectiveSettings = Loose<SettingsDocument>;
 
 function keysOf(value: unknown): Record<string, unknown>;
 function keysOf(value: unknown, name: string): string[];

@@ -1,6 +1,5 @@
 // The PostgreSQL of the npm package for this platform: where it lies, and a copy of it when it cannot be used there,
 // because its user cannot reach it or because npm ran no install scripts (the libraries' links are missing then).
-
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {

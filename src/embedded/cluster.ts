@@ -1,6 +1,5 @@
 // The data directory of the embedded PostgreSQL: made once with initdb, complete or not at all, and checked at each
 // start. For every function here the caller holds the lock and no PostgreSQL runs on the data.
-
 import { randomBytes } from 'node:crypto';
 import {
   chownSync,

@@ -1,7 +1,6 @@
 // The project's own PostgreSQL on DATA_DIR, for servers without DATABASE_URL: started by the first server process on
 // that DATA_DIR, joined by the others, started again when it dies, taken over when the process that ran it is gone.
 // It listens on a Unix socket only, asks for a generated password, and never outlives the last of these processes.
-
 import { setTimeout as sleep } from 'node:timers/promises';
 import { databaseName, readPassword } from './cluster.ts';
 import { asFailure, messageOf } from './failure.ts';

@@ -2,7 +2,6 @@
 // too; children that outlived a killed server and still use its memory; a postmaster.pid or a socket lock with a
 // process id that belongs to another program by now. The caller holds the lock, so nobody else starts a server
 // meanwhile.
-
 import { constants } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';

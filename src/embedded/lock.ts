@@ -1,7 +1,6 @@
 // The lock that decides which of several server processes on one DATA_DIR runs its PostgreSQL. Node has no flock(), but
 // SQLite's exclusive transaction is one: atomic, portable, and the kernel drops it when the process dies, however it
 // dies. (A file with a process id in it is wrong as soon as the id belongs to somebody else.)
-
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { asFailure } from './failure.ts';

@@ -1,6 +1,5 @@
 // The log that the embedded database writes to, and the log file of PostgreSQL itself: opened for it, cut when it
 // grows, and read back when a start fails. PostgreSQL's own collector would be one more process, and bounds the age of its files, not their size.
-
 import { closeSync, copyFileSync, openSync, readSync, rmSync, statSync, truncateSync } from 'node:fs';
 
 /** Takes messages of the embedded database, as values for the server's own log. */

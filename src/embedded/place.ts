@@ -7,7 +7,6 @@
 //     password             the superuser's password; app-password: that of the role the server works as
 //     reserve              room that is given up when the disk is full
 //     postgresql.log       what it says; `.1` is the part before
-
 import { createHash, randomBytes } from 'node:crypto';
 import {
   chmodSync,

@@ -1,7 +1,6 @@
 // Child processes that must not outlive this one, and a look at the processes of this machine. Between us and the child
 // is a guard that holds the other end of a pipe. When that closes, because we closed it or because we died, it ends the
 // child. A POSIX shell as guard costs 1 MB; a Node process costs 40 MB (Windows has nothing else).
-
 import { type ChildProcessByStdio, execFile, spawn, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { constants } from 'node:os';

@@ -1,7 +1,6 @@
 // A file beside the data whose only purpose is to be removed. On a full disk PostgreSQL stops at its next file of log
 // (16 MB), and cannot even start again, as recovery needs such a file, too. Then the reserve is removed, which gives
 // room for reading and for deleting something.
-
 import { randomBytes } from 'node:crypto';
 import { existsSync, rmSync, statfsSync } from 'node:fs';
 import { open, rename, rm, statfs } from 'node:fs/promises';

@@ -1,7 +1,6 @@
 // The rights in the embedded PostgreSQL: the server works as a role that owns the database and everything in it, and
 // can do nothing outside. The superuser makes this role, and is for people. Data of earlier versions belong to the
 // superuser.
-
 import { createHash } from 'node:crypto';
 import { chownSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

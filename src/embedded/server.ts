@@ -1,5 +1,4 @@
 // One run of the embedded PostgreSQL: clears away what an earlier run left, starts, stops. The caller holds the lock.
-
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { prepareCluster } from './cluster.ts';

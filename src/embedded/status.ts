@@ -1,5 +1,4 @@
 // Whether the PostgreSQL of a place runs and at which address: what its files and its socket say, whoever runs it.
-
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';

@@ -1,6 +1,5 @@
 // PostgreSQL refuses to run as root. Chooses the user that it runs as then, and tells which files that user can reach:
 // a project or data below `/root` are closed to it.
-
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { embeddedFailure } from './failure.ts';

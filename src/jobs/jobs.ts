@@ -96,7 +96,7 @@ export function makeJobs({ jobs, log }: JobsOptions): Jobs {
    * Logs the first of a row of failures as an error. A database that is away is reported by the requests that need it.
    */
   function noteFailure(state: State, error: unknown): void {
-    const level = isPassing(error) || state.isFailing ? 'debug' : 'error';
+    const level = mayPassByItself(error) || state.isFailing ? 'debug' : 'error';
     state.isFailing ||= level === 'error';
     log[level]('a job in the background failed', { job: state.job.name, error: outageOf(error).detail });
   }
@@ -140,7 +140,7 @@ function run(job: Job): Promise<unknown> {
 }
 
 /** True when the next turn may succeed. A full disk (53100) needs somebody to act. */
-const isPassing = (error: unknown): boolean =>
+const mayPassByItself = (error: unknown): boolean =>
   isLockConflict(error) || (outageOf(error).isPassing && sqlState(error) !== '53100');
 
 function pauseOf({ everyMs }: Job): number {

@@ -1,5 +1,8 @@
 // Decimal numbers as text, compared and measured without a float. Takes the text of a number, gives its plain parts.
 
+/** The largest integer of 64 bits, as PostgreSQL's bigint has it; the least is -MAX_INT64 - 1. */
+export const MAX_INT64 = 9223372036854775807n;
+
 /** A number written without exponent: no leading zeros in `whole` (but "0"), no trailing zeros in `fraction`. */
 export interface Decimal {
   readonly negative: boolean;

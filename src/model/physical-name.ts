@@ -1,6 +1,7 @@
 // Names of everything in PostgreSQL. A table or column carries the name that it was made under: that of the document,
 // unless it was taken; renaming in the document leaves it as it is. Derived names hold a `$`, which no name of a document
 // may, so the two never meet.
+import { hash32 } from './hash.ts';
 
 export type DerivedKind =
   | 'pk'
@@ -60,9 +61,5 @@ function fit(name: string): string {
   return name.length <= MAX_NAME ? name : `${name.slice(0, MAX_NAME - 9)}$${hash(name)}`;
 }
 
-/** FNV-1a, 32 bits: short and the same in every process; the readable part in front makes a collision harmless in practice. */
-function hash(text: string): string {
-  let value = 0x811c9dc5;
-  for (let index = 0; index < text.length; index++) value = Math.imul(value ^ text.charCodeAt(index), 0x01000193);
-  return (value >>> 0).toString(16).padStart(8, '0');
-}
+/** Eight characters; the readable part in front makes a collision harmless in practice. */
+const hash = (text: string): string => hash32(text).toString(16).padStart(8, '0');

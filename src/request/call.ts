@@ -1,5 +1,6 @@
 // A call of the data API as a value, whether HTTP, an item of a batch, a tool of an agent or a test of access makes it.
 import { malformedId, methodNotAllowed, notFound, shown } from '../errors.ts';
+import { MAX_INT64 } from '../model/decimal.ts';
 import { methodsAt, type OperationName, operationAt, TAILS, tailOf } from './operations.ts';
 
 export interface Call {
@@ -34,9 +35,6 @@ export function callAt(method: string, entity: string, segment: string | undefin
   return { operation, entity, id: tail === 'id' ? (segment as string) : '', ...parts };
 }
 
-// 64-bit integers.
-const MAX_ID = 9223372036854775807n;
-
 /** Digits of an id; undefined when it exceeds 64 bits and so names no record. 400 when it is not an integer. */
 export function parseId(text: string): string | undefined {
   if (!/^-?\d+$/.test(text)) {
@@ -44,6 +42,6 @@ export function parseId(text: string): string | undefined {
     throw malformedId(text);
   }
   if (text.length < 19) return text;
-  const value = text.length > 100 ? MAX_ID + 1n : BigInt(text);
-  return value > MAX_ID || value < -MAX_ID - 1n ? undefined : text;
+  const value = text.length > 100 ? MAX_INT64 + 1n : BigInt(text);
+  return value > MAX_INT64 || value < -MAX_INT64 - 1n ? undefined : text;
 }

@@ -1,6 +1,7 @@
 // Plan -> Statement: SQL text compiled once for a shape of request, and the binder that fills its slots for each
 // request. The room's only export besides fragment.ts.
 import { LRUCache } from 'lru-cache';
+import { hash32 } from '../model/hash.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Lists } from '../plan/bulk.ts';
 import type { Operand } from '../plan/operand.ts';
@@ -328,14 +329,5 @@ function tagOf(projection: Projection | undefined): string | undefined {
   return hash(columns.join());
 }
 
-/** FNV-1a over the text, 2 x 32 bits: the same in every process. */
-function hash(text: string): string {
-  let a = 0x811c9dc5;
-  let b = 0xcbf29ce4;
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index);
-    a = Math.imul(a ^ code, 0x01000193);
-    b = Math.imul(b ^ code, 0x85ebca6b);
-  }
-  return (a >>> 0).toString(36) + (b >>> 0).toString(36);
-}
+/** 2 x 32 bits, the same in every process. */
+const hash = (text: string): string => hash32(text).toString(36) + hash32(text, 0xcbf29ce4, 0x85ebca6b).toString(36);

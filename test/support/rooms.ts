@@ -28,6 +28,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'decimal.ts',
       'entity.ts',
       'exact-json.ts',
+      'hash.ts',
       'field-types.ts',
       'json-digits.ts',
       'json-reader.ts',

@@ -1,5 +1,5 @@
 // integer and bigint: whole numbers of 32 and of 64 bits.
-import { formatDecimal, parseDecimal } from '../decimal.ts';
+import { formatDecimal, MAX_INT64, parseDecimal } from '../decimal.ts';
 import { exactNumber, numberText } from '../exact-json.ts';
 import { checkNumber, done, fixedSize, isSameText, numberBounds, outOfRange, wrongType } from './decoding.ts';
 import type { Decoded, FieldType } from './field-type.ts';
@@ -11,7 +11,7 @@ interface Width {
 }
 
 const INT4: Width = { min: -2147483648n, max: 2147483647n, words: '32 bit' };
-const INT8: Width = { min: -9223372036854775808n, max: 9223372036854775807n, words: '64 bit' };
+const INT8: Width = { min: -MAX_INT64 - 1n, max: MAX_INT64, words: '64 bit' };
 
 function integerFrom(text: string, width: Width): Decoded {
   const decimal = parseDecimal(text);

@@ -8,6 +8,7 @@ import type { Organization } from '../../directory/organizations.ts';
 import type { WorkspaceSummary } from '../../directory/workspaces.ts';
 import { malformedId, notFound } from '../../errors.ts';
 import type { Route, RouteRequest } from '../../http/routes.ts';
+import { MAX_INT64 } from '../../model/decimal.ts';
 import type { Operator, Owner } from '../../model/principal.ts';
 import type { Reply } from '../../response/reply.ts';
 import { type Admitted, type Authenticate, admit, type May, organizationFor, workspaceFor } from './access.ts';
@@ -152,6 +153,6 @@ export const placeOfOrganization = (slug: string): string => `${PREFIX}/organiza
 /** A numeric id of a path; 400 when malformed, 404 when no id can be that large. */
 export function idOf(text: string, what: string): string {
   if (!/^-?\d+$/.test(text)) throw malformedId(text);
-  if (text.length > 19 || BigInt(text) > 9223372036854775807n) throw notFound(`${what} ${text} does not exist`);
+  if (text.length > 19 || BigInt(text) > MAX_INT64) throw notFound(`${what} ${text} does not exist`);
   return text;
 }

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseSchemaDocument } from '../../../src/document/document.ts';
 import { EMPTY_DOCUMENT } from '../../../src/document/format.ts';
-import { NO_RENAMES } from '../../../src/document/renames.ts';
+import type { Renames } from '../../../src/document/renames.ts';
 import { tablesOf } from '../../../src/document/tables.ts';
 import { changeOf } from '../../../src/migrate/change.ts';
 import { createTables } from '../../../src/migrate/ddl.ts';
@@ -13,6 +13,8 @@ import { parseExact } from '../../../src/model/exact-json.ts';
 import { NO_NAMES } from '../../../src/model/physical-name.ts';
 import { script } from '../../../src/sql/fragment.ts';
 import { SHOP_TEXT, shop } from '../migrate/exact-shop.ts';
+
+const NO_RENAMES: Renames = { entities: new Map(), fields: new Map(), relations: new Map() };
 
 function pathsOf(value: unknown, path: readonly string[] = []): (readonly string[])[] {
   if (typeof value !== 'object' || value === null) return [path];
