@@ -1,19 +1,23 @@
 // Many records of one entity in one request: one statement that writes all of them or none.
 import { isRetryable, isStaleSnapshot, NOT_WHOLE, sqlState } from '../db/pg-error.ts';
-import { type Detail, notUnique, upsertWithVersion, validationFailed } from '../errors.ts';
+import type { Database, Executor, Row } from '../db/pool.ts';
+import type { Databases } from '../directory/databases.ts';
+import { type Detail, notUnique, serviceUnavailable, upsertWithVersion, validationFailed } from '../errors.ts';
 import { inPieces } from '../http/json-body.ts';
+import type { Entity } from '../model/entity.ts';
 import { TOO_MUCH_GROWTH } from '../model/field-types.ts';
 import { MAX_GROWTH } from '../model/json-digits.ts';
 import { type Assignment, planAssignment } from '../plan/assignment.ts';
 import { planBulkCreate, planBulkDelete, planBulkUpdate, planBulkUpsert } from '../plan/bulk.ts';
 import { planKey } from '../plan/conflict-key.ts';
 import { MAX_DETAILS } from '../plan/naming.ts';
-import { idOnly, wholeRecord } from '../plan/projection.ts';
+import { idOnly, type Projection, wholeRecord } from '../plan/projection.ts';
 import { foreignColumn, stampedColumns } from '../plan/row-policy.ts';
 import { hidesRows } from '../plan/scan.ts';
 import { planUpsertAssignment } from '../plan/upsert.ts';
 import {
   type BulkDelete,
+  type BulkOptions,
   type ItemOfUpdate,
   parseBulkCreateOptions,
   parseBulkOptions,
@@ -24,8 +28,8 @@ import {
 } from '../request/bulk.ts';
 import { isRecord } from '../request/members.ts';
 import type { Upsert } from '../request/upsert.ts';
-import { recordEnvelope, upsertEnvelope } from '../response/envelope.ts';
-import { jsonText, noContent, type Reply } from '../response/reply.ts';
+import { writtenEnvelope } from '../response/envelope.ts';
+import { json, jsonText, noContent, type Reply } from '../response/reply.ts';
 import { bindQuery, type Cells, type Compiled } from '../sql/compile.ts';
 import {
   type BulkTarget,
@@ -41,12 +45,19 @@ import { recordError } from './record-error.ts';
 import { type Visit, workOf } from './visit.ts';
 import { repeatedly, type WriteRooms } from './writes.ts';
 
-const EMPTY = recordEnvelope('[]');
+/** `databases`: where dry runs have transactions of their own. */
+export type BulkRooms = WriteRooms & { readonly databases: Databases };
 
-export async function bulkCreate(rooms: WriteRooms, visit: Visit): Promise<Reply> {
-  const { call, entity, principal } = visit;
-  const { isMinimal, upsert } = parseBulkCreateOptions(call.query);
-  if (upsert !== undefined) return bulkUpsert(rooms, visit, upsert, isMinimal);
+const DRY = { dryRun: true };
+
+/** What is told of a write beside its records. */
+const metaOf = ({ isDryRun }: BulkOptions) => (isDryRun ? DRY : {});
+
+export async function bulkCreate(rooms: BulkRooms, visitor: Visit): Promise<Reply> {
+  const options = parseBulkCreateOptions(visitor.call.query);
+  const visit = visitOf(rooms, visitor, options);
+  if (options.upsert !== undefined) return bulkUpsert(rooms, visit, options.upsert, options);
+  const { entity, principal } = visit;
   const records = await bodyOf(rooms, visit, parseRecords);
   const stamped = stampedColumns(entity, principal);
   const { items, details } = await inPieces(
@@ -55,14 +66,46 @@ export async function bulkCreate(rooms: WriteRooms, visit: Visit): Promise<Reply
     visit.sender.caller,
   );
   if (details.length > 0) throw allMistakes(details, await danglingOf(rooms, visit, records, items, undefined));
-  if (items.length === 0) return jsonText(201, EMPTY);
-  const { plan, items: whole } = planBulkCreate(items, entity, visit, isMinimal ? idOnly(entity) : wholeRecord(entity));
+  if (items.length === 0) return jsonText(201, writtenEnvelope('[]', metaOf(options)));
+  const { plan, items: whole } = planBulkCreate(items, entity, visit, projectionOf(entity, options));
   const what: BulkWrite = { kind: 'create', items: whole, listed: plan, targets: undefined };
   const { data } = await write(rooms, visit, rooms.prepared.write(visit, plan), what);
-  return jsonText(201, recordEnvelope(data));
+  return jsonText(201, writtenEnvelope(data, metaOf(options)));
 }
 
-async function bulkUpsert(rooms: WriteRooms, visit: Visit, upsert: Upsert, isMinimal: boolean): Promise<Reply> {
+const projectionOf = (entity: Entity, { isMinimal }: BulkOptions): Projection =>
+  isMinimal ? idOnly(entity) : wholeRecord(entity);
+
+/** In a dry run whatever its statements write is undone at once. */
+function visitOf({ databases }: BulkRooms, visit: Visit, { isDryRun }: BulkOptions): Visit {
+  return isDryRun ? { ...visit, executor: undoing(databases.of(visit.workspace), visit) } : visit;
+}
+
+/** Runs each statement in a transaction of its own, which is rolled back. */
+function undoing(database: Database, { workspace, sender, clock }: Visit): Executor {
+  return {
+    isTransaction: false,
+    async run(query, lane, work) {
+      let rows: readonly Row[] = [];
+      const undone = new Error('a dry run is undone');
+      const options = { tenant: workspace.id, deadline: clock.deadline, caller: sender.caller };
+      try {
+        await database.transaction(
+          async ({ executor }) => {
+            rows = await executor.run(query, lane, work);
+            throw undone;
+          },
+          { ...options, purpose: 'batch' },
+        );
+      } catch (error) {
+        if (error !== undone) throw error;
+      }
+      return rows;
+    },
+  };
+}
+
+async function bulkUpsert(rooms: BulkRooms, visit: Visit, upsert: Upsert, options: BulkOptions): Promise<Reply> {
   const { call, entity, executor, sender } = visit;
   if (call.conditions.ifMatch !== undefined) throw upsertWithVersion();
   const key = planKey(upsert, entity, visit);
@@ -73,9 +116,10 @@ async function bulkUpsert(rooms: WriteRooms, visit: Visit, upsert: Upsert, isMin
     sender.caller,
   );
   if (details.length > 0) throw allMistakes(details, await danglingOf(rooms, visit, records, items, undefined));
-  if (items.length === 0) return jsonText(200, upsertEnvelope('[]', 0, 0));
-  const projection = isMinimal ? idOnly(entity) : wholeRecord(entity);
-  const { plan, items: whole } = planBulkUpsert(items, key, entity, visit, projection);
+  const counted = (data: string, inserted: number, updated: number): Reply =>
+    jsonText(200, writtenEnvelope(data, { inserted, updated, ...metaOf(options) }));
+  if (items.length === 0) return counted('[]', 0, 0);
+  const { plan, items: whole } = planBulkUpsert(items, key, entity, visit, projectionOf(entity, options));
   const statement = rooms.prepared.write(visit, plan);
   const what: BulkWrite = { kind: 'create', items: whole, listed: plan, targets: undefined, key: key.fields };
   const bound = bindQuery(statement, inputsOf(visit, what));
@@ -87,42 +131,48 @@ async function bulkUpsert(rooms: WriteRooms, visit: Visit, upsert: Upsert, isMin
       return statement.read(row as Cells);
     } catch (error) {
       if (isStaleSnapshot(error) || isRetryable(error)) throw error;
-      const isIncomplete = UNDONE.includes(sqlState(error) ?? '');
-      if (!executor.isTransaction && isIncomplete) {
-        await explainUpsert(rooms, visit, what, key);
-        // What came after the statement began to look is seen by the next.
-        if (attempts === 1) return undefined;
+      const asking = besideTransaction(rooms, visit);
+      if (!UNDONE.includes(sqlState(error) ?? '')) {
+        await explain(rooms, asking, what, error);
+        throw recordError(error, visit.workspace, entity.name, 'create');
       }
-      if (isIncomplete && hidesRows(plan.scan)) throw notUnique(namesOf(key.fields), error);
-      if (isIncomplete) return undefined;
-      if (!executor.isTransaction) await explain(rooms, visit, what, error);
-      throw recordError(error, visit.workspace, entity.name, 'create');
+      await explainUpsert(rooms, asking, what, key);
+      // What came after the statement began to look is seen by the next.
+      if (attempts === 1 && !executor.isTransaction) return undefined;
+      if (hidesRows(plan.scan)) throw notUnique(namesOf(key.fields), error);
+      if (executor.isTransaction) throw serviceUnavailable('The records are changing at the moment; retry', 1, error);
+      return undefined;
     }
   });
-  return jsonText(200, upsertEnvelope(data, inserted, key.mode === 'skip' ? 0 : items.length - inserted));
+  return counted(data, inserted, key.mode === 'skip' ? 0 : items.length - inserted);
+}
+
+/** Who asks why a statement was refused: its transaction, which holds nothing else, cannot be asked any more. */
+function besideTransaction({ databases }: BulkRooms, visit: Visit): Visit {
+  return visit.executor.isTransaction ? { ...visit, executor: databases.of(visit.workspace) } : visit;
 }
 
 // PostgreSQL's for a record that one statement would change twice, and ours.
 const UNDONE: readonly string[] = ['21000', NOT_WHOLE];
 
-export async function bulkUpdate(rooms: WriteRooms, visit: Visit): Promise<Reply> {
-  const { call, entity, principal } = visit;
-  const { isMinimal } = parseBulkOptions(call.query);
+export async function bulkUpdate(rooms: BulkRooms, visitor: Visit): Promise<Reply> {
+  const options = parseBulkOptions(visitor.call.query);
+  const visit = visitOf(rooms, visitor, options);
+  const { entity, principal } = visit;
   const records = await bodyOf(rooms, visit, parseRecords);
   const { items, targets, details } = await inPieces(changes(records, visit), visit.sender.turn, visit.sender.caller);
   if (details.length > 0) {
     throw allMistakes(details, await danglingOf(rooms, visit, records, items, targets));
   }
-  if (items.length === 0) return jsonText(200, EMPTY);
+  if (items.length === 0) return jsonText(200, writtenEnvelope('[]', metaOf(options)));
   // A record of somebody else does not exist, whatever is asked of it.
   if (items.some((item) => foreignColumn(entity, principal, item) !== undefined))
     await requireAll(rooms, visit, targets);
   const guarded = targets.some(({ version }) => version !== undefined);
-  const projection = isMinimal ? idOnly(entity) : wholeRecord(entity);
-  const plan = planBulkUpdate(items, entity, visit, { guarded, projection });
+  const plan = planBulkUpdate(items, entity, visit, { guarded, projection: projectionOf(entity, options) });
   const what: BulkWrite = { kind: 'update', items, listed: plan, targets };
   const { data } = await write(rooms, visit, rooms.prepared.write(visit, plan), what);
-  return jsonText(200, recordEnvelope(data));
+  return jsonText(200, writtenEnvelope(data, metaOf(options)));
 }
 
 /** Dangling references beside other mistakes: when every record could be read that far, so that each has its place. */
@@ -142,22 +192,30 @@ function allMistakes(details: readonly Detail[], further: readonly Detail[]): Er
   return validationFailed(all.slice(0, MAX_DETAILS));
 }
 
-export async function bulkDelete(rooms: WriteRooms, visit: Visit): Promise<Reply> {
-  return deleteAll(rooms, visit, parseIds(visit.call.query, rooms.config.maxBulk));
+export async function bulkDelete(rooms: BulkRooms, visit: Visit): Promise<Reply> {
+  const what = parseIds(visit.call.query, rooms.config.maxBulk);
+  return deleteAll(rooms, visitOf(rooms, visit, what), what, what);
 }
 
-export async function bulkDeleteListed(rooms: WriteRooms, visit: Visit): Promise<Reply> {
-  parseBulkOptions(visit.call.query);
-  return deleteAll(rooms, visit, await bodyOf(rooms, visit, parseDeleteBody));
+export async function bulkDeleteListed(rooms: BulkRooms, visit: Visit): Promise<Reply> {
+  const options = parseBulkOptions(visit.call.query);
+  return deleteAll(rooms, visitOf(rooms, visit, options), await bodyOf(rooms, visit, parseDeleteBody), options);
 }
 
-async function deleteAll(rooms: WriteRooms, visit: Visit, { ids, versions }: BulkDelete): Promise<Reply> {
-  if (ids.length === 0) return noContent();
+async function deleteAll(
+  rooms: BulkRooms,
+  visit: Visit,
+  { ids, versions }: BulkDelete,
+  { isDryRun }: BulkOptions,
+): Promise<Reply> {
+  // Nobody should take it for a delete.
+  const done = isDryRun ? json(200, { meta: DRY }) : noContent();
+  if (ids.length === 0) return done;
   const targets = ids.map((id) => ({ id, version: versions.get(id) }));
   const plan = planBulkDelete(visit.entity, visit, versions.size > 0);
   const what: BulkWrite = { kind: 'delete', items: [], listed: undefined, targets };
   await write(rooms, visit, rooms.prepared.write(visit, plan), what);
-  return noContent();
+  return done;
 }
 
 async function bodyOf<T>(
@@ -241,7 +299,7 @@ function* changes(
 }
 
 /** The statement wrote all, or it is known which records stand in its way; see repeatedly(). */
-async function write<Row>(rooms: WriteRooms, visit: Visit, statement: Compiled<Row>, what: BulkWrite): Promise<Row> {
+async function write<Row>(rooms: BulkRooms, visit: Visit, statement: Compiled<Row>, what: BulkWrite): Promise<Row> {
   const bound = bindQuery(statement, inputsOf(visit, what));
   const { executor } = visit;
   return repeatedly(visit, async () => {
@@ -251,7 +309,7 @@ async function write<Row>(rooms: WriteRooms, visit: Visit, statement: Compiled<R
       if (row !== undefined && (what.kind !== 'delete' || row[0] !== '0')) return statement.read(row);
     } catch (error) {
       if (isStaleSnapshot(error) || isRetryable(error)) throw error;
-      if (!executor.isTransaction) await explain(rooms, visit, what, error);
+      await explain(rooms, besideTransaction(rooms, visit), what, error);
       throw recordError(error, visit.workspace, visit.entity.name, what.kind);
     }
     await requireAll(rooms, visit, what.targets ?? []);

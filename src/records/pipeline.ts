@@ -34,13 +34,14 @@ import {
   type WorkspaceOperationName,
   workspaceOperationAt,
 } from '../request/operations.ts';
+import { parseQueryString } from '../request/query-string.ts';
 import { operationOf, PREFIX, segmentsOf } from '../request/record-path.ts';
 import { errorReply } from '../response/error-body.ts';
 import type { Reply } from '../response/reply.ts';
 import { type Attempt, type Snapshots, withFreshSnapshot } from './again.ts';
 import { aggregate, summarize } from './aggregates.ts';
 import { type BatchJourney, batch, replayBatch } from './batch.ts';
-import { bulkCreate, bulkDelete, bulkDeleteListed, bulkUpdate } from './bulk.ts';
+import { type BulkRooms, bulkCreate, bulkDelete, bulkDeleteListed, bulkUpdate } from './bulk.ts';
 import { enter, hasChanged, uncounted, type Visitor } from './enter.ts';
 import { makeInFlight } from './in-flight.ts';
 import type { Journey } from './journey.ts';
@@ -54,13 +55,13 @@ import { create, remove, update } from './writes.ts';
 export interface StageRooms {
   readonly config: Config;
   readonly cache: WorkspaceCache;
+  readonly databases: Databases;
   readonly totals: Pick<Totals, 'keep'>;
   /** `_import` and `_export`. */
   readonly transfer: TransferHandlers;
 }
 
 export interface RecordRooms extends StageRooms {
-  readonly databases: Databases;
   readonly authenticator: Authenticator;
   readonly rateLimit: RateLimit;
   readonly keys: Keys;
@@ -117,7 +118,7 @@ export function makeRecords(rooms: RecordRooms): Records {
     }
     const call = callOf(raw.method, segments, visitor.workspace, partsOf(raw, config));
     const header = raw.headers['idempotency-key'];
-    if (header !== undefined && OPERATIONS[call.operation].access === 'write') {
+    if (header !== undefined && OPERATIONS[call.operation].access === 'write' && !isDryRun(call)) {
       const clock = new RequestClock(config.statementTimeoutMs);
       const journey = { call, executor: databases.of(visitor.workspace), sender: raw, visitor, again, clock };
       if (call.operation === 'import') throw badRequest('Idempotency-Key is not for imports: name onConflict instead');
@@ -176,7 +177,7 @@ export function makeRecords(rooms: RecordRooms): Records {
 export function makeStages(rooms: StageRooms): Stages {
   const { config, cache } = rooms;
   const compileOptions = { maxResponseBytes: config.maxResponseBytes };
-  const stage: ReadRooms = { ...rooms, compileOptions, prepared: makePreparedStatements(compileOptions) };
+  const stage: ReadRooms & BulkRooms = { ...rooms, compileOptions, prepared: makePreparedStatements(compileOptions) };
   const handlers: Readonly<Record<OperationName, Handler>> = {
     list: (visit) => list(stage, visit),
     query: (visit) => query(stage, visit),
@@ -284,6 +285,10 @@ function partsOf(raw: RawRequest, { maxBodyBytes }: Config): CallParts {
 }
 
 const addressOf = ({ organization, slug }: Workspace) => ({ organization, workspace: slug });
+
+/** What is undone needs no key. */
+const isDryRun = ({ query }: Call): boolean =>
+  parseQueryString(query).some(({ name, value }) => name === 'dryRun' && value === 'true');
 
 const isBodiless = ({ operation }: Call): boolean => OPERATIONS[operation].body === 'none';
 

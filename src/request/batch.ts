@@ -5,7 +5,7 @@ import { closest } from '../model/closest.ts';
 import type { Entity } from '../model/entity.ts';
 import { numberText } from '../model/exact-json.ts';
 import { isRecord, readMembers } from './members.ts';
-import { parseParameters } from './parameters.ts';
+import { parseDryRun, parseParameters } from './parameters.ts';
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
@@ -31,9 +31,7 @@ export interface BatchOptions {
 }
 
 export function parseBatchOptions(query: string): BatchOptions {
-  const dryRun = parseParameters(query, ['dryRun']).get('dryRun') ?? 'false';
-  if (dryRun !== 'true' && dryRun !== 'false') throw badRequest('dryRun must be true or false');
-  return { isDryRun: dryRun === 'true' };
+  return { isDryRun: parseDryRun(parseParameters(query, ['dryRun']).get('dryRun')) };
 }
 
 /** The operations of `{"operations": [{…}, …]}`; 400 that names the operation, 413 for more than `most`. */

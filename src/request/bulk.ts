@@ -4,13 +4,15 @@ import { numberText } from '../model/exact-json.ts';
 import { parseId } from './call.ts';
 import { versionsOf } from './conditions.ts';
 import { isRecord, readMembers } from './members.ts';
-import { parseParameters } from './parameters.ts';
+import { parseDryRun, parseParameters } from './parameters.ts';
 import { parseUpsert, UPSERT_PARAMETERS, type Upsert } from './upsert.ts';
 
 /** What the query string of a bulk write asks for. */
 export interface BulkOptions {
   /** Answer with the ids alone. */
   readonly isMinimal: boolean;
+  /** Everything is checked and run, and undone. */
+  readonly isDryRun: boolean;
 }
 
 /** Of creates. */
@@ -18,7 +20,7 @@ export interface BulkCreateOptions extends BulkOptions {
   readonly upsert: Upsert | undefined;
 }
 
-const BULK_PARAMETERS = ['return'] as const;
+const BULK_PARAMETERS = ['return', 'dryRun'] as const;
 
 export function parseBulkOptions(query: string): BulkOptions {
   return bulkOptions(parseParameters(query, BULK_PARAMETERS));
@@ -34,7 +36,7 @@ function bulkOptions(values: ReadonlyMap<string, string>): BulkOptions {
   if (answer !== 'minimal' && answer !== 'representation') {
     throw badRequest(`Unknown value ${shown(answer)} of return. Known: minimal, representation`);
   }
-  return { isMinimal: answer === 'minimal' };
+  return { isMinimal: answer === 'minimal', isDryRun: parseDryRun(values.get('dryRun')) };
 }
 
 /** The records of `{"data": [record, …]}`; 400 for another form, 413 for more than `most`. */
@@ -89,12 +91,12 @@ export interface BulkDelete {
 }
 
 /** `ids=1,2,3` of DELETE …/_bulk. */
-export function parseIds(query: string, most: number): BulkDelete {
+export function parseIds(query: string, most: number): BulkDelete & BulkOptions {
   const text = parseParameters(query, ['ids', ...BULK_PARAMETERS]);
-  bulkOptions(text);
+  const options = bulkOptions(text);
   const given = text.get('ids');
   if (given === undefined) throw badRequest('ids is missing: DELETE …/_bulk?ids=1,2,3');
-  return { ids: idsOf(given === '' ? [] : given.split(','), most), versions: new Map() };
+  return { ids: idsOf(given === '' ? [] : given.split(','), most), versions: new Map(), ...options };
 }
 
 /** `{"ids": [1, 2, 3], "versions": {"1": "…"}}` of POST …/_bulk/delete. */

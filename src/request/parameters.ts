@@ -1,5 +1,5 @@
 // A query string -> the parameters that a request takes, each with its values; what it does not take is refused.
-import { repeatedParameter, unknownParameter } from '../errors.ts';
+import { badRequest, repeatedParameter, unknownParameter } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { parseQueryString } from './query-string.ts';
 
@@ -46,4 +46,10 @@ export function single(values: ReadonlyMap<string, readonly string[]>, name: str
   const given = values.get(name);
   if (given !== undefined && given.length > 1) throw repeatedParameter(as);
   return given?.[0];
+}
+
+/** `dryRun`: everything is checked and run, and undone. */
+export function parseDryRun(text: string | undefined): boolean {
+  if (text !== undefined && text !== 'true' && text !== 'false') throw badRequest('dryRun must be true or false');
+  return text === 'true';
 }

@@ -9,9 +9,9 @@ export function recordEnvelope(record: string): string {
   return `{"data":${record}}`;
 }
 
-/** `{"data": [...], "meta": {...}}` of records that were created, or were there already. */
-export function upsertEnvelope(records: string, inserted: number, updated: number): string {
-  return `{"data":${records},"meta":{"inserted":${inserted},"updated":${updated}}}`;
+/** `{"data": [...]}` of many records that were written, with `meta` when there is something to tell. */
+export function writtenEnvelope(records: string, meta: Readonly<Record<string, unknown>>): string {
+  return `{"data":${records}${Object.keys(meta).length === 0 ? '' : `,"meta":${JSON.stringify(meta)}`}}`;
 }
 
 /** A page that fits into an answer. */

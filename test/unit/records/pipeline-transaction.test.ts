@@ -43,7 +43,7 @@ before(async () => {
   });
   workspace = (await cache.get('acme', 'notes')) as Workspace;
   const transfer = makeTransferHandlers({ config, databases });
-  stages = makeStages({ config, cache, totals: makeTotals({ db, onError }), transfer });
+  stages = makeStages({ config, cache, databases, totals: makeTotals({ db, onError }), transfer });
   const workspaceId = workspace.id;
   owner = { kind: 'owner', permissions: 'OWNER', workspaceId, credentialId: 'key:1' };
   app = { kind: 'external', permissions: 'READ_WRITE', workspaceId, credentialId: 'sub:app', claims: { sub: 'app' } };
