@@ -213,7 +213,7 @@ export const conflict = (message: string, details?: readonly Detail[], cause?: u
     ...(cause === undefined ? {} : { cause }),
   });
 
-/** An upsert may create, so it cannot ask for a version of what is there. */
+/** An upsert may create, so it cannot demand a version. */
 export const upsertWithVersion = (): ApiError =>
   badRequest('If-Match does not go together with onConflict: update the record by its id to ask for a version of it');
 

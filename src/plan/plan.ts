@@ -35,7 +35,7 @@ export interface ListPlan {
     | { readonly kind: 'after'; readonly keys: readonly (Operand | null)[] };
   readonly size: number;
   readonly count: CountMode;
-  /** Are the versions of the records told? */
+  /** True: the answer has the versions of the records. */
   readonly versions: boolean;
   /** Characters that long values are cut to. */
   readonly preview: number | undefined;

@@ -116,7 +116,7 @@ interface Level {
   /** undefined: every column and every expanded relation. */
   readonly fields: FieldTree | undefined;
   readonly path: readonly string[];
-  /** Was `fields` given by the request? A default selection may name relations that are not expanded. */
+  /** True when the request gave `fields`. A default selection may name relations that are not expanded. */
   readonly explicit: boolean;
   readonly narrowings: Map<string, Narrowing>;
   readonly viewpoint: Viewpoint;

@@ -141,7 +141,7 @@ function findClaim(claims: Readonly<Record<string, unknown>>, name: string): unk
   return value;
 }
 
-/** Are two texts of the column's type one value to the database? null equals nothing. */
+/** True when two texts of the column's type are equal to the database; null equals nothing. */
 function isSameValue(field: Field, left: string | null, right: string | null): boolean {
   return left !== null && right !== null && fieldType(field.type).equal(left, right);
 }

@@ -1,5 +1,5 @@
-// Writes and reads of several entities in one request: its body -> its operations, each with its references to records of
-// others. Form only, but for references in bodies, for which it must be known which fields hold JSON.
+// Writes and reads of several entities in one request: its body -> its operations, each with its references to records
+// of others. Form only; for references in bodies the caller says which fields hold JSON.
 import { ApiError, badRequest, shown, tooManyOperations, unknownName } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity } from '../model/entity.ts';
@@ -11,9 +11,9 @@ const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
 type Method = (typeof METHODS)[number];
 
-/** One operation, as it was written. */
+/** One operation, as in the body. */
 export interface BatchItem {
-  /** Its name for later operations. */
+  /** The name by which later operations refer to it. */
   readonly ref: string | undefined;
   readonly method: Method;
   readonly entity: string;
@@ -94,7 +94,7 @@ function queryOf(text: (name: string) => string | undefined): string {
   return parts.filter((part) => part !== '').join('&');
 }
 
-/** A value that stands for a field of the record of an earlier operation. */
+/** A value that is to be replaced by a field of the record of an earlier operation. */
 function isReference(value: unknown): value is { readonly $ref: unknown } {
   return isRecord(value) && Object.hasOwn(value, '$ref') && Object.keys(value).length === 1;
 }
@@ -114,8 +114,8 @@ export interface LinkedItem {
 }
 
 /**
- * Looks all references up: 400 for one that names no earlier operation, one that answers with no record, or no field of
- * it. What a json field is given is data, whatever it looks like.
+ * Looks up all references; 400 for one that names no earlier operation, an operation without a record in its answer, or
+ * an unknown field. The value of a json field is data, whatever it looks like.
  */
 export function linkBatch(
   items: readonly BatchItem[],

@@ -35,7 +35,7 @@ export const OPERATIONS = {
   delete: { methods: ['DELETE'], tail: 'id', access: 'write', body: 'none' },
 } as const satisfies Record<string, Operation>;
 
-/** The operations of a workspace, by what stands in the place of the entity: names of entities begin with a letter. */
+/** The operations of a workspace, by the word in the place of the entity; names of entities begin with a letter. */
 export const WORKSPACE_OPERATIONS = {
   batch: { methods: ['POST'], name: '_batch', body: 'bulk' },
 } as const satisfies Record<string, WorkspaceOperation>;
@@ -84,7 +84,7 @@ export function methodsAt(tail: Tail): readonly string[] {
 
 const OF_WORKSPACE = Object.entries(WORKSPACE_OPERATIONS) as readonly [WorkspaceOperationName, WorkspaceOperation][];
 
-/** The operation that has the name; undefined when there is none, as for the name of an entity. */
+/** The operation of this name; undefined when there is none, as for the name of an entity. */
 export function workspaceOperationAt(name: string | undefined): WorkspaceOperationName | undefined {
   if (name === undefined || name.charCodeAt(0) !== UNDERSCORE) return undefined;
   return OF_WORKSPACE.find(([, operation]) => operation.name === name)?.[0];

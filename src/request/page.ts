@@ -29,7 +29,7 @@ function parseCount(name: string, text: string, minimum: number, maximum: number
   throw badRequest(`${shown(name)} must be an integer from ${minimum} to ${maximum}`);
 }
 
-// A preview is to be short.
+// A preview should be short.
 const MAX_PREVIEW = 10_000;
 
 /** Characters that long values are cut to. */

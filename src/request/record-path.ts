@@ -34,7 +34,7 @@ function tailIn(url: string): string {
   return end < 0 || TAILS.includes(rest) ? rest : rest.slice(0, end);
 }
 
-/** What stands in the place of the entity, when an operation of the workspace does; undefined otherwise. */
+/** The word in the place of the entity when it is an operation of the workspace; undefined otherwise. */
 function nameIn(url: string): string | undefined {
   const workspace = url.indexOf('/', PREFIX.length) + 1;
   const at = workspace === 0 ? 0 : url.indexOf('/', workspace) + 1;

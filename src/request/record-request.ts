@@ -45,7 +45,7 @@ export interface ListRequest {
   readonly sort: readonly SortTerm[];
   readonly filter: FilterTree | undefined;
   readonly search?: SearchQuery;
-  /** Tell the version of each record. */
+  /** True: the answer has the version of each record. */
   readonly versions?: boolean;
   /** Characters that long values are cut to. */
   readonly preview?: number;
@@ -182,7 +182,7 @@ export function parseQueryBody(body: unknown, limits: RequestLimits): ListReques
   };
 }
 
-/** `versions` and `preview`, where they are given. */
+/** `versions` and `preview`, if they are given. */
 function toldOf(versions: string | undefined, preview: string | undefined): Pick<ListRequest, 'versions' | 'preview'> {
   return {
     ...(versions === undefined ? {} : { versions: parseVersions(versions) }),

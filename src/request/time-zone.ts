@@ -7,8 +7,8 @@ import { closest } from '../model/closest.ts';
 const UTC = 'UTC';
 const ZONE = /^[A-Za-z_]+(?:\/[A-Za-z0-9_+-]+){1,2}$/;
 const MAX_CHARACTERS = 50;
-// Asking Intl for one zone takes 100 µs, more than all else that this process does for an aggregate; it knows more names than it
-// lists, old ones among them.
+// Asking Intl for one zone takes 100 µs, more than everything else that this process does for an aggregate. It knows
+// more names than it lists, such as old ones.
 const LISTED: ReadonlySet<string> = new Set([UTC, ...Intl.supportedValuesOf('timeZone')]);
 
 /** 400 for a text that is not a zone. */

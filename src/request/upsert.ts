@@ -1,9 +1,9 @@
-// `onConflict` and `conflict` of a create: what becomes of a record that is there already. Knows no schema; form only.
+// `onConflict` and `conflict` of a create: what happens to a record that exists already. Knows no schema; form only.
 import { badRequest, shown } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { parseParameters } from './parameters.ts';
 
-/** A record is found by its values of these fields; it is changed, or left as it is. */
+/** A record is found by its values of these fields; then it is changed, or left as it is. */
 export interface Upsert {
   readonly fields: readonly string[];
   readonly mode: 'update' | 'skip';
@@ -17,7 +17,7 @@ export function parseCreateOptions(query: string): Upsert | undefined {
   return parseUpsert(parseParameters(query, UPSERT_PARAMETERS));
 }
 
-/** 400 for a field that is named twice, no field, and `conflict` alone. */
+/** 400 for a field that is named twice, for no field, and for `conflict` without `onConflict`. */
 export function parseUpsert(values: ReadonlyMap<string, string>): Upsert | undefined {
   const named = values.get('onConflict');
   const mode = values.get('conflict');

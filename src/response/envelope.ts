@@ -9,7 +9,7 @@ export function recordEnvelope(record: string): string {
   return `{"data":${record}}`;
 }
 
-/** `{"data": [...]}` of many records that were written, with `meta` when there is something to tell. */
+/** `{"data": [...]}` of many written records, with `meta` when there is any. */
 export function writtenEnvelope(records: string, meta: Readonly<Record<string, unknown>>): string {
   return `{"data":${records}${Object.keys(meta).length === 0 ? '' : `,"meta":${JSON.stringify(meta)}`}}`;
 }

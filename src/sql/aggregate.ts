@@ -81,7 +81,7 @@ function objects({ groups, functions }: AggregatePlan, page: Fragment, carried: 
   return runningBound(sql`select ${made}, ${join(sizes, ' + ')} as "$size" from (${page}) ${row}`, maxBytes);
 }
 
-/** Is the result as long as a value of the field, and not a number of records? */
+/** True when the result is as long as a value of the field, false for a number of records. */
 const isValue = ({ function: word }: Aggregated): boolean => word !== 'count' && word !== 'countDistinct';
 
 function jsonValue(field: Field, column: Fragment): Fragment {
