@@ -102,6 +102,21 @@ export function translateConnectionError(error: unknown): ApiError {
   return databaseAway(error);
 }
 
+/** The connection broke after a write was sent there, and before its answer came: nobody knows whether it was done. */
+class AnswerLost extends Error {
+  constructor(cause: unknown) {
+    super('the connection was lost before the answer', { cause });
+    this.name = 'AnswerLost';
+  }
+}
+
+/** The refusal of a statement whose connection broke under it. `isWrite`: whether it may have written. */
+export const lostStatement = (error: unknown, isWrite: boolean): ApiError =>
+  translateConnectionError(isWrite && isConnectionLoss(error) ? new AnswerLost(error) : error);
+
+/** True for the refusal of a write of which nobody knows whether it was done. */
+export const isAnswerLost = (error: unknown): boolean => error instanceof ApiError && error.cause instanceof AnswerLost;
+
 /** 55P03, also as the refusal that it became: somebody else holds the lock. */
 export function isLockTimeout(error: unknown): boolean {
   return sqlState(error instanceof ApiError ? error.cause : error) === '55P03';

@@ -3,7 +3,7 @@
 import type { Query } from '../sql/fragment.ts';
 import type { Lent } from './borrowers.ts';
 import { hold, isHeld, note, SLOW_HOLD, type StatementCost } from './cost.ts';
-import { isConnectionLoss, StaleStatement, sqlState, translateConnectionError } from './pg-error.ts';
+import { isConnectionLoss, lostStatement, StaleStatement, sqlState } from './pg-error.ts';
 import { preparedOn } from './prepared.ts';
 import type { Row } from './statement.ts';
 import { type Cancel, runWatched } from './statement-watch.ts';
@@ -98,7 +98,7 @@ export function makeSlowLane({ take, cancel, statementTimeoutMs, isQuick, runQui
       return rows;
     } catch (error) {
       run.isBroken = isConnectionLoss(error);
-      throw run.isBroken ? translateConnectionError(error) : error;
+      throw run.isBroken ? lostStatement(error, lane === 'write') : error;
     }
   }
 

@@ -3,7 +3,7 @@ import { destroy } from './connect.ts';
 import { makeLearner } from './cost.ts';
 import type { LaneConnections, PipelinedConnection, Sent } from './lane-connections.ts';
 import { MessageTooLong } from './message-limit.ts';
-import { isConnectionLoss, isReadOnlyServer, translateConnectionError } from './pg-error.ts';
+import { isConnectionLoss, isReadOnlyServer, lostStatement } from './pg-error.ts';
 import { type Row, runStatement } from './statement.ts';
 import { refusalOf, type Waiting } from './waiting-line.ts';
 import type { Parameter } from './wire.ts';
@@ -88,7 +88,7 @@ export function makeTraffic({ connections, again, answered, ...rules }: TrafficO
       if (isFault) spare(connection, waiting);
       if (isFault && rules.goOn !== undefined) {
         rules.goOn(waiting, error).then(waiting.resolve, waiting.reject);
-      } else waiting.reject(isLost ? translateConnectionError(error) : error);
+      } else waiting.reject(isLost ? lostStatement(error, !rules.repeatable) : error);
     }
     answered(connection);
   }

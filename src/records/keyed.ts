@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 import type { KeptAnswer, Keys, RequestKey } from '../beside/keys.ts';
 import { statementError } from '../db/pg-error.ts';
 import type { Executor, Work } from '../db/pool.ts';
-import { ApiError, keyInUse, keyReused } from '../errors.ts';
+import { ApiError, databaseAway, keyInUse, keyReused } from '../errors.ts';
 import type { Entity } from '../model/entity.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Reply } from '../response/reply.ts';
@@ -110,7 +110,11 @@ export const REPLAYED = 'Idempotent-Replayed';
 
 const isEnded = (error: unknown): boolean => error instanceof ApiError && error.code === 'QUERY_TIMEOUT';
 
-const refusalOf = (error: unknown): unknown => (error instanceof ApiError ? error : statementError(error));
+/** With a key the write may be sent again, whatever became of it. */
+function refusalOf(error: unknown): unknown {
+  if (!(error instanceof ApiError)) return statementError(error);
+  return error.code === 'OUTCOME_UNKNOWN' ? databaseAway(error) : error;
+}
 
 function keptAnswer({ status, headers, body }: Reply, records: string): KeptAnswer {
   return {

@@ -1,5 +1,5 @@
 // PostgreSQL's errors of statements on records -> refusals that name the field, the relation or the migration they are about.
-import { type DatabaseError, isDatabaseError, statementError, TOO_LARGE } from '../db/pg-error.ts';
+import { type DatabaseError, isAnswerLost, isDatabaseError, statementError, TOO_LARGE } from '../db/pg-error.ts';
 import {
   type ApiError,
   type Detail,
@@ -9,6 +9,7 @@ import {
   recordTooLarge,
   stillReferenced,
   validationFailed,
+  writeUnknown,
 } from '../errors.ts';
 import { fieldOfColumn, ownerOf, type Violated } from '../model/constraint-owner.ts';
 import type { Entity } from '../model/entity.ts';
@@ -26,6 +27,7 @@ export function recordError(
   entity: string,
   write?: WriteKind,
 ): ApiError {
+  if (write !== undefined && isAnswerLost(error)) return writeUnknown(error);
   if (!isDatabaseError(error)) return statementError(error);
   switch (error.code) {
     case '23505':

@@ -222,7 +222,7 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     made: () => errors.keyInUse(undefined),
   },
   writeUnknown: {
-    file: 'api/writing/batch-faults.test.ts',
+    file: 'api/writing/lost-writes.test.ts',
     words:
       'The connection to the database was lost: the write may have been done, whole. Look before you send it again',
     made: () => errors.writeUnknown(undefined),

@@ -1,0 +1,79 @@
+// Writes whose connection to the database is lost: nobody knows whether they were done, unless they have a key.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Answer } from '../../support/server.ts';
+import { until } from '../../support/until.ts';
+import { prepare, use, useDatabase, useDatabaseProxy, useServer } from '../../support/use.ts';
+
+const database = useDatabase();
+const proxy = useDatabaseProxy(database);
+const server = useServer({}, proxy);
+const lines = use(() =>
+  server.workspace('acme/commits', { entities: { lines: { fields: { text: { type: 'text' } } } } }),
+);
+
+prepare(async () => {
+  const [row] = await database.query("select database_schema from wda.workspace where slug = 'commits'");
+  const schema = `"${row?.database_schema}"`;
+  await database.query(`create function ${schema}.linger() returns trigger language plpgsql as
+    'begin perform pg_sleep(1); return null; end'`);
+  await database.query(`create constraint trigger linger after insert on ${schema}.lines
+    deferrable initially deferred for each row execute function ${schema}.linger()`);
+});
+
+/** The answer to a write whose connection is cut when `query` runs there. */
+async function cutAt(query: string, path: string, body: unknown, key?: string): Promise<Answer> {
+  const headers = key === undefined ? {} : { 'idempotency-key': key };
+  const answer = lines.call(path, { method: 'POST', body, headers });
+  await until('the write is that far', async () => {
+    const rows = await database.query(
+      `select 1 from pg_stat_activity where datname = current_database() and state = 'active' and query like '${query}'`,
+    );
+    return rows.length > 0;
+  });
+  proxy.cut();
+  const told = await answer;
+  proxy.restore();
+  await until('the database is back', async () => (await lines.call('lines?size=1')).status === 200);
+  return told;
+}
+
+const WRITES = [
+  ['lines', { text: 'A' }, undefined],
+  ['lines/_bulk', { data: [{ text: 'A' }] }, 'with %insert into%'],
+  ['_batch', { operations: [{ method: 'POST', entity: 'lines', body: { text: 'A' } }] }, 'commit'],
+] as const;
+
+for (const [path, body, query] of WRITES) {
+  // Of a single write the quick lane makes two runs, and between them it is known that it was not done.
+  if (query !== undefined)
+    test(`a write to ${path} that is lost before its answer is told as unknown, with no word to repeat it`, async () => {
+      const told = await cutAt(query, path, body);
+      assert.deepEqual([told.status, told.json?.error?.code], [503, 'OUTCOME_UNKNOWN'], told.text);
+      assert.equal(told.headers.get('retry-after'), null);
+    });
+
+  test(`a write to ${path} that is lost is done once when its key is sent again`, async () => {
+    const before = await countOf();
+    const told = await cutAt(path === 'lines' ? 'with %insert into%' : 'commit', path, body, path);
+    assert.deepEqual([told.status, told.json?.error?.code], [503, 'SERVICE_UNAVAILABLE'], told.text);
+    assert.equal(told.headers.get('retry-after'), '1');
+    await until('the key is answered', async () => {
+      const again = await lines.call(path, { method: 'POST', body, headers: { 'idempotency-key': path } });
+      assert.ok(again.status < 300 || again.status === 503, again.text);
+      return again.status < 300;
+    });
+    assert.equal(await countOf(), before + 1);
+  });
+}
+
+async function countOf(): Promise<number> {
+  // What was cut off may still be on its way.
+  await until('nothing runs', async () => {
+    const rows = await database.query(
+      "select 1 from pg_stat_activity where datname = current_database() and state = 'active' and pid <> pg_backend_pid()",
+    );
+    return rows.length === 0;
+  });
+  return (await lines.call('lines?size=1')).json.meta.totalElements;
+}
