@@ -93,10 +93,7 @@ export async function sendRecords(
   try {
     const { data } = await client.upload(
       `${entityPath(address, entity)}/_import`,
-      [
-        ['map', map],
-        ['onConflict', onConflict],
-      ],
+      [['map', map], ...conflictParameters(onConflict)],
       MEDIA_TYPES[format],
       counted(),
     );
@@ -110,6 +107,17 @@ export async function sendRecords(
       : 'Nothing was imported.';
     throw unreachable(`${error.failure.message}. ${consequence}`, error);
   }
+}
+
+const MODES: readonly (string | undefined)[] = [undefined, 'fail', 'skip', 'update'];
+
+/** `fail`, `skip` and `update` are by the id; anything else names the fields by which records are found and updated. */
+function conflictParameters(what: string | undefined): [name: string, value: string | undefined][] {
+  if (MODES.includes(what)) return [['onConflict', what]];
+  return [
+    ['onConflict', 'update'],
+    ['conflictOn', what],
+  ];
 }
 
 function consequences({ failure, hints }: CommandFailure): readonly string[] {

@@ -1,6 +1,6 @@
 // The command tree of `wda`: names, arguments, options, help. Each action loads the module of its command only when it
 // runs, so that the server does not load the client, nor the client the server.
-import { Command, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
 import { addIdentityProvider } from './identity-provider-commands.ts';
 import { addOAuth } from './oauth-commands.ts';
@@ -229,6 +229,14 @@ function addMigrations(program: Command): void {
   ]);
 }
 
+/** One of the words, or names of fields. */
+function conflictChoice(text: string): string {
+  if (/^[A-Za-z]\w*(,[A-Za-z]\w*)*$/.test(text)) return text;
+  throw new InvalidArgumentError(
+    'Allowed choices are fail, skip, update, or names of fields with commas between them.',
+  );
+}
+
 function addTransfer(program: Command): void {
   const importing = program
     .command('import')
@@ -238,11 +246,10 @@ function addTransfer(program: Command): void {
     .addOption(new Option('--format <format>', 'default: by the extension').choices(['csv', 'ndjson']))
     .option('--map <pairs>', 'Header:field,… where they differ; "Header:" alone skips that column')
     .addOption(
-      new Option('--on-conflict <what>', 'what a record whose id is there already does').choices([
-        'fail',
-        'skip',
-        'update',
-      ]),
+      new Option(
+        '--on-conflict <what>',
+        'what becomes of a record whose id is there already: fail, skip, update; or the fields (email) by which records are found and updated',
+      ).argParser(conflictChoice),
     )
     .action(async (entity, file, _own, command: Command) =>
       (await import('./import.ts')).importFile(entity, file, command.optsWithGlobals()),
@@ -251,6 +258,7 @@ function addTransfer(program: Command): void {
     'wda import customers customers.csv -w acme/shop',
     'wda import customers crm.csv -w acme/shop --map "Customer Name:name,Mail:email,Notes:"',
     'wda import orders orders.ndjson -w acme/shop --on-conflict update',
+    'wda import customers crm.csv -w acme/shop --on-conflict email',
     'zcat orders.csv.gz | wda import orders - --format csv -w acme/shop',
   ]);
   const exporting = program

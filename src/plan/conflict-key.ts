@@ -13,8 +13,13 @@ export interface ConflictKey {
 
 const MOST_LISTED = 20;
 
-/** The fields of a request's key; 400 that lists the possible ones when no two records must differ in them. */
-export function planKey({ fields, mode }: Upsert, entity: Entity, viewpoint: Viewpoint): ConflictKey {
+/** The fields of the key that a request's `parameter` names; 400 that lists the possible ones when no two records must differ in them. */
+export function planKey(
+  { fields, mode }: Upsert,
+  entity: Entity,
+  viewpoint: Viewpoint,
+  parameter = 'onConflict',
+): ConflictKey {
   const keys = keysOf(entity, viewpoint);
   const names = fields.toSorted().join();
   const key = keys.find(
@@ -31,7 +36,7 @@ export function planKey({ fields, mode }: Upsert, entity: Entity, viewpoint: Vie
   const possible = keys.slice(0, MOST_LISTED).map((each) => each.map(({ name }) => name).join());
   const further = keys.length > MOST_LISTED ? ` and ${keys.length - MOST_LISTED} more` : '';
   throw badRequest(
-    `onConflict must name exactly the fields of one unique field or index of ${entity.name}, and ${shown(fields.join())} are none.${hint} Possible: ${possible.join('; ') || 'none'}${further}`,
+    `${parameter} must name exactly the fields of one unique field or index of ${entity.name}, and ${shown(fields.join())} are none.${hint} Possible: ${possible.join('; ') || 'none'}${further}`,
   );
 }
 

@@ -5,6 +5,7 @@ import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import type { ConflictMode, ImportRequest } from '../request/import-request.ts';
 import { isWritable, missing } from './assignment.ts';
+import { planKey } from './conflict-key.ts';
 import { targetOf, type Viewpoint } from './link.ts';
 import { MAX_DETAILS, makeNaming, type Naming } from './naming.ts';
 import { stampedColumns, stampRow } from './row-policy.ts';
@@ -21,6 +22,8 @@ export interface ImportPlan {
   readonly sparse: boolean;
   /** A row may bring an id; `new` when records may be created under it, not only found. */
   readonly ids: 'none' | 'known' | 'new';
+  /** Fields by which records that are there are found, instead of the id; none of a file without ids. */
+  readonly matchOn: readonly Field[] | undefined;
   /** Sets of columns whose values no two records may share. */
   readonly uniques: readonly (readonly Field[])[];
   readonly references: readonly ImportReference[];
@@ -57,8 +60,16 @@ export function checkImport(request: ImportRequest, entity: Entity, viewpoint: V
     if (name !== null && !entity.fields.has(name))
       throw unknownName('field', name, entity.name, closest(name, entity.fields.keys()), entity.fields.keys());
   }
+  matchOf(request, entity, viewpoint);
   // Throws 403 when a claim that every row would be stamped with cannot be used.
   stampRow(entity, viewpoint.principal, new Map());
+}
+
+/** 400 when no two records must differ in the fields. */
+function matchOf(request: ImportRequest, entity: Entity, viewpoint: Viewpoint): readonly Field[] | undefined {
+  const { conflictOn: fields, onConflict } = request;
+  if (fields === undefined || onConflict === 'fail') return undefined;
+  return planKey({ fields, mode: onConflict }, entity, viewpoint, 'conflictOn').fields;
 }
 
 /** The plan of a CSV file with these headers; 400 with every mistake in them (row 0). */
@@ -97,7 +108,13 @@ export function planCsvImport(
   const given = cells.filter((field) => field !== undefined);
   const byId = given.some((field) => field.role === 'id');
   const open = requiredFields(entity, viewpoint).filter((field) => !given.includes(field));
-  const decidedLater = request.onConflict === 'update' && byId;
+  const match = matchOf(request, entity, viewpoint);
+  const decidedLater = request.onConflict === 'update' && (byId || match !== undefined);
+  const stampedNames = stampedColumns(entity, viewpoint.principal);
+  for (const field of match ?? []) {
+    if (given.includes(field) || stampedNames.has(field.name)) continue;
+    details.push({ row: 0, ...missing(field.name), message: 'is required by conflictOn, and no column gives it' });
+  }
   if (!decidedLater) {
     for (const { name } of open)
       details.push({ row: 0, ...missing(name), message: 'is required, and no column gives it' });
@@ -106,7 +123,7 @@ export function planCsvImport(
     details.push({ row: 0, field: null, code: 'REQUIRED', message: 'no column of the file is imported' });
   }
   if (details.length > 0) throw validationFailed(details.slice(0, MAX_DETAILS));
-  const stamped = [...stampedColumns(entity, viewpoint.principal)]
+  const stamped = [...stampedNames]
     .map((name) => entity.fields.get(name))
     .filter((field) => field !== undefined && !given.includes(field)) as Field[];
   const required = decidedLater ? open : [];
@@ -116,7 +133,7 @@ export function planCsvImport(
 /** The plan of lines of JSON, each of which gives the fields it likes. */
 export function planNdjsonImport(request: ImportRequest, entity: Entity, viewpoint: Viewpoint): ImportPlan {
   const columns = [...entity.fields.values()].filter(
-    (field) => readOnlyReason(field, request.onConflict, viewpoint) === undefined,
+    (field) => readOnlyReason(field, request, viewpoint) === undefined,
   );
   const required = request.onConflict === 'update' ? requiredFields(entity, viewpoint) : [];
   return planImport({ request, entity, viewpoint }, { columns, sparse: true, required });
@@ -131,7 +148,14 @@ export function requiredFields(entity: Entity, viewpoint: Viewpoint): Field[] {
 }
 
 /** Why the principal may not give the field in an import; undefined when it may. */
-export function readOnlyReason(field: Field, onConflict: ConflictMode, viewpoint: Viewpoint): string | undefined {
+export function readOnlyReason(
+  field: Field,
+  { onConflict, conflictOn }: Pick<ImportRequest, 'onConflict' | 'conflictOn'>,
+  viewpoint: Viewpoint,
+): string | undefined {
+  if (field.role === 'id' && conflictOn !== undefined) {
+    return 'is set by the server: with conflictOn, records are found by other fields; map=id: leaves it out';
+  }
   if (isWritable(field) || viewpoint.principal.kind !== 'external') return undefined;
   if (field.role !== 'id') return 'is set by the server';
   return onConflict === 'fail' ? 'is set by the server; it may stand here with onConflict=skip or update' : undefined;
@@ -151,6 +175,7 @@ function planImport(
 ): ImportPlan {
   const { workspace, principal } = viewpoint;
   const byId = columns.some((field) => field.role === 'id');
+  const match = matchOf(request, entity, viewpoint);
   const uniques: Field[][] = [];
   for (const constraint of workspace.constraints.values()) {
     if (constraint.kind !== 'unique' || constraint.entity !== entity.name) continue;
@@ -172,7 +197,8 @@ function planImport(
     onConflict: request.onConflict,
     columns,
     sparse,
-    ids: !byId ? 'none' : principal.kind === 'external' ? 'known' : 'new',
+    matchOn: match,
+    ids: match !== undefined ? 'known' : !byId ? 'none' : principal.kind === 'external' ? 'known' : 'new',
     uniques,
     references,
     required,
@@ -204,6 +230,6 @@ function headerMistake(
     return { code: 'UNKNOWN_FIELD', message };
   }
   if (isSecond) return { code: 'INVALID', message: `gives the field ${name} a second time` };
-  const reason = readOnlyReason(field, request.onConflict, viewpoint);
+  const reason = readOnlyReason(field, request, viewpoint);
   return reason === undefined ? undefined : { code: 'READ_ONLY', message: reason };
 }

@@ -83,6 +83,8 @@ export function makeMemberDecoder(
 ): RowDecoder<unknown> {
   const places = new Map(plan.columns.map((field, place) => [field.name, place]));
   const idPlace = plan.columns.findIndex((field) => field.role === 'id');
+  const keyPlaces = (plan.matchOn ?? []).map(({ name }) => places.get(name) as number);
+  const stamped = stampedColumns(entity, viewpoint.principal);
   const required = requiredFields(entity, viewpoint);
   const stamp = makeStamp(plan, entity, viewpoint);
   const naming = makeNaming();
@@ -124,8 +126,13 @@ export function makeMemberDecoder(
       }
     }
     if (growth > MAX_GROWTH) refuse({ field: null, code: 'OUT_OF_RANGE', message: TOO_MUCH_GROWTH });
-    // Whether a row with an id creates a record shows only beside the table.
-    if (request.onConflict !== 'update' || (values[idPlace] ?? null) === null) {
+    for (const place of keyPlaces) {
+      const { name } = plan.columns[place] as Field;
+      if (!given[place] && !stamped.has(name)) refuse({ ...missing(name), message: 'is required by conflictOn' });
+    }
+    // Whether a row with an id, or a key, creates a record shows only beside the table.
+    const isLater = request.onConflict === 'update' && (keyPlaces.length > 0 || (values[idPlace] ?? null) !== null);
+    if (!isLater) {
       for (const field of required) if (given[places.get(field.name) as number] !== true) refuse(missing(field.name));
     }
     if (!isWhole) return undefined;
@@ -142,7 +149,7 @@ function notImported(member: string, name: string, { request, entity, viewpoint 
     : {
         field: shown(member),
         code: 'READ_ONLY',
-        message: readOnlyReason(field, request.onConflict, viewpoint) ?? 'is set by the server',
+        message: readOnlyReason(field, request, viewpoint) ?? 'is set by the server',
       };
 }
 

@@ -2,7 +2,8 @@
 import { badRequest, shown, unsupportedMediaType } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { splitEscaped } from './filter.ts';
-import { parseParameters } from './parameters.ts';
+import { parseDryRun, parseParameters } from './parameters.ts';
+import { parseKeyFields } from './upsert.ts';
 
 export type ConflictMode = 'fail' | 'skip' | 'update';
 
@@ -12,6 +13,10 @@ export interface ImportRequest {
   /** Header of the file (or member of a line) -> name of the field, null to leave the column out. */
   readonly map: ReadonlyMap<string, string | null>;
   readonly onConflict: ConflictMode;
+  /** Fields by which records that are there are found; undefined: by the id. */
+  readonly conflictOn?: readonly string[];
+  /** Everything is checked and run, and undone. */
+  readonly isDryRun?: boolean;
 }
 
 // An entity has 500 fields at most.
@@ -24,7 +29,7 @@ export function parseImportRequest(
   query: string,
   headers: { readonly 'content-type'?: string | undefined; readonly 'content-encoding'?: string | undefined },
 ): ImportRequest {
-  const parameters = parseParameters(query, ['map', 'onConflict']);
+  const parameters = parseParameters(query, ['map', 'onConflict', 'conflictOn', 'dryRun']);
   const mode = parameters.get('onConflict') ?? 'fail';
   const onConflict = CONFLICT_MODES.find((known) => known === mode);
   if (onConflict === undefined) {
@@ -34,7 +39,11 @@ export function parseImportRequest(
     );
   }
   const map = parseHeaderMap(parameters.get('map') ?? '');
-  return { kind: 'import', format: formatOf(headers), map, onConflict };
+  const named = parameters.get('conflictOn');
+  if (named !== undefined && onConflict === 'fail') throw badRequest('conflictOn is for onConflict=skip or update');
+  const conflictOn = named === undefined || named === 'id' ? {} : { conflictOn: parseKeyFields('conflictOn', named) };
+  const dryRun = parseDryRun(parameters.get('dryRun')) ? { isDryRun: true } : {};
+  return { kind: 'import', format: formatOf(headers), map, onConflict, ...conflictOn, ...dryRun };
 }
 
 /**

@@ -25,11 +25,17 @@ export function parseUpsert(values: ReadonlyMap<string, string>): Upsert | undef
     if (mode === undefined) return undefined;
     throw badRequest('conflict is for requests with onConflict=<field>[,<field>…]');
   }
-  const fields = named.split(',');
-  if (fields.includes('')) throw badRequest('onConflict must name fields: onConflict=<field>[,<field>…]');
-  const twice = fields.find((field, index) => fields.indexOf(field) !== index);
-  if (twice !== undefined) throw badRequest(`onConflict names ${shown(twice)} twice`);
+  const fields = parseKeyFields('onConflict', named);
   return { fields, mode: mode === undefined ? 'update' : parseMode(mode) };
+}
+
+/** The names in `parameter=<field>[,<field>…]`, each once. */
+export function parseKeyFields(parameter: string, text: string): readonly string[] {
+  const fields = text.split(',');
+  if (fields.includes('')) throw badRequest(`${parameter} must name fields: ${parameter}=<field>[,<field>…]`);
+  const twice = fields.find((field, index) => fields.indexOf(field) !== index);
+  if (twice !== undefined) throw badRequest(`${parameter} names ${shown(twice)} twice`);
+  return fields;
 }
 
 function parseMode(text: string): Upsert['mode'] {

@@ -45,6 +45,19 @@ export function copyToStaging(): Fragment {
   return sql`copy ${STAGING} from stdin`;
 }
 
+/** A place for the ids of the records that the rows are found to be, of a file that is matched by other fields. */
+export function addMatches(): Fragment {
+  return sql`alter table ${STAGING} add column "id" int8`;
+}
+
+/** Each row gets the id of the record with the same values that the principal can see, or none. Null is the same as nothing. */
+export function matchRecords(plan: ImportPlan, fields: readonly Field[]): Fragment {
+  const { table, condition } = renderScan(plan.scan, r);
+  const same = fields.map((field) => sql`${r}.${ident(field.column)} = f.${ident(field.name)}`);
+  const found = sql`select f.${ROW} as "$at", ${r}."id" from ${STAGING} f left join ${table} on ${join(condition.text === '' ? same : [...same, condition], ' and ')}`;
+  return sql`update ${STAGING} ${s} set "id" = m."id" from (${found}) m where m."$at" = ${s}.${ROW} and m."id" is distinct from ${s}."id"`;
+}
+
 /** Row counts and spreads for the planner, which knows nothing of a new table. */
 export function analyzeStaging(): Fragment {
   return sql`analyze ${STAGING}`;

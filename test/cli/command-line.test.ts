@@ -65,7 +65,7 @@ test('wrong usage is exit code 2 and points to the help', async () => {
     [['org', 'create'], /missing required argument 'slug'[\s\S]*See wda org create --help/],
     [['org', 'create', 'a', 'b'], /too many arguments/],
     [['org', 'list', '--colour'], /unknown option '--colour'/],
-    [['import', 'a', 'b.csv', '--on-conflict', 'merge'], /fail, skip, update/],
+    [['import', 'a', 'b.csv', '--on-conflict', 'email,'], /fail, skip, update/],
     [['schema', 'apply', 'x.yaml', '--strategy', 'fast'], /online, blocking/],
     [['import', 'a', 'people.txt'], /--format csv or --format ndjson/],
     [['key', 'create', 'ci', '--permissions', 'admin'], /OWNER, READ_WRITE, READ_ONLY/],

@@ -193,6 +193,10 @@ test('records go in from CSV with mapped headers and come out as they were', asy
   const back = await json(['import', 'customers', file('out.csv'), '--on-conflict', 'update'], asOwner);
   assert.deepEqual(back, { entity: 'customers', inserted: 0, updated: 2, skipped: 0 });
 
+  await writeFile(file('mail.csv'), 'name,email\n"Müller, Ann",ann@example.com\n');
+  const byMail = await json(['import', 'customers', file('mail.csv'), '--on-conflict', 'email'], asOwner);
+  assert.deepEqual(byMail, { entity: 'customers', inserted: 0, updated: 1, skipped: 0 });
+
   const lines = '{"id": 7, "code": 9007199254740993, "customerId": 1}\n{"id": 8, "note": "a\\nb"}\n';
   await done(['import', 'orders', '-', '--format', 'ndjson'], { ...asOwner, stdin: lines });
   const out = await done(

@@ -38,7 +38,8 @@ export async function importRecords(stage: ImportStage, visit: Visit): Promise<R
   const deadline = setTimeout(() => arrival.end(badRequest(tookTooLong(timeoutMs))), timeoutMs);
   try {
     const readFile = request.format === 'csv' ? importCsv : importNdjson;
-    return json(200, { data: await readFile(stage, request, visit, arrival) });
+    const data = await readFile(stage, request, visit, arrival);
+    return json(200, request.isDryRun ? { data, meta: { dryRun: true } } : { data });
   } catch (error) {
     discard(source);
     throw error;
@@ -67,6 +68,7 @@ async function importCsv(
         decode,
         replan: (now) => plan(now).plan,
         interrupt: arrival.end,
+        isDryRun: request.isDryRun === true,
       },
       visit,
       stage,
@@ -93,7 +95,11 @@ async function importNdjson(
     return undefined;
   };
   try {
-    return await runImport({ plan, batches, decode, replan, interrupt: arrival.end }, visit, stage);
+    return await runImport(
+      { plan, batches, decode, replan, interrupt: arrival.end, isDryRun: request.isDryRun === true },
+      visit,
+      stage,
+    );
   } finally {
     await batches.return(undefined);
   }

@@ -13,6 +13,7 @@ import type { RowDecoder } from '../../plan/import-row.ts';
 import { MAX_DETAILS } from '../../plan/naming.ts';
 import type { Fragment } from '../../sql/fragment.ts';
 import {
+  addMatches,
   analyzeStaging,
   copyToStaging,
   createStaging,
@@ -24,6 +25,7 @@ import {
   findUnknownIds,
   importQuery,
   importSettings,
+  matchRecords,
   writeStaged,
 } from '../../sql/import.ts';
 import { recordError } from '../record-error.ts';
@@ -41,6 +43,8 @@ export interface ImportCounts {
 // From this many rows on the planner gets statistics of what is staged.
 const ANALYZE_ROWS = 1000;
 const WRITE_ATTEMPTS = 3;
+const UNDONE = new Error('a dry run is undone');
+
 export interface Import<T> {
   readonly plan: ImportPlan;
   readonly batches: AsyncIterable<readonly T[]>;
@@ -49,6 +53,8 @@ export interface Import<T> {
   readonly replan: Replan;
   /** Ends the batches with the reason, also while they are waited for. */
   readonly interrupt: (reason: Error) => void;
+  /** Everything is checked and run, and undone. */
+  readonly isDryRun: boolean;
 }
 
 export interface ImportRooms {
@@ -60,18 +66,23 @@ export interface ImportRooms {
 
 /** Reads all batches and writes them; throws 400, 403 or 409 when nothing of them was imported. */
 export async function runImport<T>(
-  { plan, batches, decode, replan, interrupt }: Import<T>,
+  { plan, batches, decode, replan, interrupt, isDryRun }: Import<T>,
   visit: Visit,
   { databases, timeoutMs, changed }: ImportRooms,
 ): Promise<ImportCounts> {
   const db = databases.of(visit.workspace);
   const reading = makeReading(batches, decode, visit.sender.turn);
+  let undone: ImportCounts | undefined;
   let written: { readonly transaction: string; readonly counts: ImportCounts } | undefined;
   try {
     return await db.transaction(
       (session) =>
         whileClientStays(db, session, visit, async (own) => {
           const counts = await importStaged(own, { visit, plan }, replan, reading, interrupt);
+          if (isDryRun) {
+            undone = counts;
+            throw UNDONE;
+          }
           written = { transaction: await transactionOf(own), counts };
           return counts;
         }),
@@ -83,6 +94,7 @@ export async function runImport<T>(
       },
     );
   } catch (error) {
+    if (error === UNDONE && undone !== undefined) return undone;
     if (written !== undefined && isConnectionLoss(error)) {
       const outcome = await outcomeOf(db, written.transaction, error);
       if (outcome === 'committed') return written.counts;
@@ -141,12 +153,21 @@ async function importStaged(
   if (bringsIds) await reserveIds(session, planned);
   const grounds = await confirmGrounds(session, planned, replan);
   const { visit, plan } = grounds;
+  if (plan.matchOn !== undefined) {
+    await session.execute(addMatches().text);
+    await match(session, visit, plan);
+  }
   if (bringsIds) await passIds(session, grounds);
   const found = await findMistakes(session, visit, plan, details.length === 0);
   if (details.length + found.length > 0) throw refusal([...details, ...found]);
   const counts = await write(session, visit, plan, reading.rows());
   await confirmAccess(session, grounds, replan);
   return counts;
+}
+
+/** Finds the records that the rows are, of a file that is matched by other fields than the id. */
+async function match(session: Session, { principal }: Visit, plan: ImportPlan): Promise<void> {
+  if (plan.matchOn !== undefined) await session.query(importQuery(matchRecords(plan, plan.matchOn), principal));
 }
 
 /* ---- checks ---- */
@@ -187,15 +208,22 @@ async function findMistakes(session: Session, visit: Visit, plan: ImportPlan, is
   const taken = 'must be unique: another record has this value';
 
   const id = plan.columns.filter((field) => field.role === 'id');
-  if (plan.ids !== 'none') await look(findDuplicates(plan, id, MAX_DETAILS), 'id', 'NOT_UNIQUE', sameAs);
+  const isById = plan.matchOn === undefined;
+  if (plan.ids !== 'none' && isById) await look(findDuplicates(plan, id, MAX_DETAILS), 'id', 'NOT_UNIQUE', sameAs);
   if (plan.ids === 'new' && plan.onConflict === 'fail') {
     await look(findExistingIds(plan, MAX_DETAILS), 'id', 'NOT_UNIQUE', 'must be unique: a record with this id exists');
   }
-  if (plan.ids === 'known') {
+  if (plan.ids === 'known' && isById) {
     await look(findUnknownIds(plan, MAX_DETAILS), 'id', 'READ_ONLY', 'is set by the server: no record has this id');
   }
   for (const field of plan.required) {
-    await look(findMissing(plan, field, MAX_DETAILS), field.name, 'REQUIRED', 'is required: no record has this id');
+    const key = (plan.matchOn ?? id).map(({ name }) => name).join(', ');
+    await look(
+      findMissing(plan, field, MAX_DETAILS),
+      field.name,
+      'REQUIRED',
+      `is required: no record has this ${key || 'id'}`,
+    );
   }
   for (const fields of plan.uniques) {
     const name = fields.map((field) => field.name).join(', ');
@@ -225,6 +253,7 @@ async function write(session: Session, visit: Visit, plan: ImportPlan, rows: num
       // Somebody was faster between our checks and the write: what the checks say now tells the row.
       const isRace = sqlState(error) === '23505' || sqlState(error) === '23503' || sqlState(error) === '23502';
       if (!isRace && !isRetryable(error)) throw error;
+      await match(session, visit, plan);
       const found = await findMistakes(session, visit, plan, true);
       if (found.length > 0) throw refusal(found);
       if (attempt >= WRITE_ATTEMPTS) throw error;

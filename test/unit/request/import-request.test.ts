@@ -19,8 +19,11 @@ for (const [query, message] of [
   ['onConflict=', 'Unknown onConflict . Known: fail, skip, update'],
   ['onConflict=fail&onConflict=skip', 'Query parameter onConflict may be given only once'],
   ['map=a:b&map=c:d', 'Query parameter map may be given only once'],
-  ['onconflict=skip', 'Unknown query parameter onconflict. Did you mean onConflict? Known: map, onConflict'],
-  ['format=csv', 'Unknown query parameter format. Known: map, onConflict'],
+  [
+    'onconflict=skip',
+    'Unknown query parameter onconflict. Did you mean onConflict? Known: map, onConflict, conflictOn, dryRun',
+  ],
+  ['format=csv', 'Unknown query parameter format. Known: map, onConflict, conflictOn, dryRun'],
 ] as const) {
   test(`an import with ?${query} is refused`, () => refuses(() => parseImportRequest(query, CSV), message));
 }
