@@ -12,12 +12,16 @@ const PIECE_MS = 2;
 
 /**
  * The JSON value of a body (RFC 8259); 400 when it is not JSON. A long one is read in pieces, and so is a short one
- * when others have been read at once in this round of the event loop.
+ * when others have been read at once in this round of the event loop. `recordDepth`: see readBody().
  */
-export function jsonValue(bytes: Uint8Array, request: Pick<RawRequest, 'turn' | 'caller'>): unknown {
+export function jsonValue(
+  bytes: Uint8Array,
+  request: Pick<RawRequest, 'turn' | 'caller'>,
+  recordDepth?: number,
+): unknown {
   if (bytes.length <= SHORT) return parseBody(bytes);
   const { turn, caller } = request;
-  if (bytes.length > AT_ONCE || !turn.hasTime()) return inPieces(readBody(bytes), turn, caller);
+  if (bytes.length > AT_ONCE || !turn.hasTime()) return inPieces(readBody(bytes, recordDepth), turn, caller);
   const began = performance.now();
   try {
     return parseBody(bytes);

@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { badRequest, payloadTooLarge } from '../errors.ts';
+import type { LeaveRoom } from '../pace/body-room.ts';
 import type { Turn } from '../pace/turns.ts';
 
 export interface RawRequest {
@@ -39,6 +40,8 @@ export interface RawRequestOptions {
   readonly bodyTimeoutMs: number;
   /** Made on the first call: few requests are long work. */
   readonly turn: () => Turn;
+  /** Room in memory for a body of so many bytes. */
+  readonly takeRoom: (bytes: number) => Promise<LeaveRoom>;
 }
 
 /** A class, as each request has one: closures in place of its methods took 1 µs. */
@@ -52,9 +55,13 @@ export class HttpRequest implements RawRequest, Caller {
   readonly #turn: () => Turn;
   readonly #message: IncomingMessage;
   readonly #bodyTimeoutMs: number;
+  readonly #takeRoom: RawRequestOptions['takeRoom'];
   #whole: Promise<Buffer> | undefined;
+  #leaveRoom: LeaveRoom | undefined;
+  #isDone = false;
+  #limit = 0;
 
-  constructor(message: IncomingMessage, { id, arrivedAt, bodyTimeoutMs, turn }: RawRequestOptions) {
+  constructor(message: IncomingMessage, { id, arrivedAt, bodyTimeoutMs, turn, takeRoom }: RawRequestOptions) {
     const url = message.url ?? '/';
     const at = url.indexOf('?');
     this.id = id;
@@ -66,6 +73,7 @@ export class HttpRequest implements RawRequest, Caller {
     this.#turn = turn;
     this.#message = message;
     this.#bodyTimeoutMs = bodyTimeoutMs;
+    this.#takeRoom = takeRoom;
   }
 
   get caller(): Caller {
@@ -78,8 +86,38 @@ export class HttpRequest implements RawRequest, Caller {
 
   body(maxBytes: number): Promise<Buffer> {
     // A request that is planned again after a schema change reads its body again.
-    this.#whole ??= readBody(this.#message, maxBytes, this.#bodyTimeoutMs);
-    return this.#whole;
+    if (this.#whole === undefined) {
+      this.#whole = this.#readWhole(maxBytes);
+      this.#limit = maxBytes;
+      return this.#whole;
+    }
+    // It was read within another limit.
+    return maxBytes >= this.#limit ? this.#whole : this.#whole.then((bytes) => bounded(bytes, maxBytes));
+  }
+
+  #readWhole(maxBytes: number): Promise<Buffer> {
+    const told = this.#message.headers['content-length'];
+    // A body that does not tell its length may become as long as it may be.
+    const bytes = told === undefined ? maxBytes : Number(told);
+    const read = () => readBody(this.#message, maxBytes, this.#bodyTimeoutMs);
+    return bytes <= SHORT_BODY || bytes > maxBytes ? read() : this.#readInRoom(bytes, read);
+  }
+
+  async #readInRoom(bytes: number, read: () => Promise<Buffer>): Promise<Buffer> {
+    const leave = await this.#takeRoom(bytes);
+    // The answer may have been given meanwhile, to a client that has left.
+    if (this.#isDone || this.isGone()) {
+      leave();
+      throw badRequest('The request body was cut off');
+    }
+    this.#leaveRoom = leave;
+    return read();
+  }
+
+  /** The request is answered: nothing of its body is needed any more. */
+  done(): void {
+    this.#isDone = true;
+    this.#leaveRoom?.();
   }
 
   stream(): Readable {
@@ -106,6 +144,9 @@ export class HttpRequest implements RawRequest, Caller {
 }
 
 const ignore = (): void => undefined;
+
+// Bodies up to this length take no room worth counting: 1,000 of them are 64 MB.
+const SHORT_BODY = 65_536;
 
 // Bytes allocated for a body before its length is known.
 const FIRST_BYTES = 4096;
@@ -149,6 +190,11 @@ function readBody(message: IncomingMessage, maxBytes: number, timeoutMs: number)
     message.once('error', cutOff);
     message.once('close', cutOff);
   });
+}
+
+function bounded(bytes: Buffer, maxBytes: number): Buffer {
+  if (bytes.length > maxBytes) throw payloadTooLarge(maxBytes);
+  return bytes;
 }
 
 /** The bytes in a buffer with room for `needed` of them; it grows to twice the size each time. */

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { badRequest } from '../errors.ts';
 import type { Observer } from '../observe.ts';
 import { makeAdmission } from '../pace/admission.ts';
+import { makeBodyRoom } from '../pace/body-room.ts';
 import { makeTurns } from '../pace/turns.ts';
 import { errorText, toApiError } from '../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../response/reply.ts';
@@ -33,6 +34,8 @@ export interface HttpServer {
   close(graceMs: number): Promise<void>;
 }
 
+// Of long bodies that are read and worked on at once. What is made of one takes some four times its bytes.
+const BODY_ROOM = { totalBytes: 67_108_864, shareBytes: 33_554_432, patienceMs: 10_000 };
 const MAX_HEADER_BYTES = 16_384;
 const SERVER_OPTIONS = {
   maxHeaderSize: MAX_HEADER_BYTES,
@@ -109,13 +112,16 @@ function makeAnswer(options: HttpOptions, isClosing: () => boolean): Answer {
     .toString(36)
     .padStart(6, '0');
   const turns = makeTurns();
+  const bodies = makeBodyRoom(BODY_ROOM);
   let nextId = 0;
   return (message, response, mount, arrivedAt) => {
+    const groupOf = (): string => mount.groupOf?.(message.url ?? '/') ?? '';
     const raw = new HttpRequest(message, {
       id: `${idPrefix}-${(nextId++).toString(36)}`,
       arrivedAt,
       bodyTimeoutMs,
-      turn: () => turns(mount.groupOf?.(message.url ?? '/') ?? ''),
+      turn: () => turns(groupOf()),
+      takeRoom: (bytes) => bodies.take(groupOf(), bytes),
     });
     const { id, method, path } = raw;
     const operation = mount.operationOf(method, message.url ?? '/');
@@ -123,6 +129,7 @@ function makeAnswer(options: HttpOptions, isClosing: () => boolean): Answer {
     const observe = (status: number, error: unknown): void =>
       observer.request({ id, method, path, operation, status, milliseconds: performance.now() - arrivedAt, error });
     const finish = (reply: Reply | Delegation, error: unknown): void => {
+      raw.done();
       if (isClosing()) response.setHeader('Connection', 'close');
       if ('serve' in reply) {
         delegate(response, reply, { id, common, bodyTimeoutMs, observe: (status) => observe(status, error) });

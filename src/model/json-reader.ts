@@ -3,10 +3,10 @@
 // a millisecond. Gives what parseExact() gives (a property test holds the two together).
 import { exactNumber, MAX_NESTING } from './exact-json.ts';
 
-/** Why a text was not read: it is not JSON, nests too deep, or its outermost object has too many members. */
+/** Why a text was not read: it is not JSON, nests too deep, an object has too many members, or it holds too many values. */
 export class JsonFault extends Error {
-  readonly kind: 'syntax' | 'depth' | 'width';
-  constructor(kind: 'syntax' | 'depth' | 'width') {
+  readonly kind: 'syntax' | 'depth' | 'width' | 'number';
+  constructor(kind: JsonFault['kind']) {
     super(kind);
     this.kind = kind;
   }
@@ -20,21 +20,44 @@ const SPACE = /[ \t\n\r]*/y;
 const PLAIN = /[^"\\\u0000-\u001f]*/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
+/** By their first character. */
+const WORDS: ReadonlyMap<number, { readonly text: string; readonly value: unknown }> = new Map(
+  [true, false, null].map((value) => [String(value).charCodeAt(0), { text: String(value), value }]),
+);
+
 type Container = unknown[] | Record<string, unknown>;
+
+export interface JsonLimits {
+  /** Members of one object, at this depth and above it: 1 is the outermost. */
+  readonly maxMembers: number;
+  readonly depth: number;
+  /** Values, objects and arrays in all. */
+  readonly maxValues: number;
+}
+
+/** For texts whose length is bounded otherwise. */
+export const UNLIMITED: JsonLimits = {
+  maxMembers: Number.POSITIVE_INFINITY,
+  depth: Number.POSITIVE_INFINITY,
+  maxValues: Number.POSITIVE_INFINITY,
+};
+
+// Of an object at any depth: a larger one takes seconds wherever all its names are asked for.
+const MOST_MEMBERS = 100_000;
 
 /**
  * Reads one JSON value (RFC 8259); of duplicate keys the last counts. Yields now and then, so that its caller can let
- * others run. `maxMembers`: of the outermost object. Throws JsonFault.
+ * others run. Throws JsonFault.
  */
-export function* readJson(text: string, maxMembers: number): Generator<undefined, unknown> {
+export function* readJson(text: string, { maxMembers, depth, maxValues }: JsonLimits): Generator<undefined, unknown> {
   const open: Container[] = [];
   const keys: string[] = [];
+  const counts: number[] = [];
   let at = 0;
   let steps = 0;
   let members = 0;
   let key = '';
 
-  const fault = (kind: JsonFault['kind'] = 'syntax'): JsonFault => new JsonFault(kind);
   const match = (pattern: RegExp): string => {
     pattern.lastIndex = at;
     const found = pattern.exec(text)?.[0] ?? '';
@@ -59,24 +82,19 @@ export function* readJson(text: string, maxMembers: number): Generator<undefined
     }
     do at = text.indexOf('"', at) + 1;
     while (at > 0 && isEscaped(text, at - 1));
-    if (at === 0) throw fault();
+    if (at === 0) throw new JsonFault('syntax');
     try {
       return JSON.parse(text.slice(from, at)) as string;
     } catch {
-      throw fault();
+      throw new JsonFault('syntax');
     }
-  };
-  const word = (expected: string, value: unknown): unknown => {
-    if (!text.startsWith(expected, at)) throw fault();
-    at += expected.length;
-    return value;
   };
   /** Reads the next key of the open object, and skips the colon. */
   const nextKey = (): void => {
-    if (next() !== 0x22) throw fault();
+    if (next() !== 0x22) throw new JsonFault('syntax');
     key = string();
-    if (open.length === 1 && ++members > maxMembers) throw fault('width');
-    if (next() !== 0x3a) throw fault();
+    if (++members > (open.length <= depth ? maxMembers : MOST_MEMBERS)) throw new JsonFault('width');
+    if (next() !== 0x3a) throw new JsonFault('syntax');
     at++;
   };
   const put = (value: unknown): void => {
@@ -90,25 +108,32 @@ export function* readJson(text: string, maxMembers: number): Generator<undefined
     at++;
     open.push(container);
     keys.push(key);
-    if (open.length > MAX_NESTING) throw fault('depth');
+    counts.push(members);
+    members = 0;
+    if (open.length > MAX_NESTING) throw new JsonFault('depth');
   };
   const end = (): Container => {
     at++;
     key = keys.pop() as string;
+    members = counts.pop() as number;
     return open.pop() as Container;
   };
   const scalar = (code: number): unknown => {
     if (code === 0x22) return string();
-    if (code === 0x74) return word('true', true);
-    if (code === 0x66) return word('false', false);
-    if (code === 0x6e) return word('null', null);
+    const word = WORDS.get(code);
+    if (word !== undefined) {
+      if (!text.startsWith(word.text, at)) throw new JsonFault('syntax');
+      at += word.text.length;
+      return word.value;
+    }
     const source = match(NUMBER);
-    if (source === '') throw fault();
+    if (source === '') throw new JsonFault('syntax');
     return exactNumber(source);
   };
 
   for (;;) {
     if (++steps % STEPS === 0) yield undefined;
+    if (steps > maxValues) throw new JsonFault('number');
     // A value begins here.
     const code = next();
     let value: unknown;
@@ -128,7 +153,7 @@ export function* readJson(text: string, maxMembers: number): Generator<undefined
     for (;;) {
       if (open.length === 0) {
         next();
-        if (at < text.length) throw fault();
+        if (at < text.length) throw new JsonFault('syntax');
         return value;
       }
       put(value);
@@ -139,7 +164,7 @@ export function* readJson(text: string, maxMembers: number): Generator<undefined
         if (!isList) nextKey();
         break;
       }
-      if (after !== (isList ? 0x5d : 0x7d)) throw fault();
+      if (after !== (isList ? 0x5d : 0x7d)) throw new JsonFault('syntax');
       value = end();
     }
   }

@@ -4,7 +4,9 @@ import type { KeptAnswer } from '../beside/keys.ts';
 import type { Config } from '../config.ts';
 import type { Executor } from '../db/pool.ts';
 import { badRequest, responseTooLarge } from '../errors.ts';
+import { inPieces } from '../http/json-body.ts';
 import { numberText, parseExact } from '../model/exact-json.ts';
+import { readJson, UNLIMITED } from '../model/json-reader.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { admit } from '../plan/plan.ts';
 import {
@@ -29,6 +31,9 @@ export interface BatchRooms extends TogetherRooms {
   readonly travel: (journey: Journey) => Promise<Reply>;
 }
 
+// {"operations": [{"body": record}, …]}
+const RECORD_DEPTH = 4;
+
 /** A batch of somebody who has entered. */
 export interface BatchJourney {
   readonly parts: CallParts;
@@ -43,14 +48,19 @@ export async function batch(rooms: BatchRooms, journey: BatchJourney, key?: KeyO
   const { config, travel } = rooms;
   const { parts, sender, again, clock } = journey;
   const { isDryRun } = parseBatchOptions(parts.query);
-  const items = parseBatch(await parts.body(config.maxBulkBytes), config.maxBatch);
+  const items = parseBatch(
+    await parts.body({ maxBytes: config.maxBulkBytes, recordDepth: RECORD_DEPTH }),
+    config.maxBatch,
+  );
   const reply = (data: string): Reply => jsonText(200, `{"data":${data}${isDryRun ? ',"meta":{"dryRun":true}' : ''}}`);
   if (items.length === 0 && key === undefined) return reply('[]');
   return together(rooms, { ...journey, isDryRun, isRepeatable: key !== undefined }, async (executor, visitor) => {
-    const { linked, isUsed } = linkBatch(items, visitor.workspace.entities);
+    const { linked, usedOf } = linkBatch(items, visitor.workspace.entities);
     await key?.begin(executor);
     const run: Run = { executor, clock, sender, visitor, again, travel, maxBytes: config.maxResponseBytes };
-    const outcomes = await inOrder(run, linked, (index) => isUsed(index) || key !== undefined);
+    // An answer that is kept is known by the ids of its records.
+    const fieldsOf = (index: number) => (key === undefined ? usedOf(index) : new Set(['id', ...(usedOf(index) ?? [])]));
+    const outcomes = await inOrder(run, linked, fieldsOf);
     const whole = reply(`[${outcomes.map(({ text }) => text).join()}]`);
     await key?.finish(executor, whole, JSON.stringify(outcomes.map(({ status, id }) => [status, id])));
     return whole;
@@ -66,7 +76,10 @@ export async function replayBatch(rooms: BatchRooms, journey: BatchJourney, kept
   const { parts, sender, again, clock } = journey;
   const visitor = await again();
   const { workspace, principal } = visitor;
-  const items = parseBatch(await parts.body(config.maxBulkBytes), config.maxBatch);
+  const items = parseBatch(
+    await parts.body({ maxBytes: config.maxBulkBytes, recordDepth: RECORD_DEPTH }),
+    config.maxBatch,
+  );
   for (const { method, entity } of items) {
     admit(workspace, principal, entity, method === 'GET' ? 'read' : 'write');
   }
@@ -88,7 +101,7 @@ export async function replayBatch(rooms: BatchRooms, journey: BatchJourney, kept
   for (const [index, one] of reads.entries()) {
     const [status, id] = outcomes[index] ?? [200, null];
     const isGone = one.item.method === 'DELETE' || (id !== null && deleted.has(`${one.item.entity} ${id}`));
-    const [outcome] = isGone ? [] : await inOrder(run, [{ ...one, members: new Map() }], () => false);
+    const [outcome] = isGone ? [] : await inOrder(run, [{ ...one, members: new Map() }], () => undefined);
     answers.push(
       outcome === undefined ? `{"status":${status}}` : outcome.text.replace(/^\{"status":\d+/, `{"status":${status}`),
     );
@@ -115,6 +128,16 @@ interface Run {
 
 type JsonRecord = Readonly<Record<string, unknown>>;
 
+// So few characters are read in half a millisecond.
+const SHORT = 8192;
+
+/** The fields of an answered record that later operations refer to. A long answer is read in pieces. */
+async function recordOf(answer: string, fields: ReadonlySet<string>, sender: Sender): Promise<JsonRecord> {
+  const read = () => inPieces(readJson(answer, UNLIMITED), sender.turn, sender.caller);
+  const { data } = (answer.length <= SHORT ? parseExact(answer) : await read()) as { data: JsonRecord };
+  return Object.fromEntries([...fields].filter((name) => Object.hasOwn(data, name)).map((name) => [name, data[name]]));
+}
+
 interface Outcome {
   readonly status: number;
   /** Of the record that it wrote or read, when that was looked at. */
@@ -123,11 +146,11 @@ interface Outcome {
   readonly text: string;
 }
 
-/** Does one operation after the other. `isUsed`: whether something of its record is needed. */
+/** Does one operation after the other. `fieldsOf`: what is needed of its record, if anything. */
 async function inOrder(
   { executor, clock, sender, visitor, again, travel, maxBytes }: Run,
   linked: readonly LinkedItem[],
-  isUsed: (index: number) => boolean,
+  fieldsOf: (index: number) => ReadonlySet<string> | undefined,
 ): Promise<readonly Outcome[]> {
   const records = new Map<number, JsonRecord>();
   const outcomes: Outcome[] = [];
@@ -140,7 +163,8 @@ async function inOrder(
       const answer = body.kind === 'text' ? body.text : '';
       bytes += Buffer.byteLength(answer);
       if (bytes > maxBytes) throw responseTooLarge(maxBytes);
-      if (isUsed(index) && answer !== '') records.set(index, (parseExact(answer) as { data: JsonRecord }).data);
+      const fields = fieldsOf(index);
+      if (fields !== undefined && answer !== '') records.set(index, await recordOf(answer, fields, sender));
       const id = call.id === '' ? numberText(records.get(index)?.id) : call.id;
       const text = answer === '' ? `{"status":${status}}` : `{"status":${status},${answer.slice(1)}`;
       return { status, id: id ?? null, text };

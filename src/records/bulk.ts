@@ -48,6 +48,9 @@ import { repeatedly, type WriteRooms } from './writes.ts';
 /** `databases`: where dry runs have transactions of their own. */
 export type BulkRooms = WriteRooms & { readonly databases: Databases };
 
+// {\"data\": [record, …]}
+const RECORD_DEPTH = 3;
+
 const DRY = { dryRun: true };
 
 /** What is told of a write beside its records. */
@@ -223,7 +226,7 @@ async function bodyOf<T>(
   { call }: Visit,
   parse: (body: unknown, most: number) => T,
 ): Promise<T> {
-  return parse(await call.body(config.maxBulkBytes), config.maxBulk);
+  return parse(await call.body({ maxBytes: config.maxBulkBytes, recordDepth: RECORD_DEPTH }), config.maxBulk);
 }
 
 interface Assigned {
@@ -271,8 +274,11 @@ function* changes(
   const targets: BulkTarget[] = [];
   const mistakes: Detail[] = [];
   const seen = new Map<string, number>();
-  const parsed = records.map(parseItem);
-  for (const [index, item] of parsed.entries()) {
+  const parsed: (ItemOfUpdate | readonly Detail[])[] = [];
+  for (const [index, record] of records.entries()) {
+    yield undefined;
+    const item = parseItem(record, index);
+    parsed.push(item);
     if (!('id' in item)) mistakes.push(...item);
     else {
       targets.push({ id: item.id, version: item.version });

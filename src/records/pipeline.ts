@@ -277,9 +277,9 @@ function partsOf(raw: RawRequest, { maxBodyBytes }: Config): CallParts {
   return {
     query,
     conditions: { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] },
-    async body(maxBytes = maxBodyBytes) {
+    async body({ maxBytes, recordDepth } = { maxBytes: maxBodyBytes, recordDepth: 1 }) {
       if (!isJsonType(headers['content-type'])) throw unsupportedMediaType('application/json');
-      return jsonValue(await raw.body(maxBytes), raw);
+      return jsonValue(await raw.body(maxBytes), raw, recordDepth);
     },
   };
 }

@@ -120,10 +120,10 @@ export interface LinkedItem {
 export function linkBatch(
   items: readonly BatchItem[],
   entities: ReadonlyMap<string, Entity>,
-): { readonly linked: readonly LinkedItem[]; readonly isUsed: (index: number) => boolean } {
+): { readonly linked: readonly LinkedItem[]; readonly usedOf: (index: number) => ReadonlySet<string> | undefined } {
   const named = new Map<string, number>();
   const later = new Set(items.map(({ ref }) => ref));
-  const used = new Set<number>();
+  const used = new Map<number, Set<string>>();
   const find = ({ $ref }: { readonly $ref: unknown }): Reference => {
     const text = typeof $ref === 'string' ? $ref : '';
     const point = text.indexOf('.');
@@ -141,7 +141,7 @@ export function linkBatch(
       const known = [...fields.keys()];
       throw unknownName('field', field, entity, closest(field, known), known);
     }
-    used.add(from);
+    used.set(from, (used.get(from) ?? new Set<string>()).add(field));
     return { from, field };
   };
   const linked = items.map((item, index) =>
@@ -161,7 +161,7 @@ export function linkBatch(
       return { item, id, members };
     }),
   );
-  return { linked, isUsed: (index) => used.has(index) };
+  return { linked, usedOf: (index) => used.get(index) };
 }
 
 function noSuchRef(ref: string, isLater: boolean, named: ReadonlyMap<string, number>): Error {

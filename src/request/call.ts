@@ -12,10 +12,17 @@ export interface Call {
   readonly query: string;
   readonly conditions: Conditions;
   /**
-   * The JSON value of the body; 400, 413 or 415. Called only after the call was admitted. `maxBytes`: for bodies that
-   * may be longer than those of single records.
+   * The JSON value of the body; 400, 413 or 415. Called only after the call was admitted. `form`: of bodies that may be
+   * longer than those of single records.
    */
-  readonly body: (maxBytes?: number) => Promise<unknown>;
+  readonly body: (form?: BodyForm) => Promise<unknown>;
+}
+
+/** What a body may be that is not a single record's. */
+export interface BodyForm {
+  readonly maxBytes: number;
+  /** See readBody(). */
+  readonly recordDepth: number;
 }
 
 /** Header fields of conditional requests (RFC 9110 section 13), as sent. */

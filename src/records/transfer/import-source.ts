@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer';
 import { type CsvError, Parser } from 'csv-parse';
 import { type DetailCode, payloadTooLarge } from '../../errors.ts';
 import { nestingDepth, parseExact } from '../../model/exact-json.ts';
-import { JsonFault, readJson } from '../../model/json-reader.ts';
+import { JsonFault, readJson, UNLIMITED } from '../../model/json-reader.ts';
 import { MAX_NESTING } from '../../request/body.ts';
 
 /** The row after the last one given cannot be read, and so no row after it. */
@@ -150,7 +150,7 @@ async function readLongLine(bytes: Buffer, inPieces: InPieces): Promise<Line | u
   const text = bytes.toString('utf8');
   if (text.trim() === '') return undefined;
   try {
-    return { value: await inPieces(readJson(text, Number.POSITIVE_INFINITY)) };
+    return { value: await inPieces(readJson(text, UNLIMITED)) };
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error;
     return { fault: error.kind === 'depth' ? TOO_DEEP : MALFORMED };

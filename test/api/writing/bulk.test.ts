@@ -478,3 +478,27 @@ describe('for a user who sees some records', () => {
     refused(answer, 403, 'FORBIDDEN');
   });
 });
+
+test('bodies of nothing but brackets, or of records with a million names, are refused before anything is made of them', async () => {
+  const headers = { 'content-type': 'application/json' };
+  const send = (body: string) => shop.call('tags/_bulk', { method: 'POST', body, headers });
+  const empty = refused(await send(`{"data":[${Array(3_000_000).fill('{}').join()}]}`), 400, 'BAD_REQUEST');
+  assert.match(empty.message, /has more than \d+ values/);
+  const names = Array.from({ length: 700_000 }, (_, index) => `"k${index}":1`).join();
+  const wide = refused(await send(`{"data":[{${names}}]}`), 400, 'BAD_REQUEST');
+  assert.match(wide.message, /has more than 5000 members/);
+});
+
+test('many long bodies at once wait for room, and each is answered', async () => {
+  const note = 'x'.repeat(1_000_000);
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, () =>
+      create(
+        'orders',
+        Array.from({ length: 9 }, () => ({ customerId: 1, note })),
+        '?return=minimal',
+      ),
+    ),
+  );
+  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([201]));
+});

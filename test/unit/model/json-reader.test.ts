@@ -3,21 +3,21 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { MAX_NESTING, parseExact } from '../../../src/model/exact-json.ts';
-import { JsonFault, readJson } from '../../../src/model/json-reader.ts';
+import { JsonFault, type JsonLimits, readJson, UNLIMITED } from '../../../src/model/json-reader.ts';
 
 type Reading = { readonly value: unknown; readonly pieces: number };
 
-function read(text: string, maxMembers = Number.POSITIVE_INFINITY): Reading {
-  const reading = readJson(text, maxMembers);
+function read(text: string, limits: Partial<JsonLimits> = {}): Reading {
+  const reading = readJson(text, { ...UNLIMITED, ...limits });
   for (let pieces = 1; ; pieces++) {
     const { done, value } = reading.next();
     if (done === true) return { value, pieces };
   }
 }
 
-function faultOf(text: string, maxMembers?: number): string | undefined {
+function faultOf(text: string, limits?: Partial<JsonLimits>): string | undefined {
   try {
-    read(text, maxMembers);
+    read(text, limits);
     return undefined;
   } catch (error) {
     assert.ok(error instanceof JsonFault, String(error));
@@ -116,9 +116,9 @@ test('what nests too deep and what is too wide is not read to its end', () => {
   const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
   assert.equal(faultOf(nested(MAX_NESTING)), undefined);
   assert.equal(faultOf(`${'['.repeat(MAX_NESTING + 1)} and no JSON`), 'depth');
-  assert.equal(faultOf('{"a":1,"b":{"c":1,"d":1,"e":1}}', 2), undefined);
-  assert.equal(faultOf('{"a":1,"b":2,"c":3} and no JSON', 2), 'width');
-  assert.equal(faultOf('[{"a":1,"b":2,"c":3}]', 2), undefined);
+  assert.equal(faultOf('{"a":1,"b":{"c":1,"d":1,"e":1}}', { maxMembers: 2, depth: 1 }), undefined);
+  assert.equal(faultOf('{"a":1,"b":2,"c":3} and no JSON', { maxMembers: 2, depth: 1 }), 'width');
+  assert.equal(faultOf('[{"a":1,"b":2,"c":3}]', { maxMembers: 2, depth: 1 }), undefined);
 });
 
 test('a long text is read in many pieces', () => {
@@ -126,4 +126,20 @@ test('a long text is read in many pieces', () => {
   const { value, pieces } = read(written({ list }));
   assert.deepEqual(value, { list });
   assert.ok(pieces > 50, `${pieces} pieces`);
+});
+
+test('objects with the fields of records have a bound wherever they are, and objects in their values another', () => {
+  const wide = (members: number): string =>
+    `{${Array.from({ length: members }, (_, index) => `"k${index}":1`).join()}}`;
+  const limits = { maxMembers: 3, depth: 3 };
+  assert.equal(faultOf(`{"data":[${wide(3)},${wide(3)}]}`, limits), undefined);
+  assert.equal(faultOf(`{"data":[${wide(3)},${wide(4)}]}`, limits), 'width');
+  assert.equal(faultOf(`{"data":[{"j":${wide(4)},"k":1,"l":2}]}`, limits), undefined);
+  assert.equal(faultOf(`{"data":[{"j":${wide(100_000)}}]}`, limits), undefined);
+  assert.equal(faultOf(`{"data":[{"j":${wide(100_001)}}]}`, limits), 'width');
+});
+
+test('values are bounded in all', () => {
+  assert.equal(faultOf('[1,[2],{"a":3}]', { maxValues: 6 }), undefined);
+  assert.equal(faultOf('[1,[2],{"a":3}]', { maxValues: 5 }), 'number');
 });

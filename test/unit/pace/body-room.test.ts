@@ -1,0 +1,81 @@
+// Room for bodies: nobody beyond the total, no group beyond its share, and no group behind another that has its share.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import fc from 'fast-check';
+import { type LeaveRoom, makeBodyRoom } from '../../../src/pace/body-room.ts';
+
+const make = () => makeBodyRoom({ totalBytes: 10, shareBytes: 6, patienceMs: 60_000 });
+
+/** Who has come in, in order, by name. */
+function taker(room: ReturnType<typeof make>) {
+  const inside: string[] = [];
+  const leaves = new Map<string, LeaveRoom>();
+  const take = (name: string, bytes: number): void => {
+    void room.take(name[0] as string, bytes).then((leave) => {
+      inside.push(name);
+      leaves.set(name, leave);
+    });
+  };
+  return { inside, take, leave: (name: string) => leaves.get(name)?.() };
+}
+
+test('a group has its share, and others pass those of it that wait', async () => {
+  const { inside, take, leave } = taker(make());
+  take('a1', 4);
+  take('a2', 4);
+  take('b1', 4);
+  await turn();
+  assert.deepEqual(inside, ['a1', 'b1']);
+  leave('a1');
+  leave('a1');
+  await turn();
+  assert.deepEqual(inside, ['a1', 'b1', 'a2']);
+});
+
+test('a body larger than the share, or than all, comes alone', async () => {
+  const { inside, take, leave } = taker(make());
+  take('a1', 100);
+  take('b1', 1);
+  await turn();
+  assert.deepEqual(inside, ['a1']);
+  leave('a1');
+  await turn();
+  assert.deepEqual(inside, ['a1', 'b1']);
+});
+
+test('who waits for too long is refused', async () => {
+  const room = makeBodyRoom({ totalBytes: 10, shareBytes: 10, patienceMs: 1 });
+  await room.take('a', 10);
+  await assert.rejects(room.take('b', 1), { code: 'SERVICE_UNAVAILABLE' });
+});
+
+test('whatever comes and goes, all get in at last and the bounds hold', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.integer({ min: 1, max: 8 })), { maxLength: 20 }),
+      async (bodies) => {
+        const room = make();
+        const held: { group: string; bytes: number; leave: LeaveRoom }[] = [];
+        let done = 0;
+        for (const [group, bytes] of bodies) {
+          void room.take(group, bytes).then((leave) => held.push({ group, bytes, leave }));
+        }
+        for (;;) {
+          await turn();
+          const sum = (of: typeof held): number => of.reduce((all, { bytes }) => all + bytes, 0);
+          assert.ok(held.length === 1 || sum(held) <= 10);
+          for (const group of ['a', 'b', 'c']) {
+            const own = held.filter((one) => one.group === group);
+            assert.ok(own.length === 1 || sum(own) <= 6);
+          }
+          const next = held.shift();
+          if (next === undefined) break;
+          done++;
+          next.leave();
+        }
+        assert.equal(done, bodies.length);
+      },
+    ),
+  );
+});
