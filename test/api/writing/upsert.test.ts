@@ -512,6 +512,46 @@ describe('for a user who sees some records', () => {
     assert.equal((await mine('onConflict=email', { name: 'x', email: 'mine@x', teamId: 1 })).status, 200);
   });
 
+  test('any upserts of two users change what each of them sees, and are refused on what the other has', async () => {
+    const one = fc.record({
+      user: fc.constantFrom('me', 'you'),
+      email: fc.constantFrom('a', 'b', 'c'),
+      name: fc.constantFrom('n1', 'n2', 'n3'),
+      skips: fc.boolean(),
+      isBulk: fc.boolean(),
+    });
+    let round = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(one, { maxLength: 10 }), async (upserts) => {
+        const mark = `r${round++}`;
+        const model = new Map<string, { note: string; name: string }>();
+        for (const { user, email: letter, name, skips, isBulk } of upserts) {
+          const email = `${letter}@${mark}`;
+          const path = `people${isBulk ? '/_bulk' : ''}?onConflict=email${skips ? '&conflict=skip' : ''}`;
+          const body = isBulk ? { data: [{ name, email }] } : { name, email };
+          const credential = tokenOf({ sub: user, note: user, team: 'red' });
+          const answer = await ruled.call(path, { method: 'POST', body, credential });
+          const before = model.get(email);
+          if (before !== undefined && before.note !== user) {
+            refused(answer, 409, 'CONFLICT');
+            continue;
+          }
+          assert.equal(answer.status, before === undefined && !isBulk ? 201 : 200, answer.text);
+          const now = before !== undefined && skips ? before : { note: user, name };
+          const shown = isBulk ? answer.json.data[0] : answer.json.data;
+          assert.deepEqual({ note: shown.note, name: shown.name }, now);
+          model.set(email, now);
+        }
+        const { data } = (await ruled.call(`people?filter=email,endsWith,@${mark}&size=100`)).json;
+        assert.deepEqual(
+          new Map(data.map((each: Record<string, string>) => [each.email, { note: each.note, name: each.name }])),
+          model,
+        );
+      }),
+      { numRuns: 20 },
+    );
+  });
+
   test('ids are not for users', async () => {
     const { message } = refused(await mine('onConflict=id', { id: 2, name: 'x' }), 400, 'BAD_REQUEST');
     assert.match(message, /Possible: teamId,number; email; seenAt; rank$/);
