@@ -108,6 +108,9 @@ describe('a request that is sent again is answered as the first was, and done on
     const key = newKey();
     const body = { operations: [{ method: 'POST', entity: 'notes', body: { text: 'dry' } }] };
     assert.equal((await send(key, 'POST', '_batch?dryRun=true', body)).status, 200);
+    const bulk = { data: [{ text: 'dry' }] };
+    assert.ok((await send(key, 'POST', 'notes/_bulk?dryRun=true', bulk)).status < 300);
+    assert.equal(replayed(await send(key, 'POST', 'notes/_bulk', bulk)), null);
     assert.equal(replayed(await send(key, 'POST', '_batch', body)), null);
   });
 });
