@@ -1,5 +1,5 @@
 // Expressions over texts that an index holds: PostgreSQL uses it only for statements that write the same.
-import { type Fragment, ident, join, literal, sql } from './fragment.ts';
+import { type Fragment, ident, join, literal, sql, wholeNumber } from './fragment.ts';
 
 /**
  * Case-folds as Unicode does (full folding: ß and ẞ, σ and ς are alike). PostgreSQL has casefold() only since 18;
@@ -20,15 +20,21 @@ export function plainWords(schema: string, text: Fragment): Fragment {
 /** A configuration of PostgreSQL's text search. */
 export const textConfiguration = (language: string): Fragment => sql`${literal(`"${language}"`)}::regconfig`;
 
-/** The words of columns with their places; null when a single column is. */
-export function wordVector(schema: string, language: string, columns: readonly Fragment[]): Fragment {
-  const [only] = columns;
-  const text =
-    columns.length === 1 && only !== undefined
+/**
+ * The words of columns with their places; null when a single column is. `most`: characters of the columns together, from
+ * their beginning, whose words are made; with it no index is used.
+ */
+export function wordVector(schema: string, language: string, columns: readonly Fragment[], most?: number): Fragment {
+  // Of each column no more is read than it can take.
+  const parts = most === undefined ? columns : columns.map((column) => sql`left(${column}, ${wholeNumber(most)})`);
+  const [only] = parts;
+  const whole =
+    parts.length === 1 && only !== undefined
       ? only
       : join(
-          columns.map((column) => sql`coalesce(${column}, '')`),
+          parts.map((part) => sql`coalesce(${part}, '')`),
           " || ' ' || ",
         );
+  const text = most === undefined || parts.length === 1 ? whole : sql`left(${whole}, ${wholeNumber(most)})`;
   return sql`to_tsvector(${textConfiguration(language)}, ${plainWords(schema, text)})`;
 }

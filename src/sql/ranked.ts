@@ -10,6 +10,9 @@ import { queryOf, rankOf } from './search.ts';
 /** Records that are ranked. It takes PostgreSQL 20 µs to make the words of a short text. */
 export const MAX_RANKED = 1000;
 
+/** Characters of the texts of a record that are ranked: the words of whole texts of 9 KB took 1 to 5 ms a record. */
+export const RANKED_CHARACTERS = 500;
+
 const FOUND = ident('found');
 
 /**
@@ -65,5 +68,5 @@ function rankedRows(plan: ListPlan, search: Search, aliases: Aliases): Fragment 
   const first = sql`select "id" from ${FOUND} order by "id" limit ${wholeNumber(MAX_RANKED)}`;
   const query = ident('query');
   // `offset 0`: made once, not for each row, and ranked once, not for each time that the rank is asked for.
-  return sql`select ${row}."id", ${rankOf(search, row, sql`${query}.q`)} as "$rank" from (${first}) first join ${table} on ${row}."id" = first."id", (select ${queryOf(search)} as q offset 0) ${query}${where(condition)} offset 0`;
+  return sql`select ${row}."id", ${rankOf(search, row, sql`${query}.q`, RANKED_CHARACTERS)} as "$rank" from (${first}) first join ${table} on ${row}."id" = first."id", (select ${queryOf(search)} as q offset 0) ${query}${where(condition)} offset 0`;
 }

@@ -16,14 +16,17 @@ export function matches(search: Search, row: Fragment): Fragment {
   return sql`${vectorOf(search, row)} @@ (select ${queryOf(search)})`;
 }
 
-/** How well it satisfies what queryOf gives: a float4, the same for a row and a search whenever it is asked. */
-export function rankOf(search: Search, row: Fragment, query: Fragment): Fragment {
-  return sql`ts_rank(${vectorOf(search, row)}, ${query})`;
+/**
+ * How well the first `most` characters of its texts satisfy what queryOf gives: a float4, the same for a row and a search
+ * whenever it is asked.
+ */
+export function rankOf(search: Search, row: Fragment, query: Fragment, most: number): Fragment {
+  return sql`ts_rank(${vectorOf(search, row, most)}, ${query})`;
 }
 
-function vectorOf({ entity, through }: Search, row: Fragment): Fragment {
+function vectorOf({ entity, through }: Search, row: Fragment, most?: number): Fragment {
   const columns = through.fields.map(({ column }) => sql`${row}.${ident(column)}`);
-  return wordVector(schemaOf(entity), through.language, columns);
+  return wordVector(schemaOf(entity), through.language, columns, most);
 }
 
 /** What the words of a row must satisfy: a tsquery. */

@@ -191,6 +191,31 @@ test('the best match comes first, the id breaks ties, and cursors and pages go t
   }
 });
 
+test('a long text is found by all of its words and ranked by those near its beginning', async () => {
+  const filler = 'filler '.repeat(80);
+  const made = await workspace.create('people', [
+    { title: 'Z', note: `${filler}scarce scarce scarce scarce` },
+    { title: 'Z', note: `scarce ${filler}` },
+    { title: 'Z', note: `${filler}scarce` },
+    { title: 'Z', note: `scarce scarce ${filler}` },
+  ]);
+  const [first, second, third, best] = idsOf(made);
+  try {
+    const order = [best, second, first, third];
+    assert.deepEqual(idsOf((await get('search=scarce')).data), order);
+    const walked: number[] = [];
+    let cursor = '';
+    do {
+      const { data, meta } = await get(`search=scarce&size=1${cursor}`);
+      walked.push(...idsOf(data));
+      cursor = meta.nextCursor === null ? '' : `&after=${meta.nextCursor}`;
+    } while (cursor !== '' && walked.length < 9);
+    assert.deepEqual(walked, order);
+  } finally {
+    for (const id of idsOf(made)) await workspace.call(`people/${id}`, { method: 'DELETE' });
+  }
+});
+
 const NO_FIELDS =
   'teams has no searchable field. An owner makes one of type string or text searchable by "searchable": true in the schema document';
 const REFUSALS: readonly [string, string, string][] = [

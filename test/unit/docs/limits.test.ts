@@ -20,6 +20,7 @@ const CONSTANTS: readonly (readonly [row: string, file: string, ...names: string
   ['sort keys', 'request/sort.ts', 'MAX_SORT_KEYS'],
   ['`search`', 'request/search.ts', 'MAX_SEARCH'],
   ['records that a search ranks', 'sql/ranked.ts', 'MAX_RANKED'],
+  ['characters of a record that a search ranks', 'sql/ranked.ts', 'RANKED_CHARACTERS'],
   ['path of a filter, sort, function or group', 'plan/predicate.ts', 'MAX_PATH_LENGTH'],
   [
     'functions, groups, groups of a page of an aggregate',
