@@ -41,6 +41,8 @@ export interface BulkWrite {
 
 export interface BulkTarget {
   readonly id: string;
+  /** As the request names it, where that may be another text. */
+  readonly name?: string;
   readonly version: string | undefined;
 }
 
@@ -115,7 +117,7 @@ export async function requireAll(rooms: WriteRooms, visit: Visit, targets: reado
   const found = await runRead(visit, statement, { principal: visit.principal, lists }, 'write');
   const versions = new Map(found.map(({ id, version }) => [id, version]));
   const missing = targets.filter(({ id }) => !versions.has(id));
-  if (missing.length > 0) throw recordsNotFound(missing.map(({ id }) => id));
+  if (missing.length > 0) throw recordsNotFound(missing.map(({ id, name = id }) => name));
   const changed = targets.flatMap(({ id, version }, index) =>
     version === undefined || version === versions.get(id) ? [] : [{ index, ...CHANGED }],
   );

@@ -208,14 +208,14 @@ export async function bulkDeleteListed(rooms: BulkRooms, visit: Visit): Promise<
 async function deleteAll(
   rooms: BulkRooms,
   visit: Visit,
-  { ids, versions }: BulkDelete,
+  { targets }: BulkDelete,
   { isDryRun }: BulkOptions,
 ): Promise<Reply> {
   // Nobody should take it for a delete.
   const done = isDryRun ? json(200, { meta: DRY }) : noContent();
-  if (ids.length === 0) return done;
-  const targets = ids.map((id) => ({ id, version: versions.get(id) }));
-  const plan = planBulkDelete(visit.entity, visit, versions.size > 0);
+  if (targets.length === 0) return done;
+  const guarded = targets.some(({ version }) => version !== undefined);
+  const plan = planBulkDelete(visit.entity, visit, guarded);
   const what: BulkWrite = { kind: 'delete', items: [], listed: undefined, targets };
   await write(rooms, visit, rooms.prepared.write(visit, plan), what);
   return done;

@@ -86,8 +86,15 @@ const versionOf = (version: string | undefined): string | undefined =>
 
 /** Records to delete, each once, with the versions that some of them must have. */
 export interface BulkDelete {
-  readonly ids: readonly string[];
-  readonly versions: ReadonlyMap<string, string>;
+  readonly targets: readonly TargetOfDelete[];
+}
+
+export interface TargetOfDelete {
+  /** Digits; `0`, which no record has, for an id beyond 64 bits. */
+  readonly id: string;
+  /** As the request names it, without zeros before it. */
+  readonly name: string;
+  readonly version: string | undefined;
 }
 
 /** `ids=1,2,3` of DELETE …/_bulk. */
@@ -96,7 +103,7 @@ export function parseIds(query: string, most: number): BulkDelete & BulkOptions 
   const options = bulkOptions(text);
   const given = text.get('ids');
   if (given === undefined) throw badRequest('ids is missing: DELETE …/_bulk?ids=1,2,3');
-  return { ids: idsOf(given === '' ? [] : given.split(','), most), versions: new Map(), ...options };
+  return { targets: targetsOf(namesOf(given === '' ? [] : given.split(','), most), new Map()), ...options };
 }
 
 /** `{"ids": [1, 2, 3], "versions": {"1": "…"}}` of POST …/_bulk/delete. */
@@ -104,27 +111,38 @@ export function parseDeleteBody(body: unknown, most: number): BulkDelete {
   const { ids, versions = {} } = readMembers(body, ['ids', 'versions'], 'body').members;
   if (!Array.isArray(ids)) throw badRequest('ids must be an array of ids');
   if (!isRecord(versions)) throw badRequest('versions must be an object: a version by id');
-  const listedIds = idsOf(
+  // Before anything is made of them: a body may hold millions.
+  if (ids.length > most) throw tooManyRecords(ids.length, most);
+  const names = namesOf(
     ids.map((id) => numberText(id) ?? (typeof id === 'string' ? id : badId())),
     most,
   );
-  const byId = new Map<string, string>();
-  for (const [id, version] of Object.entries(versions)) {
-    if (typeof version !== 'string') throw badRequest(`The version of ${shown(id)} must be a string`);
-    const digits = INTEGER.test(id) ? idOf(id) : id;
-    if (!listedIds.includes(digits)) throw badRequest(`versions names ${shown(id)}, which is not among the ids`);
-    byId.set(digits, versionOf(version) as string);
+  const keys = Object.keys(versions);
+  if (keys.length > names.size) throw badRequest('versions names more records than ids');
+  const byName = new Map<string, string>();
+  for (const key of keys) {
+    const version = versions[key];
+    if (typeof version !== 'string') throw badRequest(`The version of ${shown(key)} must be a string`);
+    const name = INTEGER.test(key) ? BigInt(key).toString() : key;
+    if (!names.has(name)) throw badRequest(`versions names ${shown(key)}, which is not among the ids`);
+    if (byName.has(name)) throw badRequest(`versions names ${shown(name)} twice`);
+    byName.set(name, versionOf(version) as string);
   }
-  return { ids: listedIds, versions: byId };
+  return { targets: targetsOf(names, byName) };
 }
 
 function badId(): never {
   throw badRequest('ids must be integers');
 }
 
-function idsOf(texts: readonly string[], most: number): readonly string[] {
+/** Each once, `1` and `01` being the same. */
+function namesOf(texts: readonly string[], most: number): ReadonlySet<string> {
   if (texts.length > most) throw tooManyRecords(texts.length, most);
   const wrong = texts.find((text) => !INTEGER.test(text.trim()));
   if (wrong !== undefined) throw badRequest(`ids must be integers, and ${shown(wrong) || 'an empty text'} is none`);
-  return [...new Set(texts.map((text) => idOf(text.trim())))];
+  return new Set(texts.map((text) => BigInt(text.trim()).toString()));
+}
+
+function targetsOf(names: ReadonlySet<string>, versions: ReadonlyMap<string, string>): TargetOfDelete[] {
+  return [...names].map((name) => ({ id: idOf(name), name, version: versions.get(name) }));
 }

@@ -263,6 +263,9 @@ test('deletes are of all or of none', async () => {
     'NOT_FOUND',
   );
   assert.equal(message, 'Records not found: 888888, 888889');
+  const beyond = ['99999999999999999999', '99999999999999999998'];
+  const never = await call('tags/_bulk/delete', 'POST', { ids: [...beyond, ids[0]] });
+  assert.equal(refused(never, 404, 'NOT_FOUND').message, `Records not found: ${beyond.join(', ')}`);
   assert.equal((await call(`tags/_bulk?ids=${ids[0]},${ids[1]},${ids[0]}`, 'DELETE')).status, 204);
   assert.equal((await call('tags/_bulk/delete', 'POST', { ids: ids.slice(2) })).status, 204);
   assert.equal((await shop.call(`tags?filter=id,in,${ids}`)).json.data.length, 0);

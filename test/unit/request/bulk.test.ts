@@ -17,7 +17,11 @@ const IDS: readonly (readonly [query: string, ids: readonly string[]])[] = [
   ['ids=9223372036854775808', ['0']],
 ];
 for (const [query, ids] of IDS) {
-  test(`${query} names ${ids.length} records`, () => assert.deepEqual(parseIds(query, 5).ids, ids));
+  test(`${query} names ${ids.length} records`, () =>
+    assert.deepEqual(
+      parseIds(query, 5).targets.map(({ id }) => id),
+      ids,
+    ));
 }
 
 test('ids that are none, or too many', () => {
@@ -51,8 +55,11 @@ for (const [text, expected] of ITEMS) {
 }
 
 test('versions are of ids that are listed', () => {
-  const { ids, versions } = parseDeleteBody(json('{"ids": [2, "1"], "versions": {"01": "5.x"}}'), 5);
-  assert.deepEqual([ids, [...versions]], [['2', '1'], [['1', '5']]]);
+  const { targets } = parseDeleteBody(json('{"ids": [2, "1", 2], "versions": {"01": "5.x"}}'), 5);
+  assert.deepEqual(targets, [
+    { id: '2', name: '2', version: undefined },
+    { id: '1', name: '1', version: '5' },
+  ]);
   refuses(
     () => parseDeleteBody(json('{"ids": [2], "versions": {"1": "5"}}'), 5),
     'versions names 1, which is not among the ids',
@@ -62,6 +69,38 @@ test('versions are of ids that are listed', () => {
     'versions must be an object: a version by id',
   );
   refuses(() => parseDeleteBody(json('{"ids": 2}'), 5), 'ids must be an array of ids');
+});
+
+test('a record has one version at most, and no record that is not listed has any', () => {
+  refuses(
+    () => parseDeleteBody(json('{"ids": [2, 3], "versions": {"2": "5", "02": "6"}}'), 5),
+    'versions names 2 twice',
+  );
+  refuses(
+    () => parseDeleteBody(json('{"ids": [2, 2], "versions": {"2": "5", "3": "6"}}'), 5),
+    'versions names more records than ids',
+  );
+});
+
+test('of too many ids none is looked at', () => {
+  refuses(
+    () => parseDeleteBody(json('{"ids": [null, null, null]}'), 2),
+    'The request names 3 records, and 2 are the most; send them in parts',
+    'PAYLOAD_TOO_LARGE',
+  );
+});
+
+test('ids beyond 64 bits are each a record that is not there', () => {
+  const most = '9223372036854775807';
+  const { targets } = parseDeleteBody(
+    json(`{"ids": [${most}, 9223372036854775808, "99999999999999999999"], "versions": {"9223372036854775808": "5"}}`),
+    5,
+  );
+  assert.deepEqual(targets, [
+    { id: most, name: most, version: undefined },
+    { id: '0', name: '9223372036854775808', version: '5' },
+    { id: '0', name: '99999999999999999999', version: undefined },
+  ]);
 });
 
 test('records are a list named data', () => {
