@@ -3,7 +3,7 @@
 import { badRequest, shown } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import { DATE_PARTS, type DatePart } from '../model/field-types.ts';
-import { type FilterTree, parseFilters, parseFilterTree } from './filter.ts';
+import { type FilterTree, MAX_NODES, parseFilters, parseFilterTree } from './filter.ts';
 import { type Members, readMembers } from './members.ts';
 import { parsePage, parseSize } from './page.ts';
 import { collect, single } from './parameters.ts';
@@ -117,6 +117,7 @@ function parseHaving({ has, members }: Members): FilterTree | undefined {
   if (!Array.isArray(entries)) {
     throw badRequest('having must be an array of conditions, such as "count,gte,5" or {"field", "op", "value"}');
   }
+  if (entries.length > MAX_NODES) throw badRequest(`having has more than ${MAX_NODES} nodes`);
   const texts = entries.filter((entry): entry is string => typeof entry === 'string');
   const nodes = entries.filter((entry) => typeof entry !== 'string');
   const plain = parseFilters(texts, [], 'having');

@@ -24,7 +24,7 @@ export type FilterTree =
 // Each condition costs planning; a filter with more than this was generated, and its values belong in `in`.
 const MAX_CONDITIONS = 100;
 // Nodes of a filter tree: conditions, and the and, or and not around them.
-const MAX_NODES = 200;
+export const MAX_NODES = 200;
 const MAX_VALUES = 1000;
 const MAX_TREE_DEPTH = 20;
 
@@ -37,14 +37,21 @@ export function parseFilters(
   groups: readonly string[],
   parameter = 'filter',
 ): FilterTree | undefined {
+  // Counted before they are read: a body may hold a hundred thousand.
+  if (filters.length > MAX_CONDITIONS) throw tooManyConditions();
   const members: FilterTree[] = filters.map((text) => parseCondition(parameter, text));
+  let left = MAX_CONDITIONS - filters.length;
   for (const group of groups) {
-    members.push({ kind: 'or', members: splitEscaped(group, ';').map((text) => parseCondition('or', text)) });
+    const texts = splitEscaped(group, ';', left);
+    left -= texts.length;
+    if (left < 0) throw tooManyConditions();
+    members.push({ kind: 'or', members: texts.map((text) => parseCondition('or', text)) });
   }
-  if (countConditions(members) > MAX_CONDITIONS) throw badRequest(`More than ${MAX_CONDITIONS} filter conditions`);
   if (members.length === 0) return undefined;
   return members.length === 1 ? members[0] : { kind: 'and', members };
 }
+
+const tooManyConditions = (): Error => badRequest(`More than ${MAX_CONDITIONS} filter conditions`);
 
 function parseCondition(parameter: string, text: string): FilterTree {
   const first = text.indexOf(',');
@@ -68,7 +75,7 @@ function operatorOf(name: string): FilterOperator {
 function textValues(operator: FilterOperator, rest: string | undefined, whole: string): FilterValue[] {
   const { arity } = OPERATORS[operator];
   const isAbsent = rest === undefined || (arity === 'none' && rest === '');
-  const texts = isAbsent ? [] : takesList(arity) ? splitEscaped(rest, ',') : [rest];
+  const texts = isAbsent ? [] : takesList(arity) ? splitEscaped(rest, ',', MAX_VALUES) : [rest];
   checkCount(operator, texts.length, whole);
   return texts.map((text) => ({ kind: 'text', text }));
 }
@@ -96,11 +103,14 @@ function checkCount(operator: FilterOperator, count: number, where: string): voi
 const wrongCount = (operator: FilterOperator, needs: string, where: string): Error =>
   badRequest(`Filter ${shown(where)}: ${operator} takes ${needs}`);
 
-/** Splits at the separator; a backslash before it makes it part of the text. Other backslashes stay as they are. */
-export function splitEscaped(text: string, separator: ',' | ';'): string[] {
+/**
+ * Splits at the separator; a backslash before it makes it part of the text. Other backslashes stay as they are. Ends with
+ * one part more than `most`, whatever follows.
+ */
+export function splitEscaped(text: string, separator: ',' | ';', most = Number.POSITIVE_INFINITY): string[] {
   const parts: string[] = [];
   let part = '';
-  for (let index = 0; index < text.length; index++) {
+  for (let index = 0; index < text.length && parts.length <= most; index++) {
     const character = text[index] as string;
     if (character === '\\' && text[index + 1] === separator) {
       part += separator;
@@ -110,7 +120,7 @@ export function splitEscaped(text: string, separator: ',' | ';'): string[] {
       part = '';
     } else part += character;
   }
-  parts.push(part);
+  if (parts.length <= most) parts.push(part);
   return parts;
 }
 
@@ -133,7 +143,7 @@ export function parseFilterTree(value: unknown, parameter = 'filter'): FilterTre
     const unknown = keys.find((key) => key !== 'field' && key !== 'op' && key !== 'value');
     if (unknown !== undefined || typeof members.field !== 'string' || typeof members.op !== 'string')
       throw malformedNode(parameter);
-    if (++conditions > MAX_CONDITIONS) throw badRequest(`More than ${MAX_CONDITIONS} filter conditions`);
+    if (++conditions > MAX_CONDITIONS) throw tooManyConditions();
     const operator = operatorOf(members.op);
     const values = jsonValues(operator, members);
     return { kind: 'compare', path: splitPath(parameter, members.field), operator, values };
@@ -159,8 +169,4 @@ function malformedNode(parameter: string): Error {
   return badRequest(
     `${parameter} is malformed: each node is {"and": []}, {"or": []}, {"not": {}} or {"field", "op", "value"}`,
   );
-}
-
-function countConditions(members: readonly FilterTree[]): number {
-  return members.reduce((count, member) => count + (member.kind === 'or' ? member.members.length : 1), 0);
 }

@@ -15,7 +15,7 @@ export function parseSort(values: readonly string[]): SortTerm[] {
 }
 
 function parseSortTerm(value: string): SortTerm {
-  const [path = '', direction = 'asc', ...rest] = value.split(',').map((part) => part.trim());
+  const [path = '', direction = 'asc', ...rest] = value.split(',', 3).map((part) => part.trim());
   if (rest.length > 0) {
     throw badRequest(
       `sort ${shown(value)} is malformed: it takes <field>,<asc or desc>; repeat the parameter for several keys`,
