@@ -137,6 +137,10 @@ returning id`),
   return (rows[0] as { id: string }).id;
 }
 
+/**
+ * Stores how far a migration is, or how it ended; false when it has ended already, and then nothing changes. A statement
+ * that a slow network delivers late must not open it again: recovery would take back what is in force.
+ */
 export async function updateMigration(
   session: Runs,
   id: string,
@@ -145,15 +149,25 @@ export async function updateMigration(
     readonly steps: readonly MigrationStep[];
     readonly error?: MigrationError | null;
   },
-): Promise<void> {
+): Promise<boolean> {
   const { state, steps, error = null } = change;
-  await session.query(
+  const rows = await session.query(
     toQuery(sql`update wda.migration set state = ${state}, steps = ${JSON.stringify(steps)}::jsonb,
   error = ${error === null ? null : JSON.stringify(error)}::jsonb,
   waiting = case when ${state} = 'running' then waiting end,
   started_at = case when ${state} = 'pending' then null else coalesce(started_at, now()) end,
   finished_at = case when ${state} in ('pending', 'running') then null else clock_timestamp() end
-where id = ${id}`),
+where id = ${id} and state in ('pending', 'running') returning id`),
+  );
+  return rows.length > 0;
+}
+
+/** Stores the steps of a running migration, and never its state: for connections that do not hold the lock. */
+export async function updateSteps(db: Database, id: string, steps: readonly MigrationStep[]): Promise<void> {
+  await db.query(
+    toQuery(
+      sql`update wda.migration set steps = ${JSON.stringify(steps)}::jsonb where id = ${id} and state = 'running'`,
+    ),
   );
 }
 
@@ -179,13 +193,17 @@ export interface OpenMigration {
   readonly steps: readonly MigrationStep[];
   readonly made: unknown;
   readonly cancelRequested: boolean;
+  /** Whether the document that was asked for is the one in force. */
+  readonly isInForce: boolean;
 }
 
 /** The migration of a workspace that has not ended; there is at most one. */
 export async function findOpenMigration(session: Runs, workspaceId: string): Promise<OpenMigration | undefined> {
   const rows = await session.query<OpenMigration>(
-    toQuery(sql`select id, state, steps, made, cancel_requested as "cancelRequested"
-from wda.migration where workspace_id = ${workspaceId} and state in ('pending', 'running')`),
+    toQuery(sql`select m.id, m.state, m.steps, m.made, m.cancel_requested as "cancelRequested",
+  coalesce(m.document::text = w.document::text, false) as "isInForce"
+from wda.migration m left join wda.workspace w on w.id = m.workspace_id
+where m.workspace_id = ${workspaceId} and m.state in ('pending', 'running')`),
   );
   return rows[0];
 }

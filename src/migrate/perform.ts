@@ -9,7 +9,7 @@ import { failureOf } from './failure.ts';
 import { explain, findObstruction } from './obstruction.ts';
 import type { Made } from './operation.ts';
 import { madeAhead, type PreparedChange } from './plan.ts';
-import type { Progress } from './progress.ts';
+import { EndedElsewhere, type Progress } from './progress.ts';
 import { patienceFor, type Run, wantedBy } from './run.ts';
 import { type Ended, type Event, isWorking, next, type State, type Working } from './state.ts';
 import { prepareAhead, revert, switchOver } from './statements.ts';
@@ -68,6 +68,8 @@ export const RUN: Work<Run, Working['name']> = {
     const operation = progress.current();
     await session.cleansUp();
     await gate.open();
+    // Whoever ended it has taken back what it made; another change may have made the same since.
+    if (error instanceof EndedElsewhere) throw error;
     // A change without a record has made nothing; the caller gets the error.
     if (progress.id === null) throw error;
     if (run.isClosing()) return { name: 'interrupted' };

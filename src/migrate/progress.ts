@@ -6,6 +6,7 @@ import {
   type PlannedStep,
   type Strategy,
   updateMigration,
+  updateSteps,
   updateWaiting,
   type Waiting,
 } from '../catalog/migrations.ts';
@@ -14,6 +15,13 @@ import { interrupted } from './failure.ts';
 import type { Operation } from './operation.ts';
 import { describeSteps, madeAhead, type PreparedChange } from './plan.ts';
 import { type Ended, type Failure, type Setback, storedEnd } from './state.ts';
+
+/** The control tables say that the migration has ended, and this process did not end it. */
+export class EndedElsewhere extends Error {
+  constructor() {
+    super('the migration was ended by somebody else');
+  }
+}
 
 export interface Progress {
   /** Null when the change is not recorded; then nothing here stores anything. */
@@ -33,6 +41,7 @@ export interface Progress {
   readonly build: (db: Database, operation: Operation, share: number) => Promise<void>;
   /** Stores for whom the migration waits; null for nobody any more. */
   readonly waitFor: (holder: Waiting | null, connection?: Database) => Promise<void>;
+  /** Throws EndedElsewhere. */
   readonly succeed: () => Promise<void>;
   readonly conclude: (setback: Setback) => Promise<void>;
 }
@@ -70,8 +79,8 @@ export function makeProgress(
     const at = operations.indexOf(operation);
     steps = steps.map((step, index) => (index === at ? { ...step, ...part } : step));
   };
-  const save = async (connection: Pick<Session, 'query'> = session): Promise<void> => {
-    if (id !== null) await updateMigration(connection, id, { state: 'running', steps });
+  const save = async (): Promise<void> => {
+    if (id !== null) await updateMigration(session, id, { state: 'running', steps });
   };
   const move = async (operation: Operation, state: MigrationState): Promise<void> => {
     current = operation;
@@ -87,7 +96,7 @@ export function makeProgress(
     turnTo: (operation) => {
       current = operation;
     },
-    start: () => save(),
+    start: save,
     begin: (operation) => move(operation, 'running'),
     finish: (operation) => move(operation, 'succeeded'),
     async fill(operation, records) {
@@ -96,14 +105,15 @@ export function makeProgress(
     },
     async build(db, operation, share) {
       put(operation, { progress: share });
-      await save(db);
+      if (id !== null) await updateSteps(db, id, steps);
     },
     async waitFor(holder, connection) {
       if (id !== null) await updateWaiting(connection ?? session, id, holder);
     },
     async succeed() {
       steps = endSteps(steps, 'succeeded');
-      if (id !== null) await updateMigration(session, id, { state: 'succeeded', steps });
+      if (id !== null && !(await updateMigration(session, id, { state: 'succeeded', steps })))
+        throw new EndedElsewhere();
     },
     async conclude(setback) {
       const failure = setback.how === 'failed' ? setback.failure : undefined;

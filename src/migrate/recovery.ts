@@ -1,10 +1,13 @@
 // Ends migrations whose process or connection is gone: those that are open while nobody holds the lock of their workspace.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { loadWorkspaceRow } from '../catalog/documents.ts';
+import { loadWorkspaceRow, type StoredWorkspace, storeGates } from '../catalog/documents.ts';
 import { findOpenMigration, loadMigratingWorkspaces } from '../catalog/migrations.ts';
 import { isLockConflict } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
 import type { Databases } from '../directory/databases.ts';
+import { tablesOf } from '../document/tables.ts';
+import { toQuery } from '../sql/fragment.ts';
+import type { Made } from './operation.ts';
 import { carryOut, RECOVERY } from './perform.ts';
 import { makeProgress } from './progress.ts';
 import type { Sessions } from './sessions.ts';
@@ -36,12 +39,20 @@ export function makeRecovery({ databases, sessions, changed, countEnd, onError }
     const open = await findOpenMigration(session, workspaceId);
     if (open === undefined) return;
     const row = await loadWorkspaceRow(session, workspaceId);
+    const progress = makeProgress(session, { ...open, operations: [] });
+    const named = row === undefined ? undefined : namedInForce(row, open.made as readonly Made[]);
+    if (named !== undefined) {
+      onError('a migration is open although its work is in force; all is left as it is', new Error(named));
+      await session.query(toQuery(storeGates(workspaceId, {})));
+      await (open.isInForce ? progress.succeed() : progress.conclude({ how: 'interrupted' }));
+      return countEnd(open.isInForce ? 'succeeded' : 'interrupted');
+    }
     const found = {
       workspaceId,
       session,
       open,
       schema: row?.databaseSchema,
-      progress: makeProgress(session, { ...open, operations: [] }),
+      progress,
       isClosing: sessions.isClosing,
       onError,
     };
@@ -88,4 +99,21 @@ export function makeRecovery({ databases, sessions, changed, countEnd, onError }
       }
     },
   };
+}
+
+/**
+ * The first table, column or index of these that the document in force names; undefined when there is none, as it must be:
+ * before the switch, everything that is new has a name that the document in force does not use.
+ */
+function namedInForce({ document, databaseSchema, names }: StoredWorkspace, made: readonly Made[]): string | undefined {
+  const tables = new Map([...tablesOf(document, databaseSchema, names).values()].map((table) => [table.name, table]));
+  for (const one of made) {
+    const table = tables.get(one.table);
+    if (table === undefined) continue;
+    if (one.kind === 'table') return one.table;
+    if (one.kind === 'index' && table.indexes.has(one.index)) return one.index;
+    if (one.kind !== 'column') continue;
+    for (const { column } of table.columns.values()) if (column === one.column) return `${one.table}.${column}`;
+  }
+  return undefined;
 }

@@ -1,0 +1,91 @@
+// Statements about a migration that a slow network delivers when it has ended.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { findMigration } from '../../src/catalog/migrations.ts';
+import { readConfig } from '../../src/config.ts';
+import { makeDatabase } from '../../src/db/pool.ts';
+import type { Operation } from '../../src/migrate/operation.ts';
+import { EndedElsewhere, makeProgress } from '../../src/migrate/progress.ts';
+import { applySchema, assertTidy, ended, type Json } from '../support/migration.ts';
+import type { TestWorkspace } from '../support/server.ts';
+import { useServer } from '../support/use.ts';
+
+const BEFORE = { entities: { notes: { fields: { title: { type: 'string' }, body: { type: 'text' } } } } };
+const AFTER = {
+  entities: {
+    notes: {
+      fields: {
+        title: { type: 'string' },
+        body: { type: 'text', searchable: true },
+        extra: { type: 'string', required: true, default: 'none' },
+      },
+    },
+  },
+};
+
+const server = useServer();
+
+/** A workspace whose migration, with work before the switch, has ended. */
+async function migrated(slug: string): Promise<{ readonly workspace: TestWorkspace; readonly id: string }> {
+  const workspace = await server.workspace(`acme/${slug}`, BEFORE);
+  await workspace.create('notes', [{ title: 'a', body: 'b' }]);
+  const { data } = (await applySchema(workspace, AFTER, '?wait=60')).json;
+  assert.equal(data.state, 'succeeded', JSON.stringify(data));
+  await workspace.create('notes', [{ title: 'x', body: 'needle', extra: 'precious' }]);
+  return { workspace, id: String(data.id) };
+}
+
+const made = async (id: string): Promise<Json> =>
+  (await server.database.query('select made from wda.migration where id = $1', [id]))[0]?.made;
+
+const idOf = async (slug: string): Promise<string> =>
+  String((await server.database.query('select id from wda.workspace where slug = $1', [slug]))[0]?.id);
+
+async function assertAllIsThere(workspace: TestWorkspace, slug: string): Promise<void> {
+  await assertTidy(server, slug);
+  const found = await workspace.call('notes?search=needle');
+  assert.equal(found.status, 200, found.text);
+  assert.deepEqual(found.json.data, [{ id: 2, title: 'x', body: 'needle', extra: 'precious' }]);
+}
+
+test('progress that is stored when the migration has ended changes nothing', async (t) => {
+  const { workspace, id } = await migrated('progress');
+  const config = readConfig({ DATABASE_URL: server.database.url });
+  const connection = { connectionString: server.database.url };
+  const db = makeDatabase({ ...config, connection, processes: 1, onError: () => undefined });
+  t.after(() => db.close());
+  const before = await findMigration(db, await idOf('progress'), id);
+  assert.ok(before !== undefined);
+  const operation = { entity: 'notes' } as Operation;
+  await db.session(
+    async (session) => {
+      const late = makeProgress(session, { ...before, operations: [operation] });
+      await late.build(db, operation, 0.5);
+      await late.begin(operation);
+      await assert.rejects(late.succeed(), EndedElsewhere);
+      await late.conclude({ how: 'cancelled' });
+    },
+    { purpose: 'migration', tenant: 'progress' },
+  );
+  assert.deepEqual(await findMigration(db, await idOf('progress'), id), before);
+  await assertAllIsThere(workspace, 'progress');
+});
+
+test('a migration that is open again although its document is in force has succeeded', async () => {
+  const { workspace, id } = await migrated('again');
+  assert.ok((await made(id)).length > 0);
+  await server.database.query("update wda.migration set state = 'running', finished_at = null where id = $1", [id]);
+  assert.equal((await ended(workspace, Number(id))).state, 'succeeded');
+  await assertAllIsThere(workspace, 'again');
+});
+
+test('a failed migration that is open again takes nothing back that a later one has made anew', async () => {
+  const { workspace, id } = await migrated('anew');
+  const later = structuredClone(AFTER) as Json;
+  later.entities.more = { fields: {} };
+  assert.equal((await applySchema(workspace, later)).json.data.state, 'succeeded');
+  await server.database.query("update wda.migration set state = 'running', finished_at = null where id = $1", [id]);
+  const { state, error } = await ended(workspace, Number(id));
+  assert.deepEqual([state, error.code], ['failed', 'INTERRUPTED']);
+  await assertAllIsThere(workspace, 'anew');
+});
