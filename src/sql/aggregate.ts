@@ -138,9 +138,22 @@ function renderKey({ source, part }: GroupKey, column: Fragment, { zone }: Aggre
   if (part === undefined) return column;
   if (source.field.type === 'date') return sql`date_trunc(${literal(part)}, ${column}::timestamp)::date`;
   // An hour stays a moment: where summer time ends, two hours have one name.
-  if (part === 'hour') return sql`date_trunc(${literal(part)}, ${column}, ${bind(zone)})`;
-  return sql`date_trunc(${literal(part)}, ${column} at time zone ${bind(zone)})::date`;
+  // The first hour of all may begin before the first moment.
+  if (part === 'hour') {
+    const hour = sql`date_trunc(${literal(part)}, ${column}, ${bind(zone)})`;
+    return sql`case when ${column} < ${SECOND_DAY} then greatest(${hour}, ${FIRST_MOMENT}) else ${hour} end`;
+  }
+  // Near the ends of time a zone has days that no date of the API has: the first and the last have their records.
+  const local = sql`${column} at time zone ${bind(zone)}`;
+  const bounded = sql`least(greatest(${local}, ${literal('0001-01-01')}::timestamp), ${literal('9999-12-31')}::timestamp)`;
+  const isAtEnd = sql`${column} < ${SECOND_DAY} or ${column} >= ${LAST_DAY}`;
+  return sql`date_trunc(${literal(part)}, case when ${isAtEnd} then ${bounded} else ${local} end)::date`;
 }
+
+const FIRST_MOMENT = sql`${literal('0001-01-01T00:00Z')}::timestamptz`;
+const SECOND_DAY = sql`${literal('0001-01-02T00:00Z')}::timestamptz`;
+// As UTC has them: no zone is more than a day from it.
+const LAST_DAY = sql`${literal('9999-12-31T00:00Z')}::timestamptz`;
 
 function renderFunction({ function: word, source }: Aggregated, column: Fragment | undefined): Fragment {
   if (source === undefined || column === undefined) return keyword('count(*)');

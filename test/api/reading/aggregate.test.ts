@@ -244,6 +244,49 @@ test('HEAD answers as GET does, without the body', async () => {
   assert.equal(head.headers.get('content-length'), get.headers.get('content-length'));
 });
 
+test('groups at the ends of time have names that are dates', async () => {
+  const made = await shop.create('orders', [
+    { customerId: 1, placedAt: '0001-01-01T00:00:00Z' },
+    { customerId: 1, placedAt: '0001-01-01T23:00:00Z' },
+    { customerId: 1, placedAt: '9999-12-31T23:59:59.999Z' },
+    { customerId: 1 },
+  ]);
+  try {
+    const ids = made.map(({ id }) => id);
+    const ask = async (part: string, zone: string): Promise<unknown[]> => {
+      const answer = await shop.call(
+        `orders/_aggregate?select=count&group=placedAt:${part}&tz=${zone}&filter=id,in,${ids}`,
+      );
+      assert.equal(answer.status, 200, answer.text);
+      return answer.json.data.map((group: Record<string, unknown>) => [group[`placedAt:${part}`], group.count]);
+    };
+    const rows: readonly (readonly [part: string, zone: string, ...groups: string[]])[] = [
+      ['hour', 'America/New_York', '0001-01-01T00:00:00Z', '0001-01-01T22:56:02Z', '9999-12-31T23:00:00Z'],
+      ['hour', 'Asia/Kolkata', '0001-01-01T00:00:00Z', '0001-01-01T22:06:32Z', '9999-12-31T23:30:00Z'],
+      ['day', 'America/New_York', '0001-01-01', '9999-12-31'],
+      ['day', 'Pacific/Kiritimati', '0001-01-01', '9999-12-31'],
+      ['week', 'America/New_York', '0001-01-01', '9999-12-27'],
+      ['month', 'Pacific/Kiritimati', '0001-01-01', '9999-12-01'],
+      ['quarter', 'America/New_York', '0001-01-01', '9999-10-01'],
+      ['year', 'Pacific/Kiritimati', '0001-01-01', '9999-01-01'],
+    ];
+    for (const [part, zone, ...groups] of rows) {
+      const all = (await ask(part, zone)) as [string | null, number][];
+      assert.deepEqual(
+        all.map(([name]) => name),
+        [...groups, null],
+        `${part} ${zone}`,
+      );
+      assert.equal(
+        all.reduce((sum, [, count]) => sum + count, 0),
+        4,
+      );
+    }
+  } finally {
+    for (const { id } of made) await shop.call(`orders/${id}`, { method: 'DELETE' });
+  }
+});
+
 test('an hour that summer time repeats is two hours', async () => {
   const [first] = await shop.create('orders', [{ customerId: 1, placedAt: '2025-10-26T00:30:00Z' }]);
   const [second] = await shop.create('orders', [{ customerId: 1, placedAt: '2025-10-26T01:30:00Z' }]);
