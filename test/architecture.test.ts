@@ -108,7 +108,6 @@ const SQL_TAG = [
   'directory/',
   'migrate/',
   'setup/bootstrap.ts',
-  'db/outcome.ts',
   'db/transaction.ts',
   'routes/meta.ts',
 ];

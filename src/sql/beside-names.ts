@@ -25,6 +25,9 @@ const NAMES = {
   as_uuid: keyword('wda.as_uuid'),
   /** Keys of requests with their answers. */
   idempotency_key: keyword('wda.idempotency_key'),
+  /** Tokens of imports, and how an import with such a token has ended. */
+  import_outcome: keyword('wda.import_outcome'),
+  settle_import: keyword('wda.settle_import'),
   /** Limits of answers. */
   bounded_text: keyword('wda.bounded_text'),
   goes_on: keyword('wda.goes_on'),

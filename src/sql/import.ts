@@ -6,9 +6,10 @@ import type { Principal } from '../model/principal.ts';
 import type { ImportPlan, ImportReference } from '../plan/import-plan.ts';
 import { valueOperand } from '../plan/operand.ts';
 import { hidesRows } from '../plan/scan.ts';
+import { beside } from './beside-names.ts';
 import { bindFragment } from './compile.ts';
 import { bind, renderScan, where } from './expression.ts';
-import { empty, type Fragment, ident, join, keyword, literal, type Query, sql } from './fragment.ts';
+import { empty, type Fragment, ident, join, keyword, literal, type Query, sql, toQuery } from './fragment.ts';
 import { targetOf } from './table.ts';
 
 // One import a connection at a time, and the table goes with its transaction: a fixed name is enough. `$` is in no
@@ -270,4 +271,23 @@ function defaultOf(field: Field): Fragment | undefined {
   const stored = columnDefault(field);
   if (stored === undefined) return undefined;
   return stored.kind === 'expression' ? keyword(stored.expression) : bind(valueOperand(field, stored.text));
+}
+
+/* ---- outcomes ---- */
+
+// The most that one import removes. It adds one.
+const OUTCOMES_REMOVED = 1000;
+
+/** Writes the token of an import (a UUID) in its transaction, and removes tokens of a day ago. */
+export function noteOutcome(token: string): Query {
+  const table = beside('import_outcome');
+  const old = sql`select token from ${table} where created_at < clock_timestamp() - interval '1 day' limit ${keyword(String(OUTCOMES_REMOVED))} for update skip locked`;
+  return toQuery(
+    sql`with old as (delete from ${table} where token in (${old})) insert into ${table} (token, is_done) values (${token}::uuid, true)`,
+  );
+}
+
+/** One row, `is_done`: whether the import with the token has committed; if not, it cannot any more. */
+export function settleOutcome(token: string): Query {
+  return toQuery(sql`select ${beside('settle_import')}(${token}::uuid) as is_done`);
 }

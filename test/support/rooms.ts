@@ -98,7 +98,6 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'listen.ts',
       'lock-retry.ts',
       'outage.ts',
-      'outcome.ts',
       'pg-error.ts',
       'pool.ts',
       'transaction.ts',

@@ -1,8 +1,7 @@
 // One import in its transaction: rows are decoded and copied into a staging table while they arrive, checked there as
 // sets, and written to the target by one statement. All or nothing, with every mistake that was found told by its row.
-
+import { randomUUID } from 'node:crypto';
 import { backendOf, copyInto, copyPosition, inSavepoint } from '../../db/copy.ts';
-import { outcomeOf, transactionOf } from '../../db/outcome.ts';
 import { isConnectionLoss, isRetryable, isStaleSnapshot, sqlState } from '../../db/pg-error.ts';
 import type { Database, Session } from '../../db/pool.ts';
 import { callerGone } from '../../db/work.ts';
@@ -26,12 +25,14 @@ import {
   importQuery,
   importSettings,
   matchRecords,
+  noteOutcome,
   writeStaged,
 } from '../../sql/import.ts';
 import { recordError } from '../record-error.ts';
 import type { Visit } from '../visit.ts';
 import { confirmAccess, confirmGrounds, type Grounds, type Replan } from './import-confirm.ts';
 import { passIds, reserveIds } from './import-ids.ts';
+import { outcomeOf } from './import-outcome.ts';
 import { makeReading, type Reading, refusal } from './import-reading.ts';
 
 export interface ImportCounts {
@@ -73,7 +74,8 @@ export async function runImport<T>(
   const db = databases.of(visit.workspace);
   const reading = makeReading(batches, decode, visit.sender.turn);
   let undone: ImportCounts | undefined;
-  let written: { readonly transaction: string; readonly counts: ImportCounts } | undefined;
+  const token = randomUUID();
+  let written: ImportCounts | undefined;
   try {
     return await db.transaction(
       (session) =>
@@ -83,7 +85,8 @@ export async function runImport<T>(
             undone = counts;
             throw UNDONE;
           }
-          written = { transaction: await transactionOf(own), counts };
+          await own.query(noteOutcome(token));
+          written = counts;
           return counts;
         }),
       {
@@ -96,8 +99,8 @@ export async function runImport<T>(
   } catch (error) {
     if (error === UNDONE && undone !== undefined) return undone;
     if (written !== undefined && isConnectionLoss(error)) {
-      const outcome = await outcomeOf(db, written.transaction, error);
-      if (outcome === 'committed') return written.counts;
+      const outcome = await outcomeOf(db, token);
+      if (outcome === 'committed') return written;
       if (outcome === 'unknown') throw outcomeUnknown(error);
     }
     // The body is read, so the request cannot be planned again: the client sends it again (503).

@@ -1,0 +1,28 @@
+// What became of an import whose connection was lost at its COMMIT: it has left its token, or it has not.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from '../../db/pool.ts';
+import { settleOutcome } from '../../sql/import.ts';
+
+export type Outcome = 'committed' | 'aborted' | 'unknown';
+
+// Also the time that PostgreSQL has to start again.
+const PATIENCE_MS = 5000;
+const PAUSE_MS = 100;
+
+/**
+ * Asks until the import with the token has ended, for some seconds. `aborted` is certain, also when its backend is still
+ * there: it can no longer commit.
+ */
+export async function outcomeOf(db: Database, token: string): Promise<Outcome> {
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      const [row] = await db.query<{ is_done: boolean }>(settleOutcome(token));
+      if (row !== undefined) return row.is_done ? 'committed' : 'aborted';
+    } catch {
+      // The import is still at its COMMIT, or there is no database.
+    }
+    if (performance.now() >= deadline) return 'unknown';
+    await sleep(PAUSE_MS);
+  }
+}
