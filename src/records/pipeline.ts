@@ -266,7 +266,13 @@ function mountOf(handle: Mount['handle']): Mount {
 /** The call of a method on a path: 404 and 405 for those that are none. */
 function callOf(method: string, segments: readonly string[], workspace: Workspace, parts: CallParts): Call {
   const tail = segments.length > 3 ? segments.slice(3).join('/') : undefined;
-  const isPath = segments.length === 3 || segments.length === 4 || (tail !== undefined && TAILS.includes(tail));
+  // A slash that was escaped separates no segments.
+  const isPath =
+    tail === undefined
+      ? segments.length === 3
+      : TAILS.includes(tail)
+        ? segments.length === 3 + tail.split('/').length
+        : segments.length === 4;
   if (!isPath) throw noSuchPath(workspace);
   return callAt(method, segments[2] as string, tail, parts);
 }

@@ -297,6 +297,8 @@ for (const [name, path, method, body, message] of [
 
 test('paths below _bulk, and methods that it does not take', async () => {
   assert.equal((await call('tags/_bulk/remove', 'POST', { ids: [] })).status, 404);
+  assert.equal((await call('tags/_bulk%2Fdelete', 'POST', { ids: [] })).status, 404);
+  assert.equal((await call('tags/%5Fbulk/delete', 'POST', { ids: [] })).status, 204);
   assert.equal((await call('tags/_bulk', 'GET')).headers.get('allow'), 'POST, PUT, PATCH, DELETE, OPTIONS');
   assert.equal((await call('tags/_bulk/delete', 'DELETE')).headers.get('allow'), 'POST, OPTIONS');
 });
