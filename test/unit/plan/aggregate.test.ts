@@ -222,7 +222,10 @@ test('a request follows so many relations at most, filters and groups together',
       plan(`select=count&group=parent.parent.parent.parent.parent.name,parent.children.name&${deep(12)}`, 'categories'),
     /crosses children/,
   );
-  refuses(() => plan(`select=count&group=parent.name&${deep(12)}`, 'categories'), /follows more than 60 relations/);
+  refuses(
+    () => plan(`select=count&group=parent.name&${deep(12)}`, 'categories'),
+    /follows more than 60 relations.* select and group:/,
+  );
 });
 
 test('every table has the row rules of the user, and its gate is asked', () => {
