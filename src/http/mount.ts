@@ -85,6 +85,13 @@ export const HOSTLESS: Mount = {
   handle: () => Promise.reject(badRequest('The Host header is missing')),
 };
 
+/** Takes the target `*` of all methods but OPTIONS: it is no place (RFC 9112 section 3.2.4). */
+export const PLACELESS: Mount = {
+  ...ANYWHERE,
+  operationOf: () => UNKNOWN,
+  handle: () => Promise.reject(badRequest('The request target must be a path; only OPTIONS takes *')),
+};
+
 /** Takes what no mount of the list does. */
 export const NOWHERE: Mount = {
   ...ANYWHERE,

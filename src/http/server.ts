@@ -9,7 +9,7 @@ import { makeBodyRoom } from '../pace/body-room.ts';
 import { makeTurns } from '../pace/turns.ts';
 import { errorText, toApiError } from '../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../response/reply.ts';
-import { closed, HOSTLESS, type Mount, NOWHERE, PREFLIGHT, UNKNOWN } from './mount.ts';
+import { closed, HOSTLESS, type Mount, NOWHERE, PLACELESS, PREFLIGHT, UNKNOWN } from './mount.ts';
 import { HttpRequest } from './raw-request.ts';
 import { commonHeaders, type Delegation, delegate, writeReply } from './reply.ts';
 
@@ -97,6 +97,7 @@ function makeMountOf({ mounts, unready }: HttpOptions): (message: IncomingMessag
   return (message, url) => {
     if (message.headers.host === undefined && message.httpVersion === '1.1') return HOSTLESS;
     if (message.method === 'OPTIONS') return PREFLIGHT;
+    if (url === '*') return PLACELESS;
     for (const { open, shut } of doors) {
       if (open.matches(url)) return open.readyFirst && unready() !== undefined ? shut : open;
     }

@@ -157,10 +157,12 @@ test('the whole URL as the target of a request is taken, as RFC 9112 says', asyn
     ['http://test/healthz', 200],
     ['http://test', 200],
     ['http://test?x=1', 400],
+    ['*', 400],
     ['ftp://test/api/v1/acme/shop/tags/1', 404],
   ] as const) {
     const answer = await sendBytes(server.url, rawRequest('GET', target, headers));
     assert.equal(answer.status, status, `${target}: ${answer.text}`);
     if (target.includes('fields')) assert.equal(answer.text, '{"data":{"id":1}}');
   }
+  assert.equal((await sendBytes(server.url, rawRequest('OPTIONS', '*', []))).status, 204);
 });
