@@ -3,8 +3,13 @@ import { readFileSync } from 'node:fs';
 
 /** Process ids of the children of a process that run the same program. */
 export function workersOf(pid: number): number[] {
+  return childrenOf(pid).filter(isServer);
+}
+
+/** Process ids of the children of a process. */
+export function childrenOf(pid: number): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
-  return children === '' ? [] : children.split(' ').map(Number).filter(isServer);
+  return children === '' ? [] : children.split(' ').map(Number);
 }
 
 function isServer(pid: number): boolean {

@@ -1,37 +1,31 @@
-// Servers are killed and connections to the database ended at random moments, while clients create with keys and repeat
-// until they are answered: there is exactly one record for each key.
+// Servers, their workers and PostgreSQL are killed and connections to the database ended at random moments, while clients
+// create with keys and repeat until they are answered: there is exactly one record for each key.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { startServerProcess } from '../../support/server-process.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { assertOneForEach, createWhile, LINES } from '../../support/keyed-clients.ts';
+import { makePostgres } from '../../support/postgres.ts';
+import { clientOf } from '../../support/server.ts';
+import { type ServerProcess, startServerProcess } from '../../support/server-process.ts';
+import { until } from '../../support/until.ts';
 import { use, useServer } from '../../support/use.ts';
+import { childrenOf, workersOf } from '../../support/workers.ts';
 
-const CLIENTS = 12;
 const KILLS = 5;
 
 const server = useServer();
-const lines = use(() =>
-  server.workspace('acme/kills', { entities: { lines: { fields: { text: { type: 'text' } } } } }),
-);
+const lines = use(() => server.workspace('acme/kills', LINES));
 
-/** The way in which a client creates a line. */
-const WAYS = [
-  { path: 'lines', body: (text: string): unknown => ({ text }) },
-  { path: 'lines/_bulk', body: (text: string): unknown => ({ data: [{ text }] }) },
-  {
-    path: '_batch',
-    body: (text: string): unknown => ({ operations: [{ method: 'POST', entity: 'lines', body: { text } }] }),
-  },
-] as const;
+const atRandom = (): Promise<void> => sleep(50 + Math.random() * 300);
 
-test('one record for each key, whatever is killed', async () => {
+test('one record for each key, whichever server and connection is killed', async () => {
   const env = { DATABASE_URL: server.database.url };
   let killed = await startServerProcess(env);
-  const urls = (): readonly string[] => [killed.url, server.url];
-  let isDone = false;
 
   async function kill(): Promise<void> {
     for (let kills = 0; kills < KILLS; kills++) {
-      await new Promise((resolve) => setTimeout(resolve, 50 + Math.random() * 300));
+      await atRandom();
       await server.database.query(
         `select pg_terminate_backend(pid) from pg_stat_activity
          where datname = current_database() and pid <> pg_backend_pid() and random() < 0.3`,
@@ -41,57 +35,88 @@ test('one record for each key, whatever is killed', async () => {
     }
   }
 
-  async function create(key: string, index: number): Promise<void> {
-    const { path, body } = WAYS[index % WAYS.length] as (typeof WAYS)[number];
-    for (let attempt = 0; ; attempt++) {
-      assert.ok(attempt < 500, `${key} was never answered`);
-      const status = await fetch(`${urls()[(index + attempt) % 2]}/api/v1/acme/kills/${path}`, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${lines.key}`,
-          'content-type': 'application/json',
-          'idempotency-key': key,
-        },
-        body: JSON.stringify(body(key)),
-      })
-        .then(async (response) => {
-          await response.arrayBuffer();
-          return response.status;
-        })
-        .catch(() => 0);
-      if (status === 201 || status === 200) return;
-      assert.ok(status === 0 || status === 503 || status === 409, `${key}: ${status}`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
-
-  let keys = 0;
-  const clients = Array.from({ length: CLIENTS }, async () => {
-    while (!isDone) {
-      const index = keys++;
-      await create(`key-${index}`, index);
-    }
-  });
-  const killing = kill().finally(() => {
-    isDone = true;
-  });
   try {
-    await Promise.all([killing, ...clients]);
+    const keys = await createWhile(kill, {
+      path: 'acme/kills',
+      credential: lines.key,
+      urls: () => [killed.url, server.url],
+    });
+    assert.ok(keys > 100, `only ${keys} keys`);
+    await assertOneForEach(keys, (text) => server.database.query(text), 'kills');
   } finally {
-    await killing;
     await killed.stop();
   }
-  const { schema } = await place();
-  const rows = await server.database.query(`select text, count(*)::int4 as count from ${schema}.lines group by 1`);
-  assert.ok(keys > 100, `only ${keys} keys`);
-  assert.equal(rows.length, keys);
-  assert.deepEqual(
-    rows.filter(({ count }) => count !== 1),
-    [],
-  );
 });
 
-async function place(): Promise<{ schema: string }> {
-  const [row] = await server.database.query("select database_schema from wda.workspace where slug = 'kills'");
-  return { schema: `"${row?.database_schema}"` };
+const skip = process.platform === 'linux' ? false : 'finds the processes in /proc';
+
+test('one record for each key, whichever worker and process of PostgreSQL is killed', { skip }, async (t) => {
+  const postgres = await makePostgres();
+  const servers: ServerProcess[] = [];
+  t.after(async () => {
+    for (const one of servers) await one.stop();
+    await postgres.remove();
+  });
+  await postgres.start();
+  const env = { DATABASE_URL: postgres.url };
+  const first = await startServerProcess({ ...env, WDA_WORKERS: '2' });
+  servers.push(first);
+  const second = await startServerProcess(env);
+  servers.push(second);
+  const { key } = await clientOf(first.url).workspace('acme/crashes', LINES);
+  const victims = { worker: 0, backend: 0, postmaster: 0 };
+
+  function strike(kind: keyof typeof victims, processes: readonly number[]): void {
+    const victim = processes[Math.floor(Math.random() * processes.length)];
+    assert.ok(victim !== undefined, `there is no ${kind}`);
+    process.kill(victim, 'SIGKILL');
+    victims[kind]++;
+  }
+
+  async function kill(acknowledged: () => number): Promise<void> {
+    const some = (): Promise<void> => {
+      const enough = acknowledged() + 5 + Math.random() * 30;
+      return until('more keys are acknowledged', () => acknowledged() >= enough);
+    };
+    for (const kind of ['backend', 'postmaster', 'backend'] as const) {
+      await until('there are two workers', () => workersOf(first.child.pid as number).length === 2);
+      await some();
+      strike('worker', workersOf(first.child.pid as number));
+      await some();
+      if (kind === 'backend') {
+        // All others end with it: PostgreSQL recovers from its log.
+        strike('backend', backendsOf(postgres.pid));
+        continue;
+      }
+      strike('postmaster', [postgres.pid as number]);
+      await until('PostgreSQL has ended', () => postgres.pid === undefined);
+      // Its children may hold the memory that they shared for a moment longer.
+      await until('PostgreSQL starts', () =>
+        postgres.start().then(
+          () => true,
+          () => false,
+        ),
+      );
+    }
+  }
+
+  const keys = await createWhile(kill, {
+    path: 'acme/crashes',
+    credential: key,
+    urls: () => [first.url, second.url],
+  });
+  assert.deepEqual(victims, { worker: 3, backend: 2, postmaster: 1 });
+  await assertOneForEach(keys, postgres.query, 'crashes');
+});
+
+/** Processes of PostgreSQL that serve a connection. */
+function backendsOf(postmaster: number | undefined): number[] {
+  if (postmaster === undefined) return [];
+  return childrenOf(postmaster).filter((pid) => {
+    try {
+      return /^postgres: .*127\.0\.0\.1\(/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
+    } catch {
+      return false;
+    }
+  });
 }
