@@ -97,6 +97,20 @@ export function storeGates(id: string, gates: Readonly<Record<string, MigrationG
 where id = ${id} and gates <> ${JSON.stringify(gates)}::jsonb`;
 }
 
+/**
+ * Says anew how long the gates that a migration has closed stay closed. Closes none: it may be delivered when the gates are
+ * open again. When it has waited for the row, PostgreSQL looks at `gates` anew and not at the migration.
+ */
+export function storeTimeLeft(
+  id: string,
+  migrationId: string,
+  gates: Readonly<Record<string, MigrationGate>>,
+): Fragment {
+  return sql`update wda.workspace set gates = ${JSON.stringify(gates)}::jsonb
+where id = ${id} and gates <> '{}' and gates <> ${JSON.stringify(gates)}::jsonb
+  and exists (select from wda.migration where id = ${migrationId} and state = 'running')`;
+}
+
 /** The document in force as JSON text, as it was stored, and the names in PostgreSQL that differ from its own. */
 export async function loadDocumentText(
   db: Database,

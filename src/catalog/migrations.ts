@@ -95,10 +95,11 @@ where workspace_id = ${workspaceId} and id = ${id} and state in ('pending', 'run
 export const isMigrating = (workspaceId: string): Fragment =>
   sql`exists (select from wda.migration where workspace_id = ${workspaceId} and state in ('pending', 'running'))`;
 
-/** Workspaces with a migration that has not ended, whether or not anybody works on it. */
+/** Workspaces with a migration that has not ended, or with closed gates, whether or not anybody works on them. */
 export async function loadMigratingWorkspaces(db: Database): Promise<readonly string[]> {
   const rows = await db.query<{ id: string }>(
-    toQuery(sql`select workspace_id as id from wda.migration where state in ('pending', 'running')`),
+    toQuery(sql`select workspace_id as id from wda.migration where state in ('pending', 'running')
+union select id from wda.workspace where gates <> '{}'`),
   );
   return rows.map((row) => row.id);
 }

@@ -1,11 +1,11 @@
 // What requests are answered while a change is made at once: the gates of the entities that its locks reach are closed in
 // every process before the first lock is asked for, and say how long it may still take.
 
-import { storeGates } from '../catalog/documents.ts';
+import { storeGates, storeTimeLeft } from '../catalog/documents.ts';
 import type { PlannedStep } from '../catalog/migrations.ts';
-import type { Database } from '../db/pool.ts';
+import type { Database, Session } from '../db/pool.ts';
 import type { MigrationGate } from '../model/entity.ts';
-import { toQuery } from '../sql/fragment.ts';
+import { type Fragment, toQuery } from '../sql/fragment.ts';
 import { gatesOf, type PreparedChange, retryAfter } from './plan.ts';
 
 export interface Gate {
@@ -15,13 +15,20 @@ export interface Gate {
    */
   readonly close: () => Promise<void>;
   readonly isClosed: () => boolean;
-  /** Stores the time left no longer: the transaction of the switch opens the gates itself. */
-  readonly stopCountdown: () => Promise<void>;
+  /**
+   * Begins to store the time left no more. Waits for nothing, as the switch has its locks by then: what is on its way closes
+   * no gate that the switch opens.
+   */
+  readonly stopCountdown: () => void;
   readonly open: () => Promise<void>;
 }
 
 export interface GateOptions {
   readonly db: Database;
+  /** With the lock of the workspace. It closes the gates, so that this never comes late. */
+  readonly session: Pick<Session, 'query'>;
+  /** The migration; null when it is not recorded, and then it closes nothing. */
+  readonly id: string | null;
   readonly workspaceId: string;
   readonly change: PreparedChange;
   readonly steps: readonly PlannedStep[];
@@ -33,46 +40,46 @@ export interface GateOptions {
 
 const SAY_EVERY_MS = 1000;
 
-export function makeGate({ db, workspaceId, change, steps, changed, everywhere }: GateOptions): Gate {
+export function makeGate(options: GateOptions): Gate {
+  const { db, session, id, workspaceId, change, steps, changed, everywhere } = options;
   const gates = gatesOf(change, steps);
   const seconds = steps.reduce((sum, step) => sum + step.estimatedSeconds, 0);
   let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
-  let saying: Promise<void> | undefined;
-  const store = async (next: Readonly<Record<string, MigrationGate>>): Promise<void> => {
-    await db.query(toQuery(storeGates(workspaceId, next)));
+  let isSaying = false;
+  const store = async (connection: Pick<Session, 'query'>, statement: Fragment): Promise<void> => {
+    await connection.query(toQuery(statement));
     changed();
   };
-  const startCountdown = (): void => {
+  const startCountdown = (migrationId: string): void => {
     const started = performance.now();
     timer = setInterval(() => {
+      if (isSaying) return;
+      isSaying = true;
       const left = retryAfter(seconds - (performance.now() - started) / 1000);
-      saying ??= store(withTime(gates, left))
+      void store(db, storeTimeLeft(workspaceId, migrationId, withTime(gates, left)))
         // The next second stores it again.
         .catch(() => undefined)
         .finally(() => {
-          saying = undefined;
+          isSaying = false;
         });
     }, SAY_EVERY_MS);
   };
-  const stopCountdown = async (): Promise<void> => {
-    clearInterval(timer);
-    await saying;
-  };
+  const stopCountdown = (): void => clearInterval(timer);
   return {
     isClosed: () => isClosed,
     stopCountdown,
     async close() {
-      if (Object.keys(gates).length === 0) return;
+      if (id === null || Object.keys(gates).length === 0) return;
       isClosed = true;
-      await store(gates);
-      startCountdown();
+      await store(session, storeGates(workspaceId, gates));
+      startCountdown(id);
       await everywhere();
     },
     async open() {
       if (!isClosed) return;
-      await stopCountdown();
-      await store({});
+      stopCountdown();
+      await store(db, storeGates(workspaceId, {}));
     },
   };
 }

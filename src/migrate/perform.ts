@@ -55,7 +55,7 @@ export const RUN: Work<Run, Working['name']> = {
   async switching(run) {
     const { workspaceId, session, change, gate, progress } = run;
     await switchOver(run, async () => {
-      await gate.stopCountdown();
+      gate.stopCountdown();
       if (changesDocument(change)) {
         await session.query(toQuery(storeDocument(workspaceId, change.asked, change.names, change.freed)));
       }

@@ -25,7 +25,7 @@ export interface RecoveryOptions {
 export interface Recovery {
   /** Ends the one of the workspace whose lock the session holds. Throws what prevents that for now. */
   readonly underLock: (session: Session, workspaceId: string) => Promise<void>;
-  /** Ends those of all workspaces, or of one; skips those that somebody works on. Throws the first failure at its end. */
+  /** Ends those of all workspaces, or of one, and opens gates; skips workspaces that somebody works on. Throws the first failure at its end. */
   readonly sweep: (only?: string) => Promise<void>;
   /** Ends the one of a workspace whose connection was lost just now: tries for a minute. */
   readonly soon: (workspaceId: string) => Promise<void>;
@@ -68,6 +68,8 @@ export function makeRecovery({ databases, sessions, changed, countEnd, onError }
           // The locks are not free yet: the next sweep asks again.
           if (!isLockConflict(error)) throw error;
         });
+        // Nobody works behind them.
+        await session.query(toQuery(storeGates(workspaceId, {})));
         changed(workspaceId);
       },
       () => undefined,

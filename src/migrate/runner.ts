@@ -184,6 +184,8 @@ async function makeRun(
     sizes: await tableSizes(session, change),
     gate: makeGate({
       db,
+      session,
+      id,
       workspaceId,
       change,
       steps: progress.steps(),

@@ -6,9 +6,11 @@ import { readConfig } from '../../src/config.ts';
 import { makeDatabase } from '../../src/db/pool.ts';
 import type { Operation } from '../../src/migrate/operation.ts';
 import { EndedElsewhere, makeProgress } from '../../src/migrate/progress.ts';
+import { holdAt, prepareHolds } from '../support/held-migration.ts';
 import { applySchema, assertTidy, ended, type Json } from '../support/migration.ts';
 import type { TestWorkspace } from '../support/server.ts';
-import { useServer } from '../support/use.ts';
+import { until } from '../support/until.ts';
+import { prepare, useDatabase, useDatabaseProxy, useServer } from '../support/use.ts';
 
 const BEFORE = { entities: { notes: { fields: { title: { type: 'string' }, body: { type: 'text' } } } } };
 const AFTER = {
@@ -23,7 +25,11 @@ const AFTER = {
   },
 };
 
-const server = useServer();
+const database = useDatabase();
+const server = useServer({}, { database });
+const wire = useDatabaseProxy(database);
+const behind = useServer({}, wire);
+prepare(() => prepareHolds(database));
 
 /** A workspace whose migration, with work before the switch, has ended. */
 async function migrated(slug: string): Promise<{ readonly workspace: TestWorkspace; readonly id: string }> {
@@ -88,4 +94,38 @@ test('a failed migration that is open again takes nothing back that a later one 
   const { state, error } = await ended(workspace, Number(id));
   assert.deepEqual([state, error.code], ['failed', 'INTERRUPTED']);
   await assertAllIsThere(workspace, 'anew');
+});
+
+const gatesOf = async (slug: string): Promise<unknown> =>
+  (await server.database.query('select gates from wda.workspace where slug = $1', [slug]))[0]?.gates;
+
+test('the time left of a blocking migration that comes late holds nothing up and closes no gate', async () => {
+  const workspace = await behind.workspace('acme/blocked', BEFORE);
+  await workspace.create('notes', [{ title: '1' }]);
+  const asked = { entities: { notes: { fields: { title: { type: 'integer' }, body: { type: 'text' } } } } };
+  let id = 0;
+  const held = await holdAt(server.database, { kind: 'ddl', like: '%alter column "title%type %using%' }, async () => {
+    id = (await applySchema(workspace, asked, '?strategy=blocking&wait=0')).json.data.id;
+  });
+  const late = wire.hold(`and gates <> '{}'`);
+  try {
+    await until('the countdown is on its way', late.isHeld);
+  } finally {
+    await held.release();
+  }
+  assert.equal((await ended(workspace, id)).state, 'succeeded');
+  assert.deepEqual(await gatesOf('blocked'), {});
+  await late.release();
+  assert.deepEqual(await gatesOf('blocked'), {});
+  assert.equal((await workspace.call('notes/1')).json.data.title, 1);
+});
+
+test('a gate that is closed without a migration is opened', async () => {
+  const workspace = await server.workspace('acme/shut', BEFORE);
+  await server.database.query(
+    `update wda.workspace set version = version + 1,
+     gates = '{"notes": {"blocksReads": true, "blocksWrites": true, "retryAfterSeconds": 7}}' where slug = 'shut'`,
+  );
+  await until('the entity is available', async () => (await workspace.call('notes')).status === 200);
+  assert.deepEqual(await gatesOf('shut'), {});
 });

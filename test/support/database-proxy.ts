@@ -1,4 +1,5 @@
 // A wire between a server and its PostgreSQL that can be cut, and that hears every statement on it.
+import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import type { TestDatabase } from './database.ts';
 
@@ -10,9 +11,17 @@ export interface DatabaseProxy {
   /** Lets every connection be, and passes on nothing more on any of them. */
   freeze(): void;
   restore(): void;
+  /** Holds back what comes with the next statement whose text has this part, and all that follows on its connection. */
+  hold(part: string): HeldStatement;
   /** Texts of the statements executed since the last call, and `close name` for a prepared one that is given up. */
   statements(): string[];
   close(): Promise<void>;
+}
+
+export interface HeldStatement {
+  readonly isHeld: () => boolean;
+  /** Passes it on, also when the server has given the connection up; resolves when the database has answered it. */
+  readonly release: () => Promise<void>;
 }
 
 export async function openProxy(database: TestDatabase): Promise<DatabaseProxy> {
@@ -26,6 +35,7 @@ export async function openProxy(database: TestDatabase): Promise<DatabaseProxy> 
   let isCut = false;
   let isFrozen = false;
   let heard: string[] = [];
+  let wanted: { readonly part: string; readonly take: (backend: Socket, chunk: Buffer) => Buffer[] } | undefined;
 
   const server = createServer((client) => {
     if (isCut) {
@@ -33,9 +43,10 @@ export async function openProxy(database: TestDatabase): Promise<DatabaseProxy> 
       return;
     }
     const backend = connect(target as { host: string; port: number });
+    let held: Buffer[] | undefined;
     const end = (): void => {
       client.destroy();
-      backend.destroy();
+      if (held === undefined) backend.destroy();
     };
     for (const socket of [client, backend]) {
       sockets.add(socket);
@@ -50,7 +61,11 @@ export async function openProxy(database: TestDatabase): Promise<DatabaseProxy> 
     client.on('data', (chunk: Buffer) => {
       if (isFrozen) return;
       listen(chunk);
-      backend.write(chunk);
+      if (held !== undefined) held.push(chunk);
+      else if (wanted !== undefined && chunk.includes(wanted.part)) {
+        held = wanted.take(backend, chunk);
+        wanted = undefined;
+      } else backend.write(chunk);
     });
     backend.on('data', (chunk: Buffer) => {
       if (!isFrozen) client.write(chunk);
@@ -78,6 +93,25 @@ export async function openProxy(database: TestDatabase): Promise<DatabaseProxy> 
       if (isFrozen) hangUp();
       isFrozen = false;
       isCut = false;
+    },
+    hold(part) {
+      let at: { readonly backend: Socket; readonly chunks: Buffer[] } | undefined;
+      const take = (backend: Socket, chunk: Buffer): Buffer[] => {
+        at = { backend, chunks: [chunk] };
+        return at.chunks;
+      };
+      wanted = { part, take };
+      return {
+        isHeld: () => at !== undefined,
+        async release() {
+          if (at === undefined) throw new Error(`nobody sent ${part}`);
+          const { backend, chunks } = at;
+          const answered = once(backend, 'data');
+          for (const chunk of chunks) backend.write(chunk);
+          await answered;
+          backend.destroy();
+        },
+      };
     },
     statements() {
       const all = heard;
