@@ -1,6 +1,7 @@
 // The platform's own migrations: runs the numbered SQL files of one or more folders that have not run yet, once, however
 // many processes start at the same time. Takes a connection, gives nothing; refuses a database that cannot hold us.
 import { readdir } from 'node:fs/promises';
+import { parse } from 'node:path';
 import { type RunnerOption, runner } from 'node-pg-migrate';
 import pg from 'pg';
 import { makeConnect } from './connect.ts';
@@ -40,7 +41,7 @@ export class InstallError extends Error {
 // Our own: node-pg-migrate's default is shared by every program that uses it on this database.
 const LOCK = 7_764_610_001;
 
-/** Throws InstallError when the database is unfit, the driver's error when it is away or a file fails. */
+/** Throws InstallError when the database is unfit or a newer version has installed it, the driver's error when it is away or a file fails. */
 export async function runInstallation(
   connection: pg.ClientConfig,
   installation: Installation,
@@ -55,6 +56,7 @@ export async function runInstallation(
     await checkDatabase(client, installation);
     await client.query({ text: 'select pg_advisory_lock($1)', values: [LOCK] });
     try {
+      await checkNotNewer(client, installation);
       for (const row of installation.rows) await runRow(client, installation.schema, row, log);
     } finally {
       // Explicitly, as a pooler may keep the backend. With the connection the lock is gone, too.
@@ -63,6 +65,19 @@ export async function runInstallation(
   } finally {
     await client.end();
   }
+}
+
+/** Of a newer version we do not know what its files changed: what we wrote there could stop that version from starting. */
+async function checkNotNewer(client: pg.Client, { schema, rows }: Installation): Promise<void> {
+  const unknown: string[] = [];
+  for (const { directory, record } of rows) {
+    const known = new Set((await readdir(directory)).map((file) => parse(file).name));
+    unknown.push(...(await namesIn(client, schema, record)).filter((name) => !known.has(name)));
+  }
+  if (unknown.length === 0) return;
+  throw new InstallError(
+    `This database was installed by a newer version (${unknown.sort().join(', ')}): start that version, or restore a backup of the time before it`,
+  );
 }
 
 async function runRow(client: pg.Client, schema: string, row: FileRow, log: (message: string) => void): Promise<void> {

@@ -182,6 +182,30 @@ test('a server of the time of one row of files finds a new installation as it kn
   assert.deepEqual(await installOneRow({ connectionString }), []);
 });
 
+for (const record of ['installed', 'installed_control']) {
+  test(`a database that a newer version has installed is refused in words, and left as it is (${record})`, async () => {
+    const connectionString = await createDatabase(`newer_${record}`, "encoding 'UTF8'");
+    await install({ connectionString }, () => undefined);
+    await rowsOf(
+      connectionString,
+      `insert into wda.${record} (name, run_on) values ('999998-clouds', now()), ('999999-rain', now())`,
+    );
+    // What this version would install again.
+    await rowsOf(connectionString, "delete from wda.installed where name = '000016-import-outcomes'");
+    await rowsOf(connectionString, 'drop table wda.import_outcome');
+    const found = await inventoryOf(connectionString);
+    await assert.rejects(
+      install({ connectionString }, () => undefined),
+      (error: Error) => {
+        assert.ok(error instanceof InstallError);
+        assert.match(error.message, /by a newer version \(999998-clouds, 999999-rain\): start that version/);
+        return true;
+      },
+    );
+    assert.deepEqual(await inventoryOf(connectionString), found);
+  });
+}
+
 test('the control row needs nothing of the data row, which refers to it by one key', async () => {
   const connectionString = await createDatabase('control', "encoding 'UTF8'");
   const directory = fileURLToPath(new URL('../../../install/control', import.meta.url));
