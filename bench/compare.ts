@@ -44,11 +44,14 @@ async function ask(side: Side, request: PreparedRequest): Promise<Answer> {
 
 const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/;
 
+// What two creates cannot have in common; orderId is the id of an order of the same batch.
+const CREATED: ReadonlySet<string> = new Set(['id', 'createdAt', 'orderId']);
+
 /** Times as instants; without what two creates cannot have in common. */
 function normalize(value: unknown, created: boolean): unknown {
   if (Array.isArray(value)) return value.map((item) => normalize(item, created));
   if (typeof value === 'object' && value !== null) {
-    const entries = Object.entries(value).filter(([name]) => !(created && (name === 'id' || name === 'createdAt')));
+    const entries = Object.entries(value).filter(([name]) => !(created && CREATED.has(name)));
     return Object.fromEntries(entries.map(([name, item]) => [name, normalize(item, created)]));
   }
   return typeof value === 'string' && TIME.test(value) ? Date.parse(value) : value;

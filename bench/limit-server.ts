@@ -66,6 +66,11 @@ const statements = {
     insert into ${orders} as o ("customerId", status, total, "createdAt", note) values ($1, $2, $3, now(), $4)
     returning ${orderColumns}
   ) select row_to_json(o)::text as json from o`,
+  createItem: `with i as (
+    insert into ${schema}."orderItems" as i ("orderId", "productId", quantity, price)
+    values (currval(pg_get_serial_sequence('${orders.replaceAll("'", "''")}', 'id')), $1, $2, $3)
+    returning i.id, i."orderId", i."productId", i.quantity, i.price
+  ) select row_to_json(i)::text as json from i`,
   update: `with o as (
     update ${orders} o set status = $2 where o.id = $1 returning ${orderColumns}
   ) select row_to_json(o)::text as json from o`,
@@ -97,14 +102,19 @@ type Row = { readonly json: string; readonly total?: number };
 
 /** Runs a prepared statement on the connection with the fewest unanswered ones. */
 async function run(name: string, text: string, values: unknown[]): Promise<Row | undefined> {
-  let lane = clients[0]!;
-  for (const other of clients) if (other.pending < lane.pending) lane = other;
+  const lane = freestLane();
   lane.pending++;
   try {
     return (await lane.client.query<Row>({ name, text, values })).rows[0];
   } finally {
     lane.pending--;
   }
+}
+
+function freestLane() {
+  let lane = clients[0]!;
+  for (const other of clients) if (other.pending < lane.pending) lane = other;
+  return lane;
 }
 
 type StatementName = keyof typeof statements;
@@ -167,6 +177,27 @@ async function writeMany(method: string, body: string): Promise<string> {
   return `{"data":${row?.json}}`;
 }
 
+/** An order and its items: one transaction, all of it sent at once. */
+async function writeBatch(body: string): Promise<string> {
+  const { client } = freestLane();
+  const operations: { readonly entity: string; readonly body: Readonly<Record<string, unknown>> }[] =
+    JSON.parse(body).operations;
+  const sent = operations.map(({ entity, body: record }) => {
+    const [name, columns] =
+      entity === 'orders'
+        ? (['create', ['customerId', 'status', 'total', 'note']] as const)
+        : (['createItem', ['productId', 'quantity', 'price']] as const);
+    return { name, text: statements[name], values: columns.map((column) => record[column] ?? null) };
+  });
+  const [, ...results] = await Promise.all([
+    client.query('begin'),
+    ...sent.map((query) => client.query<Row>(query)),
+    client.query('commit'),
+  ]);
+  const created = results.slice(0, -1).map(({ rows }) => `{"status":201,"data":${rows[0].json}}`);
+  return `{"data":[${created.join()}]}`;
+}
+
 async function writeOne(id: string | undefined, body: string): Promise<string | undefined> {
   const order = JSON.parse(body);
   const row =
@@ -183,13 +214,15 @@ async function answer(method: string, url: string, body: string, response: Serve
     const query = new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1));
     const text = await (id === '_bulk'
       ? writeMany(method, body)
-      : method !== 'GET'
-        ? writeOne(id, body)
-        : id === undefined
-          ? readList(entity ?? '', query)
-          : id === '_aggregate'
-            ? readAggregate(url.slice(mark + 1))
-            : readOne(id, query));
+      : entity === '_batch'
+        ? writeBatch(body)
+        : method !== 'GET'
+          ? writeOne(id, body)
+          : id === undefined
+            ? readList(entity ?? '', query)
+            : id === '_aggregate'
+              ? readAggregate(url.slice(mark + 1))
+              : readOne(id, query));
     if (text === undefined) send(response, 404, '{"error":{"code":"NOT_FOUND","message":"No such record"}}');
     else send(response, method === 'POST' ? 201 : 200, text);
   } catch (error) {

@@ -27,16 +27,20 @@ const autocannon = createRequire(import.meta.url)('autocannon') as Autocannon;
 
 const [port, connections, seconds, file = ''] = process.argv.slice(2);
 const [headerLine = '', ...lines] = readFileSync(file, 'utf8').trimEnd().split('\n');
-const headers = Object.fromEntries(
-  headerLine
-    .split('\t')
-    .filter((header) => header !== '')
-    .map((header) => [header.slice(0, header.indexOf(': ')), header.slice(header.indexOf(': ') + 2)]),
-);
+const shared = headersOf(headerLine.split('\t'));
 const requests = lines.map((line): AutocannonRequest => {
-  const [method = 'GET', path = '/', body = ''] = line.split('\t');
+  const [method = 'GET', path = '/', body = '', ...own] = line.split('\t');
+  const headers = own.length === 0 ? shared : { ...shared, ...headersOf(own) };
   return { method, path, headers, ...(body === '' ? {} : { body }) };
 });
+
+function headersOf(lines: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    lines
+      .filter((header) => header !== '')
+      .map((header) => [header.slice(0, header.indexOf(': ')), header.slice(header.indexOf(': ') + 2)]),
+  );
+}
 
 const times: number[] = [];
 let failed = 0;

@@ -1,5 +1,5 @@
 -- Script for wrk: sends the requests of the file named by REQUESTS in turn. Its first line is the headers and each further
--- one a request, parts separated by tabs: "Name: value", ... then "METHOD", "path", "body".
+-- one a request, parts separated by tabs: "Name: value", ... then "METHOD", "path", "body", and headers of its own.
 -- Ends with one line: RESULT requests/s, p50 ms, p99 ms, requests, failed.
 
 local prepared, count, at = {}, 0, 0
@@ -10,16 +10,23 @@ local function parts(line)
   return found
 end
 
-function init()
-  local file = assert(io.open(os.getenv("REQUESTS")))
-  local headers = {}
-  for _, header in ipairs(parts(file:read("*l"))) do
-    local name, value = header:match("^([^:]+): (.*)$")
+local function collect(headers, lines, first)
+  for index = first, #lines do
+    local name, value = lines[index]:match("^([^:]+): (.*)$")
     if name then headers[name] = value end
   end
+end
+
+function init()
+  local file = assert(io.open(os.getenv("REQUESTS")))
+  local shared = parts(file:read("*l"))
   for line in file:lines() do
-    local method, path, body = unpack(parts(line))
+    local fields = parts(line)
+    local method, path, body = unpack(fields, 1, 3)
     if body == "" then body = nil end
+    local headers = {}
+    collect(headers, shared, 1)
+    collect(headers, fields, 4)
     count = count + 1
     prepared[count] = wrk.format(method, path, headers, body)
   end

@@ -73,8 +73,13 @@ async function applyAutocannon(load: Load, directory: string): Promise<LoadResul
 /** The format is told in load.lua. */
 async function writeRequests(load: Load, directory: string): Promise<string> {
   const file = join(directory, 'requests.tsv');
-  const headers = Object.entries(load.headers).map(([name, value]) => `${name}: ${value}`);
-  const lines = load.requests.map(({ method, path, body }) => [method, path, body ?? ''].join('\t'));
-  await writeFile(file, `${[headers.join('\t'), ...lines].join('\n')}\n`);
+  const lines = load.requests.map(({ method, path, body, headers = {} }) =>
+    [method, path, body ?? '', ...headerLines(headers)].join('\t'),
+  );
+  await writeFile(file, `${[headerLines(load.headers).join('\t'), ...lines].join('\n')}\n`);
   return file;
+}
+
+function headerLines(headers: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
 }

@@ -52,7 +52,7 @@ const command = new Command('npm run bench --')
   .option('--markdown', 'print the table as docs/performance.md has it')
   .option('--keep', 'keep the database that the run has worked on (wda_bench_run)')
   .option('--fresh', 'load the data set anew')
-  .option('--writes', 'instead: many records at once, against the same work by hand')
+  .option('--writes', 'instead: many records at once, keys, imports and searches, against the same work by hand')
   .option(
     '--soak [minutes]',
     'instead: all workloads mixed on our server alone, for so long (10 minutes)',
@@ -95,7 +95,7 @@ async function main(options: Options): Promise<void> {
       return;
     }
     if (options.writes) {
-      process.stdout.write(`${await measureMany(url, adminKey, data)}\n`);
+      process.stdout.write(`${await measureMany(url, adminKey, data, options, generator)}\n`);
       if (!options.keep) await dropCopy(postgres);
       return;
     }
@@ -148,7 +148,13 @@ async function soakOurs(
   }
 }
 
-async function measureMany(url: string, adminKey: string, data: DataSet): Promise<string> {
+async function measureMany(
+  url: string,
+  adminKey: string,
+  data: DataSet,
+  { rounds, seconds }: Options,
+  generator: LoadGenerator,
+): Promise<string> {
   return withClient(url, async (client) => {
     const schema = await schemaIn(client);
     await stopAutovacuum(client, schema);
@@ -157,7 +163,8 @@ async function measureMany(url: string, adminKey: string, data: DataSet): Promis
       const limit = await startLimit(url, schema);
       try {
         const key = await createApiKey(ours, adminKey);
-        return await measureWrites({ ours, limit, key, client, schema, data, progress });
+        const settings = { data, generator, rounds, seconds, progress };
+        return await measureWrites({ ours, limit, key, adminKey, client, schema, ...settings });
       } finally {
         await limit.stop();
       }

@@ -15,7 +15,13 @@ export type Workload = {
   readonly goal: number;
 };
 
-export type PreparedRequest = { readonly method: string; readonly path: string; readonly body: string | null };
+export type PreparedRequest = {
+  readonly method: string;
+  readonly path: string;
+  readonly body: string | null;
+  /** Beside those of the whole load. */
+  readonly headers?: Readonly<Record<string, string>>;
+};
 
 // Enough different ids that neither server profits from repetition, few enough that preparing them takes milliseconds.
 const POOL_SIZE = 20_000;

@@ -1,20 +1,21 @@
-// `npm run bench -- --writes`: what many records at once cost, each against the same work done by hand, in turns over one
-// connection each. The ratio is of the medians of the single requests.
+// `npm run bench -- --writes`: what many records at once, keys, searches and imports cost, each against the same work done
+// by hand, in turns.
 import type { Client } from 'pg';
 import { assertSameAnswer } from './compare.ts';
 import { type DataSet, restoreOrders } from './dataset.ts';
+import type { LoadGenerator } from './load.ts';
 import { dataPrefix, type RunningServer } from './servers.ts';
+import { type Row, rowOfTimes, type Sides, tableOf, takeTurns } from './turns.ts';
+import type { Workload } from './workloads.ts';
 import { aggregateWorkloads } from './workloads-aggregate.ts';
+import { measureImports } from './writes-import.ts';
+import { measureKeys } from './writes-keys.ts';
+import { measureSearches } from './writes-search.ts';
 
-/** A question to one of the sides; resolves when it is answered, and throws when it is refused. */
-type Ask = (turn: number) => Promise<unknown>;
-
-interface Comparison {
+interface Comparison extends Sides {
   readonly name: string;
   /** What the ratio is: how many times as fast as by hand ours is, at least. */
   readonly goal: number;
-  readonly ours: Ask;
-  readonly byHand: Ask;
   /** Single requests of which one turn of `byHand` consists. */
   readonly turns: number;
 }
@@ -23,40 +24,41 @@ export interface WritesOptions {
   readonly ours: RunningServer;
   readonly limit: RunningServer;
   readonly key: string;
+  readonly adminKey: string;
   readonly client: Client;
   readonly schema: string;
   readonly data: DataSet;
+  readonly generator: LoadGenerator;
+  /** Of the creates with a key: rounds, and the length of each. */
+  readonly rounds: number;
+  readonly seconds: number;
   readonly progress: (line: string) => void;
 }
 
 const BULK = 1000;
 const FEW = 100;
+/** Items of the order of a batch: 10 operations. */
+const LINES = 9;
 
 /** A table in Markdown. */
 export async function measureWrites(options: WritesOptions): Promise<string> {
   const { client, schema, data, progress } = options;
-  await compareAggregates(options);
-  const lines = ['| Work | ours (ms) | by hand (ms) | times as fast | goal |', '|---|---|---|---|---|'];
-  for (const { name, goal, ours, byHand, turns } of comparisonsOf(options)) {
-    progress(`${name} ...`);
+  const restore = async () => {
+    await client.query(`delete from "${schema}"."orderItems" where id > $1`, [data.orderItems]);
     await restoreOrders(client, schema, data, 'W7');
-    const [mine, theirs]: [number[], number[]] = [[], []];
-    for (let turn = -3; turn < turns; turn++) {
-      // The first turns only warm up; then the sides take turns in who begins.
-      const sides: (readonly [Ask, number[]])[] = [
-        [ours, mine],
-        [byHand, theirs],
-      ];
-      for (const [ask, times] of turn % 2 === 0 ? sides : sides.reverse()) {
-        const began = performance.now();
-        await ask(turn);
-        if (turn >= 0) times.push(performance.now() - began);
-      }
-    }
-    const [a, b] = [median(mine), median(theirs)];
-    lines.push(`| ${name} | ${a.toFixed(1)} | ${b.toFixed(1)} | ${(b / a).toFixed(2)} | ${goal} |`);
+  };
+  await compareAnswers(options);
+  const rows: Row[] = [];
+  for (const { name, goal, turns, ...sides } of comparisonsOf(options)) {
+    progress(`${name} ...`);
+    await restore();
+    rows.push(rowOfTimes(name, await takeTurns(sides, turns), goal));
   }
-  return lines.join('\n');
+  await restore();
+  rows.push(...(await measureKeys({ ...options, restore })));
+  rows.push(...(await measureImports({ ...options, restore })));
+  rows.push(...(await measureSearches(options)));
+  return tableOf(rows);
 }
 
 function comparisonsOf({ ours, limit, key, data }: WritesOptions): readonly Comparison[] {
@@ -100,6 +102,13 @@ function comparisonsOf({ ours, limit, key, data }: WritesOptions): readonly Comp
         for (let index = 0; index < FEW; index++) await api('POST', '/orders', order(index));
       },
     },
+    {
+      name: `${BATCH}, against the same statements in one transaction`,
+      goal: 0.67,
+      turns: 200,
+      ours: (turn) => api('POST', '/_batch', batch(data, turn)),
+      byHand: (turn) => hand('POST', '/_batch', batch(data, turn)),
+    },
     ...aggregateWorkloads(data).map(({ turns, at }) => ({
       name: at(0).name,
       goal: at(0).goal,
@@ -110,18 +119,38 @@ function comparisonsOf({ ours, limit, key, data }: WritesOptions): readonly Comp
   ];
 }
 
-/** Both sides answer the same aggregates alike, before any of them is timed. */
-async function compareAggregates({ ours, limit, key, data }: WritesOptions): Promise<void> {
-  const mine = { name: 'ours', port: ours.port, headers: { authorization: `Bearer ${key}` } };
-  const theirs = { name: 'limit', port: limit.port, headers: {} };
-  for (const { at } of aggregateWorkloads(data)) {
-    const { method, path, body } = at(0);
-    const requests = [path, dataPrefix + path].map((each) => ({ method, path: each, body })) as [Asked, Asked];
-    await assertSameAnswer(at(0), [theirs, mine], requests);
-  }
+const BATCH = `_batch of ${LINES + 1}, an order and its items`;
+
+function batch(data: DataSet, turn: number) {
+  const order = { customerId: ((turn + 3) % data.customers) + 1, status: 'new', total: 12.34, note: null };
+  const line = (index: number) => ({
+    method: 'POST',
+    entity: 'orderItems',
+    body: { orderId: { $ref: 'order.id' }, productId: (index % data.products) + 1, quantity: index + 1, price: 9.5 },
+  });
+  return {
+    operations: [
+      { ref: 'order', method: 'POST', entity: 'orders', body: order },
+      ...Array.from({ length: LINES }, (_, index) => line(index)),
+    ],
+  };
 }
 
-type Asked = Parameters<typeof assertSameAnswer>[2][0];
+/** Both sides answer the same aggregates and the same batch alike, before any of them is timed. */
+async function compareAnswers({ ours, limit, key, data }: WritesOptions): Promise<void> {
+  const authorization = `Bearer ${key}`;
+  const mine = { name: 'ours', port: ours.port, headers: { authorization } };
+  const theirs = { name: 'limit', port: limit.port, headers: {} };
+  const body = JSON.stringify(batch(data, 0));
+  const workloads: Workload[] = [
+    ...aggregateWorkloads(data).map(({ at }) => at(0)),
+    { name: BATCH, title: BATCH, method: 'POST', path: '/_batch', body, goal: 0 },
+  ];
+  for (const workload of workloads) {
+    const requests = [workload, { ...workload, path: dataPrefix + workload.path }] as const;
+    await assertSameAnswer(workload, [theirs, mine], requests);
+  }
+}
 
 function asker({ port }: RunningServer, prefix: string, headers: Readonly<Record<string, string>>) {
   return async (method: string, path: string, body?: unknown): Promise<void> => {
@@ -133,8 +162,4 @@ function asker({ port }: RunningServer, prefix: string, headers: Readonly<Record
     const text = await response.text();
     if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text.slice(0, 500)}`);
   };
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
