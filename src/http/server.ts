@@ -62,6 +62,8 @@ export function makeHttpServer(options: HttpOptions): HttpServer {
     if (mount.groupOf === undefined) answer(message, response, mount, arrivedAt);
     else admission(mount.groupOf(url), () => answer(message, response, mount, arrivedAt));
   });
+  // Each request that waits listens to the end of its connection, and clients may send many before the first is answered.
+  server.on('connection', (socket) => socket.setMaxListeners(0));
   server.on('clientError', (error, socket) => refuseBytes(error, socket as Socket));
   return {
     async listen() {
