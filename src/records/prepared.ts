@@ -82,11 +82,11 @@ export function makePreparedStatements(options: CompileOptions): PreparedStateme
 function wordsOfWrite(plan: WritePlan): string {
   switch (plan.kind) {
     case 'create':
-      return `create ${[...plan.values.keys()].join()}`;
+      return `create ${[...plan.values.keys()].join()} ${wordsOfChecks(plan)}`;
     case 'upsert':
-      return `upsert ${plan.key.mode} ${plan.key.fields.map(({ name }) => name).join()} ${[...plan.values.keys()].join()} ${plan.changes.length}`;
+      return `upsert ${plan.key.mode} ${plan.key.fields.map(({ name }) => name).join()} ${[...plan.values.keys()].join()} ${plan.changes.length} ${wordsOfChecks(plan)}`;
     case 'update':
-      return `update ${plan.guarded} ${[...plan.values.keys()].join()}`;
+      return `update ${plan.guarded} ${[...plan.values.keys()].join()} ${wordsOfChecks(plan)}`;
     case 'delete':
     case 'bulkDelete':
       return `${plan.kind} ${plan.guarded}`;
@@ -99,6 +99,11 @@ function wordsOfWrite(plan: WritePlan): string {
     default:
       return plan satisfies never;
   }
+}
+
+/** References that are null are not looked at, so two writes of the same columns may have different texts. */
+function wordsOfChecks({ references }: CreatePlan | UpdatePlan | UpsertPlan): string {
+  return references.length === 0 ? '' : references.map(({ field }) => field.name).join();
 }
 
 function wordsOfList({ isSparse, columns, projection }: BulkCreatePlan | BulkUpdatePlan | BulkUpsertPlan): string {

@@ -345,6 +345,30 @@ describe('writes', () => {
     refused(await sameAnswer(() => 'customers/1', body), 400, 'VALIDATION_FAILED', ['referredBy REFERENCE_NOT_FOUND']);
     assert.equal((await put('customers/1', { referredBy: 1 })).status, 200);
   });
+  test('a reference is checked, whether or not one before it was null', async () => {
+    const hidden = HIDDEN - 1;
+    let count = 0;
+    const create = (referredBy: number | null): Promise<Answer> => {
+      const claims = { profile: { email: `new${count++}@example.com` } };
+      return as(claims, 'customers', { method: 'POST', body: { name: 'New', referredBy } });
+    };
+    const upsert = (referredBy: number | null): Promise<Answer> => {
+      const email = `new${count++}@example.com`;
+      const call = { method: 'POST', body: { name: 'New', email, referredBy } };
+      return as({ profile: { email } }, 'customers?onConflict=email', call);
+    };
+    const change = (referredBy: number | null): Promise<Answer> => put('customers/1', { name: 'Ada', referredBy });
+    for (const [write, done] of [
+      [create, 201],
+      [upsert, 201],
+      [change, 200],
+    ] as const)
+      for (const referredBy of [null, hidden, null]) {
+        const answer = await write(referredBy);
+        if (referredBy === null) assert.equal(answer.status, done, answer.text);
+        else refused(answer, 400, 'VALIDATION_FAILED', ['referredBy REFERENCE_NOT_FOUND']);
+      }
+  });
   test('the column of a rule that is a reference is checked as one', async () => {
     const claims = { customer_id: 2, profile: { email: 'ada@example.com' } };
     const answer = await as(claims, 'orders', { method: 'POST', body: { note: 'x' } });
