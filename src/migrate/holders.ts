@@ -18,6 +18,8 @@ export interface Wanted {
   readonly exclusive: boolean;
 }
 
+const IS_EXPORT: Fragment = sql`a.application_name = ${EXPORT_APPLICATION} and a.usename = current_user`;
+
 type Runs = Pick<Session, 'query'>;
 
 // Without values and statements, as they may belong to other workspaces.
@@ -60,7 +62,16 @@ export async function endHolders(session: Runs, wanted: Wanted, firmly: boolean)
     toQuery(sql`select ${call} from pg_stat_activity a where ${condition}
   and exists (select from pg_locks l where l.pid = a.pid and ${locksOn(wanted)})`);
   const cancel = sql`pg_cancel_backend(a.pid)`;
-  const ours = sql`a.application_name = ${EXPORT_APPLICATION} and a.usename = current_user`;
-  await session.query(end(firmly ? sql`pg_terminate_backend(a.pid)` : cancel, ours));
+  await session.query(end(firmly ? sql`pg_terminate_backend(a.pid)` : cancel, IS_EXPORT));
   await session.query(end(cancel, sql`a.backend_type = 'autovacuum worker'`)).catch(() => undefined);
+}
+
+/** Ends the export that a PostgreSQL process waits for at the moment, if it waits for one; `firmly` as of endHolders. */
+export async function endBlocker(db: Database, pid: number, firmly: boolean): Promise<void> {
+  const call = firmly ? sql`pg_terminate_backend(a.pid)` : sql`pg_cancel_backend(a.pid)`;
+  await db.query(
+    toQuery(
+      sql`select ${call} from pg_stat_activity a where ${IS_EXPORT} and a.pid = any(pg_blocking_pids(${pid}::int4))`,
+    ),
+  );
 }

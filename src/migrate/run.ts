@@ -38,8 +38,8 @@ export function patienceOf(run: Run, operation?: Operation, rows?: 'rows'): Pati
 }
 
 // An export that holds a table for this long may hold it for an hour; repeating it is easier than filling a column again.
-const END_EXPORTS_AFTER_MS = 30_000;
-const END_FIRMLY_AFTER_MS = 35_000;
+export const END_EXPORTS_AFTER_MS = 30_000;
+export const END_FIRMLY_AFTER_MS = 35_000;
 
 /** Asks for locks until it gets them or is cancelled, says for whom it waits, and ends exports that are in the way. */
 export function patienceFor(

@@ -1,9 +1,10 @@
 // Stores how much of an index is built and for whom it waits, by another connection, as the session that builds it is busy.
+// An index waits for every older snapshot of the database; exports, also of other workspaces, are ended when they last.
 import type { Database } from '../db/pool.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
-import { findBlocker } from './holders.ts';
+import { endBlocker, findBlocker } from './holders.ts';
 import type { Operation } from './operation.ts';
-import type { Run } from './run.ts';
+import { END_EXPORTS_AFTER_MS, END_FIRMLY_AFTER_MS, type Run } from './run.ts';
 
 const WATCH_EVERY_MS = 500;
 
@@ -12,11 +13,16 @@ export function watchIndex({ db, session, progress }: Run, operation: Operation)
   const { pid } = session;
   let ended = false;
   let told = false;
+  let waitingSince: number | undefined;
   let looking: Promise<void> | undefined;
   async function look(): Promise<void> {
     const share = await findIndexProgress(db, pid);
     if (share !== undefined && !ended) await progress.build(db, operation, share);
     const holder = await findBlocker(db, pid);
+    if (holder === undefined) waitingSince = undefined;
+    else waitingSince ??= performance.now();
+    const waitsForMs = performance.now() - (waitingSince ?? performance.now());
+    if (!ended && waitsForMs > END_EXPORTS_AFTER_MS) await endBlocker(db, pid, waitsForMs > END_FIRMLY_AFTER_MS);
     if (ended || (holder === undefined && !told)) return;
     told = holder !== undefined;
     await progress.waitFor(holder ?? null, db);

@@ -2,7 +2,7 @@
 // what it has made ready.
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { applySchema, assertTidy, type Json, schemaOf, settled } from '../support/migration.ts';
 import type { TestWorkspace } from '../support/server.ts';
@@ -145,8 +145,11 @@ test('a migration that has made nothing needs no lock to be cancelled', async (t
   await assertTidy(server, slug);
 });
 
-test('an export that nobody reads on gives way to a migration, and the migration succeeds', async (t) => {
-  const { workspace, slug, table } = await workspaceWith(10);
+/** An export that is read in a trickle, so that the server does not take its client for one that has stopped reading. */
+async function slowExport(
+  t: TestContext,
+  { workspace, table }: { readonly workspace: TestWorkspace; readonly table: string },
+): Promise<{ readonly broken: Promise<void> }> {
   await server.database.query(
     `insert into ${table} (text, size) select repeat(md5(n::text), 100), '1' from generate_series(1, 20000) n`,
   );
@@ -159,7 +162,6 @@ test('an export that nobody reads on gives way to a migration, and the migration
     (response) => {
       let bytes = 0;
       response.on('error', () => broken.resolve());
-      // A trickle: the server does not take it for a client that has stopped reading.
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length;
         started.resolve();
@@ -173,12 +175,34 @@ test('an export that nobody reads on gives way to a migration, and the migration
   reader.on('error', () => undefined);
   reader.end();
   await started.promise;
+  return { broken: broken.promise };
+}
+
+test('an export that nobody reads on gives way to a migration, and the migration succeeds', async (t) => {
+  const made = await workspaceWith(10);
+  const { workspace, slug } = made;
+  const { broken } = await slowExport(t, made);
   assert.equal((await applySchema(workspace, document('bigint'), '?wait=0')).status, 202);
   const { waitingFor } = await waits(workspace);
   assert.equal(waitingFor.application, 'workspace-data-api export');
   await until('it has ended', async () => hasEnded(await migrationOf(workspace)), 90_000);
   assert.equal((await migrationOf(workspace)).state, 'succeeded');
-  await broken.promise;
+  await broken;
+  await assertTidy(server, slug);
+});
+
+test('an export of another workspace gives way to an index', async (t) => {
+  const { broken } = await slowExport(t, await workspaceWith(10));
+  const { workspace, slug } = await workspaceWith(10);
+  const indexed = {
+    entities: { notes: { fields: { text: { type: 'string', index: true }, size: { type: 'string' } } } },
+  };
+  assert.equal((await applySchema(workspace, indexed, '?wait=0')).status, 202);
+  const { waitingFor } = await waits(workspace);
+  assert.equal(waitingFor.application, 'workspace-data-api export');
+  await until('it has ended', async () => hasEnded(await migrationOf(workspace)), 90_000);
+  assert.equal((await migrationOf(workspace)).state, 'succeeded');
+  await broken;
   await assertTidy(server, slug);
 });
 
