@@ -115,8 +115,8 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
     issuer: config.publicUrl,
     now: () => Date.now(),
   });
-  const transfer = makeTransferHandlers({ config, databases, changed });
   const keys = makeKeys(db, config.idempotencyHours);
+  const transfer = makeTransferHandlers({ config, databases, keys, changed });
   const records = makeRecords({ keys, totals, config, databases, cache, authenticator, rateLimit, transfer });
   const figures = [
     ...databaseFigures(db),

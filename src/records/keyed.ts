@@ -111,12 +111,13 @@ export const REPLAYED = 'Idempotent-Replayed';
 const isEnded = (error: unknown): boolean => error instanceof ApiError && error.code === 'QUERY_TIMEOUT';
 
 /** With a key the write may be sent again, whatever became of it. */
-function refusalOf(error: unknown): unknown {
+export function refusalOf(error: unknown): unknown {
   if (!(error instanceof ApiError)) return statementError(error);
   return error.code === 'OUTCOME_UNKNOWN' ? databaseAway(error) : error;
 }
 
-function keptAnswer({ status, headers, body }: Reply, records: string): KeptAnswer {
+/** What is kept of an answer. `records`: JSON, for the replay. */
+export function keptAnswer({ status, headers, body }: Reply, records: string): KeptAnswer {
   return {
     status,
     etag: headers.ETag ?? null,

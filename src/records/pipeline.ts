@@ -6,14 +6,7 @@ import type { Totals } from '../beside/totals.ts';
 import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
 import type { Config } from '../config.ts';
 import type { Databases } from '../directory/databases.ts';
-import {
-  type ApiError,
-  badRequest,
-  invalidCredential,
-  methodNotAllowed,
-  notFound,
-  unsupportedMediaType,
-} from '../errors.ts';
+import { type ApiError, invalidCredential, methodNotAllowed, notFound, unsupportedMediaType } from '../errors.ts';
 import { jsonValue } from '../http/json-body.ts';
 import type { Mount } from '../http/mount.ts';
 import type { RawRequest } from '../http/raw-request.ts';
@@ -118,10 +111,11 @@ export function makeRecords(rooms: RecordRooms): Records {
     }
     const call = callOf(raw.method, segments, visitor.workspace, partsOf(raw, config));
     const header = raw.headers['idempotency-key'];
-    if (header !== undefined && OPERATIONS[call.operation].access === 'write' && !isDryRun(call)) {
+    const isKeyed = header !== undefined && OPERATIONS[call.operation].access === 'write';
+    // An import is one stream and one transaction: it minds its key by itself.
+    if (isKeyed && call.operation !== 'import' && !isDryRun(call)) {
       const clock = new RequestClock(config.statementTimeoutMs);
       const journey = { call, executor: databases.of(visitor.workspace), sender: raw, visitor, again, clock };
-      if (call.operation === 'import') throw badRequest('Idempotency-Key is not for imports: name onConflict instead');
       return once(
         keyedOf(raw, String(header), journey, isBodiless(call)),
         (single, transaction) => writeKeyed(batchRooms, journey, single, transaction),

@@ -14,6 +14,7 @@ const WAYS = [
     path: '_batch',
     body: (text: string): unknown => ({ operations: [{ method: 'POST', entity: 'lines', body: { text } }] }),
   },
+  { path: 'lines/_import', body: (text: string): unknown => ({ text }) },
 ] as const;
 
 const CLIENTS = 12;
@@ -55,7 +56,7 @@ export async function createWhile(
         method: 'POST',
         headers: {
           authorization: `Bearer ${credential}`,
-          'content-type': 'application/json',
+          'content-type': way.path === 'lines/_import' ? 'application/x-ndjson' : 'application/json',
           'idempotency-key': key,
         },
         body: JSON.stringify(way.body(key)),

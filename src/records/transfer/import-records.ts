@@ -1,6 +1,7 @@
 // `_import`: a file -> rows -> one transaction. The order of refusals is that of the data API: parameters, then the media
 // type, then the body.
 import type { Readable } from 'node:stream';
+import type { Keys } from '../../beside/keys.ts';
 import { badRequest, payloadTooLarge, validationFailed } from '../../errors.ts';
 import { inPieces } from '../../http/json-body.ts';
 import { checkImport, planCsvImport, planNdjsonImport } from '../../plan/import-plan.ts';
@@ -9,7 +10,8 @@ import { type ImportRequest, parseImportRequest } from '../../request/import-req
 import { json, type Reply } from '../../response/reply.ts';
 import type { Visit } from '../visit.ts';
 import { type Arrival, type Floor, makeArrival } from './arrival.ts';
-import { type ImportCounts, type ImportRooms, runImport } from './import-run.ts';
+import { importOnce, type KeyOfImport } from './import-key.ts';
+import { type ImportCounts, type ImportRooms, importReply, runImport } from './import-run.ts';
 import { ImportFault, type Line, readCsv, readLines, type SourceLimits } from './import-source.ts';
 import type { TakeTurn } from './take-turn.ts';
 
@@ -18,12 +20,19 @@ export interface ImportStage extends ImportRooms {
   /** What a client must send at least. */
   readonly floor: Floor;
   readonly takeTurn: TakeTurn;
+  readonly keys: Keys;
+  /** How long an import waits for another with its Idempotency-Key, in milliseconds. */
+  readonly waitMs: number;
 }
 
 // What is still read of a body after its refusal, so that the client gets to read the answer: most clients look only
 // when they have sent everything, and a closed connection makes them lose what they were sent.
 const MAX_DISCARDED_BYTES = 67_108_864;
 const MAX_DISCARD_MS = 5000;
+
+interface KeyedArrival extends Arrival {
+  readonly key: KeyOfImport | undefined;
+}
 
 export async function importRecords(stage: ImportStage, visit: Visit): Promise<Reply> {
   const { limits, floor, timeoutMs } = stage;
@@ -38,8 +47,15 @@ export async function importRecords(stage: ImportStage, visit: Visit): Promise<R
   const deadline = setTimeout(() => arrival.end(badRequest(tookTooLong(timeoutMs))), timeoutMs);
   try {
     const readFile = request.format === 'csv' ? importCsv : importNdjson;
-    const data = await readFile(stage, request, visit, arrival);
-    return json(200, request.isDryRun ? { data, meta: { dryRun: true } } : { data });
+    if (request.isDryRun) {
+      const data = await readFile(stage, request, visit, { ...arrival, key: undefined });
+      return json(200, { data, meta: { dryRun: true } });
+    }
+    const { chunks, end: interrupt } = arrival;
+    const keyed = { keys: stage.keys, visit, chunks, maxBytes: limits.maxBytes, waitMs: stage.waitMs };
+    return await importOnce(keyed, async (hashed, key) =>
+      importReply(await readFile(stage, request, visit, { chunks: hashed, end: interrupt, key })),
+    );
   } catch (error) {
     discard(source);
     throw error;
@@ -53,7 +69,7 @@ async function importCsv(
   stage: ImportStage,
   request: ImportRequest,
   visit: Visit,
-  arrival: Arrival,
+  arrival: KeyedArrival,
 ): Promise<ImportCounts> {
   const batches = readCsv(arrival.chunks, stage.limits);
   try {
@@ -69,6 +85,7 @@ async function importCsv(
         replan: (now) => plan(now).plan,
         interrupt: arrival.end,
         isDryRun: request.isDryRun === true,
+        key: arrival.key,
       },
       visit,
       stage,
@@ -82,7 +99,7 @@ async function importNdjson(
   stage: ImportStage,
   request: ImportRequest,
   visit: Visit,
-  arrival: Arrival,
+  arrival: KeyedArrival,
 ): Promise<ImportCounts> {
   const { turn, caller } = visit.sender;
   const batches = readLines(arrival.chunks, stage.limits, (work) => inPieces(work, turn, caller));
@@ -96,7 +113,7 @@ async function importNdjson(
   };
   try {
     return await runImport(
-      { plan, batches, decode, replan, interrupt: arrival.end, isDryRun: request.isDryRun === true },
+      { plan, batches, decode, replan, interrupt: arrival.end, isDryRun: request.isDryRun === true, key: arrival.key },
       visit,
       stage,
     );

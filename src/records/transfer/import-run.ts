@@ -3,13 +3,14 @@
 import { randomUUID } from 'node:crypto';
 import { backendOf, copyInto, copyPosition, inSavepoint } from '../../db/copy.ts';
 import { isConnectionLoss, isRetryable, isStaleSnapshot, sqlState } from '../../db/pg-error.ts';
-import type { Database, Session } from '../../db/pool.ts';
+import type { Database, Session, Transaction } from '../../db/pool.ts';
 import { callerGone } from '../../db/work.ts';
 import type { Databases } from '../../directory/databases.ts';
 import { type Detail, type DetailCode, outcomeUnknown } from '../../errors.ts';
 import type { ImportPlan } from '../../plan/import-plan.ts';
 import type { RowDecoder } from '../../plan/import-row.ts';
 import { MAX_DETAILS } from '../../plan/naming.ts';
+import { json, type Reply } from '../../response/reply.ts';
 import type { Fragment } from '../../sql/fragment.ts';
 import {
   addMatches,
@@ -32,6 +33,7 @@ import { recordError } from '../record-error.ts';
 import type { Visit } from '../visit.ts';
 import { confirmAccess, confirmGrounds, type Grounds, type Replan } from './import-confirm.ts';
 import { passIds, reserveIds } from './import-ids.ts';
+import type { KeyOfImport } from './import-key.ts';
 import { outcomeOf } from './import-outcome.ts';
 import { makeReading, type Reading, refusal } from './import-reading.ts';
 
@@ -56,6 +58,8 @@ export interface Import<T> {
   readonly interrupt: (reason: Error) => void;
   /** Everything is checked and run, and undone. */
   readonly isDryRun: boolean;
+  /** Under which the answer is stored, with the records. */
+  readonly key: KeyOfImport | undefined;
 }
 
 export interface ImportRooms {
@@ -67,7 +71,7 @@ export interface ImportRooms {
 
 /** Reads all batches and writes them; throws 400, 403 or 409 when nothing of them was imported. */
 export async function runImport<T>(
-  { plan, batches, decode, replan, interrupt, isDryRun }: Import<T>,
+  { plan, batches, decode, replan, interrupt, isDryRun, key }: Import<T>,
   visit: Visit,
   { databases, timeoutMs, changed }: ImportRooms,
 ): Promise<ImportCounts> {
@@ -80,11 +84,12 @@ export async function runImport<T>(
     return await db.transaction(
       (session) =>
         whileClientStays(db, session, visit, async (own) => {
-          const counts = await importStaged(own, { visit, plan }, replan, reading, interrupt);
+          const counts = await importStaged(own, { visit, plan }, replan, { reading, interrupt, key });
           if (isDryRun) {
             undone = counts;
             throw UNDONE;
           }
+          await key?.finish(own, importReply(counts));
           await own.query(noteOutcome(token));
           written = counts;
           return counts;
@@ -112,9 +117,9 @@ export async function runImport<T>(
 /** Runs `work`; when the client leaves, the statement that runs is cancelled and no other begins. */
 async function whileClientStays<T>(
   db: Database,
-  session: Session,
+  session: Transaction,
   { sender }: Visit,
-  work: (session: Session) => Promise<T>,
+  work: (session: Transaction) => Promise<T>,
 ): Promise<T> {
   const backend = backendOf(db, session);
   let hasLeft = sender.caller.isGone();
@@ -136,12 +141,18 @@ async function whileClientStays<T>(
   }
 }
 
+/** The answer to an import that was done. */
+export const importReply = (data: ImportCounts): Reply => json(200, { data });
+
+interface Arriving extends Pick<Import<unknown>, 'interrupt' | 'key'> {
+  readonly reading: Reading;
+}
+
 async function importStaged(
-  session: Session,
+  session: Transaction,
   planned: Grounds,
   replan: Replan,
-  reading: Reading,
-  interrupt: (reason: Error) => void,
+  { reading, interrupt, key }: Arriving,
 ): Promise<ImportCounts> {
   await session.execute(importSettings().text);
   await session.execute(createStaging(planned.plan).text);
@@ -150,6 +161,7 @@ async function importStaged(
   } catch (error) {
     throw withPosition(error, planned.visit, reading);
   }
+  await key?.begin(session);
   const { details } = reading;
   if (reading.rows() > ANALYZE_ROWS) await session.execute(analyzeStaging().text);
   const bringsIds = details.length === 0 && planned.plan.ids === 'new';

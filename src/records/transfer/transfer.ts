@@ -1,5 +1,6 @@
 // `_import` and `_export`: files in and out of an entity, streamed, through the same plans and the same doors as single
 // records.
+import type { Keys } from '../../beside/keys.ts';
 import type { Config } from '../../config.ts';
 import type { Databases } from '../../directory/databases.ts';
 import type { TransferHandlers } from '../visit.ts';
@@ -10,6 +11,7 @@ import { makeTakeTurn } from './take-turn.ts';
 export interface TransferRooms {
   readonly config: Config;
   readonly databases: Databases;
+  readonly keys: Keys;
   /** The snapshot of the workspace is stale: load it again. */
   readonly changed?: (workspaceId: string) => void;
 }
@@ -17,6 +19,7 @@ export interface TransferRooms {
 export function makeTransferHandlers({
   config,
   databases,
+  keys,
   changed = () => undefined,
 }: TransferRooms): TransferHandlers {
   const takeTurn = makeTakeTurn(config);
@@ -29,6 +32,8 @@ export function makeTransferHandlers({
     limits: { maxBytes: config.maxImportBytes, maxRowBytes: config.maxBodyBytes },
     floor: { bytesPerSecond: config.importFloor, seconds },
     takeTurn,
+    keys,
+    waitMs: config.statementTimeoutMs,
   };
   const exports: ExportStage = {
     databases,

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import { makeKeys } from '../../../src/beside/keys.ts';
 import { makeTotals } from '../../../src/beside/totals.ts';
 import { loadWorkspace } from '../../../src/catalog/load-workspace.ts';
 import { makeWorkspaceCache } from '../../../src/catalog/workspace-cache.ts';
@@ -42,7 +43,7 @@ before(async () => {
     maximum: 10,
   });
   workspace = (await cache.get('acme', 'notes')) as Workspace;
-  const transfer = makeTransferHandlers({ config, databases });
+  const transfer = makeTransferHandlers({ config, databases, keys: makeKeys(db, 24) });
   stages = makeStages({ config, cache, databases, totals: makeTotals({ db, onError }), transfer });
   const workspaceId = workspace.id;
   owner = { kind: 'owner', permissions: 'OWNER', workspaceId, credentialId: 'key:1' };
