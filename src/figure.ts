@@ -7,7 +7,9 @@ export interface Figure {
   readonly help: string;
   /**
    * The figure now: a number, or one for each kind, which becomes the label `kind`. For several processes the sum is
-   * shown.
+   * shown, or the greatest.
    */
   readonly read: () => number | Readonly<Record<string, number>>;
+  /** What is shown for several processes: missing, their sum; `max` where all of them tell of the same thing. */
+  readonly across?: 'max';
 }

@@ -131,10 +131,11 @@ export function remembered<T>(work: () => Promise<T>, keptMs: number, now: () =>
   };
 }
 
-function gaugeOf({ name, help, read }: Figure): Gauge {
+function gaugeOf({ name, help, read, across }: Figure): Gauge {
   return new Gauge({
     name,
     help,
+    aggregator: across ?? 'sum',
     ...(typeof read() === 'number' ? {} : { labelNames: ['kind'] }),
     // The observer registers it.
     registers: [],

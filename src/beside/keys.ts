@@ -62,12 +62,16 @@ const MOST_KEPT = 65_536;
 const SWEPT_AT_ONCE = 5000;
 const MAX_TEXTS = 8_388_608;
 
+// The estimate of the planner, or before the first ANALYZE one by size: counting would read all of the table.
+const SIZE = sql`select case when reltuples >= 0 then reltuples else pg_relation_size(oid) / 200 end::float8 as rows from pg_class where oid = ${TABLE.text}::regclass`;
+
 const PRIMARY_KEY = 'idempotency_key_pkey';
 
 export function makeKeys(db: Database, hours: number): Keys {
   const texts = new LRUCache<string, string>({ maxSize: MAX_TEXTS, sizeCalculation: (text) => text.length });
   const counts: Record<KeyEvent, number> = { stored: 0, replayed: 0, read: 0, reused: 0, inUse: 0 };
   let removed = 0;
+  let kept = 0;
   const isValid = sql`created_at > now() - make_interval(hours => ${String(hours)}::int4)`;
 
   function textOf(text: string, slots: number, isDelete: boolean): string {
@@ -112,8 +116,10 @@ export function makeKeys(db: Database, hours: number): Keys {
         const expired = sql`select scope from ${TABLE} where not (${isValid}) limit ${String(SWEPT_AT_ONCE)}::int8 for update skip locked`;
         const rows = await db.query(toQuery(sql`delete from ${TABLE} where scope in (${expired}) returning 1`));
         removed += rows.length;
-        if (rows.length < SWEPT_AT_ONCE) return;
+        if (rows.length < SWEPT_AT_ONCE) break;
       }
+      const [row] = await db.query<{ rows: number }>(toQuery(SIZE));
+      kept = Math.round(row?.rows ?? 0);
     },
     isConflict: (error) => isOwnConflict(error, PRIMARY_KEY),
     isWait: (error) => isOwnWait(error, PRIMARY_KEY),
@@ -128,6 +134,12 @@ export function makeKeys(db: Database, hours: number): Keys {
         name: 'wda_idempotency_keys_removed_total',
         help: 'Idempotency keys that have expired and were removed',
         read: () => removed,
+      },
+      {
+        name: 'wda_idempotency_keys_kept',
+        help: 'Idempotency keys in the table, as PostgreSQL estimates it, at the last removal of expired ones',
+        read: () => kept,
+        across: 'max',
       },
     ],
   };

@@ -21,6 +21,10 @@ test('a sweep removes what has expired, and tells how many', async () => {
     assert.equal(row?.count, 59);
     const figures = new Map(keys.figures().map(({ name, read }) => [name, read()]));
     assert.equal(figures.get('wda_idempotency_keys_removed_total'), 5941);
+    await database.query('vacuum analyze wda.idempotency_key');
+    await keys.sweep();
+    const [kept] = keys.figures().filter(({ name }) => name === 'wda_idempotency_keys_kept');
+    assert.equal(kept?.read(), 59);
   } finally {
     await db.close();
   }
