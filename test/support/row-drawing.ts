@@ -1,0 +1,172 @@
+// Random schemas, rules, records and claims for the properties of row rules.
+import assert from 'node:assert/strict';
+import fc, { type Arbitrary, type GeneratorValue } from 'fast-check';
+import type { Claims, Model, ModelEntity, ModelRelation, Rec, Value } from './row-model.ts';
+import type { TestWorkspace } from './server.ts';
+
+type OnDelete = 'restrict' | 'cascade' | 'setNull';
+
+export interface Reference {
+  readonly column: string;
+  readonly to: string;
+  readonly unique: boolean;
+  readonly required: boolean;
+  readonly onDelete: OnDelete;
+}
+
+/** An entity as it was drawn: for the model, and for the schema document. */
+export interface Drawn {
+  readonly fields: string[];
+  readonly relations: Record<string, ModelRelation>;
+  readonly document: { fields: object; relations: Record<string, object>; rowRules: ModelEntity['rules'] };
+  readonly references: Reference[];
+  rules: ModelEntity['rules'];
+}
+
+export const NAMES = ['alpha', 'beta', 'gamma'] as const;
+export const WORDS = ['x', 'y', 'z'] as const;
+export const COUNT = 6;
+const CLAIMS = ['word', 'number', 'https://acme.example/ref', 'other.word'] as const;
+
+/** Three entities that belong to each other at random, each relation with its inverse, and one many-to-many relation. */
+export function drawSchema(g: GeneratorValue): Map<string, Drawn> {
+  const drawn = new Map<string, Drawn>();
+  for (const name of [...NAMES, 'link']) {
+    const document = {
+      fields: {
+        word: { type: 'string', searchable: true },
+        number: { type: 'integer' },
+        code: { type: 'integer', unique: true },
+      },
+      relations: {},
+      rowRules: [],
+    };
+    drawn.set(name, { fields: ['id', 'word', 'number', 'code'], relations: {}, document, references: [], rules: [] });
+  }
+  const onDelete = g(fc.constantFrom, 'restrict', 'cascade', 'setNull') as OnDelete;
+  const get = (name: string): Drawn => drawn.get(name) as Drawn;
+  const belongsTo = (
+    from: string,
+    relation: string,
+    to: string,
+    attributes: { unique?: boolean; required?: boolean },
+  ): void => {
+    const column = `${relation}Id`;
+    const unique = attributes.unique === true;
+    const [near, far] = [get(from), get(to)];
+    near.fields.push(column);
+    const required = attributes.required === true;
+    // What is required cannot be forgotten.
+    const policy = required && onDelete === 'setNull' ? 'cascade' : onDelete;
+    near.references.push({ column, to, unique, required, onDelete: policy });
+    near.relations[relation] = { to, isToOne: true, by: { own: column } };
+    near.document.relations[relation] = { kind: 'belongsTo', entity: to, ...attributes, onDelete: policy };
+    const inverse = `${from}Of${relation}`;
+    far.relations[inverse] = { to: from, isToOne: unique, by: { theirs: column } };
+    far.document.relations[inverse] = { kind: unique ? 'hasOne' : 'hasMany', entity: from, inverse: relation };
+  };
+  for (const from of NAMES) {
+    const count = g(fc.integer, { min: 0, max: 2 });
+    for (let index = 0; index < count; index++) {
+      belongsTo(from, `${from}Ref${index}`, g(fc.constantFrom, ...NAMES) as string, { unique: g(fc.boolean) });
+    }
+  }
+  belongsTo('link', 'left', 'alpha', { required: true });
+  belongsTo('link', 'right', 'beta', { required: true });
+  const through = (on: string, relation: string, to: string, from: string, other: string): void => {
+    get(on).relations[relation] = {
+      to,
+      isToOne: false,
+      by: { through: 'link', from: `${from}Id`, other: `${other}Id` },
+    };
+    get(on).document.relations[relation] = { kind: 'manyToMany', entity: to, through: 'link', from, to: other };
+  };
+  through('alpha', 'betas', 'beta', 'left', 'right');
+  through('beta', 'alphas', 'alpha', 'right', 'left');
+  for (const entity of drawn.values()) {
+    const columns = entity.fields.filter((field) => field !== 'id');
+    const rules = new Map<string, ModelEntity['rules'][number]>();
+    const count = g(fc.constantFrom, 0, 1, 1, 2) as number;
+    for (let index = 0; index < count; index++) {
+      const column = g(fc.constantFrom, ...columns) as string;
+      const claim =
+        column === 'word'
+          ? (g(fc.constantFrom, 'word', 'other.word') as string)
+          : (g(fc.constantFrom, ...CLAIMS.slice(1, 3)) as string);
+      rules.set(`${column} ${claim}`, {
+        column,
+        claim,
+        enabled: g(fc.constantFrom, true, true, true, false) as boolean,
+      });
+    }
+    entity.rules = [...rules.values()];
+  }
+  return drawn;
+}
+
+export function documentOf(drawn: ReadonlyMap<string, Drawn>): object {
+  const entities = [...drawn].map(([name, { document, rules }]) => [name, { ...document, rowRules: rules }]);
+  return { entities: Object.fromEntries(entities) };
+}
+
+/** Puts random records into the workspace; references once every record is there. */
+export async function fill(
+  g: GeneratorValue,
+  workspace: TestWorkspace,
+  drawn: ReadonlyMap<string, Drawn>,
+): Promise<Model> {
+  const model: Record<string, ModelEntity> = {};
+  const word = (): Value => g(fc.constantFrom, ...WORDS, ...WORDS, null) as Value;
+  const number = (): Value => g(fc.constantFrom, 1, 2, 3, 2, null) as Value;
+  const refer = (references: Drawn['references'], id: number, mayBeNull: boolean): Record<string, Value> =>
+    Object.fromEntries(
+      references.map(({ column, unique }) => {
+        // Unique references count through the records, so that no two are the same.
+        const target = unique ? ((id * 5) % COUNT) + 1 : g(fc.integer, { min: 1, max: COUNT });
+        return [column, mayBeNull && g(fc.integer, { min: 0, max: 4 }) === 0 ? null : target];
+      }),
+    );
+  for (const name of NAMES)
+    await workspace.create(
+      name,
+      Array.from({ length: COUNT }, (_, index) => ({ word: word(), number: number(), code: index + 1 })),
+    );
+  for (const [name, { fields, relations, references, rules }] of drawn) {
+    const records: Rec[] = [];
+    if (name === 'link') {
+      const rows = Array.from({ length: 2 * COUNT }, (_, index) => ({
+        word: word(),
+        number: number(),
+        code: index + 1,
+        ...refer(references, 1, false),
+      }));
+      records.push(...(await workspace.create(name, rows)));
+    } else {
+      for (let id = 1; id <= COUNT; id++) {
+        const body = refer(references, id, true);
+        const answer = await workspace.call(`${name}/${id}`, { method: 'PUT', body });
+        assert.equal(answer.status, 200, answer.text);
+        records.push(answer.json.data);
+      }
+    }
+    model[name] = { fields, relations, rules, records };
+  }
+  return model;
+}
+
+/** Claims of a user: what rules need, most of the time. */
+export function drawClaims(g: GeneratorValue): Claims {
+  const odd: Arbitrary<unknown> = fc.constantFrom(null, [1], ['x'], { x: 1 }, true, '');
+  const claims: Record<string, unknown> = { sub: 'user' };
+  for (const [name, usual] of [
+    ['word', WORDS],
+    ['other.word', WORDS],
+    ['number', [1, 2, 3, '2']],
+    ['https://acme.example/ref', [1, 2, 3, 4, '3']],
+  ] as const) {
+    const kind = g(fc.integer, { min: 0, max: 9 });
+    if (kind === 0) continue;
+    claims[name] = kind === 1 ? g(() => odd) : g(fc.constantFrom, ...(usual as readonly unknown[]));
+  }
+  return claims;
+}
