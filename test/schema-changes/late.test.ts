@@ -345,6 +345,9 @@ for (const [name, after] of [
     const schema = await schemaOf(server, workspace);
     const table = `"${schema}".notes`;
     const migration = await whileFilling(workspace, notes({ v: { type: 'integer' } }), async () => {
+      // Both stand, and none of the migration's own statements enables them any more.
+      const standing = `select count(*)::int4 as n from pg_trigger where tgrelid = '${table}'::regclass and tgname like '~%' and tgenabled = 'A'`;
+      while ((await server.database.query(standing))[0]?.n !== 2);
       // The filling gives way between two of its tries.
       await server.database.query(`alter table ${table} disable trigger all`);
       await server.database.query(`update ${table} set v = '4711' where id = 1`);
