@@ -36,15 +36,18 @@ export function upsertRecords(plan: BulkUpsertPlan, maxBytes: number): Fragment 
   const names = [ident('id'), ...others.map(({ column }) => ident(column))];
   const values = [sql`${S}.${ID}`, ...others.map((field) => createdValue(plan, field))];
   const keys = key.fields.map((field) => asStored(sql`${S}.${ident(field.name)}`, field));
-  const source = sql`select ${join(values)} from ${S}${where(nothingDangles(plan.references, makeAliases()))} order by ${join(keys)}, ${S}.${ROW}`;
-  const insert = sql`insert into ${targetOf(scan)} as ${R} (${join(names)})
-  ${source} on conflict ${conflictTarget(key)}`;
   const { table, condition } = renderScan(scan, R);
   const same = (row: Fragment): Fragment =>
     join(
       key.fields.map((field, index) => sql`${row}.${ident(field.column)} = ${keys[index] as Fragment}`),
       ' and ',
     );
+  // A record that is left as it is brings no references.
+  const isNew =
+    plan.changes.length === 0 ? sql`not exists (select from ${table}${where(same(R), condition)})` : undefined;
+  const source = sql`select ${join(values)} from ${S}${where(nothingDangles(plan.references, makeAliases(), isNew))} order by ${join(keys)}, ${S}.${ROW}`;
+  const insert = sql`insert into ${targetOf(scan)} as ${R} (${join(names)})
+  ${source} on conflict ${conflictTarget(key)}`;
   const made = sql`select ${S}.${ROW} as ${AT}, ${W}.* from ${S} join ${W} on ${W}."id" = ${S}.${ID}`;
   const answer = (found: Fragment, count: Fragment): Fragment => {
     const from = sql`${S} join (${found}) ${W} on ${W}.${AT} = ${S}.${ROW}`;

@@ -216,13 +216,13 @@ function isGiven({ columns }: Listed, field: Field): Fragment {
 }
 
 /** No record refers to one that the principal cannot see; empty when that cannot be. */
-export function nothingDangles(references: readonly Reference[], aliases: Aliases): Fragment {
+export function nothingDangles(references: readonly Reference[], aliases: Aliases, only: Fragment = empty): Fragment {
   if (references.length === 0) return empty;
   const dangling = references.map(({ field, scan }) => {
     const value = sql`${S}.${ident(field.name)}`;
     return sql`(${value} is not null and not ${isThere(scan, value, aliases)})`;
   });
-  return sql`not exists (select from ${S}${where(sql`(${join(dangling, ' or ')})`)})`;
+  return sql`not exists (select from ${S}${where(sql`(${join(dangling, ' or ')})`, only)})`;
 }
 
 function unchangedOrVisible({ references }: BulkUpdatePlan, aliases: Aliases): Fragment {

@@ -158,8 +158,9 @@ export function makeWriteModel(schema: ReadonlyMap<string, Drawn>, claims: Claim
       });
       if (changed.length > 0) allowed.add(409);
     }
-    // A reference of a record that is left as it is counts when another one is created, or the request is refused anyway.
-    if (isLost && (drawn.length > 0 || faults.has('conflict'))) faults.add('reference');
+    // A reference of a record that is left as it is counts when the request is refused anyway.
+    if (isLost && ((drawn.length > 0 && !(kind === 'upsert' && write.skips)) || faults.has('conflict')))
+      faults.add('reference');
     const model = { ...before, [entity]: { ...(before[entity] as ModelEntity), records: [...after.values()] } };
     const read = answered.map((id) => after.get(id) as Rec);
     return { refusals: refusalsOf(faults), allowed: [...allowed], model, records: read, drawn };

@@ -108,8 +108,16 @@ for (const [entity, select, text] of [
 for (const [group, text, values] of [
   ['status', '"r0"."status"', []],
   ['placedAt', '"r0"."placedAt"', []],
-  ['placedAt:month', `date_trunc('month', "r0"."placedAt" at time zone $1::text)::date`, ['Asia/Tokyo']],
-  ['placedAt:hour', `date_trunc('hour', "r0"."placedAt", $1::text)`, ['Asia/Tokyo']],
+  [
+    'placedAt:month',
+    `date_trunc('month', case when "r0"."placedAt" < '0001-01-02T00:00Z'::timestamptz or "r0"."placedAt" >= '9999-12-31T00:00Z'::timestamptz then least(greatest("r0"."placedAt" at time zone $1::text, '0001-01-01'::timestamp), '9999-12-31'::timestamp) else "r0"."placedAt" at time zone $2::text end)::date`,
+    ['Asia/Tokyo', 'Asia/Tokyo'],
+  ],
+  [
+    'placedAt:hour',
+    `case when "r0"."placedAt" < '0001-01-02T00:00Z'::timestamptz then greatest(date_trunc('hour', "r0"."placedAt", $1::text), '0001-01-01T00:00Z'::timestamptz) else date_trunc('hour', "r0"."placedAt", $2::text) end`,
+    ['Asia/Tokyo', 'Asia/Tokyo'],
+  ],
 ] as const) {
   test(`a group by ${group} is ${text}`, () => {
     const found = query(`select=count&tz=Asia/Tokyo&group=${group}`);
