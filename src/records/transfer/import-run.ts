@@ -46,6 +46,7 @@ export interface ImportCounts {
 // From this many rows on the planner gets statistics of what is staged.
 const ANALYZE_ROWS = 1000;
 const WRITE_ATTEMPTS = 3;
+const MATCH_ATTEMPTS = 3;
 const UNDONE = new Error('a dry run is undone');
 
 export interface Import<T> {
@@ -168,12 +169,10 @@ async function importStaged(
   if (bringsIds) await reserveIds(session, planned);
   const grounds = await confirmGrounds(session, planned, replan);
   const { visit, plan } = grounds;
-  if (plan.matchOn !== undefined) {
-    await session.execute(addMatches().text);
-    await match(session, visit, plan);
-  }
+  if (plan.matchOn !== undefined) await session.execute(addMatches().text);
+  await match(session, visit, plan);
   if (bringsIds) await passIds(session, grounds);
-  const found = await findMistakes(session, visit, plan, details.length === 0);
+  const found = await findLasting(session, visit, plan, details.length === 0);
   if (details.length + found.length > 0) throw refusal([...details, ...found]);
   const counts = await write(session, visit, plan, reading.rows());
   await confirmAccess(session, grounds, replan);
@@ -183,6 +182,16 @@ async function importStaged(
 /** Finds the records that the rows are, of a file that is matched by other fields than the id. */
 async function match(session: Session, { principal }: Visit, plan: ImportPlan): Promise<void> {
   if (plan.matchOn !== undefined) await session.query(importQuery(matchRecords(plan, plan.matchOn), principal));
+}
+
+/** Looks again while a value may only be taken by a record that came after the rows were matched with records. */
+async function findLasting(session: Session, visit: Visit, plan: ImportPlan, isWhole: boolean): Promise<Detail[]> {
+  for (let attempt = 1; ; attempt++) {
+    const found = await findMistakes(session, visit, plan, isWhole);
+    const isTaken = found.some(({ code }) => code === 'NOT_UNIQUE');
+    if (plan.matchOn === undefined || !isTaken || attempt === MATCH_ATTEMPTS) return found;
+    await match(session, visit, plan);
+  }
 }
 
 /* ---- checks ---- */
@@ -269,7 +278,7 @@ async function write(session: Session, visit: Visit, plan: ImportPlan, rows: num
       const isRace = sqlState(error) === '23505' || sqlState(error) === '23503' || sqlState(error) === '23502';
       if (!isRace && !isRetryable(error)) throw error;
       await match(session, visit, plan);
-      const found = await findMistakes(session, visit, plan, true);
+      const found = await findLasting(session, visit, plan, true);
       if (found.length > 0) throw refusal(found);
       if (attempt >= WRITE_ATTEMPTS) throw error;
     }
