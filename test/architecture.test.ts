@@ -38,6 +38,8 @@ const PURE = [
 
 /** Who may import a package; every dependency has its line. `type …` may know its form only. */
 const DOORS: Readonly<Record<string, readonly string[]>> = {
+  '@bomb.sh/tab': ['cli/'],
+  '@modelcontextprotocol/server': ['mcp/handler.ts'],
   ajv: ['document/shape.ts'],
   'cli-progress': ['cli/'],
   'cli-table3': ['cli/'],
