@@ -25,21 +25,24 @@ export const ERROR_CODES = {
 export type ErrorCode = keyof typeof ERROR_CODES;
 
 /** Codes of one entry of `error.details`. */
-export type DetailCode =
-  | 'CHANGED'
-  | 'REQUIRED'
-  | 'TYPE_MISMATCH'
-  | 'TOO_LONG'
-  | 'OUT_OF_RANGE'
-  | 'NOT_IN_ENUM'
-  | 'READ_ONLY'
-  | 'UNKNOWN_FIELD'
-  | 'REFERENCE_NOT_FOUND'
-  | 'INVALID'
-  | 'NOT_UNIQUE'
-  | 'STILL_REFERENCED'
-  | 'DESTRUCTIVE'
-  | 'UNSUPPORTED_CHANGE';
+export const DETAIL_CODES = [
+  'CHANGED',
+  'REQUIRED',
+  'TYPE_MISMATCH',
+  'TOO_LONG',
+  'OUT_OF_RANGE',
+  'NOT_IN_ENUM',
+  'READ_ONLY',
+  'UNKNOWN_FIELD',
+  'REFERENCE_NOT_FOUND',
+  'INVALID',
+  'NOT_UNIQUE',
+  'STILL_REFERENCED',
+  'DESTRUCTIVE',
+  'UNSUPPORTED_CHANGE',
+] as const;
+
+export type DetailCode = (typeof DETAIL_CODES)[number];
 
 /**
  * One mistake. `field` is a field of the record, or the path into an admin document; `row` counts from 1 in imports,

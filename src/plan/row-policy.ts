@@ -37,12 +37,12 @@ export function rowFilter(entity: Entity, principal: Principal): RowFilter {
 }
 
 /** The columns that stampRow will set on a create, so that the body need not give them. */
-export function stampedColumns(entity: Entity, principal: Principal): ReadonlySet<string> {
+export function stampedColumns(entity: Entity, principal: Pick<Principal, 'kind'>): ReadonlySet<string> {
   return new Set(rulesFor(entity, principal).map((rule) => rule.column));
 }
 
 /** The entity's rules that hold for the principal. */
-function rulesFor(entity: Entity, principal: Principal): readonly RowRule[] {
+function rulesFor(entity: Entity, principal: Pick<Principal, 'kind'>): readonly RowRule[] {
   return principal.kind === 'external' ? entity.rowRules.filter((rule) => rule.enabled) : [];
 }
 

@@ -86,6 +86,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     purpose: 'rows → envelopes, errors → bodies, files of exports',
     imports: ['model', 'plan', 'request'],
   },
+  openapi: {
+    isPure: true,
+    purpose: 'what a class of principals may do in a workspace, and the OpenAPI documents that say so',
+    imports: ['model', 'plan', 'request', 'response'],
+  },
   // Statements go in as values; how they are made is the business of sql/.
   db: {
     purpose:

@@ -1,0 +1,183 @@
+// Refusals as parts of an OpenAPI document: the schema of error bodies, and one response for each status with its codes
+// and examples. Operations refer to them.
+import * as errors from '../errors.ts';
+import { type ApiError, DETAIL_CODES, ERROR_CODES, type ErrorCode } from '../errors.ts';
+import type { JsonSchema } from '../model/field-types.ts';
+import { errorText } from '../response/error-body.ts';
+
+/** A part of a document: plain JSON. */
+export type Part = Readonly<Record<string, unknown>>;
+
+/** Of `components.schemas`: the body of each refusal, by the names that responses refer to. */
+export const ERROR_SCHEMAS: Readonly<Record<'wda.Error' | 'wda.Detail', JsonSchema>> = {
+  'wda.Error': {
+    type: 'object',
+    description: 'A refusal. `error.code` tells programs what to do, `error.message` tells people.',
+    required: ['error'],
+    properties: {
+      error: {
+        type: 'object',
+        required: ['code', 'message'],
+        properties: {
+          code: { type: 'string', enum: Object.keys(ERROR_CODES) },
+          message: { type: 'string' },
+          details: {
+            type: 'array',
+            maxItems: 100,
+            items: { $ref: '#/components/schemas/wda.Detail' },
+            description: 'Every mistake, 100 at most.',
+          },
+          operation: {
+            type: 'integer',
+            minimum: 0,
+            description: 'Of a batch: which operation was refused, counted from 0.',
+          },
+        },
+      },
+      retryAfterSeconds: { type: 'integer', minimum: 0, description: 'As the header Retry-After.' },
+      blocksReads: { type: 'boolean', description: 'Of a running migration: whether reads wait, too.' },
+      blocksWrites: { type: 'boolean', description: 'Of a running migration: whether writes wait.' },
+    },
+  },
+  'wda.Detail': {
+    type: 'object',
+    description: 'One mistake.',
+    required: ['field', 'code', 'message'],
+    properties: {
+      field: {
+        type: ['string', 'null'],
+        description: 'A field of the record, or a path into the document that was sent.',
+      },
+      code: { type: 'string', enum: DETAIL_CODES },
+      message: { type: 'string' },
+      index: { type: 'integer', minimum: 0, description: 'Of many records: which one, counted from 0.' },
+      row: { type: 'integer', minimum: 1, description: 'Of a file: which record, counted from 1.' },
+    },
+  },
+};
+
+const WORDS: Readonly<Record<ErrorCode, string>> = {
+  BAD_REQUEST: 'a parameter, the form of the body, or an answer that would be too large',
+  VALIDATION_FAILED: 'the values of the body; `details` has every mistake',
+  UNAUTHORIZED: 'no credential, or not one of this place, whether or not it exists',
+  FORBIDDEN: 'the credential may not do this',
+  NOT_FOUND: 'nothing is there, or nothing that the credential may see',
+  METHOD_NOT_ALLOWED: 'the header Allow has the methods of the place',
+  CONFLICT: 'what is stored stands against it; `details` says what',
+  IDEMPOTENCY_KEY_IN_USE: 'the request with this Idempotency-Key is still being answered',
+  IDEMPOTENCY_KEY_REUSED: 'the Idempotency-Key was used for another request',
+  DESTRUCTIVE_CHANGE: 'the change would destroy data, and that was not allowed',
+  PRECONDITION_FAILED: 'the record is not of the version that was asked for',
+  PAYLOAD_TOO_LARGE: 'the body has too many bytes or records',
+  UNSUPPORTED_MEDIA_TYPE: 'the body is not of the media type that is needed',
+  RATE_LIMITED: 'too many requests of this credential',
+  INTERNAL_ERROR: 'a mistake of the server; its log has the X-Request-Id',
+  SCHEMA_MIGRATION_IN_PROGRESS: 'the schema is being changed; `blocksReads` and `blocksWrites` say what waits',
+  SERVICE_UNAVAILABLE: 'the server or its database cannot answer at the moment',
+  QUERY_TIMEOUT: 'it took too long and was stopped',
+  OUTCOME_UNKNOWN: 'the connection to the database was lost at the commit: it may have been done',
+};
+
+/** Statuses that a code has besides that of ERROR_CODES. */
+const OTHER_STATUSES: Partial<Record<ErrorCode, number>> = { SCHEMA_MIGRATION_IN_PROGRESS: 409 };
+
+interface Refusal {
+  /** Of the component. */
+  readonly name: string;
+  readonly headers?: readonly (keyof typeof HEADERS)[];
+  readonly examples: Readonly<Record<string, ApiError>>;
+}
+
+const HEADERS = {
+  'Retry-After': { description: 'Seconds to wait before the next try.', schema: { type: 'integer', minimum: 0 } },
+  'WWW-Authenticate': { description: 'The challenge (RFC 6750 section 3).', schema: { type: 'string' } },
+  Allow: { description: 'The methods that the place takes.', schema: { type: 'string' } },
+} as const;
+
+const GATE = { blocksReads: false, blocksWrites: true, retryAfterSeconds: 5 };
+
+/** By status. */
+const REFUSALS: Readonly<Record<number, Refusal>> = {
+  400: {
+    name: 'BadRequest',
+    examples: {
+      parameter: errors.unknownParameter('sizes', 'size', ['page', 'size', 'sort']),
+      validation: errors.validationFailed([{ field: 'name', code: 'REQUIRED', message: 'is required' }]),
+    },
+  },
+  401: {
+    name: 'Unauthorized',
+    headers: ['WWW-Authenticate'],
+    examples: { missing: errors.missingCredential(), invalid: errors.invalidCredential() },
+  },
+  403: { name: 'Forbidden', examples: { readOnly: errors.readOnly() } },
+  404: { name: 'NotFound', examples: { record: errors.recordNotFound() } },
+  405: { name: 'MethodNotAllowed', headers: ['Allow'], examples: { method: errors.methodNotAllowed('PUT', ['GET']) } },
+  409: {
+    name: 'Conflict',
+    headers: ['Retry-After'],
+    examples: {
+      taken: errors.notUnique('name', undefined),
+      referenced: errors.stillReferenced({ entity: 'orders', relation: 'customer' }, undefined),
+    },
+  },
+  412: { name: 'PreconditionFailed', examples: { changed: errors.preconditionFailed() } },
+  413: { name: 'PayloadTooLarge', examples: { bytes: errors.payloadTooLarge(1_048_576) } },
+  415: { name: 'UnsupportedMediaType', examples: { type: errors.unsupportedMediaType('application/json') } },
+  422: { name: 'UnprocessableContent', examples: { reused: errors.keyReused() } },
+  429: { name: 'TooManyRequests', headers: ['Retry-After'], examples: { pace: errors.rateLimited(1) } },
+  500: { name: 'InternalServerError', examples: { mistake: errors.internalError() } },
+  503: {
+    name: 'ServiceUnavailable',
+    headers: ['Retry-After'],
+    examples: {
+      migration: errors.migrationInProgress('orders', GATE),
+      unavailable: errors.databaseAway(),
+      timeout: errors.queryTimeout(),
+    },
+  },
+};
+
+const CODES = Object.keys(ERROR_CODES) as ErrorCode[];
+
+/** Of `components.responses`: the refusals with these codes, by the names that refusalsOf() refers to. */
+export function errorResponses(codes: Iterable<ErrorCode> = CODES): Readonly<Record<string, Part>> {
+  const known = new Set(codes);
+  return Object.fromEntries(
+    statusesOf(known).map((status) => {
+      const { name, headers = [], examples } = REFUSALS[status] as Refusal;
+      const told = CODES.filter(
+        (code) => known.has(code) && [ERROR_CODES[code], OTHER_STATUSES[code]].includes(status),
+      );
+      return [
+        name,
+        {
+          description: told.map((code) => `\`${code}\`: ${WORDS[code]}.`).join(' '),
+          ...(headers.length === 0
+            ? {}
+            : { headers: Object.fromEntries(headers.map((header) => [header, HEADERS[header]])) }),
+          content: {
+            'application/json': {
+              schema: { $ref: '#/components/schemas/wda.Error' },
+              examples: Object.fromEntries(
+                Object.entries(examples)
+                  .filter(([, { code }]) => known.has(code))
+                  .map(([title, error]) => [title, { summary: error.code, value: JSON.parse(errorText(error)) }]),
+              ),
+            },
+          },
+        },
+      ];
+    }),
+  );
+}
+
+/** Of the `responses` of an operation: a reference for each status that the codes have. */
+export function refusalsOf(codes: Iterable<ErrorCode>): Readonly<Record<string, Part>> {
+  return Object.fromEntries(
+    statusesOf(codes).map((status) => [status, { $ref: `#/components/responses/${REFUSALS[status]?.name}` }]),
+  );
+}
+
+const statusesOf = (codes: Iterable<ErrorCode>): number[] =>
+  [...new Set([...codes].map((code): number => ERROR_CODES[code]))].sort((left, right) => left - right);

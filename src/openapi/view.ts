@@ -1,0 +1,88 @@
+// What a class of principals may do with each entity of a workspace, as values. Descriptions of a workspace are made of
+// it: the OpenAPI document, the index, the tools of agents.
+import { DEFAULT_MAX_EXPAND_DEPTH, type Entity } from '../model/entity.ts';
+import { mayWrite, type Principal } from '../model/principal.ts';
+import { isToOne, type Relation } from '../model/relation.ts';
+import { entityOf, type Workspace } from '../model/workspace.ts';
+import { isWritable } from '../plan/assignment.ts';
+import { stampedColumns } from '../plan/row-policy.ts';
+import { OPERATIONS, type OperationName } from '../request/operations.ts';
+
+/** What descriptions tell principals apart by. Operators are owners. */
+export interface PrincipalClass {
+  readonly kind: 'owner' | 'external';
+  readonly mayWrite: boolean;
+}
+
+export interface RelationView {
+  readonly relation: Relation;
+  /** True: it is expanded to a list. */
+  readonly isList: boolean;
+  /** Of a to-one: true when it is null where there is no related record, or where row rules hide it. */
+  readonly isNullable: boolean;
+}
+
+export interface EntityView {
+  readonly entity: Entity;
+  /** Names of the table of operations (request/operations.ts), in its order. */
+  readonly operations: readonly OperationName[];
+  /** What may be expanded on its records, by name. */
+  readonly relations: ReadonlyMap<string, RelationView>;
+  /** Levels of relations that a request for its records may expand; 0: none. */
+  readonly expandDepth: number;
+  /** Fields that a create must give. */
+  readonly required: ReadonlySet<string>;
+  /** Fields that a create need not give, as row rules set them from the token. */
+  readonly stamped: ReadonlySet<string>;
+}
+
+export function classOf(principal: Principal): PrincipalClass {
+  return { kind: principal.kind === 'external' ? 'external' : 'owner', mayWrite: mayWrite(principal) };
+}
+
+/** A view of each entity of the snapshot, in the order of the schema. */
+export function viewOf(workspace: Workspace, principal: PrincipalClass): readonly EntityView[] {
+  const operations = operationsOf(principal);
+  const hidesRecords = (name: string): boolean => stampedColumns(entityOf(workspace, name), principal).size > 0;
+  return [...workspace.entities.values()].map((entity) => {
+    const stamped = stampedColumns(entity, principal);
+    return {
+      entity,
+      operations,
+      relations: relationsOf(entity, hidesRecords),
+      expandDepth: entity.settings.maxExpandDepth ?? DEFAULT_MAX_EXPAND_DEPTH,
+      required: requiredOf(entity, stamped),
+      stamped,
+    };
+  });
+}
+
+/** Names of the table of operations that the class may use. */
+export function operationsOf(principal: PrincipalClass): readonly OperationName[] {
+  return (Object.keys(OPERATIONS) as OperationName[]).filter(
+    (name) => principal.mayWrite || OPERATIONS[name].access === 'read',
+  );
+}
+
+function relationsOf(
+  { relations, settings }: Entity,
+  hidesRecords: (entity: string) => boolean,
+): ReadonlyMap<string, RelationView> {
+  const { expandable } = settings;
+  return new Map(
+    [...relations]
+      .filter(([name]) => expandable === null || expandable.includes(name))
+      .map(([name, relation]) => {
+        const isCertain = relation.kind === 'belongsTo' && relation.required && !hidesRecords(relation.entity);
+        return [name, { relation, isList: !isToOne(relation), isNullable: isToOne(relation) && !isCertain }];
+      }),
+  );
+}
+
+function requiredOf(entity: Entity, stamped: ReadonlySet<string>): ReadonlySet<string> {
+  return new Set(
+    [...entity.fields.values()]
+      .filter((field) => isWritable(field) && field.required && field.default === undefined && !stamped.has(field.name))
+      .map(({ name }) => name),
+  );
+}
