@@ -172,6 +172,9 @@ function explain(error: unknown, config: Config, observer: Observer): string {
   return `The server could not start: ${message ?? String(error)}`;
 }
 
+// In a clone, and where the package is installed: `npx wda` would fetch another package of that name where it is not.
+const COMMAND = import.meta.filename.endsWith('.ts') ? 'npm run wda --' : 'npx workspace-data-api';
+
 /** The lines a newcomer reads after the start. */
 export function startScreen(
   config: Config,
@@ -210,10 +213,10 @@ export function startScreen(
     lines.push(
       '',
       '  Demo workspace demo/shop is there; for a new API key:',
-      `    ${client}WDA_KEY=<admin key> npm run wda -- key create mine -w demo/shop`,
+      `    ${client}WDA_KEY=<admin key> ${COMMAND} key create mine -w demo/shop`,
     );
   } else {
-    lines.push('', '  Next: npm run wda -- --help');
+    lines.push('', `  Next: ${COMMAND} --help`);
   }
   return `${lines.join('\n')}\n\n`;
 }
