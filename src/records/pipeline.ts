@@ -10,7 +10,7 @@ import { type ApiError, invalidCredential, methodNotAllowed, notFound, unsupport
 import { jsonValue } from '../http/json-body.ts';
 import type { Mount } from '../http/mount.ts';
 import type { RawRequest } from '../http/raw-request.ts';
-import { belongsTo, type External } from '../model/principal.ts';
+import { belongsTo, type Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { groupOf } from '../pace/admission.ts';
 import type { RateLimit } from '../pace/rate-limit.ts';
@@ -63,18 +63,16 @@ export interface RecordRooms extends StageRooms {
 export interface Records {
   /** What answers below /api/v1/. */
   readonly mount: Mount;
-  /** The answer to a call of a principal who is known; for administrators who ask what somebody would see. */
-  readonly answerAs: (principal: External, asked: Asked, sender: Sender) => Promise<Reply>;
+  readonly answerAs: AnswerAs;
   /** Requests that are being answered: by workspace id, the oldest version that one of them was planned by. */
   readonly busy: () => ReadonlyMap<string, string>;
 }
 
-/** A request of the data API that did not come by HTTP. */
-export interface Asked extends CallParts {
-  readonly method: string;
-  /** As of a request, with `/api/v1/`. */
-  readonly path: string;
-}
+/**
+ * The answer to a request for records of a principal who is known: of an agent, or of somebody whom an administrator asks
+ * about. `again`: who that is and what the workspace is now; without it the principal stays who it was.
+ */
+export type AnswerAs = (principal: Principal, raw: RawRequest, again?: () => Promise<Visitor>) => Promise<Reply>;
 
 // For so long after a request was admitted it need not be asked whether its snapshot is still in force: the lease of a
 // snapshot ends 100 ms before others stop waiting for this process (directory/presence.ts).
@@ -109,7 +107,12 @@ export function makeRecords(rooms: RecordRooms): Records {
       const journey: BatchJourney = { parts: partsOf(raw, config), sender: raw, visitor, again, clock };
       return several[name](raw, journey);
     }
-    const call = callOf(raw.method, segments, visitor.workspace, partsOf(raw, config));
+    return answer(raw, visitor, again);
+  }
+
+  /** Of a request for records of somebody who has entered. */
+  function answer(raw: RawRequest, visitor: Visitor, again: () => Promise<Visitor>): Promise<Reply> {
+    const call = callOf(raw.method, segmentsOf(raw.path), visitor.workspace, partsOf(raw, config));
     const header = raw.headers['idempotency-key'];
     const isKeyed = header !== undefined && OPERATIONS[call.operation].access === 'write';
     // An import is one stream and one transaction: it minds its key by itself.
@@ -152,18 +155,15 @@ export function makeRecords(rooms: RecordRooms): Records {
     return { keys: rooms.keys, executor: databases.of(visitor.workspace), visitor, sender, clock, scope, fingerprint };
   }
 
-  async function answerAs(principal: External, asked: Asked, sender: Sender): Promise<Reply> {
-    const segments = segmentsOf(asked.path);
-    const [organization = '', slug = ''] = segments;
+  const answerAs: AnswerAs = async (principal, raw, enterAgain) => {
+    const [organization = '', slug = ''] = segmentsOf(raw.path);
     const again = async (): Promise<Visitor> => {
       const workspace = await cache.get(organization, slug);
       if (workspace === undefined || !belongsTo(principal, workspace.id)) throw invalidCredential();
       return { workspace, principal };
     };
-    const visitor = await again();
-    const call = callOf(asked.method, segments, visitor.workspace, asked);
-    return travel({ call, executor: databases.of(visitor.workspace), sender, visitor, again });
-  }
+    return answer(raw, await again(), enterAgain ?? again);
+  };
 
   return { mount: mountOf(handle), answerAs, busy };
 }

@@ -160,7 +160,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   records: {
     purpose: 'the data API: from a raw request to its reply; `transfer/` has import and export',
-    entrances: ['pipeline.ts', 'transfer/transfer.ts', 'visit.ts'],
+    entrances: ['asked.ts', 'pipeline.ts', 'transfer/transfer.ts'],
     imports: [
       'auth',
       'type beside',
@@ -184,6 +184,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     entrances: ['admin/routes.ts', 'meta.ts', 'oauth.ts'],
     imports: [
       'type records',
+      'records/asked.ts',
       'auth',
       'catalog',
       'type config.ts',

@@ -5,8 +5,8 @@ import { setImmediate } from 'node:timers/promises';
 import Type from 'typebox';
 import { ApiError, responseTooLarge } from '../../errors.ts';
 import type { External } from '../../model/principal.ts';
-import type { Asked, Records } from '../../records/pipeline.ts';
-import type { Sender } from '../../records/visit.ts';
+import { type Asked, type Asker, requestOf } from '../../records/asked.ts';
+import type { Records } from '../../records/pipeline.ts';
 import { PREFIX } from '../../request/record-path.ts';
 import { errorReply } from '../../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../../response/reply.ts';
@@ -57,7 +57,7 @@ export function accessTestRoutes(rooms: AccessTestRooms): AdminRoute[] {
         const answers: string[] = [];
         for (const { path, body } of requests) {
           const asked = askedOf(`${PREFIX}${organization}/${slug}/${path}`, body);
-          const reply = await rooms.answerAs(principal, asked, senderOf()).catch(refusal);
+          const reply = await rooms.answerAs(principal, requestOf(asked, askerOf())).catch(refusal);
           const text = await bodyText(reply, left);
           left -= text.length;
           if (left < 0) throw responseTooLarge(rooms.maxResponseBytes);
@@ -71,15 +71,12 @@ export function accessTestRoutes(rooms: AccessTestRooms): AdminRoute[] {
 }
 
 /** All requests of a test are answered together, to the sender of the test. */
-function senderOf(): Sender {
+function askerOf(): Asker {
   return {
+    id: 'access-test',
     arrivedAt: performance.now(),
     caller: { isGone: () => false, onGone: () => () => undefined },
     turn: { next: setImmediate, hasTime: () => true, spent: () => undefined },
-    headers: {},
-    stream: () => {
-      throw new TypeError('a principal who may only read sends no stream');
-    },
   };
 }
 
@@ -89,8 +86,7 @@ function askedOf(url: string, body: unknown): Asked {
     method: body === undefined ? 'GET' : 'POST',
     path: at < 0 ? url : url.slice(0, at),
     query: at < 0 ? '' : url.slice(at + 1),
-    conditions: {},
-    body: () => Promise.resolve(body),
+    body,
   };
 }
 

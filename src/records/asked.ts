@@ -1,0 +1,40 @@
+// A request of the data API that did not come by HTTP, in the form of one that did: so it passes the same stages.
+import { payloadTooLarge } from '../errors.ts';
+import type { RawRequest } from '../http/raw-request.ts';
+
+export interface Asked {
+  readonly method: string;
+  /** As of a request, with `/api/v1/`. */
+  readonly path: string;
+  /** Undecoded, without `?`. */
+  readonly query?: string;
+  /** If-Match, Idempotency-Key. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A JSON value, whose numbers may keep their digits (model/exact-json.ts); undefined: none. */
+  readonly body?: unknown;
+}
+
+/** Who waits for the answer, and by which id it is logged. */
+export type Asker = Pick<RawRequest, 'id' | 'arrivedAt' | 'caller' | 'turn'>;
+
+export function requestOf({ method, path, query = '', headers = {}, body }: Asked, asker: Asker): RawRequest {
+  const { id, arrivedAt, caller, turn } = asker;
+  const bytes = body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body));
+  return {
+    id,
+    arrivedAt,
+    caller,
+    turn,
+    method,
+    path,
+    query,
+    headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
+    body: async (maxBytes) => {
+      if (bytes.length > maxBytes) throw payloadTooLarge(maxBytes);
+      return bytes;
+    },
+    stream: () => {
+      throw new TypeError('a request that did not come by HTTP has no stream');
+    },
+  };
+}
