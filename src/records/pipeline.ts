@@ -6,10 +6,18 @@ import type { Totals } from '../beside/totals.ts';
 import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
 import type { Config } from '../config.ts';
 import type { Databases } from '../directory/databases.ts';
-import { type ApiError, invalidCredential, methodNotAllowed, notFound, unsupportedMediaType } from '../errors.ts';
+import {
+  type ApiError,
+  invalidCredential,
+  methodNotAllowed,
+  notFound,
+  shown,
+  unsupportedMediaType,
+} from '../errors.ts';
 import { jsonValue } from '../http/json-body.ts';
 import type { Mount } from '../http/mount.ts';
 import type { RawRequest } from '../http/raw-request.ts';
+import { closest } from '../model/closest.ts';
 import { belongsTo, type Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { groupOf } from '../pace/admission.ts';
@@ -20,10 +28,12 @@ import { isJsonType } from '../request/body.ts';
 import { type Call, type CallParts, callAt } from '../request/call.ts';
 import { parseIdempotencyKey } from '../request/idempotency.ts';
 import {
+  isWorkspaceWord,
   OPERATIONS,
   type OperationName,
   TAILS,
   WORKSPACE_OPERATIONS,
+  WORKSPACE_WORDS,
   type WorkspaceOperationName,
   workspaceOperationAt,
 } from '../request/operations.ts';
@@ -35,6 +45,7 @@ import { type Attempt, type Snapshots, withFreshSnapshot } from './again.ts';
 import { aggregate, summarize } from './aggregates.ts';
 import { type BatchJourney, batch, replayBatch } from './batch.ts';
 import { type BulkRooms, bulkCreate, bulkDelete, bulkDeleteListed, bulkUpdate } from './bulk.ts';
+import { describeWorkspace } from './description.ts';
 import { enter, hasChanged, uncounted, type Visitor } from './enter.ts';
 import { makeInFlight } from './in-flight.ts';
 import type { Journey } from './journey.ts';
@@ -99,13 +110,13 @@ export function makeRecords(rooms: RecordRooms): Records {
     const [organization = '', workspace = ''] = segments;
     const again = () => enter(rooms, raw.headers.authorization, { organization, workspace }, uncounted);
     const visitor = await enter(rooms, raw.headers.authorization, { organization, workspace }, rooms.rateLimit);
-    const name = workspaceOperationAt(segments[2]);
-    if (name !== undefined && segments.length === 3) {
+    const name = workspaceOperationAt(segments);
+    if (name !== undefined) {
       const { methods } = WORKSPACE_OPERATIONS[name];
       if (!methods.some((one) => one === raw.method)) throw methodNotAllowed(raw.method, [...methods, 'OPTIONS']);
       const clock = new RequestClock(config.statementTimeoutMs);
       const journey: BatchJourney = { parts: partsOf(raw, config), sender: raw, visitor, again, clock };
-      return several[name](raw, journey);
+      return ofWorkspace[name](raw, journey);
     }
     return answer(raw, visitor, again);
   }
@@ -128,18 +139,19 @@ export function makeRecords(rooms: RecordRooms): Records {
     return travel({ call, executor: databases.of(visitor.workspace), sender: raw, visitor, again });
   }
 
-  const several: Readonly<Record<WorkspaceOperationName, (raw: RawRequest, journey: BatchJourney) => Promise<Reply>>> =
-    {
-      batch(raw, journey) {
-        const header = raw.headers['idempotency-key'];
-        if (header === undefined || parseBatchOptions(raw.query).isDryRun) return batch(batchRooms, journey);
-        return once(
-          keyedOf(raw, String(header), journey, false),
-          (_, transaction) => batch(batchRooms, journey, transaction),
-          (kept) => replayBatch(batchRooms, journey, kept),
-        );
-      },
-    };
+  type OfWorkspace = (raw: RawRequest, journey: BatchJourney) => Promise<Reply>;
+  const ofWorkspace: Readonly<Record<WorkspaceOperationName, OfWorkspace>> = {
+    index: async ({ query }, { visitor }) => describeWorkspace(query, visitor),
+    batch(raw, journey) {
+      const header = raw.headers['idempotency-key'];
+      if (header === undefined || parseBatchOptions(raw.query).isDryRun) return batch(batchRooms, journey);
+      return once(
+        keyedOf(raw, String(header), journey, false),
+        (_, transaction) => batch(batchRooms, journey, transaction),
+        (kept) => replayBatch(batchRooms, journey, kept),
+      );
+    },
+  };
 
   /** What a request with a key is remembered by. */
   function keyedOf(
@@ -268,6 +280,7 @@ function callOf(method: string, segments: readonly string[], workspace: Workspac
         ? segments.length === 3 + tail.split('/').length
         : segments.length === 4;
   if (!isPath) throw noSuchPath(workspace);
+  if (isWorkspaceWord(segments[2] as string)) throw noSuchOperation(segments[2] as string);
   return callAt(method, segments[2] as string, tail, parts);
 }
 
@@ -291,6 +304,14 @@ const isDryRun = ({ query }: Call): boolean =>
   parseQueryString(query).some(({ name, value }) => name === 'dryRun' && value === 'true');
 
 const isBodiless = ({ operation }: Call): boolean => OPERATIONS[operation].body === 'none';
+
+function noSuchOperation(name: string): ApiError {
+  const suggestion = closest(name, WORKSPACE_WORDS);
+  const hint = suggestion === null || suggestion === name ? '' : ` Did you mean ${suggestion}?`;
+  return notFound(
+    `There is no operation ${shown(name)} here.${hint} Known of a workspace: ${WORKSPACE_WORDS.join(', ')}`,
+  );
+}
 
 function noSuchPath(workspace: Workspace): ApiError {
   const names = [...workspace.entities.keys()].slice(0, 50).join(', ') || 'none';

@@ -14,8 +14,9 @@ export interface Operation {
 
 export interface WorkspaceOperation {
   readonly methods: readonly string[];
-  readonly name: `_${string}`;
-  readonly body: 'bulk';
+  /** What stands in the place of the entity; '' for the workspace itself. */
+  readonly name: '' | `_${string}`;
+  readonly body: Operation['body'];
 }
 
 export const OPERATIONS = {
@@ -37,6 +38,7 @@ export const OPERATIONS = {
 
 /** The operations of a workspace, by the word in the place of the entity; names of entities begin with a letter. */
 export const WORKSPACE_OPERATIONS = {
+  index: { methods: ['GET', 'HEAD'], name: '', body: 'none' },
   batch: { methods: ['POST'], name: '_batch', body: 'bulk' },
 } as const satisfies Record<string, WorkspaceOperation>;
 
@@ -84,10 +86,18 @@ export function methodsAt(tail: Tail): readonly string[] {
 
 const OF_WORKSPACE = Object.entries(WORKSPACE_OPERATIONS) as readonly [WorkspaceOperationName, WorkspaceOperation][];
 
-/** The operation of this name; undefined when there is none, as for the name of an entity. */
-export function workspaceOperationAt(name: string | undefined): WorkspaceOperationName | undefined {
-  if (name === undefined || name.charCodeAt(0) !== UNDERSCORE) return undefined;
-  return OF_WORKSPACE.find(([, operation]) => operation.name === name)?.[0];
+/** The words in the place of an entity that name operations: `_batch`, … */
+export const WORKSPACE_WORDS: readonly string[] = OF_WORKSPACE.map(([, { name }]) => name).filter(isWorkspaceWord);
+
+/** True for what can be no entity, as it begins like an operation. */
+export function isWorkspaceWord(name: string): boolean {
+  return name.startsWith('_');
 }
 
-const UNDERSCORE = 0x5f;
+/** The operation of a path (organization, workspace, …); undefined for the paths of entities, and of nothing. */
+export function workspaceOperationAt(segments: readonly string[]): WorkspaceOperationName | undefined {
+  const [, workspace = '', name = ''] = segments;
+  if (segments.length === 2) return workspace === '' ? undefined : 'index';
+  if (segments.length !== 3 || !isWorkspaceWord(name)) return undefined;
+  return OF_WORKSPACE.find(([, operation]) => operation.name === name)?.[0];
+}

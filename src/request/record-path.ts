@@ -34,19 +34,12 @@ function tailIn(url: string): string {
   return end < 0 || TAILS.includes(rest) ? rest : rest.slice(0, end);
 }
 
-/** The word in the place of the entity when it is an operation of the workspace; undefined otherwise. */
-function nameIn(url: string): string | undefined {
-  const workspace = url.indexOf('/', PREFIX.length) + 1;
-  const at = workspace === 0 ? 0 : url.indexOf('/', workspace) + 1;
-  if (at === 0 || url[at] !== '_') return undefined;
-  return /^\w+/.exec(url.slice(at))?.[0];
-}
-
 /** The operation's name for metrics: one of a few words, never text of a client. */
 export function operationOf(method: string, url: string): string {
   const tail = tailIn(url);
   if (tail === '') {
-    const name = workspaceOperationAt(nameIn(url));
+    const query = url.indexOf('?');
+    const name = workspaceOperationAt(segmentsOf(query < 0 ? url : url.slice(0, query)));
     if (name !== undefined) return WORKSPACE_OPERATIONS[name].methods.some((one) => one === method) ? name : 'other';
   }
   return operationAt(method, tailOf(tail || undefined)) ?? 'other';

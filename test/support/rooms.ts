@@ -172,6 +172,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'type http',
       'migrate',
       'model',
+      'openapi',
       'pace',
       'plan',
       'request',

@@ -72,6 +72,10 @@ for (const [method, url, operation] of [
   ['POST', '/api/v1/acme/shop/_batch?dryRun=true', 'batch'],
   ['GET', '/api/v1/acme/shop/_batch', 'other'],
   ['POST', '/api/v1/acme/shop/_batches', 'create'],
+  ['GET', '/api/v1/acme/shop', 'index'],
+  ['HEAD', '/api/v1/acme/shop/?x=a/b', 'index'],
+  ['POST', '/api/v1/acme/shop', 'other'],
+  ['GET', '/api/v1/acme/shop//', 'list'],
 ] as const) {
   test(`${method} ${url} counts as ${operation}`, () => assert.equal(operationOf(method, url), operation));
 }
@@ -79,7 +83,10 @@ for (const [method, url, operation] of [
 test('metrics know a handful of words, whatever clients send', () => {
   fc.assert(
     fc.property(fc.string(), fc.webPath(), (method, path) => {
-      assert.match(operationOf(method, path), /^(list|read|create|query|import|export|update|delete|batch|other)$/);
+      assert.match(
+        operationOf(method, path),
+        /^(list|read|create|query|import|export|update|delete|batch|index|other)$/,
+      );
     }),
   );
 });

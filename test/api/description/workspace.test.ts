@@ -1,0 +1,71 @@
+// The index of a workspace: what is there, for whom.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { OPERATIONS } from '../../../src/request/operations.ts';
+import { runScenarios } from '../../support/scenario.ts';
+import { makeShop, SHOP_SCHEMA } from '../../support/shop.ts';
+import { use, useServer } from '../../support/use.ts';
+
+const server = useServer();
+const shop = use(() => makeShop(server));
+const described = use(() =>
+  server.workspace('acme/club', { entities: { members: { description: 'Who pays', fields: {} } } }),
+);
+
+const READS = ['list', 'query', 'aggregate', 'summarize', 'export', 'read'];
+
+test('an owner is shown every entity with every operation', async () => {
+  const { data } = (await shop.call('')).json;
+  assert.deepEqual([data.organization, data.workspace], ['acme', 'shop']);
+  assert.deepEqual(
+    data.entities.map(({ name }: { name: string }) => name),
+    Object.keys(SHOP_SCHEMA.entities),
+  );
+  for (const { operations } of data.entities) assert.deepEqual(operations, Object.keys(OPERATIONS));
+});
+
+test('who may only read is shown the operations that read', async () => {
+  const { data } = (await shop.call('', { credential: shop.readOnlyKey })).json;
+  for (const { operations } of data.entities) assert.deepEqual(operations, READS);
+});
+
+test('a description is that of the schema', async () => {
+  const [members] = (await described.call('')).json.data.entities;
+  assert.deepEqual([members.name, members.description], ['members', 'Who pays']);
+});
+
+runScenarios(shop, [
+  { name: 'the index takes a slash or none', path: '../shop', status: 200 },
+  {
+    name: 'the index takes no parameter',
+    path: '?size=1',
+    status: 400,
+    code: 'BAD_REQUEST',
+    message: /^Unknown query parameter size/,
+  },
+  { name: 'HEAD of the index', method: 'HEAD', path: '', status: 200 },
+  {
+    name: 'the index is only read',
+    method: 'POST',
+    path: '',
+    status: 405,
+    code: 'METHOD_NOT_ALLOWED',
+    check: ({ headers }) => assert.equal(headers.get('allow'), 'GET, HEAD, OPTIONS'),
+  },
+  { name: 'the index needs a credential', as: 'none', path: '', status: 401, code: 'UNAUTHORIZED' },
+  {
+    name: 'an operation that a workspace does not have',
+    path: '_batches',
+    status: 404,
+    code: 'NOT_FOUND',
+    message: 'There is no operation _batches here. Did you mean _batch? Known of a workspace: _batch',
+  },
+  {
+    name: 'an operation of a workspace has nothing below it',
+    method: 'POST',
+    path: '_batch/5',
+    status: 404,
+    code: 'NOT_FOUND',
+    message: 'There is no operation _batch here. Known of a workspace: _batch',
+  },
+]);
