@@ -201,7 +201,9 @@ export const SettingsShape = Type.Object(
         description: 'Deepest nesting of `expand`. null: 3.',
       }),
     ),
-    defaultFields: Type.Optional(paths('Fields returned when a request has no `fields`. null: all.')),
+    defaultFields: Type.Optional(
+      paths('Fields returned when a request has no `fields`; `*` is every column. null: all.'),
+    ),
   },
   { ...strict, description: 'How the entity is read. Left out: the settings in force stay; {}: none.' },
 );

@@ -1,5 +1,5 @@
 // Settings and row rules of a schema document: every path and column that they name exists and may be used.
-import { DEFAULT_MAX_EXPAND_DEPTH, MAX_STEPS } from '../model/entity.ts';
+import { DEFAULT_MAX_EXPAND_DEPTH, EVERY_COLUMN, MAX_STEPS } from '../model/entity.ts';
 import { isStorable } from '../model/exact-json.ts';
 import { checkColumn, missing } from './relations.ts';
 import type { Path, Report } from './report.ts';
@@ -82,7 +82,7 @@ function checkFieldPath(place: Path, text: string, root: EntityView, document: D
       entity = relation.entity === undefined ? undefined : document.get(relation.entity);
       continue;
     }
-    if (index === names.length - 1 && entity.columns.has(name)) return;
+    if (index === names.length - 1 && (name === EVERY_COLUMN || entity.columns.has(name))) return;
     if (entity.opaque) return;
     if (index < names.length - 1) {
       report(place, 'REFERENCE_NOT_FOUND', noRelation(name, entity, report));

@@ -49,6 +49,9 @@ export const NO_SETTINGS: EntitySettings = {
   defaultFields: null,
 };
 
+/** In `fields` and `defaultFields`: every column of its level. No field has this name. */
+export const EVERY_COLUMN = '*';
+
 /** The spec's default for the nesting of `expand`. */
 export const DEFAULT_MAX_EXPAND_DEPTH = 3;
 

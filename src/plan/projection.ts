@@ -1,11 +1,12 @@
 // fields + expand + defaults -> Projection: what each record of the response holds, level by level. The whitelist and
 // the depth limit are checked here, each level against the entity it is on. Throws 400.
-import { badRequest, expandTooDeep, notExpandable, shown, unknownName } from '../errors.ts';
+import { badRequest, expandTooDeep, listed, notExpandable, shown, unknownName } from '../errors.ts';
 import { closest } from '../model/closest.ts';
-import { DEFAULT_MAX_EXPAND_DEPTH, type Entity, type Field } from '../model/entity.ts';
+import { DEFAULT_MAX_EXPAND_DEPTH, type Entity, EVERY_COLUMN, type Field } from '../model/entity.ts';
 import { isToOne } from '../model/relation.ts';
+import type { Narrowing } from '../request/narrowing.ts';
 import { type ExpandTree, type FieldTree, parseExpand, parseFields } from '../request/paths.ts';
-import type { Narrowing, Selection } from '../request/record-request.ts';
+import type { Selection } from '../request/record-request.ts';
 import { type Link, linkOf, targetOf, type Viewpoint } from './link.ts';
 import { type Ordering, planOrdering } from './ordering.ts';
 import { type Predicate, planFilter, relationNamed } from './predicate.ts';
@@ -58,19 +59,33 @@ export function planProjection(selection: Selection, entity: Entity, viewpoint: 
   checkExpand(expand, entity, viewpoint, [], maximum);
   const narrowings = new Map(selection.narrowings.map((narrowing) => [narrowing.path.join('.'), narrowing]));
   const projection = planLevel({ entity, expand, fields, path: [], explicit, narrowings, viewpoint });
-  const unused = narrowings.keys().next();
-  if (!unused.done) {
-    throw badRequest(
-      `${shown(unused.value)} cannot be narrowed: it is no to-many relation that this request expands and returns`,
-    );
-  }
+  const [unused] = narrowings.values();
+  if (unused !== undefined) throw notNarrowed(unused, projection, entity, viewpoint);
   return projection;
+}
+
+/** Of a path that leads nowhere, the name that is wrong; of others, which paths would do. */
+function notNarrowed({ path }: Narrowing, projection: Projection, entity: Entity, viewpoint: Viewpoint): Error {
+  let level = entity;
+  for (const name of path) level = targetOf(relationNamed(level, name), viewpoint);
+  return badRequest(
+    `${shown(path.join('.'))} cannot be narrowed: it is no to-many relation that this request expands and returns. Known: ${listed(listsOf(projection, []))}`,
+  );
+}
+
+/** The paths of the lists in a projection. */
+function listsOf({ outputs }: Projection, path: readonly string[]): string[] {
+  return outputs.flatMap((output) => {
+    if (output.kind === 'column') return [];
+    const here = [...path, output.name];
+    return [...(output.kind === 'toMany' ? [here.join('.')] : []), ...listsOf(output.projection, here)];
+  });
 }
 
 /** A selection of columns alone, for exports. */
 export function planColumns(fields: FieldTree | undefined, entity: Entity): Field[] {
   if (fields === undefined) return [...entity.fields.values()];
-  return Object.keys(fields).map((name) => {
+  return namesOf(fields, entity, []).map((name) => {
     const field = entity.fields.get(name);
     if (field === undefined) {
       throw unknownName('field', name, entity.name, closest(name, entity.fields.keys()), entity.fields.keys());
@@ -130,8 +145,8 @@ function planLevel(level: Level): Projection {
     };
   }
   const outputs: Output[] = [];
-  for (const name of Object.keys(fields)) {
-    const selected = fields[name] as FieldTree[string];
+  for (const name of namesOf(fields, entity, level.path)) {
+    const selected = fields[name];
     const field = entity.fields.get(name);
     if (field !== undefined) {
       refuseBelow(entity, selected, [...level.path, name].join('.'));
@@ -140,13 +155,28 @@ function planLevel(level: Level): Projection {
       const known = [...entity.fields.keys(), ...entity.relations.keys()];
       throw unknownName('field', name, entity.name, closest(name, known), known);
     } else if (Object.hasOwn(expand, name)) {
-      outputs.push(planRelation(level, name, selected.all ? undefined : selected.children));
+      outputs.push(planRelation(level, name, selected?.all === true ? undefined : selected?.children));
     } else if (level.explicit) {
       const path = [...level.path, name].join('.');
       throw badRequest(`fields: ${path} is a relation that is not expanded; add expand=${path}`);
     }
   }
   return { outputs };
+}
+
+/** The names that are selected, each once, `*` replaced by the columns. */
+function namesOf(fields: FieldTree, entity: Entity, path: readonly string[]): string[] {
+  const names = new Set<string>();
+  for (const name of Object.keys(fields)) {
+    if (name !== EVERY_COLUMN) names.add(name);
+    else {
+      if (Object.keys(fields[name]?.children ?? {}).length > 0) {
+        throw badRequest(`fields: ${[...path, name].join('.')} stands for columns, which have nothing below them`);
+      }
+      for (const column of entity.fields.keys()) names.add(column);
+    }
+  }
+  return [...names];
 }
 
 /** Only relations have something below them. */

@@ -36,7 +36,7 @@ export function parseBatchOptions(query: string): BatchOptions {
 
 /** The operations of `{"operations": [{…}, …]}`; 400 that names the operation, 413 for more than `most`. */
 export function parseBatch(body: unknown, most: number): readonly BatchItem[] {
-  const { operations } = readMembers(body, ['operations'], 'body').members;
+  const { operations } = readMembers(body, ['operations'], 'the body').members;
   if (!Array.isArray(operations)) throw badRequest('The body must be {"operations": [operation, …]}');
   if (operations.length > most) throw tooManyOperations(operations.length, most);
   return operations.map((operation, index) => inOperation(index, () => parseOperation(operation)));
@@ -49,7 +49,7 @@ const ID = /^-?\d{1,100}$/;
 
 function parseOperation(operation: unknown): BatchItem {
   if (!isRecord(operation)) throw badRequest('An operation must be a JSON object');
-  const { members, has } = readMembers(operation, MEMBERS, 'operation');
+  const { members, has } = readMembers(operation, MEMBERS, 'the operation');
   const text = (name: string): string | undefined => {
     if (!has(name)) return undefined;
     const value = members[name];

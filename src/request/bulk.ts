@@ -41,7 +41,7 @@ function bulkOptions(values: ReadonlyMap<string, string>): BulkOptions {
 
 /** The records of `{"data": [record, …]}`; 400 for another form, 413 for more than `most`. */
 export function parseRecords(body: unknown, most: number): readonly unknown[] {
-  const { data } = readMembers(body, ['data'], 'body').members;
+  const { data } = readMembers(body, ['data'], 'the body').members;
   if (!Array.isArray(data)) throw badRequest('The body must be {"data": [record, …]}');
   if (data.length > most) throw tooManyRecords(data.length, most);
   return data;
@@ -108,7 +108,7 @@ export function parseIds(query: string, most: number): BulkDelete & BulkOptions 
 
 /** `{"ids": [1, 2, 3], "versions": {"1": "…"}}` of POST …/_bulk/delete. */
 export function parseDeleteBody(body: unknown, most: number): BulkDelete {
-  const { ids, versions = {} } = readMembers(body, ['ids', 'versions'], 'body').members;
+  const { ids, versions = {} } = readMembers(body, ['ids', 'versions'], 'the body').members;
   if (!Array.isArray(ids)) throw badRequest('ids must be an array of ids');
   if (!isRecord(versions)) throw badRequest('versions must be an object: a version by id');
   // Before anything is made of them: a body may hold millions.

@@ -124,12 +124,23 @@ export function splitEscaped(text: string, separator: ',' | ';', most = Number.P
   return parts;
 }
 
-/** The `filter` member of a body; `parameter`: the name of another member with its syntax. */
-export function parseFilterTree(value: unknown, parameter = 'filter'): FilterTree {
-  let conditions = 0;
-  let nodes = 0;
+/** What the filter trees of a request hold together so far. */
+export interface FilterCount {
+  conditions: number;
+  nodes: number;
+}
+
+/**
+ * The `filter` member of a body; `parameter`: the name of another member with its syntax. Trees of one request are counted
+ * together.
+ */
+export function parseFilterTree(
+  value: unknown,
+  parameter = 'filter',
+  count: FilterCount = { conditions: 0, nodes: 0 },
+): FilterTree {
   const parse = (node: unknown, depth: number): FilterTree => {
-    if (++nodes > MAX_NODES) throw badRequest(`${parameter} has more than ${MAX_NODES} nodes`);
+    if (++count.nodes > MAX_NODES) throw badRequest(`${parameter} has more than ${MAX_NODES} nodes`);
     if (depth > MAX_TREE_DEPTH) throw badRequest(`${parameter} is nested more than ${MAX_TREE_DEPTH} levels deep`);
     if (typeof node !== 'object' || node === null || Array.isArray(node)) throw malformedNode(parameter);
     const members = node as Record<string, unknown>;
@@ -143,7 +154,7 @@ export function parseFilterTree(value: unknown, parameter = 'filter'): FilterTre
     const unknown = keys.find((key) => key !== 'field' && key !== 'op' && key !== 'value');
     if (unknown !== undefined || typeof members.field !== 'string' || typeof members.op !== 'string')
       throw malformedNode(parameter);
-    if (++conditions > MAX_CONDITIONS) throw tooManyConditions();
+    if (++count.conditions > MAX_CONDITIONS) throw tooManyConditions();
     const operator = operatorOf(members.op);
     const values = jsonValues(operator, members);
     return { kind: 'compare', path: splitPath(parameter, members.field), operator, values };

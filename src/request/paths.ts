@@ -6,7 +6,7 @@ export interface ExpandTree {
   readonly [relation: string]: ExpandTree;
 }
 
-/** Selected names. `all`: named without a dot, so everything of it; `children`: names below it. */
+/** Selected names, `*` among them. `all`: named without a dot, so everything of it; `children`: names below it. */
 export interface FieldTree {
   readonly [name: string]: { readonly all: boolean; readonly children: FieldTree };
 }

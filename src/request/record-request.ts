@@ -1,7 +1,7 @@
 // A data API request as a value: HTTP syntax -> RecordRequest. Knows no schema; everything here is checked for form only.
 import { badRequest, shown } from '../errors.ts';
-import { type FilterTree, parseFilters, parseFilterTree } from './filter.ts';
-import { readMembers } from './members.ts';
+import { type FilterTree, parseFilters } from './filter.ts';
+import { type Narrowing, parseNarrowings, type RequestLimits } from './narrowing.ts';
 import {
   type CountMode,
   type Cursor,
@@ -14,7 +14,7 @@ import {
   parseVersions,
 } from './page.ts';
 import { collect, single } from './parameters.ts';
-import { type ExpandTree, type FieldTree, parseExpand, parseFields, splitPath } from './paths.ts';
+import { type ExpandTree, type FieldTree, parseExpand, parseFields } from './paths.ts';
 import { type SearchQuery, searchOf } from './search.ts';
 import { parseSort, type SortTerm } from './sort.ts';
 
@@ -25,14 +25,6 @@ export interface Selection {
   readonly fields: FieldTree | 'all' | undefined;
   /** `<path>.size`, `.sort`, `.filter`, `.search` of expanded lists. */
   readonly narrowings: readonly Narrowing[];
-}
-
-export interface Narrowing {
-  readonly path: readonly string[];
-  readonly size: number | undefined;
-  readonly sort: readonly SortTerm[];
-  readonly filter: FilterTree | undefined;
-  readonly search?: SearchQuery;
 }
 
 export interface ListRequest {
@@ -66,10 +58,6 @@ export interface ExportRequest {
   readonly sort: readonly SortTerm[];
   readonly filter: FilterTree | undefined;
   readonly search?: SearchQuery;
-}
-
-export interface RequestLimits {
-  readonly maxPageSize: number;
 }
 
 const READ_PARAMETERS = ['expand', 'fields'] as const;
@@ -141,59 +129,18 @@ export function parseExportRequest(query: string): ExportRequest {
   };
 }
 
-const QUERY_MEMBERS = [
-  'page',
-  'size',
-  'sort',
-  'expand',
-  'fields',
-  'count',
-  'after',
-  'filter',
-  'search',
-  'versions',
-  'preview',
-] as const;
-
-/** The body of POST …/{entity}/_query. */
-export function parseQueryBody(body: unknown, limits: RequestLimits): ListRequest {
-  const { has, members, text, integer, strings } = readMembers(body, QUERY_MEMBERS);
-  if (has('page') && has('after')) throw pageAndAfter();
-  return {
-    kind: 'list',
-    selection: {
-      expand: has('expand') ? parseExpand(strings('expand')) : undefined,
-      fields: has('fields') ? (parseFields(strings('fields')) ?? 'all') : undefined,
-      narrowings: [],
-    },
-    page: has('page') ? parsePage(integer('page')) : 0,
-    size: has('size')
-      ? parseSize('size', integer('size'), limits.maxPageSize)
-      : Math.min(DEFAULT_PAGE_SIZE, limits.maxPageSize),
-    after: has('after') ? parseCursor(text('after')) : undefined,
-    count: has('count') ? parseCountMode(text('count')) : 'exact',
-    sort: parseSort(strings('sort')),
-    filter: has('filter') ? parseFilterTree(members.filter) : undefined,
-    ...searchOf(has('search') ? text('search') : undefined),
-    ...toldOf(
-      has('versions') ? flagText(members.versions) : undefined,
-      has('preview') ? integer('preview') : undefined,
-    ),
-  };
-}
-
 /** `versions` and `preview`, if they are given. */
-function toldOf(versions: string | undefined, preview: string | undefined): Pick<ListRequest, 'versions' | 'preview'> {
+export function toldOf(
+  versions: string | undefined,
+  preview: string | undefined,
+): Pick<ListRequest, 'versions' | 'preview'> {
   return {
     ...(versions === undefined ? {} : { versions: parseVersions(versions) }),
     ...(preview === undefined ? {} : { preview: parsePreview(preview) }),
   };
 }
 
-/** A flag of a body as the query string has it. */
-const flagText = (value: unknown): string => (typeof value === 'boolean' ? String(value) : JSON.stringify(value));
-
-function pageAndAfter(): Error {
+export function pageAndAfter(): Error {
   return badRequest('page and after do not go together: after continues from a cursor');
 }
 
@@ -207,15 +154,6 @@ function selectionOf(
   return {
     expand: expand === undefined ? undefined : parseExpand(expand),
     fields: fields === undefined ? undefined : (parseFields(fields) ?? 'all'),
-    narrowings: [...narrowings].map(([path, parts]) => {
-      const size = single(parts, 'size', `${path}.size`);
-      return {
-        path: splitPath('expand', path),
-        size: size === undefined ? undefined : parseSize(`${path}.size`, size, limits.maxPageSize),
-        sort: parseSort(parts.get('sort') ?? []),
-        filter: parseFilters(parts.get('filter') ?? [], []),
-        ...searchOf(single(parts, 'search', `${path}.search`), `${path}.search`),
-      };
-    }),
+    narrowings: parseNarrowings(narrowings, limits),
   };
 }

@@ -298,6 +298,50 @@ runScenarios(shop, [
     data: { orders: [{ id: 1 }] },
   },
   {
+    name: '_query narrows lists by narrow',
+    method: 'POST',
+    path: 'customers/_query',
+    body: {
+      filter: { field: 'id', op: 'lte', value: 2 },
+      expand: ['orders.items'],
+      fields: ['id', 'orders.id', 'orders.items.quantity'],
+      narrow: {
+        orders: { sort: ['total,desc'], size: 1, filter: { field: 'items.product.sku', op: 'notNull' } },
+        'orders.items': { sort: ['quantity,desc'], size: 1 },
+      },
+    },
+    status: 200,
+    check: async ({ json }) => {
+      const { json: same } = await shop.call(
+        'customers?filter=id,lte,2&expand=orders.items&fields=id,orders.id,orders.items.quantity&orders.sort=total,desc&orders.size=1&orders.filter=items.product.sku,notNull&orders.items.sort=quantity,desc&orders.items.size=1',
+      );
+      assert.deepEqual(json, same);
+      assert.deepEqual(
+        json.data.map((one: { orders: readonly { items: readonly unknown[] }[] }) => one.orders[0]?.items.length),
+        [1, 1],
+      );
+    },
+  },
+  {
+    name: 'narrow names what can be narrowed',
+    method: 'POST',
+    path: 'customers/_query',
+    body: { expand: ['orders.items', 'country'], narrow: { country: { size: 1 } } },
+    status: 400,
+    code: 'BAD_REQUEST',
+    message:
+      'country cannot be narrowed: it is no to-many relation that this request expands and returns. Known: orders, orders.items',
+  },
+  {
+    name: 'a narrowing is about fields of the list',
+    method: 'POST',
+    path: 'customers/_query',
+    body: { expand: ['orders'], narrow: { orders: { filter: { field: 'vip', op: 'eq', value: true } } } },
+    status: 400,
+    code: 'BAD_REQUEST',
+    message: /^Unknown field vip on entity orders\./,
+  },
+  {
     name: 'a to-one relation is not narrowed',
     path: 'orders?expand=customer&customer.size=1',
     status: 400,
@@ -323,6 +367,7 @@ runScenarios(shop, [
     path: 'customers?expand=orders&order.size=1',
     status: 400,
     code: 'BAD_REQUEST',
+    message: /^Unknown relation order on entity customers\. Did you mean orders\?/,
   },
   {
     name: 'the size of a list has the bounds of a page',

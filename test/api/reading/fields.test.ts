@@ -156,6 +156,28 @@ runScenarios(shop, [
     data: [{ note: null }],
     check: ({ json }) => assert.equal(typeof json.meta.nextCursor, 'string'),
   },
+  { name: 'a star is every column', path: 'customers/1?fields=*&expand=country', status: 200, data: customer(1) },
+  {
+    name: 'a star of an expanded record, beside others',
+    path: 'orders/1?expand=customer.country&fields=id,customer.*,customer.country.code',
+    status: 200,
+    data: { id: 1, customer: { ...customer(1), country: { code: 'GB' } } },
+  },
+  {
+    name: 'a star in _query',
+    method: 'POST',
+    path: 'customers/_query',
+    body: { size: 1, expand: ['country'], fields: ['*', 'country.code'] },
+    status: 200,
+    data: [{ ...customer(1), country: { code: 'GB' } }],
+  },
+  {
+    name: 'a star in _export',
+    path: 'tags/_export?fields=name,*',
+    status: 200,
+    check: ({ text }) => assert.match(text, /^name,id\r?\ngift,1\r?\n/),
+  },
+  { name: 'a star that is no field to sort by', path: 'customers?sort=*', status: 400, code: 'BAD_REQUEST' },
   { name: 'fields of a record that does not exist', path: 'orders/99?fields=id', status: 404, code: 'NOT_FOUND' },
 ]);
 
@@ -248,7 +270,7 @@ for (const name of [
   'constructor',
   'hasOwnProperty',
   'toString',
-  '*',
+  'id*',
   'id"',
   "id'",
   'id;',

@@ -224,7 +224,7 @@ const REFUSALS: readonly [string, string, string][] = [
   [
     'an expanded list without searchable fields',
     'people?expand=team&team.search=a',
-    'team cannot be narrowed: it is no to-many relation that this request expands and returns',
+    'team cannot be narrowed: it is no to-many relation that this request expands and returns. Known: none',
   ],
   ['operators alone', 'people?search=%26%20%7C%20!', 'search must have a word to look for: letters or digits'],
   [

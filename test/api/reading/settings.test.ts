@@ -204,6 +204,22 @@ runScenarios(workspace, [
   },
 ]);
 
+settings('[with stars in a default selection]', 'orders', { defaultFields: ['*', 'customer.*', 'tags.name'] });
+runScenarios(workspace, [
+  {
+    name: 'a star in defaultFields is every column',
+    path: 'orders/3?expand=tags.orders',
+    status: 200,
+    data: { ...order(3), tags: [{ name: 'gift' }, { name: 'express' }] },
+  },
+  {
+    name: 'that of a relationship holds when it is expanded',
+    path: 'orders/3?expand=customer',
+    status: 200,
+    data: { ...order(3), customer: customer(2) },
+  },
+]);
+
 settings('[with a default selection]', 'orders', { defaultFields: ['id', 'total', 'customer', 'tags.name'] });
 runScenarios(workspace, [
   {
@@ -274,6 +290,11 @@ const refused: readonly (readonly [why: string, body: unknown, fields: readonly 
   ['an unknown relationship to expand', { defaultExpand: ['nothing'] }, ['defaultExpand.0']],
   ['an unknown nested relationship', { defaultExpand: ['customer.nothing'] }, ['defaultExpand.0']],
   ['an unknown relationship on the whitelist', { expandable: ['customer', 'total'] }, ['expandable.1']],
+  [
+    'a star with something below it',
+    { defaultFields: ['*.id', 'customer.*.id'] },
+    ['defaultFields.0', 'defaultFields.1'],
+  ],
   ['an unknown field to select', { defaultFields: ['id', 'nothing'] }, ['defaultFields.1']],
   ['a default outside the whitelist', { expandable: ['tags'], defaultExpand: ['customer'] }, ['defaultExpand.0']],
   ['a default deeper than the limit', { maxExpandDepth: 1, defaultExpand: ['customer.country'] }, ['defaultExpand.0']],

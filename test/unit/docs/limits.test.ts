@@ -15,7 +15,7 @@ const ROWS = read('docs/reference/limits.md')
 const CONSTANTS: readonly (readonly [row: string, file: string, ...names: string[]])[] = [
   ['query parameters', 'request/query-string.ts', 'MAX_PARAMETERS'],
   ['`filter` and `or` conditions', 'request/filter.ts', 'MAX_CONDITIONS'],
-  ['nodes of a filter tree (`_query`)', 'request/filter.ts', 'MAX_NODES', 'MAX_TREE_DEPTH'],
+  ['nodes of the filter trees of one `_query`', 'request/filter.ts', 'MAX_NODES', 'MAX_TREE_DEPTH'],
   ['values of `in` and `nin`', 'request/filter.ts', 'MAX_VALUES'],
   ['sort keys', 'request/sort.ts', 'MAX_SORT_KEYS'],
   ['`search`', 'request/search.ts', 'MAX_SEARCH'],

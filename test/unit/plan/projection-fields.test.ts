@@ -50,6 +50,22 @@ for (const [name, query, shown] of [
   ],
   ['fields of a list', 'expand=items&fields=items.product,items.id', 'items[product id]'],
   ['the foreign key alone', 'expand=customer&fields=customerId', 'customerId'],
+  ['a star is every column', 'fields=*', ORDER],
+  ['a star names no relation that is expanded', 'expand=customer&fields=*', ORDER],
+  ['a star beside fields of a relation', 'expand=customer&fields=*,customer.name', `${ORDER} customer{name}`],
+  ['a star of a relation', 'expand=customer&fields=id,customer.*', `id customer{${CUSTOMER}}`],
+  [
+    'a star of a relation leaves out what is expanded below it',
+    'expand=customer.profile&fields=customer.*',
+    `customer{${CUSTOMER}}`,
+  ],
+  [
+    'unless that is named, too',
+    'expand=customer.profile&fields=customer.*,customer.profile.bio',
+    `customer{${CUSTOMER} profile{bio}}`,
+  ],
+  ['a star after a column: each column once', 'fields=total,*', 'total id status placedAt customerId'],
+  ['a star after a relation: the order asked for', 'expand=tags&fields=tags.*,*', `tags[id name] ${ORDER}`],
 ] as const) {
   test(name, () => assert.equal(project(query), shown));
 }
@@ -69,6 +85,11 @@ for (const [query, message] of [
     'fields: customer.profile is a relation that is not expanded; add expand=customer.profile',
   ],
   ['expand=&fields=tags', 'fields: tags is a relation that is not expanded; add expand=tags'],
+  ['fields=*.id', 'fields: * stands for columns, which have nothing below them'],
+  ['expand=customer&fields=customer.*.id', 'fields: customer.* stands for columns, which have nothing below them'],
+  ['fields=customer.*', 'fields: customer is a relation that is not expanded; add expand=customer'],
+  ['fields=id*', /^Unknown field id\* on entity orders\./],
+  ['fields=**', /^Unknown field \*\* on entity orders\./],
   ['fields=status.name', 'fields: status is a field of orders, not a relation, and has nothing below it'],
   [
     'expand=customer&fields=customer.name.first',
@@ -96,6 +117,12 @@ test('a default selection leaves out a relation that is not expanded', () => {
   assert.equal(project('expand=items', workspace), 'id items[id product quantity orderId]');
 });
 
+test('a default selection may have stars', () => {
+  const workspace = withSettings({ defaultFields: ['*', 'customer.*', 'items.quantity'] });
+  assert.equal(project('', workspace), ORDER);
+  assert.equal(project('expand=customer,items', workspace), `${ORDER} customer{${CUSTOMER}} items[quantity]`);
+});
+
 test('a default selection hides what is expanded but not named', () => {
   assert.equal(project('expand=tags', withSettings({ defaultFields: ['id'] })), 'id');
 });
@@ -117,6 +144,8 @@ test('an export has columns alone', () => {
       .join(' ');
   assert.equal(columns(''), ORDER);
   assert.equal(columns('total,id'), 'total id');
+  assert.equal(columns('*'), ORDER);
+  assert.equal(columns('total,*'), 'total id status placedAt customerId');
   refuses(
     () => columns('customer'),
     /^Unknown field customer on entity orders\. .*Known: id, status, total, placedAt, customerId$/,

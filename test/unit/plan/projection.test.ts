@@ -189,23 +189,25 @@ test('a list that defaultExpand expands is narrowed too', () => {
   assert.equal(projectionText(project('fields=items.id&items.size=2', 'orders', workspace)), 'items[id] size 2');
 });
 
-for (const [query, path] of [
-  ['items.size=5', 'items'],
-  ['expand=customer&customer.size=5', 'customer'],
-  ['expand=items&fields=id&items.size=5', 'items'],
-  ['expand=items&item.size=5', 'item'],
-  ['expand=items&status.size=5', 'status'],
-  ['expand=customer&customer.orders.size=5', 'customer.orders'],
+for (const [query, path, known] of [
+  ['items.size=5', 'items', 'none'],
+  ['expand=customer&customer.size=5', 'customer', 'none'],
+  ['expand=items&fields=id&items.size=5', 'items', 'none'],
+  ['expand=customer&customer.orders.size=5', 'customer.orders', 'none'],
+  ['expand=items,customer.orders&tags.size=5', 'tags', 'items, customer.orders'],
 ] as const) {
   test(`${query} narrows nothing, so it is refused`, () => {
     refuses(
       () => project(query),
-      `${path} cannot be narrowed: it is no to-many relation that this request expands and returns`,
+      `${path} cannot be narrowed: it is no to-many relation that this request expands and returns. Known: ${known}`,
     );
   });
 }
 
 for (const [query, message] of [
+  ['item.size=5', /^Unknown relation item on entity orders\. Did you mean items\? Known: customer, items, tags$/],
+  ['status.size=5', /^Unknown relation status on entity orders\. Known: customer, items, tags$/],
+  ['items.nothing.size=5', /^Unknown relation nothing on entity items\./],
   ['items.sort=total', /^Unknown field total on entity items\./],
   ['items.filter=total,gt,1', /^Unknown field total on entity items\./],
   ['items.filter=quantity,gt,x', 'Filter value for quantity must be an integer'],

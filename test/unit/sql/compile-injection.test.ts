@@ -7,7 +7,7 @@ import { entityOf } from '../../../src/model/workspace.ts';
 import { planList } from '../../../src/plan/plan.ts';
 import { parseBody } from '../../../src/request/body.ts';
 import { FILTER_OPERATORS } from '../../../src/request/operators.ts';
-import { parseQueryBody } from '../../../src/request/record-request.ts';
+import { parseQueryBody } from '../../../src/request/query-body.ts';
 import { compile, compileEstimate, type Statement } from '../../../src/sql/compile.ts';
 import { external, LIMITS, makeShop, SHOP as SHOP_DOCUMENT, viewpoint } from '../../support/fixture.ts';
 import { unlessBadRequest } from '../../support/refusal.ts';
@@ -201,6 +201,9 @@ test('bodies of _query, and the estimates of their totals', () => {
       sort: fc.array(sort, { maxLength: 2 }),
       expand: fc.array(expand, { maxLength: 2 }),
       fields: fc.array(fields, { maxLength: 2 }),
+      narrow: fc.dictionary(expand, fc.record({ filter: tree, sort: fc.array(sort) }, { requiredKeys: [] }), {
+        maxKeys: 1,
+      }),
     },
     { requiredKeys: ['filter'] },
   );

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseBody } from '../../../src/request/body.ts';
 import { encodeCursor } from '../../../src/request/page.ts';
-import { parseListRequest, parseQueryBody } from '../../../src/request/record-request.ts';
+import { parseQueryBody } from '../../../src/request/query-body.ts';
+import { parseListRequest } from '../../../src/request/record-request.ts';
 import { LIMITS } from '../../support/fixture.ts';
 import { refuses } from '../../support/refusal.ts';
 import { filterText } from './filter-text.ts';
@@ -26,6 +27,13 @@ for (const [json, same] of [
   ['{"page":null,"size":null,"sort":null,"expand":null,"fields":null,"count":null,"after":null,"filter":null}', ''],
   [`{"page":null,"after":"${cursor}"}`, `after=${cursor}`],
   ['{"size":1,"size":7}', 'size=7'],
+  ['{"narrow":null}', ''],
+  ['{"narrow":{}}', ''],
+  [
+    '{"narrow":{"a":{"size":5,"sort":["b,desc","c"],"search":"ann"},"a.b":{"size":1}}}',
+    'a.size=5&a.sort=b,desc&a.sort=c&a.search=ann&a.b.size=1',
+  ],
+  ['{"narrow":{"a":{"size":1,"sort":null,"filter":null,"search":null}}}', 'a.size=1'],
 ] as const) {
   test(`${json} is ?${same}`, () => assert.deepEqual(query(json), list(same)));
 }
@@ -37,7 +45,47 @@ test('filter is a tree', () => {
   assert.equal(filterText(request.filter), '(a eq 1.10 | !b.c isNull)');
 });
 
+test('a narrowing has a filter tree of its own', () => {
+  const { selection } = query('{"narrow":{"a.b":{"filter":{"not":{"field":"c.d","op":"gt","value":1.10}}}}}');
+  assert.deepEqual(
+    selection.narrowings.map(({ path, filter }) => [path, filterText(filter)]),
+    [[['a', 'b'], '!c.d gt 1.10']],
+  );
+});
+
+test('filters and narrowings of a body are counted together', () => {
+  const tree = (count: number) => ({ and: Array.from({ length: count }, () => ({ field: 'a', op: 'isNull' })) });
+  const body = (first: number, second: number) =>
+    JSON.stringify({ filter: tree(first), narrow: { a: { filter: tree(second) } } });
+  assert.equal(query(body(50, 50)).selection.narrowings.length, 1);
+  refuses(() => query(body(50, 51)), 'More than 100 filter conditions');
+  const nested = JSON.stringify({ filter: { and: Array(150).fill({ and: [] }) }, narrow: { a: { filter: tree(49) } } });
+  refuses(() => query(nested), 'narrow.a.filter has more than 200 nodes');
+});
+
+test('more paths than a request can expand are refused', () => {
+  const paths = Array.from({ length: 101 }, (_, index) => [`r${index}`, {}]);
+  refuses(() => query(JSON.stringify({ narrow: Object.fromEntries(paths) })), 'narrow names more than 100 paths');
+});
+
 for (const [json, message] of [
+  ['{"narrow":[]}', 'narrow must be an object of paths, such as {"items": {"size": 5}}'],
+  ['{"narrow":5}', 'narrow must be an object of paths, such as {"items": {"size": 5}}'],
+  ['{"narrow":{"a":5}}', 'narrow.a must be an object with any of size, sort, filter, search'],
+  ['{"narrow":{"a":null}}', 'narrow.a must be an object with any of size, sort, filter, search'],
+  ['{"narrow":{"":{}}}', 'narrow is malformed: a name is empty'],
+  ['{"narrow":{"a..b":{}}}', 'narrow is malformed: a..b has an empty name'],
+  [
+    '{"narrow":{"a":{"siz":1}}}',
+    'Unknown member siz of narrow.a. Did you mean size? Known: size, sort, filter, search',
+  ],
+  ['{"narrow":{"a":{"page":1}}}', /^Unknown member page of narrow\.a\./],
+  ['{"narrow":{"a":{"size":0}}}', 'narrow.a.size must be an integer from 1 to 1000'],
+  ['{"narrow":{"a":{"size":"1"}}}', 'narrow.a.size must be an integer'],
+  ['{"narrow":{"a":{"sort":"b,desc"}}}', 'narrow.a.sort must be an array of strings'],
+  ['{"narrow":{"a":{"filter":"b,eq,1"}}}', /^narrow\.a\.filter is malformed: each node is /],
+  ['{"narrow":{"a":{"search":5}}}', 'narrow.a.search must be a string'],
+  ['{"narrow":{"a":{"search":"-"}}}', /^narrow\.a\.search must have a word to look for/],
   ['null', 'The body must be one JSON object'],
   ['[]', 'The body must be one JSON object'],
   ['"x"', 'The body must be one JSON object'],
@@ -45,7 +93,7 @@ for (const [json, message] of [
   ['1.50', 'The body must be one JSON object'],
   [
     '{"limit":1}',
-    /^Unknown member limit of the query\. Known: page, size, sort, expand, fields, count, after, filter, search, versions, preview$/,
+    /^Unknown member limit of the query\. Known: page, size, sort, expand, fields, count, after, filter, narrow, search, versions, preview$/,
   ],
   ['{"filters":{}}', /^Unknown member filters of the query\. Did you mean filter\?/],
   ['{"_":1}', /^Unknown member _ of the query\./],
