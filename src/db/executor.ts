@@ -32,20 +32,33 @@ export interface SessionExecutorOptions {
 }
 
 /**
- * Runs statements in the transaction that is open on a connection. A read ends when its caller leaves, a write that was
- * begun is finished; both end at their deadline. There is no second turn in a transaction, so the words are
- * careful wherever plain ones might build too much; and nothing is learned, as a time there holds waits for the locks of
- * others.
+ * Runs statements in the transaction that is open on a connection, in the order in which they are given, whether or not
+ * those before are answered. A read ends when its caller leaves, a write that was begun is finished; both end at their
+ * deadline. There is no second turn in a transaction, so the words are careful wherever plain ones might build too much;
+ * and nothing is learned, as a time there holds waits for the locks of others.
  */
 export function makeSessionExecutor(options: SessionExecutorOptions): Executor {
-  const { connection, cancel, statementTimeoutMs, onError } = options;
+  const { connection, statementTimeoutMs, onError } = options;
+  /** Resolves when all statements so far were sent, or not sent. */
+  let sent: Promise<unknown> = Promise.resolve();
+  let cancelling: Promise<void> | undefined;
+  // One for all that were sent: the transaction ends with the statement that it meets.
+  const cancel: Cancel = (pid) => {
+    cancelling ??= options.cancel(pid).finally(() => {
+      cancelling = undefined;
+    });
+    return cancelling;
+  };
+
   return {
     isTransaction: true,
     async run(query, lane, work = {}) {
       const deadline = work.deadline ?? performance.now() + statementTimeoutMs;
       if (performance.now() >= deadline) throw queryTimeout();
       if (work.caller?.isGone() === true) throw callerGone();
-      if (!(await isInForce(work))) throw new StaleStatement();
+      const mayGo = sent.then(() => isInForce(work));
+      sent = mayGo.catch(() => undefined);
+      if (!(await mayGo)) throw new StaleStatement();
       const caller = lane === 'read' ? work.caller : undefined;
       const words = query.careful?.() ?? query;
       try {

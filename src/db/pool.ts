@@ -88,9 +88,9 @@ export function makeDatabase(options: DatabaseOptions): Database {
       statementTimeoutMs: Math.min(limits.statementTimeoutMs, statementTimeoutMs),
       maxMessageBytes,
     });
-  const poolOf = (size: number, perTenant: number): SessionPool =>
+  const poolOf = (size: number, perTenant: number, pipeline = false): SessionPool =>
     makeSessionPool({
-      open: opener({ statementTimeoutMs, lockTimeoutMs: LOCK_TIMEOUT_MS }),
+      open: opener({ statementTimeoutMs, lockTimeoutMs: LOCK_TIMEOUT_MS, pipeline }),
       size,
       perTenant,
       maxQueue,
@@ -101,7 +101,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
   const pools: Readonly<Record<Purpose, SessionPool>> = {
     control: poolOf(CONTROL_CONNECTIONS, CONTROL_CONNECTIONS),
     transfer: poolOf(options.transferConnections, half(options.transferConnections)),
-    batch: poolOf(options.batchConnections, half(options.batchConnections)),
+    batch: poolOf(options.batchConnections, half(options.batchConnections), true),
     migration: poolOf(MIGRATION_CONNECTIONS, half(MIGRATION_CONNECTIONS)),
   };
   const canceller = poolOf(1, 1);

@@ -2,23 +2,12 @@
 // transaction, and the first that fails undoes all.
 import type { KeptAnswer } from '../beside/keys.ts';
 import type { Config } from '../config.ts';
-import type { Executor } from '../db/pool.ts';
-import { badRequest, responseTooLarge } from '../errors.ts';
-import { inPieces } from '../http/json-body.ts';
-import { numberText, parseExact } from '../model/exact-json.ts';
-import { readJson, UNLIMITED } from '../model/json-reader.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { admit } from '../plan/plan.ts';
-import {
-  type BatchItem,
-  inOperation,
-  type LinkedItem,
-  linkBatch,
-  parseBatch,
-  parseBatchOptions,
-} from '../request/batch.ts';
-import { type Call, type CallParts, callAt } from '../request/call.ts';
+import { type BatchItem, type LinkedItem, linkBatch, parseBatch, parseBatchOptions } from '../request/batch.ts';
+import type { CallParts } from '../request/call.ts';
 import { jsonText, type Reply } from '../response/reply.ts';
+import { ahead, inOrder, OutOfStep, type Run } from './batch-operations.ts';
 import type { Visitor } from './enter.ts';
 import type { Journey } from './journey.ts';
 import { type KeyOfTransaction, REPLAYED, wholeRecordQuery } from './keyed.ts';
@@ -54,16 +43,22 @@ export async function batch(rooms: BatchRooms, journey: BatchJourney, key?: KeyO
   );
   const reply = (data: string): Reply => jsonText(200, `{"data":${data}${isDryRun ? ',"meta":{"dryRun":true}' : ''}}`);
   if (items.length === 0 && key === undefined) return reply('[]');
-  return together(rooms, { ...journey, isDryRun, isRepeatable: key !== undefined }, async (executor, visitor) => {
-    const { linked, usedOf } = linkBatch(items, visitor.workspace.entities);
-    await key?.begin(executor);
-    const run: Run = { executor, clock, sender, visitor, again, travel, maxBytes: config.maxResponseBytes };
-    // An answer that is kept is known by the ids of its records.
-    const fieldsOf = (index: number) => (key === undefined ? usedOf(index) : new Set(['id', ...(usedOf(index) ?? [])]));
-    const outcomes = await inOrder(run, linked, fieldsOf);
-    const whole = reply(`[${outcomes.map(({ text }) => text).join()}]`);
-    await key?.finish(executor, whole, JSON.stringify(outcomes.map(({ status, id }) => [status, id])));
-    return whole;
+  const perform = (operations: typeof ahead | typeof inOrder): Promise<Reply> =>
+    together(rooms, { ...journey, isDryRun, isRepeatable: key !== undefined }, async (executor, visitor) => {
+      const { linked, usedOf } = linkBatch(items, visitor.workspace.entities);
+      await key?.begin(executor);
+      const run: Run = { executor, clock, sender, visitor, again, travel, maxBytes: config.maxResponseBytes };
+      // An answer that is kept is known by the ids of its records.
+      const fieldsOf = (index: number) =>
+        key === undefined ? usedOf(index) : new Set(['id', ...(usedOf(index) ?? [])]);
+      const outcomes = await operations(run, linked, fieldsOf);
+      const whole = reply(`[${outcomes.map(({ text }) => text).join()}]`);
+      await key?.finish(executor, whole, JSON.stringify(outcomes.map(({ status, id }) => [status, id])));
+      return whole;
+    });
+  return perform(ahead).catch((error) => {
+    if (error instanceof OutOfStep) return perform(inOrder);
+    throw error;
   });
 }
 
@@ -113,100 +108,4 @@ export async function replayBatch(rooms: BatchRooms, journey: BatchJourney, kept
 function readOf({ entities }: Workspace, { method, entity, query }: BatchItem): Pick<BatchItem, 'method' | 'query'> {
   if (method === 'GET') return { method, query };
   return { method: 'GET', query: wholeRecordQuery(entities.get(entity)) };
-}
-
-interface Run {
-  readonly executor: Executor;
-  readonly clock: RequestClock;
-  readonly sender: Sender;
-  readonly visitor: Visitor;
-  readonly again: () => Promise<Visitor>;
-  readonly travel: BatchRooms['travel'];
-  /** Of all answers together. */
-  readonly maxBytes: number;
-}
-
-type JsonRecord = Readonly<Record<string, unknown>>;
-
-// So few characters are read in half a millisecond.
-const SHORT = 8192;
-
-/** The fields of an answered record that later operations refer to. A long answer is read in pieces. */
-async function recordOf(answer: string, fields: ReadonlySet<string>, sender: Sender): Promise<JsonRecord> {
-  const read = () => inPieces(readJson(answer, UNLIMITED), sender.turn, sender.caller);
-  const { data } = (answer.length <= SHORT ? parseExact(answer) : await read()) as { data: JsonRecord };
-  return Object.fromEntries([...fields].filter((name) => Object.hasOwn(data, name)).map((name) => [name, data[name]]));
-}
-
-interface Outcome {
-  readonly status: number;
-  /** Of the record that it wrote or read, when that was looked at. */
-  readonly id: string | null;
-  /** The JSON text of its answer. */
-  readonly text: string;
-}
-
-/** Does one operation after the other. `fieldsOf`: what is needed of its record, if anything. */
-async function inOrder(
-  { executor, clock, sender, visitor, again, travel, maxBytes }: Run,
-  linked: readonly LinkedItem[],
-  fieldsOf: (index: number) => ReadonlySet<string> | undefined,
-): Promise<readonly Outcome[]> {
-  const records = new Map<number, JsonRecord>();
-  const outcomes: Outcome[] = [];
-  let bytes = 0;
-  for (const [index, one] of linked.entries()) {
-    const outcome = await inOperation(index, async () => {
-      const call = callOf(one, records);
-      const { status, body } = await travel({ call, executor, sender, visitor, again, clock });
-      if (body.kind === 'stream') throw new TypeError('an operation of a batch answers with text');
-      const answer = body.kind === 'text' ? body.text : '';
-      bytes += Buffer.byteLength(answer);
-      if (bytes > maxBytes) throw responseTooLarge(maxBytes);
-      const fields = fieldsOf(index);
-      if (fields !== undefined && answer !== '') records.set(index, await recordOf(answer, fields, sender));
-      const id = call.id === '' ? numberText(records.get(index)?.id) : call.id;
-      const text = answer === '' ? `{"status":${status}}` : `{"status":${status},${answer.slice(1)}`;
-      return { status, id: id ?? null, text };
-    });
-    outcomes.push(outcome);
-  }
-  return outcomes;
-}
-
-/** The operation as a call of its own, references replaced by what they stand for. */
-function callOf({ item, id, members }: LinkedItem, records: ReadonlyMap<number, JsonRecord>): Call {
-  const value = ({ from, field }: { from: number; field: string }): unknown => {
-    const record = records.get(from) as JsonRecord;
-    if (!Object.hasOwn(record, field)) {
-      throw badRequest(`The answer of operation ${from} has no field ${field}: name it in its fields`);
-    }
-    return record[field];
-  };
-  const segment = id === undefined ? (item.id as string | undefined) : idOf(value(id));
-  const body = members.size === 0 ? item.body : withMembers(item, members, value);
-  return callAt(item.method, item.entity, segment, {
-    query: item.query,
-    conditions: { ifMatch: item.ifMatch },
-    body: () => Promise.resolve(body),
-  });
-}
-
-function withMembers(
-  { body }: BatchItem,
-  members: LinkedItem['members'],
-  value: (reference: { from: number; field: string }) => unknown,
-): JsonRecord {
-  return Object.fromEntries(
-    Object.entries(body as JsonRecord).map(([name, given]) => {
-      const reference = members.get(name);
-      return [name, reference === undefined ? given : value(reference)];
-    }),
-  );
-}
-
-function idOf(value: unknown): string {
-  const digits = numberText(value) ?? (typeof value === 'string' ? value : '');
-  if (!/^-?\d+$/.test(digits)) throw badRequest('The id that $ref leads to is no integer');
-  return digits;
 }

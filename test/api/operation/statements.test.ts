@@ -1,8 +1,10 @@
 // One request is one statement: what goes over the wire to PostgreSQL is heard and counted.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import pg from 'pg';
 import { type Answer, type Call, startTestServer } from '../../support/server.ts';
 import { makeShop } from '../../support/shop.ts';
+import { until } from '../../support/until.ts';
 import { use, useDatabase, useDatabaseProxy, useServer } from '../../support/use.ts';
 
 const database = useDatabase();
@@ -68,6 +70,33 @@ for (const [what, path, call, statements] of requests) {
     assert.equal(heard.length, statements, heard.join('\n'));
   });
 }
+
+test('the statements of a batch do not wait for each other, but for the records that they refer to', async () => {
+  const heardSince = () => onRecords(proxy.statements()).filter((text) => /^(insert|select)/.test(text));
+  const customer = { ref: 'c', method: 'POST', entity: 'customers', body: { name: 'Batch' } };
+  const order = { ref: 'o', method: 'POST', entity: 'orders', body: { customerId: { $ref: 'c.id' } } };
+  const tag = (name: string) => ({ method: 'POST', entity: 'tags', body: { name } });
+  const locker = new pg.Client({ connectionString: database.url });
+  await locker.connect();
+  try {
+    await locker.query('begin; lock table ws1_shop.customers in share mode');
+    proxy.statements();
+    const operations = [customer, tag('a'), tag('b'), order, tag('c')];
+    const answer = shop.call('_batch', { method: 'POST', body: { operations } });
+    const heard: string[] = [];
+    await until('three statements are sent', () => heard.push(...heardSince()) > 2);
+    assert.equal(heard.length, 3, heard.join('\n'));
+    await locker.query('rollback');
+    assert.equal((await answer).status, 200);
+    heard.push(...heardSince());
+    assert.deepEqual(
+      heard.map((text) => /^insert into "\w+"\."(\w+)"/.exec(text)?.[1]),
+      ['customers', 'tags', 'tags', 'orders', 'tags'],
+    );
+  } finally {
+    await locker.end();
+  }
+});
 
 test('an estimated count asks the planner beside the list', async () => {
   proxy.statements();

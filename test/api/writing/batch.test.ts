@@ -147,6 +147,101 @@ describe('the first failure ends all, and nothing is stored', () => {
   });
 });
 
+describe('a refusal is the one that operations get one after the other', () => {
+  const stale = '"1.x"';
+  const add = (email: string) => ({ method: 'POST', entity: 'customers', body: { name: 'x', email } });
+  const item = (orderId: unknown) => ({ method: 'POST', entity: 'items', body: { orderId, quantity: 1 } });
+  for (const [name, operations, status, code, operation] of [
+    [
+      'another version, of a record that is deleted later',
+      [
+        { method: 'PUT', entity: 'tags', id: 2, body: { name: 'x' }, ifMatch: stale },
+        { method: 'DELETE', entity: 'tags', id: 2 },
+      ],
+      412,
+      'PRECONDITION_FAILED',
+      0,
+    ],
+    [
+      'a record that is not there, before one that is made with its id',
+      [
+        { method: 'PUT', entity: 'countries', id: 777, body: { name: 'Later' } },
+        { method: 'POST', entity: 'countries', body: { id: 777, name: 'Later' } },
+      ],
+      404,
+      'NOT_FOUND',
+      0,
+    ],
+    [
+      'a reference to a record that is made later',
+      [
+        { method: 'POST', entity: 'orders', body: { customerId: 778, status: 'none' } },
+        { method: 'POST', entity: 'customers', body: { id: 778, name: 'Later' } },
+      ],
+      400,
+      'VALIDATION_FAILED',
+      0,
+    ],
+    [
+      'a taken value before a mistake in a body',
+      [add('ada@example.com'), { ...add('b@example.com'), body: {} }],
+      409,
+      'CONFLICT',
+      0,
+    ],
+    [
+      'a mistake in a body before a taken value',
+      [{ ...add('b@example.com'), body: { vip: 'no' } }, add('ada@example.com')],
+      400,
+      'VALIDATION_FAILED',
+      0,
+    ],
+    [
+      'two that are taken',
+      [add('new@example.com'), add('ada@example.com'), add('zoe@example.com')],
+      409,
+      'CONFLICT',
+      1,
+    ],
+    [
+      'a value that the batch itself has taken',
+      [add('twice@example.com'), { method: 'GET', entity: 'tags' }, add('twice@example.com'), item(99999999)],
+      409,
+      'CONFLICT',
+      2,
+    ],
+    [
+      'a reference to a record that was deleted before',
+      [{ method: 'DELETE', entity: 'orders', id: 8 }, item(8), item(1)],
+      400,
+      'VALIDATION_FAILED',
+      1,
+    ],
+    [
+      'a field that the answer of the operation does not show',
+      [{ ref: 'o', method: 'GET', entity: 'orders', id: 1, query: 'fields=note' }, item({ $ref: 'o.id' }), item(1)],
+      400,
+      'BAD_REQUEST',
+      1,
+    ],
+  ] as const) {
+    test(name, async () => {
+      const before = await Promise.all(['customers', 'countries', 'orders', 'items', 'tags'].map(countOf));
+      const answer = await batch(operations);
+      refused(answer, status, code, operation);
+      assert.deepEqual(await Promise.all(['customers', 'countries', 'orders', 'items', 'tags'].map(countOf)), before);
+    });
+  }
+
+  test('a read that is too long for the limit of all answers', async () => {
+    const big = { ref: 'big', method: 'POST', entity: 'orders', body: { customerId: 1, note: 'x'.repeat(900_000) } };
+    const read = { method: 'GET', entity: 'orders', id: { $ref: 'big.id' } };
+    const answer = await batch([big, ...Array(99).fill(read)]);
+    refused(answer, 400, 'BAD_REQUEST', answer.json.error?.operation);
+    assert.ok(answer.json.error.operation > 10);
+  });
+});
+
 describe('what is no batch is refused before anything runs', () => {
   const order = { ref: 'order', method: 'POST', entity: 'orders', body: { customerId: 1 } };
   const item = (orderId: unknown) => ({ method: 'POST', entity: 'items', body: { orderId, quantity: 1 } });

@@ -1,9 +1,10 @@
 // Statements by the lanes of a database and by one session: the same rows, the same errors, the same limits.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { isStaleSnapshot } from '../../../src/db/pg-error.ts';
 import { type Database, type Executor, makeDatabase, type Row } from '../../../src/db/pool.ts';
-import { type Fragment, sql, toQuery } from '../../../src/sql/fragment.ts';
+import { type Fragment, type Query, sql, toQuery } from '../../../src/sql/fragment.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 
 const STATEMENT_TIMEOUT_MS = 2000;
@@ -111,6 +112,33 @@ test('after an error of the database a session answers nothing more', () =>
     }),
     { code: '25P02' },
   ));
+
+test('statements that are given at once are done in the order given, and none after the one that fails', async () => {
+  const inBatch = { purpose: 'batch' } as const;
+  const add = (id: number): Query =>
+    toQuery(sql`insert into work.places values (${id}::int, 'new') returning id`, 'new');
+  const count = toQuery(sql`select count(*) from work.places where name = 'new'`, 'new ones');
+  const confirm = async (): Promise<boolean> => {
+    for (let turn = 0; turn < 5; turn++) await setImmediate();
+    return true;
+  };
+  await assert.rejects(
+    db.transaction(async ({ executor }) => {
+      const first = executor.run(add(10), 'write', { isStale: () => true, confirm });
+      const others = [executor.run(add(11), 'write'), executor.run(count, 'read')];
+      assert.deepEqual(await Promise.all([first, ...others]), [[['10']], [['11']], [['2']]]);
+      const after = [add(12), add(12), add(13), count].map((query) => executor.run(query, 'write'));
+      const outcomes = await Promise.allSettled(after);
+      assert.deepEqual(
+        outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : outcome.reason.code)),
+        [[['12']], '23505', '25P02', '25P02'],
+      );
+      throw new Error('enough');
+    }, inBatch),
+    /enough/,
+  );
+  await db.transaction(async ({ executor }) => assert.deepEqual(await executor.run(count, 'read'), [['0']]), inBatch);
+});
 
 test('only the executor of a transaction says that it is one', async () => {
   assert.equal(db.isTransaction, false);
