@@ -5,7 +5,7 @@ import type { ListPlan } from '../plan/plan.ts';
 import type { Search } from '../plan/search.ts';
 import { type Aliases, bind, renderPredicate, renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, sql, wholeNumber } from './fragment.ts';
-import { queryOf, rankOf } from './search.ts';
+import { inOneProcess, ONE_PROCESS, queryOf, rankOf } from './search.ts';
 
 /** Records that are ranked. It takes PostgreSQL 20 µs to make the words of a short text. */
 export const MAX_RANKED = 1000;
@@ -23,7 +23,8 @@ export function withFound(plan: ListPlan, aliases: Aliases): Fragment {
   const row = aliases.next('n');
   const { table, condition } = renderScan(plan.scan, row);
   const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, row, aliases);
-  return sql`with ${FOUND} as materialized (select ${row}."id" from ${table}${where(condition, predicate)})`;
+  const rows = sql`select ${row}."id" from ${table}${where(condition, predicate, ONE_PROCESS)}`;
+  return sql`with ${FOUND} as materialized (select ${row}."id" from ${inOneProcess(rows, row)})`;
 }
 
 /** How many that is. */
@@ -67,6 +68,8 @@ function rankedRows(plan: ListPlan, search: Search, aliases: Aliases): Fragment 
   const { table, condition } = renderScan(plan.scan, row);
   const first = sql`select "id" from ${FOUND} order by "id" limit ${wholeNumber(MAX_RANKED)}`;
   const query = ident('query');
-  // `offset 0`: made once, not for each row, and ranked once, not for each time that the rank is asked for.
-  return sql`select ${row}."id", ${rankOf(search, row, sql`${query}.q`, RANKED_CHARACTERS)} as "$rank" from (${first}) first join ${table} on ${row}."id" = first."id", (select ${queryOf(search)} as q offset 0) ${query}${where(condition)} offset 0`;
+  // Each record is read by its id: PostgreSQL does not know how few were found, and might read the table instead. `offset 0`:
+  // the query is made once, not for each row, and each row is ranked once, not for each time that the rank is asked for.
+  const ranked = sql`select ${rankOf(search, row, sql`${query}.q`, RANKED_CHARACTERS)} as "$rank" from ${table}${where(sql`${row}."id" = first."id"`, condition)} offset 0`;
+  return sql`select first."id", ${row}."$rank" from (${first}) first, (select ${queryOf(search)} as q offset 0) ${query}, lateral (${ranked}) ${row} offset 0`;
 }

@@ -28,6 +28,7 @@ import {
 import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber } from './fragment.ts';
 import { cutsOf, previewColumn } from './preview.ts';
 import { countFound, rankedIds, withFound } from './ranked.ts';
+import { inOneProcess, ONE_PROCESS } from './search.ts';
 import { nameOf } from './table.ts';
 
 /**
@@ -109,10 +110,11 @@ function pageRows(plan: ListPlan, aliases: Aliases): Fragment {
   const needed = [...neededColumns(plan.projection)].map((name) => sql`${root}.${ident(name)}`);
   if (plan.versions) needed.push(sql`${root}.xmin::text as "$version"`);
   if (ordering.ranked !== undefined) {
+    const byId = where(sql`${root}."id" = chosen."id"`, condition);
     return clauses(
-      sql`select ${join(needed)}, json_build_array(chosen."$rank"::text, chosen."id"::text)::text as "$keys"`,
-      sql`from (${rankedIds(plan, ordering.ranked, aliases, most)}) chosen`,
-      sql`join ${table} on ${root}."id" = chosen."id"${where(condition)}`,
+      sql`select ${root}.*, json_build_array(chosen."$rank"::text, chosen."id"::text)::text as "$keys"`,
+      sql`from (${rankedIds(plan, ordering.ranked, aliases, most)}) chosen,`,
+      sql`lateral (select ${join(needed)} from ${table}${byId} offset 0) ${root}`,
       sql`order by chosen."$rank" desc nulls last, chosen."id"`,
     );
   }
@@ -235,8 +237,8 @@ function foundIds(plan: ListPlan, aliases: Aliases, bounds: Fragment): Fragment 
   const { table, condition } = renderScan(plan.scan, near);
   const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, near, aliases);
   const after = start.kind === 'after' ? renderAfter(ordering, start.keys, near, aliases) : empty;
-  const found = sql`select ${near}.* from ${table}${where(condition, predicate, after)} offset 0`;
-  return sql`select ${near}."id" from (${found}) ${near} order by ${renderOrdering(ordering, near, aliases)} ${bounds}`;
+  const found = sql`select ${near}.* from ${table}${where(condition, predicate, after, ONE_PROCESS)}`;
+  return sql`select ${near}."id" from ${inOneProcess(found, near)} order by ${renderOrdering(ordering, near, aliases)} ${bounds}`;
 }
 
 /** The ids of a deep page: an index may give them without a look at the records that are passed over. */
@@ -270,7 +272,9 @@ export function selectMatching(plan: ListPlan, output: Fragment): Fragment {
   const root = aliases.next('c');
   const { table, condition } = renderScan(plan.scan, root);
   const predicate = plan.predicate === undefined ? empty : renderPredicate(plan.predicate, root, aliases);
-  return sql`select ${output} from ${table}${where(condition, predicate)}`;
+  if (!isSearched(plan)) return sql`select ${output} from ${table}${where(condition, predicate)}`;
+  const rows = sql`select ${root}."id" from ${table}${where(condition, predicate, ONE_PROCESS)}`;
+  return sql`select ${output} from ${inOneProcess(rows, root)}`;
 }
 
 /** Every record of an export: one column each, as JSON-ready text, in the order of the projection. */

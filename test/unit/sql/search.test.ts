@@ -75,3 +75,19 @@ test('a search looks for what its index holds', () => {
     /to_tsvector\('"german"'::regconfig, "ws1"\."\$words"\(coalesce\("\w+"\."name", ''\) \|\| ' ' \|\| coalesce\("\w+"\."note", ''\)\)\) @@ \(select /,
   );
 });
+
+test('PostgreSQL makes no words of what is typed while it plans, so that one plan serves all searches', () => {
+  const { text: sql } = statement('search=%22a%20b%22%20-c%20ann%20zeb');
+  assert.match(sql, /"\$words"\(\(select \$\d+::text\)\)/);
+  assert.doesNotMatch(sql, /"\$words"\(\$\d+/);
+});
+
+for (const query of ['search=ann', 'search=ann&count=none', 'search=ann&sort=id', 'search=ann&sort=id&count=none']) {
+  test(`${query} is looked for by one process`, () => {
+    const { text: sql } = statement(query);
+    // Once for a page with the total of what it found, once more for the total of a sorted one.
+    const looks = sql.split(' @@ (select ').length - 1;
+    assert.equal(looks, query === 'search=ann&sort=id' ? 2 : 1);
+    assert.equal(sql.split(' and one.process offset 0').length - 1, looks);
+  });
+}
