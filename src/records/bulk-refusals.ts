@@ -24,6 +24,7 @@ import {
 } from '../plan/bulk.ts';
 import type { ConflictKey } from '../plan/conflict-key.ts';
 import { MAX_DETAILS } from '../plan/naming.ts';
+import type { Target } from '../request/bulk.ts';
 import { compile, type Inputs } from '../sql/compile.ts';
 import type { WriteKind } from './record-error.ts';
 import { runRead, type Visit } from './visit.ts';
@@ -34,16 +35,9 @@ export interface BulkWrite {
   readonly kind: WriteKind;
   readonly items: readonly Assignment[];
   readonly listed: Listed | undefined;
-  readonly targets: readonly BulkTarget[] | undefined;
+  readonly targets: readonly Target[] | undefined;
   /** What finds records that are there already, of an upsert. */
   readonly key?: readonly Field[];
-}
-
-export interface BulkTarget {
-  readonly id: string;
-  /** As the request names it, where that may be another text. */
-  readonly name?: string;
-  readonly version: string | undefined;
 }
 
 /** Throws the refusal of an upsert that did not find or make all records, unless the reason is none of the request's own. */
@@ -110,14 +104,14 @@ function uniqueFields({ workspace, entity }: Visit, error: unknown): readonly Fi
 }
 
 /** 404 when one of the records is not there for the principal, 412 when one has not the version that it must have. */
-export async function requireAll(rooms: WriteRooms, visit: Visit, targets: readonly BulkTarget[]): Promise<void> {
+export async function requireAll(rooms: WriteRooms, visit: Visit, targets: readonly Target[]): Promise<void> {
   if (targets.length === 0) return;
   const statement = compile(planFind(visit.entity, visit), rooms.compileOptions);
   const lists: Lists = new Map([[IDS, targets.map(({ id }) => id)]]);
   const found = await runRead(visit, statement, { principal: visit.principal, lists }, 'write');
   const versions = new Map(found.map(({ id, version }) => [id, version]));
   const missing = targets.filter(({ id }) => !versions.has(id));
-  if (missing.length > 0) throw recordsNotFound(missing.map(({ id, name = id }) => name));
+  if (missing.length > 0) throw recordsNotFound(missing.map(({ name }) => name));
   const changed = targets.flatMap(({ id, version }, index) =>
     version === undefined || version === versions.get(id) ? [] : [{ index, ...CHANGED }],
   );
@@ -131,7 +125,7 @@ export async function dangling(
   rooms: WriteRooms,
   visit: Visit,
   items: readonly Assignment[],
-  targets: readonly BulkTarget[] | undefined,
+  targets: readonly Target[] | undefined,
 ): Promise<Detail[]> {
   const plan = planDangling(items, visit.entity, visit, targets !== undefined);
   if (plan === undefined) return [];

@@ -25,22 +25,14 @@ import {
   parseIds,
   parseItem,
   parseRecords,
+  type Target,
 } from '../request/bulk.ts';
 import { isRecord } from '../request/members.ts';
 import type { Upsert } from '../request/upsert.ts';
 import { writtenEnvelope } from '../response/envelope.ts';
 import { json, jsonText, noContent, type Reply } from '../response/reply.ts';
 import { bindQuery, type Cells, type Compiled } from '../sql/compile.ts';
-import {
-  type BulkTarget,
-  type BulkWrite,
-  dangling,
-  explain,
-  explainUpsert,
-  inputsOf,
-  namesOf,
-  requireAll,
-} from './bulk-refusals.ts';
+import { type BulkWrite, dangling, explain, explainUpsert, inputsOf, namesOf, requireAll } from './bulk-refusals.ts';
 import { recordError } from './record-error.ts';
 import { type Visit, workOf } from './visit.ts';
 import { repeatedly, type WriteRooms } from './writes.ts';
@@ -184,7 +176,7 @@ async function danglingOf(
   visit: Visit,
   records: readonly unknown[],
   items: readonly Assignment[],
-  targets: readonly BulkTarget[] | undefined,
+  targets: readonly Target[] | undefined,
 ): Promise<readonly Detail[]> {
   if (items.length < records.length || (targets !== undefined && targets.length < records.length)) return [];
   return dangling(rooms, visit, items, targets);
@@ -270,8 +262,8 @@ function* assignments(
 function* changes(
   records: readonly unknown[],
   { entity }: Visit,
-): Generator<undefined, Assigned & { readonly targets: readonly BulkTarget[] }> {
-  const targets: BulkTarget[] = [];
+): Generator<undefined, Assigned & { readonly targets: readonly Target[] }> {
+  const targets: Target[] = [];
   const mistakes: Detail[] = [];
   const seen = new Map<string, number>();
   const parsed: (ItemOfUpdate | readonly Detail[])[] = [];
@@ -281,9 +273,9 @@ function* changes(
     parsed.push(item);
     if (!('id' in item)) mistakes.push(...item);
     else {
-      targets.push({ id: item.id, version: item.version });
-      const first = seen.get(item.id);
-      if (first === undefined) seen.set(item.id, index);
+      targets.push({ id: item.id, name: item.name, version: item.version });
+      const first = seen.get(item.name);
+      if (first === undefined) seen.set(item.name, index);
       else
         mistakes.push({
           index,

@@ -47,11 +47,17 @@ export function parseRecords(body: unknown, most: number): readonly unknown[] {
   return data;
 }
 
-/** A record to change: its id, the version that it must have, and the members that are fields. */
-export interface ItemOfUpdate {
+/** A record that a bulk write names, and the version that it must have. */
+export interface Target {
   /** Digits; `0`, which no record has, for an id beyond 64 bits. */
   readonly id: string;
+  /** As the request names it, without zeros before it. */
+  readonly name: string;
   readonly version: string | undefined;
+}
+
+/** A record to change, with the members that are fields. */
+export interface ItemOfUpdate extends Target {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
@@ -71,14 +77,15 @@ export function parseItem(item: unknown, index: number): ItemOfUpdate | readonly
     details.push({ index, field: '$version', code: 'TYPE_MISMATCH', message: 'must be a string' });
   }
   if (details.length > 0) return details;
-  return { id: idOf(digits), version: versionOf(version as string | undefined), fields };
+  return { ...targetOf(digits, versionOf(version as string | undefined)), fields };
 }
 
 const INTEGER = /^-?\d{1,100}$/;
 
-/** As PostgreSQL writes the id, so that `1` and `01` are the same. */
-function idOf(digits: string): string {
-  return parseId(digits) === undefined ? '0' : BigInt(digits).toString();
+/** Its id as PostgreSQL writes it, so that `1` and `01` are the same. */
+function targetOf(digits: string, version: string | undefined): Target {
+  const name = BigInt(digits).toString();
+  return { id: parseId(name) === undefined ? '0' : name, name, version };
 }
 
 const versionOf = (version: string | undefined): string | undefined =>
@@ -86,15 +93,7 @@ const versionOf = (version: string | undefined): string | undefined =>
 
 /** Records to delete, each once, with the versions that some of them must have. */
 export interface BulkDelete {
-  readonly targets: readonly TargetOfDelete[];
-}
-
-export interface TargetOfDelete {
-  /** Digits; `0`, which no record has, for an id beyond 64 bits. */
-  readonly id: string;
-  /** As the request names it, without zeros before it. */
-  readonly name: string;
-  readonly version: string | undefined;
+  readonly targets: readonly Target[];
 }
 
 /** `ids=1,2,3` of DELETE …/_bulk. */
@@ -143,6 +142,6 @@ function namesOf(texts: readonly string[], most: number): ReadonlySet<string> {
   return new Set(texts.map((text) => BigInt(text.trim()).toString()));
 }
 
-function targetsOf(names: ReadonlySet<string>, versions: ReadonlyMap<string, string>): TargetOfDelete[] {
-  return [...names].map((name) => ({ id: idOf(name), name, version: versions.get(name) }));
+function targetsOf(names: ReadonlySet<string>, versions: ReadonlyMap<string, string>): Target[] {
+  return [...names].map((name) => targetOf(name, versions.get(name)));
 }

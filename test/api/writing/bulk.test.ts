@@ -196,11 +196,12 @@ test('an update of records that are not there changes none of them', async () =>
       { id: tag.id, name: 'changed' },
       { id: 999_999, name: 'x' },
       { id: '99999999999999999999', name: 'y' },
+      { id: '-099999999999999999998', name: 'z' },
     ]),
     404,
     'NOT_FOUND',
   );
-  assert.match(message, /^Records not found: 999999, 0$/);
+  assert.match(message, /^Records not found: 999999, 99999999999999999999, -99999999999999999998$/);
   assert.equal((await shop.call(`tags/${tag.id}`)).json.data.name, 'there');
 });
 

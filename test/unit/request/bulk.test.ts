@@ -35,9 +35,9 @@ test('ids that are none, or too many', () => {
 });
 
 const ITEMS: readonly (readonly [text: string, expected: unknown])[] = [
-  ['{"id": 7, "a": 1}', { id: '7', version: undefined, fields: ['a'] }],
-  ['{"id": "007", "$version": "12.abc"}', { id: '7', version: '12', fields: [] }],
-  ['{"id": 99999999999999999999}', { id: '0', version: undefined, fields: [] }],
+  ['{"id": 7, "a": 1}', { id: '7', name: '7', version: undefined, fields: ['a'] }],
+  ['{"id": "007", "$version": "12.abc"}', { id: '7', name: '7', version: '12', fields: [] }],
+  ['{"id": 99999999999999999999}', { id: '0', name: '99999999999999999999', version: undefined, fields: [] }],
   ['{"a": 1}', ['id']],
   ['{"id": null}', ['id']],
   ['{"id": 1.0}', ['id']],
