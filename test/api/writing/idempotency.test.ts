@@ -153,7 +153,8 @@ for (const key of ['a b', 'x'.repeat(256), 'a, b', '""']) {
 test('an answer that is too long to be kept is read anew', async () => {
   const key = newKey();
   const text = 'x'.repeat(70_000);
-  const types = await server.workspace('acme/long', { entities: { pages: { fields: { text: { type: 'text' } } } } });
+  const fields = { text: { type: 'text' }, code: { type: 'string', unique: true } };
+  const types = await server.workspace('acme/long', { entities: { pages: { fields } } });
   const options = { method: 'POST', headers: { 'idempotency-key': key } };
   const first = await types.call('pages', { ...options, body: { text } });
   const second = await types.call('pages', { ...options, body: { text } });
@@ -162,6 +163,12 @@ test('an answer that is too long to be kept is read anew', async () => {
   const many = await types.call('pages/_bulk', { ...options, body });
   const again = await types.call('pages/_bulk', { ...options, body });
   assert.deepEqual([again.status, again.text, replayed(again)], [201, many.text, 'read']);
+  const coded = { data: [{ text, code: 'a' }, { code: 'b' }] };
+  const another = { method: 'POST', headers: { 'idempotency-key': newKey() } };
+  const upserted = await types.call('pages/_bulk?onConflict=code', { ...another, body: coded });
+  assert.deepEqual(upserted.json.meta, { inserted: 2, updated: 0 });
+  const told = await types.call('pages/_bulk?onConflict=code', { ...another, body: coded });
+  assert.deepEqual([told.status, told.text, replayed(told)], [200, upserted.text, 'read']);
   const operations = [
     { ref: 'a', method: 'POST', entity: 'pages', body: { text } },
     { method: 'DELETE', entity: 'pages', id: { $ref: 'a.id' } },
@@ -173,7 +180,7 @@ test('an answer that is too long to be kept is read anew', async () => {
   const anew = await types.call('_batch', { ...options, body: { operations } });
   assert.deepEqual([anew.status, replayed(anew)], [200, 'read'], anew.text);
   assert.deepEqual(anew.json.data.slice(1), batch.json.data.slice(1));
-  assert.equal((await types.call('pages?size=1')).json.meta.totalElements, 4);
+  assert.equal((await types.call('pages?size=1')).json.meta.totalElements, 6);
 });
 
 test('a key that has expired is a new one', async () => {
