@@ -5,7 +5,9 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { test } from 'node:test';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
-const PAGES = globSync(['*.md', 'docs/**/*.md', 'bench/**/*.md', 'examples/**/*.md'], { cwd: ROOT }).sort();
+const PAGES = globSync(['*.md', 'client/*.md', 'docs/**/*.md', 'bench/**/*.md', 'examples/**/*.md'], {
+  cwd: ROOT,
+}).sort();
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const withoutCode = (text: string): string => text.replaceAll(/^```[\s\S]*?^```/gm, '').replaceAll(/`[^`\n]*`/g, '');
 

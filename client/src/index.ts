@@ -1,0 +1,43 @@
+// The client of the Workspace Data API.
+import { type Answer, type MatchOptions, makeAsk } from './ask.ts';
+import type { Entity } from './entity.ts';
+import { makeRequests } from './requests.ts';
+import type { Shape } from './shape.ts';
+import { type ClientOptions, makeSend } from './transport.ts';
+
+export type { MatchOptions, WriteOptions } from './ask.ts';
+export { clientCredentials } from './credential.ts';
+export type * from './entity.ts';
+export { type ClientCode, type Detail, type DetailCode, type ErrorCode, isWdaError, WdaError } from './error.ts';
+export type * from './shape.ts';
+export type { CallOptions, ClientOptions, Content, Credential, CredentialContext } from './transport.ts';
+
+/** One workspace. */
+export interface Client<S extends Shape<S>> {
+  entity<const E extends keyof S & string>(name: E): Entity<S, E>;
+  /**
+   * Any other request. `path` is below the workspace (`orders/_query`), or from the root of the server when it begins with
+   * a slash. `body` is sent as JSON. A write is repeated only with an `idempotencyKey`.
+   */
+  request(
+    method: string,
+    path: string,
+    init?: MatchOptions & { readonly query?: Readonly<Record<string, string>>; readonly body?: unknown },
+  ): Promise<Answer>;
+}
+
+/** A client of one workspace; `S` is what `wda types` has written of it. */
+export function createClient<S extends Shape<S>>(options: ClientOptions): Client<S> {
+  const { workspace } = options;
+  const ask = makeAsk(makeSend(options), workspace);
+  return {
+    entity: <const E extends keyof S & string>(name: E) =>
+      ({ name, workspace, ...makeRequests(ask, encodeURIComponent(name)) }) as unknown as Entity<S, E>,
+    request: (method, path, { query, ...init } = {}) =>
+      ask(method, path, {
+        ...init,
+        query: new URLSearchParams(query),
+        ...(init.idempotencyKey === undefined && method !== 'GET' ? { retries: 0 } : {}),
+      }),
+  };
+}

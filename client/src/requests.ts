@@ -1,0 +1,114 @@
+// Every call of an entity: what is sent, and what is made of the answer. Knows no schema; entity.ts has the types.
+import type { Answer, Ask, MatchOptions, WriteOptions } from './ask.ts';
+import { bodyOf, given, type LooseQuery, listOf, listQueryOf, queryOf } from './body.ts';
+import { isWdaError } from './error.ts';
+import { type CallOptions, type Content, pause } from './transport.ts';
+
+/** Options of writes that go into the URL, and the others. */
+type LooseWrite = WriteOptions & Readonly<Record<string, unknown>>;
+
+const LONGEST_QUERY = 4000;
+const TRIES = 5;
+
+const parametersOf = (members: Readonly<Record<string, unknown>>): URLSearchParams =>
+  new URLSearchParams(given(members));
+
+function inUrl(query: URLSearchParams | undefined): URLSearchParams {
+  if (query !== undefined) return query;
+  throw new TypeError('This filter does not fit into a URL: conditions do, and one level of $or outside of expand');
+}
+
+/** The query string of one record. */
+export const readQueryOf = (query: LooseQuery): URLSearchParams => inUrl(queryOf(bodyOf(query)));
+
+/** The calls of an entity, whose path below the workspace is `path`. */
+export function makeRequests(ask: Ask, path: string) {
+  const query = async (wanted: LooseQuery = {}, options?: CallOptions): Promise<Answer> =>
+    ask('POST', `${path}/_query`, { ...options, body: bodyOf(wanted), isRead: true });
+
+  const list = async (wanted: LooseQuery = {}, options?: CallOptions): Promise<Answer> => {
+    const short = queryOf(bodyOf(wanted));
+    return short === undefined || String(short).length > LONGEST_QUERY
+      ? query(wanted, options)
+      : ask('GET', path, { ...options, query: short });
+  };
+
+  async function* all(wanted: LooseQuery = {}, options?: CallOptions): AsyncGenerator<unknown, void, undefined> {
+    for (let after: string | null | undefined; after !== null; ) {
+      const { data, meta } = await list({ size: 500, ...wanted, count: 'none', after }, options);
+      yield* data as unknown[];
+      after = (meta as { nextCursor: string | null }).nextCursor;
+    }
+  }
+
+  const read = async (id: number, wanted: LooseQuery = {}, options?: CallOptions): Promise<Answer> =>
+    ask('GET', `${path}/${id}`, { ...options, query: readQueryOf(wanted) });
+
+  const update = (id: number, body: unknown, options?: MatchOptions): Promise<Answer> =>
+    ask('PATCH', `${path}/${id}`, { ...options, body });
+
+  async function modify(id: number, change: (now: never) => unknown, options?: CallOptions): Promise<Answer> {
+    for (let tries = 1; ; tries++) {
+      const { data, etag } = await read(id, {}, options);
+      const changes = await change(data as never);
+      try {
+        return await update(id, changes, { ...options, ifMatch: etag });
+      } catch (error) {
+        if (tries === TRIES || !isWdaError(error, 'PRECONDITION_FAILED')) throw error;
+        // Clients that change one record at once come apart.
+        await pause((Math.random() * 2 ** tries) / 20, options?.signal);
+      }
+    }
+  }
+
+  const write = (
+    method: string,
+    to: string,
+    body: unknown,
+    { onConflict, conflict, return: shown, dryRun, ...options }: LooseWrite,
+  ) =>
+    ask(method, to, {
+      ...options,
+      body,
+      query: parametersOf({ onConflict, conflict, return: shown, dryRun }),
+      isRead: dryRun === true,
+    });
+
+  return {
+    list,
+    query,
+    all,
+    read,
+    update,
+    modify,
+    create: (body: unknown, options?: WriteOptions) => ask('POST', path, { ...options, body }),
+    upsert: async (body: unknown, options: LooseWrite) => {
+      const answer = await write('POST', path, body, options);
+      return { ...answer, created: answer.status === 201 };
+    },
+    delete: async (id: number, options?: MatchOptions): Promise<void> => {
+      await ask('DELETE', `${path}/${id}`, options);
+    },
+    createMany: (data: unknown, options: LooseWrite = {}) => write('POST', `${path}/_bulk`, { data }, options),
+    updateMany: (data: unknown, options: LooseWrite = {}) => write('PATCH', `${path}/_bulk`, { data }, options),
+    deleteMany: async (ids: unknown, { versions, ...options }: LooseWrite = {}): Promise<void> => {
+      await write('POST', `${path}/_bulk/delete`, { ids, versions }, options);
+    },
+    aggregate: async ({ filter, sort, ...rest }: LooseQuery, options?: CallOptions) =>
+      ask('POST', `${path}/_aggregate`, { ...options, body: { ...rest, ...listOf({ filter, sort }) }, isRead: true }),
+    export: async ({ fields, ...wanted }: LooseQuery = {}, options?: CallOptions) => {
+      const parameters = inUrl(listQueryOf(listOf(wanted)));
+      if (fields !== undefined) parameters.append('fields', fields.join());
+      return ask.stream(`${path}/_export`, parameters, options);
+    },
+    import: async (file: Content, { format, map = {}, onConflict, conflictOn, dryRun, ...options }: LooseWrite) => {
+      const pairs = Object.entries(map as object).map(
+        ([header, field]) => `${header.replaceAll(',', '\\,')}:${field ?? ''}`,
+      );
+      const query = parametersOf({ map: pairs.join() || undefined, onConflict, conflictOn, dryRun });
+      const type = format === 'csv' ? 'text/csv' : 'application/x-ndjson';
+      return (await ask('POST', `${path}/_import`, { ...options, query, file: [type, file], isRead: dryRun === true }))
+        .data;
+    },
+  };
+}

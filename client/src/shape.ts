@@ -1,0 +1,186 @@
+// What `wda types` writes of a workspace, and the types that follow from it for each request. Only what a call names is
+// computed: plain mapped types over interfaces, no text is parsed by the compiler.
+
+/**
+ * A number whose digits may be more than a double holds: `bigint` columns, and `decimal` ones of more than 15 digits. It is
+ * a number where that is exact, else the text of the digits.
+ */
+export type Digits = number | string;
+
+/** What may be sent for such a column. */
+export type DigitsIn = number | string | bigint;
+
+/** One entity in the file of types. `never` in place of `create` or `update`: the credential may not do it. */
+export interface EntityShape {
+  readonly row: object;
+  readonly create: object;
+  readonly update: object;
+  /** `'customers'`: always there; `'customers' | null`: may be missing; `'orderItems'[]`: many. */
+  readonly relations: object;
+}
+
+/** A workspace in the file of types: its entities by name. */
+export type Shape<S> = { readonly [E in keyof S]: EntityShape };
+
+export type Row<S extends Shape<S>, E extends keyof S> = S[E]['row'];
+export type Create<S extends Shape<S>, E extends keyof S> = S[E]['create'];
+export type Update<S extends Shape<S>, E extends keyof S> = S[E]['update'];
+export type Relations<S extends Shape<S>, E extends keyof S> = S[E]['relations'];
+
+/** The columns of an entity. */
+export type Name<S extends Shape<S>, E extends keyof S> = keyof Row<S, E> & string;
+
+/** The entity that a relation leads to. */
+type Target<S, R> = (R extends readonly (infer T)[] ? T : R) & keyof S;
+
+/** `customer: true`, or what is wanted of it. */
+export type Expand<S extends Shape<S>, E extends keyof S> = {
+  readonly [K in keyof Relations<S, E>]?: true | Part<S, Relations<S, E>[K]>;
+};
+
+type Part<S extends Shape<S>, R> = R extends readonly unknown[]
+  ? ManyPart<S, Target<S, R>>
+  : OnePart<S, Target<S, NonNullable<R>>>;
+
+export interface OnePart<S extends Shape<S>, E extends keyof S> {
+  /** The columns that are wanted; all of them, when it is left out. */
+  readonly fields?: readonly Name<S, E>[];
+  /** Relations of the related record. */
+  readonly expand?: Expand<S, E>;
+}
+
+export interface ManyPart<S extends Shape<S>, E extends keyof S> extends OnePart<S, E> {
+  /** How many of the related records at most. */
+  readonly size?: number;
+  readonly sort?: Sort<S, E> | readonly Sort<S, E>[];
+  readonly filter?: Filter<S, E>;
+  readonly search?: string;
+}
+
+/** Refuses what the schema does not know, at every level: the check of excess members does not reach inferred types. */
+export type Known<S extends Shape<S>, E extends keyof S, X> = {
+  readonly [K in keyof X]: K extends keyof Relations<S, E>
+    ? X[K] extends true
+      ? true
+      : KnownPart<S, Relations<S, E>[K], X[K]>
+    : never;
+};
+
+type KnownPart<S extends Shape<S>, R, P> = {
+  readonly [O in keyof P]: O extends 'expand'
+    ? Known<S, Target<S, NonNullable<R>>, P[O]>
+    : O extends keyof ManyPart<S, Target<S, NonNullable<R>>>
+      ? O extends 'fields'
+        ? unknown
+        : R extends readonly unknown[]
+          ? unknown
+          : never
+      : never;
+};
+
+/** The record that a request with these `fields` and this `expand` is answered with. */
+export type Answered<S extends Shape<S>, E extends keyof S, F, X> = Show<
+  Columns<Row<S, E>, F> & { [K in keyof X & keyof Relations<S, E>]: Related<S, Relations<S, E>[K], X[K]> }
+>;
+
+type Show<T> = { [K in keyof T]: T[K] } & unknown;
+
+/** Nothing is expanded. */
+export type None = Record<never, never>;
+type Columns<R, F> = [F] extends [readonly (infer N)[]] ? Pick<R, N & keyof R> : R;
+
+type Related<S extends Shape<S>, R, P> = R extends readonly (infer T)[]
+  ? Of<S, T & keyof S, P>[]
+  : R extends keyof S
+    ? Of<S, R, P>
+    : null;
+
+type Of<S extends Shape<S>, E extends keyof S, P> = P extends true
+  ? Row<S, E>
+  : Answered<
+      S,
+      E,
+      P extends { readonly fields: infer F } ? F : undefined,
+      P extends { readonly expand: infer X } ? X : None
+    >;
+
+/** A column, a column with its direction, or a path to a column of a related record (`customer.name,desc`). */
+export type Sort<S extends Shape<S>, E extends keyof S> =
+  | Name<S, E>
+  | `${Name<S, E>},${'asc' | 'desc'}`
+  | `${keyof Relations<S, E> & string}.${string}`;
+
+/** Conditions that must all hold, by column and by relation; `$or`, `$and` and `$not` put them together otherwise. */
+export type Filter<S extends Shape<S>, E extends keyof S> = {
+  readonly [K in keyof Row<S, E>]?: Condition<Row<S, E>[K]>;
+} & {
+  readonly [K in keyof Relations<S, E>]?: Filter<S, Target<S, NonNullable<Relations<S, E>[K]>>>;
+} & Junctions<S, E>;
+
+interface Junctions<S extends Shape<S>, E extends keyof S> {
+  readonly $and?: readonly Filter<S, E>[];
+  readonly $or?: readonly Filter<S, E>[];
+  readonly $not?: Filter<S, E>;
+}
+
+/** A value that it equals, null, or operators that must all hold. */
+export type Condition<V> = unknown extends V ? JsonOperators : NonNullable<V> | null | Operators<NonNullable<V>>;
+
+interface JsonOperators {
+  readonly eq?: unknown;
+  readonly ne?: unknown;
+  readonly in?: readonly unknown[];
+  readonly nin?: readonly unknown[];
+  readonly isNull?: true;
+  readonly notNull?: true;
+}
+
+interface Operators<V> {
+  readonly eq?: V;
+  /** Null matches. */
+  readonly ne?: V;
+  readonly in?: readonly V[];
+  /** Null matches. */
+  readonly nin?: readonly V[];
+  readonly gt?: Ordered<V>;
+  readonly gte?: Ordered<V>;
+  readonly lt?: Ordered<V>;
+  readonly lte?: Ordered<V>;
+  /** Both ends belong to it. */
+  readonly between?: readonly [Ordered<V>, Ordered<V>];
+  readonly contains?: Text<V>;
+  readonly startsWith?: Text<V>;
+  readonly endsWith?: Text<V>;
+  /** A POSIX regular expression. */
+  readonly matches?: Text<V>;
+  readonly isNull?: true;
+  readonly notNull?: true;
+}
+
+type Ordered<V> = [V] extends [boolean] ? never : V;
+type Text<V> = [V] extends [string] ? string : never;
+
+/** What an aggregate is asked for (`count`, `sum:total`), and its groups (`status`, `placedAt:month`, `customer.name`). */
+export type Selected<S extends Shape<S>, E extends keyof S> =
+  | 'count'
+  | `${'count' | 'countDistinct' | 'sum' | 'avg' | 'min' | 'max'}:${Path<S, E>}`;
+export type Grouped<S extends Shape<S>, E extends keyof S> =
+  | Path<S, E>
+  | `${Path<S, E>}:${'year' | 'quarter' | 'month' | 'week' | 'day' | 'hour'}`;
+type Path<S extends Shape<S>, E extends keyof S> = Name<S, E> | `${keyof Relations<S, E> & string}.${string}`;
+
+/** One group of an aggregate. */
+export type Group<S extends Shape<S>, E extends keyof S, K extends string> = {
+  [N in K]: N extends 'count' | `count:${string}` | `countDistinct:${string}`
+    ? number
+    : N extends `${'sum' | 'avg'}:${string}`
+      ? Digits | null
+      : N extends `${'min' | 'max'}:${infer P}`
+        ? At<S, E, P> | null
+        : N extends `${string}:${string}`
+          ? string | null
+          : At<S, E, N>;
+};
+type At<S extends Shape<S>, E extends keyof S, P> = P extends keyof Row<S, E>
+  ? Row<S, E>[P]
+  : string | number | boolean | null;
