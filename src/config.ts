@@ -46,6 +46,13 @@ export interface Config {
   readonly bodyTimeoutMs: number;
   readonly corsOrigins: '*' | readonly string[];
   readonly rateLimit: number;
+  /** Whether agents are served (MCP). */
+  readonly mcp: boolean;
+  /** Records of one result for an agent, and bytes of its text. */
+  readonly mcpMaxRows: number;
+  readonly mcpMaxBytes: number;
+  /** Calls of agents per minute and credential. */
+  readonly mcpRateLimit: number;
   readonly tokenLifetimeSeconds: number;
   readonly signingKeyDays: number;
   /** Private networks in which identity providers may be, and there use plain http: all, none, or these (CIDR). */
@@ -161,6 +168,14 @@ export const SETTINGS: readonly Setting[] = [
     default: '0',
     says: 'requests per minute and credential, unused ones saved up for a minute at most; 0: no limit',
   },
+  { name: 'WDA_MCP', default: 'on', says: 'off: no workspace is served to agents (MCP)' },
+  { name: 'WDA_MCP_MAX_ROWS', default: '100', says: 'most records of one result for an agent' },
+  { name: 'WDA_MCP_MAX_BYTES', default: '65536', says: 'longest text of one result for an agent' },
+  {
+    name: 'WDA_MCP_RATE_LIMIT',
+    default: '120',
+    says: 'calls of agents per minute and credential, unused ones saved up for a minute at most; 0: no limit',
+  },
   { name: 'WDA_TOKEN_LIFETIME_SECONDS', default: '3600', says: 'lifetime of internal OAuth 2.0 tokens' },
   {
     name: 'WDA_SIGNING_KEY_DAYS',
@@ -269,6 +284,10 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     bodyTimeoutMs: integer('WDA_BODY_TIMEOUT_MS', 30_000, 100, 3_600_000),
     corsOrigins: corsOrigins(env.WDA_CORS_ORIGINS, mistakes),
     rateLimit: integer('WDA_RATE_LIMIT', 0, 0, 1_000_000_000),
+    mcp: choice('WDA_MCP', 'on', ['on', 'off']) === 'on',
+    mcpMaxRows: integer('WDA_MCP_MAX_ROWS', 100, 1, 1000),
+    mcpMaxBytes: integer('WDA_MCP_MAX_BYTES', 65_536, 1024, 1_048_576),
+    mcpRateLimit: integer('WDA_MCP_RATE_LIMIT', 120, 0, 1_000_000_000),
     tokenLifetimeSeconds: integer('WDA_TOKEN_LIFETIME_SECONDS', 3600, 1, 2_592_000),
     signingKeyDays: integer('WDA_SIGNING_KEY_DAYS', 90, 0, 3650),
     idpPrivateNetwork: privateNetwork(text('WDA_IDP_PRIVATE_NETWORK') ?? 'deny', mistakes),

@@ -254,6 +254,19 @@ export const recordsChanged = (details: readonly Detail[]): ApiError =>
 export const tooManyOperations = (count: number, most: number): ApiError =>
   new ApiError('PAYLOAD_TOO_LARGE', `The batch has ${count} operations, and ${most} are the most; send it in parts`);
 
+/* ---- agents ---- */
+
+/** By the settings of the server or of the workspace. */
+export const agentsNotServed = (): ApiError => notFound('This workspace is not served to agents');
+
+export const foreignOrigin = (origin: string): ApiError =>
+  forbidden(`Pages of ${shown(origin)} may not use this server: WDA_CORS_ORIGINS does not list them`);
+
+export const resultTooLarge = (bytes: number, limit: number): ApiError =>
+  badRequest(
+    `The result has ${bytes} bytes, and ${limit} are the most. Ask for less: fewer fields, a smaller size, fewer expansions, a narrower filter`,
+  );
+
 /* ---- requests that are done once ---- */
 
 export const keyReused = (): ApiError =>

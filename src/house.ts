@@ -18,6 +18,7 @@ import { findApiKey, touchApiKeys } from './directory/credentials.ts';
 import { makeDatabases } from './directory/databases.ts';
 import { findProvidersByIssuer } from './directory/identity-provider.ts';
 import { makeProcessPresence } from './directory/process-presence.ts';
+import { makeAgents } from './mcp/endpoint.ts';
 import { makeRunner, migrationFigures } from './migrate/runner.ts';
 import { type Observer, rootOf } from './observe.ts';
 import { makeOutbound } from './outbound/outbound.ts';
@@ -65,7 +66,7 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
     maximum: MAX_SNAPSHOTS,
   });
   const changed = (workspaceId: string): void => cache.changed(workspaceId);
-  const rateLimit = makeServerRateLimit(config.rateLimit);
+  const rateLimit = makeServerRateLimit('requests', config.rateLimit);
   const totals = makeTotals({ db, onError: onFault });
   const runner = makeRunner({
     databases,
@@ -117,7 +118,13 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
   });
   const keys = makeKeys(db, config.idempotencyHours);
   const transfer = makeTransferHandlers({ config, databases, keys, changed });
-  const records = makeRecords({ keys, totals, config, databases, cache, authenticator, rateLimit, transfer });
+  const agents = makeAgents({
+    config,
+    rateLimit: makeServerRateLimit('agents', config.mcpRateLimit),
+    onCall: (facts) => log.info('call of an agent', facts),
+    onError: onFault,
+  });
+  const records = makeRecords({ keys, totals, config, databases, cache, authenticator, rateLimit, transfer, agents });
   const figures = [
     ...databaseFigures(db),
     ...workspaceFigures(cache),

@@ -515,7 +515,18 @@ test('a circle is found, between rooms and between files', () => {
 });
 
 /** Chapters of test/api: CONTRIBUTING.md says what belongs where. */
-const CHAPTERS = ['access', 'admin', 'description', 'operation', 'reading', 'requests', 'transfer', 'types', 'writing'];
+const CHAPTERS = [
+  'access',
+  'admin',
+  'agents',
+  'description',
+  'operation',
+  'reading',
+  'requests',
+  'transfer',
+  'types',
+  'writing',
+];
 
 /** Tests that stand elsewhere than their name says; a unit test has the name of a file of its room, and may add an aspect. */
 function strayTests(tests: readonly string[], sources: readonly string[]): string[] {

@@ -86,7 +86,8 @@ export async function serve(): Promise<void> {
       // This process only prepares the database for the workers, and answers no requests.
       const preparing = app;
       answerForWorkers();
-      answerForTokens(config.rateLimit);
+      answerForTokens('requests', config.rateLimit);
+      answerForTokens('agents', config.mcpRateLimit);
       answerWorkers(READINESS, () => prepared ?? preparing.readiness());
       workers = startWorkers(config.workers, WORKER_GRACE_MS, log);
       port = await workers.port;

@@ -129,8 +129,10 @@ function makeAnswer(options: HttpOptions, isClosing: () => boolean): Answer {
     const { id, method, path } = raw;
     const operation = mount.operationOf(method, message.url ?? '/');
     const common = commonHeaders(corsOrigins, message.headers.origin);
-    const observe = (status: number, error: unknown): void =>
-      observer.request({ id, method, path, operation, status, milliseconds: performance.now() - arrivedAt, error });
+    const observe = (status: number, error: unknown, name = operation): void => {
+      const milliseconds = performance.now() - arrivedAt;
+      observer.request({ id, method, path, operation: name, status, milliseconds, error });
+    };
     const finish = (reply: Reply | Delegation, error: unknown): void => {
       raw.done();
       if (isClosing()) response.setHeader('Connection', 'close');
@@ -139,7 +141,7 @@ function makeAnswer(options: HttpOptions, isClosing: () => boolean): Answer {
         return;
       }
       writeReply(response, reply, { id, common, isHead: method === 'HEAD', stallMs: bodyTimeoutMs });
-      observe(reply.status, error);
+      observe(reply.status, error, reply.operation);
     };
     mount.handle(raw).then(
       (reply) => finish(reply, undefined),

@@ -65,7 +65,20 @@ export interface StageRooms {
   readonly transfer: TransferHandlers;
 }
 
+/** A request of somebody who has entered, which another room answers. */
+export interface Guest {
+  readonly raw: RawRequest;
+  readonly visitor: Visitor;
+  /** Credential and workspace as they are in force now. */
+  readonly again: () => Promise<Visitor>;
+  readonly answerAs: AnswerAs;
+}
+
+export type WorkspaceHandler = (guest: Guest) => Promise<Reply>;
+
 export interface RecordRooms extends StageRooms {
+  /** `_mcp`. */
+  readonly agents: WorkspaceHandler;
   readonly authenticator: Authenticator;
   readonly rateLimit: RateLimit;
   readonly keys: Keys;
@@ -151,6 +164,7 @@ export function makeRecords(rooms: RecordRooms): Records {
         (kept) => replayBatch(batchRooms, journey, kept),
       );
     },
+    mcp: (raw, { visitor, again }) => rooms.agents({ raw, visitor, again, answerAs }),
   };
 
   /** What a request with a key is remembered by. */

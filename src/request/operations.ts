@@ -40,6 +40,7 @@ export const OPERATIONS = {
 export const WORKSPACE_OPERATIONS = {
   index: { methods: ['GET', 'HEAD'], name: '', body: 'none' },
   batch: { methods: ['POST'], name: '_batch', body: 'bulk' },
+  mcp: { methods: ['POST'], name: '_mcp', body: 'json' },
 } as const satisfies Record<string, WorkspaceOperation>;
 
 export type WorkspaceOperationName = keyof typeof WORKSPACE_OPERATIONS;

@@ -10,6 +10,8 @@ export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: ReplyBody;
+  /** Its name in metrics, where the URL does not tell: a word of a small set. */
+  readonly operation?: string;
 }
 
 export const JSON_TYPE = 'application/json; charset=utf-8';

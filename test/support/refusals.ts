@@ -53,6 +53,21 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: /^Id .+ is malformed: an integer is needed$/,
     made: () => errors.malformedId('x'),
   },
+  agentsNotServed: {
+    file: 'api/agents/protocol.test.ts',
+    words: 'This workspace is not served to agents',
+    made: () => errors.agentsNotServed(),
+  },
+  foreignOrigin: {
+    file: 'api/agents/protocol.test.ts',
+    words: /^Pages of \S+ may not use this server: WDA_CORS_ORIGINS does not list them$/,
+    made: () => errors.foreignOrigin('https://app.example.com'),
+  },
+  resultTooLarge: {
+    file: 'api/agents/reading.test.ts',
+    words: /^The result has \d+ bytes, and \d+ are the most\. Ask for less: fewer fields, /,
+    made: () => errors.resultTooLarge(70_000, 65_536),
+  },
   unknownName: {
     file: 'api/reading/fields.test.ts',
     words: /^Unknown field \w+ on entity \w+\.( Did you mean \w+\?)? Known: \w+, /,
@@ -249,7 +264,11 @@ const answered = new Set<string>();
 /** Remembers the words of a refusal that a test was answered with; of anything else nothing. */
 export function noteAnswer(text: string): void {
   const message = /^\{"error":\{"code":"\w+","message":("(?:[^"\\]|\\.)*")/.exec(text)?.[1];
-  if (message !== undefined) answered.add(JSON.parse(message));
+  if (message !== undefined) noteMessage(JSON.parse(message));
+}
+
+export function noteMessage(message: string): void {
+  answered.add(message);
 }
 
 /** Fails when the file that runs was not answered with all that stands above beside its name. */

@@ -180,6 +180,24 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'sql',
     ],
   },
+  mcp: {
+    purpose:
+      'agents: tools as requests of the data API, and the protocol that they speak. The only importer of the MCP SDK',
+    entrances: ['endpoint.ts'],
+    imports: [
+      'type config.ts',
+      'http/json-body.ts',
+      'type http',
+      'model',
+      'openapi',
+      'type pace',
+      'plan',
+      'records/asked.ts',
+      'type records',
+      'request',
+      'response',
+    ],
+  },
   routes: {
     purpose: 'all other handlers: OAuth, health and metrics, `admin/`',
     entrances: ['admin/routes.ts', 'meta.ts', 'oauth.ts'],
@@ -240,6 +258,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
     'type config.ts',
     'db',
     'directory',
+    'mcp',
     'migrate',
     'observe.ts',
     'outbound',

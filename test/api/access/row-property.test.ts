@@ -2,21 +2,17 @@
 // with a record that the model hides, and none misses one that it shows.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc, { type GeneratorValue } from 'fast-check';
-import { documentOf, drawClaims, drawSchema, fill, WORDS } from '../../support/row-drawing.ts';
+import fc from 'fast-check';
+import { documentOf, drawClaims, drawSchema, fill } from '../../support/row-drawing.ts';
 import {
   type Claims,
   type Condition,
-  type Expansion,
-  type Grouping,
   type Model,
   type ModelEntity,
-  type ModelRelation,
   makeRowModel,
   type Rec,
-  type SortKey,
-  type Value,
 } from '../../support/row-model.ts';
+import { drawWish, pathsOf, treeOf, type Wish } from '../../support/row-wish.ts';
 import { useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
 
@@ -26,91 +22,6 @@ const REQUESTS = 30;
 
 const issuer = useIssuer();
 const server = useServer(LOCAL_PROVIDER);
-
-interface Wish {
-  /** A text of a record is one word, so a search for it is the condition that it is that word. */
-  readonly search: string | undefined;
-  readonly entity: string;
-  readonly expand: Expansion;
-  readonly fields: readonly string[] | undefined;
-  readonly condition: Condition;
-  readonly sort: readonly SortKey[];
-  readonly size: number;
-  readonly grouping: Grouping;
-}
-
-function drawWish(g: GeneratorValue, model: Model): Wish {
-  const pick = <T>(values: readonly T[]): T => g(fc.constantFrom, ...values) as T;
-  const get = (name: string): ModelEntity => model[name] as ModelEntity;
-  const entity = pick(Object.keys(model));
-
-  function expansion(name: string, depth: number): Expansion {
-    const names = Object.keys(get(name).relations);
-    if (depth === 0 || names.length === 0) return {};
-    const chosen = g(fc.subarray, names, { maxLength: Math.min(2, names.length) }) as string[];
-    return Object.fromEntries(
-      chosen.map((key) => [key, expansion((get(name).relations[key] as ModelRelation).to, depth - 1)]),
-    );
-  }
-  function path(name: string, depth: number, toOneOnly: boolean): string[] {
-    const relations = Object.entries(get(name).relations).filter(([, { isToOne }]) => isToOne || !toOneOnly);
-    if (depth === 0 || relations.length === 0 || g(fc.boolean)) return [pick(get(name).fields)];
-    const [key, { to }] = pick(relations);
-    return [key, ...path(to, depth - 1, toOneOnly)];
-  }
-  function condition(depth: number): Condition {
-    const kind = depth === 0 ? 'compare' : pick(['compare', 'compare', 'and', 'or', 'not']);
-    if (kind === 'and') return { and: [condition(depth - 1), condition(depth - 1)] };
-    if (kind === 'or') return { or: [condition(depth - 1), condition(depth - 1)] };
-    if (kind === 'not') return { not: condition(depth - 1) };
-    const names = path(entity, 3, false);
-    const op = pick(['eq', 'ne', 'gt', 'in', 'nin', 'isNull', 'notNull']);
-    const value = (): Value => pick<Value>(names.at(-1) === 'word' ? WORDS : [1, 2, 3, 4]);
-    return {
-      path: names,
-      op,
-      value: op === 'in' || op === 'nin' ? [value(), value()] : /ull/.test(op) ? null : value(),
-    };
-  }
-  const expand = expansion(entity, 3);
-  const sort = new Map(
-    Array.from(
-      { length: g(fc.integer, { min: 0, max: 2 }) },
-      (): SortKey => [path(entity, 2, true), pick(['asc', 'desc'])],
-    )
-      .filter(([names]) => names.join() !== 'id')
-      .map((key) => [key[0].join('.'), key]),
-  );
-  const groups = new Map(
-    Array.from({ length: g(fc.integer, { min: 0, max: 3 }) }, () => path(entity, 2, true)).map((names) => [
-      names.join('.'),
-      names,
-    ]),
-  );
-  const all = [...get(entity).fields, ...Object.keys(expand)];
-  return {
-    entity,
-    expand,
-    fields: g(fc.boolean) ? undefined : (g(fc.subarray, all, { minLength: 1 }) as string[]),
-    condition: g(fc.boolean) ? { and: [] } : condition(2),
-    sort: [...sort.values()],
-    size: g(fc.integer, { min: 1, max: 8 }),
-    search: g(fc.boolean) ? undefined : pick(WORDS),
-    grouping: { groups: [...groups.values()], of: path(entity, 3, true) },
-  };
-}
-
-const pathsOf = (expand: Expansion): string[] =>
-  Object.entries(expand).flatMap(([key, below]) => [key, ...pathsOf(below).map((path) => `${key}.${path}`)]);
-
-/** As the tree that `_query` takes. */
-function treeOf(condition: Condition): unknown {
-  if ('and' in condition) return { and: condition.and.map(treeOf) };
-  if ('or' in condition) return { or: condition.or.map(treeOf) };
-  if ('not' in condition) return { not: treeOf(condition.not) };
-  const { path, op, value } = condition;
-  return { field: path.join('.'), op, ...(value === null ? {} : { value }) };
-}
 
 /** As query parameters; undefined for a condition that only a tree can say. */
 function parametersOf(condition: Condition): string[] | undefined {

@@ -58,7 +58,7 @@ runScenarios(shop, [
     path: '_batches',
     status: 404,
     code: 'NOT_FOUND',
-    message: 'There is no operation _batches here. Did you mean _batch? Known of a workspace: _batch',
+    message: 'There is no operation _batches here. Did you mean _batch? Known of a workspace: _batch, _mcp',
   },
   {
     name: 'an operation of a workspace has nothing below it',
@@ -66,6 +66,6 @@ runScenarios(shop, [
     path: '_batch/5',
     status: 404,
     code: 'NOT_FOUND',
-    message: 'There is no operation _batch here. Known of a workspace: _batch',
+    message: 'There is no operation _batch here. Known of a workspace: _batch, _mcp',
   },
 ]);

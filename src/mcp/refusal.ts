@@ -1,0 +1,14 @@
+// A refusal as text that a model can act on: the words that people get, and every mistake.
+import type { ApiError } from '../errors.ts';
+
+const MAX_DETAILS = 20;
+
+export function errorText({ status, code, message, details = [], beside }: ApiError): string {
+  const { retryAfterSeconds } = beside;
+  return [
+    `${status} ${code}: ${message}`,
+    ...details.slice(0, MAX_DETAILS).map((detail) => `- ${detail.field ?? 'record'} ${detail.code}: ${detail.message}`),
+    ...(details.length > MAX_DETAILS ? [`- and ${details.length - MAX_DETAILS} more`] : []),
+    ...(typeof retryAfterSeconds === 'number' ? [`Retry after ${retryAfterSeconds} seconds`] : []),
+  ].join('\n');
+}
