@@ -1,8 +1,7 @@
 // A file of access tests: with these claims these records are visible, these are not. Takes YAML or JSON, gives cases, or
 // a failure that names the line of what is wrong.
 import { numberText } from '../model/exact-json.ts';
-import { failed } from './failure.ts';
-import { readSchemaFile, type SchemaFile } from './schema-file.ts';
+import { isObject, mistakeIn, readSchemaFile, type SchemaFile } from './schema-file.ts';
 
 /** Ids by entity. */
 export type Records = ReadonlyMap<string, readonly string[]>;
@@ -23,34 +22,35 @@ const ID = /^[1-9]\d{0,15}$/;
 export async function readAccessFile(path: string): Promise<readonly AccessCase[]> {
   const file = await readSchemaFile(path, 'access tests: an object with "cases"');
   const { cases, ...others } = file.document as Record<string, unknown>;
-  for (const name of Object.keys(others)) throw mistake(file, name, `${name} means nothing here; known: cases`);
+  for (const name of Object.keys(others)) throw mistakeIn(file, name, `${name} means nothing here; known: cases`);
   if (!Array.isArray(cases) || cases.length === 0)
-    throw mistake(file, 'cases', 'cases must be a list with a case or more');
+    throw mistakeIn(file, 'cases', 'cases must be a list with a case or more');
   return cases.map((value, index) => parseCase(file, `cases.${index}`, value, index));
 }
 
 function parseCase(file: SchemaFile, path: string, value: unknown, index: number): AccessCase {
-  if (!isObject(value)) throw mistake(file, path, 'a case must be an object with claims and records');
+  if (!isObject(value)) throw mistakeIn(file, path, 'a case must be an object with claims and records');
   for (const member of Object.keys(value)) {
     if (!MEMBERS.includes(member))
-      throw mistake(file, `${path}.${member}`, `${member} means nothing here; known: ${MEMBERS.join(', ')}`);
+      throw mistakeIn(file, `${path}.${member}`, `${member} means nothing here; known: ${MEMBERS.join(', ')}`);
   }
   const { name = `case ${index + 1}`, claims } = value;
-  if (typeof name !== 'string') throw mistake(file, `${path}.name`, 'name must be text');
-  if (!isObject(claims)) throw mistake(file, `${path}.claims`, 'claims must be an object ({} for a token without any)');
+  if (typeof name !== 'string') throw mistakeIn(file, `${path}.name`, 'name must be text');
+  if (!isObject(claims))
+    throw mistakeIn(file, `${path}.claims`, 'claims must be an object ({} for a token without any)');
   const records = (member: string): Records => parseRecords(file, `${path}.${member}`, value[member]);
   const parsed = { name, claims, visible: records('visible'), hidden: records('hidden'), only: records('only') };
   if (parsed.visible.size + parsed.hidden.size + parsed.only.size === 0) {
-    throw mistake(file, path, 'a case without visible, hidden or only tests nothing');
+    throw mistakeIn(file, path, 'a case without visible, hidden or only tests nothing');
   }
   for (const [entity, ids] of parsed.visible) {
     const both = ids.find((id) => parsed.hidden.get(entity)?.includes(id) === true);
     if (both !== undefined)
-      throw mistake(file, `${path}.hidden.${entity}`, `record ${both} of ${entity} cannot be visible and hidden`);
+      throw mistakeIn(file, `${path}.hidden.${entity}`, `record ${both} of ${entity} cannot be visible and hidden`);
   }
   for (const entity of parsed.only.keys()) {
     if (parsed.visible.has(entity) || parsed.hidden.has(entity)) {
-      throw mistake(
+      throw mistakeIn(
         file,
         `${path}.only.${entity}`,
         `only says all about ${entity}: leave it out of visible and hidden`,
@@ -62,23 +62,14 @@ function parseCase(file: SchemaFile, path: string, value: unknown, index: number
 
 function parseRecords(file: SchemaFile, path: string, value: unknown): Records {
   if (value === undefined || value === null) return new Map();
-  if (!isObject(value)) throw mistake(file, path, 'must be an object: the ids of each entity');
+  if (!isObject(value)) throw mistakeIn(file, path, 'must be an object: the ids of each entity');
   return new Map(
     Object.entries(value).map(([entity, ids]) => {
       const texts = Array.isArray(ids) ? ids.map((id) => numberText(id) ?? String(id)) : undefined;
       const odd = texts?.find((text) => !ID.test(text));
       if (texts === undefined || odd !== undefined)
-        throw mistake(file, `${path}.${entity}`, 'must be a list of ids such as [1, 2]');
+        throw mistakeIn(file, `${path}.${entity}`, 'must be a list of ids such as [1, 2]');
       return [entity, [...new Set(texts)]];
     }),
   );
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && numberText(value) === undefined;
-}
-
-function mistake(file: SchemaFile, path: string, message: string): Error {
-  const line = file.lineOf(path);
-  return failed(`${file.name}${line === null ? '' : `:${line}`}: ${message}`);
 }

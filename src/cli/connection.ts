@@ -67,6 +67,7 @@ export const RECORDS_PREFIX = '/api/v1';
 export const entityPath = ({ organization, workspace }: WorkspaceAddress, entity: string): string =>
   `${RECORDS_PREFIX}/${encodeURIComponent(organization)}/${encodeURIComponent(workspace)}/${encodeURIComponent(entity)}`;
 
-function isSlug(text: string | undefined): text is string {
+/** Whether organizations and workspaces can be called so in paths. */
+export function isSlug(text: string | undefined): text is string {
   return text !== undefined && /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(text);
 }

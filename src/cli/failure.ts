@@ -23,6 +23,7 @@ export type Failure =
   | { readonly kind: 'usage'; readonly message: string }
   | { readonly kind: 'failed'; readonly message: string; readonly details?: Readonly<Record<string, unknown>> }
   | { readonly kind: 'unreachable'; readonly message: string }
+  | { readonly kind: 'drift'; readonly message: string }
   | {
       readonly kind: 'refused';
       readonly status: number;
@@ -58,6 +59,9 @@ export const failed = (message: string, details?: Readonly<Record<string, unknow
 export const unreachable = (message: string, cause?: unknown): CommandFailure =>
   new CommandFailure({ kind: 'unreachable', message }, [], cause);
 
+/** The server is not as a file says. */
+export const drift = (message: string): CommandFailure => new CommandFailure({ kind: 'drift', message });
+
 /** The server answered with an error. */
 export const refused = (
   status: number,
@@ -66,7 +70,7 @@ export const refused = (
   hints: readonly string[] = [],
 ): CommandFailure => new CommandFailure({ kind: 'refused', status, error, requestId }, hints);
 
-/** Exit codes are part of the interface: 1 refused or failed, 2 wrong usage, 3 server not reachable (0 is done). */
+/** Exit codes are part of the interface: 1 refused or failed, 2 wrong usage, 3 server not reachable, 4 drift (0 is done). */
 export function exitCode(failure: Failure): number {
   switch (failure.kind) {
     case 'refused':
@@ -76,6 +80,8 @@ export function exitCode(failure: Failure): number {
       return 2;
     case 'unreachable':
       return 3;
+    case 'drift':
+      return 4;
     default:
       return failure satisfies never;
   }
@@ -106,6 +112,8 @@ export function failureDocument({ failure }: CommandFailure): Readonly<Record<st
       return { error: { code: 'USAGE', message: failure.message } };
     case 'unreachable':
       return { error: { code: 'UNREACHABLE', message: failure.message } };
+    case 'drift':
+      return { error: { code: 'DRIFT', message: failure.message } };
     default:
       return failure satisfies never;
   }

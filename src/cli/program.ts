@@ -2,6 +2,7 @@
 // runs, so that the server does not load the client, nor the client the server.
 import { Command, InvalidArgumentError, Option } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
+import { addConfig } from './config-commands.ts';
 import { addIdentityProvider } from './identity-provider-commands.ts';
 import { addOAuth } from './oauth-commands.ts';
 
@@ -39,6 +40,7 @@ export function makeProgram(): Command {
   addSearch(program);
   addAggregate(program);
   addAccess(program);
+  addConfig(program, examples);
   examples(program, [
     'wda serve',
     'wda org create acme',
@@ -49,7 +51,7 @@ export function makeProgram(): Command {
   ]);
   program.addHelpText(
     'after',
-    '\nExit codes: 0 done, 1 refused by the server or failed, 2 wrong usage, 3 server not reachable',
+    '\nExit codes: 0 done, 1 refused by the server or failed, 2 wrong usage, 3 server not reachable, 4 drift',
   );
   return program;
 }

@@ -3,7 +3,7 @@ import { CommanderError } from 'commander';
 import { asFailure, type CommandFailure, describeFailure, exitCode, failureDocument, usageFailure } from './failure.ts';
 import { makeProgram } from './program.ts';
 
-/** Exit codes: 0 done, 1 refused by the server or failed, 2 wrong usage, 3 server not reachable. */
+/** Exit codes: 0 done, 1 refused by the server or failed, 2 wrong usage, 3 server not reachable, 4 drift. */
 export async function run(args: readonly string[]): Promise<number> {
   const program = makeProgram();
   if (args.length === 0) {

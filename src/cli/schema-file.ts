@@ -79,6 +79,17 @@ export function refuseWithLines(error: unknown, file: SchemaFile | undefined, pr
   );
 }
 
+/** A failure about the place of a file that `path` names, with its line. */
+export function mistakeIn(file: SchemaFile, path: string, message: string): CommandFailure {
+  const line = file.lineOf(path);
+  return failed(`${file.name}${line === null ? '' : `:${line}`}: ${message}`);
+}
+
+/** Whether a value of a file is an object, and no number that is kept as text. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && numberText(value) === undefined;
+}
+
 /** Numbers that a double would change keep their source text, as in JSON (model/exact-json.ts). */
 function keepDigits(parsed: ReturnType<typeof parseDocument>): void {
   visit(parsed, {

@@ -46,7 +46,7 @@ async function install(folder: string, tarballs: readonly string[]): Promise<boo
   }
 }
 
-test('wda serves from its package, for a user who owns nothing of it', { skip, timeout: 240_000 }, async (t) => {
+test('wda serves from its package, for a user who owns nothing of it', { skip }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'wda-packages-'));
   chmodSync(folder, 0o755);
   const ends: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 })];

@@ -1,0 +1,82 @@
+// Does the steps of a configuration, one after the other, and hands over the secrets that they make as soon as they are made.
+import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import type { AdminClient, Answer } from './admin-client.ts';
+import { LISTS } from './config-parts.ts';
+import type { Step } from './config-steps.ts';
+import { failed } from './failure.ts';
+import { followMigration, requireSuccess } from './migration.ts';
+import { hasEnded, type Migration } from './migration-view.ts';
+import { refuseWithLines } from './schema-file.ts';
+import { printable } from './table.ts';
+
+/** What a new key or client is called, and what is shown of it this once. */
+export interface Secret {
+  readonly workspace: string;
+  readonly list: string;
+  readonly name: string;
+  readonly secrets: Readonly<Record<string, string>>;
+}
+
+/** Takes secrets; a file has each of them on the disk before the next step. */
+export interface SecretFile {
+  readonly keep: (secret: Secret) => void;
+  readonly close: () => void;
+}
+
+/** A new file that only its owner may read, with a JSON document on each line. One that is there is not touched. */
+export function openSecretFile(path: string): SecretFile {
+  let file: number;
+  try {
+    file = openSync(path, 'wx', 0o600);
+  } catch (error) {
+    throw failed(
+      (error as NodeJS.ErrnoException).code === 'EEXIST'
+        ? `${path} exists already: new secrets need a new file`
+        : `Cannot write ${path}: ${(error as Error).message}`,
+      undefined,
+      error,
+    );
+  }
+  return {
+    keep(secret) {
+      writeSync(file, `${JSON.stringify(secret)}\n`);
+      fsyncSync(file);
+    },
+    close: () => closeSync(file),
+  };
+}
+
+/** Does one step, a migration to its end; gives the secret that it made. */
+export async function perform(client: AdminClient, step: Step, json: boolean | undefined): Promise<Secret | undefined> {
+  let secret: Secret | undefined;
+  for (const { method, path, query, body } of step.requests) {
+    const answer = await client
+      .send(method, path, { ...(query === undefined ? {} : { query }), body })
+      .catch((error) => refuseWithLines(error, step.schema?.file, method === 'POST' ? ['schema'] : []));
+    for (const warning of (answer.meta as { warnings?: readonly string[] } | null)?.warnings ?? [])
+      process.stderr.write(`Warning: ${step.place}: ${printable(warning)}\n`);
+    if (step.schema !== undefined && method === 'PUT') await awaitMigration(client, step.schema, answer, json);
+    if (method === 'POST') secret = secretOf(step, answer);
+  }
+  return secret;
+}
+
+async function awaitMigration(
+  client: AdminClient,
+  { address }: NonNullable<Step['schema']>,
+  { data, location, status }: Answer,
+  json: boolean | undefined,
+): Promise<void> {
+  const first = data as Migration | null;
+  if (first === null && status !== 202) return;
+  const id = String(first?.id ?? location?.split('/').at(-1));
+  const ended = first !== null && hasEnded(first);
+  requireSuccess(ended ? first : await followMigration(client, address, id, { json, deadline: null }));
+}
+
+function secretOf({ place, secret }: Step, { data }: Answer): Secret | undefined {
+  if (secret === undefined) return undefined;
+  const made = data as Readonly<Record<string, string>>;
+  const names = LISTS[secret.list]!.secrets;
+  return { workspace: place, ...secret, secrets: Object.fromEntries(names.map((name) => [name, String(made[name])])) };
+}

@@ -1,0 +1,87 @@
+// What a workspace has beside its schema, as a configuration file writes it and as the admin API has it: what there is once,
+// and what there is by name. Another setting of a workspace is one more line here. Pure.
+
+/** One member of a part: what it takes, in code and in words, and its value when it is left out; without one it is required. */
+export interface Member {
+  readonly takes: (value: unknown) => boolean;
+  readonly form: string;
+  readonly default?: unknown;
+}
+
+/** What a workspace has once or not at all: GET, PUT and DELETE of one path. */
+export interface Part {
+  readonly words: string;
+  readonly path: string;
+  readonly members: Readonly<Record<string, Member>>;
+}
+
+/** What a workspace has many of, each with a name: GET and POST of one path, DELETE of one below it. */
+export interface List extends Part {
+  /** The member that its path ends with. */
+  readonly id: string;
+  /** Members that only the answer to the creation has. */
+  readonly secrets: readonly string[];
+}
+
+const text: Member = { takes: (value) => typeof value === 'string' && value.trim() !== '', form: 'text' };
+const flag: Member = { takes: (value) => typeof value === 'boolean', form: 'true or false' };
+const moment: Member = {
+  takes: (value) =>
+    typeof value === 'string' && /T.*(?:Z|[+-]\d\d:\d\d)$/.test(value) && !Number.isNaN(Date.parse(value)),
+  form: 'a time with Z or an offset, such as 2030-01-01T00:00:00Z',
+};
+
+const oneOf = (...words: readonly string[]): Member => ({
+  takes: (value) => words.some((word) => word === value),
+  form: `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`,
+});
+
+const orNothing = ({ takes, form }: Member): Member => ({
+  takes: (value) => value === null || takes(value),
+  form,
+  default: null,
+});
+
+const keyPermissions = oneOf('OWNER', 'READ_WRITE', 'READ_ONLY');
+
+export const PARTS: Readonly<Record<string, Part>> = {
+  identityProvider: {
+    words: 'identity provider',
+    path: '/identity-provider',
+    members: {
+      issuerUrl: text,
+      jwksUri: orNothing(text),
+      audience: orNothing(text),
+      defaultPermissions: oneOf('READ_WRITE', 'READ_ONLY'),
+      enabled: { ...flag, default: true },
+    },
+  },
+};
+
+export const LISTS: Readonly<Record<string, List>> = {
+  apiKeys: {
+    words: 'API key',
+    path: '/api-keys',
+    members: { permissions: keyPermissions, expiresAt: orNothing(moment) },
+    id: 'id',
+    secrets: ['key'],
+  },
+  oauthClients: {
+    words: 'OAuth client',
+    path: '/oauth-clients',
+    members: { permissions: keyPermissions },
+    id: 'clientId',
+    secrets: ['clientId', 'clientSecret'],
+  },
+};
+
+/** The members of a part as a file or an answer has them, each with a value; times in one form. */
+export function complete({ members }: Part, given: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(members).map(([name, member]) => {
+      const value = given[name] ?? member.default ?? null;
+      const isMoment = typeof value === 'string' && moment.takes(value);
+      return [name, isMoment ? new Date(value).toISOString() : value];
+    }),
+  );
+}

@@ -1,0 +1,296 @@
+// What has to be done so that a server is as a configuration file says: the difference of what is wanted and what is there,
+// as steps that are requests of the admin API. Pure: the same two values give the same steps, and none when they are equal.
+
+import { ADMIN_PREFIX, type Query } from './admin-client.ts';
+import type { Values, WantedOrganization, WantedWorkspace } from './config-file.ts';
+import { complete, LISTS, PARTS, type Part } from './config-parts.ts';
+import { organizationPath, type WorkspaceAddress, workspaceName, workspacePath } from './connection.ts';
+import type { Plan } from './migration-view.ts';
+import type { SchemaFile } from './schema-file.ts';
+
+export interface ActualWorkspace {
+  readonly name: string;
+  readonly document: Values;
+  /** What the wanted schema would change; null without one. */
+  readonly plan: Plan | null;
+  readonly parts: Readonly<Record<string, Values | null>>;
+  readonly lists: Readonly<Record<string, readonly Values[]>>;
+}
+
+export interface ActualOrganization {
+  readonly name: string;
+  readonly workspaces: Readonly<Record<string, ActualWorkspace>>;
+}
+
+export interface Actual {
+  readonly organizations: Readonly<Record<string, ActualOrganization>>;
+  /** Workspaces by organization that the file does not name, and organizations with theirs; empty unless asked for. */
+  readonly others: readonly {
+    readonly organization: string;
+    readonly workspaces: readonly string[];
+    /** The organization itself is in the file. */
+    readonly isNamed: boolean;
+  }[];
+}
+
+export interface Request {
+  readonly method: 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  readonly query?: Query;
+  readonly body?: unknown;
+}
+
+export interface Step {
+  /** `acme` or `acme/shop`. */
+  readonly place: string;
+  readonly change: 'create' | 'change' | 'remove';
+  readonly what: string;
+  /** What is different, one line each. */
+  readonly details: readonly string[];
+  /** Options without which it is not done. */
+  readonly needs: readonly ('prune' | 'allowDestructive')[];
+  /** In this order. */
+  readonly requests: readonly Request[];
+  /** Its POST makes a secret: in which list, under which name. */
+  readonly secret?: { readonly list: string; readonly name: string };
+  /** Its request starts a migration of this workspace, or may be refused with mistakes in this file. */
+  readonly schema?: { readonly address: WorkspaceAddress; readonly file: SchemaFile };
+}
+
+/** The steps from what is there to what is wanted: what is made and changed first, what is removed last. */
+export function makeSteps(wanted: readonly WantedOrganization[], actual: Actual): readonly Step[] {
+  const steps = wanted.flatMap((organization) => {
+    const there = actual.organizations[organization.slug];
+    return [
+      ...organizationSteps(organization, there),
+      ...organization.workspaces.flatMap((workspace) =>
+        workspaceSteps(workspace, there?.workspaces[workspace.address.workspace]),
+      ),
+    ];
+  });
+  const isRemoval = ({ change }: Step): boolean => change === 'remove';
+  return [
+    ...steps.filter((step) => !isRemoval(step)),
+    ...steps.filter(isRemoval),
+    ...actual.others.flatMap(otherSteps),
+  ];
+}
+
+/** Names of keys and clients that the file has and the server has twice: nobody can tell which of them is meant. */
+export function ambiguousNames(wanted: readonly WantedOrganization[], actual: Actual): readonly string[] {
+  return wanted.flatMap(({ slug, workspaces }) =>
+    workspaces.flatMap(({ address, lists }) =>
+      Object.entries(lists).flatMap(([member, items]) => {
+        const there = actual.organizations[slug]?.workspaces[address.workspace]?.lists[member] ?? [];
+        return Object.keys(items)
+          .filter((name) => there.filter((item) => item.name === name).length > 1)
+          .map((name) => `${LISTS[member]!.words} ${name} of ${workspaceName(address)}`);
+      }),
+    ),
+  );
+}
+
+function organizationSteps({ slug, name }: WantedOrganization, there: ActualOrganization | undefined): Step[] {
+  const common = { place: slug, what: 'organization', needs: [] };
+  if (there === undefined) {
+    const body = { slug, ...(name === undefined ? {} : { name }) };
+    const request: Request = { method: 'POST', path: `${ADMIN_PREFIX}/organizations`, body };
+    return [{ ...common, change: 'create', details: [], requests: [request] }];
+  }
+  if (name === undefined || name === there.name) return [];
+  const request: Request = { method: 'PUT', path: organizationPath(slug), body: { name } };
+  return [{ ...common, change: 'change', details: [difference('name', there.name, name)], requests: [request] }];
+}
+
+function workspaceSteps(wanted: WantedWorkspace, there: ActualWorkspace | undefined): Step[] {
+  const { address, name } = wanted;
+  const place = workspaceName(address);
+  return [
+    ...(there === undefined
+      ? [creation(wanted, place)]
+      : [
+          ...(name === undefined || name === there.name
+            ? []
+            : [
+                put(place, 'workspace', workspacePath(address), {
+                  body: { name },
+                  details: [difference('name', there.name, name)],
+                }),
+              ]),
+          ...schemaSteps(wanted, there.plan),
+        ]),
+    ...entitySteps(wanted, there?.document ?? {}),
+    ...Object.entries(wanted.parts).flatMap(([member, values]) =>
+      partSteps(address, PARTS[member]!, values, there?.parts[member] ?? null),
+    ),
+    ...Object.entries(wanted.lists).flatMap(([member, items]) =>
+      listSteps(address, member, items, there?.lists[member] ?? []),
+    ),
+  ];
+}
+
+function creation({ address, name, schema }: WantedWorkspace, place: string): Step {
+  const body = {
+    slug: address.workspace,
+    ...(name === undefined ? {} : { name }),
+    ...(schema === undefined ? {} : { schema: schema.document }),
+  };
+  const path = `${organizationPath(address.organization)}/workspaces`;
+  return {
+    place,
+    change: 'create',
+    what: 'workspace',
+    details: [],
+    needs: [],
+    requests: [{ method: 'POST', path, body }],
+    ...(schema === undefined ? {} : { schema: { address, file: schema } }),
+  };
+}
+
+function schemaSteps({ address, schema }: WantedWorkspace, plan: Plan | null): Step[] {
+  if (schema === undefined || plan === null || plan.steps.length === 0) return [];
+  const details = plan.steps.map(({ description, destructive, conflicts }) => {
+    const notes = [
+      ...(destructive ? ['destroys data'] : []),
+      ...(conflicts === null ? [] : [`records in the way: ${conflicts.count}`]),
+    ];
+    return notes.length === 0 ? description : `${description} (${notes.join(', ')})`;
+  });
+  const step = put(workspaceName(address), 'schema', `${workspacePath(address)}/schema`, {
+    body: schema.document,
+    details,
+    // Long enough for an ordinary change to end within the request.
+    query: [
+      ['allowDestructive', plan.destructive || undefined],
+      ['wait', 1],
+    ],
+  });
+  return [{ ...step, needs: plan.destructive ? ['allowDestructive'] : [], schema: { address, file: schema } }];
+}
+
+/** Settings and row rules of single entities, where the file leaves the schema to others. */
+function entitySteps({ address, settings, rowRules }: WantedWorkspace, document: Values): Step[] {
+  const place = workspaceName(address);
+  const path = (entity: string): string => `${workspacePath(address)}/entities/${encodeURIComponent(entity)}`;
+  const entities = (document.entities ?? {}) as Readonly<Record<string, Values | undefined>>;
+  const ofSettings = Object.entries(settings).flatMap(([entity, values]) => {
+    const there = (entities[entity]?.settings ?? {}) as Values;
+    // What the file leaves out is not configured: PUT would leave it as it is.
+    const whole = { ...Object.fromEntries(Object.keys(there).map((name) => [name, null])), ...values };
+    const details = differences(there, whole);
+    if (details.length === 0) return [];
+    return [put(place, `settings of ${entity}`, `${path(entity)}/settings`, { body: whole, details })];
+  });
+  const ofRules = Object.entries(rowRules).flatMap(([entity, rules]) => {
+    const lines = rules.map(ruleLine);
+    const there = ((entities[entity]?.rowRules ?? []) as readonly Values[]).map(ruleLine);
+    if (isSame(lines, there)) return [];
+    const details = [
+      ...there.filter((line) => !lines.includes(line)).map((line) => `- ${line}`),
+      ...lines.filter((line) => !there.includes(line)).map((line) => `+ ${line}`),
+    ];
+    return [put(place, `row rules of ${entity}`, `${path(entity)}/row-rules`, { body: rules, details })];
+  });
+  return [...ofSettings, ...ofRules];
+}
+
+const ruleLine = ({ column, claim, enabled = true }: Values): string =>
+  `${column} = claim ${claim}${enabled === true ? '' : ' (disabled)'}`;
+
+function partSteps(address: WorkspaceAddress, part: Part, values: Values | null, there: Values | null): Step[] {
+  const place = workspaceName(address);
+  const path = `${workspacePath(address)}${part.path}`;
+  if (values === null) {
+    if (there === null) return [];
+    return [removal(place, part.words, { method: 'DELETE', path }, ['prune'])];
+  }
+  const details = differences(there === null ? {} : complete(part, there), values);
+  if (there !== null && details.length === 0) return [];
+  const step = put(place, part.words, path, { body: values, details });
+  return [{ ...step, change: there === null ? 'create' : 'change' }];
+}
+
+/** Keys and clients by their names. One that differs is made anew, as its permissions are for its life: another secret. */
+function listSteps(
+  address: WorkspaceAddress,
+  member: string,
+  items: Readonly<Record<string, Values>>,
+  there: readonly Values[],
+): Step[] {
+  const list = LISTS[member]!;
+  const place = workspaceName(address);
+  const path = `${workspacePath(address)}${list.path}`;
+  const deletion = (item: Values): Request => ({
+    method: 'DELETE',
+    path: `${path}/${encodeURIComponent(String(item[list.id]))}`,
+  });
+  const asked = Object.entries(items).flatMap(([name, values]): Step[] => {
+    const found = there.find((item) => item.name === name);
+    const details = differences(found === undefined ? {} : complete(list, found), values);
+    if (found !== undefined && details.length === 0) return [];
+    const request: Request = { method: 'POST', path, body: { name, ...values } };
+    const common = { place, what: `${list.words} ${name}`, details, secret: { list: member, name } };
+    return found === undefined
+      ? [{ ...common, change: 'create', needs: [], requests: [request] }]
+      : [
+          {
+            ...common,
+            change: 'change',
+            details: [...details, 'made anew: who uses it needs the new secret'],
+            needs: ['prune'],
+            // In this order another run goes on where this one was ended.
+            requests: [deletion(found), request],
+          },
+        ];
+  });
+  const others = there
+    .filter(({ name }) => !Object.hasOwn(items, String(name)))
+    .map((item) => removal(place, `${list.words} ${item.name} (id ${item[list.id]})`, deletion(item), ['prune']));
+  return [...asked, ...others];
+}
+
+function otherSteps({ organization, workspaces, isNamed }: Actual['others'][number]): Step[] {
+  const ofWorkspaces = workspaces.map((workspace) => {
+    const address = { organization, workspace };
+    const request: Request = { method: 'DELETE', path: workspacePath(address), query: [['confirm', workspace]] };
+    return removal(workspaceName(address), 'workspace with all of its records', request, ['prune', 'allowDestructive']);
+  });
+  if (isNamed) return ofWorkspaces;
+  // Without workspaces it has no data.
+  const needs: Step['needs'] = workspaces.length === 0 ? ['prune'] : ['prune', 'allowDestructive'];
+  const request: Request = { method: 'DELETE', path: organizationPath(organization) };
+  return [...ofWorkspaces, removal(organization, 'organization', request, needs)];
+}
+
+const removal = (place: string, what: string, request: Request, needs: Step['needs']): Step => ({
+  place,
+  change: 'remove',
+  what,
+  details: [],
+  needs,
+  requests: [request],
+});
+
+function put(
+  place: string,
+  what: string,
+  path: string,
+  { details, ...parts }: { readonly body: unknown; readonly details: readonly string[]; readonly query?: Query },
+): Step {
+  return { place, change: 'change', what, details, needs: [], requests: [{ method: 'PUT', path, ...parts }] };
+}
+
+/** Members that differ; null and a member that is not there are the same. */
+function differences(there: Values, wanted: Values): string[] {
+  const names = [...new Set([...Object.keys(wanted), ...Object.keys(there)])];
+  return names
+    .filter((name) => !isSame(there[name] ?? null, wanted[name] ?? null))
+    .map((name) => difference(name, there[name], wanted[name]));
+}
+
+const difference = (name: string, there: unknown, wanted: unknown): string =>
+  there === undefined || there === null
+    ? `${name}: ${JSON.stringify(wanted)}`
+    : `${name}: ${JSON.stringify(there)} → ${JSON.stringify(wanted ?? null)}`;
+
+const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);

@@ -1,0 +1,190 @@
+// `wda config`: a server as a file says. Shows the difference, does it, checks that there is none, and writes the file of what
+// is there.
+
+import { clientSettings } from '../config.ts';
+import type { AdminClient } from './admin-client.ts';
+import { ADMIN_PREFIX } from './admin-client.ts';
+import { readActual, readParts, slugs } from './config-actual.ts';
+import { openSecretFile, perform, type Secret } from './config-apply.ts';
+import { readConfigFile, type Values } from './config-file.ts';
+import { complete, LISTS, PARTS } from './config-parts.ts';
+import { ambiguousNames, makeSteps, type Step } from './config-steps.ts';
+import {
+  connect,
+  type GlobalOptions,
+  organizationPath,
+  parseWorkspace,
+  type WorkspaceAddress,
+  workspaceName,
+  workspacePath,
+} from './connection.ts';
+import { CommandFailure, drift, failed } from './failure.ts';
+import { printResult, writeOut } from './output.ts';
+import { schemaAsYaml } from './schema-file.ts';
+import { printable } from './table.ts';
+
+export interface ConfigOptions extends GlobalOptions {
+  readonly prune?: boolean;
+  readonly allowDestructive?: boolean;
+}
+
+export interface ApplyConfigOptions extends ConfigOptions {
+  readonly secretsOut?: string;
+}
+
+/** Shows what `apply` would do with the same options. Nothing is changed. */
+export async function planConfig(path: string, options: ConfigOptions): Promise<void> {
+  const steps = await stepsTo(connect(options), path, options);
+  await printSteps(steps, options);
+}
+
+/** Shows every difference, and fails when there is one. */
+export async function checkConfig(path: string, options: ConfigOptions): Promise<void> {
+  const steps = await stepsTo(connect(options), path, options);
+  await printSteps(steps, options);
+  if (steps.length > 0) throw drift(`The server differs from ${path} in ${count(steps.length, 'place')}`);
+}
+
+/** Makes the server as the file says. What fails ends it; what was done stays, and another run goes on. */
+export async function applyConfig(path: string, options: ApplyConfigOptions): Promise<void> {
+  const client = connect(options);
+  const steps = await stepsTo(client, path, options);
+  const todo = steps.filter((step) => options.prune || !step.needs.includes('prune'));
+  const left = steps.filter((step) => !todo.includes(step));
+  const losses = todo.filter((step) => step.needs.includes('allowDestructive'));
+  if (losses.length > 0 && !options.allowDestructive) throw destructive(losses);
+
+  const hasSecrets = todo.some(({ secret }) => secret !== undefined);
+  const file = options.secretsOut !== undefined && hasSecrets ? openSecretFile(options.secretsOut) : undefined;
+  const done: Step[] = [];
+  const secrets: Secret[] = [];
+  const finish = (): Promise<void> =>
+    options.json
+      ? printResult(
+          true,
+          { applied: done.map(shownStep), left: left.map(shownStep), ...(file === undefined ? { secrets } : {}) },
+          () => '',
+        )
+      : Promise.resolve();
+  try {
+    for (const step of todo) {
+      const secret = await perform(client, step, options.json);
+      done.push(step);
+      if (secret !== undefined) {
+        file?.keep(secret);
+        secrets.push(secret);
+      }
+      if (!options.json) await writeOut(`${describeStep(step)}${file === undefined ? describeSecret(secret) : ''}\n`);
+    }
+  } catch (error) {
+    await finish();
+    throw done.length === 0 ? error : interrupted(error, done.length, todo.length);
+  } finally {
+    file?.close();
+  }
+  await finish();
+  if (options.json) return;
+  for (const step of left) await writeOut(`${describeStep(step)}\n`);
+  await writeOut(`${summary(done.length, left.length, 'done')}\n`);
+}
+
+/** Prints a file of what is there: everything, or one workspace. It holds no secrets. */
+export async function exportConfig(options: GlobalOptions): Promise<void> {
+  const client = connect(options);
+  const only = options.workspace ?? clientSettings().workspace;
+  const organizations: Record<string, unknown> = {};
+  if (only !== undefined && only !== '') {
+    const address = parseWorkspace(only);
+    organizations[address.organization] = { workspaces: { [address.workspace]: await exported(client, address) } };
+  } else {
+    for (const organization of await slugs(client, `${ADMIN_PREFIX}/organizations`)) {
+      const { data } = await client.send('GET', organizationPath(organization));
+      const workspaces: Record<string, unknown> = {};
+      for (const workspace of await slugs(client, `${organizationPath(organization)}/workspaces`))
+        workspaces[workspace] = await exported(client, { organization, workspace });
+      organizations[organization] = { name: (data as Values).name, workspaces };
+    }
+  }
+  const document = { organizations };
+  await writeOut(`${options.json ? JSON.stringify(document, null, 2) : schemaAsYaml(document)}\n`);
+}
+
+async function exported(client: AdminClient, address: WorkspaceAddress): Promise<Values> {
+  const { data } = await client.send('GET', workspacePath(address));
+  const schema = (await client.send('GET', `${workspacePath(address)}/schema`)).data;
+  const { parts, lists } = await readParts(client, address, Object.keys(PARTS), Object.keys(LISTS));
+  const named = Object.entries(lists).map(([member, items]) => {
+    const names = items.map(({ name }) => String(name));
+    const twice = names.find((name, index) => names.indexOf(name) !== index);
+    if (twice !== undefined) throw ambiguous([`${LISTS[member]!.words} ${twice} of ${workspaceName(address)}`]);
+    return [member, Object.fromEntries(items.map((item) => [item.name, complete(LISTS[member]!, item)]))];
+  });
+  const single = Object.entries(parts).map(([member, values]) => [
+    member,
+    values === null ? null : complete(PARTS[member]!, values),
+  ]);
+  return { name: (data as Values).name, schema, ...Object.fromEntries(single), ...Object.fromEntries(named) };
+}
+
+async function stepsTo(client: AdminClient, path: string, options: ConfigOptions): Promise<readonly Step[]> {
+  const wanted = await readConfigFile(path);
+  const actual = await readActual(client, wanted, options.prune === true);
+  const twice = ambiguousNames(wanted, actual);
+  if (twice.length > 0) throw ambiguous(twice);
+  return makeSteps(wanted, actual);
+}
+
+const ambiguous = (names: readonly string[]): CommandFailure =>
+  new CommandFailure(failed(`A name that stands twice cannot be managed: ${names.join('; ')}`).failure, [
+    'Nothing has been changed. Revoke one of the two: wda key list, wda key revoke <id>; wda client list, wda client delete <id>.',
+  ]);
+
+const destructive = (losses: readonly Step[]): CommandFailure =>
+  new CommandFailure(failed('This destroys data, and nothing has been changed').failure, [
+    ...losses.flatMap((step) => describeStep(step).split('\n')),
+    'Do it anyway with --allow-destructive.',
+  ]);
+
+/** The failure of a step, with how far the steps have come. */
+function interrupted(error: unknown, done: number, all: number): unknown {
+  if (!(error instanceof CommandFailure)) return error;
+  const hint = `${done} of ${all} steps are done and stay; apply the file again to go on.`;
+  return new CommandFailure(error.failure, [...error.hints, hint], error);
+}
+
+async function printSteps(steps: readonly Step[], options: ConfigOptions): Promise<void> {
+  const left = steps.filter((step) => lacking(step, options).length > 0).length;
+  await printResult(options.json, { steps: steps.map(shownStep) }, () =>
+    [
+      ...steps.map((step) => {
+        const flags = lacking(step, options);
+        return flags.length === 0 ? describeStep(step) : `${describeStep(step)}\n    needs ${flags.join(' and ')}`;
+      }),
+      summary(steps.length - left, left, 'to do'),
+    ].join('\n'),
+  );
+}
+
+const FLAGS = { prune: '--prune', allowDestructive: '--allow-destructive' } as const;
+
+const lacking = (step: Step, options: ConfigOptions): readonly string[] =>
+  step.needs.filter((need) => !options[need]).map((need) => FLAGS[need]);
+
+const SIGNS = { create: '+', change: '~', remove: '-' } as const;
+
+const describeStep = ({ place, change, what, details }: Step): string =>
+  [`${SIGNS[change]} ${place}: ${what}`, ...details.map((detail) => `    ${detail}`)].map(printable).join('\n');
+
+const describeSecret = (secret: Secret | undefined): string =>
+  Object.entries(secret?.secrets ?? {})
+    .map(([name, value]) => `\n    ${name}: ${printable(value)}   (shown this once)`)
+    .join('');
+
+const shownStep = ({ place, change, what, details, needs }: Step): object => ({ place, change, what, details, needs });
+
+function summary(done: number, left: number, word: string): string {
+  if (done + left === 0) return 'No change: the server is as the file says';
+  return `${count(done, 'change')} ${word}${left === 0 ? '' : `, ${left} left as ${left === 1 ? 'it is' : 'they are'}`}`;
+}
+
+const count = (number: number, word: string): string => `${number} ${word}${number === 1 ? '' : 's'}`;

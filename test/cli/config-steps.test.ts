@@ -1,0 +1,197 @@
+// What a configuration file asks for against what is there, as steps: tables of wanted, actual and the requests that follow.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseConfig, type WantedOrganization } from '../../src/cli/config-file.ts';
+import { type Actual, ambiguousNames, makeSteps, type Step } from '../../src/cli/config-steps.ts';
+import { CommandFailure } from '../../src/cli/failure.ts';
+import { parseSchema } from '../../src/cli/schema-file.ts';
+
+const SCHEMA = 'entities:\n  orders:\n    fields: { total: { type: integer } }\n';
+
+const read = (text: string): Promise<readonly WantedOrganization[]> =>
+  parseConfig(parseSchema(text, 'config.yaml'), async (name) => parseSchema(SCHEMA, name));
+
+const ofShop = (members: string): Promise<readonly WantedOrganization[]> =>
+  read(`organizations:\n  acme:\n    workspaces:\n      shop:${members === '' ? ' {}' : `\n        ${members}`}\n`);
+
+const there = (shop: object = {}): Actual => ({
+  organizations: {
+    acme: {
+      name: 'acme',
+      workspaces: { shop: { name: 'shop', document: { entities: {} }, plan: null, parts: {}, lists: {}, ...shop } },
+    },
+  },
+  others: [],
+});
+
+const NOTHING: Actual = { organizations: {}, others: [] };
+const KEY = { id: 7, name: 'web', prefix: 'wda_x', permissions: 'READ_ONLY', expiresAt: null, lastUsedAt: null };
+const WS = '/api/admin/v1/organizations/acme/workspaces/shop';
+const PROVIDER = { issuerUrl: 'https://a.example/', jwksUri: null, audience: null, defaultPermissions: 'READ_ONLY' };
+const PLANNED = { description: 'drop field x of orders', destructive: true, conflicts: null };
+
+/** A step as one line: sign, what, what it needs, and its requests. */
+const line = ({ change, place, what, needs, requests }: Step): string =>
+  [
+    change,
+    `${place}:`,
+    what,
+    ...needs,
+    ...requests.map(({ method, path }) => `${method} ${path.replace(WS, '…')}`),
+  ].join(' ');
+
+for (const [says, wanted, actual, lines] of [
+  ['nothing is asked', '', there(), []],
+  ['the same name', 'name: shop', there(), []],
+  ['another name', 'name: Shop', there(), ['change acme/shop: workspace PUT …']],
+  [
+    'nothing is there',
+    'apiKeys: { web: { permissions: READ_ONLY } }',
+    NOTHING,
+    [
+      'create acme: organization POST /api/admin/v1/organizations',
+      'create acme/shop: workspace POST /api/admin/v1/organizations/acme/workspaces',
+      'create acme/shop: API key web POST …/api-keys',
+    ],
+  ],
+  ['the same schema', 'schema: { $file: a }', there({ plan: { steps: [], destructive: false } }), []],
+  [
+    'a schema that destroys data',
+    'schema: { $file: a }',
+    there({ plan: { steps: [PLANNED], destructive: true } }),
+    ['change acme/shop: schema allowDestructive PUT …/schema'],
+  ],
+  [
+    'the same settings, but for what is null',
+    'settings: { orders: { maxExpandDepth: 2, expandable: null } }',
+    there({ document: { entities: { orders: { settings: { maxExpandDepth: 2 } } } } }),
+    [],
+  ],
+  [
+    'other settings, one left out',
+    'settings: { orders: { maxExpandDepth: 2 } }',
+    there({ document: { entities: { orders: { settings: { maxExpandDepth: 2, expandable: [] } } } } }),
+    ['change acme/shop: settings of orders PUT …/entities/orders/settings'],
+  ],
+  [
+    'the same row rules',
+    'rowRules: { orders: [{ column: a, claim: b }] }',
+    there({ document: { entities: { orders: { rowRules: [{ claim: 'b', column: 'a', enabled: true }] } } } }),
+    [],
+  ],
+  [
+    'no row rules any more',
+    'rowRules: { orders: [] }',
+    there({ document: { entities: { orders: { rowRules: [{ claim: 'b', column: 'a' }] } } } }),
+    ['change acme/shop: row rules of orders PUT …/entities/orders/row-rules'],
+  ],
+  [
+    'the same provider, with defaults',
+    'identityProvider: { issuerUrl: "https://a.example/", defaultPermissions: READ_ONLY }',
+    there({ parts: { identityProvider: { ...PROVIDER, enabled: true } } }),
+    [],
+  ],
+  [
+    'a provider that was disabled',
+    'identityProvider: { issuerUrl: "https://a.example/", defaultPermissions: READ_ONLY }',
+    there({ parts: { identityProvider: { ...PROVIDER, enabled: false } } }),
+    ['change acme/shop: identity provider PUT …/identity-provider'],
+  ],
+  [
+    'no provider',
+    'identityProvider: null',
+    there({ parts: { identityProvider: PROVIDER } }),
+    ['remove acme/shop: identity provider prune DELETE …/identity-provider'],
+  ],
+  ['the same key', 'apiKeys: { web: { permissions: READ_ONLY } }', there({ lists: { apiKeys: [KEY] } }), []],
+  [
+    'a key with other permissions',
+    'apiKeys: { web: { permissions: OWNER } }',
+    there({ lists: { apiKeys: [KEY] } }),
+    ['change acme/shop: API key web prune DELETE …/api-keys/7 POST …/api-keys'],
+  ],
+  [
+    'the same expiry, written otherwise',
+    'apiKeys: { web: { permissions: READ_ONLY, expiresAt: "2030-01-01T01:00:00+01:00" } }',
+    there({ lists: { apiKeys: [{ ...KEY, expiresAt: '2030-01-01T00:00:00.000Z' }] } }),
+    [],
+  ],
+  [
+    'another client than there is',
+    'oauthClients: { new: { permissions: OWNER } }',
+    there({ lists: { oauthClients: [{ clientId: 'c1', name: 'old', permissions: 'OWNER' }] } }),
+    [
+      'create acme/shop: OAuth client new POST …/oauth-clients',
+      'remove acme/shop: OAuth client old (id c1) prune DELETE …/oauth-clients/c1',
+    ],
+  ],
+  [
+    'others beside it',
+    '',
+    {
+      ...there(),
+      others: [
+        { organization: 'acme', workspaces: ['old'], isNamed: true },
+        { organization: 'empty', workspaces: [], isNamed: false },
+      ],
+    },
+    [
+      'remove acme/old: workspace with all of its records prune allowDestructive DELETE /api/admin/v1/organizations/acme/workspaces/old',
+      'remove empty: organization prune DELETE /api/admin/v1/organizations/empty',
+    ],
+  ],
+] as const) {
+  test(`steps where ${says}`, async () => {
+    assert.deepEqual(makeSteps(await ofShop(wanted), actual as Actual).map(line), lines);
+  });
+}
+
+test('settings and row rules go into the schema that the file has', async () => {
+  const wanted = await ofShop(
+    'schema: { $file: a }\n        settings: { orders: { maxExpandDepth: 2 } }\n        rowRules: { orders: [{ column: a, claim: b }] }',
+  );
+  const [, step] = makeSteps(wanted, NOTHING);
+  assert.ok(step !== undefined);
+  assert.deepEqual((step.requests[0]?.body as { schema?: unknown } | undefined)?.schema, {
+    entities: {
+      orders: {
+        fields: { total: { type: 'integer' } },
+        settings: { maxExpandDepth: 2 },
+        rowRules: [{ column: 'a', claim: 'b' }],
+      },
+    },
+  });
+});
+
+test('a name that stands twice is found, when the file has it', async () => {
+  const actual = there({ lists: { apiKeys: [KEY, { ...KEY, id: 8 }] } });
+  assert.deepEqual(ambiguousNames(await ofShop('apiKeys: { web: { permissions: OWNER } }'), actual), [
+    'API key web of acme/shop',
+  ]);
+  assert.deepEqual(ambiguousNames(await ofShop('apiKeys: {}'), actual), []);
+});
+
+for (const [members, message] of [
+  ['apiKeys: { web: {} }', 'config.yaml:5: API key needs permissions: OWNER, READ_WRITE or READ_ONLY'],
+  ['apiKeys: { web: { permissions: ALL } }', 'config.yaml:5: permissions must be OWNER, READ_WRITE or READ_ONLY'],
+  [
+    'apiKeys: { web: { permissions: OWNER, key: wda_x } }',
+    'config.yaml:5: key means nothing here. Known: permissions, expiresAt',
+  ],
+  ['apiKeys: { web: { permissions: OWNER, expiresAt: 2030-01-01 } }', /expiresAt must be a time with Z or an offset/],
+  ['apiKey: {}', /apiKey means nothing here\. Known: name, schema, settings, rowRules, identityProvider, apiKeys/],
+  ['schema: { $file: a, entities: {} }', /entities means nothing here\. Known: \$file/],
+  ['schema: shop.yaml', /schema must be a document or/],
+  ['schema: { $file: a }\n        rowRules: { order: [] }', /the schema has no entity order\. Known: orders/],
+  ['schema: { entities: { a: { settings: {} } } }\n        settings: { a: {} }', /the schema has settings of a, too/],
+  ['rowRules: { orders: { column: a } }', /row rules must be a list/],
+] as const) {
+  test(`${members} is refused`, async () => {
+    await assert.rejects(ofShop(members), (error) => {
+      assert.ok(error instanceof CommandFailure);
+      if (typeof message === 'string') assert.equal(error.message, message);
+      else assert.match(error.message, message);
+      return true;
+    });
+  });
+}

@@ -1,0 +1,203 @@
+// `wda config` against a server: the example of its page, applied, applied again, checked after changes by hand, exported.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { ADMIN_KEY } from '../support/server.ts';
+import { prepare, use, useServer } from '../support/use.ts';
+import { type Outcome, wda } from './wda.ts';
+
+const server = useServer();
+const place = use(
+  async () => ({ folder: mkdtempSync(join(tmpdir(), 'wda-config-')) }),
+  ({ folder }) => rmSync(folder, { recursive: true }),
+);
+const page = readFileSync(join(import.meta.dirname, '../../docs/reference/config-file.md'), 'utf8');
+const [config = '', store = ''] = [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, text = '']) => text);
+const STORE = '/api/admin/v1/organizations/acme/workspaces/store';
+
+prepare(() => {
+  write('config.yaml', config);
+  write('store.yaml', store);
+});
+
+function write(name: string, text: string): string {
+  writeFileSync(join(place.folder, name), text);
+  return name;
+}
+
+const run = (words: string, key = ADMIN_KEY): Promise<Outcome> =>
+  wda(['config', ...words.split(' ')], { cwd: place.folder, env: { WDA_URL: server.url, WDA_KEY: key } });
+
+async function succeeds(words: string, key?: string): Promise<string> {
+  const { code, stdout, stderr } = await run(words, key);
+  assert.equal(code, 0, stderr);
+  return stdout;
+}
+
+async function drifts(words: string): Promise<string> {
+  const { code, stdout, stderr } = await run(words);
+  assert.equal(code, 4, stderr + stdout);
+  return stdout;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are compared as they come.
+async function admin(method: string, path: string, body?: unknown): Promise<{ status: number; data: any }> {
+  const answer = await fetch(`${server.url}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await answer.text();
+  return { status: answer.status, data: text === '' ? null : JSON.parse(text).data };
+}
+
+const NO_CHANGE = 'No change: the server is as the file says\n';
+
+test('the example of the page is applied, prints what the page says, and changes nothing a second time', async () => {
+  const planned = await succeeds('plan config.yaml');
+  assert.match(planned, /6 changes to do\n$/);
+  assert.equal((await admin('GET', '/api/admin/v1/organizations/acme')).status, 404);
+
+  const applied = await succeeds('apply config.yaml --secrets-out secrets.ndjson');
+  const shown = [...page.matchAll(/^ {4}(.*)$/gm)].map(([, line]) => line);
+  assert.deepEqual(
+    applied
+      .trimEnd()
+      .split('\n')
+      .filter((line) => !shown.includes(line)),
+    [],
+  );
+
+  const file = join(place.folder, 'secrets.ndjson');
+  assert.equal(statSync(file).mode & 0o777, 0o600);
+  const secrets = readFileSync(file, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  assert.deepEqual(
+    secrets.map(({ workspace, list, name, secrets: made }) => [workspace, list, name, Object.keys(made)]),
+    [
+      ['acme/store', 'apiKeys', 'website', ['key']],
+      ['acme/store', 'apiKeys', 'auditor', ['key']],
+      ['acme/store', 'oauthClients', 'nightly', ['clientId', 'clientSecret']],
+    ],
+  );
+  const listed = await fetch(`${server.url}/api/v1/acme/store/orders`, {
+    headers: { authorization: `Bearer ${secrets[0].secrets.key}` },
+  });
+  assert.equal(listed.status, 200);
+  const rules = await admin('GET', `${STORE}/entities/orders/row-rules`);
+  assert.deepEqual(rules.data, [{ column: 'customerId', claim: 'customer_id', enabled: true }]);
+
+  assert.equal(await succeeds('apply config.yaml --secrets-out secrets.ndjson'), NO_CHANGE);
+  assert.equal(await succeeds('check config.yaml'), NO_CHANGE);
+});
+
+test('a change by hand is drift, and apply takes it back', async () => {
+  await admin('PUT', `${STORE}/entities/orders/row-rules`, []);
+  await admin('PUT', STORE, { name: 'Renamed' });
+  await admin('PUT', `${STORE}/identity-provider`, { enabled: false });
+  const drift = await drifts('check config.yaml');
+  assert.match(
+    drift,
+    /^~ acme\/store: workspace\n {4}name: "Renamed" → "The store"\n~ acme\/store: schema\n {4}.*row rules/,
+  );
+  assert.match(drift, /~ acme\/store: identity provider\n {4}enabled: false → true\n3 changes to do\n$/);
+  assert.match(await succeeds('apply config.yaml'), /3 changes done\n$/);
+  assert.equal(await succeeds('check config.yaml'), NO_CHANGE);
+});
+
+test('what the file does not name is removed with --prune alone', async () => {
+  await admin('POST', `${STORE}/api-keys`, { name: 'by-hand', permissions: 'READ_ONLY' });
+  assert.match(await drifts('check config.yaml'), /- acme\/store: API key by-hand \(id \d+\)\n {4}needs --prune\n/);
+  assert.match(await succeeds('apply config.yaml'), /0 changes done, 1 left as it is\n$/);
+  assert.equal((await admin('GET', `${STORE}/api-keys`)).data.length, 3);
+  assert.match(await succeeds('apply config.yaml --prune'), /1 change done\n$/);
+  assert.equal((await admin('GET', `${STORE}/api-keys`)).data.length, 2);
+});
+
+test('data is destroyed with --allow-destructive alone, and else nothing at all is changed', async () => {
+  await admin('POST', '/api/admin/v1/organizations/acme/workspaces', { slug: 'old' });
+  write('less.yaml', config.replace('store.yaml', 'less-store.yaml').replace('The store', 'The smaller store'));
+  write('less-store.yaml', store.replace(/total: .*/, 'amount: { type: integer }'));
+  assert.match(await succeeds('plan less.yaml'), /destroys data.*\n(?: {4}.*\n)* {4}needs --allow-destructive\n/);
+
+  const refused = await run('apply less.yaml --prune');
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /^Error: This destroys data, and nothing has been changed\n~ acme\/store: schema\n/);
+  assert.match(refused.stderr, /- acme\/old: workspace with all of its records\n/);
+  assert.equal((await admin('GET', STORE)).data.name, 'The store');
+
+  await succeeds('apply less.yaml --prune --allow-destructive');
+  assert.equal((await admin('GET', '/api/admin/v1/organizations/acme/workspaces/old')).status, 404);
+  assert.deepEqual(Object.keys((await admin('GET', `${STORE}/schema`)).data.entities.orders.fields), ['amount']);
+  assert.equal(await succeeds('apply less.yaml --prune'), NO_CHANGE);
+});
+
+test('a key with other permissions is made anew, with its secret on stdout', async () => {
+  write(
+    'more.yaml',
+    (await succeeds('export -w acme/store')).replace(/(website:\n\s+permissions: )READ_WRITE/, '$1READ_ONLY'),
+  );
+  assert.match(await succeeds('apply more.yaml'), /1 left as it is\n$/);
+  const { applied, secrets } = JSON.parse(await succeeds('apply more.yaml --prune --json'));
+  assert.deepEqual(
+    applied.map(({ what }: { what: string }) => what),
+    ['API key website'],
+  );
+  assert.match(secrets[0].secrets.key, /^wda_/);
+  const keys = (await admin('GET', `${STORE}/api-keys`)).data as { name: string; permissions: string }[];
+  assert.equal(keys.find(({ name }) => name === 'website')?.permissions, 'READ_ONLY');
+});
+
+test('an export is a file of what is there, and holds no secret', async () => {
+  const exported = await succeeds('export');
+  assert.doesNotMatch(exported, /wda_/);
+  assert.equal(await succeeds(`check ${write('all.yaml', exported)} --prune`), NO_CHANGE);
+  const asJson = write('all.json', await succeeds('export --json'));
+  assert.equal(await succeeds(`check ${asJson} --prune`), NO_CHANGE);
+});
+
+test("an owner's key is enough for its workspace", async () => {
+  const { data } = await admin('POST', `${STORE}/api-keys`, { name: 'owner', permissions: 'OWNER' });
+  const file = write('own.yaml', await succeeds('export -w acme/store', data.key));
+  assert.equal(await succeeds(`check ${file}`, data.key), NO_CHANGE);
+  const other = write('other.yaml', 'organizations: { other: {} }');
+  assert.equal((await run(`plan ${other}`, data.key)).code, 1);
+});
+
+test('a name that stands twice is refused, and so is an export of it', async () => {
+  for (const _ of [1, 2]) await admin('POST', `${STORE}/api-keys`, { name: 'twin', permissions: 'READ_ONLY' });
+  const file = 'organizations: { acme: { workspaces: { store: { apiKeys: { twin: { permissions: READ_ONLY } } } } } }';
+  for (const words of [`check ${write('twin.yaml', file)}`, `apply twin.yaml --prune`, 'export']) {
+    const { code, stderr } = await run(words);
+    assert.equal(code, 1);
+    assert.match(stderr, /^Error: A name that stands twice cannot be managed: API key twin of acme\/store\n/);
+  }
+});
+
+test('a mistake of a schema has the line of its file, and ends the steps with what is done', async () => {
+  write('broken.yaml', 'entities:\n  orders:\n    fields:\n      total: { type: money }\n');
+  const file = write(
+    'new.yaml',
+    'organizations: { fresh: { workspaces: { shop: { schema: { $file: broken.yaml } } } } }',
+  );
+  const { code, stderr } = await run(`apply ${file}`);
+  assert.equal(code, 1);
+  assert.match(stderr, /line 4, schema\.entities\.orders\.fields\.total\.type/);
+  assert.match(stderr, /1 of 2 steps are done and stay; apply the file again to go on\.\n$/);
+  write('broken.yaml', 'entities:\n  orders:\n    fields:\n      total: { type: integer }\n');
+  assert.match(await succeeds(`apply ${file}`), /1 change done\n$/);
+});
+
+test('a file of secrets that is there is not touched', async () => {
+  const before = readFileSync(join(place.folder, 'secrets.ndjson'), 'utf8');
+  write('key.yaml', 'organizations: { fresh: { workspaces: { shop: { apiKeys: { a: { permissions: OWNER } } } } } }');
+  const { code, stderr } = await run('apply key.yaml --secrets-out secrets.ndjson');
+  assert.equal(code, 1);
+  assert.match(stderr, /secrets\.ndjson exists already: new secrets need a new file/);
+  assert.equal(readFileSync(join(place.folder, 'secrets.ndjson'), 'utf8'), before);
+  assert.deepEqual((await admin('GET', '/api/admin/v1/organizations/fresh/workspaces/shop/api-keys')).data, []);
+});
