@@ -21,7 +21,8 @@ const DATA: FileRow = { directory: folder('data'), record: 'installed' };
 
 /**
  * Brings the control tables (PostgreSQL schema `wda`) up to date; several processes may do so at once, one after the
- * other. `log` gets a line for each file applied. Throws InstallError for a database that we cannot use.
+ * other. `log` gets a line for each file: `ran install/control/000001-organizations.sql`. Throws InstallError for a database
+ * that we cannot use.
  */
 export function install(connection: DatabaseOptions['connection'], log: (message: string) => void): Promise<void> {
   return runInstallation(

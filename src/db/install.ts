@@ -1,7 +1,7 @@
 // The platform's own migrations: runs the numbered SQL files of one or more folders that have not run yet, once, however
 // many processes start at the same time. Takes a connection, gives nothing; refuses a database that cannot hold us.
 import { readdir } from 'node:fs/promises';
-import { parse } from 'node:path';
+import { basename, dirname, parse } from 'node:path';
 import { type RunnerOption, runner } from 'node-pg-migrate';
 import pg from 'pg';
 import { makeConnect } from './connect.ts';
@@ -97,7 +97,8 @@ async function runRow(client: pg.Client, schema: string, row: FileRow, log: (mes
   const count = await countRunAsParts(client, schema, row);
   // Recorded and not run.
   if (count > 0) await runner({ ...options, fake: true, count });
-  for (const { name } of await runner(options)) log(`control tables: ${name} applied`);
+  const place = `${basename(dirname(row.directory))}/${basename(row.directory)}`;
+  for (const { name } of await runner(options)) log(`ran ${place}/${name}.sql`);
 }
 
 /** Of the files that this row's own record lacks, how many have run as parts of others: the first ones, as rows have an order. */

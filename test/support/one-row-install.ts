@@ -7,7 +7,7 @@ import pg from 'pg';
 /** Folder of all twelve files. */
 export const ONE_ROW = fileURLToPath(new URL('./one-row-install', import.meta.url));
 
-/** Runs the files of one folder that have not run yet, as servers of that time do. Gives what they log. */
+/** Runs the files of one folder that have not run yet, as servers of that time do. Gives their names. */
 export async function installOneRow(
   connection: pg.ClientConfig,
   directory = ONE_ROW,
@@ -28,7 +28,7 @@ export async function installOneRow(
       noLock: true,
       logger: { info: () => undefined, warn: () => undefined, error: () => undefined },
     });
-    return applied.map(({ name }) => `control tables: ${name} applied`);
+    return applied.map(({ name }) => name);
   } finally {
     await client.end();
   }
