@@ -2,8 +2,8 @@
 // refusal never waits for it.
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import { badRequest, payloadTooLarge } from '../errors.ts';
-import type { LeaveRoom } from '../pace/body-room.ts';
+import { badRequest, payloadTooLarge, serviceUnavailable } from '../errors.ts';
+import type { Arriving, LeaveRoom } from '../pace/body-room.ts';
 import type { Turn } from '../pace/turns.ts';
 
 export interface RawRequest {
@@ -41,7 +41,7 @@ export interface RawRequestOptions {
   /** Made on the first call: few requests are long work. */
   readonly turn: () => Turn;
   /** Room in memory for a body of so many bytes. */
-  readonly takeRoom: (bytes: number) => Promise<LeaveRoom>;
+  readonly takeRoom: (bytes: number, body: Arriving) => Promise<LeaveRoom>;
 }
 
 /** A class, as each request has one: closures in place of its methods took 1 µs. */
@@ -99,12 +99,14 @@ export class HttpRequest implements RawRequest, Caller {
     const told = this.#message.headers['content-length'];
     // A body that does not tell its length may become as long as it may be.
     const bytes = told === undefined ? maxBytes : Number(told);
-    const read = () => readBody(this.#message, maxBytes, this.#bodyTimeoutMs);
-    return bytes <= SHORT_BODY || bytes > maxBytes ? read() : this.#readInRoom(bytes, read);
+    const limits = { maxBytes, timeoutMs: this.#bodyTimeoutMs };
+    if (bytes <= SHORT_BODY || bytes > maxBytes) return readBody(this.#message, limits);
+    const arrival = new Arrival(bytes, this.#bodyTimeoutMs);
+    return this.#readInRoom(bytes, arrival, () => readBody(this.#message, limits, arrival));
   }
 
-  async #readInRoom(bytes: number, read: () => Promise<Buffer>): Promise<Buffer> {
-    const leave = await this.#takeRoom(bytes);
+  async #readInRoom(bytes: number, arrival: Arrival, read: () => Promise<Buffer>): Promise<Buffer> {
+    const leave = await this.#takeRoom(bytes, arrival);
     // The answer may have been given meanwhile, to a client that has left.
     if (this.#isDone || this.isGone()) {
       leave();
@@ -151,7 +153,53 @@ const SHORT_BODY = 65_536;
 // Bytes allocated for a body before its length is known.
 const FIRST_BYTES = 4096;
 
-function readBody(message: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Buffer> {
+// A body may begin slowly: the time before it can be late.
+const GRACE_MS = 1000;
+
+/** A long body on its way. It is late when at its pace it would not be whole in time. */
+class Arrival implements Arriving {
+  readonly #bytes: number;
+  readonly #timeoutMs: number;
+  #arrived = 0;
+  #begunAt = 0;
+  #refuse: ((error: Error) => void) | undefined;
+
+  constructor(bytes: number, timeoutMs: number) {
+    this.#bytes = bytes;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  begin(refuse: (error: Error) => void): void {
+    this.#begunAt = performance.now();
+    this.#refuse = refuse;
+  }
+
+  add(bytes: number): void {
+    this.#arrived += bytes;
+  }
+
+  end(): void {
+    this.#refuse = undefined;
+  }
+
+  isLate(): boolean {
+    if (this.#refuse === undefined) return false;
+    const time = performance.now() - this.#begunAt - GRACE_MS;
+    return this.#arrived < (this.#bytes * time) / this.#timeoutMs;
+  }
+
+  cutOff(): void {
+    this.#refuse?.(serviceUnavailable('The request body arrives too slowly while others wait for room; retry', 1));
+  }
+}
+
+interface BodyLimits {
+  readonly maxBytes: number;
+  /** For all of it. */
+  readonly timeoutMs: number;
+}
+
+function readBody(message: IncomingMessage, { maxBytes, timeoutMs }: BodyLimits, arrival?: Arrival): Promise<Buffer> {
   const told = Number(message.headers['content-length'] ?? 0);
   if (told > maxBytes) return Promise.reject(payloadTooLarge(maxBytes));
   // It closes only once: waiting for a request that was cut off before now would last until the timeout.
@@ -164,6 +212,7 @@ function readBody(message: IncomingMessage, maxBytes: number, timeoutMs: number)
     const timer = setTimeout(() => finish(badRequest('The request body stopped arriving')), timeoutMs);
     function finish(error: Error | undefined): void {
       clearTimeout(timer);
+      arrival?.end();
       message.off('data', onData);
       message.off('error', cutOff);
       message.off('close', cutOff);
@@ -184,7 +233,9 @@ function readBody(message: IncomingMessage, maxBytes: number, timeoutMs: number)
         chunk.copy(bytes, size);
       }
       size += chunk.length;
+      arrival?.add(chunk.length);
     }
+    arrival?.begin(finish);
     message.on('data', onData);
     message.once('end', () => finish(undefined));
     message.once('error', cutOff);

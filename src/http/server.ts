@@ -124,7 +124,7 @@ function makeAnswer(options: HttpOptions, isClosing: () => boolean): Answer {
       arrivedAt,
       bodyTimeoutMs,
       turn: () => turns(groupOf()),
-      takeRoom: (bytes) => bodies.take(groupOf(), bytes),
+      takeRoom: (bytes, body) => bodies.take(groupOf(), bytes, body),
     });
     const { id, method, path } = raw;
     const operation = mount.operationOf(method, message.url ?? '/');

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { type LeaveRoom, makeBodyRoom } from '../../../src/pace/body-room.ts';
+import { type Arriving, type LeaveRoom, makeBodyRoom } from '../../../src/pace/body-room.ts';
+
+const PUNCTUAL: Arriving = { isLate: () => false, cutOff: () => assert.fail('it is not late') };
 
 const make = () => makeBodyRoom({ totalBytes: 10, shareBytes: 6, patienceMs: 60_000 });
 
@@ -12,7 +14,7 @@ function taker(room: ReturnType<typeof make>) {
   const inside: string[] = [];
   const leaves = new Map<string, LeaveRoom>();
   const take = (name: string, bytes: number): void => {
-    void room.take(name[0] as string, bytes).then((leave) => {
+    void room.take(name[0] as string, bytes, PUNCTUAL).then((leave) => {
       inside.push(name);
       leaves.set(name, leave);
     });
@@ -46,8 +48,25 @@ test('a body larger than the share, or than all, comes alone', async () => {
 
 test('who waits for too long is refused', async () => {
   const room = makeBodyRoom({ totalBytes: 10, shareBytes: 10, patienceMs: 1 });
-  await room.take('a', 10);
-  await assert.rejects(room.take('b', 1), { code: 'SERVICE_UNAVAILABLE' });
+  await room.take('a', 10, PUNCTUAL);
+  await assert.rejects(room.take('b', 1, PUNCTUAL), { code: 'SERVICE_UNAVAILABLE' });
+});
+
+test('while others wait, bodies that are late are cut off, and no others', async () => {
+  const room = make();
+  let isCutOff = false;
+  const late: Arriving = {
+    isLate: () => !isCutOff,
+    cutOff: () => {
+      isCutOff = true;
+      leave();
+    },
+  };
+  const leave = await room.take('a', 5, late);
+  await room.take('b', 5, PUNCTUAL);
+  assert.equal(isCutOff, false);
+  await room.take('c', 5, PUNCTUAL);
+  assert.equal(isCutOff, true);
 });
 
 test('whatever comes and goes, all get in at last and the bounds hold', async () => {
@@ -59,7 +78,7 @@ test('whatever comes and goes, all get in at last and the bounds hold', async ()
         const held: { group: string; bytes: number; leave: LeaveRoom }[] = [];
         let done = 0;
         for (const [group, bytes] of bodies) {
-          void room.take(group, bytes).then((leave) => held.push({ group, bytes, leave }));
+          void room.take(group, bytes, PUNCTUAL).then((leave) => held.push({ group, bytes, leave }));
         }
         for (;;) {
           await turn();
