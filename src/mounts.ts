@@ -7,6 +7,7 @@ import type { House } from './house.ts';
 import type { Mount } from './http/mount.ts';
 import { routeMount } from './http/route-mount.ts';
 import type { Observer } from './observe.ts';
+import { adminDocument } from './openapi/admin.ts';
 import type { ReadinessState } from './readiness.ts';
 import { adminRoutes } from './routes/admin/routes.ts';
 import { INDEX_ROUTE, metaRoutes } from './routes/meta.ts';
@@ -43,10 +44,16 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
       signingKeys: oauth.keys,
       answerAs: records.answerAs,
       maxResponseBytes,
+      // Asked for by requests, when the mounts are there.
+      adminDocument: () =>
+        adminDocument(
+          mounts.flatMap(({ operations }) => operations),
+          publicUrl,
+        ),
     },
     runner,
   );
-  return [
+  const mounts: Mount[] = [
     records.mount,
     ...oauthMounts({
       publicUrl,
@@ -57,4 +64,5 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
     routeMount(health, { readyFirst: false, maxBodyBytes }),
     routeMount([INDEX_ROUTE, ...admin], { readyFirst: true, maxBodyBytes }),
   ];
+  return mounts;
 }

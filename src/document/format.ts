@@ -144,7 +144,7 @@ const Field = Type.Object(
     ),
     renamedFrom: Type.Optional(Name('Name of the field so far: its values are kept.')),
   },
-  { ...strict, description: 'A field, stored in a column of the same name.' },
+  { ...strict, title: 'Field', description: 'A field, stored in a column of the same name.' },
 );
 
 const Relation = Type.Object(
@@ -170,7 +170,7 @@ const Relation = Type.Object(
     to: Type.Optional(Name('manyToMany: the belongsTo relation of `through` that leads to `entity`.')),
     renamedFrom: Type.Optional(Name('Name of the relation so far.')),
   },
-  { ...strict, description: 'A link to another entity, followed by `expand`.' },
+  { ...strict, title: 'Relation', description: 'A link to another entity, followed by `expand`.' },
 );
 
 const Index = Type.Object(
@@ -184,7 +184,7 @@ const Index = Type.Object(
     }),
     unique: Type.Optional(Flag('No two records with the same values in all of these fields. Default false.')),
   },
-  { ...strict, description: 'An index over several fields.' },
+  { ...strict, title: 'Index', description: 'An index over several fields.' },
 );
 
 export const SettingsShape = Type.Object(
@@ -249,7 +249,7 @@ const Entity = Type.Object(
     rowRules: Type.Optional(RowRulesShape),
     renamedFrom: Type.Optional(Name('Name of the entity so far: its records are kept.')),
   },
-  { ...strict, description: 'An entity: a kind of record, stored in a table of the same name.' },
+  { ...strict, title: 'Entity', description: 'An entity: a kind of record, stored in a table of the same name.' },
 );
 
 export const DocumentShape = Type.Object(
@@ -257,7 +257,7 @@ export const DocumentShape = Type.Object(
     $schema: Type.Optional(Type.String({ description: 'For editors; ignored.' })),
     entities: named(Entity, MAX_ENTITIES, 'Entities by name; the name is the one in URLs.'),
   },
-  strict,
+  { ...strict, title: 'SchemaDocument', description: 'Entities, their fields and the relations between them.' },
 );
 
 export type FieldDocument = Static<typeof Field>;
@@ -273,7 +273,6 @@ export const EMPTY_DOCUMENT: SchemaDocument = { entities: {} };
 /** The JSON Schema (draft-07, which editors know) of a schema document. */
 export const SCHEMA_DOCUMENT_JSON_SCHEMA = {
   $schema: 'http://json-schema.org/draft-07/schema#',
-  title: 'Schema document of a workspace',
-  description: 'Entities, their fields and the relations between them.',
   ...DocumentShape,
+  title: 'Schema document of a workspace',
 } as const;

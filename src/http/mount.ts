@@ -1,6 +1,7 @@
 // A part of the server as a value: which URLs are its own, who answers there, and how it refuses. The server has a list
 // of them and knows nothing else of what it serves.
 import { type ApiError, badRequest, notFound, serviceUnavailable } from '../errors.ts';
+import type { Operation } from '../openapi/operation.ts';
 import { errorReply } from '../response/error-body.ts';
 import type { Reply } from '../response/reply.ts';
 import type { RawRequest } from './raw-request.ts';
@@ -13,6 +14,8 @@ export interface Mount {
   readonly matches: (url: string) => boolean;
   /** True when the server must be ready: until then requests are refused with 503, in the form of the mount. */
   readonly readyFirst: boolean;
+  /** What the document of the operations outside the data API says of it; none: it is described elsewhere, or nowhere. */
+  readonly operations: readonly Operation[];
   /**
    * The group that a request belongs to. When many come at once the groups take turns; without this function each
    * request is begun as it comes.
@@ -49,10 +52,11 @@ export function isAt(url: string, path: string): boolean {
 
 /** The same mount while the server is not ready; `reason` says why. */
 export function closed(mount: Mount, reason: () => string | undefined): Mount {
-  const { matches, readyFirst, refuse, isPaced } = mount;
+  const { matches, readyFirst, operations, refuse, isPaced } = mount;
   return {
     matches,
     readyFirst,
+    operations,
     operationOf: () => 'unready',
     handle: () => Promise.reject(serviceUnavailable(reason() ?? 'Not ready yet; retry')),
     refuse,
@@ -60,7 +64,7 @@ export function closed(mount: Mount, reason: () => string | undefined): Mount {
   };
 }
 
-const ANYWHERE = { ...USUAL_REFUSALS, matches: () => true, readyFirst: false } as const;
+const ANYWHERE = { ...USUAL_REFUSALS, matches: () => true, readyFirst: false, operations: [] } as const;
 
 /** CORS preflight (WHATWG Fetch) and plain OPTIONS, without a credential: browsers send none. */
 export const PREFLIGHT: Mount = {

@@ -36,6 +36,7 @@ export function routeMount(routes: readonly Route[], { readyFirst, maxBodyBytes 
   return {
     ...USUAL_REFUSALS,
     readyFirst,
+    operations: routes,
     matches: (url) => methods.some((method) => find(method, url) !== undefined),
     operationOf(asked, url) {
       const { method, pattern } = foundFor(asked, url)?.route ?? {};
@@ -71,7 +72,7 @@ function makeFind(routes: readonly Route[]): (method: Route['method'], url: stri
 
 function requestOf(
   raw: RawRequest,
-  { parameters }: Route,
+  { describe }: Route,
   params: RouteRequest['params'],
   maxBodyBytes: number,
 ): RouteRequest {
@@ -79,8 +80,9 @@ function requestOf(
   return {
     id: raw.id,
     params,
-    query: () => parametersOf(raw.query, parameters),
+    query: () => parametersOf(raw.query, Object.keys(describe.query)),
     authorization: raw.headers.authorization,
+    ifNoneMatch: raw.headers['if-none-match'],
     body() {
       value ??= jsonOf(raw, maxBodyBytes);
       return value;

@@ -1,5 +1,6 @@
-// Routes outside the data API as values: method, pattern and handler. Handlers take a RouteRequest and give a Reply; a
+// Routes outside the data API as values: method, pattern, description and handler. Handlers take a RouteRequest and give a Reply; a
 // table of them is a mount (route-mount.ts).
+import type { Operation } from '../openapi/operation.ts';
 import type { Reply } from '../response/reply.ts';
 
 export interface RouteRequest {
@@ -8,6 +9,8 @@ export interface RouteRequest {
   /** Decoded query parameters, a repeated one with several values; 400 when the route does not know one. */
   readonly query: () => ReadonlyMap<string, readonly string[]>;
   readonly authorization: string | undefined;
+  /** The header of a conditional read, as sent. */
+  readonly ifNoneMatch: string | undefined;
   /**
    * Reads and parses the JSON body (numbers keep their digits, see model/exact-json.ts); undefined when there is none.
    * Nothing of it is read before a handler asks, which it does only for a known sender: 415, 413 or 400.
@@ -15,11 +18,7 @@ export interface RouteRequest {
   readonly body: () => Promise<unknown>;
 }
 
-export interface Route {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** With the names of parameters: `/api/admin/v1/organizations/:org`. */
-  readonly pattern: string;
-  /** Names of the query parameters that the route knows. */
-  readonly parameters: readonly string[];
+/** What it does not describe it refuses: unknown query parameters are 400. */
+export interface Route extends Operation {
   readonly handle: (request: RouteRequest) => Promise<Reply>;
 }

@@ -174,10 +174,11 @@ export function errorResponses(codes: Iterable<ErrorCode> = CODES): Readonly<Rec
 
 /** Of the `responses` of an operation: a reference for each status that the codes have. */
 export function refusalsOf(codes: Iterable<ErrorCode>): Readonly<Record<string, Part>> {
-  return Object.fromEntries(
-    statusesOf(codes).map((status) => [status, { $ref: `#/components/responses/${REFUSALS[status]?.name}` }]),
-  );
+  return Object.fromEntries(statusesOf(codes).map((status) => [status, refusalAt(status)]));
 }
+
+/** A reference to the response with this status. */
+export const refusalAt = (status: number): Part => ({ $ref: `#/components/responses/${REFUSALS[status]?.name}` });
 
 const statusesOf = (codes: Iterable<ErrorCode>): number[] =>
   [...new Set([...codes].map((code): number => ERROR_CODES[code]))].sort((left, right) => left - right);

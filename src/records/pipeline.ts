@@ -274,6 +274,8 @@ export function makeStages(rooms: StageRooms): Stages {
 function mountOf(handle: Mount['handle']): Mount {
   return {
     matches: (url) => url.startsWith(PREFIX),
+    // Each workspace has operations of its own.
+    operations: [],
     readyFirst: true,
     groupOf: (url) => groupOf(url, PREFIX),
     operationOf,

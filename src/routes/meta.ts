@@ -4,10 +4,14 @@ import type { Database } from '../db/pool.ts';
 import { serviceUnavailable } from '../errors.ts';
 import type { Route } from '../http/routes.ts';
 import { METRICS_KEPT_MS, remembered } from '../observe.ts';
+import { type Content, type Description, objectOf, type Shape, TEXT, TEXTS } from '../openapi/operation.ts';
 import { PREFIX as RECORDS } from '../request/record-path.ts';
 import { json, type Reply } from '../response/reply.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import { PREFIX as ADMIN } from './admin/route.ts';
+import { QUERY, type Refuses, toRefusals, UNREADY } from './refuses.ts';
+
+const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 export interface MetaRooms {
   readonly db: Database;
@@ -17,16 +21,26 @@ export interface MetaRooms {
 }
 
 /** For people who open the address in a browser. */
-export const INDEX_ROUTE: Route = at('/', async () =>
-  json(200, {
-    data: {
-      name: 'Workspace Data API',
-      records: `${RECORDS}{organization}/{workspace}/{entity}`,
-      admin: ADMIN,
-      health: ['/healthz', '/readyz', '/metrics'],
-    },
-  }),
-);
+export const INDEX_ROUTE: Route = at('/', {
+  id: 'server.index',
+  summary: 'What is served where',
+  description: 'For people who open the address of the server in a browser.',
+  answer: {
+    shape: objectOf({
+      data: objectOf({ name: TEXT, records: TEXT, admin: TEXT, health: TEXTS }),
+    }),
+  },
+  refuses: UNREADY,
+  handle: async () =>
+    json(200, {
+      data: {
+        name: 'Workspace Data API',
+        records: `${RECORDS}{organization}/{workspace}/{entity}`,
+        admin: ADMIN,
+        health: ['/healthz', '/readyz', '/metrics'],
+      },
+    }),
+});
 
 /** Answered whether or not the server is ready. */
 export function metaRoutes({ db, metrics, unready }: MetaRooms): Route[] {
@@ -38,30 +52,68 @@ export function metaRoutes({ db, metrics, unready }: MetaRooms): Route[] {
     () => performance.now(),
   );
   return [
-    at('/healthz', async () => json(200, { status: 'ok' })),
-    at('/readyz', async () => {
-      const reason = unready();
-      if (reason !== undefined) throw serviceUnavailable(reason);
-      await answers();
-      return json(200, { status: 'ready' });
+    at('/healthz', {
+      id: 'server.health',
+      summary: 'Whether the process lives',
+      description: 'It asks nobody else: restart the process when it does not answer.',
+      answer: { shape: statusOf('ok') },
+      refuses: {},
+      handle: async () => json(200, { status: 'ok' }),
     }),
-    at('/metrics', async () => ({
-      status: 200,
-      headers: {},
-      body: { kind: 'text', contentType: 'text/plain; version=0.0.4; charset=utf-8', text: await text() },
-    })),
+    at('/readyz', {
+      id: 'server.ready',
+      summary: 'Whether requests can be served',
+      description: 'It asks the database: send no requests here while it refuses.',
+      answer: { shape: statusOf('ready') },
+      refuses: { ...UNREADY, QUERY_TIMEOUT: 'the database does not answer in time' },
+      async handle() {
+        const reason = unready();
+        if (reason !== undefined) throw serviceUnavailable(reason);
+        await answers();
+        return json(200, { status: 'ready' });
+      },
+    }),
+    at('/metrics', {
+      id: 'server.metrics',
+      summary: 'The metrics of all processes of this port',
+      description: 'In the text format of Prometheus.',
+      answer: { shape: TEXT, type: METRICS_TYPE },
+      refuses: {},
+      handle: async () => ({
+        status: 200,
+        headers: {},
+        body: { kind: 'text', contentType: METRICS_TYPE, text: await text() },
+      }),
+    }),
   ];
 }
 
-/** A GET route without query parameters. */
-function at(pattern: string, handle: () => Promise<Reply>): Route {
+interface Spec extends Pick<Description, 'id' | 'summary' | 'description'> {
+  readonly answer: Content;
+  readonly refuses: Refuses;
+  readonly handle: () => Promise<Reply>;
+}
+
+/** A GET route without query parameters, for anybody. */
+function at(pattern: string, { answer, refuses, handle, ...words }: Spec): Route {
   return {
     method: 'GET',
     pattern,
-    parameters: [],
+    describe: {
+      ...words,
+      credential: 'none',
+      params: {},
+      query: {},
+      answers: { 200: answer },
+      refusals: toRefusals({ ...QUERY, ...refuses }),
+    },
     async handle(request) {
       request.query();
       return handle();
     },
   };
+}
+
+function statusOf(status: string): Shape {
+  return objectOf({ status: { type: 'string', enum: [status] } });
 }

@@ -5,6 +5,7 @@ import { type NodeHandler, PASSING } from '../auth/token-endpoint.ts';
 import type { StoredJwk } from '../directory/signing-keys.ts';
 import { type ApiError, methodNotAllowed } from '../errors.ts';
 import { isAt, type Mount } from '../http/mount.ts';
+import { type Operation, objectOf, type Refusal, TEXT, TEXTS } from '../openapi/operation.ts';
 import { json, type Reply } from '../response/reply.ts';
 
 export interface OAuthRooms {
@@ -19,12 +20,122 @@ export interface OAuthRooms {
 export const TOKEN_PATH = '/oauth/token';
 const KEYS_PATH = '/oauth/jwks';
 const METADATA_PATH = '/.well-known/oauth-authorization-server';
-const READ = ['GET', 'HEAD'];
+const KEY_SET_TYPE = 'application/jwk-set+json';
+
+/** A refusal that may be gone when the request is repeated. */
+const passing = (status: 429 | 503, when: string): Refusal => ({ status, code: PASSING, when });
+const UNREADY = passing(503, 'the server or its database cannot answer at the moment');
+const OTHER_METHOD: Refusal = { status: 405, code: 'invalid_request', when: 'the method is another one' };
+
+const TOKEN: Operation = {
+  method: 'POST',
+  pattern: TOKEN_PATH,
+  describe: {
+    id: 'oauth.token',
+    summary: 'A token for an OAuth client',
+    description:
+      'RFC 6749 section 4.4: the client shows id and secret, by HTTP Basic or in the body, and gets a token of its permissions. There are no refresh tokens.',
+    credential: 'client',
+    params: {},
+    query: {},
+    body: {
+      type: 'application/x-www-form-urlencoded',
+      shape: {
+        title: 'TokenRequest',
+        type: 'object',
+        required: ['grant_type'],
+        properties: {
+          grant_type: { type: 'string', enum: ['client_credentials'] },
+          resource: { type: 'string', description: 'The address of this server (RFC 8707), if it is given at all.' },
+          scope: { type: 'string', description: 'There are none: it changes nothing.' },
+          client_id: { type: 'string', description: 'Without HTTP Basic.' },
+          client_secret: { type: 'string', description: 'Without HTTP Basic.' },
+        },
+      },
+      example: { grant_type: 'client_credentials' },
+    },
+    answers: {
+      200: {
+        shape: {
+          title: 'Token',
+          ...objectOf({
+            access_token: { type: 'string', description: 'A JWT (RFC 9068), sent as `Authorization: Bearer`.' },
+            expires_in: { type: 'integer', description: 'Seconds.' },
+            token_type: { type: 'string', enum: ['Bearer'] },
+          }),
+        },
+      },
+    },
+    refusals: [
+      { status: 400, code: 'invalid_request', when: 'the request or its authentication is malformed' },
+      { status: 400, code: 'unsupported_grant_type', when: '`grant_type` is another one' },
+      { status: 400, code: 'invalid_target', when: '`resource` is not this server' },
+      { status: 401, code: 'invalid_client', when: 'there is no such client, or its secret is another' },
+      OTHER_METHOD,
+      passing(429, 'this client has sent too many requests'),
+      UNREADY,
+    ],
+    refusesAs: 'oauth',
+  },
+};
+
+const KEYS: Operation = {
+  method: 'GET',
+  pattern: KEYS_PATH,
+  describe: {
+    id: 'oauth.keys',
+    summary: 'The public keys of our tokens',
+    description: 'RFC 7517. Empty until the first token is asked for.',
+    credential: 'none',
+    params: {},
+    query: {},
+    answers: {
+      200: {
+        type: KEY_SET_TYPE,
+        shape: objectOf({
+          keys: {
+            type: 'array',
+            items: objectOf({ kty: TEXT, crv: TEXT, x: TEXT, y: TEXT, kid: TEXT, use: TEXT, alg: TEXT }),
+          },
+        }),
+      },
+    },
+    refusals: [OTHER_METHOD, UNREADY],
+    refusesAs: 'oauth',
+  },
+};
+
+const METADATA: Operation = {
+  method: 'GET',
+  pattern: METADATA_PATH,
+  describe: {
+    id: 'oauth.metadata',
+    summary: 'Where the token endpoint and the keys are',
+    description: 'RFC 8414. Libraries for OAuth 2.0 need nothing else.',
+    credential: 'none',
+    params: {},
+    query: {},
+    answers: {
+      200: {
+        shape: objectOf({
+          issuer: TEXT,
+          token_endpoint: TEXT,
+          jwks_uri: TEXT,
+          grant_types_supported: TEXTS,
+          response_types_supported: TEXTS,
+          token_endpoint_auth_methods_supported: TEXTS,
+        }),
+      },
+    },
+    refusals: [OTHER_METHOD],
+    refusesAs: 'oauth',
+  },
+};
 
 export function oauthMounts({ publicUrl, tokenEndpoint, publicKeys, algorithm }: OAuthRooms): Mount[] {
   return [
-    mountAt(TOKEN_PATH, ['POST'], { readyFirst: true, handle: async () => ({ serve: await tokenEndpoint() }) }),
-    mountAt(KEYS_PATH, READ, {
+    mountAt(TOKEN, { readyFirst: true, handle: async () => ({ serve: await tokenEndpoint() }) }),
+    mountAt(KEYS, {
       readyFirst: true,
       async handle() {
         const keys = (await publicKeys()).map(({ kid, publicJwk }) => ({
@@ -34,22 +145,21 @@ export function oauthMounts({ publicUrl, tokenEndpoint, publicKeys, algorithm }:
           alg: algorithm,
         }));
         const text = JSON.stringify({ keys });
-        return { status: 200, headers: {}, body: { kind: 'text', contentType: 'application/jwk-set+json', text } };
+        return { status: 200, headers: {}, body: { kind: 'text', contentType: KEY_SET_TYPE, text } };
       },
     }),
-    mountAt(METADATA_PATH, READ, { readyFirst: false, handle: async () => json(200, metadata(publicUrl)) }),
+    mountAt(METADATA, { readyFirst: false, handle: async () => json(200, metadata(publicUrl)) }),
   ];
 }
 
 /** A mount of one path with every method, whose refusals have the form of RFC 6749. */
-function mountAt(
-  path: string,
-  methods: readonly string[],
-  { readyFirst, handle }: Pick<Mount, 'readyFirst' | 'handle'>,
-): Mount {
+function mountAt(operation: Operation, { readyFirst, handle }: Pick<Mount, 'readyFirst' | 'handle'>): Mount {
+  const { method, pattern: path } = operation;
+  const methods = method === 'GET' ? ['GET', 'HEAD'] : [method];
   return {
     matches: (url) => isAt(url, path),
     readyFirst,
+    operations: [operation],
     operationOf: () => path,
     async handle(request) {
       if (!methods.includes(request.method)) throw methodNotAllowed(request.method, methods);

@@ -156,7 +156,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   http: {
     purpose: 'bytes ↔ values: listens, finds the mount of a request and its route, answers what was thrown',
     entrances: ['json-body.ts', 'mount.ts', 'raw-request.ts', 'route-mount.ts', 'routes.ts', 'server.ts'],
-    imports: ['model', 'observe.ts', 'pace', 'request', 'response'],
+    imports: ['model', 'observe.ts', 'type openapi', 'pace', 'request', 'response'],
   },
   records: {
     purpose: 'the data API: from a raw request to its reply; `transfer/` has import and export',
@@ -213,6 +213,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'http',
       'migrate',
       'model',
+      'openapi/operation.ts',
       'outbound',
       'plan',
       'request',
@@ -238,7 +239,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
 export const FILES: Readonly<Record<string, readonly string[]>> = {
   'api-error.ts': [],
   'errors.ts': ['api-error.ts'],
-  'routes/meta.ts': ['request', 'db', 'http', 'observe.ts', 'response', 'sql'],
+  'routes/meta.ts': ['request', 'db', 'http', 'observe.ts', 'openapi/operation.ts', 'response', 'sql'],
   'cli/serve.ts': [
     'app.ts',
     'config.ts',
@@ -268,7 +269,16 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
     'records',
     'routes/oauth.ts',
   ],
-  'mounts.ts': ['auth', 'type config.ts', 'http', 'type house.ts', 'type observe.ts', 'type readiness.ts', 'routes'],
+  'mounts.ts': [
+    'auth',
+    'type config.ts',
+    'http',
+    'type house.ts',
+    'type observe.ts',
+    'openapi/admin.ts',
+    'type readiness.ts',
+    'routes',
+  ],
   'app.ts': [
     'auth',
     'catalog',

@@ -2,7 +2,7 @@
 import { type App, makeApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { makeObserver } from '../../src/observe.ts';
-import { checkAdminAnswer } from './admin-routes.ts';
+import { checkDescribed } from './admin-document.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { noteAnswer } from './refusals.ts';
 
@@ -90,7 +90,7 @@ export async function startTestServer(
 export function clientOf(url: string): TestClient {
   const call = async (path: string, options: Call = {}): Promise<Answer> => {
     const answer = await send(`${url}${path}`, options);
-    checkAdminAnswer(options.method ?? 'GET', path, answer);
+    checkDescribed(options.method ?? 'GET', path, answer);
     return answer;
   };
   return {

@@ -24,27 +24,48 @@ export interface AccessTestRooms extends AdminRooms {
 // One call holds no more than a few connections for a few seconds; a longer list is sent in parts.
 const MAX_REQUESTS = 100;
 
-const AccessTest = closed({
-  claims: Type.Unsafe<External['claims']>({ type: 'object' }),
-  requests: Type.Array(
-    closed({ path: Type.String({ minLength: 1, maxLength: 16_384 }), body: Type.Optional(anything()) }),
-    { maxItems: MAX_REQUESTS },
-  ),
-});
+const AccessTest = closed(
+  {
+    claims: Type.Unsafe<External['claims']>({ type: 'object', description: 'What the token of the user would say.' }),
+    requests: Type.Array(
+      closed({
+        path: Type.String({
+          minLength: 1,
+          maxLength: 16_384,
+          description: 'Below the workspace in the data API, with its query.',
+        }),
+        body: Type.Optional(anything('With a body the request is a POST, as `_query` needs it.')),
+      }),
+      { maxItems: MAX_REQUESTS },
+    ),
+  },
+  { title: 'AccessTest' },
+);
 
-const Tested = closed({ path: Type.String(), status: Type.Integer(), body: anything() });
+const Tested = closed(
+  {
+    path: Type.String(),
+    status: Type.Integer(),
+    body: anything('As the data API answers; an export as a text, null when there is none.'),
+  },
+  { title: 'AccessTested' },
+);
 
 export function accessTestRoutes(rooms: AccessTestRooms): AdminRoute[] {
   const route = routeMaker(rooms);
   return [
     route({
+      id: 'access.test',
       method: 'POST',
       path: `${WORKSPACE}/access/test`,
       may: 'workspace',
       changes: 'nothing',
       summary: 'What a user with these claims would be answered',
+      description: 'The requests run as of a user of the identity provider who may only read. Nothing is changed.',
+      refuses: { SCHEMA_MIGRATION_IN_PROGRESS: 'an entity is closed by a migration' },
       body: exactBody(AccessTest),
-      answer: data(listOf(Tested)),
+      example: { claims: { customer_id: 1 }, requests: [{ path: 'orders?expand=customer' }] },
+      answers: { 200: data(listOf(Tested)) },
       async handle({ workspace: { id, organization, slug }, body: { claims, requests } }) {
         const principal: External = {
           kind: 'external',

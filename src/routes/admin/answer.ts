@@ -6,14 +6,39 @@ import type { PageRequest } from './query.ts';
 
 declare const shown: unique symbol;
 
-/** A reply whose body is a T. */
-export type Answered<T> = Reply & { readonly [shown]: T };
+/** A reply with this status whose body is a T. */
+export type Answered<T, Status extends number = number> = Reply & { readonly [shown]: readonly [Status, T] };
+
+/** The shapes of the whole answers of a route, by status. */
+export type Answers = Readonly<Record<number, TSchema>>;
+
+/** What a route with these answers may give. */
+export type AnswerOf<A extends Answers> = {
+  [Status in keyof A & number]: Answered<Static<A[Status]>, Status>;
+}[keyof A & number];
 
 /* ---- shapes ---- */
 
-export const closed = <P extends TProperties>(members: P) => Type.Object(members, { additionalProperties: false });
+/** The words that documents say of a shape. One with a title has that name in them. */
+export interface Said {
+  readonly title?: string;
+  readonly description?: string;
+}
 
-export const orNull = <S extends TSchema>(shape: S) => Type.Union([shape, Type.Null()]);
+export const closed = <P extends TProperties>(members: P, said: Said = {}) =>
+  Type.Object(members, { ...said, additionalProperties: false });
+
+/** The shape or null. Scalars say so by their type, as generators of code understand that best. */
+export function orNull<S extends TSchema>(shape: S) {
+  const { type, ...rest } = shape as { type?: string };
+  const isPlain = type !== undefined && type !== 'object';
+  return Type.Unsafe<Static<S> | null>(
+    isPlain ? { ...rest, type: [type, 'null'], ...nullIn(rest) } : { oneOf: [shape, { type: 'null' }] },
+  );
+}
+
+const nullIn = ({ enum: values }: { readonly enum?: readonly unknown[] }): object =>
+  values === undefined ? {} : { enum: [...values, null] };
 
 export const listOf = <S extends TSchema>(shape: S) =>
   Type.Unsafe<readonly Static<S>[]>({ type: 'array', items: shape });
@@ -21,46 +46,60 @@ export const listOf = <S extends TSchema>(shape: S) =>
 export const oneOf = <const T extends readonly string[]>(...values: T) =>
   Type.Unsafe<T[number]>({ type: 'string', enum: [...values] });
 
-export const anything = () => Type.Unsafe<unknown>({});
+export const anything = (description?: string) =>
+  Type.Unsafe<unknown>(description === undefined ? {} : { description });
 
-export const Id = Type.Integer();
-export const Time = Type.String({ description: 'ISO 8601 in UTC, as 2026-01-31T12:00:00Z' });
+export const Id = Type.Integer({ minimum: 1, format: 'int64', examples: [1] });
+export const Time = Type.String({
+  format: 'date-time',
+  description: 'ISO 8601 in UTC, with milliseconds when there are any.',
+  examples: ['2026-01-31T12:00:00Z'],
+});
 
 /** The envelope of one value. */
 export const data = <S extends TSchema>(shape: S) => closed({ data: shape });
+
+const Page = closed(
+  {
+    page: Type.Integer({ minimum: 0, description: 'Which page this is, from 0.' }),
+    size: Type.Integer({ minimum: 1, description: 'How many entries a page has.' }),
+    totalElements: Type.Integer({ minimum: 0 }),
+    totalPages: Type.Integer({ minimum: 0 }),
+  },
+  { title: 'Page', description: 'Where a page is in its list.' },
+);
 
 /** The envelope of a page of a list. */
 export const pageOf = <S extends TSchema>(shape: S) =>
   closed({
     data: listOf(shape),
-    meta: closed({
-      page: Type.Integer(),
-      size: Type.Integer(),
-      totalElements: Type.Integer(),
-      totalPages: Type.Integer(),
-    }),
+    meta: Page,
   });
 
-/** The shape of answers without a body: 204. */
+/** The shape of answers without a body: 204 and 304. */
 export const NOTHING = Type.Unsafe<undefined>({});
 
 /* ---- replies ---- */
 
-export function answer<T>(status: number, value: T, headers: Readonly<Record<string, string>> = {}): Answered<T> {
-  return json(status, value, headers) as Answered<T>;
+export function answer<T, Status extends number>(
+  status: Status,
+  value: T,
+  headers: Readonly<Record<string, string>> = {},
+): Answered<T, Status> {
+  return json(status, value, headers) as Answered<T, Status>;
 }
 
 /** A reply whose JSON text exists already, so that numbers keep their digits and no text is made twice. */
-export function answerText<T>(text: string): Answered<T> {
-  return jsonText(200, text) as Answered<T>;
+export function answerText<T>(text: string): Answered<T, 200> {
+  return jsonText(200, text) as Answered<T, 200>;
 }
 
-export const single = <T>(value: T): Answered<{ data: T }> => answer(200, { data: value });
+export const single = <T>(value: T): Answered<{ data: T }, 200> => answer(200, { data: value });
 
-export const created = <T>(value: T, location: string): Answered<{ data: T }> =>
+export const created = <T>(value: T, location: string): Answered<{ data: T }, 201> =>
   answer(201, { data: value }, { Location: location });
 
-export const nothing = (): Answered<undefined> => noContent() as Answered<undefined>;
+export const nothing = (): Answered<undefined, 204> => noContent() as Answered<undefined, 204>;
 
 export function list<Row, T>({ rows, total }: PageOf<Row>, { page, size }: PageRequest, show: (row: Row) => T) {
   const meta = { page, size, totalElements: total, totalPages: Math.ceil(total / size) };

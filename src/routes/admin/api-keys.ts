@@ -7,6 +7,7 @@ import { parseDateTime } from '../../model/date-time.ts';
 import { noWorkspace } from './access.ts';
 import { closed, created, data, Id, list, NOTHING, nothing, orNull, pageOf, Time, time } from './answer.ts';
 import { refinedBody } from './body.ts';
+import { idParam } from './describe.ts';
 import { DisplayName, KeyPermissions } from './names.ts';
 import { PAGE } from './query.ts';
 import { type AdminRooms, type AdminRoute, idOf, placeIn, routeMaker, WORKSPACE } from './route.ts';
@@ -15,50 +16,68 @@ export interface ApiKeyMaker {
   readonly makeKey: () => { readonly key: string; readonly prefix: string; readonly hash: Buffer };
 }
 
-const NewApiKey = closed({
-  name: DisplayName,
-  permissions: Type.Optional(KeyPermissions),
-  expiresAt: Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'] })),
-});
+const NewApiKey = closed(
+  {
+    name: DisplayName,
+    permissions: Type.Optional(KeyPermissions),
+    expiresAt: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        description: 'A time to come, ISO 8601 with Z or an offset. Left out: it works until it is revoked.',
+      }),
+    ),
+  },
+  { title: 'NewApiKey', description: 'Without `permissions` it is an OWNER.' },
+);
 
 const SHOWN = {
   id: Id,
   name: Type.String(),
-  prefix: Type.String(),
+  prefix: Type.String({ description: 'How the key begins, so that it can be told from others.' }),
   permissions: KeyPermissions,
   createdAt: Time,
   expiresAt: orNull(Time),
   lastUsedAt: orNull(Time),
 };
-const Shown = closed(SHOWN);
-const ShownOnce = closed({ ...SHOWN, key: Type.String() });
+const Shown = closed(SHOWN, { title: 'ApiKey' });
+const ShownOnce = closed(
+  { ...SHOWN, key: Type.String({ description: 'The credential. It is stored as a hash and shown this once.' }) },
+  { title: 'ApiKeyMade' },
+);
 
 export function apiKeyRoutes(rooms: AdminRooms & ApiKeyMaker): AdminRoute[] {
   const { databases, makeKey } = rooms;
   const route = routeMaker(rooms);
   return [
     route({
+      id: 'apiKeys.list',
       method: 'GET',
       path: `${WORKSPACE}/api-keys`,
       may: 'workspace',
       summary: 'The API keys of a workspace, without the keys themselves',
+      description: 'The oldest first, expired ones among them. `lastUsedAt` is exact to about a minute.',
+      refuses: {},
       query: PAGE,
-      answer: pageOf(Shown),
+      answers: { 200: pageOf(Shown) },
       handle: async ({ workspace, query }) =>
         list(await loadApiKeys(databases.directory, workspace.id, query), query, show),
     }),
     route({
+      id: 'apiKeys.create',
       method: 'POST',
       path: `${WORKSPACE}/api-keys`,
       may: 'workspace',
       changes: 'workspace',
       summary: 'Makes an API key, and shows it this once',
+      description: 'It works in every process when it is answered.',
+      refuses: { CONFLICT: 'the workspace has as many keys as it may have' },
       body: refinedBody(NewApiKey, ({ name, permissions = 'OWNER', expiresAt }, report) => ({
         name,
         permissions,
         expiresAt: typeof expiresAt === 'string' ? timeToCome(expiresAt, report) : null,
       })),
-      answer: data(ShownOnce),
+      example: { name: 'nightly export', permissions: 'READ_ONLY', expiresAt: '2027-12-31T00:00:00Z' },
+      answers: { 201: data(ShownOnce) },
       async handle({ workspace, body }) {
         const { key, prefix, hash } = makeKey();
         const stored = await createApiKey(databases.directory, { workspaceId: workspace.id, prefix, hash, ...body });
@@ -67,13 +86,17 @@ export function apiKeyRoutes(rooms: AdminRooms & ApiKeyMaker): AdminRoute[] {
       },
     }),
     route({
+      id: 'apiKeys.delete',
       method: 'DELETE',
       path: `${WORKSPACE}/api-keys/:id`,
       may: 'workspace',
       changes: 'workspace',
       summary: 'Revokes an API key',
+      description: 'It works in no process any more when this is answered.',
+      refuses: {},
+      params: { id: idParam('key') },
       find: ({ params }) => idOf(params.id, 'API key'),
-      answer: NOTHING,
+      answers: { 204: NOTHING },
       async handle({ workspace, found: id }) {
         if (!(await deleteApiKey(databases.directory, workspace.id, id)))
           throw notFound(`API key ${id} does not exist`);

@@ -19,14 +19,16 @@ export function body<S extends TSchema>(shape: S): Body<Static<S>> {
 
 /**
  * A body of this shape, turned into a value by `refine`, which reports mistakes that a shape cannot describe. It sees
- * the body without the members that break their shape; its value is used only when there are no mistakes.
+ * the body without the members that break their shape; its value is used only when there are no mistakes. `described`:
+ * the shape for documents, where `refine` checks more of it.
  */
 export function refinedBody<S extends TSchema, T>(
   shape: S,
   refine: (body: Static<S>, report: Report, raw: unknown) => T,
+  described: TSchema = shape,
 ): Body<T> {
   return {
-    shape,
+    shape: described,
     read(raw) {
       let refined: T | undefined;
       bodyOf(raw, shape, (plain, report) => {

@@ -14,6 +14,7 @@ import type { Principal } from '../../model/principal.ts';
 import type { IdentityProvider } from '../../model/workspace.ts';
 import type { Outbound } from '../../outbound/outbound.ts';
 import { explainRows } from '../../plan/explain.ts';
+import type { Refuses } from '../refuses.ts';
 import { type Answered, answer, closed, data, listOf, NOTHING, nothing, oneOf, orNull, single } from './answer.ts';
 import { type Body, body, bodyOf } from './body.ts';
 import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route.ts';
@@ -29,56 +30,81 @@ export interface IdentityProviderRooms extends AdminRooms {
   };
 }
 
-const Url = Type.String({ minLength: 1, maxLength: 2048 });
-const Blankable = Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength: 2048 });
+const Issuer = { description: '`iss` of its tokens.' };
+const KeySet = { description: 'Where its keys are. Without it the discovery document of the issuer says so.' };
+const Audience = { description: '`aud` of its tokens. Without it tokens for other applications are accepted, too.' };
+const Blankable = { type: ['string', 'null'], maxLength: 2048 };
 const Permissions = oneOf('READ_ONLY', 'READ_WRITE');
 
-const Configuration = closed({
-  issuerUrl: Url,
-  jwksUri: Type.Optional(Blankable),
-  audience: Type.Optional(Blankable),
-  defaultPermissions: Permissions,
-  enabled: Type.Boolean(),
-});
-const Change = closed({
-  jwksUri: Type.Optional(Blankable),
-  audience: Type.Optional(Blankable),
-  defaultPermissions: Type.Optional(Permissions),
-  enabled: Type.Optional(Type.Boolean()),
-});
-const TokenToTest = closed({ token: Type.String({ minLength: 1, maxLength: 65_536 }) });
+const GIVEN = {
+  jwksUri: Type.Optional(Type.Unsafe<string | null>({ ...Blankable, ...KeySet })),
+  audience: Type.Optional(Type.Unsafe<string | null>({ ...Blankable, ...Audience })),
+};
+const Configuration = closed(
+  {
+    issuerUrl: Type.String({ minLength: 1, maxLength: 2048, ...Issuer }),
+    ...GIVEN,
+    defaultPermissions: Permissions,
+    enabled: Type.Boolean(),
+  },
+  { title: 'NewIdentityProvider' },
+);
+const Change = closed(
+  { ...GIVEN, defaultPermissions: Type.Optional(Permissions), enabled: Type.Optional(Type.Boolean()) },
+  { title: 'IdentityProviderChange', description: 'What is left out stays.' },
+);
+const TokenToTest = closed({ token: Type.String({ minLength: 1, maxLength: 65_536 }) }, { title: 'TokenToTest' });
 
-const Shown = closed({
-  issuerUrl: Type.String(),
-  jwksUri: orNull(Type.String()),
-  audience: orNull(Type.String()),
-  defaultPermissions: Permissions,
-  enabled: Type.Boolean(),
-});
+const Shown = closed(
+  {
+    issuerUrl: Type.String(Issuer),
+    jwksUri: orNull(Type.String(KeySet)),
+    audience: orNull(Type.String(Audience)),
+    defaultPermissions: Permissions,
+    enabled: Type.Boolean(),
+  },
+  { title: 'IdentityProvider' },
+);
 /** Warnings are in `meta`; `data` is the same as a GET's. */
-const WithWarnings = closed({ data: Shown, meta: Type.Optional(closed({ warnings: listOf(Type.String()) })) });
-
-const Explained = closed({
-  accepted: Type.Boolean(),
-  permissions: orNull(Permissions),
-  checks: listOf(closed({ check: Type.String(), passed: orNull(Type.Boolean()), message: orNull(Type.String()) })),
-  claims: orNull(Type.Unsafe<object>({ type: 'object' })),
-  entities: listOf(
-    closed({
-      entity: Type.String(),
-      sees: oneOf('all', 'some', 'none'),
-      filter: Type.String(),
-      rules: listOf(
-        closed({
-          column: Type.String(),
-          claim: Type.String(),
-          value: orNull(Type.String()),
-          reason: orNull(Type.String()),
-        }),
-      ),
-    }),
+const WithWarnings = closed({
+  data: Shown,
+  meta: Type.Optional(
+    closed({ warnings: listOf(Type.String()) }, { description: 'What does not work at the moment.' }),
   ),
 });
+
+const Explained = closed(
+  {
+    accepted: Type.Boolean(),
+    permissions: orNull(Permissions),
+    checks: listOf(
+      closed({
+        check: Type.String(),
+        passed: orNull(Type.Boolean({ description: 'null: it could not be made.' })),
+        message: orNull(Type.String()),
+      }),
+    ),
+    claims: orNull(Type.Unsafe<object>({ type: 'object' })),
+    entities: listOf(
+      closed({
+        entity: Type.String(),
+        sees: oneOf('all', 'some', 'none'),
+        filter: Type.String({ description: 'In words.' }),
+        rules: listOf(
+          closed({
+            column: Type.String(),
+            claim: Type.String(),
+            value: orNull(Type.String()),
+            reason: orNull(Type.String({ description: 'Why it matches no record.' })),
+          }),
+        ),
+      }),
+    ),
+  },
+  { title: 'TokenExplained' },
+);
+
+const NONE: Refuses = { NOT_FOUND: 'the workspace does not exist, or has no identity provider' };
 
 type Asked =
   | { readonly kind: 'whole'; readonly provider: Static<typeof Configuration> }
@@ -95,11 +121,9 @@ const WHOLE_OR_CHANGE: Body<Asked, IdentityProvider | undefined> = {
   },
 };
 
-export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute[] {
-  const { databases } = rooms;
-  const { directory } = databases;
-  const { outbound, externalTokens, publicUrl, onWarning } = rooms.identityProviders;
-  const route = routeMaker(rooms);
+/** The two ways to configure a provider. */
+function providerChanges({ databases: { directory }, identityProviders }: IdentityProviderRooms) {
+  const { outbound, publicUrl, onWarning } = identityProviders;
 
   /**
    * Throws 400 for URLs that no provider can have; gives warnings about what does not work at the moment, as far as the
@@ -147,13 +171,24 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
     return withWarnings(stored, warnings);
   }
 
+  return { put, change };
+}
+
+export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute[] {
+  const { databases } = rooms;
+  const { directory } = databases;
+  const { put, change } = providerChanges(rooms);
+  const route = routeMaker(rooms);
   return [
     route({
+      id: 'identityProvider.read',
       method: 'GET',
       path: `${WORKSPACE}/identity-provider`,
       may: 'workspace',
       summary: 'The identity provider of a workspace',
-      answer: data(Shown),
+      description: 'There is one at most.',
+      refuses: NONE,
+      answers: { 200: data(Shown) },
       async handle({ workspace }) {
         const provider = await findIdentityProvider(directory, workspace.id);
         if (provider === undefined) throw none();
@@ -161,32 +196,46 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
       },
     }),
     route({
+      id: 'identityProvider.update',
       method: 'PUT',
       path: `${WORKSPACE}/identity-provider`,
       may: 'workspace',
       changes: 'workspace',
       summary: 'Configures the identity provider of a workspace, or changes what is given of it',
       find: ({ workspace }) => findIdentityProvider(directory, workspace.id),
+      description:
+        'With `issuerUrl` it is the whole configuration, without it a change of the one in force. `meta.warnings` tells what does not work at the moment; it is stored nevertheless.',
+      refuses: NONE,
       body: WHOLE_OR_CHANGE,
-      answer: WithWarnings,
+      example: {
+        issuerUrl: 'https://login.example.com/',
+        audience: 'https://api.example.com',
+        defaultPermissions: 'READ_ONLY',
+        enabled: true,
+      },
+      answers: { 200: WithWarnings },
       handle: ({ workspace: { id }, principal, body: asked }) =>
         asked.kind === 'whole'
           ? put(id, asked.provider, principal)
           : change(id, asked.inForce, asked.change, principal),
     }),
     route({
+      id: 'identityProvider.delete',
       method: 'DELETE',
       path: `${WORKSPACE}/identity-provider`,
       may: 'workspace',
       changes: 'workspace',
       summary: 'Takes the identity provider from a workspace',
-      answer: NOTHING,
+      description: 'Its tokens work in no process any more when this is answered.',
+      refuses: NONE,
+      answers: { 204: NOTHING },
       async handle({ workspace }) {
         if (!(await deleteIdentityProvider(directory, workspace.id))) throw none();
         return nothing();
       },
     }),
     route({
+      id: 'identityProvider.test',
       method: 'POST',
       path: `${WORKSPACE}/identity-provider/test`,
       may: 'workspace',
@@ -197,10 +246,16 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
         if (snapshot === undefined) throw noWorkspaceAnyMore();
         return snapshot;
       },
+      description: 'Each check says whether it passed. Nothing is changed, and the token is not kept.',
+      refuses: {},
       body: body(TokenToTest),
-      answer: data(Explained),
+      example: { token: 'eyJhbGciOiJFUzI1NiJ9.e30.AA' },
+      answers: { 200: data(Explained) },
       async handle({ found: snapshot, body: { token } }) {
-        const { checks, claims, principal } = await externalTokens.explain(token.trim(), snapshot);
+        const { checks, claims, principal } = await rooms.identityProviders.externalTokens.explain(
+          token.trim(),
+          snapshot,
+        );
         return single({
           accepted: principal !== null,
           permissions: principal?.permissions ?? null,
@@ -213,7 +268,7 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
   ];
 }
 
-type Put = Answered<Static<typeof WithWarnings>>;
+type Put = Answered<Static<typeof WithWarnings>, 200>;
 
 /** Blank is null; what is not given stays undefined. */
 function filled(text: string | null | undefined): string | null | undefined {

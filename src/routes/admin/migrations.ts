@@ -16,6 +16,7 @@ import { conflict, notFound } from '../../errors.ts';
 import type { Runner } from '../../migrate/runner.ts';
 import { interruptHolder } from '../../migrate/workspace-lock.ts';
 import { closed, data, Id, list, listOf, oneOf, orNull, pageOf, single, Time, time } from './answer.ts';
+import { idParam } from './describe.ts';
 import { PAGE } from './query.ts';
 import { type AdminRooms, type AdminRoute, idOf, routeMaker, WORKSPACE } from './route.ts';
 
@@ -30,63 +31,90 @@ const SampleIds = listOf(Type.Number());
 
 const PLANNED = {
   entity: Type.String(),
-  kind: Type.String(),
-  description: Type.String(),
-  destructive: Type.Boolean(),
-  blocksReads: Type.Boolean(),
-  blocksWrites: Type.Boolean(),
-  estimatedSeconds: Type.Number(),
-  conflicts: orNull(closed({ count: Type.Number(), sampleIds: SampleIds })),
+  kind: Type.String({ examples: ['addField'] }),
+  description: Type.String({ description: 'In words.' }),
+  destructive: Type.Boolean({ description: 'Whether something is dropped.' }),
+  blocksReads: Type.Boolean({ description: 'Whether reads are refused while it runs.' }),
+  blocksWrites: Type.Boolean({ description: 'Whether writes are refused while it runs.' }),
+  estimatedSeconds: Type.Number({ description: 'By the size of the table; 0 when that does not matter.' }),
+  conflicts: orNull(
+    closed(
+      { count: Type.Number(), sampleIds: SampleIds },
+      { description: 'Records that make it impossible, and the first ten of them.' },
+    ),
+  ),
 };
 
 /** A step of a plan. */
-export const PlannedShape = closed(PLANNED);
+export const PlannedShape = closed(PLANNED, { title: 'PlannedStep' });
 
-const StepShape = closed({
-  ...PLANNED,
-  state: State,
-  progress: Type.Number({ minimum: 0, maximum: 1 }),
-  records: orNull(closed({ done: Type.Number(), total: Type.Number() })),
-});
+const StepShape = closed(
+  {
+    ...PLANNED,
+    state: State,
+    progress: Type.Number({ minimum: 0, maximum: 1 }),
+    records: orNull(
+      closed(
+        { done: Type.Number(), total: Type.Number({ description: 'Estimated.' }) },
+        { description: 'While records are filled.' },
+      ),
+    ),
+  },
+  { title: 'MigrationStep' },
+);
 
-const ErrorShape = closed({
-  code: Type.String(),
-  message: Type.String(),
-  entity: orNull(Type.String()),
-  field: orNull(Type.String()),
-  count: orNull(Type.Number()),
-  sampleIds: SampleIds,
-});
+const ErrorShape = closed(
+  {
+    code: Type.String({ examples: ['DATA_CONFLICT'] }),
+    message: Type.String(),
+    entity: orNull(Type.String()),
+    field: orNull(Type.String()),
+    count: orNull(Type.Number({ description: 'How many records were in the way.' })),
+    sampleIds: SampleIds,
+  },
+  { title: 'MigrationError', description: 'Why a migration has not succeeded.' },
+);
 
-const WaitingShape = closed({
-  pid: orNull(Type.Integer()),
-  application: Type.String(),
-  since: orNull(Type.String()),
-});
+const WaitingShape = closed(
+  {
+    pid: orNull(Type.Integer()),
+    application: Type.String(),
+    since: orNull(Type.String()),
+  },
+  { title: 'MigrationWaiting', description: 'The session of the database whose lock is in the way.' },
+);
 
-export const MigrationShape = closed({
-  id: Id,
-  state: State,
-  strategy: oneOf('online', 'blocking'),
-  steps: listOf(StepShape),
-  error: orNull(ErrorShape),
-  waitingFor: orNull(WaitingShape),
-  createdAt: Time,
-  startedAt: orNull(Time),
-  finishedAt: orNull(Time),
-});
+export const MigrationShape = closed(
+  {
+    id: Id,
+    state: State,
+    strategy: oneOf('online', 'blocking'),
+    steps: listOf(StepShape),
+    error: orNull(ErrorShape),
+    waitingFor: orNull(WaitingShape),
+    createdAt: Time,
+    startedAt: orNull(Time),
+    finishedAt: orNull(Time),
+  },
+  { title: 'Migration' },
+);
+
+const ID = { id: idParam('migration') };
 
 export function migrationRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
   const { databases } = rooms;
   const route = routeMaker(rooms);
   return [
     route({
+      id: 'migrations.list',
       method: 'GET',
       path: `${WORKSPACE}/migrations`,
       may: 'workspace',
       summary: 'The migrations of a workspace, newest first',
+      description: 'The last 200 are kept.',
+      refuses: {},
       query: PAGE,
-      answer: pageOf(MigrationShape),
+      answers: { 200: pageOf(MigrationShape) },
       async handle({ workspace, query, changed }) {
         const found = await loadMigrations(databases.of(workspace), workspace.id, query);
         if (found.rows.some(isNew)) changed(workspace.id);
@@ -94,25 +122,34 @@ export function migrationRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[]
       },
     }),
     route({
+      id: 'migrations.read',
       method: 'GET',
       path: `${WORKSPACE}/migrations/:id`,
       may: 'workspace',
       summary: 'A migration',
       find: ({ workspace, params }) => migrationOf(databases.of(workspace), workspace.id, params.id),
-      answer: data(MigrationShape),
+      description: 'Who reads here that it has ended may rely on its end in every process.',
+      refuses: {},
+      params: ID,
+      answers: { 200: data(MigrationShape) },
       async handle({ workspace, found, changed }) {
         if (isNew(found)) changed(workspace.id);
         return single(showMigration(found));
       },
     }),
     route({
+      id: 'migrations.cancel',
       method: 'POST',
       path: `${WORKSPACE}/migrations/:id/cancel`,
       may: 'workspace',
       changes: 'workspace',
       summary: 'Cancels a migration that has not ended',
       find: ({ workspace, params }) => migrationOf(databases.of(workspace), workspace.id, params.id),
-      answer: data(MigrationShape),
+      description:
+        'What it has made is taken back. Waits for that some seconds; the state in the answer says how far it is.',
+      refuses: { CONFLICT: 'it has ended already' },
+      params: ID,
+      answers: { 200: data(MigrationShape) },
       async handle({ workspace, found }) {
         const { id } = found;
         const database = databases.of(workspace);

@@ -4,9 +4,20 @@ import { SLUG_PATTERN } from '../../document/format.ts';
 import type { Permissions } from '../../model/principal.ts';
 import { closed } from './answer.ts';
 
-export const Slug = Type.String({ pattern: SLUG_PATTERN });
-export const DisplayName = Type.String({ minLength: 1, maxLength: 200 });
-export const Renaming = closed({ slug: Type.Optional(Slug), name: Type.Optional(DisplayName) });
+export const Slug = Type.String({
+  pattern: SLUG_PATTERN,
+  description: 'Its name in URLs.',
+  examples: ['acme'],
+});
+export const DisplayName = Type.String({ minLength: 1, maxLength: 200, description: 'Its name for people.' });
+export const Renaming = closed(
+  { slug: Type.Optional(Slug), name: Type.Optional(DisplayName) },
+  { title: 'Renaming', description: 'What is left out stays.' },
+);
 
 /** Of keys and OAuth clients. */
-export const KeyPermissions = Type.Unsafe<Permissions>({ type: 'string', enum: ['OWNER', 'READ_WRITE', 'READ_ONLY'] });
+export const KeyPermissions = Type.Unsafe<Permissions>({
+  type: 'string',
+  enum: ['OWNER', 'READ_WRITE', 'READ_ONLY'],
+  description: 'OWNER administers the workspace, too; the others have its records only.',
+});

@@ -14,17 +14,24 @@ import { DisplayName, KeyPermissions } from './names.ts';
 import { PAGE } from './query.ts';
 import { type AdminRooms, type AdminRoute, placeIn, routeMaker, WORKSPACE } from './route.ts';
 
-const NewOAuthClient = closed({ name: DisplayName, permissions: Type.Optional(KeyPermissions) });
+const NewOAuthClient = closed(
+  { name: DisplayName, permissions: Type.Optional(KeyPermissions) },
+  { title: 'NewOAuthClient', description: 'Without `permissions` it is an OWNER.' },
+);
 
+const ClientId = { description: 'What the client calls itself at the token endpoint.' };
 const SHOWN = {
-  id: Type.String(),
-  clientId: Type.String(),
+  id: Type.String(ClientId),
+  clientId: Type.String(ClientId),
   name: Type.String(),
   permissions: KeyPermissions,
   createdAt: Time,
 };
-const Shown = closed(SHOWN);
-const ShownOnce = closed({ ...SHOWN, clientSecret: Type.String() });
+const Shown = closed(SHOWN, { title: 'OAuthClient' });
+const ShownOnce = closed(
+  { ...SHOWN, clientSecret: Type.String({ description: 'It is stored as a hash and shown this once.' }) },
+  { title: 'OAuthClientMade' },
+);
 
 export interface OAuthClientMaker {
   readonly makeOAuthClient: () => {
@@ -40,24 +47,31 @@ export function oauthClientRoutes(rooms: AdminRooms & OAuthClientMaker): AdminRo
   const route = routeMaker(rooms);
   return [
     route({
+      id: 'oauthClients.list',
       method: 'GET',
       path: `${WORKSPACE}/oauth-clients`,
       may: 'workspace',
       summary: 'The OAuth clients of a workspace, without their secrets',
+      description: 'The oldest first.',
+      refuses: {},
       query: PAGE,
-      answer: pageOf(Shown),
+      answers: { 200: pageOf(Shown) },
       handle: async ({ workspace, query }) =>
         list(await loadOAuthClients(databases.directory, workspace.id, query), query, show),
     }),
     route({
+      id: 'oauthClients.create',
       method: 'POST',
       path: `${WORKSPACE}/oauth-clients`,
       may: 'workspace',
       // Tokens are looked up when they come: no process has a verdict on one of its tokens yet.
       changes: 'nothing',
       summary: 'Makes an OAuth client, and shows its secret this once',
+      description: 'It exchanges id and secret for tokens at `/oauth/token`. Its tokens have its permissions.',
+      refuses: { CONFLICT: 'the workspace has as many clients as it may have' },
       body: body(NewOAuthClient),
-      answer: data(ShownOnce),
+      example: { name: 'nightly sync', permissions: 'READ_WRITE' },
+      answers: { 201: data(ShownOnce) },
       async handle({ workspace, body: { name, permissions = 'OWNER' } }) {
         const { clientId, clientSecret, secretHash } = makeOAuthClient();
         const client = { workspaceId: workspace.id, clientId, name, permissions, secretHash };
@@ -67,12 +81,18 @@ export function oauthClientRoutes(rooms: AdminRooms & OAuthClientMaker): AdminRo
       },
     }),
     route({
+      id: 'oauthClients.delete',
       method: 'DELETE',
       path: `${WORKSPACE}/oauth-clients/:id`,
       may: 'workspace',
       changes: 'workspace',
       summary: 'Deletes an OAuth client; its tokens end with it',
-      answer: NOTHING,
+      description: 'It gets no more tokens, and those it has work in no process any more when this is answered.',
+      refuses: {},
+      params: {
+        id: Type.String({ description: 'The client id.', examples: ['wdac_Ez6IwGXJyP8d91gzlvxb4Q'] }),
+      },
+      answers: { 204: NOTHING },
       async handle({ workspace, params: { id } }) {
         if (!isClientId(id) || !(await deleteOAuthClient(databases.directory, workspace.id, id))) {
           throw notFound(`OAuth client ${id} does not exist`);

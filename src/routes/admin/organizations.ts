@@ -14,51 +14,67 @@ import { DisplayName, Renaming, Slug } from './names.ts';
 import { PAGE } from './query.ts';
 import { type AdminRooms, type AdminRoute, ORGANIZATION, placeOfOrganization, routeMaker } from './route.ts';
 
-const NewOrganization = closed({ slug: Slug, name: Type.Optional(DisplayName) });
-const Shown = closed({ id: Id, slug: Slug, name: Type.String(), createdAt: Time });
+const NewOrganization = closed({ slug: Slug, name: Type.Optional(DisplayName) }, { title: 'NewOrganization' });
+const Shown = closed({ id: Id, slug: Slug, name: Type.String(), createdAt: Time }, { title: 'Organization' });
+
+const TAKEN = 'another organization has the slug';
 
 export function organizationRoutes(rooms: AdminRooms): AdminRoute[] {
   const { directory } = rooms.databases;
   const route = routeMaker(rooms);
   return [
     route({
+      id: 'organizations.list',
       method: 'GET',
       path: '/organizations',
       may: 'operator',
       summary: 'All organizations',
+      description: 'The oldest first.',
+      refuses: {},
       query: PAGE,
-      answer: pageOf(Shown),
+      answers: { 200: pageOf(Shown) },
       handle: async ({ query }) => list(await loadOrganizations(directory, query), query, show),
     }),
     route({
+      id: 'organizations.create',
       method: 'POST',
       path: '/organizations',
       may: 'operator',
       // No process has it in memory.
       changes: 'nothing',
       summary: 'Makes an organization',
+      description: 'Without a name it is called by its slug.',
+      refuses: { CONFLICT: TAKEN },
       body: body(NewOrganization),
-      answer: data(Shown),
+      example: { slug: 'globex', name: 'Globex Corporation' },
+      answers: { 201: data(Shown) },
       async handle({ body: { slug, name = slug } }) {
         return created(show(await createOrganization(directory, { slug, name })), placeOfOrganization(slug));
       },
     }),
     route({
+      id: 'organizations.read',
       method: 'GET',
       path: ORGANIZATION,
       may: 'administrator',
       summary: 'An organization',
-      answer: data(Shown),
+      description: 'To an owner all organizations but its own look alike, whether or not they exist.',
+      refuses: {},
+      answers: { 200: data(Shown) },
       handle: async ({ organization }) => single(show(organization)),
     }),
     route({
+      id: 'organizations.update',
       method: 'PUT',
       path: ORGANIZATION,
       may: 'operator',
       changes: 'named',
       summary: 'Renames an organization',
+      description: 'With another slug its workspaces answer at other URLs, from this answer on.',
+      refuses: { CONFLICT: TAKEN },
       body: body(Renaming),
-      answer: data(Shown),
+      example: { name: 'Acme Incorporated' },
+      answers: { 200: data(Shown) },
       async handle({ organization: { slug }, body: renaming, changed }) {
         const updated = await updateOrganization(directory, slug, renaming);
         if (updated === undefined) throw noOrganization(slug);
@@ -67,13 +83,16 @@ export function organizationRoutes(rooms: AdminRooms): AdminRoute[] {
       },
     }),
     route({
+      id: 'organizations.delete',
       method: 'DELETE',
       path: ORGANIZATION,
       may: 'operator',
       // It has no workspaces.
       changes: 'nothing',
       summary: 'Deletes an organization without workspaces',
-      answer: NOTHING,
+      description: 'Its workspaces have to be deleted first.',
+      refuses: { CONFLICT: 'it still has workspaces' },
+      answers: { 204: NOTHING },
       async handle({ organization: { slug } }) {
         if (!(await deleteOrganization(directory, slug))) throw noOrganization(slug);
         return nothing();

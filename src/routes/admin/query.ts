@@ -38,23 +38,27 @@ export interface PageRequest {
 
 export const PAGE = {
   page: {
-    shape: Type.Integer({ minimum: 0, default: 0 }),
+    shape: Type.Integer({ minimum: 0, default: 0, description: 'Which page, from 0.', examples: [0] }),
     read: (text: string | undefined): number => (text === undefined ? 0 : parsePage(text)),
   },
   size: {
-    shape: Type.Integer({ minimum: 1, maximum: MAX_PAGE_SIZE, default: DEFAULT_PAGE_SIZE }),
+    shape: Type.Integer({
+      minimum: 1,
+      maximum: MAX_PAGE_SIZE,
+      default: DEFAULT_PAGE_SIZE,
+      description: 'How many entries a page has.',
+      examples: [DEFAULT_PAGE_SIZE],
+    }),
     read: (text: string | undefined): number =>
       text === undefined ? DEFAULT_PAGE_SIZE : parseSize('size', text, MAX_PAGE_SIZE),
   },
 };
 
-export const FLAG: Parameter<boolean> = {
-  shape: Type.Boolean({ default: false }),
+export const flag = (description: string): Parameter<boolean> => ({
+  shape: Type.Boolean({ default: false, description }),
   read(text, name) {
     if (text === undefined || text === 'false') return false;
     if (text === 'true') return true;
     throw badRequest(`${name} must be true or false`);
   },
-};
-
-export const TEXT: Parameter<string | undefined> = { shape: Type.String(), read: (text) => text };
+});

@@ -1,7 +1,7 @@
-// The maker of admin routes. A route is a value: who may use it, what it reads, what it answers. The maker refuses in
+// The maker of admin routes. A route is a value: who may use it, what it reads, what it answers, in shapes and in words. The maker refuses in
 // the order that is documented, credential (401), right (403), existence (404), query parameters (400), body (400), and
 // answers no change before it is in force everywhere.
-import type { Static, TSchema } from 'typebox';
+import type { TSchema } from 'typebox';
 import { controlError } from '../../directory/control-error.ts';
 import type { Databases } from '../../directory/databases.ts';
 import type { Organization } from '../../directory/organizations.ts';
@@ -12,8 +12,9 @@ import { MAX_INT64 } from '../../model/decimal.ts';
 import type { Operator, Owner } from '../../model/principal.ts';
 import type { Reply } from '../../response/reply.ts';
 import { type Admitted, type Authenticate, admit, type May, organizationFor, workspaceFor } from './access.ts';
-import type { Answered } from './answer.ts';
+import type { AnswerOf, Answers } from './answer.ts';
 import type { Body } from './body.ts';
+import { describe, type Words } from './describe.ts';
 import { type Query, readQuery, type Values } from './query.ts';
 
 export interface AdminRooms {
@@ -42,6 +43,8 @@ export interface Visit<Path extends string, M extends May> {
   readonly principal: Admitted[M];
   readonly params: Readonly<Record<Names<Path>, string>>;
   readonly workspace: 'ws' extends Names<Path> ? WorkspaceSummary : undefined;
+  /** The header of a conditional read, as sent. */
+  readonly ifNoneMatch: string | undefined;
   /** Only for paths that end above the workspaces. */
   readonly organization: 'ws' extends Names<Path> ? undefined : 'org' extends Names<Path> ? Organization : undefined;
   /** To be called when these workspaces have changed: the answer waits until every process knows. */
@@ -55,48 +58,47 @@ export interface Visit<Path extends string, M extends May> {
  */
 export type Changes = 'workspace' | 'everything' | 'named' | 'nothing';
 
-interface Spec<Path extends string, M extends May, Found, Q extends Query, B, A extends TSchema> {
+interface Spec<Path extends string, M extends May, Found, Q extends Query, B, A extends Answers> extends Words {
   /** Below /api/admin/v1. */
   readonly path: Path;
   readonly may: M;
-  /** For documentation. */
-  readonly summary: string;
   /** Finds what else the path names; 404 when it does not exist. */
   readonly find?: (visit: Visit<Path, M>) => Found | Promise<Found>;
   readonly query?: Q;
   /** Without it no body is read. */
   readonly body?: Body<B, NoInfer<Found>>;
-  /** The shape of the whole answer. */
-  readonly answer: A;
+  /** The shapes of the whole answer, by status. */
+  readonly answers: A;
   readonly handle: (
     call: Visit<Path, M> & { readonly found: Found; readonly query: Values<Q>; readonly body: B },
-  ) => Promise<Answered<Static<A>>>;
+  ) => Promise<AnswerOf<A>>;
 }
+
+/** The parameters of the path besides organization and workspace, for documents. */
+type Params<Path extends string> = [Exclude<Names<Path>, 'org' | 'ws'>] extends [never]
+  ? { readonly params?: undefined }
+  : { readonly params: Readonly<Record<Exclude<Names<Path>, 'org' | 'ws'>, TSchema>> };
 
 type Effect =
   | { readonly method: 'GET'; readonly changes?: undefined }
   | { readonly method: 'POST' | 'PUT' | 'DELETE'; readonly changes: Changes };
 
-/** A route with what documentation and tests need to know of it. */
+/** A route with what tests need to know of it. */
 export interface AdminRoute extends Route {
   readonly may: May;
   readonly changes: Changes;
-  readonly summary: string;
-  readonly query: Query;
-  readonly body: TSchema | undefined;
-  readonly answer: TSchema;
 }
 
 export function routeMaker({ databases, authenticate, announced }: AdminRooms) {
   return function route<
     Path extends string,
     M extends May,
-    A extends TSchema,
+    A extends Answers,
     Found = undefined,
     Q extends Query = Record<never, never>,
     B = undefined,
-  >(spec: Spec<Path, M, Found, Q, B, A> & Effect): AdminRoute {
-    const { method, path, may, changes = 'nothing', summary, answer, find, handle, body } = spec;
+  >(spec: Spec<Path, M, Found, Q, B, A> & Params<Path> & Effect): AdminRoute {
+    const { method, path, may, changes = 'nothing', params = {}, find, handle, body } = spec;
     const query: Query = spec.query ?? {};
     if (changes === 'workspace' && !path.startsWith(WORKSPACE)) throw new TypeError(`${path} names no workspace`);
 
@@ -107,7 +109,8 @@ export function routeMaker({ databases, authenticate, announced }: AdminRooms) {
       const workspace = ws === undefined ? undefined : await workspaceFor(databases.directory, admitted, org ?? '', ws);
       const isAbove = ws === undefined && org !== undefined;
       const organization = isAbove ? await organizationFor(databases.directory, admitted, org) : undefined;
-      const visit = { principal, params: request.params, workspace, organization, changed };
+      const { params, ifNoneMatch } = request;
+      const visit = { principal, params, ifNoneMatch, workspace, organization, changed };
       // The lines above give what the type Visit says for this path and this right.
       return visit as Visit<Path, M>;
     }
@@ -129,17 +132,13 @@ export function routeMaker({ databases, authenticate, announced }: AdminRooms) {
     return {
       method,
       pattern: PREFIX + path,
-      parameters: Object.keys(query),
+      describe: describe({ ...spec, params, query, body }),
       handle: (request) =>
         answerTo(request).catch((error) => {
           throw controlError(error);
         }),
       may,
       changes,
-      summary,
-      query,
-      body: body?.shape,
-      answer,
     };
   };
 }

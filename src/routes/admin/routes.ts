@@ -2,6 +2,7 @@
 import type { Runner } from '../../migrate/runner.ts';
 import { type AccessTestRooms, accessTestRoutes } from './access-test.ts';
 import { type ApiKeyMaker, apiKeyRoutes } from './api-keys.ts';
+import { type AdminDocumentRooms, documentRoutes } from './document.ts';
 import { type IdentityProviderRooms, identityProviderRoutes } from './identity-provider.ts';
 import { migrationRoutes } from './migrations.ts';
 import { type OAuthClientMaker, oauthClientRoutes } from './oauth-clients.ts';
@@ -13,7 +14,13 @@ import { type SigningKeyRooms, signingKeyRoutes } from './signing-keys.ts';
 import { workspaceRoutes } from './workspaces.ts';
 
 export function adminRoutes(
-  rooms: AdminRooms & AccessTestRooms & ApiKeyMaker & IdentityProviderRooms & OAuthClientMaker & SigningKeyRooms,
+  rooms: AdminRooms &
+    AccessTestRooms &
+    AdminDocumentRooms &
+    ApiKeyMaker &
+    IdentityProviderRooms &
+    OAuthClientMaker &
+    SigningKeyRooms,
   runner: Runner,
 ): AdminRoute[] {
   return [
@@ -27,5 +34,6 @@ export function adminRoutes(
     ...signingKeyRoutes(rooms),
     ...accessTestRoutes(rooms),
     ...identityProviderRoutes(rooms),
+    ...documentRoutes(rooms),
   ];
 }

@@ -11,20 +11,28 @@ import { planSteps, prepareChange } from '../../migrate/plan.ts';
 import type { Runner } from '../../migrate/runner.ts';
 import type { PhysicalNames } from '../../model/physical-name.ts';
 import { noWorkspace } from './access.ts';
-import { answer, answerText, anything, closed, data, listOf, single } from './answer.ts';
+import { answer, answerText, anything, closed, data, listOf, NOTHING, single } from './answer.ts';
 import { uncheckedBody } from './body.ts';
+import { MIGRATION_RUNS } from './describe.ts';
+import { fixed } from './fixed.ts';
 import { MigrationShape, PlannedShape, showMigration } from './migrations.ts';
-import { FLAG, type Parameter } from './query.ts';
+import { flag, type Parameter } from './query.ts';
 import { type AdminRooms, type AdminRoute, placeIn, routeMaker, WORKSPACE } from './route.ts';
 
-const JSON_SCHEMA = JSON.stringify(SCHEMA_DOCUMENT_JSON_SCHEMA);
+const JSON_SCHEMA = fixed(() => SCHEMA_DOCUMENT_JSON_SCHEMA);
 const DEFAULT_WAIT_SECONDS = 10;
 const MAX_WAIT_SECONDS = 60;
 // The plan counts the records that make the change impossible, and may have to read all records for it.
 const PLAN_TIMEOUT_MS = 60_000;
 
 const STRATEGY: Parameter<'online' | 'blocking'> = {
-  shape: Type.Unsafe({ type: 'string', enum: ['online', 'blocking'], default: 'online' }),
+  shape: Type.Unsafe({
+    type: 'string',
+    enum: ['online', 'blocking'],
+    default: 'online',
+    description:
+      'online: requests go on meanwhile. blocking: quicker, and what it closes answers 503 until it is done.',
+  }),
   read(text = 'online') {
     if (text === 'online' || text === 'blocking') return text;
     throw badRequest('strategy must be online or blocking');
@@ -32,7 +40,12 @@ const STRATEGY: Parameter<'online' | 'blocking'> = {
 };
 
 const WAIT: Parameter<number> = {
-  shape: Type.Integer({ minimum: 0, maximum: MAX_WAIT_SECONDS, default: DEFAULT_WAIT_SECONDS }),
+  shape: Type.Integer({
+    minimum: 0,
+    maximum: MAX_WAIT_SECONDS,
+    default: DEFAULT_WAIT_SECONDS,
+    description: 'Seconds to wait for the end of the migration.',
+  }),
   read(text = String(DEFAULT_WAIT_SECONDS)) {
     const seconds = /^\d{1,2}$/.test(text) ? Number(text) : Number.NaN;
     if (seconds <= MAX_WAIT_SECONDS) return seconds;
@@ -40,33 +53,61 @@ const WAIT: Parameter<number> = {
   },
 };
 
+const DESTRUCTIVE = flag('Drop entities, fields and relations that the document does not have any more.');
+
 const PendingName = closed({ entity: Type.String(), field: Type.Optional(Type.String()), name: Type.String() });
 
-// A stored document has the shape that was valid when it was stored; it is shown as it was written.
 const InForce = closed({
-  data: anything(),
-  meta: Type.Optional(closed({ pendingNames: listOf(PendingName) })),
+  // Shown as it was written. What was valid once stays valid: members are only ever added to the format.
+  data: DocumentShape,
+  meta: Type.Optional(
+    closed(
+      { pendingNames: listOf(PendingName) },
+      { description: 'Tables and columns whose names in PostgreSQL still differ.' },
+    ),
+  ),
 });
+
+const Plan = closed(
+  { steps: listOf(PlannedShape), destructive: Type.Boolean({ description: 'Whether any step is.' }) },
+  { title: 'Plan' },
+);
+
+const EXAMPLE = {
+  entities: {
+    customers: { fields: { name: { type: 'string', required: true }, email: { type: 'string' } } },
+    orders: {
+      fields: { total: { type: 'decimal' }, note: { type: 'text' } },
+      relations: { customer: { kind: 'belongsTo', entity: 'customers' } },
+    },
+  },
+};
 
 export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
   const { databases } = rooms;
   const route = routeMaker(rooms);
   return [
     route({
+      id: 'schema.format',
       method: 'GET',
       path: '/schema.json',
       // Editors fetch it from the "$schema" of a document, and it says nothing about anybody's data.
       may: 'anyone',
       summary: 'The JSON Schema of schema documents',
-      answer: anything(),
-      handle: async () => answerText(JSON_SCHEMA),
+      description: 'Draft 7, which editors know.',
+      refuses: {},
+      answers: { 200: anything('A JSON Schema.'), 304: NOTHING },
+      handle: async ({ ifNoneMatch }) => JSON_SCHEMA.answerTo(ifNoneMatch),
     }),
     route({
+      id: 'schema.read',
       method: 'GET',
       path: `${WORKSPACE}/schema`,
       may: 'workspace',
       summary: 'The schema document in force',
-      answer: InForce,
+      description: 'As it was written, numbers with all of their digits.',
+      refuses: {},
+      answers: { 200: InForce },
       async handle({ workspace }) {
         const stored = await loadDocumentText(databases.of(workspace), workspace.id);
         if (stored === undefined) throw noWorkspace(workspace.slug);
@@ -76,14 +117,18 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
       },
     }),
     route({
+      id: 'schema.plan',
       method: 'POST',
       path: `${WORKSPACE}/schema/plan`,
       may: 'workspace',
       changes: 'nothing',
       summary: 'What a schema document would change',
       query: { strategy: STRATEGY },
+      description: 'Counts the records that make it impossible. Nothing is changed.',
+      refuses: {},
       body: uncheckedBody(DocumentShape),
-      answer: data(closed({ steps: listOf(PlannedShape), destructive: Type.Boolean() })),
+      example: EXAMPLE,
+      answers: { 200: data(Plan) },
       async handle({ workspace, query: { strategy }, body }) {
         const { id } = workspace;
         const plan = (): Promise<readonly PlannedStep[]> =>
@@ -100,14 +145,23 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
       },
     }),
     route({
+      id: 'schema.update',
       method: 'PUT',
       path: `${WORKSPACE}/schema`,
       may: 'workspace',
       changes: 'named',
       summary: 'Puts a schema document in force',
-      query: { strategy: STRATEGY, allowDestructive: FLAG, wait: WAIT },
+      query: { strategy: STRATEGY, allowDestructive: DESTRUCTIVE, wait: WAIT },
+      description:
+        'The whole document; a migration makes the difference to the one in force. 200 when that has ended, well or not: its `state` says so. 202 while it runs.',
+      refuses: {
+        CONFLICT: 'the database is at a limit',
+        DESTRUCTIVE_CHANGE: 'it would drop something, and `allowDestructive` is not true',
+        SCHEMA_MIGRATION_IN_PROGRESS: MIGRATION_RUNS,
+      },
       body: uncheckedBody(DocumentShape),
-      answer: data(MigrationShape),
+      example: EXAMPLE,
+      answers: { 200: data(MigrationShape), 202: data(MigrationShape) },
       async handle({ workspace, query: { strategy, allowDestructive, wait }, body, changed }) {
         const { id, slug } = workspace;
         const started = await runner.start({

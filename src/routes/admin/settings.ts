@@ -9,18 +9,33 @@ import { conflict, type Detail, notFound, unknownEntity } from '../../errors.ts'
 import type { Runner } from '../../migrate/runner.ts';
 import { closest } from '../../model/closest.ts';
 import { NO_SETTINGS } from '../../model/entity.ts';
+import type { Refuses } from '../refuses.ts';
 import { closed, data, listOf, orNull, single } from './answer.ts';
 import { uncheckedBody } from './body.ts';
+import { MIGRATION_RUNS } from './describe.ts';
 import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route.ts';
 
 const Paths = orNull(listOf(Type.String()));
-const Settings = closed({
-  defaultExpand: Paths,
-  expandable: Paths,
-  maxExpandDepth: orNull(Type.Integer()),
-  defaultFields: Paths,
-});
-const Rules = listOf(closed({ column: Type.String(), claim: Type.String(), enabled: Type.Boolean() }));
+const Settings = closed(
+  {
+    defaultExpand: Paths,
+    expandable: Paths,
+    maxExpandDepth: orNull(Type.Integer()),
+    defaultFields: Paths,
+  },
+  { title: 'Settings', description: 'What an entity is read by; null: not configured.' },
+);
+const Rule = closed(
+  { column: Type.String(), claim: Type.String(), enabled: Type.Boolean() },
+  { title: 'RowRule', description: 'Users of the identity provider only have records whose column equals the claim.' },
+);
+const Rules = listOf(Rule);
+
+const ENTITY = { entity: Type.String({ description: 'Name of the entity.', examples: ['orders'] }) };
+const CHANGE: Refuses = {
+  CONFLICT: 'the change was cancelled or failed',
+  SCHEMA_MIGRATION_IN_PROGRESS: MIGRATION_RUNS,
+};
 
 /** The part of a path below its workspace. */
 interface Place {
@@ -69,23 +84,32 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
 
   return [
     route({
+      id: 'settings.read',
       method: 'GET',
       path: `${WORKSPACE}/entities/:entity/settings`,
       may: 'workspace',
       summary: 'How an entity is read',
+      description: 'A part of the schema document, shown by itself.',
+      refuses: {},
+      params: ENTITY,
       find: ({ workspace, params }) => entityOf({ workspaceId: workspace.id, entity: params.entity }),
-      answer: data(Settings),
+      answers: { 200: data(Settings) },
       handle: async ({ found }) => single(showSettings(found)),
     }),
     route({
+      id: 'settings.update',
       method: 'PUT',
       path: `${WORKSPACE}/entities/:entity/settings`,
       may: 'workspace',
       changes: 'named',
       summary: 'Changes how an entity is read',
+      description: 'What is left out stays; null removes a setting. In force in every process when it is answered.',
+      refuses: CHANGE,
+      params: ENTITY,
       find: ({ workspace, params }) => entityOf({ workspaceId: workspace.id, entity: params.entity }),
       body: uncheckedBody(SettingsShape),
-      answer: data(Settings),
+      example: { defaultExpand: ['customer'] },
+      answers: { 200: data(Settings) },
       async handle({ workspace, params, body }) {
         // As everywhere, PUT changes what is given: leaving out a whitelist must not lift it. No body at all is a
         // mistake, not a part left out.
@@ -99,23 +123,32 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
       },
     }),
     route({
+      id: 'rowRules.read',
       method: 'GET',
       path: `${WORKSPACE}/entities/:entity/row-rules`,
       may: 'workspace',
       summary: 'The row rules of an entity',
+      description: 'All enabled rules have to hold.',
+      refuses: {},
+      params: ENTITY,
       find: ({ workspace, params }) => entityOf({ workspaceId: workspace.id, entity: params.entity }),
-      answer: data(Rules),
+      answers: { 200: data(Rules) },
       handle: async ({ found }) => single(showRules(found)),
     }),
     route({
+      id: 'rowRules.update',
       method: 'PUT',
       path: `${WORKSPACE}/entities/:entity/row-rules`,
       may: 'workspace',
       changes: 'named',
       summary: 'Replaces the row rules of an entity',
+      description: 'All of them: an empty list lifts every rule. In force in every process when it is answered.',
+      refuses: CHANGE,
+      params: ENTITY,
       find: ({ workspace, params }) => entityOf({ workspaceId: workspace.id, entity: params.entity }),
       body: uncheckedBody(RowRulesShape),
-      answer: data(Rules),
+      example: [{ column: 'customerId', claim: 'customer_id' }],
+      answers: { 200: data(Rules) },
       async handle({ workspace, params, body }) {
         const place = { workspaceId: workspace.id, entity: params.entity };
         return single(showRules(await change(place, 'rowRules', () => body ?? null)));

@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import type { StoredSigningKey } from '../../directory/signing-keys.ts';
 import { closed, data, listOf, oneOf, orNull, single, Time, time } from './answer.ts';
-import { FLAG } from './query.ts';
+import { flag } from './query.ts';
 import { type AdminRooms, type AdminRoute, routeMaker } from './route.ts';
 
 export interface SigningKeyRooms {
@@ -12,34 +12,43 @@ export interface SigningKeyRooms {
   };
 }
 
-const Shown = closed({
-  kid: Type.String(),
-  state: oneOf('signing', 'verifying'),
-  createdAt: Time,
-  rotatedAt: orNull(Time),
-  expiresAt: orNull(Time),
-});
+const Shown = closed(
+  {
+    kid: Type.String({ description: 'Its name in the head of tokens and in the key set.' }),
+    state: oneOf('signing', 'verifying'),
+    createdAt: Time,
+    rotatedAt: orNull(Time),
+    expiresAt: orNull(Time),
+  },
+  { title: 'SigningKey' },
+);
 
 export function signingKeyRoutes(rooms: AdminRooms & SigningKeyRooms): AdminRoute[] {
   const keys = rooms.signingKeys;
   const route = routeMaker(rooms);
   return [
     route({
+      id: 'signingKeys.list',
       method: 'GET',
       path: '/signing-keys',
       may: 'operator',
       summary: 'The keys that sign or verify tokens, without their private halves',
-      answer: data(listOf(Shown)),
+      description: 'The newest first; it signs. The others verify until the last token of theirs has expired.',
+      refuses: {},
+      answers: { 200: data(listOf(Shown)) },
       handle: async () => single((await keys.list()).map(show)),
     }),
     route({
+      id: 'signingKeys.rotate',
       method: 'POST',
       path: '/signing-keys/rotate',
       may: 'operator',
       changes: 'everything',
       summary: 'Lets a new key sign; with revoke, all tokens signed so far end',
-      query: { revoke: FLAG },
-      answer: data(listOf(Shown)),
+      description: 'Without `revoke` tokens of the key so far work until they expire.',
+      refuses: {},
+      query: { revoke: flag('End all tokens signed so far: for a key that somebody has seen.') },
+      answers: { 200: data(listOf(Shown)) },
       async handle({ query: { revoke } }) {
         await keys.rotate(revoke);
         return single((await keys.list()).map(show));

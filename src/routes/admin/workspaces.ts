@@ -2,50 +2,91 @@
 import Type, { type Static } from 'typebox';
 import { loadWorkspaces, updateWorkspace, type WorkspaceSummary } from '../../directory/workspaces.ts';
 import { parseSchemaDocument } from '../../document/document.ts';
-import type { SchemaDocument } from '../../document/format.ts';
+import { DocumentShape, type SchemaDocument } from '../../document/format.ts';
 import type { Report } from '../../document/report.ts';
 import { badRequest } from '../../errors.ts';
 import { createWorkspace, deleteWorkspace } from '../../migrate/workspace.ts';
 import { noOrganization, noWorkspace } from './access.ts';
-import { anything, closed, created, data, Id, list, NOTHING, nothing, pageOf, single, Time, time } from './answer.ts';
+import {
+  anything,
+  closed,
+  created,
+  data,
+  Id,
+  list,
+  NOTHING,
+  nothing,
+  orNull,
+  pageOf,
+  single,
+  Time,
+  time,
+} from './answer.ts';
 import { body, refinedBody } from './body.ts';
+import { MIGRATION_RUNS } from './describe.ts';
 import { DisplayName, Renaming, Slug } from './names.ts';
-import { PAGE, TEXT } from './query.ts';
+import { PAGE, type Parameter } from './query.ts';
 import { type AdminRooms, type AdminRoute, ORGANIZATION, placeIn, routeMaker, WORKSPACE } from './route.ts';
 
-const NewWorkspace = closed({
-  slug: Slug,
-  name: Type.Optional(DisplayName),
-  schema: Type.Optional(anything()),
-});
-const Shown = closed({ id: Id, organization: Slug, slug: Slug, name: Type.String(), createdAt: Time });
+const NAMES = { slug: Slug, name: Type.Optional(DisplayName) };
+// The parser of documents checks the schema: it says more than a shape can.
+const NewWorkspace = closed({ ...NAMES, schema: Type.Optional(anything()) });
+const NewWorkspaceDescribed = closed(
+  { ...NAMES, schema: Type.Optional(orNull(DocumentShape)) },
+  { title: 'NewWorkspace' },
+);
+const Shown = closed(
+  { id: Id, organization: Slug, slug: Slug, name: Type.String(), createdAt: Time },
+  { title: 'Workspace' },
+);
+
+const CONFIRM: Parameter<string | undefined> = {
+  shape: Type.String({ description: 'The slug of the workspace once more.', examples: ['shop'] }),
+  read: (text) => text,
+};
 
 export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
   const { databases } = rooms;
   const route = routeMaker(rooms);
   return [
     route({
+      id: 'workspaces.list',
       method: 'GET',
       path: `${ORGANIZATION}/workspaces`,
       may: 'operator',
       summary: 'The workspaces of an organization',
+      description: 'The oldest first.',
+      refuses: {},
       query: PAGE,
-      answer: pageOf(Shown),
+      answers: { 200: pageOf(Shown) },
       handle: async ({ organization, query }) =>
         list(await loadWorkspaces(databases.directory, organization.id, query), query, show),
     }),
     route({
+      id: 'workspaces.create',
       method: 'POST',
       path: `${ORGANIZATION}/workspaces`,
       may: 'operator',
       changes: 'named',
       summary: 'Makes a workspace with the tables of its schema',
-      body: refinedBody(NewWorkspace, ({ slug, name = slug, schema }, report, raw) => ({
-        slug,
-        name,
-        document: schema === undefined || schema === null ? undefined : documentOf(raw, report),
-      })),
-      answer: data(Shown),
+      description:
+        'All of it or nothing. Without a schema it has no entities yet; without a name it is called by its slug.',
+      refuses: { CONFLICT: 'another workspace of the organization has the slug, or the database is at a limit' },
+      body: refinedBody(
+        NewWorkspace,
+        ({ slug, name = slug, schema }, report, raw) => ({
+          slug,
+          name,
+          document: schema === undefined || schema === null ? undefined : documentOf(raw, report),
+        }),
+        NewWorkspaceDescribed,
+      ),
+      example: {
+        slug: 'trial',
+        name: 'Trial',
+        schema: { entities: { notes: { fields: { text: { type: 'text' } } } } },
+      },
+      answers: { 201: data(Shown) },
       async handle({ organization, body: { slug, name, document }, changed }) {
         const asked = { organization: organization.slug, slug, name };
         const workspace = await createWorkspace(databases, document === undefined ? asked : { ...asked, document });
@@ -55,21 +96,29 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
       },
     }),
     route({
+      id: 'workspaces.read',
       method: 'GET',
       path: WORKSPACE,
       may: 'workspace',
       summary: 'A workspace',
-      answer: data(Shown),
+      description: 'To an owner all workspaces but its own look alike, whether or not they exist.',
+      refuses: {},
+      answers: { 200: data(Shown) },
       handle: async ({ workspace }) => single(show(workspace)),
     }),
     route({
+      id: 'workspaces.update',
       method: 'PUT',
       path: WORKSPACE,
       may: 'workspace',
       changes: 'workspace',
       summary: 'Renames a workspace',
+      description:
+        'With another slug it answers at other URLs, from this answer on. An owner gets no slug that another workspace has or had.',
+      refuses: { CONFLICT: 'the slug is, or was, that of another workspace; or the workspace has had too many' },
       body: body(Renaming),
-      answer: data(Shown),
+      example: { name: 'Shop' },
+      answers: { 200: data(Shown) },
       async handle({ workspace: { id, slug }, principal, body: renaming }) {
         const updated = await updateWorkspace(databases.directory, id, renaming, principal.kind === 'operator');
         if (updated === undefined) throw noWorkspace(slug);
@@ -77,13 +126,16 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
       },
     }),
     route({
+      id: 'workspaces.delete',
       method: 'DELETE',
       path: WORKSPACE,
       may: 'operator',
       changes: 'workspace',
       summary: 'Deletes a workspace and all of its records',
-      query: { confirm: TEXT },
-      answer: NOTHING,
+      description: 'Nothing brings them back.',
+      refuses: { SCHEMA_MIGRATION_IN_PROGRESS: MIGRATION_RUNS, CONFLICT: 'the database is at a limit' },
+      query: { confirm: CONFIRM },
+      answers: { 204: NOTHING },
       async handle({ workspace, query: { confirm } }) {
         if (confirm !== workspace.slug) {
           throw badRequest(

@@ -1,24 +1,15 @@
-// docs/reference/admin-api.md against the routes: each is there with its summary and who may, and the request and the
-// answer that stand below it have the shapes of the route.
+// docs/reference/admin-api.md against the routes: each is there with its summary and who may, the request that stands below
+// it is the example of the route, and the answer is as the OpenAPI document says.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { makeReport } from '../../../src/document/report.ts';
-import { checkShape } from '../../../src/document/shape.ts';
-import type { May } from '../../../src/routes/admin/access.ts';
-import { NOTHING } from '../../../src/routes/admin/answer.ts';
+import { MAY_WORDS } from '../../../src/routes/admin/describe.ts';
 import type { AdminRoute } from '../../../src/routes/admin/route.ts';
+import { answerPlace, mistakesOf } from '../../support/admin-document.ts';
 import { ADMIN_ROUTES, routeName } from '../../support/admin-routes.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'reference', 'admin-api.md'), 'utf8');
-
-const MAY: Readonly<Record<May, string>> = {
-  anyone: 'Anyone',
-  operator: 'The operator',
-  administrator: 'The operator, and owners for their own',
-  workspace: 'The operator and owners',
-};
 
 /** `GET /organizations/{org}` */
 const titleOf = (route: AdminRoute): string => routeName(route).replaceAll(/:(\w+)/g, '{$1}');
@@ -50,23 +41,22 @@ for (const route of ADMIN_ROUTES) {
   test(`the page shows ${title} as it is`, () => {
     const section = SECTIONS.get(title);
     assert.ok(section !== undefined);
-    assert.equal(section.says, `${route.summary}. ${MAY[route.may]}.`);
+    const { summary, query: known, body, answers } = route.describe;
+    assert.equal(section.says, `${summary}. ${MAY_WORDS[route.may]}.`);
     const [method, target = ''] = section.request.split(' ');
     const [path, query = ''] = target.split('?');
     assert.equal(method, route.method);
     assert.match(`/api/admin/v1${path}`, new RegExp(`^${route.pattern.replaceAll(/:\w+/g, '[^/]+')}$`));
-    for (const name of new URLSearchParams(query).keys()) assert.ok(name in route.query, name);
-    if (route.body === undefined) assert.equal(section.body, '');
-    else assert.deepEqual(mistakes(route.body, section.body), []);
-    const [, status, answer = ''] = /^(\d+)(?: ([\s\S]*))?$/.exec(section.answer) ?? [];
-    if (route.answer === NOTHING) assert.deepEqual([status, answer], ['204', '']);
-    else assert.deepEqual(mistakes(route.answer, answer), [], section.answer);
+    for (const name of new URLSearchParams(query).keys()) assert.ok(name in known, name);
+    assert.deepEqual(section.body === '' ? undefined : JSON.parse(section.body), body?.example);
+    assert.equal(section.body === '', body === undefined);
+    const [, status = '', answer = ''] = /^(\d+)(?: ([\s\S]*))?$/.exec(section.answer) ?? [];
+    assert.ok(status in answers, status);
+    if (answers[Number(status)] === null) assert.equal(answer, '');
+    else
+      assert.equal(
+        mistakesOf(JSON.parse(answer), ...answerPlace(route, Number(status), 'application/json')),
+        undefined,
+      );
   });
-}
-
-function mistakes(shape: Parameters<typeof checkShape>[0], text: string): unknown[] {
-  const value: unknown = JSON.parse(text);
-  const report = makeReport(value);
-  checkShape(shape, value, report);
-  return report.details();
 }

@@ -45,6 +45,7 @@ test('a mount that waits for the server refuses in its own words until then', as
   const open: Mount = {
     ...USUAL_REFUSALS,
     matches: (url) => isAt(url, '/x'),
+    operations: [],
     readyFirst: true,
     groupOf: () => 'a',
     operationOf: () => 'x',

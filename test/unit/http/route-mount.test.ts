@@ -11,7 +11,16 @@ import { json } from '../../../src/response/reply.ts';
 const route = (method: Route['method'], pattern: string): Route => ({
   method,
   pattern,
-  parameters: ['size'],
+  describe: {
+    id: 'server.things',
+    summary: 'Things',
+    description: 'Whatever they are.',
+    credential: 'none',
+    params: {},
+    query: { size: { type: 'integer' } },
+    answers: { 200: { shape: {} } },
+    refusals: [],
+  },
   handle: async ({ params, query }) =>
     json(200, { at: `${method} ${pattern}`, ...params, ...Object.fromEntries(query()) }),
 });

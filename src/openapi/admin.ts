@@ -1,0 +1,190 @@
+// Operations outside the data API -> their OpenAPI document (3.1.1). Pure: it prints what the routes say of themselves.
+import { ERROR_CODES, type ErrorCode } from '../errors.ts';
+import { type Content, type Operation, type Refusal, type Shape, TAGS, type Tag } from './operation.ts';
+import { ERROR_SCHEMAS, errorResponses, type Part, refusalAt } from './refusals.ts';
+import { makeComponents, type Refer } from './shapes.ts';
+
+const CLIENT_AUTHENTICATION = 'oauthClient';
+const OAUTH_ERROR = 'OAuthError';
+
+const SECURITY: Readonly<Record<Operation['describe']['credential'], readonly Part[]>> = {
+  none: [],
+  bearer: [{ bearer: [] }, { oauth: [] }],
+  // Or, without HTTP Basic, in the body.
+  client: [{ [CLIENT_AUTHENTICATION]: [] }, {}],
+};
+
+const ANSWERS: Readonly<Record<number, string>> = {
+  200: 'It is done, and this is the answer.',
+  201: 'It is made.',
+  202: 'It has begun, and goes on.',
+  204: 'It is done; there is nothing to say.',
+  304: 'The client has it already: If-None-Match names its tag.',
+};
+
+const ETAG = { ETag: { description: 'For If-None-Match.', schema: { type: 'string' } } };
+const HEADERS: Readonly<Record<number, Part>> = {
+  201: { Location: { description: 'Where it is.', schema: { type: 'string' } } },
+  202: { Location: { description: 'Where its progress is told.', schema: { type: 'string' } } },
+  304: ETAG,
+};
+
+/** The document of `operations`; `publicUrl` is where they are served. Throws a TypeError for ids or names that stand for two. */
+export function adminDocument(operations: readonly Operation[], publicUrl: string): Part {
+  const { refer, schemas } = makeComponents();
+  const paths: Record<string, Record<string, Part>> = {};
+  const ids = new Set<string>();
+  for (const operation of operations) {
+    const { id } = operation.describe;
+    if (ids.has(id)) throw new TypeError(`two operations are called ${id}`);
+    ids.add(id);
+    const path = operation.pattern.replaceAll(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: operationPart(operation, refer) };
+  }
+  const tags = new Set(operations.map(tagOf));
+  const isOAuth = operations.some(({ describe }) => describe.refusesAs === 'oauth');
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Workspace Data API: administration',
+      version: '1',
+      description: INTRODUCTION,
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: publicUrl }],
+    tags: Object.entries(TAGS)
+      .filter(([name]) => tags.has(name as Tag))
+      .map(([name, description]) => ({ name, description })),
+    paths,
+    components: {
+      securitySchemes: securitySchemes(publicUrl),
+      schemas: { ...schemas(), ...ERROR_SCHEMAS, ...(isOAuth ? { [OAUTH_ERROR]: OAUTH_ERROR_SHAPE } : {}) },
+      responses: errorResponses(codesOf(operations)),
+    },
+  };
+}
+
+const INTRODUCTION = [
+  'What is served beside the records of workspaces: organizations, workspaces, schemas, credentials, OAuth 2.0 and health.',
+  'Records are described by a document of their workspace. GET may be asked as HEAD everywhere.',
+].join(' ');
+
+const tagOf = ({ describe }: Operation): Tag => describe.id.split('.')[0] as Tag;
+
+/** The codes of our own refusals among those of all operations. */
+function codesOf(operations: readonly Operation[]): ErrorCode[] {
+  const named = new Set(operations.flatMap(({ describe }) => describe.refusals.map(({ code }) => code)));
+  return (Object.keys(ERROR_CODES) as ErrorCode[]).filter((code) => named.has(code));
+}
+
+function operationPart(operation: Operation, refer: Refer): Part {
+  const { id, summary, description, credential, params, query, body, answers, refusals, refusesAs } =
+    operation.describe;
+  const parameters = [
+    ...Object.entries(params).map(([name, shape]) => parameter('path', name, shape, refer)),
+    ...Object.entries(query).map(([name, shape]) => parameter('query', name, shape, refer)),
+    ...(304 in answers ? [IF_NONE_MATCH] : []),
+  ];
+  return {
+    operationId: id,
+    tags: [tagOf(operation)],
+    summary,
+    description,
+    security: SECURITY[credential],
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body === undefined ? {} : { requestBody: { required: true, content: contentPart(body, refer) } }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(answers).map(([status, content]) => [
+          status,
+          answerPart(Number(status), content, 304 in answers, refer),
+        ]),
+      ),
+      ...refusalParts(refusals, refusesAs),
+    },
+  };
+}
+
+const IF_NONE_MATCH = {
+  name: 'If-None-Match',
+  in: 'header',
+  description: 'A tag of an answer before: 304 when nothing has changed.',
+  schema: { type: 'string' },
+} as const;
+
+/** What a shape says of itself is said of the parameter. */
+function parameter(place: 'path' | 'query', name: string, shape: Shape, refer: Refer): Part {
+  const { description, examples, ...schema } = shape as { description?: string; examples?: readonly unknown[] };
+  return {
+    name,
+    in: place,
+    ...(place === 'path' ? { required: true } : {}),
+    ...(description === undefined ? {} : { description }),
+    schema: refer(schema),
+    ...(examples === undefined ? {} : { example: examples[0] }),
+  };
+}
+
+function contentPart({ shape, type = 'application/json', example }: Content, refer: Refer): Part {
+  return { [type]: { schema: refer(shape), ...(example === undefined ? {} : { example }) } };
+}
+
+function answerPart(status: number, content: Content | null, isTagged: boolean, refer: Refer): Part {
+  const headers = isTagged ? ETAG : HEADERS[status];
+  return {
+    description: ANSWERS[status],
+    ...(headers === undefined ? {} : { headers }),
+    ...(content === null ? {} : { content: contentPart(content, refer) }),
+  };
+}
+
+/** One response for each status, with when each of its codes comes. */
+function refusalParts(
+  refusals: readonly Refusal[],
+  refusesAs: 'api' | 'oauth' = 'api',
+): Readonly<Record<string, Part>> {
+  const words = new Map<number, string[]>();
+  for (const { status, code, when } of refusals) {
+    words.set(status, [...(words.get(status) ?? []), `\`${code}\`: ${when}.`]);
+  }
+  return Object.fromEntries(
+    [...words].map(([status, said]) => {
+      const description = said.join(' ');
+      return [status, refusesAs === 'api' ? { ...refusalAt(status), description } : oauthRefusal(description)];
+    }),
+  );
+}
+
+function oauthRefusal(description: string): Part {
+  return {
+    description,
+    content: { 'application/json': { schema: { $ref: `#/components/schemas/${OAUTH_ERROR}` } } },
+  };
+}
+
+const OAUTH_ERROR_SHAPE = {
+  type: 'object',
+  description: 'A refusal in the form of RFC 6749 section 5.2.',
+  required: ['error'],
+  properties: { error: { type: 'string' }, error_description: { type: 'string' } },
+};
+
+function securitySchemes(publicUrl: string): Readonly<Record<string, Part>> {
+  return {
+    bearer: {
+      type: 'http',
+      scheme: 'bearer',
+      description: 'The key of the operator, an API key with OWNER permissions, or a token of such a client.',
+    },
+    oauth: {
+      type: 'oauth2',
+      description: 'A client of a workspace with OWNER permissions.',
+      flows: { clientCredentials: { tokenUrl: `${publicUrl}/oauth/token`, scopes: {} } },
+    },
+    [CLIENT_AUTHENTICATION]: {
+      type: 'http',
+      scheme: 'basic',
+      description: 'The id and the secret of an OAuth client.',
+    },
+  };
+}

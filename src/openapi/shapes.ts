@@ -1,0 +1,65 @@
+// Shapes -> schemas of a document: those with a title become components, named once and referred to everywhere.
+import type { Shape } from './operation.ts';
+import type { Part } from './refusals.ts';
+
+/** The schema as it stands in the document: a reference when it has a title. */
+export type Refer = (shape: Shape) => Part;
+
+export interface Components {
+  readonly refer: Refer;
+  /** All that have been referred to, by name. */
+  readonly schemas: () => Readonly<Record<string, Part>>;
+}
+
+/** The keywords whose values are made of schemas; those of all others are taken as they are. */
+const HOLDS: Readonly<Record<string, 'schema' | 'list' | 'members'>> = {
+  items: 'schema',
+  additionalProperties: 'schema',
+  propertyNames: 'schema',
+  anyOf: 'list',
+  oneOf: 'list',
+  properties: 'members',
+};
+
+/** Throws a TypeError when two different shapes have the same title. */
+export function makeComponents(): Components {
+  const schemas = new Map<string, Part>();
+
+  const refer: Refer = (shape) => {
+    const { title, ...rest } = shape as { readonly title?: unknown };
+    const schema = printed(rest);
+    if (typeof title !== 'string') return schema;
+    const known = schemas.get(title);
+    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(schema)) {
+      throw new TypeError(`two shapes are called ${title}`);
+    }
+    schemas.set(title, schema);
+    return { $ref: `#/components/schemas/${title}` };
+  };
+
+  const printed = (shape: object): Part =>
+    Object.fromEntries(Object.entries(shape).map(([keyword, value]) => [keyword, printedValue(keyword, value)]));
+
+  function printedValue(keyword: string, value: unknown): unknown {
+    // `additionalProperties` may be true or false.
+    if (typeof value !== 'object' || value === null) return value;
+    const held = HOLDS[keyword];
+    switch (held) {
+      case 'schema':
+        return refer(value);
+      case 'list':
+        return (value as readonly Shape[]).map(refer);
+      case 'members':
+        return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, refer(member)]));
+      case undefined:
+        return value;
+      default:
+        return held satisfies never;
+    }
+  }
+
+  return {
+    refer,
+    schemas: () => Object.fromEntries([...schemas].sort(([left], [right]) => (left < right ? -1 : 1))),
+  };
+}

@@ -1,0 +1,94 @@
+// An admin route as documents describe it: what its author says, and what follows from who may, the path and the body.
+import Type, { type TSchema } from 'typebox';
+import type { Description, Shape, Tag } from '../../openapi/operation.ts';
+import { QUERY, type Refuses, toRefusals, UNREADY } from '../refuses.ts';
+import type { May } from './access.ts';
+import { type Answers, NOTHING } from './answer.ts';
+import { Slug } from './names.ts';
+import type { Query } from './query.ts';
+
+/** What the author of a route says of it. Nothing of it may be missing. */
+export interface Words {
+  /** A tag and a verb, as `apiKeys.create`; unique. */
+  readonly id: `${Tag}.${string}`;
+  /** One line without a full stop; unique. */
+  readonly summary: string;
+  /** What summary and shapes do not say. */
+  readonly description: string;
+  /** Its own refusals: those of credential, path, query and body are added. */
+  readonly refuses: Refuses;
+  /** A body as it may be sent; the reference page has the same. */
+  readonly example?: unknown;
+}
+
+export const MAY_WORDS: Readonly<Record<May, string>> = {
+  anyone: 'Anyone',
+  operator: 'The operator',
+  administrator: 'The operator, and owners for their own',
+  workspace: 'The operator and owners',
+};
+
+const PLACES: Readonly<Record<string, TSchema>> = {
+  org: { ...Slug, description: 'Slug of the organization.', examples: ['acme'] },
+  ws: { ...Slug, description: 'Slug of the workspace.', examples: ['shop'] },
+};
+
+/** 409 of what changes a schema; of the data API the code is a 503. */
+export const MIGRATION_RUNS = { status: 409, when: 'a migration of the workspace is running' } as const;
+
+/** An id in a path. */
+export const idParam = (what: string): TSchema =>
+  Type.Integer({ minimum: 1, format: 'int64', description: `Id of the ${what}.`, examples: [1] });
+
+interface Described extends Words {
+  readonly path: string;
+  readonly may: May;
+  readonly params: Readonly<Record<string, TSchema>>;
+  readonly query: Query;
+  readonly body: { readonly shape: TSchema } | undefined;
+  readonly answers: Answers;
+}
+
+export function describe(route: Described): Description {
+  const { id, summary, description, path, may, params, query, body, answers, example } = route;
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name as string);
+  return {
+    id,
+    summary,
+    description: `${description} May be used by: ${MAY_WORDS[may].toLowerCase()}.`,
+    credential: may === 'anyone' ? 'none' : 'bearer',
+    params: Object.fromEntries(names.map((name) => [name, { ...PLACES, ...params }[name] as Shape])),
+    query: Object.fromEntries(Object.entries(query).map(([name, { shape }]) => [name, shape])),
+    body: body === undefined ? undefined : { shape: body.shape, ...(example === undefined ? {} : { example }) },
+    answers: Object.fromEntries(
+      Object.entries(answers).map(([status, shape]) => [status, shape === NOTHING ? null : { shape }]),
+    ),
+    refusals: toRefusals(refusesOf(route)),
+  };
+}
+
+function refusesOf({ may, path, body, refuses }: Described): Refuses {
+  return {
+    ...QUERY,
+    ...(may === 'anyone' ? {} : OF_PRINCIPALS),
+    ...(path.includes(':') ? OF_PLACES : {}),
+    ...(body === undefined ? {} : OF_BODIES),
+    ...UNREADY,
+    ...refuses,
+  };
+}
+
+const OF_PRINCIPALS: Refuses = {
+  UNAUTHORIZED: 'the credential is missing or not valid',
+  FORBIDDEN: 'the credential gives no right to do this, or not here',
+  RATE_LIMITED: 'this credential has sent too many requests',
+  QUERY_TIMEOUT: 'a statement took too long and was stopped',
+};
+
+const OF_PLACES: Refuses = { NOT_FOUND: 'what the path names does not exist' };
+
+const OF_BODIES: Refuses = {
+  VALIDATION_FAILED: 'the body is not as described; `details` has every mistake',
+  PAYLOAD_TOO_LARGE: 'the body has more bytes than a body may have',
+  UNSUPPORTED_MEDIA_TYPE: 'the body is not application/json',
+};
