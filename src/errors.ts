@@ -328,15 +328,7 @@ export const serviceUnavailable = (message: string, seconds = 1, cause?: unknown
 export const databaseAway = (cause?: unknown): ApiError =>
   serviceUnavailable('The database is not reachable at the moment; retry', 1, cause);
 
-/** The COMMIT of an import was sent, and no answer came. */
-export const outcomeUnknown = (cause: unknown): ApiError =>
-  serviceUnavailable(
-    'The connection to the database was lost at the commit: the file may have been imported, whole. Look before you send it again',
-    10,
-    cause,
-  );
-
-/** A write was sent, and no answer came. No Retry-After: a repetition might write twice. */
+/** A write or a COMMIT was sent, and no answer came. No Retry-After: a repetition might write twice. */
 export const writeUnknown = (cause: unknown): ApiError =>
   new ApiError(
     'OUTCOME_UNKNOWN',

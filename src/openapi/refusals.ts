@@ -75,7 +75,7 @@ const WORDS: Readonly<Record<ErrorCode, string>> = {
   SCHEMA_MIGRATION_IN_PROGRESS: 'the schema is being changed; `blocksReads` and `blocksWrites` say what waits',
   SERVICE_UNAVAILABLE: 'the server or its database cannot answer at the moment',
   QUERY_TIMEOUT: 'it took too long and was stopped',
-  OUTCOME_UNKNOWN: 'the connection to the database was lost at the commit: it may have been done',
+  OUTCOME_UNKNOWN: 'the connection to the database was lost before it had answered to the write: it may have been done',
 };
 
 /** Statuses that a code has besides that of ERROR_CODES. */

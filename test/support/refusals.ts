@@ -242,12 +242,6 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
       'The connection to the database was lost: the write may have been done, whole. Look before you send it again',
     made: () => errors.writeUnknown(undefined),
   },
-  outcomeUnknown: {
-    file: 'api/transfer/faults.test.ts',
-    words:
-      'The connection to the database was lost at the commit: the file may have been imported, whole. Look before you send it again',
-    made: () => errors.outcomeUnknown(undefined),
-  },
   queryTimeout: {
     file: 'api/operation/busy.test.ts',
     words:

@@ -6,7 +6,7 @@ import { isConnectionLoss, isRetryable, isStaleSnapshot, sqlState } from '../../
 import type { Database, Session, Transaction } from '../../db/pool.ts';
 import { callerGone } from '../../db/work.ts';
 import type { Databases } from '../../directory/databases.ts';
-import { type Detail, type DetailCode, outcomeUnknown } from '../../errors.ts';
+import { type Detail, type DetailCode, writeUnknown } from '../../errors.ts';
 import type { ImportPlan } from '../../plan/import-plan.ts';
 import type { RowDecoder } from '../../plan/import-row.ts';
 import { MAX_DETAILS } from '../../plan/naming.ts';
@@ -107,7 +107,7 @@ export async function runImport<T>(
     if (written !== undefined && isConnectionLoss(error)) {
       const outcome = await outcomeOf(db, token);
       if (outcome === 'committed') return written;
-      if (outcome === 'unknown') throw outcomeUnknown(error);
+      if (outcome === 'unknown') throw writeUnknown(error);
     }
     // The body is read, so the request cannot be planned again: the client sends it again (503).
     if (isStaleSnapshot(error)) changed(visit.workspace.id);

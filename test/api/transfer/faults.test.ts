@@ -111,8 +111,8 @@ describe('a database connection that is lost at the commit of an import', () => 
   });
 
   /** An import whose COMMIT has begun; in an object, as a promise in a promise would be waited for. */
-  async function importing(): Promise<{ readonly answer: Promise<Answer> }> {
-    const answer = lines.call('lines/_import', { method: 'POST', headers: CSV, body: 'text\nA\n' });
+  async function importing(headers = {}): Promise<{ readonly answer: Promise<Answer> }> {
+    const answer = lines.call('lines/_import', { method: 'POST', headers: { ...CSV, ...headers }, body: 'text\nA\n' });
     await until('the import commits', async () => {
       const rows = await database.query(
         "select 1 from pg_stat_activity where datname = current_database() and state = 'active' and query = 'commit'",
@@ -149,8 +149,25 @@ describe('a database connection that is lost at the commit of an import', () => 
     proxy.cut();
     const told = await answer;
     proxy.restore();
-    unavailable(told);
-    assert.match(told.json.error.message, /may have been imported/);
+    assert.deepEqual([told.status, told.json.error.code], [503, 'OUTCOME_UNKNOWN'], told.text);
+    assert.equal(told.headers.get('retry-after'), null);
     await until('it is there', async () => (await count().catch(() => before)) === before + 1);
+  });
+
+  test('may be sent again when it had an Idempotency-Key', async () => {
+    const key = { 'idempotency-key': 'unknown' };
+    const { answer } = await importing(key);
+    proxy.cut();
+    const told = await answer;
+    proxy.restore();
+    unavailable(told);
+    assert.equal(told.headers.get('retry-after'), '1');
+    let replay = told;
+    await until('it is answered as done', async () => {
+      replay = await lines.call('lines/_import', { method: 'POST', headers: { ...CSV, ...key }, body: 'text\nA\n' });
+      return replay.status === 200;
+    });
+    assert.deepEqual(replay.json.data, { inserted: 1, updated: 0, skipped: 0 });
+    assert.equal(replay.headers.get('idempotent-replayed'), 'true');
   });
 });
