@@ -5,6 +5,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { addConfig } from './config-commands.ts';
 import { addIdentityProvider } from './identity-provider-commands.ts';
 import { addOAuth } from './oauth-commands.ts';
+import { addTypes } from './types-command.ts';
 
 const URL_HELP = 'address of the server (env WDA_URL; default http://localhost:3000)';
 const KEY_HELP =
@@ -41,6 +42,7 @@ export function makeProgram(): Command {
   addAggregate(program);
   addAccess(program);
   addConfig(program, examples);
+  addTypes(program, examples);
   examples(program, [
     'wda serve',
     'wda org create acme',

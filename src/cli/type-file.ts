@@ -1,0 +1,170 @@
+// The OpenAPI document of a workspace → the file of TypeScript types that the client takes: one interface, one line a column.
+import { createHash } from 'node:crypto';
+
+/** A JSON Schema, as far as types are made of it. */
+interface Schema {
+  readonly type?: string | readonly string[];
+  readonly format?: string;
+  readonly enum?: readonly (string | null)[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly description?: string;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly 'x-wda'?: Extension;
+}
+
+interface Extension {
+  readonly entity?: string;
+  readonly relations?: Readonly<Record<string, RelationFacts>>;
+  readonly precision?: number;
+  readonly scale?: number;
+}
+
+interface RelationFacts {
+  readonly entity: string;
+  readonly isList: boolean;
+  readonly isNullable: boolean;
+}
+
+export interface Description {
+  readonly 'x-wda'?: { readonly organization: string; readonly workspace: string; readonly principal?: string };
+  readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
+}
+
+/** By entity: the columns by which row rules restrict users of the identity provider. */
+export type RuledColumns = ReadonlyMap<string, ReadonlySet<string>>;
+
+export interface TypeFileOptions {
+  /** Name of the interface; without it, it is made of the workspace's slug. */
+  readonly name?: string | undefined;
+  /** As users see it whom these rules restrict. */
+  readonly rules?: RuledColumns | undefined;
+}
+
+const NO_RULES: RuledColumns = new Map();
+
+/** True for a document that tells what types are made of. */
+export const isDescription = (value: unknown): value is Description =>
+  typeof value === 'object' && value !== null && 'x-wda' in value && 'components' in value;
+
+/**
+ * The text of the file. The hash at its beginning is that of the lines below it: it stays the same as long as the types do,
+ * on whatever server.
+ */
+export function typeFile(description: Description, { name, rules = NO_RULES }: TypeFileOptions = {}): string {
+  const schemas = description.components?.schemas ?? {};
+  const { organization = '', workspace = '' } = description['x-wda'] ?? {};
+  const type = name ?? interfaceName(workspace);
+  const entities = Object.values(schemas).filter((schema) => schema['x-wda']?.entity !== undefined);
+  const body = [
+    `export interface ${type} {`,
+    ...entities.flatMap((read) => entityLines(read, { schemas, type, rules })),
+    '}',
+    '',
+  ].join('\n');
+  const imported = ['Digits', 'DigitsIn'].filter((one) => new RegExp(`: ${one}\\b`).test(body));
+  return [
+    `// Types of the workspace ${organization}/${workspace}, written by \`wda types\`: do not edit, write it again.`,
+    `// ${createHash('sha256').update(body).digest('base64url').slice(0, 22)}`,
+    ...(imported.length === 0 ? [] : [`import type { ${imported.join(', ')} } from 'workspace-data-client';`]),
+    '',
+    body,
+  ].join('\n');
+}
+
+/** `my-shop` → `MyShop`. */
+function interfaceName(slug: string): string {
+  const joined = slug.replaceAll(/(?:^|-+)([a-z0-9])/g, (_, first: string) => first.toUpperCase());
+  return /^[A-Z]/.test(joined) ? joined : `Workspace${joined}`;
+}
+
+interface Context {
+  readonly schemas: Readonly<Record<string, Schema>>;
+  readonly type: string;
+  readonly rules: RuledColumns;
+}
+
+function entityLines(read: Schema, { schemas, type, rules }: Context): string[] {
+  const { entity = '', relations = {} } = read['x-wda'] ?? {};
+  const columns = Object.entries(read.properties ?? {}).filter(([name]) => !(name in relations));
+  const [create, update] = [schemas[`${entity}.Create`], schemas[`${entity}.Update`]];
+  const ruled = rules.get(entity) ?? new Set();
+  const required = new Set(create?.required?.filter((name) => !ruled.has(name)));
+  const isSame = Object.keys(create?.properties ?? {}).join() === Object.keys(update?.properties ?? {}).join();
+  return [
+    ...(read.description === `A record of ${entity}.` ? [] : [`  ${comment(read.description).trimEnd()}`]),
+    `  ${key(entity)}: {`,
+    '    row: {',
+    ...columns.map(([name, schema]) => `      ${comment(schema.description)}${key(name)}: ${rowType(schema)};`),
+    '    };',
+    ...(create === undefined ? ['    create: never;'] : bodyLines('create', create, required)),
+    ...(create !== undefined && isSame
+      ? [`    update: Partial<${type}[${quoted(entity)}]['create']>;`]
+      : update === undefined
+        ? ['    update: never;']
+        : bodyLines('update', update, new Set(update.required))),
+    ...relationLines(relations, rules),
+    '  };',
+  ];
+}
+
+function bodyLines(member: string, { properties = {} }: Schema, required: ReadonlySet<string>): string[] {
+  return [
+    `    ${member}: {`,
+    ...Object.entries(properties).map(
+      ([name, schema]) =>
+        `      ${comment(schema.description)}${key(name)}${required.has(name) ? '' : '?'}: ${bodyType(schema)};`,
+    ),
+    '    };',
+  ];
+}
+
+function relationLines(relations: Readonly<Record<string, RelationFacts>>, rules: RuledColumns): string[] {
+  const entries = Object.entries(relations);
+  if (entries.length === 0) return ['    relations: Record<never, never>;'];
+  return [
+    '    relations: {',
+    ...entries.map(([name, { entity, isList, isNullable }]) => {
+      const suffix = isList ? '[]' : isNullable || rules.has(entity) ? ' | null' : '';
+      return `      ${key(name)}: ${quoted(entity)}${suffix};`;
+    }),
+    '    };',
+  ];
+}
+
+/** A column as answers have it: a number only where a double holds each of its values. */
+const rowType = (schema: Schema): string => typeOf(schema, isExact(schema) ? 'number' : 'Digits');
+
+/** A column as bodies give it. */
+const bodyType = (schema: Schema): string => typeOf(schema, typesOf(schema).includes('string') ? 'DigitsIn' : 'number');
+
+const typesOf = ({ type = [] }: Schema): readonly string[] => [type].flat();
+
+function typeOf(schema: Schema, number: string): string {
+  const types = typesOf(schema);
+  const [first] = types;
+  if (first === undefined) return 'unknown';
+  const values = schema.enum?.filter((value) => value !== null).map((value) => quoted(value));
+  const isNumber = types.includes('number') || types.includes('integer');
+  const one = values?.join(' | ') ?? (isNumber ? number : first);
+  return types.includes('null') ? `${one} | null` : one;
+}
+
+// More digits than these may be rounded by a double.
+const EXACT_DIGITS = 15;
+
+function isExact(schema: Schema): boolean {
+  const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY, format } = schema;
+  if (typesOf(schema).includes('integer')) return Number.isSafeInteger(minimum) && Number.isSafeInteger(maximum);
+  return format !== 'decimal' || (schema['x-wda']?.precision ?? Number.POSITIVE_INFINITY) <= EXACT_DIGITS;
+}
+
+/** What a description says, in one line before what it describes. */
+const comment = (text: string | undefined): string =>
+  text === undefined || text.trim() === ''
+    ? ''
+    : `/** ${text.replaceAll('*/', '*\\/').replaceAll(/\s+/g, ' ').trim()} */ `;
+
+const quoted = (text: string): string => `'${text.replaceAll(/['\\]/g, '\\$&')}'`;
+const key = (name: string): string => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : quoted(name));

@@ -1,0 +1,102 @@
+// `wda types`: the TypeScript types of a workspace, printed, or compared with a file.
+import { readFile } from 'node:fs/promises';
+import { text as readStream } from 'node:stream/consumers';
+import { diff } from 'node:util';
+import { chosenWorkspace, connect, entityPath, type GlobalOptions, workspacePath } from './connection.ts';
+import { CommandFailure, failed, usageFailure } from './failure.ts';
+import { printResult } from './output.ts';
+import { type Description, isDescription, type RuledColumns, typeFile } from './type-file.ts';
+
+export interface TypesOptions extends GlobalOptions {
+  readonly from?: string;
+  readonly check?: string;
+  readonly for?: string;
+  readonly name?: string;
+}
+
+/** Prints the file of types; with `check`, fails when that file is another one. */
+export async function types(options: TypesOptions): Promise<void> {
+  if (options.for !== undefined && options.for !== 'external')
+    throw usageFailure(`--for takes external, not ${options.for}`);
+  if (options.name !== undefined && !/^[A-Za-z_$][\w$]*$/.test(options.name))
+    throw usageFailure(`--name takes the name of an interface, not ${options.name}`);
+  const description = options.from === undefined ? await askDescription(options) : await readDescription(options.from);
+  const isOwners = options.for === 'external' && description['x-wda']?.principal !== 'external';
+  if (isOwners && options.from !== undefined)
+    throw usageFailure('--for external with --from takes a document that a user of the identity provider was given');
+  const rules = isOwners ? await askRules(options) : undefined;
+  const text = typeFile(description, { name: options.name, rules });
+  if (options.check === undefined) await printResult(options.json, { types: text }, () => text.trimEnd());
+  else await compare(text, options.check, options.json);
+}
+
+async function askDescription(options: TypesOptions): Promise<Description> {
+  const path = entityPath(chosenWorkspace(options), '_openapi.json');
+  return parse(await readStream(await connect(options).download(path, [], 'application/json')), 'The answer');
+}
+
+const readDescription = async (file: string): Promise<Description> => parse(await read(file), file);
+
+async function read(file: string): Promise<string> {
+  try {
+    return file === '-' ? await readStream(process.stdin) : await readFile(file, 'utf8');
+  } catch (error) {
+    throw failed(`Cannot read ${file}: ${(error as Error).message}`, undefined, error);
+  }
+}
+
+function parse(text: string, what: string): Description {
+  try {
+    const document: unknown = JSON.parse(text);
+    if (isDescription(document)) return document;
+  } catch {}
+  throw failed(`${what} is not the OpenAPI document of a workspace, as GET …/_openapi.json gives it`);
+}
+
+interface SchemaDocument {
+  readonly entities?: Readonly<Record<string, { readonly rowRules?: readonly Rule[] }>>;
+}
+
+interface Rule {
+  readonly column: string;
+  readonly enabled?: boolean;
+}
+
+/** The columns of the row rules in force. Owners can read them. */
+async function askRules(options: TypesOptions): Promise<RuledColumns> {
+  const { data } = await connect(options).send('GET', `${workspacePath(chosenWorkspace(options))}/schema`);
+  const ruled = Object.entries((data as SchemaDocument).entities ?? {}).map(([entity, { rowRules = [] }]) => {
+    const columns = rowRules.filter(({ enabled }) => enabled !== false).map(({ column }) => column);
+    return [entity, new Set(columns)] as const;
+  });
+  return new Map(ruled.filter(([, columns]) => columns.size > 0));
+}
+
+async function compare(text: string, file: string, json: boolean | undefined): Promise<void> {
+  const found = await read(file);
+  if (found === text) return printResult(json, { file, current: true }, () => `${file} is current`);
+  const lines = difference(found.split('\n'), text.split('\n'));
+  throw new CommandFailure(
+    { kind: 'failed', message: `${file} is not what the workspace is now`, details: { file, difference: lines } },
+    [...lines.slice(0, SHOWN), ...(lines.length > SHOWN ? [`… and ${lines.length - SHOWN} more lines`] : [])],
+  );
+}
+
+const SHOWN = 100;
+// The comparison takes the square of the number of lines that differ.
+const MOST_LINES = 2000;
+
+/** Lines that are gone (`-`) and new (`+`), without those that both texts begin and end with. */
+function difference(old: readonly string[], now: readonly string[]): string[] {
+  const least = Math.min(old.length, now.length);
+  let begin = 0;
+  while (begin < least && old[begin] === now[begin]) begin++;
+  let end = 0;
+  while (end < least - begin && old.at(-1 - end) === now.at(-1 - end)) end++;
+  const [before, after] = [old.slice(begin, old.length - end), now.slice(begin, now.length - end)];
+  const mark = (sign: string, lines: readonly string[]): string[] => lines.map((line) => `${sign}${line}`);
+  if (before.length > MOST_LINES || after.length > MOST_LINES) return [...mark('-', before), ...mark('+', after)];
+  return diff(before, after)
+    .filter(([sign]) => sign !== 0)
+    .map(([sign, line]) => `${sign === -1 ? '+' : '-'}${line}`);
+}

@@ -1,0 +1,98 @@
+// OpenAPI document -> file of types.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isDescription, typeFile } from '../../../src/cli/type-file.ts';
+import { smallDescription } from '../../support/small-description.ts';
+
+const FILE = `// Types of the workspace acme/my-shop, written by \`wda types\`: do not edit, write it again.
+// HASH
+import type { Digits, DigitsIn } from 'workspace-data-client';
+
+export interface MyShop {
+  customers: {
+    row: {
+      id: number;
+      /** Given name *\\/ and family name */ name: string;
+      balance: Digits | null;
+      visits: Digits;
+    };
+    create: {
+      name: string;
+      balance?: DigitsIn | null;
+      /** Left out: 0. */ visits?: DigitsIn;
+    };
+    update: {
+      name?: string;
+    };
+    relations: Record<never, never>;
+  };
+  /** What was ordered */
+  orders: {
+    row: {
+      id: number;
+      status: 'open' | 'it\\'s' | 'a\\\\b' | null;
+      total: number;
+      weight: number;
+      /** Anything */ details: unknown;
+      gift: boolean;
+      customerId: number;
+      'full-text': string;
+    };
+    create: {
+      total: DigitsIn;
+      customerId: number;
+    };
+    update: Partial<MyShop['orders']['create']>;
+    relations: {
+      customer: 'customers';
+      gifted: 'orders' | null;
+      parts: 'orders'[];
+    };
+  };
+  logs: {
+    row: {
+      id: number;
+    };
+    create: never;
+    update: never;
+    relations: Record<never, never>;
+  };
+}
+`;
+
+const withoutHash = (text: string): string => text.replace(/^\/\/ [\w-]{22}$/m, '// HASH');
+
+test('an interface of a workspace', () => assert.equal(withoutHash(typeFile(smallDescription())), FILE));
+
+test('rules of rows: what they hide may be null, what they set need not be given', () => {
+  const rules = new Map([
+    ['customers', new Set(['id'])],
+    ['orders', new Set(['customerId'])],
+  ]);
+  const text = typeFile(smallDescription(), { rules });
+  assert.match(text, /\n {6}customer: 'customers' \| null;\n {6}gifted: 'orders' \| null;\n {6}parts: 'orders'\[\];\n/);
+  assert.match(text, /\n {6}total: DigitsIn;\n {6}customerId\?: number;\n/);
+});
+
+test('the hash is that of the types, not that of where they come from', () => {
+  const hash = (text: string): string => text.split('\n')[1] ?? '';
+  const [one, other, changed] = [smallDescription(), smallDescription(), smallDescription()];
+  other.info.title = 'Another';
+  changed.components.schemas['orders.Read'].properties = { id: { type: 'integer' } } as never;
+  assert.equal(hash(typeFile(one)), hash(typeFile(other)));
+  assert.notEqual(hash(typeFile(one)), hash(typeFile(changed)));
+});
+
+test('names of interfaces', () => {
+  const named = (workspace: string): string | undefined => {
+    const description = { ...smallDescription(), 'x-wda': { organization: 'a', workspace } };
+    return /interface (\w+)/.exec(typeFile(description))?.[1];
+  };
+  assert.deepEqual(['shop', 'my-2nd-shop', '2024', 'a--b'].map(named), ['Shop', 'My2ndShop', 'Workspace2024', 'AB']);
+  assert.match(typeFile(smallDescription(), { name: 'Other' }), /interface Other \{[\s\S]*Partial<Other\['orders'\]/);
+});
+
+test('what is an OpenAPI document of a workspace', () => {
+  assert.ok(isDescription(smallDescription()));
+  for (const other of [null, [], {}, 'text', { openapi: '3.1.1', components: {} }]) assert.ok(!isDescription(other));
+});
