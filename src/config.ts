@@ -316,6 +316,9 @@ export function clientSettings(): {
   };
 }
 
+/** Where a server of this environment listens, as far as it says so. */
+export const serverPort = (): string => process.env.PORT || '3000';
+
 function databaseUrlMistakes(text: string): readonly string[] {
   try {
     parseDatabaseUrl(text);

@@ -30,6 +30,11 @@ export function makeProgram(): Command {
     .command('serve')
     .description('start the server; its settings are environment variables')
     .action(async () => (await import('./serve.ts')).serve());
+  program
+    .command('health')
+    .description('is the server up? exit code 0 or 1, for health checks of images')
+    .option('--ready', 'is its database there, too?')
+    .action(async (_own, command: Command) => (await import('./health.ts')).checkHealth(command.optsWithGlobals()));
   addOrganizations(program);
   addWorkspaces(program);
   addKeys(program);

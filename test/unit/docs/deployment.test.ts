@@ -1,20 +1,22 @@
-// The deployment page and its examples against the code: settings, metrics, limits and files that they name are there.
+// The deployment page and deploy/ against the code: settings, metrics, limits, paths and files that they name are there.
 import assert from 'node:assert/strict';
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { parseDocument } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { readConfig, SETTINGS } from '../../../src/config.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
-const EXAMPLES = 'examples/deployment';
+const DEPLOY = 'deploy';
 const page = read('docs/deployment.md');
-const nginx = read(`${EXAMPLES}/nginx.conf`);
+const nginx = read(`${DEPLOY}/nginx.conf`);
 const SOURCES = globSync('src/**/*.ts', { cwd: ROOT }).map(read).join('\n');
 
 test('the settings that page and examples name are settings', () => {
-  const texts = [page, ...globSync(`${EXAMPLES}/*`, { cwd: ROOT }).map(read)];
+  const texts = [page, ...globSync(`${DEPLOY}/*`, { cwd: ROOT }).map(read)];
   const named = new Set(
     texts.flatMap((text) => text.match(/\bWDA_[A-Z_]+|\bDATA_DIR|\bDATABASE_URL|\bPUBLIC_URL/g) ?? []),
   );
@@ -47,22 +49,82 @@ test('the numbers of nginx.conf are those of the server', () => {
   assert.ok(seconds('keepalive_timeout') * 1000 < idle, `the server closes idle connections after ${idle} ms`);
 });
 
-test('the image has what the server is started with', () => {
-  const dockerfile = read(`${EXAMPLES}/Dockerfile`);
-  const copied = [...dockerfile.matchAll(/^COPY (.+) \S+$/gm)].flatMap(([, files = '']) => files.split(' '));
-  const allowed = read(`${EXAMPLES}/Dockerfile.dockerignore`).match(/(?<=^!).+/gm) ?? [];
-  assert.deepEqual([...copied].sort(), [...allowed].sort());
+const dockerfile = read(`${DEPLOY}/Dockerfile`);
+const manifest = JSON.parse(read('package.json'));
+/** What npm start runs, of the package. */
+const start = manifest.scripts.start.replace(/^exec /, '').replace('src/main.ts', manifest.bin.wda);
+const port = readConfig({}).port;
+
+test('the image is made of files that are there, and runs what npm start runs', () => {
+  const copied = [...dockerfile.matchAll(/^COPY (?!--)(.+) \S+$/gm)].flatMap(([, files = '']) => files.split(' '));
+  const allowed = read(`${DEPLOY}/Dockerfile.dockerignore`).match(/(?<=^!).+/gm) ?? [];
+  assert.deepEqual([...new Set(copied)].sort(), [...allowed].sort());
   for (const file of copied) assert.ok(existsSync(join(ROOT, file)), file);
-  const start = (JSON.parse(read('package.json')) as { scripts: { start: string } }).scripts.start.replace('exec ', '');
-  const command = /^CMD (\[.*\])$/m.exec(dockerfile)?.[1] ?? '[]';
-  assert.equal((JSON.parse(command) as string[]).join(' '), start);
-  assert.ok(read(`${EXAMPLES}/workspace-data-api.service`).includes(`ExecStart=/usr/bin/${start}\n`));
+  for (const [, script = ''] of dockerfile.matchAll(/npm run (\S+)/g)) assert.ok(script in manifest.scripts, script);
+  const command = (before: string): string =>
+    JSON.parse(new RegExp(`^${before}CMD (.*)$`, 'm').exec(dockerfile)?.[1] ?? '[]').join(' ');
+  assert.equal(command(''), start);
+  assert.equal(command('HEALTHCHECK .* '), `node ${manifest.bin.wda} health`);
+  assert.match(dockerfile, new RegExp(`^EXPOSE ${port}$`, 'm'));
+  assert.match(dockerfile, new RegExp(`^ENV HOST=0.0.0.0 PORT=${port} DATA_DIR=/data `, 'm'));
+  assert.match(dockerfile, /^VOLUME \/data$/m);
 });
 
-test('compose.yaml is YAML, and its image is the Dockerfile of the example', () => {
-  const document = parseDocument(read(`${EXAMPLES}/compose.yaml`));
-  assert.deepEqual(document.errors, []);
-  assert.equal(document.getIn(['services', 'api', 'build', 'dockerfile']), `${EXAMPLES}/Dockerfile`);
+test('compose.yaml has a profile for each database, and both run the image of the Dockerfile', () => {
+  const { services, volumes } = parse(read(`${DEPLOY}/compose.yaml`), { merge: true });
+  for (const name of ['api', 'embedded']) {
+    assert.equal(join(DEPLOY, services[name].build.context, services[name].build.dockerfile), `${DEPLOY}/Dockerfile`);
+    assert.deepEqual(services[name].ports, [`127.0.0.1:${port}:${port}`]);
+    assert.equal('DATABASE_URL' in services[name].environment, name === 'api');
+  }
+  assert.deepEqual(services.embedded.volumes, ['data:/data']);
+  assert.deepEqual(
+    ['api', 'database', 'embedded'].map((name) => services[name].profiles),
+    [['postgres'], ['postgres'], ['embedded']],
+  );
+  assert.deepEqual(Object.keys(volumes), ['records', 'data']);
+});
+
+test('kubernetes.yaml has the user, the port and the paths of the server', () => {
+  const documents = parseAllDocuments(read(`${DEPLOY}/kubernetes.yaml`)).map((document) => document.toJS());
+  assert.deepEqual(
+    documents.map(({ kind }) => kind),
+    ['Deployment', 'Service', 'PodDisruptionBudget'],
+  );
+  const { spec } = documents[0].spec.template;
+  assert.match(dockerfile, new RegExp(`^USER ${spec.securityContext.runAsUser}$`, 'm'));
+  const [server] = spec.containers;
+  assert.equal(server.ports[0].containerPort, port);
+  const paths = ['startupProbe', 'livenessProbe', 'readinessProbe'].map((probe) => server[probe].httpGet.path);
+  assert.deepEqual(paths, ['/healthz', '/healthz', '/readyz']);
+  const known = SETTINGS.map(({ name }) => name);
+  assert.deepEqual(
+    server.env.map(({ name }: { name: string }) => name).filter((name: string) => !known.includes(name)),
+    [],
+  );
+  const labels = documents[0].spec.selector.matchLabels;
+  assert.deepEqual([documents[0].spec.template.metadata.labels, documents[1].spec.selector], [labels, labels]);
+  assert.deepEqual(documents[2].spec.selector.matchLabels, labels);
+});
+
+test('the unit starts the package of the page, and systemd understands it', (t) => {
+  const unit = read(`${DEPLOY}/wda.service`);
+  const [folder = ''] = /(?<=npm install --prefix )\S+/.exec(page) ?? [];
+  const installed = join(folder, 'node_modules', manifest.name);
+  assert.ok(unit.includes(`ExecStart=/usr/bin/${start.replace('dist/', `${installed}/dist/`)}\n`));
+  for (const [, file = ''] of unit.matchAll(new RegExp(`${installed}/(\\S+\\.md)`, 'g')))
+    assert.ok(existsSync(join(ROOT, file)));
+  assert.ok(page.includes(/(?<=EnvironmentFile=-)\S+/.exec(unit)?.[0] ?? '-'));
+
+  // The paths of programs are those of another machine.
+  const here = mkdtempSync(join(tmpdir(), 'wda-unit-'));
+  t.after(() => rmSync(here, { recursive: true }));
+  const file = join(here, 'wda.service');
+  writeFileSync(file, unit.replace('/usr/bin/node', process.execPath));
+  const { error, status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', file], { encoding: 'utf8' });
+  if (error !== undefined) return t.skip('there is no systemd-analyze');
+  assert.equal(status, 0, stderr);
+  assert.doesNotMatch(stderr, /wda\.service/);
 });
 
 test('the connections that page and operations count are those of the defaults', () => {
