@@ -154,6 +154,9 @@ export const readOnly = (): ApiError =>
 
 export const forbidden = (message: string): ApiError => new ApiError('FORBIDDEN', message);
 
+export const deletesOutside = (entity: string): ApiError =>
+  forbidden(`Deleting records of ${entity} would change records that the credential does not reach`);
+
 /* ---- tokens of an identity provider: the specification's words, then those of the contract ---- */
 
 export const noIdentityProvider = (): ApiError =>

@@ -83,7 +83,7 @@ const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 const USUAL_SCHEME = 'Bearer ';
 
 const KEY_ID = 'key:';
-const OPERATOR: Operator = { kind: 'operator', credentialId: 'operator' };
+const OPERATOR: Operator = { kind: 'operator', scope: null, credentialId: 'operator' };
 
 export function makeAuthenticator(options: AuthenticatorOptions): Authenticator {
   // Keyed by the header in its usual form: one look-up from header to principal, and one verdict per credential,
@@ -115,9 +115,9 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
     const key = await options.findApiKey(hashCredential(credential));
     const expiresAt = key?.expiresAt ?? Number.POSITIVE_INFINITY;
     if (key === undefined || expiresAt <= options.now()) throw invalidCredential();
-    const { id, permissions, workspaceId, workspaceVersion } = key;
+    const { id, permissions, workspaceId, scope, workspaceVersion } = key;
     return {
-      principal: { kind: 'owner', permissions, workspaceId, credentialId: KEY_ID + id },
+      principal: { kind: 'owner', permissions, workspaceId, scope, credentialId: KEY_ID + id },
       workspaceVersion,
       expiresAt,
     };

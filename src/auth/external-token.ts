@@ -221,6 +221,7 @@ function principalOf(trial: Trial, workspaceId: string): External {
     kind: 'external',
     permissions: providerOf(trial).defaultPermissions,
     workspaceId,
+    scope: null,
     credentialId: `ext:${workspaceId}:${hash('sha256', claims.sub as string, 'base64url').slice(0, 22)}`,
     claims,
   };

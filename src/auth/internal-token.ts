@@ -35,9 +35,9 @@ export function makeInternalVerifier(options: InternalTokenOptions): TokenVerifi
     const token = await readToken(text, options);
     const client = await options.findClient(token.clientId, token.kid);
     if (client === undefined || client.workspaceId !== token.workspaceId) throw invalidCredential();
-    const { workspaceId, workspaceVersion, permissions } = client;
+    const { workspaceId, workspaceVersion, permissions, scope } = client;
     return {
-      principal: { kind: 'owner', permissions, workspaceId, credentialId: `client:${token.clientId}` },
+      principal: { kind: 'owner', permissions, workspaceId, scope, credentialId: `client:${token.clientId}` },
       workspaceVersion,
       expiresAt: token.expiresAt,
     };

@@ -37,7 +37,7 @@ export async function loadWorkspaceRow(
     Omit<WorkspaceRow, 'document'> & { document: string; freed: Readonly<Record<string, Freed>>; now: number }
   >(
     toQuery(sql`select w.id, o.slug as organization, w.slug, w.version, w.database_schema as "databaseSchema", w.document::text as document, w.names, w.gates,
-  w.freed, ${NOW} as now
+  w.entity_ids as "entityIds", w.freed, ${NOW} as now
 from ${WORKSPACES} where w.id = ${id}`),
   );
   const row = rows[0];
@@ -62,17 +62,31 @@ const freedWith = (keys: readonly string[]): Fragment => sql`(select jsonb_objec
     union all select k, jsonb_build_object('version', (version + 1)::text, 'at', ${NOW}) from unnest(${[...keys, LAST_CHANGE]}::text[]) k
   ) f)`;
 
-/**
- * Puts another document in force, in the transaction that changes the tables. `freed`: names that are no longer in use.
- */
-export function storeDocument(
-  id: string,
-  document: SchemaDocument,
-  names: PhysicalNames,
-  freed: readonly string[],
-): Fragment {
+/** A document that takes the place of another. */
+export interface NewDocument {
+  readonly document: SchemaDocument;
+  readonly names: PhysicalNames;
+  /** Names that are no longer in use. */
+  readonly freed: readonly string[];
+  /** The names of renamed entities in the document before, by their new ones. */
+  readonly renamed: ReadonlyMap<string, string>;
+}
+
+/** Puts another document in force, in the transaction that changes the tables. */
+export function storeDocument(id: string, { document, names, freed, renamed }: NewDocument): Fragment {
+  const entities = Object.keys(document.entities);
+  const before = entities.map((name) => renamed.get(name) ?? name);
   return sql`update wda.workspace set document = ${JSON.stringify(document)}::json, names = ${JSON.stringify(names)}::jsonb,
-  freed = ${freedWith(freed)}, gates = '{}' where id = ${id}`;
+  freed = ${freedWith(freed)}, gates = '{}',
+  entity_ids = wda.entity_ids(entity_ids, ${entities}::text[], ${before}::text[]) where id = ${id}`;
+}
+
+/** The ids of a workspace's entities, by their names. */
+export async function loadEntityIds(db: Database, id: string): Promise<ReadonlyMap<string, string>> {
+  const rows = await db.query<{ ids: Readonly<Record<string, number>> }>(
+    toQuery(sql`select entity_ids as ids from wda.workspace where id = ${id}`),
+  );
+  return new Map(Object.entries(rows[0]?.ids ?? {}).map(([name, of]) => [name, String(of)]));
 }
 
 /** Stores other names in PostgreSQL for the same document. */

@@ -21,6 +21,7 @@ export interface WorkspaceRow {
   readonly databaseSchema: string;
   readonly document: SchemaDocument;
   readonly names: PhysicalNames;
+  readonly entityIds: Readonly<Record<string, number>>;
   /** What a running migration refuses, by entity. */
   readonly gates: Readonly<Record<string, MigrationGate>>;
 }
@@ -43,7 +44,11 @@ export function makeWorkspace(row: WorkspaceRow, identityProvider: IdentityProvi
     databaseSchema: row.databaseSchema,
     entities,
     identityProvider,
+    entityIds: new Map(
+      Object.entries(row.entityIds).flatMap(([name, id]) => (entities.has(name) ? [[name, String(id)]] : [])),
+    ),
     constraints,
+    part: null,
   };
 }
 
@@ -64,7 +69,7 @@ function* ownersOf(table: Table): Iterable<readonly [string, ConstraintOwner]> {
   }
 }
 
-const COLUMNS = sql`w.id, o.slug, w.slug, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text,
+const COLUMNS = sql`w.id, o.slug, w.slug, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text,
   p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
 
 /**
@@ -87,7 +92,8 @@ where o.slug = ${organization} and w.slug = ${slug}`,
   );
   const row = rows[0];
   if (row === undefined) return undefined;
-  const [id, org, name, version, databaseSchema, document, names, gates, ...provider] = row as readonly string[];
+  const [id, org, name, version, databaseSchema, document, names, gates, entityIds, ...provider] =
+    row as readonly string[];
   return makeWorkspace(
     {
       id: id as string,
@@ -98,6 +104,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
       document: parseDocument(document as string),
       names: JSON.parse(names as string),
       gates: JSON.parse(gates as string),
+      entityIds: JSON.parse(entityIds as string),
     },
     identityProviderOf(provider),
   );

@@ -3,6 +3,8 @@
 import { LRUCache } from 'lru-cache';
 import type { Presence } from '../directory/presence.ts';
 import type { Figure } from '../figure.ts';
+import type { Scope } from '../model/principal.ts';
+import { restrictWorkspace, wholeOf } from '../model/restricted.ts';
 import type { Workspace } from '../model/workspace.ts';
 
 export interface WorkspaceCache {
@@ -14,7 +16,9 @@ export interface WorkspaceCache {
    * The snapshot as it is now, at most 50 ms old. Asked before a request is refused because its snapshot lacks a name.
    */
   getRecent(organization: string, slug: string): Promise<Workspace | undefined>;
-  /** True when another snapshot has taken its place, or must be read. */
+  /** The part of a whole snapshot that a scope reaches; the same one each time, while it is in memory. */
+  within(workspace: Workspace, scope: Scope): Workspace;
+  /** True when another snapshot has taken the place of this one, or of that it is a part of, or must be read. */
   isReplaced(workspace: Workspace): boolean;
   /** Something in the workspace was changed by this process. */
   changed(workspaceId: string): void;
@@ -35,6 +39,9 @@ const CHECK_AFTER_MS = 300;
 // Refusals cost one comparison in this time, however many they are.
 const RECENT_MS = 50;
 
+// Parts of snapshots in memory, all together, in entities: one has some 2 kB.
+const MAX_PART_ENTITIES = 20_000;
+
 /** A snapshot and the time that the database is known to have agreed with it. */
 interface Entry {
   readonly workspace: Workspace;
@@ -45,6 +52,11 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
   const snapshots = new LRUCache<string, Entry>({ max: options.maximum });
   /** Slugs that named nothing, with the time at which that was known. */
   const missing = new LRUCache<string, number>({ max: 1000 });
+  /** By snapshot and scope. A version is never given again, so nothing of another document is found. */
+  const parts = new LRUCache<string, Workspace>({
+    maxSize: MAX_PART_ENTITIES,
+    sizeCalculation: ({ entities }) => entities.size + 1,
+  });
   const loading = new Map<string, Promise<void>>();
   let checking: Promise<void> | undefined;
 
@@ -124,7 +136,18 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
       return fresh(organization, slug) ?? getFresh(organization, slug, options.now(), Number.POSITIVE_INFINITY);
     },
     getRecent: (organization, slug) => getFresh(organization, slug, options.now(), RECENT_MS),
-    isReplaced: (workspace) => snapshots.peek(`${workspace.organization}/${workspace.slug}`)?.workspace !== workspace,
+    within(workspace, scope) {
+      if (scope === null) return workspace;
+      const key = `${workspace.id}.${workspace.version} ${scope.join()}`;
+      const known = parts.get(key);
+      if (known !== undefined && wholeOf(known) === workspace) return known;
+      const reached = [...workspace.entityIds].flatMap(([name, id]) => (scope.includes(id) ? [name] : []));
+      const part = restrictWorkspace(workspace, new Set(reached));
+      parts.set(key, part);
+      return part;
+    },
+    isReplaced: (workspace) =>
+      snapshots.peek(`${workspace.organization}/${workspace.slug}`)?.workspace !== wholeOf(workspace),
     changed(workspaceId) {
       for (const [key, { workspace }] of snapshots.entries()) if (workspace.id === workspaceId) snapshots.delete(key);
       missing.clear();

@@ -1,5 +1,7 @@
 // `wda key`: API keys of a workspace. The server keeps a hash only, so a key is printed once, when it is created.
+
 import { chosenWorkspace, connect, type GlobalOptions, workspaceName, workspacePath } from './connection.ts';
+import { entitiesMember, entitiesText, markedNames } from './credentials.ts';
 import { usageFailure } from './failure.ts';
 import { printResult } from './output.ts';
 import { renderPairs, renderTable } from './table.ts';
@@ -11,6 +13,7 @@ interface ApiKey {
   readonly id: number | string;
   readonly name: string;
   readonly permissions: string;
+  readonly entities?: readonly string[] | null;
   readonly prefix?: string;
   readonly key?: string;
   readonly createdAt?: string | null;
@@ -21,6 +24,7 @@ interface ApiKey {
 
 export interface NewKeyOptions extends GlobalOptions {
   readonly permissions?: string;
+  readonly entities?: string;
   readonly expires?: string;
 }
 
@@ -31,6 +35,7 @@ export async function createKey(name: string, options: NewKeyOptions, now = new 
     body: {
       name,
       ...(options.permissions === undefined ? {} : { permissions: parsePermissions(options.permissions) }),
+      ...entitiesMember(options.entities),
       ...(options.expires === undefined ? {} : { expiresAt: parseExpiry(options.expires, now) }),
     },
   });
@@ -42,6 +47,7 @@ export async function createKey(name: string, options: NewKeyOptions, now = new 
         ['Id', created.id],
         ['Name', created.name],
         ['Permissions', created.permissions],
+        ['Entities', entitiesText(created.entities)],
         ['Expires', created.expiresAt ?? 'never'],
       ]),
       '',
@@ -53,16 +59,18 @@ export async function createKey(name: string, options: NewKeyOptions, now = new 
 export async function listKeys(options: GlobalOptions): Promise<void> {
   const address = chosenWorkspace(options);
   const found = (await connect(options).readAll(`${workspacePath(address)}/api-keys`)) as readonly ApiKey[];
+  const names = markedNames(found.map(({ name }) => name));
   await printResult(options.json, found, () =>
     found.length === 0
       ? `No keys in ${workspaceName(address)}`
       : renderTable(
-          ['ID', 'PREFIX', 'NAME', 'PERMISSIONS', 'CREATED', 'LAST USED', 'EXPIRES'],
-          found.map((key) => [
+          ['ID', 'PREFIX', 'NAME', 'PERMISSIONS', 'ENTITIES', 'CREATED', 'LAST USED', 'EXPIRES'],
+          found.map((key, index) => [
             key.id,
             key.prefix,
-            key.name,
+            names[index],
             key.permissions,
+            entitiesText(key.entities),
             key.createdAt,
             key.lastUsedAt ?? 'never',
             key.revokedAt ? `revoked ${key.revokedAt}` : (key.expiresAt ?? 'never'),

@@ -3,6 +3,7 @@
 import { ADMIN_PREFIX } from './admin-client.ts';
 import { parsePermissions } from './api-key.ts';
 import { chosenWorkspace, connect, type GlobalOptions, workspaceName, workspacePath } from './connection.ts';
+import { entitiesMember, entitiesText, markedNames } from './credentials.ts';
 import { printResult } from './output.ts';
 import { renderPairs, renderTable } from './table.ts';
 
@@ -10,6 +11,7 @@ interface OAuthClient {
   readonly clientId: string;
   readonly name: string;
   readonly permissions: string;
+  readonly entities?: readonly string[] | null;
   readonly createdAt: string;
   /** Only in the answer to the creation. */
   readonly clientSecret?: string;
@@ -29,6 +31,7 @@ export interface RotateOptions extends GlobalOptions {
 
 export interface CreateClientOptions extends GlobalOptions {
   readonly permissions?: string;
+  readonly entities?: string;
 }
 
 export async function createClient(name: string, options: CreateClientOptions): Promise<void> {
@@ -36,9 +39,10 @@ export async function createClient(name: string, options: CreateClientOptions): 
   const body = {
     name,
     ...(options.permissions === undefined ? {} : { permissions: parsePermissions(options.permissions) }),
+    ...entitiesMember(options.entities),
   };
   const { data } = await connect(options).send('POST', `${workspacePath(address)}/oauth-clients`, { body });
-  const { clientId, clientSecret, permissions } = data as OAuthClient;
+  const { clientId, clientSecret, permissions, entities } = data as OAuthClient;
   await printResult(options.json, data, () =>
     [
       renderPairs([
@@ -46,6 +50,7 @@ export async function createClient(name: string, options: CreateClientOptions): 
         ['Client secret', clientSecret],
         ['Name', (data as OAuthClient).name],
         ['Permissions', permissions],
+        ['Entities', entitiesText(entities)],
       ]),
       '',
       'Keep the secret now: it is not shown again.',
@@ -56,12 +61,19 @@ export async function createClient(name: string, options: CreateClientOptions): 
 export async function listClients(options: GlobalOptions): Promise<void> {
   const address = chosenWorkspace(options);
   const found = (await connect(options).readAll(`${workspacePath(address)}/oauth-clients`)) as readonly OAuthClient[];
+  const names = markedNames(found.map(({ name }) => name));
   await printResult(options.json, found, () =>
     found.length === 0
       ? `No OAuth clients in ${workspaceName(address)}`
       : renderTable(
-          ['CLIENT ID', 'NAME', 'PERMISSIONS', 'CREATED'],
-          found.map(({ clientId, name, permissions, createdAt }) => [clientId, name, permissions, createdAt]),
+          ['CLIENT ID', 'NAME', 'PERMISSIONS', 'ENTITIES', 'CREATED'],
+          found.map(({ clientId, permissions, entities, createdAt }, index) => [
+            clientId,
+            names[index],
+            permissions,
+            entitiesText(entities),
+            createdAt,
+          ]),
         ),
   );
 }

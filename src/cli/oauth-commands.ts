@@ -9,6 +9,10 @@ export function addOAuth(program: Command, examples: (command: Command, lines: r
     .description('create a client; its secret is printed this once')
     .argument('<name>', 'what it is for')
     .option('--permissions <permissions>', 'OWNER (default), READ_WRITE or READ_ONLY (the last two: data only)')
+    .option(
+      '--entities <names>',
+      'the only entities that it reaches, separated by commas; needs READ_WRITE or READ_ONLY',
+    )
     .action(async (name, _own, command: Command) =>
       (await import('./oauth-client.ts')).createClient(name, command.optsWithGlobals()),
     );
@@ -27,7 +31,7 @@ export function addOAuth(program: Command, examples: (command: Command, lines: r
     );
   examples(clients, [
     'wda client create nightly-sync -w acme/shop',
-    'wda client create nightly-export -w acme/shop --permissions read-only',
+    'wda client create nightly-export -w acme/shop --permissions read-only --entities orders,customers',
     'wda client list -w acme/shop',
     'wda client delete wdac_… -w acme/shop',
   ]);

@@ -135,13 +135,17 @@ function addKeys(program: Command): void {
     .description('create a key; it is printed this once')
     .argument('<name>', 'what it is for')
     .option('--permissions <permissions>', 'OWNER (default), READ_WRITE or READ_ONLY (the last two: data only)')
+    .option(
+      '--entities <names>',
+      'the only entities that it reaches, separated by commas; needs READ_WRITE or READ_ONLY',
+    )
     .option('--expires <when>', '30d, 12h or 15m from now, a date, or a date and time with Z or an offset')
     .action(async (name, _own, command: Command) =>
       (await import('./api-key.ts')).createKey(name, command.optsWithGlobals()),
     );
   examples(creating, [
     'wda key create website -w acme/shop --permissions READ_ONLY --expires 90d',
-    'wda key create nightly -w acme/shop --expires 2030-01-01',
+    'wda key create nightly -w acme/shop --permissions READ_ONLY --entities orders,customers',
     'WDA_KEY=$(wda key create ci -w acme/shop --json | jq -r .key)',
   ]);
   group

@@ -1,15 +1,18 @@
 // API keys of a workspace as its administrators see them: made, listed, revoked. credentials.ts looks up a key.
 import type { Database } from '../db/pool.ts';
 import { conflict } from '../errors.ts';
-import type { Permissions } from '../model/principal.ts';
+import type { Permissions, Scope } from '../model/principal.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import { loadPage, type PageOf } from './pages.ts';
+import { scopeNames } from './scopes.ts';
 
 export interface ApiKey {
   readonly id: string;
   readonly name: string;
   readonly prefix: string;
   readonly permissions: Permissions;
+  /** Names of the entities that it reaches; null: all. */
+  readonly entities: readonly string[] | null;
   readonly createdAt: Date;
   readonly expiresAt: Date | null;
   readonly lastUsedAt: Date | null;
@@ -22,10 +25,11 @@ export interface ApiKeyToStore {
   /** SHA-256 of the key. */
   readonly hash: Buffer;
   readonly permissions: Permissions;
+  readonly scope: Scope;
   readonly expiresAt: Date | null;
 }
 
-const COLUMNS: Fragment = sql`k.id, k.name, k.prefix, k.permissions, k.created_at as "createdAt", k.expires_at as "expiresAt", k.last_used_at as "lastUsedAt"`;
+const COLUMNS: Fragment = sql`k.id, k.name, k.prefix, k.permissions, ${scopeNames(sql`k`)}, k.created_at as "createdAt", k.expires_at as "expiresAt", k.last_used_at as "lastUsedAt"`;
 
 // One workspace's share of the control tables; keys that have expired count until they are deleted.
 const MAX_KEYS = 1000;
@@ -37,8 +41,8 @@ export async function createApiKey(db: Database, key: ApiKeyToStore): Promise<Ap
   select id from wda.workspace where id = ${key.workspaceId}
   and (select count(*) from wda.api_key o where o.workspace_id = ${key.workspaceId}) < ${MAX_KEYS}::int8 for no key update
 )
-insert into wda.api_key as k (workspace_id, name, prefix, hash, permissions, expires_at)
-select held.id, ${key.name}, ${key.prefix}, ${key.hash}, ${key.permissions}, ${key.expiresAt?.toISOString() ?? null}::timestamptz
+insert into wda.api_key as k (workspace_id, name, prefix, hash, permissions, entities, expires_at)
+select held.id, ${key.name}, ${key.prefix}, ${key.hash}, ${key.permissions}, ${key.scope}::bigint[], ${key.expiresAt?.toISOString() ?? null}::timestamptz
 from held
 returning ${COLUMNS}`),
   );

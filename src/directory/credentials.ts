@@ -1,8 +1,9 @@
 // API keys and the operator's key in the control tables, looked up by hash.
 import type { Database } from '../db/pool.ts';
-import type { Permissions } from '../model/principal.ts';
+import type { Permissions, Scope } from '../model/principal.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import { loadFact } from './instance.ts';
+import { readScope, scopeText } from './scopes.ts';
 
 export interface StoredKey {
   readonly id: string;
@@ -10,6 +11,7 @@ export interface StoredKey {
   /** Version of the workspace when the key was found: a later one means that it must be looked up again. */
   readonly workspaceVersion: number;
   readonly permissions: Permissions;
+  readonly scope: Scope;
   /** Milliseconds since 1970, or null. */
   readonly expiresAt: number | null;
 }
@@ -18,7 +20,7 @@ export interface StoredKey {
 export async function findApiKey(db: Database, hash: Buffer): Promise<StoredKey | undefined> {
   const rows = await db.run(
     toQuery(
-      sql`select k.id, k.workspace_id, w.version, k.permissions, (extract(epoch from k.expires_at) * 1000)::int8
+      sql`select k.id, k.workspace_id, w.version, k.permissions, ${scopeText(sql`k`)}, (extract(epoch from k.expires_at) * 1000)::int8
           from wda.api_key k join wda.workspace w on w.id = k.workspace_id where k.hash = ${hash}`,
       'find-api-key',
     ),
@@ -26,11 +28,12 @@ export async function findApiKey(db: Database, hash: Buffer): Promise<StoredKey 
   );
   const row = rows[0];
   if (row === undefined) return undefined;
-  const [id, workspaceId, version, permissions, expiresAt] = row as [
+  const [id, workspaceId, version, permissions, scope, expiresAt] = row as [
     string,
     string,
     string,
     Permissions,
+    string | null,
     string | null,
   ];
   return {
@@ -38,6 +41,7 @@ export async function findApiKey(db: Database, hash: Buffer): Promise<StoredKey 
     workspaceId,
     workspaceVersion: Number(version),
     permissions,
+    scope: readScope(scope),
     expiresAt: expiresAt === null ? null : Number(expiresAt),
   };
 }

@@ -2,14 +2,17 @@
 // use one.
 import type { Database } from '../db/pool.ts';
 import { conflict } from '../errors.ts';
-import type { Permissions } from '../model/principal.ts';
+import type { Permissions, Scope } from '../model/principal.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import { loadPage, type PageOf } from './pages.ts';
+import { readScope, scopeNames, scopeText } from './scopes.ts';
 
 export interface OAuthClient {
   readonly clientId: string;
   readonly name: string;
   readonly permissions: Permissions;
+  /** Names of the entities that it reaches; null: all. */
+  readonly entities: readonly string[] | null;
   readonly createdAt: Date;
 }
 
@@ -18,11 +21,12 @@ export interface OAuthClientToStore {
   readonly clientId: string;
   readonly name: string;
   readonly permissions: Permissions;
+  readonly scope: Scope;
   /** SHA-256 of the secret. */
   readonly secretHash: Buffer;
 }
 
-const COLUMNS: Fragment = sql`c.id, c.client_id as "clientId", c.name, c.permissions, c.created_at as "createdAt"`;
+const COLUMNS: Fragment = sql`c.id, c.client_id as "clientId", c.name, c.permissions, ${scopeNames(sql`c`)}, c.created_at as "createdAt"`;
 
 // One workspace's share of the control tables; nobody needs so many clients.
 const MAX_CLIENTS = 1000;
@@ -33,8 +37,8 @@ export async function createOAuthClient(db: Database, client: OAuthClientToStore
     toQuery(sql`with held as (
   select id from wda.workspace where id = ${client.workspaceId} for key share
 )
-insert into wda.oauth_client as c (workspace_id, client_id, name, permissions, secret_hash)
-select held.id, ${client.clientId}, ${client.name}, ${client.permissions}, ${client.secretHash} from held
+insert into wda.oauth_client as c (workspace_id, client_id, name, permissions, entities, secret_hash)
+select held.id, ${client.clientId}, ${client.name}, ${client.permissions}, ${client.scope}::bigint[], ${client.secretHash} from held
 where (select count(*) from wda.oauth_client o where o.workspace_id = held.id) < ${MAX_CLIENTS}::int8
 returning ${COLUMNS}`),
   );
@@ -88,6 +92,7 @@ export async function findOAuthClient(db: Database, clientId: string): Promise<R
 export interface TokenClient {
   readonly workspaceId: string;
   readonly permissions: Permissions;
+  readonly scope: Scope;
   /** Version of the workspace when the client was found: a later one means that it must be looked up again. */
   readonly workspaceVersion: number;
 }
@@ -96,7 +101,7 @@ export interface TokenClient {
 export async function findTokenClient(db: Database, clientId: string, kid: string): Promise<TokenClient | undefined> {
   const rows = await db.run(
     toQuery(
-      sql`select c.workspace_id, w.version, c.permissions from wda.oauth_client c join wda.workspace w on w.id = c.workspace_id
+      sql`select c.workspace_id, w.version, c.permissions, ${scopeText(sql`c`)} from wda.oauth_client c join wda.workspace w on w.id = c.workspace_id
 where c.client_id = ${clientId} and exists (select from wda.signing_key k where k.kid = ${kid})`,
       'find-token-client',
     ),
@@ -104,6 +109,6 @@ where c.client_id = ${clientId} and exists (select from wda.signing_key k where 
   );
   const row = rows[0];
   if (row === undefined) return undefined;
-  const [workspaceId, version, permissions] = row as [string, string, Permissions];
-  return { workspaceId, workspaceVersion: Number(version), permissions };
+  const [workspaceId, version, permissions, scope] = row as [string, string, Permissions, string | null];
+  return { workspaceId, workspaceVersion: Number(version), permissions, scope: readScope(scope) };
 }

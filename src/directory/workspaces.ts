@@ -56,10 +56,11 @@ export async function insertWorkspace(
   const { id } = next as { id: string };
   const databaseSchema = databaseSchemaName(id, slug);
   const [row] = await session.query<{ createdAt: Date }>(
-    toQuery(sql`insert into wda.workspace (id, organization_id, slug, name, database_schema, document)
+    toQuery(sql`insert into wda.workspace (id, organization_id, slug, name, database_schema, document, entity_ids)
 overriding system value
-select ${id}::bigint, o.id, ${slug}, ${name}, ${databaseSchema}, ${document}::json
-from wda.organization o where o.slug = ${organization}
+select ${id}::bigint, o.id, ${slug}, ${name}, ${databaseSchema}, ${document}::json,
+  wda.entity_ids('{}', e.names, e.names)
+from (select array(select json_object_keys(${document}::json -> 'entities')) as names) e, wda.organization o where o.slug = ${organization}
 returning created_at as "createdAt"`),
   );
   return row && { id, organization, slug, name, databaseSchema, createdAt: row.createdAt };

@@ -75,7 +75,8 @@ export const PREFLIGHT: Mount = {
     headers: {
       Allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
       'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
-      'Access-Control-Allow-Headers': 'Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key',
+      'Access-Control-Allow-Headers':
+        'Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Traceparent, MCP-Protocol-Version, Mcp-Method, Mcp-Name',
       'Access-Control-Max-Age': '600',
     },
     body: { kind: 'empty' },

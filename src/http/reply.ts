@@ -13,7 +13,7 @@ export function commonHeaders(corsOrigins: '*' | readonly string[], origin: stri
 
 const EXPOSED = [
   'Access-Control-Expose-Headers',
-  'ETag, Idempotent-Replayed, Location, Retry-After, X-Request-Id',
+  'ETag, Idempotent-Replayed, Link, Location, Retry-After, WWW-Authenticate, X-Request-Id',
 ] as const;
 const CLOSED: readonly string[] = [
   'X-Content-Type-Options',

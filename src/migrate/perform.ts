@@ -57,7 +57,8 @@ export const RUN: Work<Run, Working['name']> = {
     await switchOver(run, async () => {
       gate.stopCountdown();
       if (changesDocument(change)) {
-        await session.query(toQuery(storeDocument(workspaceId, change.asked, change.names, change.freed)));
+        const { asked: document, names, freed, renamed } = change;
+        await session.query(toQuery(storeDocument(workspaceId, { document, names, freed, renamed })));
       }
       await progress.succeed();
     });

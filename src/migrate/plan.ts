@@ -28,6 +28,8 @@ export interface PreparedChange {
   readonly names: PhysicalNames;
   /** Names that mean nothing any more then, as keys of settled-names.ts. */
   readonly freed: readonly string[];
+  /** The names in force of renamed entities, by their new ones. */
+  readonly renamed: ReadonlyMap<string, string>;
   readonly operations: readonly Operation[];
   readonly strategy: Strategy;
   /** Entities in force by their tables in PostgreSQL. */
@@ -72,7 +74,17 @@ export async function prepareChange(
   const { operations, names } = change;
   const tables = new Map([...entities.values()].map((entity) => [entity.table.name, entity.name]));
   const freed = freedKeys(entities, entitiesOf(asked, databaseSchema, names));
-  return { inForce, asked, databaseSchema, names, freed, operations, strategy, entities: tables };
+  return {
+    inForce,
+    asked,
+    databaseSchema,
+    names,
+    freed,
+    renamed: renames.entities,
+    operations,
+    strategy,
+    entities: tables,
+  };
 }
 
 /** Whether anything cannot run in the transaction of the switch. */

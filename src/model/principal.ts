@@ -2,11 +2,18 @@
 
 export type Permissions = 'OWNER' | 'READ_WRITE' | 'READ_ONLY';
 
-/** API key or internal token of a workspace: sees all data. `permissions` below OWNER have no admin API. */
+/**
+ * The ids of the entities that a principal reaches (Workspace.entityIds); null: all. As an id never names another entity,
+ * nothing that happens to a schema makes a scope wider.
+ */
+export type Scope = readonly string[] | null;
+
+/** API key or internal token of a workspace: sees all data of the entities in its scope. `permissions` below OWNER have no admin API. */
 export interface Owner {
   readonly kind: 'owner';
   readonly permissions: Permissions;
   readonly workspaceId: string;
+  readonly scope: Scope;
   /** Stable id of the credential, for rate limits and logs; never the credential. */
   readonly credentialId: string;
 }
@@ -14,6 +21,7 @@ export interface Owner {
 /** The instance administrator. */
 export interface Operator {
   readonly kind: 'operator';
+  readonly scope: Scope;
   readonly credentialId: string;
 }
 
@@ -25,6 +33,7 @@ export interface External {
   readonly kind: 'external';
   readonly permissions: 'READ_WRITE' | 'READ_ONLY';
   readonly workspaceId: string;
+  readonly scope: Scope;
   readonly credentialId: string;
   readonly claims: Readonly<Record<string, unknown>>;
 }
@@ -43,16 +52,19 @@ export function belongsTo(principal: Principal, workspaceId: string): boolean {
   return principal.kind === 'operator' || principal.workspaceId === workspaceId;
 }
 
+/** True for whom some part of the admin API is: never for a scope, as whoever makes keys could make one without. */
+export function isAdministrator(principal: Principal): principal is Operator | Owner {
+  if (principal.scope !== null) return false;
+  return principal.kind === 'operator' || (principal.kind === 'owner' && principal.permissions === 'OWNER');
+}
+
 /** True when the principal may use the admin API of this workspace. */
 export function mayAdminister(principal: Principal, workspaceId: string): boolean {
-  switch (principal.kind) {
-    case 'operator':
-      return true;
-    case 'owner':
-      return principal.permissions === 'OWNER' && belongsTo(principal, workspaceId);
-    case 'external':
-      return false;
-    default:
-      return principal satisfies never;
-  }
+  return isAdministrator(principal) && belongsTo(principal, workspaceId);
+}
+
+/** The same principal, reaching no more than the entities of these ids. */
+export function narrowed<P extends Principal>(principal: P, ids: readonly string[]): P {
+  const { scope } = principal;
+  return { ...principal, scope: scope === null ? ids : scope.filter((id) => ids.includes(id)) };
 }

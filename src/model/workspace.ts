@@ -33,8 +33,15 @@ export interface Workspace {
   readonly databaseSchema: string;
   readonly entities: ReadonlyMap<string, Entity>;
   readonly identityProvider: IdentityProvider | null;
+  /**
+   * Names of entities -> their ids, which stay when an entity is renamed and never name another one. An entity without an
+   * id is in no scope.
+   */
+  readonly entityIds: ReadonlyMap<string, string>;
   /** Names of constraints in the database -> what they guard, to explain a refusal by the database. */
   readonly constraints: ReadonlyMap<string, ConstraintOwner>;
+  /** Of a part (restricted.ts): the whole snapshot, and a text that no other part of it has. null: it is whole. */
+  readonly part: { readonly of: Workspace; readonly key: string } | null;
 }
 
 /** The entity that a relation leads to. Snapshots are closed: every relation of a snapshot resolves. */

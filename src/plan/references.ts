@@ -1,5 +1,7 @@
 // Where the records of an entity lead, and who leads to them.
+import { deletesOutside } from '../errors.ts';
 import type { Entity, Field } from '../model/entity.ts';
+import { wholeOf } from '../model/restricted.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { targetOf, type Viewpoint } from './link.ts';
 import { passGate, type Scan, scan } from './scan.ts';
@@ -22,13 +24,22 @@ export function referencesOf(isGiven: (field: Field) => boolean, entity: Entity,
   return references;
 }
 
-/** Deleting looks for records that refer to the one deleted, and where a relation says so writes them. */
+/**
+ * Deleting looks for records that refer to the one deleted, and where a relation says so writes them: 503 while a migration
+ * holds them, 403 when they are of an entity that the principal does not reach.
+ */
 export function passReferring(entity: Entity, workspace: Workspace, seen = new Set<string>()): void {
   seen.add(entity.name);
-  for (const other of workspace.entities.values()) {
+  for (const other of wholeOf(workspace).entities.values()) {
+    const isReached = workspace.entities.has(other.name);
     for (const relation of other.relations.values()) {
       if (relation.kind !== 'belongsTo' || relation.entity !== entity.name) continue;
-      passGate(other, relation.onDelete === 'restrict' ? 'read' : 'write');
+      if (!isReached && relation.onDelete !== 'restrict') throw deletesOutside(entity.name);
+      // The gate of an entity that is not reached is told as one of this.
+      passGate(
+        isReached ? other : { ...entity, gate: other.gate },
+        relation.onDelete === 'restrict' ? 'read' : 'write',
+      );
       if (relation.onDelete === 'cascade' && !seen.has(other.name)) passReferring(other, workspace, seen);
     }
   }

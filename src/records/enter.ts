@@ -3,6 +3,7 @@ import type { Authenticator } from '../auth/authenticate.ts';
 import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
 import { ApiError, invalidCredential, notFound } from '../errors.ts';
 import { belongsTo, type Principal } from '../model/principal.ts';
+import { wholeOf } from '../model/restricted.ts';
 import type { Workspace } from '../model/workspace.ts';
 import type { RateLimit } from '../pace/rate-limit.ts';
 
@@ -13,6 +14,7 @@ export interface Address {
 }
 
 export interface Visitor {
+  /** What of it the principal's scope reaches. */
   readonly workspace: Workspace;
   readonly principal: Principal;
 }
@@ -20,6 +22,11 @@ export interface Visitor {
 export interface Entrance {
   readonly cache: WorkspaceCache;
   readonly authenticator: Authenticator;
+}
+
+/** The principal in a whole snapshot. The only place where they meet: what its scope does not reach is not there any more. */
+export function visitorOf({ cache }: Pick<Entrance, 'cache'>, workspace: Workspace, principal: Principal): Visitor {
+  return { workspace: cache.within(workspace, principal.scope), principal };
 }
 
 /** In place of a rate limit, for who was counted before. */
@@ -40,7 +47,7 @@ export async function enter(
   const recalled = fresh === undefined ? undefined : authenticator.recall(authorization, fresh);
   if (fresh !== undefined && recalled !== undefined) {
     const counted = count(recalled.credentialId);
-    if (counted === undefined) return { workspace: fresh, principal: recalled };
+    if (counted === undefined) return visitorOf(entrance, fresh, recalled);
     await counted;
     return enter(entrance, authorization, address, uncounted);
   }
@@ -56,19 +63,19 @@ export async function enter(
 
 /** Looks the credential up, in the workspace or not. */
 async function identify(
-  { cache, authenticator }: Entrance,
+  entrance: Entrance,
   authorization: string | undefined,
   { organization, workspace: slug }: Address,
   count: RateLimit,
 ): Promise<Visitor> {
-  const find = () => cache.get(organization, slug);
-  const principal = await authenticator.authenticate(authorization, find);
+  const find = () => entrance.cache.get(organization, slug);
+  const principal = await entrance.authenticator.authenticate(authorization, find);
   const counted = count(principal.credentialId);
   if (counted !== undefined) await counted;
   const workspace = await find();
   if (workspace === undefined && principal.kind === 'operator') throw notFound('The workspace does not exist');
   if (workspace === undefined || !belongsTo(principal, workspace.id)) throw invalidCredential();
-  return { workspace, principal };
+  return visitorOf(entrance, workspace, principal);
 }
 
 /** True when the snapshot has been replaced, so that a refusal by it would be one by the past. */
@@ -77,6 +84,7 @@ export async function hasChanged(
   { organization, workspace: slug }: Address,
   workspace: Workspace,
 ): Promise<boolean> {
+  const whole = wholeOf(workspace);
   // Without the database the snapshot is as good as its lease.
-  return (await cache.getRecent(organization, slug).catch(() => workspace)) !== workspace;
+  return (await cache.getRecent(organization, slug).catch(() => whole)) !== whole;
 }

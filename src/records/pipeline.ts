@@ -19,6 +19,7 @@ import type { Mount } from '../http/mount.ts';
 import type { RawRequest } from '../http/raw-request.ts';
 import { closest } from '../model/closest.ts';
 import { belongsTo, type Principal } from '../model/principal.ts';
+import { wholeOf } from '../model/restricted.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { groupOf } from '../pace/admission.ts';
 import type { RateLimit } from '../pace/rate-limit.ts';
@@ -46,7 +47,7 @@ import { aggregate, summarize } from './aggregates.ts';
 import { type BatchJourney, batch, replayBatch } from './batch.ts';
 import { type BulkRooms, bulkCreate, bulkDelete, bulkDeleteListed, bulkUpdate } from './bulk.ts';
 import { describeWorkspace } from './description.ts';
-import { enter, hasChanged, uncounted, type Visitor } from './enter.ts';
+import { enter, hasChanged, uncounted, type Visitor, visitorOf } from './enter.ts';
 import { makeInFlight } from './in-flight.ts';
 import type { Journey } from './journey.ts';
 import { fingerprintOf, type KeyedRequest, once, scopeOf } from './keyed.ts';
@@ -186,7 +187,7 @@ export function makeRecords(rooms: RecordRooms): Records {
     const again = async (): Promise<Visitor> => {
       const workspace = await cache.get(organization, slug);
       if (workspace === undefined || !belongsTo(principal, workspace.id)) throw invalidCredential();
-      return { workspace, principal };
+      return visitorOf(rooms, workspace, principal);
     };
     return answer(raw, await again(), enterAgain ?? again);
   };
@@ -239,7 +240,8 @@ export function makeStages(rooms: StageRooms): Stages {
   }
 
   /** True when the snapshot is known to be in force. A process that was forgotten meanwhile, or heard nothing, does not know. */
-  const isKnown = (workspace: Workspace): boolean => cache.fresh(workspace.organization, workspace.slug) === workspace;
+  const isKnown = (workspace: Workspace): boolean =>
+    cache.fresh(workspace.organization, workspace.slug) === wholeOf(workspace);
 
   /** Admits the principal to the entity. `checkedAt`: since when credential and snapshot have been in force at least. */
   function visitOf(
@@ -260,7 +262,7 @@ export function makeStages(rooms: StageRooms): Stages {
       executor,
       key,
       isStale: (now) => cache.isReplaced(workspace) || (now - checkedAt > TRUST_MS && !isKnown(workspace)),
-      confirm: async () => (await cache.get(workspace.organization, workspace.slug)) === workspace,
+      confirm: async () => (await cache.get(workspace.organization, workspace.slug)) === wholeOf(workspace),
       async again() {
         cache.changed(workspace.id);
         return visitOf(call, attempt, sender, await again(), performance.now());

@@ -124,9 +124,9 @@ function byWords<T extends object>(cache: LRUCache<string, T>, visit: Visit, pre
   return entry;
 }
 
-/** What a plan depends on besides `words`: who asks, and which document of which workspace. */
+/** What a plan depends on besides `words`: who asks, which document of which workspace, and which part of it. */
 function keyOf({ principal, workspace, entity }: Visit, words: string): string {
-  return `${principal.kind} ${workspace.id}.${workspace.version} ${entity.name} ${words}`;
+  return `${principal.kind} ${workspace.id}.${workspace.version} ${workspace.part?.key ?? ''} ${entity.name} ${words}`;
 }
 
 /** In bytes, roughly: a plan has as many objects as its text has names. */

@@ -117,6 +117,7 @@ async function createDemo(databases: Databases, maxResponseBytes: number): Promi
     prefix,
     hash,
     permissions: 'OWNER',
+    scope: null,
     expiresAt: null,
   });
   return key;
@@ -124,7 +125,7 @@ async function createDemo(databases: Databases, maxResponseBytes: number): Promi
 
 /** Records are created as requests create them. */
 async function fillDemo(db: Database, workspace: Workspace, maxResponseBytes: number): Promise<void> {
-  const principal: Principal = { kind: 'operator', credentialId: 'operator' };
+  const principal: Principal = { kind: 'operator', scope: null, credentialId: 'operator' };
   for (const [name, records] of DEMO_RECORDS) {
     const entity = entityOf(workspace, name);
     for (const record of records) {

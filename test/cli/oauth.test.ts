@@ -25,6 +25,19 @@ test('a client is created with permissions', async () => {
   await run(['client', 'delete', made.clientId]);
 });
 
+test('a client for some entities, and one of a name that stands twice', async () => {
+  const create = ['client', 'create', 'twin', '--permissions', 'read-only'];
+  assert.match(await run([...create, '--entities', 'notes']), /^Entities +notes$/m);
+  assert.match(await run(create), /^Entities +all$/m);
+  const table = await run(['client', 'list']);
+  assert.match(table, /twin \(2 of this name\) +READ_ONLY +notes /);
+  assert.match(table, /twin \(2 of this name\) +READ_ONLY +all /);
+  assert.match(await run([...create, '--entities', 'note'], ADMIN_KEY, 1), /Did you mean notes\?/);
+  assert.match(await run([...create, '--entities', 'notes,'], ADMIN_KEY, 2), /names separated by commas/);
+  for (const { clientId } of JSON.parse(await run(['client', 'list', '--json'])))
+    await run(['client', 'delete', clientId]);
+});
+
 test('a client is created, gets a token, is listed without its secret, and deleted', async () => {
   assert.match(await run(['client', 'list']), /^No OAuth clients in acme\/shop$/m);
   const shown = await run(['client', 'create', 'nightly sync']);
@@ -36,7 +49,7 @@ test('a client is created, gets a token, is listed without its secret, and delet
   const token = await tokenOf(server, client);
   // A token is a credential of the command line like any other.
   const table = await run(['client', 'list'], token);
-  assert.match(table, new RegExp(`^${client.clientId} +nightly sync +OWNER +\\d{4}-`, 'm'));
+  assert.match(table, new RegExp(`^${client.clientId} +nightly sync +OWNER +all +\\d{4}-`, 'm'));
   assert.ok(!table.includes(client.clientSecret));
   assert.equal(JSON.parse(await run(['client', 'list', '--json'], workspace.key)).length, 1);
   assert.deepEqual(JSON.parse(await run(['client', 'delete', client.clientId, '--json'])), {

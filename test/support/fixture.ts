@@ -79,6 +79,7 @@ const IDENTITY = {
   version: '1',
   databaseSchema: 'ws7_shop',
   names: NO_NAMES,
+  entityIds: {},
   gates: {},
 } as const;
 
@@ -88,15 +89,21 @@ export function withGate(workspace: Workspace, name: string, gate: MigrationGate
   return { ...workspace, entities: new Map([...workspace.entities, [name, entity]]) };
 }
 
-export const OWNER: Owner = { kind: 'owner', permissions: 'OWNER', workspaceId: '7', credentialId: 'key:1' };
-export const OPERATOR: Operator = { kind: 'operator', credentialId: 'operator' };
+export const OWNER: Owner = {
+  kind: 'owner',
+  permissions: 'OWNER',
+  workspaceId: '7',
+  scope: null,
+  credentialId: 'key:1',
+};
+export const OPERATOR: Operator = { kind: 'operator', scope: null, credentialId: 'operator' };
 
 /** A user of the identity provider with these claims. */
 export function external(
   claims: Readonly<Record<string, unknown>>,
   permissions: External['permissions'] = 'READ_WRITE',
 ): External {
-  return { kind: 'external', permissions, workspaceId: '7', credentialId: 'sub:1', claims };
+  return { kind: 'external', permissions, workspaceId: '7', scope: null, credentialId: 'sub:1', claims };
 }
 
 export function viewpoint(workspace: Workspace = makeShop(), principal: Principal = OWNER): Viewpoint {

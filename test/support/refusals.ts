@@ -149,6 +149,11 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: 'READ_ONLY permissions - data modifications are not allowed',
     made: errors.readOnly,
   },
+  deletesOutside: {
+    file: 'api/access/scopes.test.ts',
+    words: 'Deleting records of customers would change records that the credential does not reach',
+    made: () => errors.deletesOutside('customers'),
+  },
   noIdentityProvider: {
     file: TOKENS,
     words: 'No external identity provider configured for this workspace',

@@ -35,6 +35,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'physical-name.ts',
       'principal.ts',
       'relation.ts',
+      'restricted.ts',
       'workspace.ts',
     ],
     imports: [],

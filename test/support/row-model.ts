@@ -32,6 +32,20 @@ export interface ModelEntity {
 }
 export type Model = Readonly<Record<string, ModelEntity>>;
 
+/** What is there for a key that reaches these entities alone, and sees all of their records. */
+export function modelWithin(model: Model, names: readonly string[]): Model {
+  const isReached = ({ to, by }: ModelRelation): boolean =>
+    names.includes(to) && (!('through' in by) || names.includes(by.through));
+  return Object.fromEntries(
+    Object.entries(model)
+      .filter(([name]) => names.includes(name))
+      .map(([name, entity]) => {
+        const relations = Object.entries(entity.relations).filter(([, relation]) => isReached(relation));
+        return [name, { ...entity, rules: [], relations: Object.fromEntries(relations) }];
+      }),
+  );
+}
+
 export function makeRowModel(model: Model, claims: Claims) {
   const entity = (name: string): ModelEntity => model[name] as ModelEntity;
   const isScalar = (value: unknown): boolean => value !== null && value !== undefined && typeof value !== 'object';

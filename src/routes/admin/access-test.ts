@@ -71,6 +71,7 @@ export function accessTestRoutes(rooms: AccessTestRooms): AdminRoute[] {
           kind: 'external',
           permissions: 'READ_ONLY',
           workspaceId: id,
+          scope: null,
           credentialId: 'access-test',
           claims,
         };

@@ -5,7 +5,7 @@ import { findOrganization, findOrganizationOf, type Organization } from '../../d
 import { findWorkspace, type WorkspaceSummary } from '../../directory/workspaces.ts';
 import { SLUG_PATTERN } from '../../document/format.ts';
 import { forbidden, notFound } from '../../errors.ts';
-import { mayAdminister, type Operator, type Owner, type Principal } from '../../model/principal.ts';
+import { isAdministrator, mayAdminister, type Operator, type Owner, type Principal } from '../../model/principal.ts';
 
 /**
  * Who may use a route: `anyone`, without a credential; the `operator` of the instance; any `administrator`, who is the
@@ -34,13 +34,12 @@ export async function admit(
   if (may === 'anyone') return undefined;
   const principal = await authenticate(authorization);
   if (may === 'operator') {
-    if (principal.kind !== 'operator') throw forbidden('Only the instance administrator may do this');
+    if (principal.kind !== 'operator' || !isAdministrator(principal))
+      throw forbidden('Only the instance administrator may do this');
     return principal;
   }
-  if (principal.kind === 'operator' || (principal.kind === 'owner' && principal.permissions === 'OWNER')) {
-    return principal;
-  }
-  throw mayNot();
+  if (!isAdministrator(principal)) throw mayNot();
+  return principal;
 }
 
 /** The workspace of a path; to an owner all others look the same, whether or not they exist. */

@@ -11,6 +11,7 @@ import { idParam } from './describe.ts';
 import { DisplayName, KeyPermissions } from './names.ts';
 import { PAGE } from './query.ts';
 import { type AdminRooms, type AdminRoute, idOf, placeIn, routeMaker, WORKSPACE } from './route.ts';
+import { EntityNames, findEntityIds, ReachedNames, scopeOf } from './scopes.ts';
 
 export interface ApiKeyMaker {
   readonly makeKey: () => { readonly key: string; readonly prefix: string; readonly hash: Buffer };
@@ -20,6 +21,7 @@ const NewApiKey = closed(
   {
     name: DisplayName,
     permissions: Type.Optional(KeyPermissions),
+    entities: Type.Optional(EntityNames),
     expiresAt: Type.Optional(
       Type.Unsafe<string | null>({
         type: ['string', 'null'],
@@ -35,6 +37,7 @@ const SHOWN = {
   name: Type.String(),
   prefix: Type.String({ description: 'How the key begins, so that it can be told from others.' }),
   permissions: KeyPermissions,
+  entities: ReachedNames,
   createdAt: Time,
   expiresAt: orNull(Time),
   lastUsedAt: orNull(Time),
@@ -71,11 +74,16 @@ export function apiKeyRoutes(rooms: AdminRooms & ApiKeyMaker): AdminRoute[] {
       summary: 'Makes an API key, and shows it this once',
       description: 'It works in every process when it is answered.',
       refuses: { CONFLICT: 'the workspace has as many keys as it may have' },
-      body: refinedBody(NewApiKey, ({ name, permissions = 'OWNER', expiresAt }, report) => ({
-        name,
-        permissions,
-        expiresAt: typeof expiresAt === 'string' ? timeToCome(expiresAt, report) : null,
-      })),
+      find: findEntityIds(databases),
+      body: refinedBody(NewApiKey, (asked, report, _, ids: ReadonlyMap<string, string>) => {
+        const { name, permissions = 'OWNER', expiresAt } = asked;
+        return {
+          name,
+          permissions,
+          scope: scopeOf(asked, report, ids),
+          expiresAt: typeof expiresAt === 'string' ? timeToCome(expiresAt, report) : null,
+        };
+      }),
       example: { name: 'nightly export', permissions: 'READ_ONLY', expiresAt: '2027-12-31T00:00:00Z' },
       answers: { 201: data(ShownOnce) },
       async handle({ workspace, body }) {
@@ -118,12 +126,13 @@ function timeToCome(given: string, report: Report): Date | null {
 }
 
 function show(key: ApiKey): Static<typeof Shown> {
-  const { id, name, prefix, permissions, createdAt, expiresAt, lastUsedAt } = key;
+  const { id, name, prefix, permissions, entities, createdAt, expiresAt, lastUsedAt } = key;
   return {
     id: Number(id),
     name,
     prefix,
     permissions,
+    entities,
     createdAt: time(createdAt),
     expiresAt: time(expiresAt),
     lastUsedAt: time(lastUsedAt),

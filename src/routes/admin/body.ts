@@ -22,17 +22,17 @@ export function body<S extends TSchema>(shape: S): Body<Static<S>> {
  * the body without the members that break their shape; its value is used only when there are no mistakes. `described`:
  * the shape for documents, where `refine` checks more of it.
  */
-export function refinedBody<S extends TSchema, T>(
+export function refinedBody<S extends TSchema, T, Found = unknown>(
   shape: S,
-  refine: (body: Static<S>, report: Report, raw: unknown) => T,
+  refine: (body: Static<S>, report: Report, raw: unknown, found: Found) => T,
   described: TSchema = shape,
-): Body<T> {
+): Body<T, Found> {
   return {
     shape: described,
-    read(raw) {
+    read(raw, found) {
       let refined: T | undefined;
       bodyOf(raw, shape, (plain, report) => {
-        refined = refine(plain, report, raw);
+        refined = refine(plain, report, raw, found);
       });
       return refined as T;
     },

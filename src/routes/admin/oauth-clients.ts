@@ -9,13 +9,14 @@ import {
 import { notFound } from '../../errors.ts';
 import { noWorkspace } from './access.ts';
 import { closed, created, data, list, NOTHING, nothing, pageOf, Time, time } from './answer.ts';
-import { body } from './body.ts';
+import { refinedBody } from './body.ts';
 import { DisplayName, KeyPermissions } from './names.ts';
 import { PAGE } from './query.ts';
 import { type AdminRooms, type AdminRoute, placeIn, routeMaker, WORKSPACE } from './route.ts';
+import { EntityNames, findEntityIds, ReachedNames, scopeOf } from './scopes.ts';
 
 const NewOAuthClient = closed(
-  { name: DisplayName, permissions: Type.Optional(KeyPermissions) },
+  { name: DisplayName, permissions: Type.Optional(KeyPermissions), entities: Type.Optional(EntityNames) },
   { title: 'NewOAuthClient', description: 'Without `permissions` it is an OWNER.' },
 );
 
@@ -25,6 +26,7 @@ const SHOWN = {
   clientId: Type.String(ClientId),
   name: Type.String(),
   permissions: KeyPermissions,
+  entities: ReachedNames,
   createdAt: Time,
 };
 const Shown = closed(SHOWN, { title: 'OAuthClient' });
@@ -67,14 +69,19 @@ export function oauthClientRoutes(rooms: AdminRooms & OAuthClientMaker): AdminRo
       // Tokens are looked up when they come: no process has a verdict on one of its tokens yet.
       changes: 'nothing',
       summary: 'Makes an OAuth client, and shows its secret this once',
-      description: 'It exchanges id and secret for tokens at `/oauth/token`. Its tokens have its permissions.',
+      description:
+        'It exchanges id and secret for tokens at `/oauth/token`. Its tokens have its permissions and entities.',
       refuses: { CONFLICT: 'the workspace has as many clients as it may have' },
-      body: body(NewOAuthClient),
+      find: findEntityIds(databases),
+      body: refinedBody(NewOAuthClient, (asked, report, _, ids: ReadonlyMap<string, string>) => {
+        const { name, permissions = 'OWNER' } = asked;
+        return { name, permissions, scope: scopeOf(asked, report, ids) };
+      }),
       example: { name: 'nightly sync', permissions: 'READ_WRITE' },
       answers: { 201: data(ShownOnce) },
-      async handle({ workspace, body: { name, permissions = 'OWNER' } }) {
+      async handle({ workspace, body }) {
         const { clientId, clientSecret, secretHash } = makeOAuthClient();
-        const client = { workspaceId: workspace.id, clientId, name, permissions, secretHash };
+        const client = { workspaceId: workspace.id, clientId, secretHash, ...body };
         const stored = await createOAuthClient(databases.directory, client);
         if (stored === undefined) throw noWorkspace(workspace.slug);
         return created({ ...show(stored), clientSecret }, placeIn(workspace, `/oauth-clients/${clientId}`));
@@ -104,6 +111,6 @@ export function oauthClientRoutes(rooms: AdminRooms & OAuthClientMaker): AdminRo
 }
 
 /** `id` is what the path takes; it is the client id, since a client needs no second name. */
-function show({ clientId, name, permissions, createdAt }: OAuthClient): Static<typeof Shown> {
-  return { id: clientId, clientId, name, permissions, createdAt: time(createdAt) };
+function show({ clientId, name, permissions, entities, createdAt }: OAuthClient): Static<typeof Shown> {
+  return { id: clientId, clientId, name, permissions, entities, createdAt: time(createdAt) };
 }

@@ -1,5 +1,5 @@
-// The property of row rules: over any schema, rules, records and claims, no request of an external user is ever answered
-// with a record that the model hides, and none misses one that it shows.
+// The property of row rules and scopes: over any schema, rules, records and claims, no request of an external user or of a key
+// for some entities is ever answered with a record that the model hides, and none misses one that it shows.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -10,15 +10,19 @@ import {
   type Model,
   type ModelEntity,
   makeRowModel,
+  modelWithin,
   type Rec,
 } from '../../support/row-model.ts';
 import { drawWish, pathsOf, treeOf, type Wish } from '../../support/row-wish.ts';
+import { keyFor } from '../../support/scopes.ts';
 import { useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
 
 const WORKSPACES = 12;
 const USERS = 3;
 const REQUESTS = 30;
+const KEYS = 2;
+const REQUESTS_OF_KEY = 5;
 
 const issuer = useIssuer();
 const server = useServer(LOCAL_PROVIDER);
@@ -161,6 +165,21 @@ async function holdAggregate(model: Model, claims: Claims, ask: Ask, wish: Wish)
   assert.deepEqual(total.json.data, [{ count: wanted.reduce((sum, { count }) => sum + Number(count), 0) }]);
 }
 
+/** What a key for these entities does not reach is not there: no entity, no relation. */
+async function holdOutside(model: Model, names: readonly string[], ask: Ask): Promise<void> {
+  const reached = modelWithin(model, names);
+  for (const [name, { relations }] of Object.entries(model)) {
+    const within = reached[name];
+    assert.equal((await ask(name)).status, within === undefined ? 404 : 200);
+    for (const relation of within === undefined ? [] : Object.keys(relations)) {
+      const isThere = Object.hasOwn(within?.relations ?? {}, relation);
+      for (const path of [`expand=${relation}`, `filter=${relation}.id,notNull`]) {
+        assert.equal((await ask(`${name}?${path}`)).status, isThere ? 200 : 400, path);
+      }
+    }
+  }
+}
+
 test('every answer holds the records that the model shows, and no other', async () => {
   let count = 0;
   const property = fc.asyncProperty(fc.gen(), async (g) => {
@@ -175,6 +194,16 @@ test('every answer holds the records that the model shows, and no other', async 
         workspace.call(path, { credential, ...(body === undefined ? {} : { method: 'POST', body }) });
       for (let request = 0; request < REQUESTS / USERS; request++)
         await holdAgainst(model, claims, ask, drawWish(g, model));
+    }
+    for (let count = 0; count < KEYS; count++) {
+      const names = g(fc.subarray, Object.keys(model), { minLength: 1 }) as string[];
+      const credential = await keyFor(workspace, names, 'READ_ONLY');
+      const ask: Ask = (path, body) =>
+        workspace.call(path, { credential, ...(body === undefined ? {} : { method: 'POST', body }) });
+      await holdOutside(model, names, ask);
+      const reached = modelWithin(model, names);
+      for (let request = 0; request < REQUESTS_OF_KEY; request++)
+        await holdAgainst(reached, {}, ask, drawWish(g, reached));
     }
   });
   await fc.assert(property, { numRuns: WORKSPACES, endOnFailure: true });

@@ -20,7 +20,7 @@ test('a client is made with a secret that is shown this once; only its hash is k
   const made = await create({ name: 'Nightly sync' });
   assert.equal(made.status, 201, made.text);
   const { clientSecret, ...rest } = made.json.data;
-  assert.deepEqual(Object.keys(rest), ['id', 'clientId', 'name', 'permissions', 'createdAt']);
+  assert.deepEqual(Object.keys(rest), ['id', 'clientId', 'name', 'permissions', 'entities', 'createdAt']);
   assert.equal(rest.id, rest.clientId);
   assert.equal(rest.name, 'Nightly sync');
   const here = '/api/admin/v1/organizations/acme/workspaces/clients/oauth-clients';

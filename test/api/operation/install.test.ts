@@ -179,6 +179,32 @@ insert into wda.instance (name, value) values ('operator', 'hash')`,
   });
 }
 
+test('entities of workspaces that are there already get ids, each its own', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'wda-install-'));
+  try {
+    for (const file of ALL) copyFileSync(join(ONE_ROW, file), join(folder, file));
+    const connectionString = await createDatabase('entity_ids', "encoding 'UTF8'");
+    await installOneRow({ connectionString }, folder);
+    await rowsOf(
+      connectionString,
+      `insert into wda.organization (slug, name) values ('acme', 'Acme');
+insert into wda.workspace (organization_id, slug, name, database_schema, document) select wda.organization.id, w.slug, w.slug, w.slug, w.document::json
+from wda.organization, (values ('one', '{"entities":{"a":{},"b":{}}}'), ('two', '{"entities":{"a":{}}}'), ('none', '{}')) w (slug, document)`,
+    );
+    await install({ connectionString }, () => undefined);
+    const rows = await rowsOf(connectionString, 'select slug, entity_ids as ids from wda.workspace order by id');
+    const found = rows.map(({ slug, ids }) => [slug, Object.keys(ids as object).join()]);
+    assert.deepEqual(found, [
+      ['one', 'a,b'],
+      ['two', 'a'],
+      ['none', ''],
+    ]);
+    assert.equal(new Set(rows.flatMap(({ ids }) => Object.values(ids as object))).size, 3);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
 test('a server of the time of one row of files finds a new installation as it knows it', async () => {
   const connectionString = await createDatabase('earlier', "encoding 'UTF8'");
   await install({ connectionString }, () => undefined);

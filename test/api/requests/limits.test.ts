@@ -122,7 +122,10 @@ test('by default every origin may call, without cookies', async () => {
   for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
     assert.ok(asked.headers.get('access-control-allow-methods')?.split(', ').includes(method), method);
   }
-  for (const header of ['Authorization', 'Content-Type', 'If-Match', 'If-None-Match', 'Idempotency-Key']) {
+  for (const header of [
+    ...['Authorization', 'Content-Type', 'If-Match', 'If-None-Match', 'Idempotency-Key', 'Traceparent'],
+    ...['MCP-Protocol-Version', 'Mcp-Method', 'Mcp-Name'],
+  ]) {
     assert.ok(asked.headers.get('access-control-allow-headers')?.split(', ').includes(header), header);
   }
   const headers = { origin: ORIGIN };
@@ -138,7 +141,7 @@ test('by default every origin may call, without cookies', async () => {
     assert.equal(answer.headers.get('access-control-allow-origin'), '*');
     assert.equal(answer.headers.get('access-control-allow-credentials'), null);
     const exposed = answer.headers.get('access-control-expose-headers')?.split(', ') ?? [];
-    for (const header of ['ETag', 'Location', 'Retry-After', 'X-Request-Id'])
+    for (const header of ['ETag', 'Link', 'Location', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id'])
       assert.ok(exposed.includes(header), header);
   }
 });

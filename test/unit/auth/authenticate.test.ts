@@ -22,7 +22,14 @@ const atVersion = (version: string): Workspace => ({ ...SHOP, version });
 /** A store with one key of the workspace, and an authenticator over it on a clock that the test sets. */
 function makeScene(expiresAt: number | null = null) {
   const { key, hash } = makeKey();
-  const stored: StoredKey = { id: '12', workspaceId: '7', workspaceVersion: 1, permissions: 'OWNER', expiresAt };
+  const stored: StoredKey = {
+    id: '12',
+    workspaceId: '7',
+    workspaceVersion: 1,
+    permissions: 'OWNER',
+    scope: null,
+    expiresAt,
+  };
   const store = new Map<string, StoredKey>([[hash.toString('hex'), stored]]);
   const scene = {
     header: `Bearer ${key}`,
@@ -73,6 +80,7 @@ test('a key is the owner that it was made for', async () => {
   assert.deepEqual(await authenticator.authenticate(header), {
     kind: 'owner',
     permissions: 'OWNER',
+    scope: null,
     workspaceId: '7',
     credentialId: 'key:12',
   });
@@ -81,7 +89,7 @@ test('a key is the owner that it was made for', async () => {
 test('the operator’s key is the operator, without a look into the database', async () => {
   const scene = makeScene();
   const principal = await scene.authenticator.authenticate(`Bearer ${OPERATOR_KEY}`);
-  assert.deepEqual(principal, { kind: 'operator', credentialId: 'operator' });
+  assert.deepEqual(principal, { kind: 'operator', scope: null, credentialId: 'operator' });
   assert.equal(scene.lookups, 0);
 });
 

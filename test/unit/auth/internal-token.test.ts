@@ -30,7 +30,7 @@ const verify = makeInternalVerifier({
   verificationKey: async (kid) => (kid === 'ours' ? ours.publicKey : undefined),
   findClient: async (clientId, kid) =>
     clientId === CLIENT && kid === 'ours'
-      ? { workspaceId: '7', workspaceVersion: 3, permissions: 'OWNER' as const }
+      ? { workspaceId: '7', workspaceVersion: 3, permissions: 'OWNER' as const, scope: ['4', '9'] }
       : undefined,
   now: () => NOW,
 });
@@ -72,7 +72,13 @@ const INVALID = 'The credential is not valid here';
 
 test('a token of ours is the owner of its workspace until it expires', async () => {
   assert.deepEqual(await verify(await sign(), undefined), {
-    principal: { kind: 'owner', permissions: 'OWNER', workspaceId: '7', credentialId: `client:${CLIENT}` },
+    principal: {
+      kind: 'owner',
+      permissions: 'OWNER',
+      workspaceId: '7',
+      scope: ['4', '9'],
+      credentialId: `client:${CLIENT}`,
+    },
     workspaceVersion: 3,
     expiresAt: NOW + 60_000,
   });

@@ -70,6 +70,7 @@ const parts = makeWorkspace({
   databaseSchema: 'ws1',
   document: { entities: { a: { fields } } },
   names: NO_NAMES,
+  entityIds: {},
   gates: {},
 });
 for (const [filter, predicate] of PARTS) {

@@ -46,8 +46,15 @@ before(async () => {
   const transfer = makeTransferHandlers({ config, databases, keys: makeKeys(db, 24) });
   stages = makeStages({ config, cache, databases, totals: makeTotals({ db, onError }), transfer });
   const workspaceId = workspace.id;
-  owner = { kind: 'owner', permissions: 'OWNER', workspaceId, credentialId: 'key:1' };
-  app = { kind: 'external', permissions: 'READ_WRITE', workspaceId, credentialId: 'sub:app', claims: { sub: 'app' } };
+  owner = { kind: 'owner', permissions: 'OWNER', workspaceId, scope: null, credentialId: 'key:1' };
+  app = {
+    kind: 'external',
+    permissions: 'READ_WRITE',
+    workspaceId,
+    scope: null,
+    credentialId: 'sub:app',
+    claims: { sub: 'app' },
+  };
 });
 after(async () => {
   await db?.close();

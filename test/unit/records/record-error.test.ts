@@ -35,6 +35,7 @@ function renamed(): Workspace {
     databaseSchema: 'ws7_shop',
     document: parsed.document as SchemaDocument,
     names: { tables: { parts: 'pieces' }, columns: { parts: { weight: 'mass$12' } } },
+    entityIds: {},
     gates: {},
   });
 }

@@ -18,6 +18,7 @@ const workspace = makeWorkspace({
   databaseSchema: 'ws1',
   document: { entities: { people: { fields: { name: text, note: text }, searchLanguage: 'german' } } },
   names: NO_NAMES,
+  entityIds: {},
   gates: {},
 });
 

@@ -1,0 +1,74 @@
+// A part of a snapshot: some of its entities, as if there were no others.
+import { type Entity, type EntitySettings, EVERY_COLUMN, type Field } from './entity.ts';
+import type { Relation } from './relation.ts';
+import type { Workspace } from './workspace.ts';
+
+/**
+ * The snapshot with the entities of these names alone; names of others mean nothing. Relations to entities outside are
+ * gone, and with them what settings say about them; the columns that store their keys stay, as numbers. Of a part it makes a
+ * smaller part: none ever holds more.
+ */
+export function restrictWorkspace(workspace: Workspace, names: ReadonlySet<string>): Workspace {
+  const kept = [...workspace.entities.values()].filter(({ name }) => names.has(name));
+  const related = new Map(
+    kept.map((entity) => [entity.name, { ...entity, relations: relationsWithin(entity, names) }]),
+  );
+  const entities = new Map<string, Entity>();
+  for (const [name, entity] of related) {
+    entities.set(name, { ...entity, fields: fieldsOf(entity), settings: settingsOf(entity, related) });
+  }
+  return {
+    ...workspace,
+    entities,
+    entityIds: new Map([...workspace.entityIds].filter(([name]) => entities.has(name))),
+    constraints: new Map([...workspace.constraints].filter(([, { entity }]) => entities.has(entity))),
+    part: { of: wholeOf(workspace), key: [...entities.keys()].join() },
+  };
+}
+
+/** The snapshot that a part was made of; a whole one itself. */
+export function wholeOf(workspace: Workspace): Workspace {
+  return workspace.part === null ? workspace : workspace.part.of;
+}
+
+function relationsWithin({ relations }: Entity, names: ReadonlySet<string>): ReadonlyMap<string, Relation> {
+  return new Map(
+    [...relations].filter(
+      ([, relation]) => names.has(relation.entity) && (relation.kind !== 'manyToMany' || names.has(relation.through)),
+    ),
+  );
+}
+
+function fieldsOf({ fields, relations }: Entity): ReadonlyMap<string, Field> {
+  const isBare = ({ relation }: Field): boolean => relation !== undefined && !relations.has(relation);
+  if (![...fields.values()].some(isBare)) return fields;
+  return new Map([...fields].map(([name, field]) => [name, isBare(field) ? { ...field, relation: undefined } : field]));
+}
+
+type Entities = ReadonlyMap<string, Entity>;
+
+function settingsOf(entity: Entity, entities: Entities): EntitySettings {
+  const { defaultExpand, expandable, defaultFields, maxExpandDepth } = entity.settings;
+  return {
+    // Of a path that leads out, what lies before.
+    defaultExpand:
+      defaultExpand?.map((path) => known(path, entity, entities).join('.')).filter((path) => path !== '') ?? null,
+    expandable: expandable?.filter((name) => entity.relations.has(name)) ?? null,
+    defaultFields:
+      defaultFields?.filter((path) => known(path, entity, entities).length === path.split('.').length) ?? null,
+    maxExpandDepth,
+  };
+}
+
+/** The names of a path up to the first that means nothing. */
+function known(path: string, root: Entity, entities: Entities): readonly string[] {
+  const names = path.split('.');
+  let at: Entity | undefined = root;
+  for (const [index, name] of names.entries()) {
+    const relation: Relation | undefined = at?.relations.get(name);
+    const isColumn = at !== undefined && (name === EVERY_COLUMN || at.fields.has(name));
+    if (relation === undefined && !isColumn) return names.slice(0, index);
+    at = relation === undefined ? undefined : entities.get(relation.entity);
+  }
+  return names;
+}

@@ -1,0 +1,63 @@
+// The entities that a key or a client reaches, as its administrators name them.
+import Type from 'typebox';
+import { loadEntityIds } from '../../catalog/documents.ts';
+import type { Databases } from '../../directory/databases.ts';
+import type { WorkspaceSummary } from '../../directory/workspaces.ts';
+import { hint, type Report } from '../../document/report.ts';
+import { listed } from '../../errors.ts';
+import type { Permissions, Scope } from '../../model/principal.ts';
+import { listOf, orNull } from './answer.ts';
+
+// As many as a document has.
+const MAX_ENTITIES = 500;
+
+/** In bodies. */
+export const EntityNames = Type.Unsafe<readonly string[] | null>({
+  type: ['array', 'null'],
+  items: { type: 'string' },
+  minItems: 1,
+  maxItems: MAX_ENTITIES,
+  uniqueItems: true,
+  description: 'Names of the only entities that it reaches. null or left out: all.',
+});
+
+/** In answers: an entity that is gone is not named any more. */
+export const ReachedNames = orNull(listOf(Type.String()));
+
+/** The ids of a workspace's entities by their names, for scopeOf(). */
+export const findEntityIds =
+  (databases: Databases) =>
+  ({ workspace }: { readonly workspace: WorkspaceSummary }): Promise<ReadonlyMap<string, string>> =>
+    loadEntityIds(databases.of(workspace), workspace.id);
+
+interface Asked {
+  readonly entities?: readonly string[] | null;
+  readonly permissions?: Permissions;
+}
+
+/** The scope that a body asks for; reports names that mean nothing, and permissions that a scope cannot have. */
+export function scopeOf(
+  { entities, permissions = 'OWNER' }: Asked,
+  report: Report,
+  ids: ReadonlyMap<string, string>,
+): Scope {
+  if (!Array.isArray(entities)) return null;
+  if (permissions === 'OWNER') {
+    report(
+      ['permissions'],
+      'INVALID',
+      'must be READ_WRITE or READ_ONLY beside entities: an OWNER could give itself the others',
+    );
+  }
+  return entities.flatMap((name: unknown, at) => {
+    if (typeof name !== 'string') return [];
+    const id = ids.get(name);
+    if (id !== undefined) return [id];
+    report(
+      ['entities', at],
+      'REFERENCE_NOT_FOUND',
+      `must be an entity of the workspace.${hint(report.suggest(name, ids.keys()))} Known: ${listed([...ids.keys()].sort())}`,
+    );
+    return [];
+  });
+}
