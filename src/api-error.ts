@@ -88,7 +88,17 @@ export class ApiError extends Error {
 
   /** The same refusal, of an operation of a batch. */
   of(operation: number): ApiError {
-    const { code, message, status, details, beside, headers, cause } = this;
+    return this.#with({ operation });
+  }
+
+  /** The same 401, which says where clients learn who gives tokens (RFC 9728 section 5.1). */
+  challengedBy(metadata: string): ApiError {
+    const challenge = `${this.headers['WWW-Authenticate'] ?? 'Bearer'}, resource_metadata="${metadata}"`;
+    return this.#with({ headers: { ...this.headers, 'WWW-Authenticate': challenge } });
+  }
+
+  #with(change: ErrorExtra): ApiError {
+    const { code, message, status, operation, details, beside, headers, cause } = this;
     return new ApiError(code, message, {
       status,
       operation,
@@ -96,6 +106,7 @@ export class ApiError extends Error {
       headers,
       ...(details === undefined ? {} : { details }),
       ...(cause === undefined ? {} : { cause }),
+      ...change,
     });
   }
 }

@@ -167,6 +167,9 @@ export const issuerMismatch = (): ApiError =>
 
 export const audienceMismatch = (): ApiError => unauthorized('Token audience does not match configured audience', true);
 
+export const resourceMismatch = (resource: string): ApiError =>
+  unauthorized(`Token is not for agents: its aud must have ${resource}, or the configured audience`, true);
+
 export const tokenExpired = (): ApiError => unauthorized('Token has expired', true);
 
 export const jwksNotDiscovered = (): ApiError => unauthorized('Failed to discover JWKS endpoint for issuer', true);

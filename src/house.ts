@@ -27,6 +27,7 @@ import { makeServerRateLimit } from './processes/tokens.ts';
 import type { ReadinessState } from './readiness.ts';
 import { makeRecords } from './records/pipeline.ts';
 import { makeTransferHandlers } from './records/transfer/transfer.ts';
+import { agentsPath } from './request/record-path.ts';
 import { TOKEN_PATH } from './routes/oauth.ts';
 
 // Snapshots in memory; one of 10 entities takes 21 kB.
@@ -92,6 +93,8 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
   const oauth = makeInternalOAuth({
     db,
     issuer: config.publicUrl,
+    resourceOf: ({ organization, workspace }) =>
+      config.mcp ? config.publicUrl + agentsPath(organization, workspace) : undefined,
     tokenPath: TOKEN_PATH,
     tokenLifetimeSeconds: config.tokenLifetimeSeconds,
     signingKeyDays: config.signingKeyDays,
@@ -136,6 +139,7 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
   ];
   return {
     databases,
+    cache,
     refusals,
     presence,
     changed,

@@ -12,11 +12,23 @@ import type { ReadinessState } from './readiness.ts';
 import { adminRoutes } from './routes/admin/routes.ts';
 import { INDEX_ROUTE, metaRoutes } from './routes/meta.ts';
 import { oauthMounts } from './routes/oauth.ts';
+import { resourceMetadataMount } from './routes/resource-metadata.ts';
 
 /** What the server serves; a request goes to the first that takes its URL. */
 export function mountsOf(config: Config, house: House, { log, metrics }: Observer, readiness: ReadinessState): Mount[] {
-  const { databases, presence, changed, rateLimit, runner, outbound, externalTokens, oauth, authenticator, records } =
-    house;
+  const {
+    databases,
+    cache,
+    presence,
+    changed,
+    rateLimit,
+    runner,
+    outbound,
+    externalTokens,
+    oauth,
+    authenticator,
+    records,
+  } = house;
   const { publicUrl, maxBodyBytes, maxResponseBytes } = config;
   const health = metaRoutes({ db: databases.directory, metrics, unready: readiness.reason });
   const admin = adminRoutes(
@@ -61,6 +73,7 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
       publicKeys: oauth.keys.list,
       algorithm: SIGNING_ALGORITHM,
     }),
+    resourceMetadataMount({ publicUrl, mcp: config.mcp, findWorkspace: cache.get }),
     routeMount(health, { readyFirst: false, maxBodyBytes }),
     routeMount([INDEX_ROUTE, ...admin], { readyFirst: true, maxBodyBytes }),
   ];

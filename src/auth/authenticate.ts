@@ -13,9 +13,10 @@ import { readJwt } from './jwt.ts';
 export interface Authenticator {
   /**
    * Looks up the credential of a data request again. A token of an identity provider is judged by the workspace that it
-   * is used for (undefined: it does not exist); only such a token causes the workspace to be loaded. Throws 401.
+   * is used for (undefined: it does not exist); only such a token causes the workspace to be loaded. `resource`: the URL
+   * that tokens must be for, of requests of agents. Throws 401.
    */
-  authenticate(authorization: string | undefined, workspace?: FindWorkspace): Promise<Principal>;
+  authenticate(authorization: string | undefined, workspace?: FindWorkspace, resource?: string): Promise<Principal>;
   /**
    * The same for the admin API, which belongs to no workspace: a token is judged by any workspace that knows its
    * issuer.
@@ -25,7 +26,7 @@ export interface Authenticator {
    * The principal of a data request, from memory when the workspace has not changed since the credential was looked
    * up; undefined when it must be looked up. Throws 401 without a credential.
    */
-  recall(authorization: string | undefined, workspace: Workspace): Principal | undefined;
+  recall(authorization: string | undefined, workspace: Workspace, resource?: string): Principal | undefined;
   /** Writes the last use of the keys that were used since the last flush. */
   flush(): Promise<void>;
   size(): number;
@@ -60,8 +61,15 @@ export interface AuthenticatorOptions {
 /** The workspace of the request; undefined when it does not exist. */
 export type FindWorkspace = () => Workspace | undefined | Promise<Workspace | undefined>;
 
-/** Judges a token for the workspace it is used for (undefined: none, or one that does not exist). */
-export type TokenVerifier = (token: string, workspace: Workspace | undefined) => Promise<Verified>;
+/**
+ * Judges a token for the workspace it is used for (undefined: none, or one that does not exist), and for the resource that
+ * it is used at (RFC 8707; undefined: the API).
+ */
+export type TokenVerifier = (
+  token: string,
+  workspace: Workspace | undefined,
+  resource: string | undefined,
+) => Promise<Verified>;
 
 interface Verdict extends Verified {
   /** When the credential was looked up, milliseconds since 1970. */
@@ -98,10 +106,14 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
     if (credentialId.startsWith(KEY_ID) && used.size < MAX_VERDICTS) used.add(credentialId.slice(KEY_ID.length));
   }
 
-  async function look(authorization: string | undefined, verify: (credential: string) => Promise<Verified>) {
+  async function look(
+    authorization: string | undefined,
+    resource: string | undefined,
+    verify: (credential: string) => Promise<Verified>,
+  ) {
     const credential = credentialOf(authorization);
     if (isOperator(credential, options.operatorHash())) return OPERATOR;
-    const header = USUAL_SCHEME + credential;
+    const header = verdictName(credential, resource);
     const notedAt = verdicts.get(header)?.notedAt ?? 0;
     verdicts.delete(header);
     const askedAt = options.now();
@@ -124,8 +136,8 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
   }
 
   return {
-    authenticate: (authorization, workspace) =>
-      look(authorization, async (credential) => {
+    authenticate: (authorization, workspace, resource) =>
+      look(authorization, resource, async (credential) => {
         if (isKey(credential)) return verifyKey(credential);
         const jwt = readJwt(credential);
         if (jwt === undefined) throw credential.startsWith(KEY_PREFIX) ? invalidCredential() : notAJwt();
@@ -133,24 +145,24 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
         const verifier = jwt.claims.iss === options.issuer ? verifyInternal : verifyExternal;
         if (verifier === undefined) throw invalidCredential();
         // Our own tokens say which workspace they are for.
-        return verifier(credential, verifier === verifyInternal ? undefined : await workspace?.());
+        return verifier(credential, verifier === verifyInternal ? undefined : await workspace?.(), resource);
       }),
     identify: (authorization) =>
-      look(authorization, async (credential) => {
+      look(authorization, undefined, async (credential) => {
         if (isKey(credential)) return verifyKey(credential);
         const jwt = readJwt(credential);
         const { verifyInternal, identifyExternal } = options;
         if (jwt?.claims.iss === options.issuer && verifyInternal !== undefined) {
-          return verifyInternal(credential, undefined);
+          return verifyInternal(credential, undefined, undefined);
         }
         // Text that is not a JWT is more often a mistyped key than a token.
         if (jwt === undefined || identifyExternal === undefined) throw invalidCredential();
         return identifyExternal(credential);
       }),
-    recall(authorization, workspace) {
+    recall(authorization, workspace, resource) {
       const verdict =
-        (authorization === undefined ? undefined : verdicts.get(authorization)) ??
-        verdicts.get(USUAL_SCHEME + credentialOf(authorization));
+        (authorization === undefined || resource !== undefined ? undefined : verdicts.get(authorization)) ??
+        verdicts.get(verdictName(credentialOf(authorization), resource));
       if (verdict === undefined) return undefined;
       const now = options.now();
       if (
@@ -180,6 +192,10 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
 function isAhead({ workspaceVersion, askedAt }: Verdict, version: number, now: number): boolean {
   return workspaceVersion > version && now >= askedAt && now - askedAt < AHEAD_MS;
 }
+
+/** A credential has a verdict for each resource: a token for one of them is not for the others. */
+const verdictName = (credential: string, resource: string | undefined): string =>
+  resource === undefined ? USUAL_SCHEME + credential : `${resource} ${credential}`;
 
 /** The bearer credential (RFC 6750 section 2.1); 401 when there is none or the header is malformed. */
 function credentialOf(authorization: string | undefined): string {

@@ -6,6 +6,7 @@ import {
   missingExp,
   missingSub,
   notAJwt,
+  resourceMismatch,
   tokenExpired,
   tokenNotYetValid,
 } from '../errors.ts';
@@ -33,10 +34,21 @@ export function refuseExpired(claims: Claims, moment: Moment): ApiError | undefi
 
 /** `audience` null: any. A configured one must be in `aud`, case and all. */
 export function refuseAudience(claims: Claims, audience: string | null): ApiError | undefined {
-  if (audience === null) return undefined;
+  return audience === null || isFor(claims, audience) ? undefined : audienceMismatch();
+}
+
+/**
+ * Of a token that is used at a resource (RFC 8707), it must be in `aud`, or else the configured audience. A token that is
+ * for nothing in particular could be one that was given to another server.
+ */
+export function refuseResource(claims: Claims, audience: string | null, resource: string): ApiError | undefined {
+  const isMeant = isFor(claims, resource) || (audience !== null && isFor(claims, audience));
+  return isMeant ? undefined : resourceMismatch(resource);
+}
+
+function isFor(claims: Claims, audience: string): boolean {
   const aud = own(claims, 'aud');
-  const found = Array.isArray(aud) ? aud.includes(audience) : aud === audience;
-  return found ? undefined : audienceMismatch();
+  return Array.isArray(aud) ? aud.includes(audience) : aud === audience;
 }
 
 export function refuseSubject(claims: Claims): ApiError | undefined {

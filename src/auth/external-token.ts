@@ -24,6 +24,7 @@ import {
   refuseExpired,
   refuseNoExpiry,
   refuseNotBefore,
+  refuseResource,
   refuseSubject,
 } from './claims.ts';
 import { type Algorithm, isAlgorithm, type VerificationKey } from './jwk.ts';
@@ -65,10 +66,10 @@ export interface Explanation {
 
 export interface ExternalTokens {
   /**
-   * `place` undefined: the workspace does not exist, which is answered like one without a provider. Throws the
-   * specification's 401s.
+   * `place` undefined: the workspace does not exist, which is answered like one without a provider. `resource`: what the
+   * token must be for, unless it is for the audience of the provider. Throws the specification's 401s.
    */
-  verify(token: string, place: TokenPlace | undefined): Promise<Verified>;
+  verify(token: string, place: TokenPlace | undefined, resource?: string): Promise<Verified>;
   /** Every check that can be made, in order, whatever the earlier ones said. */
   explain(token: string, place: TokenPlace): Promise<Explanation>;
 }
@@ -85,6 +86,7 @@ interface Trial {
   readonly jwt: Jwt | undefined;
   readonly provider: IdentityProvider | null;
   readonly moment: Moment;
+  readonly resource: string | undefined;
   /** Set by the check of the keys. */
   keySet?: KeySet;
 }
@@ -133,7 +135,12 @@ export function makeExternalTokens({ keySets, clockSkewSeconds, now }: ExternalT
     {
       name: 'audience',
       needs: ['format', 'provider'],
-      refuse: (trial) => refuseAudience(claimsOf(trial), providerOf(trial).audience),
+      refuse(trial) {
+        const { audience } = providerOf(trial);
+        return trial.resource === undefined
+          ? refuseAudience(claimsOf(trial), audience)
+          : refuseResource(claimsOf(trial), audience, trial.resource);
+      },
     },
     { name: 'subject', needs: ['format'], refuse: (trial) => refuseSubject(claimsOf(trial)) },
     { name: 'expiryClaim', needs: ['format'], refuse: (trial) => refuseNoExpiry(claimsOf(trial)) },
@@ -173,9 +180,10 @@ export function makeExternalTokens({ keySets, clockSkewSeconds, now }: ExternalT
     return signed;
   }
 
-  function trialOf(token: string, place: TokenPlace | undefined): Trial {
+  function trialOf(token: string, place: TokenPlace | undefined, resource?: string): Trial {
     return {
       token,
+      resource,
       jwt: readJwt(token),
       provider: place?.identityProvider ?? null,
       moment: { now: now(), skew: clockSkewSeconds * 1000 },
@@ -183,8 +191,8 @@ export function makeExternalTokens({ keySets, clockSkewSeconds, now }: ExternalT
   }
 
   return {
-    async verify(token, place) {
-      const trial = trialOf(token, place);
+    async verify(token, place, resource) {
+      const trial = trialOf(token, place, resource);
       for (const check of CHECKS) {
         const refusal = await check.refuse(trial);
         if (refusal !== undefined) throw refusal;

@@ -10,11 +10,13 @@ import type { TokenVerifier } from './authenticate.ts';
 import { makeInternalVerifier } from './internal-token.ts';
 import { makeSigningKeys, type SigningKeys } from './signing-keys.ts';
 import type { StrangerShare } from './stranger-share.ts';
-import { makeTokenEndpoint, type NodeHandler } from './token-endpoint.ts';
+import { makeTokenEndpoint, type NodeHandler, type TokenEndpointOptions } from './token-endpoint.ts';
 
 export interface InternalOAuthOptions {
   readonly db: Database;
   readonly issuer: string;
+  /** See TokenEndpointOptions. */
+  readonly resourceOf: TokenEndpointOptions['resourceOf'];
   readonly tokenPath: string;
   readonly tokenLifetimeSeconds: number;
   readonly signingKeyDays: number;
@@ -62,6 +64,7 @@ export function makeInternalOAuth(options: InternalOAuthOptions): InternalOAuth 
     }),
     tokenEndpoint: makeTokenEndpoint({
       issuer,
+      resourceOf: options.resourceOf,
       path: tokenPath,
       tokenLifetimeSeconds,
       signingKey: () => keys.signingKey(),

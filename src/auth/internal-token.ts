@@ -31,8 +31,8 @@ interface Token {
 const REQUIRED = ['sub', 'client_id', 'iat', 'exp', 'jti', WORKSPACE_CLAIM];
 
 export function makeInternalVerifier(options: InternalTokenOptions): TokenVerifier {
-  return async (text) => {
-    const token = await readToken(text, options);
+  return async (text, _, resource) => {
+    const token = await readToken(text, options, resource);
     const client = await options.findClient(token.clientId, token.kid);
     if (client === undefined || client.workspaceId !== token.workspaceId) throw invalidCredential();
     const { workspaceId, workspaceVersion, permissions, scope } = client;
@@ -44,8 +44,15 @@ export function makeInternalVerifier(options: InternalTokenOptions): TokenVerifi
   };
 }
 
-/** RFC 9068 section 4; what only our own tokens can have is required as well. Throws 401. */
-async function readToken(text: string, { issuer, verificationKey, now }: InternalTokenOptions): Promise<Token> {
+/**
+ * RFC 9068 section 4; what only our own tokens can have is required as well. A token for a resource is for that alone, one
+ * for the API for all of it. Throws 401.
+ */
+async function readToken(
+  text: string,
+  { issuer, verificationKey, now }: InternalTokenOptions,
+  resource: string | undefined,
+): Promise<Token> {
   let kid = '';
   const { payload } = await jwtVerify(
     text,
@@ -59,7 +66,7 @@ async function readToken(text: string, { issuer, verificationKey, now }: Interna
       algorithms: [SIGNING_ALGORITHM],
       typ: 'at+jwt',
       issuer,
-      audience: issuer,
+      audience: resource === undefined ? issuer : [issuer, resource],
       requiredClaims: REQUIRED,
       currentDate: new Date(now()),
     },

@@ -13,8 +13,10 @@ import { isClientId, isSecret } from './oauth-client.ts';
 import { SIGNING_ALGORITHM, type SigningKey } from './signing-keys.ts';
 
 export interface TokenEndpointOptions {
-  /** Our `iss`; also the only resource that tokens are for (RFC 8707). */
+  /** Our `iss`; also the resource that tokens are for unless another is asked for (RFC 8707). */
   readonly issuer: string;
+  /** The other resource that tokens of a client may be for; undefined: none. */
+  readonly resourceOf: (client: Pick<RegisteredClient, 'organization' | 'workspace'>) => string | undefined;
   readonly path: string;
   readonly tokenLifetimeSeconds: number;
   readonly signingKey: () => Promise<SigningKey>;
@@ -27,6 +29,9 @@ export interface TokenEndpointOptions {
   /** Called when a client does not wait for its answer. */
   readonly onGone: (message: string, error: unknown) => void;
 }
+
+/** Of a client, in the words of the library: the other resource that its tokens may be for. */
+const RESOURCE = 'workspace_resource';
 
 /** Answers a request by itself. */
 export type NodeHandler = (message: IncomingMessage, response: ServerResponse) => Promise<void>;
@@ -88,7 +93,7 @@ function configurationOf(options: TokenEndpointOptions, key: SigningKey, errors:
     enabledJWA: { idTokenSigningAlgValues: [SIGNING_ALGORITHM] },
     scopes: [],
     ttl: { ClientCredentials: tokenLifetimeSeconds },
-    extraClientMetadata: { properties: [WORKSPACE_CLAIM] },
+    extraClientMetadata: { properties: [WORKSPACE_CLAIM, RESOURCE] },
     extraTokenClaims: ({ oidc }) => ({ [WORKSPACE_CLAIM]: oidc.client?.[WORKSPACE_CLAIM] }),
     // The server decides for all paths alike which origins may call.
     clientBasedCORS: () => true,
@@ -102,11 +107,11 @@ function configurationOf(options: TokenEndpointOptions, key: SigningKey, errors:
       resourceIndicators: {
         enabled: true,
         defaultResource: () => issuer,
-        getResourceServerInfo(_context, resource) {
-          if (resource !== issuer) throw new errors.InvalidTarget();
+        getResourceServerInfo(_context, resource, client) {
+          if (resource !== issuer && resource !== client[RESOURCE]) throw new errors.InvalidTarget();
           return {
             scope: '',
-            audience: issuer,
+            audience: resource,
             accessTokenFormat: 'jwt',
             accessTokenTTL: tokenLifetimeSeconds,
             jwt: { sign: { alg: SIGNING_ALGORITHM, kid: key.kid } },
@@ -133,7 +138,13 @@ function makeAdapter(model: string, options: TokenEndpointOptions, errors: typeo
       try {
         const client = await options.findClient(id);
         if (client === undefined) return undefined;
-        return { client_id: id, client_secret: client.secretHash, [WORKSPACE_CLAIM]: client.workspaceId };
+        const resource = options.resourceOf(client);
+        return {
+          client_id: id,
+          client_secret: client.secretHash,
+          [WORKSPACE_CLAIM]: client.workspaceId,
+          ...(resource === undefined ? {} : { [RESOURCE]: resource }),
+        };
       } catch (error) {
         throw error instanceof ApiError && error.status !== 500 ? passingError(error, errors) : error;
       }

@@ -70,6 +70,9 @@ export async function deleteOAuthClient(db: Database, workspaceId: string, clien
 export interface RegisteredClient {
   readonly clientId: string;
   readonly workspaceId: string;
+  /** Slugs of organization and workspace. */
+  readonly organization: string;
+  readonly workspace: string;
   /** SHA-256 of the secret, hex. */
   readonly secretHash: string;
 }
@@ -77,15 +80,17 @@ export interface RegisteredClient {
 export async function findOAuthClient(db: Database, clientId: string): Promise<RegisteredClient | undefined> {
   const rows = await db.run(
     toQuery(
-      sql`select client_id, workspace_id, encode(secret_hash, 'hex') from wda.oauth_client where client_id = ${clientId}`,
+      sql`select c.client_id, c.workspace_id, o.slug, w.slug, encode(c.secret_hash, 'hex') from wda.oauth_client c
+join wda.workspace w on w.id = c.workspace_id join wda.organization o on o.id = w.organization_id
+where c.client_id = ${clientId}`,
       'find-oauth-client',
     ),
     'read',
   );
   const row = rows[0];
   if (row === undefined) return undefined;
-  const [id, workspaceId, secretHash] = row as [string, string, string];
-  return { clientId: id, workspaceId, secretHash };
+  const [id, workspaceId, organization, workspace, secretHash] = row as [string, string, string, string, string];
+  return { clientId: id, workspaceId, organization, workspace, secretHash };
 }
 
 /** Who uses a token. */

@@ -11,6 +11,8 @@ import type { RateLimit } from '../pace/rate-limit.ts';
 export interface Address {
   readonly organization: string;
   readonly workspace: string;
+  /** The URL that tokens must be for; undefined: they are for the API. */
+  readonly resource?: string | undefined;
 }
 
 export interface Visitor {
@@ -44,7 +46,7 @@ export async function enter(
 ): Promise<Visitor> {
   const { cache, authenticator } = entrance;
   const fresh = cache.fresh(address.organization, address.workspace);
-  const recalled = fresh === undefined ? undefined : authenticator.recall(authorization, fresh);
+  const recalled = fresh === undefined ? undefined : authenticator.recall(authorization, fresh, address.resource);
   if (fresh !== undefined && recalled !== undefined) {
     const counted = count(recalled.credentialId);
     if (counted === undefined) return visitorOf(entrance, fresh, recalled);
@@ -65,11 +67,11 @@ export async function enter(
 async function identify(
   entrance: Entrance,
   authorization: string | undefined,
-  { organization, workspace: slug }: Address,
+  { organization, workspace: slug, resource }: Address,
   count: RateLimit,
 ): Promise<Visitor> {
   const find = () => entrance.cache.get(organization, slug);
-  const principal = await entrance.authenticator.authenticate(authorization, find);
+  const principal = await entrance.authenticator.authenticate(authorization, find, resource);
   const counted = count(principal.credentialId);
   if (counted !== undefined) await counted;
   const workspace = await find();

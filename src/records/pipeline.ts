@@ -6,14 +6,7 @@ import type { Totals } from '../beside/totals.ts';
 import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
 import type { Config } from '../config.ts';
 import type { Databases } from '../directory/databases.ts';
-import {
-  type ApiError,
-  invalidCredential,
-  methodNotAllowed,
-  notFound,
-  shown,
-  unsupportedMediaType,
-} from '../errors.ts';
+import { ApiError, invalidCredential, methodNotAllowed, notFound, shown, unsupportedMediaType } from '../errors.ts';
 import { jsonValue } from '../http/json-body.ts';
 import type { Mount } from '../http/mount.ts';
 import type { RawRequest } from '../http/raw-request.ts';
@@ -39,7 +32,7 @@ import {
   workspaceOperationAt,
 } from '../request/operations.ts';
 import { parseQueryString } from '../request/query-string.ts';
-import { operationOf, PREFIX, segmentsOf } from '../request/record-path.ts';
+import { agentsPath, operationOf, PREFIX, RESOURCE_METADATA, segmentsOf } from '../request/record-path.ts';
 import { errorReply } from '../response/error-body.ts';
 import type { Reply } from '../response/reply.ts';
 import { type Attempt, type Snapshots, withFreshSnapshot } from './again.ts';
@@ -122,9 +115,15 @@ export function makeRecords(rooms: RecordRooms): Records {
   async function handle(raw: RawRequest): Promise<Reply> {
     const segments = segmentsOf(raw.path);
     const [organization = '', workspace = ''] = segments;
-    const again = () => enter(rooms, raw.headers.authorization, { organization, workspace }, uncounted);
-    const visitor = await enter(rooms, raw.headers.authorization, { organization, workspace }, rooms.rateLimit);
     const name = workspaceOperationAt(segments);
+    const path = name === 'mcp' ? agentsPath(organization, workspace) : undefined;
+    const resource = path === undefined ? undefined : config.publicUrl + path;
+    const address = { organization, workspace, resource };
+    const again = () => enter(rooms, raw.headers.authorization, address, uncounted);
+    const visitor = await enter(rooms, raw.headers.authorization, address, rooms.rateLimit).catch((error) => {
+      const isChallenge = path !== undefined && config.mcp && error instanceof ApiError && error.status === 401;
+      throw isChallenge ? error.challengedBy(config.publicUrl + RESOURCE_METADATA + path) : error;
+    });
     if (name !== undefined) {
       const { methods } = WORKSPACE_OPERATIONS[name];
       if (!methods.some((one) => one === raw.method)) throw methodNotAllowed(raw.method, [...methods, 'OPTIONS']);

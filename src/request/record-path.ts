@@ -5,6 +5,13 @@ import { decodePart } from './query-string.ts';
 
 export const PREFIX = '/api/v1/';
 
+/** Where agents speak to a workspace. */
+export const agentsPath = (organization: string, workspace: string): string =>
+  `${PREFIX}${encodeURIComponent(organization)}/${encodeURIComponent(workspace)}/${WORKSPACE_OPERATIONS.mcp.name}`;
+
+/** Where the metadata of a protected resource are (RFC 9728 section 3.1), before the path of the resource. */
+export const RESOURCE_METADATA = '/.well-known/oauth-protected-resource';
+
 /**
  * Undecoded path below /api/v1/ -> decoded segments; a trailing slash adds none. A segment that cannot be decoded, or
  * that gives text which PostgreSQL cannot take, stays as it is and so names nothing.

@@ -46,7 +46,10 @@ const TOKEN: Operation = {
         required: ['grant_type'],
         properties: {
           grant_type: { type: 'string', enum: ['client_credentials'] },
-          resource: { type: 'string', description: 'The address of this server (RFC 8707), if it is given at all.' },
+          resource: {
+            type: 'string',
+            description: 'What the token is for (RFC 8707): this server, or the address of the workspace for agents.',
+          },
           scope: { type: 'string', description: 'There are none: it changes nothing.' },
           client_id: { type: 'string', description: 'Without HTTP Basic.' },
           client_secret: { type: 'string', description: 'Without HTTP Basic.' },
@@ -69,7 +72,7 @@ const TOKEN: Operation = {
     refusals: [
       { status: 400, code: 'invalid_request', when: 'the request or its authentication is malformed' },
       { status: 400, code: 'unsupported_grant_type', when: '`grant_type` is another one' },
-      { status: 400, code: 'invalid_target', when: '`resource` is not this server' },
+      { status: 400, code: 'invalid_target', when: '`resource` is neither this server nor the workspace for agents' },
       { status: 401, code: 'invalid_client', when: 'there is no such client, or its secret is another' },
       OTHER_METHOD,
       passing(429, 'this client has sent too many requests'),
@@ -119,6 +122,7 @@ const METADATA: Operation = {
       200: {
         shape: objectOf({
           issuer: TEXT,
+          authorization_endpoint: TEXT,
           token_endpoint: TEXT,
           jwks_uri: TEXT,
           grant_types_supported: TEXTS,
@@ -170,10 +174,15 @@ function mountAt(operation: Operation, { readyFirst, handle }: Pick<Mount, 'read
   };
 }
 
-/** RFC 8414 section 2; `response_types_supported` is required there, and there are none without an authorization endpoint. */
+/**
+ * RFC 8414 section 2; `response_types_supported` is required there, and there are none without an authorization endpoint.
+ * The URL of one is there all the same: the official client of agents refuses metadata without it, and sends nobody to an
+ * endpoint that supports no response type.
+ */
 function metadata(publicUrl: string): Readonly<Record<string, unknown>> {
   return {
     issuer: publicUrl,
+    authorization_endpoint: `${publicUrl}/oauth/authorize`,
     token_endpoint: publicUrl + TOKEN_PATH,
     jwks_uri: publicUrl + KEYS_PATH,
     grant_types_supported: ['client_credentials'],

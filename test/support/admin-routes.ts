@@ -4,6 +4,7 @@ import type { AdminRoute } from '../../src/routes/admin/route.ts';
 import { adminRoutes } from '../../src/routes/admin/routes.ts';
 import { INDEX_ROUTE, metaRoutes } from '../../src/routes/meta.ts';
 import { oauthMounts } from '../../src/routes/oauth.ts';
+import { resourceMetadataMount } from '../../src/routes/resource-metadata.ts';
 
 // Whatever is asked of it: routes are made here, not called.
 const NOBODY: object = new Proxy({}, { get: () => NOBODY });
@@ -14,6 +15,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = adminRoutes(NOBODY as never, 
 /** In the order of the mounts of a server. */
 export const OPERATIONS: readonly Operation[] = [
   ...oauthMounts(NOBODY as never).flatMap(({ operations }) => operations),
+  ...resourceMetadataMount(NOBODY as never).operations,
   ...metaRoutes(NOBODY as never),
   INDEX_ROUTE,
   ...ADMIN_ROUTES,

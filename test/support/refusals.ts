@@ -53,6 +53,11 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: /^Id .+ is malformed: an integer is needed$/,
     made: () => errors.malformedId('x'),
   },
+  resourceMismatch: {
+    file: 'api/agents/oauth.test.ts',
+    words: /^Token is not for agents: its aud must have http\S+\/_mcp, or the configured audience$/,
+    made: () => errors.resourceMismatch('https://api.example.com/api/v1/acme/shop/_mcp'),
+  },
   agentsNotServed: {
     file: 'api/agents/protocol.test.ts',
     words: 'This workspace is not served to agents',

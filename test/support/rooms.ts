@@ -201,7 +201,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   routes: {
     purpose: 'all other handlers: OAuth, health and metrics, `admin/`',
-    entrances: ['admin/routes.ts', 'meta.ts', 'oauth.ts'],
+    entrances: ['admin/routes.ts', 'meta.ts', 'oauth.ts', 'resource-metadata.ts'],
     imports: [
       'type records',
       'records/asked.ts',
@@ -268,6 +268,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
     'processes',
     'type readiness.ts',
     'records',
+    'request',
     'routes/oauth.ts',
   ],
   'mounts.ts': [

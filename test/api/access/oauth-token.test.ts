@@ -85,6 +85,7 @@ test('the metadata of RFC 8414 names PUBLIC_URL, whatever host the request names
   assert.equal(answer.status, 200);
   assert.deepEqual(answer.json, {
     issuer: PUBLIC_URL,
+    authorization_endpoint: `${PUBLIC_URL}/oauth/authorize`,
     token_endpoint: `${PUBLIC_URL}/oauth/token`,
     jwks_uri: `${PUBLIC_URL}/oauth/jwks`,
     grant_types_supported: ['client_credentials'],

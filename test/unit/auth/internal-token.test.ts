@@ -52,7 +52,7 @@ const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toSt
 
 async function refusal(token: string, verifier = verify): Promise<ApiError> {
   try {
-    await verifier(token, undefined);
+    await verifier(token, undefined, undefined);
   } catch (error) {
     if (error instanceof ApiError) return error;
     throw error;
@@ -71,7 +71,7 @@ const NO_JWT = 'Token is not a valid JWT';
 const INVALID = 'The credential is not valid here';
 
 test('a token of ours is the owner of its workspace until it expires', async () => {
-  assert.deepEqual(await verify(await sign(), undefined), {
+  assert.deepEqual(await verify(await sign(), undefined, undefined), {
     principal: {
       kind: 'owner',
       permissions: 'OWNER',
@@ -87,7 +87,7 @@ test('a token of ours is the owner of its workspace until it expires', async () 
 test('an expired token is refused from its second on', async () => {
   await refused(await sign({ exp: SECONDS - 1 }), EXPIRED);
   await refused(await sign({ exp: SECONDS }), EXPIRED);
-  await verify(await sign({ exp: SECONDS + 1 }), undefined);
+  await verify(await sign({ exp: SECONDS + 1 }), undefined, undefined);
 });
 
 test('a token that somebody else has signed is refused, whatever it names', async () => {

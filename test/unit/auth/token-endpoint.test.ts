@@ -24,12 +24,14 @@ before(async () => {
   const privateJwk = (await exportJWK(privateKey)) as { kty: string };
   endpoint = makeTokenEndpoint({
     issuer: 'http://localhost',
+    resourceOf: ({ organization, workspace }) => `http://localhost/${organization}/${workspace}`,
     path: '/oauth/token',
     tokenLifetimeSeconds: 60,
     signingKey: async () => ({ kid: 'one', privateJwk }),
     async findClient(id) {
       if (isBroken) throw new TypeError('a mistake of ours');
-      return id === clientId ? { clientId, workspaceId: '7', secretHash: secretHash.toString('hex') } : undefined;
+      const place = { organization: 'acme', workspace: 'shop', workspaceId: '7' };
+      return id === clientId ? { clientId, ...place, secretHash: secretHash.toString('hex') } : undefined;
     },
     rateLimit: () => undefined,
     refusalTurn: async () => undefined,

@@ -1,0 +1,77 @@
+// What clients of agents learn before they have a credential (RFC 9728): which URL tokens must be for, and who gives them.
+import { methodNotAllowed, notFound } from '../errors.ts';
+import { type Mount, USUAL_REFUSALS } from '../http/mount.ts';
+import type { Workspace } from '../model/workspace.ts';
+import { type Operation, objectOf, TEXT, TEXTS } from '../openapi/operation.ts';
+import { agentsPath, PREFIX, RESOURCE_METADATA, segmentsOf } from '../request/record-path.ts';
+import { json } from '../response/reply.ts';
+
+export interface ResourceMetadataRooms {
+  readonly publicUrl: string;
+  /** False: no workspace is served to agents. */
+  readonly mcp: boolean;
+  readonly findWorkspace: (
+    organization: string,
+    slug: string,
+  ) => Workspace | undefined | Promise<Workspace | undefined>;
+}
+
+const READ = ['GET', 'HEAD'];
+
+const METADATA: Operation = {
+  method: 'GET',
+  pattern: `${RESOURCE_METADATA}${agentsPath(':org', ':ws').replaceAll('%3A', ':')}`,
+  describe: {
+    id: 'oauth.resource',
+    summary: 'Who gives tokens for a workspace',
+    description:
+      'RFC 9728, for clients of agents. A workspace that does not exist is answered like one without a provider.',
+    credential: 'none',
+    params: { org: TEXT, ws: TEXT },
+    query: {},
+    answers: {
+      200: {
+        shape: objectOf({
+          resource: TEXT,
+          authorization_servers: TEXTS,
+          bearer_methods_supported: TEXTS,
+          resource_name: TEXT,
+        }),
+      },
+    },
+    refusals: [
+      { status: 404, code: 'NOT_FOUND', when: 'the server serves no agents' },
+      { status: 405, code: 'METHOD_NOT_ALLOWED', when: 'the method is another one' },
+      { status: 503, code: 'SERVICE_UNAVAILABLE', when: 'the server or its database cannot answer at the moment' },
+    ],
+  },
+};
+
+/**
+ * `GET /.well-known/oauth-protected-resource/api/v1/{org}/{ws}/_mcp`. We come first among those who give tokens: a client
+ * that has our secret must never send it to the provider of a tenant. A workspace that does not exist, has no provider or is
+ * not served to agents names us alone.
+ */
+export function resourceMetadataMount({ publicUrl, mcp, findWorkspace }: ResourceMetadataRooms): Mount {
+  return {
+    ...USUAL_REFUSALS,
+    matches: (url) => url.startsWith(RESOURCE_METADATA + PREFIX),
+    readyFirst: true,
+    operations: [METADATA],
+    operationOf: () => RESOURCE_METADATA,
+    async handle({ method, path }) {
+      const [organization = '', slug = '', ...rest] = segmentsOf(path.slice(RESOURCE_METADATA.length));
+      const place = agentsPath(organization, slug);
+      if (!mcp || rest.join('/') !== place.split('/').at(-1))
+        throw notFound(`There is nothing at ${path.slice(0, 200)}`);
+      if (!READ.includes(method)) throw methodNotAllowed(method, READ);
+      const provider = (await findWorkspace(organization, slug))?.identityProvider;
+      return json(200, {
+        resource: publicUrl + place,
+        authorization_servers: [publicUrl, ...(provider?.enabled === true ? [provider.issuerUrl] : [])],
+        bearer_methods_supported: ['header'],
+        resource_name: `${organization}/${slug}`,
+      });
+    },
+  };
+}
