@@ -28,10 +28,14 @@ type JsonRecord = Readonly<Record<string, unknown>>;
 // So few characters are read in half a millisecond.
 const SHORT = 8192;
 
-/** The fields of an answered record that later operations refer to. A long answer is read in pieces. */
+/** An answer of our own as a value. A long one is read in pieces. */
+export async function readAnswer(answer: string, { turn, caller }: Sender): Promise<unknown> {
+  return answer.length <= SHORT ? parseExact(answer) : inPieces(readJson(answer, UNLIMITED), turn, caller);
+}
+
+/** The fields of an answered record that later operations refer to. */
 async function recordOf(answer: string, fields: ReadonlySet<string>, sender: Sender): Promise<JsonRecord> {
-  const read = () => inPieces(readJson(answer, UNLIMITED), sender.turn, sender.caller);
-  const { data } = (answer.length <= SHORT ? parseExact(answer) : await read()) as { data: JsonRecord };
+  const { data } = (await readAnswer(answer, sender)) as { data: JsonRecord };
   return Object.fromEntries([...fields].filter((name) => Object.hasOwn(data, name)).map((name) => [name, data[name]]));
 }
 

@@ -1,17 +1,19 @@
 // A single call with an Idempotency-Key: what is one statement stores its key in that statement, everything else in a
 // transaction of its own.
 import type { KeptAnswer } from '../beside/keys.ts';
+import { recordNotFound } from '../errors.ts';
 import { admit } from '../plan/plan.ts';
 import { type Call, callAt } from '../request/call.ts';
 import { OPERATIONS } from '../request/operations.ts';
 import { writtenEnvelope } from '../response/envelope.ts';
 import { jsonText, noContent, type Reply } from '../response/reply.ts';
 import type { BatchRooms } from './batch.ts';
+import { readAnswer } from './batch-operations.ts';
 import type { Visitor } from './enter.ts';
 import type { Journey } from './journey.ts';
 import { type KeyOfTransaction, REPLAYED, wholeRecordQuery } from './keyed.ts';
 import { together } from './together.ts';
-import type { KeyOfWrite, RequestClock } from './visit.ts';
+import type { KeyOfWrite, RequestClock, Sender } from './visit.ts';
 
 export interface KeyedJourney extends Journey {
   readonly clock: RequestClock;
@@ -33,7 +35,7 @@ export function writeKeyed(
   return together(rooms, { ...journey, isDryRun: false, isRepeatable: true }, async (executor, visitor) => {
     await several.begin(executor);
     const reply = await rooms.travel({ ...journey, executor, visitor });
-    await several.finish(executor, reply, recordsOf(reply));
+    await several.finish(executor, reply, await recordsOf(reply, journey.sender));
     return reply;
   });
 }
@@ -41,11 +43,16 @@ export function writeKeyed(
 type Meta = Readonly<Record<string, unknown>>;
 
 /** What a replay asks for when the answer is too long to be kept: its ids as JSON, with `meta` when it has any. */
-function recordsOf({ body }: Reply): string {
+async function recordsOf({ body }: Reply, sender: Sender): Promise<string> {
   if (body.kind !== 'text') return '[]';
-  const { data, meta } = JSON.parse(body.text) as { data: { id: unknown } | readonly { id: unknown }[]; meta?: Meta };
-  const ids = (Array.isArray(data) ? data : [data]).map(({ id }) => id);
+  const { data, meta } = (await readAnswer(body.text, sender)) as Answered;
+  const ids = [data].flat().map(({ id }) => id);
   return JSON.stringify(meta === undefined ? ids : { ids, meta });
+}
+
+interface Answered {
+  readonly data: { readonly id: unknown } | readonly { readonly id: unknown }[];
+  readonly meta?: Meta;
 }
 
 function parseRecords(text: string): { readonly ids: readonly number[]; readonly meta: Meta } {
@@ -67,33 +74,56 @@ export async function replayCall(rooms: BatchRooms, journey: KeyedJourney, kept:
     ...(kept.location === null ? {} : { Location: kept.location }),
   };
   if (kept.body !== null) {
-    if (principal.kind === 'external') {
-      for (const id of ids) await readAnew(rooms, journey, visitor, id, IDS_ALONE);
-    }
+    if (principal.kind === 'external') await seeAll(rooms, journey, visitor, ids);
     return jsonText(kept.status, kept.body, { ...headers, ...said });
   }
-  const query = asksForIds(call) ? IDS_ALONE : wholeRecordQuery(entity);
   const records: string[] = [];
-  for (const id of ids) records.push(await readAnew(rooms, journey, visitor, id, query));
+  if (asksForIds(call)) {
+    await seeAll(rooms, journey, visitor, ids);
+    records.push(...ids.map((id) => `{"id":${id}}`));
+  } else {
+    const query = wholeRecordQuery(entity);
+    for (const id of ids) {
+      const answer = await readFor(rooms, journey, visitor, { segment: String(id), query });
+      records.push(answer.slice('{"data":'.length, -1));
+    }
+  }
   const isOne = call.operation === 'create' || call.operation === 'update';
   const data = isOne ? (records[0] ?? 'null') : `[${records.join()}]`;
   return jsonText(kept.status, writtenEnvelope(data, meta), { ...headers, [REPLAYED]: 'read' });
 }
 
-const IDS_ALONE = 'fields=id&expand=';
-
 const asksForIds = ({ query }: Call): boolean => new URLSearchParams(query).get('return') === 'minimal';
 
-/** The JSON text of a record; 404 when it is not there for the visitor. */
-async function readAnew(
+// The most that `in` takes.
+const AT_ONCE = 1000;
+
+/** 404 when one of the records is not there for the visitor: a statement for each thousand. */
+async function seeAll(
+  rooms: BatchRooms,
+  journey: KeyedJourney,
+  visitor: Visitor,
+  ids: readonly number[],
+): Promise<void> {
+  for (let from = 0; from < ids.length; from += AT_ONCE) {
+    const some = new Set(ids.slice(from, from + AT_ONCE));
+    const query = `select=count&filter=id,in,${[...some].join()}`;
+    const answer = await readFor(rooms, journey, visitor, { segment: '_aggregate', query });
+    const { data } = JSON.parse(answer) as { readonly data: readonly { readonly count: number }[] };
+    if (data[0]?.count !== some.size) throw recordNotFound();
+  }
+}
+
+/** What the visitor is answered who reads from the entity of the call. */
+async function readFor(
   { travel, databases }: BatchRooms,
   journey: KeyedJourney,
   visitor: Visitor,
-  id: number,
-  query: string,
+  { segment, query }: { readonly segment: string; readonly query: string },
 ): Promise<string> {
   const body = () => Promise.resolve(undefined);
-  const call = callAt('GET', journey.call.entity, String(id), { query, conditions: {}, body });
+  const call = callAt('GET', journey.call.entity, segment, { query, conditions: {}, body });
   const reply = await travel({ ...journey, call, visitor, executor: databases.of(visitor.workspace) });
-  return reply.body.kind === 'text' ? reply.body.text.slice('{"data":'.length, -1) : 'null';
+  if (reply.body.kind !== 'text') throw new TypeError('a read answers with text');
+  return reply.body.text;
 }

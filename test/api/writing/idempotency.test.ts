@@ -226,6 +226,25 @@ test('a key that somebody has until the deadline is told as in use', async () =>
   assert.equal(await countOf('&filter=text,eq,held'), 2);
 });
 
+test('a record that others have locked is told the same with a key as without', async () => {
+  const { id } = (await send(newKey(), 'POST', 'notes', { text: 'locked' })).json.data;
+  const [row] = await server.database.query("select database_schema from wda.workspace where slug = 'once'");
+  const client = new pg.Client({ connectionString: server.database.url });
+  await client.connect();
+  try {
+    await client.query(`begin; select id from "${row?.database_schema}".notes where id = ${id} for update`);
+    const path = `notes/${id}`;
+    const update = { method: 'PUT', body: { text: 'changed' } };
+    const answers = await Promise.all([notes.call(path, update), send(newKey(), 'PUT', path, update.body)]);
+    for (const answer of answers) {
+      assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1'], answer.text);
+    }
+  } finally {
+    await client.query('rollback');
+    await client.end();
+  }
+});
+
 test('while the first is under way the second waits for it', async () => {
   const key = newKey();
   const [row] = await server.database.query("select database_schema from wda.workspace where slug = 'once'");
@@ -277,6 +296,26 @@ describe('row rules', () => {
       ['_batch', batch],
     ] as const) {
       refused(await ask(path, body), 404, 'NOT_FOUND');
+    }
+  });
+
+  test('of many records all are looked at, whether their answer was kept or not', async () => {
+    const credential = tokenOf({ sub: 'app' });
+    for (const [query, text] of [
+      ['', (index: number) => `${index}`],
+      ['', (index: number) => `${index}`.padEnd(60, 'x')],
+      ['?return=minimal', (index: number) => `${index}`],
+    ] as const) {
+      const body = { data: Array.from({ length: 1000 }, (_, index) => ({ text: text(index) })) };
+      const headers = { 'idempotency-key': newKey() };
+      const ask = () => own.call(`letters/_bulk${query}`, { method: 'POST', credential, headers, body });
+      const first = await ask();
+      const second = await ask();
+      assert.deepEqual([second.status, second.text], [201, first.text]);
+      assert.equal(replayed(second), first.text.length < 65_000 ? 'true' : 'read');
+      const { id } = first.json.data.at(-1);
+      await own.call(`letters/${id}`, { method: 'PUT', body: { owner: 'else' } });
+      refused(await ask(), 404, 'NOT_FOUND');
     }
   });
 });
