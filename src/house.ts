@@ -127,7 +127,8 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
     onCall: (facts) => log.info('call of an agent', facts),
     onError: onFault,
   });
-  const records = makeRecords({ keys, totals, config, databases, cache, authenticator, rateLimit, transfer, agents });
+  const served = { keys, totals, config, databases, cache, authenticator, rateLimit, transfer, agents };
+  const records = makeRecords({ ...served, tokenUrl: config.publicUrl + TOKEN_PATH });
   const figures = [
     ...databaseFigures(db),
     ...workspaceFigures(cache),

@@ -31,7 +31,11 @@ export function jsonValue(
 }
 
 /** Does work in pieces, each when its turn comes; 400 when the caller has left. */
-export async function inPieces<T>(work: Generator<undefined, T>, turn: Turn, caller: RawRequest['caller']): Promise<T> {
+export async function inPieces<T>(
+  work: Generator<undefined, T>,
+  turn: Turn,
+  caller: Pick<RawRequest['caller'], 'isGone'>,
+): Promise<T> {
   for (;;) {
     await turn.next();
     // Nobody waits for the answer any more.

@@ -90,6 +90,14 @@ export function writeReply(response: ServerResponse, reply: Reply, { id, common,
       response.end(isHead ? undefined : body);
       return;
     }
+    case 'bytes': {
+      const { bytes, contentType } = reply.body;
+      headers.push('Content-Type', contentType, 'Content-Length', String(bytes.length));
+      response.writeHead(reply.status, headers);
+      if (bytes.length > LARGE_TEXT) endWhenStalled(response, stallMs);
+      response.end(isHead ? undefined : bytes);
+      return;
+    }
     case 'stream': {
       headers.push('Content-Type', reply.body.contentType);
       response.writeHead(reply.status, headers);

@@ -126,7 +126,7 @@ const REFUSALS: Readonly<Record<number, Refusal>> = {
   415: { name: 'UnsupportedMediaType', examples: { type: errors.unsupportedMediaType('application/json') } },
   422: { name: 'UnprocessableContent', examples: { reused: errors.keyReused() } },
   429: { name: 'TooManyRequests', headers: ['Retry-After'], examples: { pace: errors.rateLimited(1) } },
-  500: { name: 'InternalServerError', examples: { mistake: errors.internalError() } },
+  500: { name: 'InternalServerError', examples: { internal: errors.internalError() } },
   503: {
     name: 'ServiceUnavailable',
     headers: ['Retry-After'],
@@ -145,31 +145,47 @@ export function errorResponses(codes: Iterable<ErrorCode> = CODES): Readonly<Rec
   const known = new Set(codes);
   return Object.fromEntries(
     statusesOf(known).map((status) => {
-      const { name, headers = [], examples } = REFUSALS[status] as Refusal;
-      const told = CODES.filter(
-        (code) => known.has(code) && [ERROR_CODES[code], OTHER_STATUSES[code]].includes(status),
-      );
+      const hasStatus = (code: ErrorCode): boolean => [ERROR_CODES[code], OTHER_STATUSES[code]].includes(status);
       return [
-        name,
-        {
-          description: told.map((code) => `\`${code}\`: ${WORDS[code]}.`).join(' '),
-          ...(headers.length === 0
-            ? {}
-            : { headers: Object.fromEntries(headers.map((header) => [header, HEADERS[header]])) }),
-          content: {
-            'application/json': {
-              schema: { $ref: '#/components/schemas/wda.Error' },
-              examples: Object.fromEntries(
-                Object.entries(examples)
-                  .filter(([, { code }]) => known.has(code))
-                  .map(([title, error]) => [title, { summary: error.code, value: JSON.parse(errorText(error)) }]),
-              ),
-            },
-          },
-        },
+        REFUSALS[status]?.name,
+        responseOf(
+          CODES.filter((code) => known.has(code) && hasStatus(code)),
+          [status],
+        ),
       ];
     }),
   );
+}
+
+/** One response for the refusals with these codes, for `default`. */
+export function otherResponse(codes: Iterable<ErrorCode>): Part {
+  const known = new Set(codes);
+  return responseOf(
+    CODES.filter((code) => known.has(code)),
+    statusesOf(known),
+  );
+}
+
+function responseOf(codes: readonly ErrorCode[], statuses: readonly number[]): Part {
+  const refusals = statuses.map((status) => REFUSALS[status] as Refusal);
+  const headers = refusals.flatMap((refusal) => refusal.headers ?? []);
+  const examples = refusals.flatMap((refusal) => Object.entries(refusal.examples));
+  return {
+    description: codes.map((code) => `\`${code}\` (${ERROR_CODES[code]}): ${WORDS[code]}.`).join(' '),
+    ...(headers.length === 0
+      ? {}
+      : { headers: Object.fromEntries(headers.map((header) => [header, HEADERS[header]])) }),
+    content: {
+      'application/json': {
+        schema: { $ref: '#/components/schemas/wda.Error' },
+        examples: Object.fromEntries(
+          examples
+            .filter(([, { code }]) => codes.includes(code))
+            .map(([title, error]) => [title, { summary: error.code, value: JSON.parse(errorText(error)) }]),
+        ),
+      },
+    },
+  };
 }
 
 /** Of the `responses` of an operation: a reference for each status that the codes have. */

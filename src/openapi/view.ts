@@ -5,6 +5,7 @@ import { mayWrite, type Principal } from '../model/principal.ts';
 import { isToOne, type Relation } from '../model/relation.ts';
 import { entityOf, type Workspace } from '../model/workspace.ts';
 import { isWritable } from '../plan/assignment.ts';
+import { keysOf } from '../plan/conflict-key.ts';
 import { stampedColumns } from '../plan/row-policy.ts';
 import { OPERATIONS, type OperationName } from '../request/operations.ts';
 
@@ -34,6 +35,8 @@ export interface EntityView {
   readonly required: ReadonlySet<string>;
   /** Fields that a create need not give, as row rules set them from the token. */
   readonly stamped: ReadonlySet<string>;
+  /** The sets of fields by which `onConflict` finds a record that is there; not the id, which creates do not give. */
+  readonly keys: readonly (readonly string[])[];
 }
 
 export function classOf(principal: Principal): PrincipalClass {
@@ -53,6 +56,9 @@ export function viewOf(workspace: Workspace, principal: PrincipalClass): readonl
       expandDepth: entity.settings.maxExpandDepth ?? DEFAULT_MAX_EXPAND_DEPTH,
       required: requiredOf(entity, stamped),
       stamped,
+      keys: keysOf(entity, { workspace, principal })
+        .map((fields) => fields.map(({ name }) => name))
+        .filter(([name]) => name !== 'id'),
     };
   });
 }

@@ -2,6 +2,8 @@
 import { badRequest, shown } from '../errors.ts';
 import { closest } from '../model/closest.ts';
 import type { Entity, Field } from '../model/entity.ts';
+import type { Principal } from '../model/principal.ts';
+import type { Workspace } from '../model/workspace.ts';
 import type { Upsert } from '../request/upsert.ts';
 import type { Viewpoint } from './link.ts';
 
@@ -41,7 +43,10 @@ export function planKey(
 }
 
 /** The sets of fields in which no two records are the same, as far as the principal may write them. */
-function keysOf(entity: Entity, { workspace, principal }: Viewpoint): readonly (readonly Field[])[] {
+export function keysOf(
+  entity: Entity,
+  { workspace, principal }: { readonly workspace: Workspace; readonly principal: Pick<Principal, 'kind'> },
+): readonly (readonly Field[])[] {
   const keys: (readonly Field[])[] = [];
   const id = entity.fields.get('id');
   if (id !== undefined && principal.kind !== 'external') keys.push([id]);

@@ -1,17 +1,104 @@
-// What a workspace says of itself: an index of its entities for people and agents. Everything is said as the sender of the request
-// may use it.
+// What a workspace says of itself, as the sender of the request may use it: an index of its entities for people and
+// agents, and the OpenAPI document for programs.
+import { hash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { constants, gzip } from 'node:zlib';
+import { LRUCache } from 'lru-cache';
+import { inPieces } from '../http/json-body.ts';
+import type { RawRequest } from '../http/raw-request.ts';
+import { type DocumentFacts, documentOf, workspaceUrl } from '../openapi/document.ts';
 import { classOf, viewOf } from '../openapi/view.ts';
+import { matches, parseEntityTags } from '../request/conditions.ts';
+import { parseDocumentRequest } from '../request/document-request.ts';
+import { WORKSPACE_OPERATIONS, type WorkspaceOperationName } from '../request/operations.ts';
 import { parseParameters } from '../request/parameters.ts';
-import { json, type Reply } from '../response/reply.ts';
+import { acceptsGzip } from '../response/content-coding.ts';
+import { JSON_TYPE, json, type Reply } from '../response/reply.ts';
 import type { Visitor } from './enter.ts';
 
-/** 200 with the entities and their operations; 400 for a query parameter. */
-export function describeWorkspace(query: string, { workspace, principal }: Visitor): Reply {
-  parseParameters(query, []);
-  const entities = viewOf(workspace, classOf(principal)).map(({ entity, operations }) => ({
-    name: entity.name,
-    description: entity.description ?? null,
-    operations,
-  }));
-  return json(200, { data: { organization: workspace.organization, workspace: workspace.slug, entities } });
+export interface Descriptions {
+  /** 200 with the entities and their operations; 400 for a query parameter. */
+  readonly index: (raw: Pick<RawRequest, 'query'>, visitor: Visitor) => Reply;
+  /** 200 with the OpenAPI document, or 304; 400 for a query parameter. */
+  readonly document: (raw: Pick<RawRequest, 'query' | 'headers' | 'turn'>, visitor: Visitor) => Promise<Reply>;
+}
+
+/** A document as it is sent. */
+interface Kept {
+  readonly tag: string;
+  readonly plain: Buffer;
+  readonly zipped: Buffer;
+}
+
+// Plain and zipped, some twenty documents of workspaces of 200 entities.
+const MAX_KEPT_BYTES = 64 * 1024 * 1024;
+const TAG_CHARACTERS = 22;
+
+const zip = promisify(gzip);
+
+/** `mcp`: whether agents are served. */
+export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean }): Descriptions {
+  const kept = new LRUCache<string, Kept>({
+    maxSize: MAX_KEPT_BYTES,
+    sizeCalculation: ({ plain, zipped }, key) => plain.length + zipped.length + 2 * key.length,
+  });
+  /** One for all who ask at the same time: 200 entities take some 100 ms. */
+  const making = new Map<string, Promise<Kept>>();
+
+  const urlOf = ({ workspace }: Visitor, operation: WorkspaceOperationName): string =>
+    `${workspaceUrl(facts.publicUrl, workspace)}/${WORKSPACE_OPERATIONS[operation].name}`;
+
+  function index({ query }: Pick<RawRequest, 'query'>, visitor: Visitor): Reply {
+    parseParameters(query, []);
+    const { workspace, principal } = visitor;
+    const openapi = urlOf(visitor, 'openapi');
+    const mcp = facts.mcp ? urlOf(visitor, 'mcp') : null;
+    const entities = viewOf(workspace, classOf(principal)).map(({ entity, operations }) => ({
+      name: entity.name,
+      description: entity.description ?? null,
+      operations,
+    }));
+    const data = { organization: workspace.organization, workspace: workspace.slug, entities, openapi, mcp };
+    // RFC 8631.
+    return json(200, { data }, { Link: `<${openapi}>; rel="service-desc"; type="application/json"` });
+  }
+
+  const document: Descriptions['document'] = async ({ query, headers, turn }, { workspace, principal }) => {
+    const names = [...workspace.entities.keys()];
+    const asked = parseDocumentRequest(query, names);
+    const who = classOf(principal);
+    const shown = asked.entities === undefined ? names : names.filter((name) => asked.entities?.has(name));
+    const key = [workspace.id, workspace.version, who.kind, who.mayWrite, asked.selection, ...shown].join();
+    async function make(): Promise<Kept> {
+      const work = documentOf(workspace, who, asked, facts);
+      // Others may wait for it when this client has left.
+      const plain = Buffer.from(await inPieces(work, turn, { isGone: () => false }));
+      const tag = hash('sha256', plain, 'base64url').slice(0, TAG_CHARACTERS);
+      return { tag, plain, zipped: await zip(plain, { level: constants.Z_BEST_COMPRESSION }) };
+    }
+    let found = kept.get(key);
+    if (found === undefined) {
+      const made = making.get(key) ?? make();
+      making.set(key, made);
+      found = await made.finally(() => making.delete(key));
+      kept.set(key, found);
+    }
+    return replyOf(found, headers);
+  };
+
+  return { index, document };
+}
+
+function replyOf({ tag, plain, zipped }: Kept, headers: RawRequest['headers']): Reply {
+  const common = { ETag: `"${tag}"`, Vary: 'Accept-Encoding' };
+  const ifNoneMatch = headers['if-none-match'];
+  if (ifNoneMatch !== undefined && matches(parseEntityTags(ifNoneMatch), tag)) {
+    return { status: 304, headers: common, body: { kind: 'empty' } };
+  }
+  const isZipped = acceptsGzip(headers['accept-encoding']);
+  return {
+    status: 200,
+    headers: isZipped ? { ...common, 'Content-Encoding': 'gzip' } : common,
+    body: { kind: 'bytes', contentType: JSON_TYPE, bytes: isZipped ? zipped : plain },
+  };
 }

@@ -39,7 +39,7 @@ import { type Attempt, type Snapshots, withFreshSnapshot } from './again.ts';
 import { aggregate, summarize } from './aggregates.ts';
 import { type BatchJourney, batch, replayBatch } from './batch.ts';
 import { type BulkRooms, bulkCreate, bulkDelete, bulkDeleteListed, bulkUpdate } from './bulk.ts';
-import { describeWorkspace } from './description.ts';
+import { makeDescriptions } from './description.ts';
 import { enter, hasChanged, uncounted, type Visitor, visitorOf } from './enter.ts';
 import { makeInFlight } from './in-flight.ts';
 import type { Journey } from './journey.ts';
@@ -76,6 +76,8 @@ export interface RecordRooms extends StageRooms {
   readonly authenticator: Authenticator;
   readonly rateLimit: RateLimit;
   readonly keys: Keys;
+  /** URL of the token endpoint. */
+  readonly tokenUrl: string;
 }
 
 export interface Records {
@@ -110,6 +112,7 @@ type Handler = (visit: Visit) => Promise<Reply>;
 export function makeRecords(rooms: RecordRooms): Records {
   const { config, cache, databases } = rooms;
   const { travel, busy, snapshots } = makeStages(rooms);
+  const descriptions = makeDescriptions({ ...config, tokenUrl: rooms.tokenUrl });
   const batchRooms = { config, databases, snapshots, travel };
 
   async function handle(raw: RawRequest): Promise<Reply> {
@@ -154,7 +157,8 @@ export function makeRecords(rooms: RecordRooms): Records {
 
   type OfWorkspace = (raw: RawRequest, journey: BatchJourney) => Promise<Reply>;
   const ofWorkspace: Readonly<Record<WorkspaceOperationName, OfWorkspace>> = {
-    index: async ({ query }, { visitor }) => describeWorkspace(query, visitor),
+    index: async (raw, { visitor }) => descriptions.index(raw, visitor),
+    openapi: (raw, { visitor }) => descriptions.document(raw, visitor),
     batch(raw, journey) {
       const header = raw.headers['idempotency-key'];
       if (header === undefined || parseBatchOptions(raw.query).isDryRun) return batch(batchRooms, journey);

@@ -39,6 +39,7 @@ export const OPERATIONS = {
 /** The operations of a workspace, by the word in the place of the entity; names of entities begin with a letter. */
 export const WORKSPACE_OPERATIONS = {
   index: { methods: ['GET', 'HEAD'], name: '', body: 'none' },
+  openapi: { methods: ['GET', 'HEAD'], name: '_openapi.json', body: 'none' },
   batch: { methods: ['POST'], name: '_batch', body: 'bulk' },
   mcp: { methods: ['POST'], name: '_mcp', body: 'json' },
 } as const satisfies Record<string, WorkspaceOperation>;

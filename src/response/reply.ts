@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 export type ReplyBody =
   | { readonly kind: 'empty' }
   | { readonly kind: 'text'; readonly contentType: string; readonly text: string }
+  | { readonly kind: 'bytes'; readonly contentType: string; readonly bytes: Uint8Array }
   | { readonly kind: 'stream'; readonly contentType: string; readonly stream: Readable };
 
 export interface Reply {

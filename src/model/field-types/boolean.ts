@@ -20,6 +20,7 @@ export const boolean: FieldType = {
   bindType: 'bool',
   json: 'boolean',
   schema: () => ({ type: 'boolean' }),
+  example: true,
   output: 'plain',
   decode: (value) => (typeof value === 'boolean' ? done(String(value)) : wrongType('true or false')),
   parseText: truthFrom,

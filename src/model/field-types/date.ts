@@ -14,6 +14,7 @@ export const date: FieldType = {
   bindType: 'date',
   json: 'string',
   schema: () => ({ type: 'string', format: 'date' }),
+  example: '2026-01-31',
   output: 'plain',
   decode: fromString('a date string', dateFrom),
   parseText: dateFrom,

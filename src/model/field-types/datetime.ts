@@ -25,6 +25,7 @@ export const datetime: FieldType = {
   bindType: 'timestamptz',
   json: 'string',
   schema: () => ({ type: 'string', format: 'date-time' }),
+  example: '2026-01-31T12:00:00Z',
   output: 'datetime',
   decode: fromString('a datetime string', dateTimeFrom),
   parseText: dateTimeFrom,

@@ -41,7 +41,9 @@ export const decimal: FieldType = {
     field.precision === undefined ? 'numeric' : `numeric(${field.precision}, ${field.scale ?? 0})`,
   bindType: 'numeric',
   json: 'number',
-  schema: (field) => ({ type: 'number', ...numberBounds(field) }),
+  schema: (field) => ({ type: 'number', format: 'decimal', ...numberBounds(field) }),
+  takesDigits: true,
+  example: 1.5,
   output: 'plain',
   decode: (value) => {
     const text = numberText(value) ?? (typeof value === 'string' ? value : undefined);

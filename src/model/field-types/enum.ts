@@ -15,6 +15,8 @@ export const enumeration: FieldType = {
   bindType: 'text',
   json: 'string',
   schema: ({ values }) => ({ type: 'string', ...(values === undefined ? {} : { enum: values }) }),
+  // One of its own values is taken.
+  example: '',
   output: 'plain',
   decode: fromString('a string', memberOf),
   parseText: memberOf,

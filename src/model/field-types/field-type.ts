@@ -77,6 +77,10 @@ export interface FieldType {
   readonly json: 'number' | 'string' | 'boolean' | 'any';
   /** JSON Schema of a value that is not null, as responses have it. */
   readonly schema: (field: TypeAttributes) => JsonSchema;
+  /** Of numbers: bodies may have their digits in a string, too. */
+  readonly takesDigits?: true;
+  /** A value for the examples of descriptions, as JSON; a field's attributes may refuse it. */
+  readonly example: boolean | number | string | Readonly<Record<string, unknown>>;
   /** `plain`: PostgreSQL's text of the column is that of the API. */
   readonly output: 'plain' | 'datetime';
   /** Value of a JSON body (never null) -> text of the PostgreSQL type. */

@@ -17,7 +17,8 @@ export const float: FieldType = {
   columnType: () => 'float8',
   bindType: 'float8',
   json: 'number',
-  schema: (field) => ({ type: 'number', ...numberBounds(field) }),
+  schema: (field) => ({ type: 'number', format: 'double', ...numberBounds(field) }),
+  example: 1.5,
   output: 'plain',
   decode: (value) => {
     const text = numberText(value);

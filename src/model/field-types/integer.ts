@@ -8,10 +8,12 @@ interface Width {
   readonly min: bigint;
   readonly max: bigint;
   readonly words: string;
+  /** Of the OpenAPI format registry. */
+  readonly format: string;
 }
 
-const INT4: Width = { min: -2147483648n, max: 2147483647n, words: '32 bit' };
-const INT8: Width = { min: -MAX_INT64 - 1n, max: MAX_INT64, words: '64 bit' };
+const INT4: Width = { min: -2147483648n, max: 2147483647n, words: '32 bit', format: 'int32' };
+const INT8: Width = { min: -MAX_INT64 - 1n, max: MAX_INT64, words: '64 bit', format: 'int64' };
 
 function integerFrom(text: string, width: Width): Decoded {
   const decimal = parseDecimal(text);
@@ -35,7 +37,8 @@ function wholeNumber(width: Width): Omit<FieldType, 'columnType' | 'bindType' | 
   return {
     words: width.words,
     json: 'number',
-    schema: (field) => ({ type: 'integer', ...bounds, ...numberBounds(field) }),
+    schema: (field) => ({ type: 'integer', format: width.format, ...bounds, ...numberBounds(field) }),
+    example: 1,
     output: 'plain',
     parseText: parse,
     cell: parse,
@@ -65,6 +68,7 @@ export const integer: FieldType = {
 // Clients whose numbers have 53 bits may write it as a string.
 export const bigint: FieldType = {
   ...wholeNumber(INT8),
+  takesDigits: true,
   columnType: () => 'int8',
   bindType: 'int8',
   decode: (value) => {

@@ -38,6 +38,7 @@ export const json: FieldType = {
   bindType: 'jsonb',
   json: 'any',
   schema: () => ({}),
+  example: { key: 'value' },
   output: 'plain',
   decode: jsonFrom,
   parseText: jsonFromText,

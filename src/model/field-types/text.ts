@@ -33,6 +33,7 @@ export const text: FieldType = {
   bindType: 'text',
   json: 'string',
   schema: ({ maxLength }) => ({ type: 'string', ...(maxLength === undefined ? {} : { maxLength }) }),
+  example: 'text',
   output: 'plain',
   decode: fromString('a string', parseString),
   parseText: parseString,

@@ -18,6 +18,7 @@ export const time: FieldType = {
   json: 'string',
   // The format `time` of JSON Schema asks for a zone.
   schema: () => ({ type: 'string', pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$' }),
+  example: '12:00:00',
   output: 'plain',
   decode: fromString('a time string', timeFrom),
   parseText: timeFrom,

@@ -12,6 +12,7 @@ export const uuid: FieldType = {
   bindType: 'uuid',
   json: 'string',
   schema: () => ({ type: 'string', format: 'uuid' }),
+  example: '3f2504e0-4f89-41d3-9a0c-0305e82c3301',
   output: 'plain',
   decode: fromString('a UUID string', uuidFrom),
   parseText: uuidFrom,

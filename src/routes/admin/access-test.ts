@@ -125,6 +125,8 @@ async function bodyText({ body }: Reply, maxBytes: number): Promise<string> {
       return 'null';
     case 'text':
       return body.contentType === JSON_TYPE ? body.text : JSON.stringify(body.text);
+    case 'bytes':
+      throw new TypeError('a call for records is answered with text');
     case 'stream':
       return JSON.stringify(await readText(body.stream, maxBytes));
     default:

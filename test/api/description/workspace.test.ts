@@ -29,6 +29,13 @@ test('who may only read is shown the operations that read', async () => {
   for (const { operations } of data.entities) assert.deepEqual(operations, READS);
 });
 
+test('the index leads to the document', async () => {
+  const { json, headers } = await shop.call('');
+  assert.match(json.data.openapi, /\/api\/v1\/acme\/shop\/_openapi\.json$/);
+  assert.equal(json.data.mcp, json.data.openapi.replace('_openapi.json', '_mcp'));
+  assert.equal(headers.get('link'), `<${json.data.openapi}>; rel="service-desc"; type="application/json"`);
+});
+
 test('a description is that of the schema', async () => {
   const [members] = (await described.call('')).json.data.entities;
   assert.deepEqual([members.name, members.description], ['members', 'Who pays']);
@@ -58,7 +65,8 @@ runScenarios(shop, [
     path: '_batches',
     status: 404,
     code: 'NOT_FOUND',
-    message: 'There is no operation _batches here. Did you mean _batch? Known of a workspace: _batch, _mcp',
+    message:
+      'There is no operation _batches here. Did you mean _batch? Known of a workspace: _openapi.json, _batch, _mcp',
   },
   {
     name: 'an operation of a workspace has nothing below it',
@@ -66,6 +74,6 @@ runScenarios(shop, [
     path: '_batch/5',
     status: 404,
     code: 'NOT_FOUND',
-    message: 'There is no operation _batch here. Known of a workspace: _batch, _mcp',
+    message: 'There is no operation _batch here. Known of a workspace: _openapi.json, _batch, _mcp',
   },
 ]);

@@ -16,7 +16,7 @@ for (const code of Object.keys(ERROR_CODES) as ErrorCode[]) {
     const [status] = Object.keys(refusalsOf([code]));
     assert.equal(status, String(ERROR_CODES[code]));
     const [response] = Object.values(errorResponses([code]));
-    assert.match(String(response?.description), new RegExp(`^.${code}.: .+[.]$`));
+    assert.match(String(response?.description), new RegExp(`^.${code}. .[0-9]{3}.: .+[.]$`));
   });
 }
 

@@ -72,6 +72,7 @@ for (const [method, url, operation] of [
   ['POST', '/api/v1/acme/shop/_batch?dryRun=true', 'batch'],
   ['GET', '/api/v1/acme/shop/_batch', 'other'],
   ['POST', '/api/v1/acme/shop/_batches', 'create'],
+  ['GET', '/api/v1/acme/shop/_openapi.json?selection=fixed', 'openapi'],
   ['GET', '/api/v1/acme/shop', 'index'],
   ['HEAD', '/api/v1/acme/shop/?x=a/b', 'index'],
   ['POST', '/api/v1/acme/shop', 'other'],
@@ -85,7 +86,7 @@ test('metrics know a handful of words, whatever clients send', () => {
     fc.property(fc.string(), fc.webPath(), (method, path) => {
       assert.match(
         operationOf(method, path),
-        /^(list|read|create|query|import|export|update|delete|batch|index|other)$/,
+        /^(list|read|create|query|import|export|update|delete|batch|index|openapi|other)$/,
       );
     }),
   );

@@ -1,0 +1,189 @@
+// The OpenAPI document of a workspace (OpenAPI Specification 3.1.1): what a class of principals may ask of it, and what it
+// is answered. Written as text in pieces, as that of a large workspace takes long.
+import { ERROR_CODES, type ErrorCode } from '../errors.ts';
+import type { IdentityProvider, Workspace } from '../model/workspace.ts';
+import type { DocumentRequest } from '../request/document-request.ts';
+import { PREFIX } from '../request/record-path.ts';
+import { type EnvelopeLimits, envelopes } from './envelopes.ts';
+import {
+  type Components,
+  entityComponents,
+  entityPaths,
+  type OperationContext,
+  sharedComponents,
+} from './operations.ts';
+import { entityParameters, type SharedParameter, sharedName, sharedParameter } from './parameters.ts';
+import { ERROR_SCHEMAS, errorResponses, otherResponse, type Part, refusalsOf } from './refusals.ts';
+import { certainColumns, recordSchemas } from './schema.ts';
+import { type EntityView, type PrincipalClass, viewOf } from './view.ts';
+import { WORKSPACE_TAG, workspacePaths } from './workspace-paths.ts';
+
+/** What a document says of the server. */
+export interface DocumentFacts extends EnvelopeLimits {
+  readonly publicUrl: string;
+  readonly tokenUrl: string;
+}
+
+/** The base URL of the data API of the workspace. */
+export const workspaceUrl = (publicUrl: string, { organization, slug }: Workspace): string =>
+  `${publicUrl}${PREFIX}${organization}/${slug}`;
+
+/**
+ * The text of the document; yields after each entity. The same snapshot, class and request give the same text to the byte.
+ * `asked.entities` are names of the snapshot.
+ */
+export function* documentOf(
+  workspace: Workspace,
+  principal: PrincipalClass,
+  asked: DocumentRequest,
+  facts: DocumentFacts,
+): Generator<undefined, string> {
+  const views = viewsOf(workspace, principal, asked.entities);
+  const certain = asked.selection === 'fixed' ? certainColumns(workspace.entities) : new Map<string, Set<string>>();
+  const hasFields = asked.selection === 'free';
+  const shared = new Set<SharedParameter>();
+  const codes = new Set<ErrorCode>();
+  const context: OperationContext = {
+    selection: asked.selection,
+    maxBulk: facts.maxBulk,
+    shared: (...names) =>
+      names.map((name) => {
+        shared.add(name);
+        return { $ref: `#/components/parameters/${sharedName(name)}` };
+      }),
+    refused(added) {
+      for (const code of added) codes.add(code);
+      return { ...refusalsOf(added.filter(hasOwnResponse)), default: { $ref: `#/components/responses/${OTHERS}` } };
+    },
+  };
+  const paths = [membersOf(workspacePaths(context))];
+  const schemas = new Map<string, string[]>();
+  const parameters: string[] = [];
+  const responses: string[] = [];
+  const bodies: string[] = [];
+  const addComponents = (components: Components): void => {
+    responses.push(membersOf(components.responses));
+    bodies.push(membersOf(components.requestBodies));
+  };
+  for (const view of views) {
+    const own = entityParameters(view, facts.maxPageSize, hasFields);
+    paths.push(membersOf(entityPaths(view, own, context)));
+    for (const [name, schema] of Object.entries(recordSchemas(view, certain.get(view.entity.name) ?? NONE))) {
+      // Those of a kind stand together: that makes a third of the zipped size.
+      const kind = name.slice(view.entity.name.length);
+      const others = schemas.get(kind) ?? [];
+      others.push(membersOf({ [name]: schema }));
+      schemas.set(kind, others);
+    }
+    parameters.push(membersOf(own.parts));
+    addComponents(entityComponents(view, context));
+    yield;
+  }
+  const mayWrite = views.some(({ operations }) => operations.includes('create'));
+  const used = new Set([...ALWAYS, ...(views.length > 0 ? OF_READS : []), ...(mayWrite ? OF_WRITES : [])]);
+  if (hasFields && mayWrite) used.add('wda.Id');
+  schemas.set('wda', [membersOf({ ...envelopes(facts, hasFields, used), ...ERROR_SCHEMAS })]);
+  parameters.push(
+    membersOf(
+      Object.fromEntries([...shared].map((name) => [sharedName(name), sharedParameter(name, facts.maxPageSize)])),
+    ),
+  );
+  if (views.length > 0) addComponents(sharedComponents(mayWrite));
+  responses.push(
+    membersOf({
+      ...errorResponses([...codes].filter(hasOwnResponse)),
+      [OTHERS]: otherResponse([...codes].filter((code) => !hasOwnResponse(code))),
+    }),
+  );
+  const schemes = securitySchemes(principal, workspace.identityProvider, facts.tokenUrl);
+  return objectOf(
+    membersOf({
+      openapi: '3.1.1',
+      info: {
+        title: `${workspace.organization}/${workspace.slug}`,
+        version: '1',
+        description: INTRODUCTION,
+      },
+      servers: [{ url: workspaceUrl(facts.publicUrl, workspace) }],
+      security: Object.keys(schemes).map((name) => ({ [name]: [] })),
+      tags: [WORKSPACE_TAG, ...views.map(tagOf)],
+      'x-wda': {
+        organization: workspace.organization,
+        workspace: workspace.slug,
+        selection: asked.selection,
+        principal: principal.kind,
+        mayWrite: principal.mayWrite,
+      },
+    }),
+    `"paths":${objectOf(...paths)}`,
+    `"components":${objectOf(
+      `"schemas":${objectOf(...[...schemas.values()].flat())}`,
+      `"parameters":${objectOf(...parameters)}`,
+      `"responses":${objectOf(...responses)}`,
+      `"requestBodies":${objectOf(...bodies)}`,
+      membersOf({ securitySchemes: schemes }),
+    )}`,
+  );
+}
+
+const INTRODUCTION =
+  'Records of this workspace, as this credential may read and write them. HEAD is answered as GET without the body. A refusal has the form of `wda.Error`.';
+
+/** Statuses of which a client does something else in each operation; the others are one response. */
+const OWN_STATUSES: readonly number[] = [400, 404, 409, 412, 503];
+const OTHERS = 'Refused';
+const hasOwnResponse = (code: ErrorCode): boolean => OWN_STATUSES.includes(ERROR_CODES[code]);
+
+const NONE: ReadonlySet<string> = new Set();
+const ALWAYS = ['wda.Index', 'wda.Batch', 'wda.BatchResult'];
+const OF_READS = ['wda.Meta', 'wda.GroupMeta', 'wda.Query', 'wda.Filter', 'wda.Aggregate'];
+const OF_WRITES = ['wda.WriteMeta', 'wda.Ids', 'wda.ImportResult'];
+
+/** `"a":…,"b":…` */
+const membersOf = (members: Part): string => JSON.stringify(members).slice(1, -1);
+
+const objectOf = (...members: readonly string[]): string => `{${members.filter((text) => text !== '').join()}}`;
+
+/** Of the entities that are asked for, with the relations among them; undefined: of all. */
+function viewsOf(
+  workspace: Workspace,
+  principal: PrincipalClass,
+  entities: ReadonlySet<string> | undefined,
+): readonly EntityView[] {
+  const views = viewOf(workspace, principal);
+  if (entities === undefined) return views;
+  return views
+    .filter(({ entity }) => entities.has(entity.name))
+    .map((view) => ({
+      ...view,
+      relations: new Map([...view.relations].filter(([, { relation }]) => entities.has(relation.entity))),
+    }));
+}
+
+const tagOf = ({ entity }: EntityView): Part => ({
+  name: entity.name,
+  description: entity.description ?? `Records of ${entity.name}.`,
+});
+
+/** Alternatives, by name. */
+function securitySchemes(
+  { kind }: PrincipalClass,
+  provider: IdentityProvider | null,
+  tokenUrl: string,
+): Readonly<Record<string, Part>> {
+  return {
+    bearer: { type: 'http', scheme: 'bearer', description: 'An API key, or a token.' },
+    ...(kind === 'external'
+      ? {}
+      : { oauth: { type: 'oauth2', flows: { clientCredentials: { tokenUrl, scopes: {} } } } }),
+    // A provider whose keys are at an address of their own may have no discovery.
+    ...(provider?.enabled === true && provider.jwksUri === null
+      ? {
+          oidc: {
+            type: 'openIdConnect',
+            openIdConnectUrl: `${provider.issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`,
+          },
+        }
+      : {}),
+  };
+}

@@ -1,0 +1,359 @@
+// The operations of an entity as parts of an OpenAPI document: what each takes, and what it may be answered. What several
+// operations have in common is a component that they refer to: a workspace of 200 entities has 3,200 operations.
+import type { ErrorCode } from '../errors.ts';
+import { OPERATIONS, type OperationName } from '../request/operations.ts';
+import type { EntityParameters, SharedParameter } from './parameters.ts';
+import type { Part } from './refusals.ts';
+import { answerExample, bodyExamples, schemaNames, schemaRef } from './schema.ts';
+import type { EntityView } from './view.ts';
+
+export interface OperationContext {
+  /** `fixed`: what would change the form of records is left out. */
+  readonly selection: 'free' | 'fixed';
+  readonly maxBulk: number;
+  /** Notes shared parameters, and gives the references to them. */
+  readonly shared: (...names: readonly SharedParameter[]) => readonly Part[];
+  /** Notes codes of refusals, and gives the responses of an operation that has them. */
+  readonly refused: (codes: readonly ErrorCode[]) => Parts;
+}
+
+type Parts = Readonly<Record<string, Part>>;
+
+const ANY: readonly ErrorCode[] = [
+  'BAD_REQUEST',
+  'UNAUTHORIZED',
+  'FORBIDDEN',
+  'NOT_FOUND',
+  'RATE_LIMITED',
+  'INTERNAL_ERROR',
+  'SCHEMA_MIGRATION_IN_PROGRESS',
+  'SERVICE_UNAVAILABLE',
+  'QUERY_TIMEOUT',
+];
+const BODY: readonly ErrorCode[] = ['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'];
+const KEYED: readonly ErrorCode[] = ['IDEMPOTENCY_KEY_IN_USE', 'IDEMPOTENCY_KEY_REUSED', 'OUTCOME_UNKNOWN'];
+const STORED: readonly ErrorCode[] = ['VALIDATION_FAILED', 'CONFLICT', ...KEYED];
+const GUARDED: readonly ErrorCode[] = ['PRECONDITION_FAILED'];
+
+/** What sets an operation apart; the rest follows from the table of operations. */
+interface Form {
+  readonly summary: string;
+  readonly description: string;
+  readonly parameters?: readonly Part[];
+  readonly body?: Part;
+  /** By status. */
+  readonly answers: Parts;
+  readonly codes?: readonly ErrorCode[];
+}
+
+/** Path items of the entity, by their paths. */
+export function entityPaths(view: EntityView, parameters: EntityParameters, context: OperationContext): Parts {
+  const items = new Map<string, Record<string, unknown>>();
+  const { entity, operations } = view;
+  for (const name of operations) {
+    const { methods, tail } = OPERATIONS[name];
+    const path = `/${entity.name}${tail === '' ? '' : tail === 'id' ? '/{id}' : `/${tail}`}`;
+    const item = items.get(path) ?? (tail === 'id' ? { parameters: context.shared('Id') } : {});
+    items.set(path, item);
+    const form = FORMS[name](view, parameters, context);
+    for (const method of methods) {
+      // HEAD is answered as GET.
+      if (method !== 'HEAD') item[method.toLowerCase()] = operation(method, name, entity.name, form, context);
+    }
+  }
+  return Object.fromEntries(items);
+}
+
+/** PATCH does what PUT does, under a name of its own. */
+const PATCH_NAMES: Partial<Record<OperationName, string>> = { update: 'patch', bulkUpdate: 'bulkPatch' };
+
+function operation(
+  method: string,
+  name: OperationName,
+  entity: string,
+  { summary, description, parameters = [], body, answers, codes = [] }: Form,
+  { refused }: OperationContext,
+): Part {
+  const isPatch = method === 'PATCH';
+  return {
+    operationId: `${entity}.${isPatch ? PATCH_NAMES[name] : name}`,
+    tags: [entity],
+    summary: `${isPatch ? summary.replace('Update', 'Patch') : summary} ${entity}`,
+    description,
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body === undefined ? {} : { requestBody: body }),
+    responses: { ...answers, ...refused([...ANY, ...codes]) },
+  };
+}
+
+const refTo = (kind: string, name: string): Part => ({ $ref: `#/components/${kind}/${name}` });
+const parameterRef = (name: string): Part => refTo('parameters', name);
+const responseRef = (name: string): Part => refTo('responses', name);
+const bodyRef = (name: string): Part => refTo('requestBodies', name);
+
+const json = (schema: Part, rest: Part = {}): Part => ({ content: { 'application/json': { schema, ...rest } } });
+
+const object = (properties: Parts, optional: Parts = {}): Part => ({
+  type: 'object',
+  required: Object.keys(properties),
+  properties: { ...properties, ...optional },
+});
+
+const list = (items: Part, rest: Part = {}): Part => ({ type: 'array', items, ...rest });
+
+const file = (...types: readonly string[]): Part => ({
+  content: Object.fromEntries(types.map((type) => [type, { schema: { type: 'string' } }])),
+});
+const FILE = file('text/csv', 'application/x-ndjson');
+
+const TAGGED: Part = {
+  ETag: {
+    description: 'Of the record as it is shown: for If-Match and If-None-Match.',
+    schema: { type: 'string' },
+  },
+};
+const DRY_RUN = object({ dryRun: { type: 'boolean' } });
+
+/** Components of a kind, by their names. */
+export type Components = Readonly<Record<'responses' | 'requestBodies', Parts>>;
+
+/** What operations of every entity refer to. */
+export function sharedComponents(mayWrite: boolean): Components {
+  const writing = {
+    'wda.Deleted': { description: 'Deleted.' },
+    'wda.Checked': { description: 'With `dryRun=true`: it could be done.', ...json(object({ meta: DRY_RUN })) },
+    'wda.Imported': {
+      description: 'How many rows did what.',
+      ...json(object({ data: schemaRef('wda.ImportResult') }, { meta: DRY_RUN })),
+    },
+  };
+  return {
+    responses: {
+      'wda.Groups': {
+        description: 'Groups of records: members by the names of `select` and `group`.',
+        ...json(object({ data: list({ type: 'object' }), meta: schemaRef('wda.GroupMeta') })),
+      },
+      'wda.File': { description: 'The file.', ...FILE },
+      'wda.Unchanged': { description: 'It is as `If-None-Match` has it.', headers: TAGGED },
+      ...(mayWrite ? writing : {}),
+    },
+    requestBodies: {
+      'wda.Query': {
+        required: true,
+        ...json(schemaRef('wda.Query'), {
+          examples: {
+            all: { value: {} },
+            one: { value: { filter: { field: 'id', op: 'eq', value: 1 }, sort: ['id,desc'], size: 1 } },
+          },
+        }),
+      },
+      'wda.Aggregate': {
+        required: true,
+        ...json(schemaRef('wda.Aggregate'), { examples: { count: { value: { select: ['count'] } } } }),
+      },
+      ...(mayWrite
+        ? {
+            'wda.Ids': { required: true, ...json(schemaRef('wda.Ids')) },
+            'wda.File': { required: true, ...FILE },
+          }
+        : {}),
+    },
+  };
+}
+
+/** What operations of the entity refer to. */
+export function entityComponents(view: EntityView, { selection, maxBulk }: OperationContext): Components {
+  const { entity, operations } = view;
+  const names = schemaNames(entity.name);
+  const page = {
+    description: 'A page of records.',
+    ...json(object({ data: list(schemaRef(names.read)), meta: schemaRef('wda.Meta') }), {
+      example: {
+        data: [answerExample(entity)],
+        meta: { page: 0, size: 20, totalElements: 1, totalPages: 1, nextCursor: null },
+      },
+    }),
+  };
+  if (!operations.includes('create')) return { responses: { [`${entity.name}.Page`]: page }, requestBodies: {} };
+  const full = schemaRef(names.full);
+  const { minimal, full: all } = bodyExamples(view);
+  const one = (schema: string, examples: Part): Part => ({ required: true, ...json(schemaRef(schema), { examples }) });
+  const many = (schema: string): Part => ({
+    required: true,
+    ...json({ ...object({ data: list(schemaRef(schema), { maxItems: maxBulk }) }), additionalProperties: false }),
+  });
+  return {
+    responses: {
+      [`${entity.name}.Page`]: page,
+      [`${entity.name}.Written`]: { description: 'The record.', headers: TAGGED, ...json(object({ data: full })) },
+      // In a `fixed` document they are never their ids alone.
+      [`${entity.name}.ManyWritten`]: {
+        description: 'The records, in the order sent.',
+        ...json(
+          object(
+            { data: list(selection === 'fixed' ? full : { anyOf: [full, schemaRef('wda.Id')] }) },
+            { meta: schemaRef('wda.WriteMeta') },
+          ),
+        ),
+      },
+    },
+    requestBodies: {
+      [names.create]: one(names.create, { minimal: { value: minimal }, full: { value: all } }),
+      [names.update]: one(names.update, { full: { value: all } }),
+      [`${entity.name}.CreateMany`]: many(names.create),
+      [`${entity.name}.UpdateMany`]: many(names.updateItem),
+    },
+  };
+}
+
+/** Which records. */
+const choosing = ({ entity }: EntityView, { filter }: EntityParameters, { shared }: OperationContext) => [
+  parameterRef(filter),
+  ...shared('Or'),
+  ...(entity.search === null ? [] : shared('Search')),
+];
+
+const upserting = ({ upsert }: EntityParameters, { shared }: OperationContext): readonly Part[] =>
+  upsert.length === 0 ? [] : [...upsert.map(parameterRef), ...shared('Conflict')];
+
+const bulkParameters = ({ selection, shared }: OperationContext): readonly Part[] => [
+  ...(selection === 'fixed' ? [] : shared('Return')),
+  ...shared('DryRun', 'IdempotencyKey'),
+];
+
+const MANY_DELETED: Parts = { 200: responseRef('wda.Checked'), 204: responseRef('wda.Deleted') };
+
+type FormOf = (view: EntityView, parameters: EntityParameters, context: OperationContext) => Form;
+
+const READS: Readonly<Record<'list' | 'query' | 'aggregate' | 'summarize' | 'export' | 'read', FormOf>> = {
+  list: (view, parameters, context) => ({
+    summary: 'List',
+    description: 'A page of the records that the filters let through.',
+    parameters: [
+      ...context.shared('Page', 'Size', 'After', 'Count', 'Versions', 'Preview'),
+      ...choosing(view, parameters, context),
+      ...[parameters.sort, ...parameters.shape].map(parameterRef),
+    ],
+    answers: { 200: responseRef(`${view.entity.name}.Page`) },
+  }),
+  query: ({ entity }) => ({
+    summary: 'Query',
+    description: 'A list whose parameters are a JSON body: filters may be trees. It changes nothing.',
+    body: bodyRef('wda.Query'),
+    answers: { 200: responseRef(`${entity.name}.Page`) },
+    codes: BODY,
+  }),
+  aggregate: (view, parameters, context) => ({
+    summary: 'Aggregate',
+    description: 'Counts and sums of the records, all of them or by groups.',
+    parameters: [
+      ...context.shared('Select', 'Group', 'TimeZone', 'Having', 'GroupSort', 'Page', 'GroupSize'),
+      ...choosing(view, parameters, context),
+    ],
+    answers: { 200: responseRef('wda.Groups') },
+  }),
+  summarize: () => ({
+    summary: 'Summarize',
+    description: 'Counts and sums whose parameters are a JSON body. It changes nothing.',
+    body: bodyRef('wda.Aggregate'),
+    answers: { 200: responseRef('wda.Groups') },
+    codes: BODY,
+  }),
+  export: (view, parameters, context) => ({
+    summary: 'Export',
+    description: 'A file of every record that the filters let through.',
+    parameters: [
+      ...context.shared('Format', 'Formulas', 'Columns'),
+      ...choosing(view, parameters, context),
+      parameterRef(parameters.sort),
+    ],
+    answers: { 200: responseRef('wda.File') },
+  }),
+  read: ({ entity }, parameters, context) => ({
+    summary: 'Read',
+    description: 'One record by its id.',
+    parameters: [...parameters.shape.map(parameterRef), ...context.shared('IfNoneMatch', 'IfMatch')],
+    answers: {
+      200: {
+        description: 'The record.',
+        headers: TAGGED,
+        ...json(object({ data: schemaRef(schemaNames(entity.name).read) })),
+      },
+      304: responseRef('wda.Unchanged'),
+    },
+    codes: GUARDED,
+  }),
+};
+
+const FORMS: Readonly<Record<OperationName, FormOf>> = {
+  ...READS,
+  create: ({ entity }, parameters, context) => ({
+    summary: 'Create',
+    description:
+      'A new record, whose path is in `Location`. Fields left out take their defaults. With `onConflict`, 200: it was there.',
+    parameters: [...upserting(parameters, context), ...context.shared('IdempotencyKey')],
+    body: bodyRef(schemaNames(entity.name).create),
+    answers: {
+      ...(parameters.upsert.length === 0 ? {} : { 200: responseRef(`${entity.name}.Written`) }),
+      201: responseRef(`${entity.name}.Written`),
+    },
+    codes: [...BODY, ...STORED],
+  }),
+  update: ({ entity }, _, context) => ({
+    summary: 'Update',
+    description: 'Changes the fields that the body names, and no others.',
+    parameters: context.shared('IfMatch', 'IdempotencyKey'),
+    body: bodyRef(schemaNames(entity.name).update),
+    answers: { 200: responseRef(`${entity.name}.Written`) },
+    codes: [...BODY, ...STORED, ...GUARDED],
+  }),
+  delete: (_view, _, context) => ({
+    summary: 'Delete',
+    description: 'Deletes the record.',
+    parameters: context.shared('IfMatch', 'IdempotencyKey'),
+    answers: { 204: responseRef('wda.Deleted') },
+    codes: ['CONFLICT', ...KEYED, ...GUARDED],
+  }),
+  bulkCreate: ({ entity }, parameters, context) => ({
+    summary: 'Create many',
+    description: 'New records: all of them, or none. With `onConflict`, 200.',
+    parameters: [...upserting(parameters, context), ...bulkParameters(context)],
+    body: bodyRef(`${entity.name}.CreateMany`),
+    answers: {
+      ...(parameters.upsert.length === 0 ? {} : { 200: responseRef(`${entity.name}.ManyWritten`) }),
+      201: responseRef(`${entity.name}.ManyWritten`),
+    },
+    codes: [...BODY, ...STORED],
+  }),
+  bulkUpdate: ({ entity }, _, context) => ({
+    summary: 'Update many',
+    description: 'Changes of records by their ids: all of them, or none.',
+    parameters: bulkParameters(context),
+    body: bodyRef(`${entity.name}.UpdateMany`),
+    answers: { 200: responseRef(`${entity.name}.ManyWritten`) },
+    codes: [...BODY, ...STORED, ...GUARDED],
+  }),
+  bulkDelete: (_view, _, context) => ({
+    summary: 'Delete many',
+    description: 'Deletes records by their ids: all of them, or none.',
+    parameters: context.shared('Ids', 'DryRun', 'IdempotencyKey'),
+    answers: MANY_DELETED,
+    codes: ['CONFLICT', 'PAYLOAD_TOO_LARGE', ...KEYED, ...GUARDED],
+  }),
+  bulkDeleteListed: (_view, _, context) => ({
+    summary: 'Delete listed',
+    description: 'Deletes records by a list of ids that is too long for a URL: all of them, or none.',
+    parameters: context.shared('DryRun', 'IdempotencyKey'),
+    body: bodyRef('wda.Ids'),
+    answers: MANY_DELETED,
+    codes: [...BODY, 'CONFLICT', ...KEYED, ...GUARDED],
+  }),
+  import: (_view, _, context) => ({
+    summary: 'Import',
+    description: 'Creates or changes a record for each row of a file: all of them, or none.',
+    parameters: context.shared('Map', 'OnConflict', 'ConflictOn', 'DryRun', 'IdempotencyKey'),
+    body: bodyRef('wda.File'),
+    answers: { 200: responseRef('wda.Imported') },
+    codes: [...BODY, ...STORED],
+  }),
+};

@@ -1,0 +1,242 @@
+// The records of an entity as JSON Schemas: as they are read, and as bodies give them. Flat objects without `allOf` and
+// `default`: generators of clients make wrong types of both.
+import { shown } from '../errors.ts';
+import { type Entity, EVERY_COLUMN, type Field } from '../model/entity.ts';
+import { exactNumber } from '../model/exact-json.ts';
+import { decodeValue, fieldType, type JsonSchema } from '../model/field-types.ts';
+import { isWritable } from '../plan/assignment.ts';
+import { type FieldTree, parseFields } from '../request/paths.ts';
+import type { Part } from './refusals.ts';
+import type { EntityView, RelationView } from './view.ts';
+
+export const schemaRef = (name: string): Part => ({ $ref: `#/components/schemas/${name}` });
+
+export const ID_SCHEMA: JsonSchema = {
+  type: 'integer',
+  format: 'int64',
+  minimum: 1,
+  maximum: Number.MAX_SAFE_INTEGER,
+};
+
+/** Names of the components of an entity. None of ours collides with them, as names of entities have no dot. */
+export const schemaNames = (entity: string) => ({
+  /** All columns, as writes answer. */
+  full: entity,
+  /** Columns and relations, as reads answer. */
+  read: `${entity}.Read`,
+  create: `${entity}.Create`,
+  update: `${entity}.Update`,
+  /** A record among others to update. */
+  updateItem: `${entity}.UpdateItem`,
+});
+
+/**
+ * Of `components.schemas`: those of an entity. `certain`: the columns that every read of it shows. Bodies, and what writes
+ * answer, only for who may write.
+ */
+export function recordSchemas(view: EntityView, certain: ReadonlySet<string>): Readonly<Record<string, JsonSchema>> {
+  const { entity } = view;
+  const names = schemaNames(entity.name);
+  const read = [names.read, readSchema(view, certain)] as const;
+  if (!view.operations.includes('create')) return Object.fromEntries([read]);
+  const writable = bodyProperties(view);
+  return Object.fromEntries([
+    [
+      names.full,
+      {
+        type: 'object',
+        required: [...entity.fields.keys()],
+        properties: columns(entity, false),
+      },
+    ],
+    read,
+    [names.create, body([...view.required], writable(true))],
+    [names.update, body([], writable(false))],
+    [
+      names.updateItem,
+      body(['id'], {
+        id: ID_SCHEMA,
+        $version: {
+          type: 'string',
+          description:
+            'The version that the record must have: of `meta.versions`, or of its ETag the part before the point.',
+        },
+        ...writable(false),
+      }),
+    ],
+  ]);
+}
+
+/** `required` is left out where it would be empty: older tools do not take an empty one. */
+function object(required: readonly string[], properties: Part): JsonSchema {
+  return { type: 'object', ...(required.length === 0 ? {} : { required }), properties };
+}
+
+const body = (required: readonly string[], properties: Part): JsonSchema => ({
+  ...object(required, properties),
+  additionalProperties: false,
+});
+
+/**
+ * `x-wda` tells generators of types what JSON Schema has no words for: the entity, where its relations lead, and how many
+ * levels may be expanded.
+ */
+function readSchema({ entity, relations, expandDepth }: EntityView, certain: ReadonlySet<string>): JsonSchema {
+  const required = [...entity.fields.keys()].filter((name) => certain.has(name));
+  return {
+    description: entity.description ?? `A record of ${entity.name}.`,
+    ...object(required, {
+      ...columns(entity, true),
+      ...Object.fromEntries([...relations].map(([name, relation]) => [name, relationSchema(relation)])),
+    }),
+    'x-wda': {
+      entity: entity.name,
+      expandDepth,
+      ...(entity.search === null ? {} : { search: true }),
+      relations: Object.fromEntries(
+        [...relations].map(([name, { relation, isList, isNullable }]) => [
+          name,
+          {
+            kind: relation.kind,
+            entity: relation.entity,
+            isList,
+            isNullable,
+            ...(relation.kind === 'belongsTo' ? { key: relation.column } : {}),
+          },
+        ]),
+      ),
+    },
+  };
+}
+
+function relationSchema({ relation, isList, isNullable }: RelationView): JsonSchema {
+  const target = schemaRef(schemaNames(relation.entity).read);
+  if (isList) return { type: 'array', items: target };
+  return isNullable ? { oneOf: [target, { type: 'null' }] } : target;
+}
+
+/** `isTold`: with what generators of types need. */
+function columns({ fields }: Entity, isTold: boolean): Readonly<Record<string, JsonSchema>> {
+  return Object.fromEntries([...fields.values()].map((field) => [field.name, columnSchema(field, isTold)]));
+}
+
+/** A column as answers have it. */
+function columnSchema(field: Field, isTold: boolean): JsonSchema {
+  const { description, required } = field;
+  const schema = isId(field) ? ID_SCHEMA : fieldType(field.type).schema(field);
+  return {
+    ...(required ? schema : nullable(schema)),
+    ...(isWritable(field) ? {} : { readOnly: true }),
+    ...(description === undefined ? {} : { description }),
+    ...(isTold ? { 'x-wda': extension(field) } : {}),
+  };
+}
+
+const isId = ({ role }: Field): boolean => role === 'id' || role === 'reference';
+
+/** What JSON Schema cannot say of a column: input of generators of types. */
+function extension({ type, precision, scale, relation }: Field): Part {
+  return {
+    type,
+    ...(precision === undefined ? {} : { precision }),
+    ...(scale === undefined ? {} : { scale }),
+    ...(relation === undefined ? {} : { relation }),
+  };
+}
+
+/** The schema of the values and null. */
+function nullable(schema: JsonSchema): JsonSchema {
+  if (schema.type === undefined) return schema;
+  const types = [schema.type, 'null'].flat();
+  return Array.isArray(schema.enum)
+    ? { ...schema, type: types, enum: [...schema.enum, null] }
+    : { ...schema, type: types };
+}
+
+/** Writable columns as bodies have them. `creates`: what is left out takes its default, which the description tells. */
+function bodyProperties({ entity, stamped }: EntityView) {
+  const writable = [...entity.fields.values()].filter(isWritable);
+  return (creates: boolean): Part =>
+    Object.fromEntries(
+      writable.map((field) => {
+        const told = [
+          field.description,
+          stamped.has(field.name) ? 'Set from your token.' : undefined,
+          creates && field.default !== undefined ? `Left out: ${defaultText(field)}.` : undefined,
+        ].filter((text) => text !== undefined);
+        const { takesDigits, schema } = fieldType(field.type);
+        const values = isId(field) ? ID_SCHEMA : schema(field);
+        const given = takesDigits === true && !isId(field) ? { ...values, type: [values.type, 'string'] } : values;
+        return [
+          field.name,
+          {
+            ...(field.required ? given : nullable(given)),
+            ...(told.length === 0 ? {} : { description: told.join(' ') }),
+          },
+        ];
+      }),
+    );
+}
+
+const defaultText = ({ default: value }: Field): string =>
+  shown(typeof value === 'string' ? value : JSON.stringify(value));
+
+/** A value that the field takes, for examples. References lead to the first record. */
+export function exampleOf(field: Field): unknown {
+  if (isId(field)) return 1;
+  const { json, example } = fieldType(field.type);
+  const bound = (text: string | undefined) => (text !== undefined && json === 'number' ? exactNumber(text) : text);
+  const candidates = [
+    field.values?.[0],
+    typeof example === 'string' ? example.slice(0, field.maxLength) : example,
+    ...(json === 'number' ? [1, 0] : []),
+    bound(field.min),
+    bound(field.max),
+  ];
+  return candidates.find((value) => value !== undefined && decodeValue(field, value).ok) ?? null;
+}
+
+/** Examples of bodies: `minimal` gives what a create must give, `full` all that it can. */
+export function bodyExamples({ entity, required, stamped }: EntityView): {
+  readonly minimal: Part;
+  readonly full: Part;
+} {
+  const writable = [...entity.fields.values()].filter(isWritable);
+  const record = (fields: readonly Field[]): Part =>
+    Object.fromEntries(fields.map((field) => [field.name, exampleOf(field)]));
+  return {
+    minimal: record(writable.filter(({ name }) => required.has(name))),
+    // Only the token knows what its columns may be.
+    full: record(writable.filter(({ name }) => !stamped.has(name))),
+  };
+}
+
+/** A record as an answer has it. */
+export function answerExample({ fields }: Entity): Part {
+  return Object.fromEntries([...fields.values()].map((field) => [field.name, exampleOf(field)]));
+}
+
+/**
+ * By entity: the columns that its records have in every answer to a request that names no fields, wherever in the answer
+ * they stand. All, unless a default selection leaves some out.
+ */
+export function certainColumns(entities: ReadonlyMap<string, Entity>): ReadonlyMap<string, ReadonlySet<string>> {
+  const certain = new Map([...entities].map(([name, { fields }]) => [name, new Set(fields.keys())]));
+  const keep = (name: string, tree: FieldTree): void => {
+    const entity = entities.get(name);
+    if (entity === undefined) return;
+    const columnsLeft = certain.get(name) as Set<string>;
+    if (!Object.hasOwn(tree, EVERY_COLUMN)) {
+      for (const column of columnsLeft) if (!Object.hasOwn(tree, column)) columnsLeft.delete(column);
+    }
+    for (const [member, { all, children }] of Object.entries(tree)) {
+      const relation = entity.relations.get(member);
+      if (relation !== undefined && !all) keep(relation.entity, children);
+    }
+  };
+  for (const { name, settings } of entities.values()) {
+    const tree = parseFields(settings.defaultFields ?? []);
+    if (tree !== undefined) keep(name, tree);
+  }
+  return certain;
+}

@@ -1,0 +1,116 @@
+// The operations of a workspace as parts of an OpenAPI document.
+import type { ErrorCode } from '../errors.ts';
+import { WORKSPACE_OPERATIONS, type WorkspaceOperationName } from '../request/operations.ts';
+import type { OperationContext } from './operations.ts';
+import type { Part } from './refusals.ts';
+import { schemaRef } from './schema.ts';
+
+/** A name that no entity can have. */
+export const WORKSPACE_TAG = { name: 'This workspace', description: 'What there is, and several entities at once.' };
+
+// Names of operations of entities have the entity in this place.
+const OWN = 'wda';
+
+const READ: readonly ErrorCode[] = [
+  'BAD_REQUEST',
+  'UNAUTHORIZED',
+  'NOT_FOUND',
+  'RATE_LIMITED',
+  'INTERNAL_ERROR',
+  'SERVICE_UNAVAILABLE',
+];
+
+interface Form {
+  readonly summary: string;
+  readonly description: string;
+  readonly parameters?: (context: OperationContext) => readonly Part[];
+  readonly body?: Part;
+  readonly answers: Readonly<Record<string, Part>>;
+  readonly codes: readonly ErrorCode[];
+}
+
+const json = (schema: Part, rest: Part = {}): Part => ({ content: { 'application/json': { schema, ...rest } } });
+
+const inQuery = (name: string, description: string, schema: Part, rest: Part = {}): Part => ({
+  name,
+  in: 'query',
+  description,
+  schema,
+  ...rest,
+});
+
+/** null: it speaks a protocol of its own. */
+const FORMS: Readonly<Record<WorkspaceOperationName, Form | null>> = {
+  index: {
+    summary: 'Index of the workspace',
+    description: 'The entities, and what this credential may do with them.',
+    answers: { 200: { description: 'The index.', ...json(schemaRef('wda.Index')) } },
+    codes: READ,
+  },
+  openapi: {
+    summary: 'OpenAPI document',
+    description: 'This document.',
+    parameters: () => [
+      inQuery(
+        'selection',
+        '`fixed`: the document without `fields`, whose reads have every column: for generators of clients. `free` if not given.',
+        { type: 'string', enum: ['free', 'fixed'] },
+      ),
+      inQuery(
+        'entities',
+        'Only these entities, and the relations among them.',
+        { type: 'array', items: { type: 'string' } },
+        { style: 'form', explode: false },
+      ),
+    ],
+    answers: {
+      200: { description: 'The document.', ...json({ type: 'object' }) },
+      304: { description: 'It is as `If-None-Match` has it.' },
+    },
+    codes: READ,
+  },
+  batch: {
+    summary: 'Batch of operations',
+    description: 'Operations on several entities in one transaction: all of them, or none.',
+    parameters: ({ shared }) => shared('DryRun', 'IdempotencyKey'),
+    body: { required: true, ...json(schemaRef('wda.Batch'), { examples: { none: { value: { operations: [] } } } }) },
+    answers: { 200: { description: 'All are done.', ...json(schemaRef('wda.BatchResult')) } },
+    codes: [
+      ...READ,
+      'FORBIDDEN',
+      'VALIDATION_FAILED',
+      'CONFLICT',
+      'PRECONDITION_FAILED',
+      'PAYLOAD_TOO_LARGE',
+      'UNSUPPORTED_MEDIA_TYPE',
+      'IDEMPOTENCY_KEY_IN_USE',
+      'IDEMPOTENCY_KEY_REUSED',
+      'SCHEMA_MIGRATION_IN_PROGRESS',
+      'QUERY_TIMEOUT',
+      'OUTCOME_UNKNOWN',
+    ],
+  },
+  mcp: null,
+};
+
+/** Path items, by their paths. */
+export function workspacePaths(context: OperationContext): Readonly<Record<string, Part>> {
+  return Object.fromEntries(
+    (Object.keys(FORMS) as WorkspaceOperationName[]).flatMap((id) => {
+      const form = FORMS[id];
+      if (form === null) return [];
+      const { methods, name } = WORKSPACE_OPERATIONS[id];
+      const { summary, description, parameters, body, answers, codes } = form;
+      const operation = {
+        operationId: `${OWN}.${id}`,
+        tags: [WORKSPACE_TAG.name],
+        summary,
+        description,
+        ...(parameters === undefined ? {} : { parameters: parameters(context) }),
+        ...(body === undefined ? {} : { requestBody: body }),
+        responses: { ...answers, ...context.refused(codes) },
+      };
+      return [[`/${name}`, { [methods[0].toLowerCase()]: operation }]];
+    }),
+  );
+}

@@ -1,0 +1,129 @@
+// The OpenAPI document of a workspace as clients get it: for whom, in which form, and when it is another one.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runScenarios } from '../../support/scenario.ts';
+import { makeShop } from '../../support/shop.ts';
+import { use, useIssuer, useServer, useUsers } from '../../support/use.ts';
+
+const server = useServer({ WDA_IDP_PRIVATE_NETWORK: 'allow' });
+const other = useServer({}, server);
+const shop = use(() => makeShop(server));
+const issuer = useIssuer();
+const tokenOf = useUsers(shop, issuer, 'READ_WRITE');
+const PATH = '_openapi.json';
+
+const operationsOf = (document: { paths: Record<string, Record<string, { operationId?: string }>> }): string[] =>
+  Object.values(document.paths).flatMap((item) =>
+    Object.values(item).flatMap(({ operationId }) => (operationId === undefined ? [] : [operationId])),
+  );
+
+test('an owner is described every operation, each under a name of its own', async () => {
+  const { json, status } = await shop.call(PATH);
+  assert.equal(status, 200);
+  assert.equal(json.openapi, '3.1.1');
+  const names = operationsOf(json);
+  assert.equal(new Set(names).size, names.length);
+  for (const name of ['orders.list', 'orders.patch', 'orders.bulkDeleteListed', 'wda.batch']) {
+    assert.ok(names.includes(name), name);
+  }
+});
+
+test('who may only read is described no write', async () => {
+  const { json } = await shop.call(PATH, { credential: shop.readOnlyKey });
+  const names = operationsOf(json).filter((name) => name.startsWith('orders.'));
+  assert.deepEqual(
+    names.sort(),
+    ['aggregate', 'export', 'list', 'query', 'read', 'summarize'].map((name) => `orders.${name}`),
+  );
+  const schemas = Object.keys(json.components.schemas).filter((name) => name.startsWith('orders'));
+  assert.deepEqual(schemas, ['orders.Read']);
+});
+
+test('a user of the provider is described what the owner of the token may do', async () => {
+  const { json } = await shop.call(PATH, { credential: await tokenOf({}) });
+  assert.deepEqual(json['x-wda'], {
+    organization: 'acme',
+    workspace: 'shop',
+    selection: 'free',
+    principal: 'external',
+    mayWrite: true,
+  });
+  assert.deepEqual(Object.keys(json.components.securitySchemes), ['bearer', 'oidc']);
+});
+
+test('columns are certain only where no request chooses them', async () => {
+  const [free, fixed] = await Promise.all(
+    ['free', 'fixed'].map((selection) => shop.call(`${PATH}?selection=${selection}`)),
+  );
+  assert.equal(free?.json.components.schemas['tags.Read'].required, undefined);
+  assert.deepEqual(fixed?.json.components.schemas['tags.Read'].required, ['id', 'name']);
+  const parameters = Object.keys(fixed?.json.components.parameters);
+  assert.deepEqual(
+    parameters.filter((name) => /\.fields$|Return$/.test(name)),
+    [],
+  );
+});
+
+test('some entities alone have the relations among them, and every reference leads to something', async () => {
+  const { json, text } = await shop.call(`${PATH}?entities=orders,customers`);
+  const schemas = Object.keys(json.components.schemas).filter((name) => !name.startsWith('wda.'));
+  assert.deepEqual([...new Set(schemas.map((name) => name.split('.')[0]))].sort(), ['customers', 'orders']);
+  assert.deepEqual(Object.keys(json.components.schemas['orders.Read']['x-wda'].relations), ['customer']);
+  for (const [, kind = '', name = ''] of text.matchAll(/"\$ref":"#\/components\/(\w+)\/([^"]+)"/g)) {
+    assert.ok(Object.hasOwn(json.components[kind], name), `${kind}/${name}`);
+  }
+});
+
+test('a document that a client has is not sent again', async () => {
+  const first = await shop.call(PATH);
+  const tag = first.headers.get('etag') ?? '';
+  assert.match(tag, /^"[\w-]{22}"$/);
+  const again = await shop.call(PATH, { headers: { 'if-none-match': tag } });
+  assert.deepEqual([again.status, again.text, again.headers.get('etag')], [304, '', tag]);
+  const reader = await shop.call(PATH, { credential: shop.readOnlyKey, headers: { 'if-none-match': tag } });
+  assert.equal(reader.status, 200);
+});
+
+test('a document has one tag, zipped or not, and in every process', async () => {
+  const plain = await shop.call(PATH, { headers: { 'accept-encoding': 'identity' } });
+  const zipped = await shop.call(PATH, { headers: { 'accept-encoding': 'br, gzip;q=0.5' } });
+  assert.deepEqual([plain.headers.get('content-encoding'), zipped.headers.get('content-encoding')], [null, 'gzip']);
+  assert.equal(zipped.text, plain.text);
+  assert.match(zipped.headers.get('vary') ?? '', /Accept-Encoding/);
+  const elsewhere = await other.call(`/api/v1/acme/shop/${PATH}`, { credential: shop.key });
+  const tags = [plain, zipped, elsewhere].map(({ headers }) => headers.get('etag'));
+  assert.equal(new Set(tags).size, 1);
+});
+
+test('a new key changes no document', async () => {
+  const tagOf = async (): Promise<string | null> => (await shop.call(PATH)).headers.get('etag');
+  const before = await tagOf();
+  await shop.admin('api-keys', { method: 'POST', body: { name: 'another', permissions: 'READ_ONLY' } });
+  assert.equal(await tagOf(), before);
+});
+
+runScenarios(shop, [
+  { name: 'HEAD of the document', method: 'HEAD', path: PATH, status: 200 },
+  { name: 'the document needs a credential', as: 'none', path: PATH, status: 401, code: 'UNAUTHORIZED' },
+  {
+    name: 'the document is only read',
+    method: 'POST',
+    path: PATH,
+    status: 405,
+    code: 'METHOD_NOT_ALLOWED',
+  },
+  {
+    name: 'an entity that the workspace does not have',
+    path: `${PATH}?entities=order`,
+    status: 400,
+    code: 'BAD_REQUEST',
+    message: /^Unknown entity order\. Did you mean orders\? Known: countries, /,
+  },
+  {
+    name: 'a selection that there is not',
+    path: `${PATH}?selection=fixd`,
+    status: 400,
+    code: 'BAD_REQUEST',
+    message: 'Unknown selection fixd. Did you mean fixed? Known: free, fixed',
+  },
+]);
