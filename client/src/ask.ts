@@ -62,16 +62,15 @@ export function makeAsk(send: Send, workspace: string): Ask {
     );
   };
   const stream: Ask['stream'] = (path, query, options) =>
-    send({ ...options, method: 'GET', path: pathOf(path, query), isRepeatable: true }, async ({ body }) => {
-      if (body === null) throw new TypeError('the answer has no body');
-      return body;
-    });
+    send(
+      { ...options, method: 'GET', path: pathOf(path, query), isRepeatable: true },
+      async ({ body }) => body as ReadableStream<Uint8Array>,
+    );
   return Object.assign(ask, { stream });
 }
 
 /** 128 random bits. `crypto.randomUUID` is missing in pages that came without TLS. */
-const newKey = (): string =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+export const newKey = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-');
 
 async function answerOf(response: Response): Promise<Answer> {
   const { status, headers } = response;

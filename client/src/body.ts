@@ -29,7 +29,7 @@ export interface ListBody {
 export interface QueryBody extends ListBody {
   readonly expand: readonly string[];
   readonly fields: readonly string[];
-  readonly narrow?: Readonly<Record<string, ListBody>>;
+  readonly narrow: Readonly<Record<string, ListBody>>;
 }
 
 export function bodyOf({ fields, expand, ...list }: LooseQuery): QueryBody {
@@ -37,7 +37,7 @@ export function bodyOf({ fields, expand, ...list }: LooseQuery): QueryBody {
 }
 
 export function listOf({ filter, sort, ...rest }: LooseQuery): ListBody {
-  const conditions = filter === undefined ? [] : conditionsOf(filter, '');
+  const conditions = conditionsOf(filter ?? {}, '');
   return {
     ...rest,
     ...(sort === undefined ? {} : { sort: [sort].flat() as string[] }),
@@ -75,11 +75,7 @@ function select(
     }
   };
   walk('', { fields, expand });
-  return {
-    expand: paths,
-    fields: isChosen ? names : [],
-    ...(Object.keys(narrow).length === 0 ? {} : { narrow }),
-  };
+  return { expand: paths, fields: isChosen ? names : [], narrow };
 }
 
 const OPERATORS = /^(?:eq|ne|in|nin|gte?|lte?|between|contains|startsWith|endsWith|matches|isNull|notNull)$/;
@@ -101,16 +97,15 @@ function conditionsOf(filter: Members, prefix: string): Tree[] {
     if (!isObject(value)) return [{ field, op: 'eq', value }];
     return Object.entries(value).flatMap(([key, operand]) => {
       // A column has operators, and a relation has columns with an object each, or a value where the name is no operator.
-      if (!OPERATORS.test(key) || (isObject(operand) && !/^(?:eq|ne)$/.test(key)))
-        return conditionsOf({ [key]: operand }, `${field}.`);
-      if (operand === undefined) throw new TypeError(`filter: ${field}.${key} is undefined`);
+      const isOperator = OPERATORS.test(key) && (!isObject(operand) || /^(?:eq|ne)$/.test(key));
+      if (!isOperator || operand === undefined) return conditionsOf({ [key]: operand }, `${field}.`);
       return [/Null$/.test(key) ? { field, op: key } : { field, op: key, value: operand }];
     });
   });
 }
 
 /** The same as the query string of GET; undefined where only a body can say it. */
-export function queryOf({ expand, fields, narrow = {}, ...list }: QueryBody): URLSearchParams | undefined {
+export function queryOf({ expand, fields, narrow, ...list }: QueryBody): URLSearchParams | undefined {
   const query = listQueryOf(list);
   query?.append('expand', expand.join());
   query?.append('fields', fields.join());

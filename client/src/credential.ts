@@ -14,10 +14,9 @@ export function clientCredentials(client: {
   let current: string | undefined;
   let until = 0;
   return async ({ url, refused, fetch }) => {
-    // Of many requests that are refused at once, one asks for another token.
-    if (asked === undefined || Date.now() > until || (refused !== undefined && refused === current)) {
+    // Of many requests that find the token gone or are refused at once, one asks for another.
+    if (asked === undefined || (current !== undefined && (Date.now() > until || refused === current))) {
       current = undefined;
-      until = Number.POSITIVE_INFINITY;
       asked = askToken(url, client, fetch);
     }
     try {
@@ -53,14 +52,7 @@ async function askToken(
   const { status } = response;
   throw new WdaError(answer.error_description ?? `The token endpoint answered ${status}`, {
     status,
-    code:
-      status === 503
-        ? 'SERVICE_UNAVAILABLE'
-        : status === 429
-          ? 'RATE_LIMITED'
-          : status < 500
-            ? 'UNAUTHORIZED'
-            : 'NO_API',
+    code: status === 429 ? 'RATE_LIMITED' : status < 500 ? 'UNAUTHORIZED' : 'SERVICE_UNAVAILABLE',
     retryAfterSeconds: Number(response.headers.get('Retry-After')) || undefined,
   });
 }

@@ -76,7 +76,7 @@ export class WdaError extends Error implements Refusal {
 
   constructor(message: string, refusal: Refusal, cause?: unknown) {
     super(message, { cause });
-    Object.assign(this, { details: [] }, refusal, { name: 'WdaError', message });
+    Object.assign(this, { details: [], ...refusal, name: 'WdaError' });
   }
 }
 

@@ -1,21 +1,18 @@
 // Every call of an entity: what is sent, and what is made of the answer. Knows no schema; entity.ts has the types.
-import type { Answer, Ask, MatchOptions, WriteOptions } from './ask.ts';
+import type { Answer, Ask, Asked, MatchOptions, WriteOptions } from './ask.ts';
 import { bodyOf, given, type LooseQuery, listOf, listQueryOf, queryOf } from './body.ts';
 import { isWdaError } from './error.ts';
 import { type CallOptions, type Content, pause } from './transport.ts';
 
-/** Options of writes that go into the URL, and the others. */
+/** Options of writes: parameters, and those of every write. */
 type LooseWrite = WriteOptions & Readonly<Record<string, unknown>>;
 
 const LONGEST_QUERY = 4000;
 const TRIES = 5;
 
-const parametersOf = (members: Readonly<Record<string, unknown>>): URLSearchParams =>
-  new URLSearchParams(given(members));
-
 function inUrl(query: URLSearchParams | undefined): URLSearchParams {
   if (query !== undefined) return query;
-  throw new TypeError('This filter does not fit into a URL: conditions do, and one level of $or outside of expand');
+  throw new TypeError('This filter does not fit into a URL: conditions do, and one $or');
 }
 
 /** The query string of one record. */
@@ -61,17 +58,21 @@ export function makeRequests(ask: Ask, path: string) {
     }
   }
 
+  /** Of a write, everything that is not an option of requests goes into the URL. */
   const write = (
     method: string,
     to: string,
-    body: unknown,
-    { onConflict, conflict, return: shown, dryRun, ...options }: LooseWrite,
-  ) =>
+    content: Asked,
+    { idempotencyKey, retries, signal, ...parameters }: LooseWrite,
+  ): Promise<Answer> =>
     ask(method, to, {
-      ...options,
-      body,
-      query: parametersOf({ onConflict, conflict, return: shown, dryRun }),
-      isRead: dryRun === true,
+      idempotencyKey,
+      retries,
+      signal,
+      ...content,
+      query: new URLSearchParams(given(parameters)),
+      // A dry run takes no key.
+      isRead: parameters.dryRun === true,
     });
 
   return {
@@ -83,16 +84,18 @@ export function makeRequests(ask: Ask, path: string) {
     modify,
     create: (body: unknown, options?: WriteOptions) => ask('POST', path, { ...options, body }),
     upsert: async (body: unknown, options: LooseWrite) => {
-      const answer = await write('POST', path, body, options);
+      const answer = await write('POST', path, { body }, options);
       return { ...answer, created: answer.status === 201 };
     },
     delete: async (id: number, options?: MatchOptions): Promise<void> => {
       await ask('DELETE', `${path}/${id}`, options);
     },
-    createMany: (data: unknown, options: LooseWrite = {}) => write('POST', `${path}/_bulk`, { data }, options),
-    updateMany: (data: unknown, options: LooseWrite = {}) => write('PATCH', `${path}/_bulk`, { data }, options),
+    createMany: (data: unknown, options: LooseWrite = {}) =>
+      write('POST', `${path}/_bulk`, { body: { data } }, options),
+    updateMany: (data: unknown, options: LooseWrite = {}) =>
+      write('PATCH', `${path}/_bulk`, { body: { data } }, options),
     deleteMany: async (ids: unknown, { versions, ...options }: LooseWrite = {}): Promise<void> => {
-      await write('POST', `${path}/_bulk/delete`, { ids, versions }, options);
+      await write('POST', `${path}/_bulk/delete`, { body: { ids, versions } }, options);
     },
     aggregate: async ({ filter, sort, ...rest }: LooseQuery, options?: CallOptions) =>
       ask('POST', `${path}/_aggregate`, { ...options, body: { ...rest, ...listOf({ filter, sort }) }, isRead: true }),
@@ -101,14 +104,11 @@ export function makeRequests(ask: Ask, path: string) {
       if (fields !== undefined) parameters.append('fields', fields.join());
       return ask.stream(`${path}/_export`, parameters, options);
     },
-    import: async (file: Content, { format, map = {}, onConflict, conflictOn, dryRun, ...options }: LooseWrite) => {
-      const pairs = Object.entries(map as object).map(
-        ([header, field]) => `${header.replaceAll(',', '\\,')}:${field ?? ''}`,
-      );
-      const query = parametersOf({ map: pairs.join() || undefined, onConflict, conflictOn, dryRun });
+    import: async (file: Content, { format, map = {}, ...options }: LooseWrite) => {
+      const pairs = Object.entries(map as object).map(([header, to]) => `${header.replaceAll(',', '\\,')}:${to ?? ''}`);
       const type = format === 'csv' ? 'text/csv' : 'application/x-ndjson';
-      return (await ask('POST', `${path}/_import`, { ...options, query, file: [type, file], isRead: dryRun === true }))
-        .data;
+      const parameters = pairs.length === 0 ? options : { ...options, map: pairs.join() };
+      return (await write('POST', `${path}/_import`, { file: [type, file] }, parameters)).data;
     },
   };
 }

@@ -94,8 +94,7 @@ export const reached = <T>(answer: Promise<T>): Promise<T> =>
 function isWorthwhile({ status, code }: WdaError, isRepeatable: boolean): boolean {
   if (status === 429) return true;
   // A statement that was too slow is as slow again.
-  const isPassing =
-    status === 503 ? code !== 'QUERY_TIMEOUT' : code === 'UNREACHABLE' || code === 'IDEMPOTENCY_KEY_IN_USE';
+  const isPassing = status === 503 ? code !== 'QUERY_TIMEOUT' : status === 0 || code === 'IDEMPOTENCY_KEY_IN_USE';
   return isRepeatable && isPassing;
 }
 
@@ -118,28 +117,29 @@ export async function pause(seconds: number, signal: AbortSignal | undefined): P
   signal?.throwIfAborted();
 }
 
-async function errorOf(response: Response): Promise<WdaError> {
-  const { status, headers } = response;
-  const { error, ...beside } = documentOf(await response.text());
-  const isKnown = typeof error?.code === 'string';
-  return new WdaError(isKnown ? error.message : `The answer ${status} is none of this API`, {
-    code: 'NO_API',
-    retryAfterSeconds: Number(headers.get('Retry-After')) || undefined,
-    ...(isKnown ? { ...beside, ...error } : {}),
-    status,
-    requestId: headers.get('X-Request-Id') ?? undefined,
-  });
-}
-
 /** The body of a refusal, as far as it is one. */
 interface ErrorDocument extends Pick<Refusal, 'retryAfterSeconds' | 'blocksReads' | 'blocksWrites'> {
   readonly error?: Pick<Refusal, 'code' | 'details' | 'operation'> & { readonly message: string };
 }
 
-function documentOf(text: string): ErrorDocument {
+async function errorOf(response: Response): Promise<WdaError> {
+  const { status, headers } = response;
+  const text = await response.text();
+  let message = `The answer ${status} is none of this API`;
+  let told: Partial<Refusal> = {};
   try {
-    return (parseJson(text) as ErrorDocument | null) ?? {};
-  } catch {
-    return {};
-  }
+    const { error, ...beside } = parseJson(text) as ErrorDocument;
+    // `/oauth/token` and proxies have other forms.
+    if (error?.message) {
+      message = error.message;
+      told = { ...beside, ...error };
+    }
+  } catch {}
+  return new WdaError(message, {
+    code: 'NO_API',
+    retryAfterSeconds: Number(headers.get('Retry-After')) || undefined,
+    ...told,
+    status,
+    requestId: headers.get('X-Request-Id') ?? undefined,
+  });
 }

@@ -1,0 +1,80 @@
+// Several operations on any entities of a workspace in one transaction: all of them, or none.
+import { newKey, type WriteOptions } from './ask.ts';
+import type { LooseQuery } from './body.ts';
+import type { ConflictOptions, Entity, ListQuery, Meta, RecordQuery } from './entity.ts';
+import type { Client } from './index.ts';
+import { readQueryOf } from './requests.ts';
+import type { Answered, Create, Expand, Name, None, Row, Shape, Update } from './shape.ts';
+
+/** A field of the record that an earlier operation answers with. */
+export interface Ref {
+  readonly $ref: string;
+}
+
+/** `order.id`: the id of the record of the operation whose `ref` is `order`. */
+export const ref = (path: string): Ref => ({ $ref: path });
+
+const queryText = (query: object): string => String(readQueryOf(query as LooseQuery));
+
+type Referring<T> = { readonly [K in keyof T]: T[K] | Ref };
+
+/** One operation of a batch; `T` is what it is answered with. */
+export interface Step<T> {
+  readonly method: string;
+  readonly entity: string;
+  readonly id?: number | Ref;
+  readonly body?: unknown;
+  readonly query?: string;
+  readonly ifMatch?: string;
+  readonly ref?: string;
+  /** Never there: it carries the type. */
+  readonly '~answer'?: T;
+}
+
+export interface StepOptions {
+  /** A name by which later operations refer to this one. */
+  readonly ref?: string;
+}
+
+/** The operations on an entity, as steps of a batch. */
+export function steps<S extends Shape<S>, E extends keyof S>(entity: Entity<S, E>) {
+  const step = <T>(method: string, rest: object): Step<T> => ({ method, entity: String(entity.name), ...rest });
+  return {
+    create: (body: Referring<Create<S, E>>, options?: StepOptions) =>
+      step<{ data: Row<S, E> }>('POST', { body, ...options }),
+    upsert: (body: Referring<Create<S, E>>, { onConflict, ...options }: ConflictOptions<Name<S, E>> & StepOptions) =>
+      step<{ data: Row<S, E> }>('POST', { body, onConflict: String(onConflict), ...options }),
+    update: (id: number | Ref, body: Referring<Update<S, E>>, options?: StepOptions & { readonly ifMatch?: string }) =>
+      step<{ data: Row<S, E> }>('PATCH', { id, body, ...options }),
+    delete: (id: number | Ref, options?: { readonly ifMatch?: string }) => step<unknown>('DELETE', { id, ...options }),
+    read: <const F extends readonly Name<S, E>[] | undefined = undefined, const X extends Expand<S, E> = None>(
+      id: number | Ref,
+      query: RecordQuery<S, E, F, X> = {},
+    ) => step<{ data: Answered<S, E, F, X> }>('GET', { id, query: queryText(query) }),
+    list: <const F extends readonly Name<S, E>[] | undefined = undefined, const X extends Expand<S, E> = None>(
+      query: ListQuery<S, E, F, X> = {},
+    ) => step<{ data: Answered<S, E, F, X>[]; meta: Meta }>('GET', { query: queryText(query) }),
+  };
+}
+
+/** What each step was answered with, in their order. */
+export type StepAnswers<T extends readonly Step<unknown>[]> = {
+  -readonly [I in keyof T]: T[I] extends Step<infer A> ? A & { readonly status: number } : never;
+};
+
+/**
+ * Does up to 100 steps in their order. The first that fails undoes all: its refusal is thrown, with its index as `operation`.
+ * `dryRun`: everything is done, and undone.
+ */
+export async function batch<S extends Shape<S>, const T extends readonly Step<unknown>[]>(
+  client: Client<S>,
+  operations: T,
+  { dryRun, ...options }: WriteOptions & { readonly dryRun?: boolean } = {},
+): Promise<StepAnswers<T>> {
+  const { data } = await client.request('POST', '_batch', {
+    ...(dryRun === true ? { query: { dryRun: 'true' } } : { idempotencyKey: newKey() }),
+    ...options,
+    body: { operations },
+  });
+  return data as StepAnswers<T>;
+}

@@ -1,0 +1,48 @@
+// Several operations in one transaction, each typed by its step.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { batch, ref, steps } from '../../client/src/batch.ts';
+import { isWdaError } from '../../client/src/index.ts';
+import { useDemo, watchedFetch } from './demo.ts';
+
+const demo = useDemo();
+
+test('an order with its items, in one request that may be repeated', async () => {
+  const { fetch, requests } = watchedFetch((_, index) =>
+    index === 0 ? Response.json({}, { status: 503, headers: { 'Retry-After': '0.01' } }) : undefined,
+  );
+  const shop = demo.client({ fetch });
+  const [orders, items] = [steps(shop.entity('orders')), steps(shop.entity('orderItems'))];
+  const [order, item, found, open, gone] = await batch(shop, [
+    orders.create({ customerId: 1, placedAt: '2026-03-01T12:00:00Z' }, { ref: 'order' }),
+    items.create({ orderId: ref('order.id'), productId: 2, quantity: 3, price: 12.9 }),
+    orders.read(ref('order.id'), { fields: ['id'], expand: { items: { fields: ['quantity'] } } }),
+    orders.list({ filter: { status: 'open' }, fields: ['id'], sort: 'id,desc', size: 1 }),
+    orders.delete(ref('order.id')),
+  ]);
+  const { id, status }: { id: number; status: 'open' | 'paid' | 'shipped' | null } = order.data;
+  assert.deepEqual([order.status, status, item.data.orderId], [201, 'open', id]);
+  assert.deepEqual(found.data, { id, items: [{ quantity: 3 }] });
+  assert.deepEqual([open.data, open.meta.totalElements], [[{ id }], 3]);
+  assert.equal(gone.status, 204);
+  assert.equal(requests.length, 2);
+  assert.equal(requests[0]?.headers.get('idempotency-key'), requests[1]?.headers.get('idempotency-key'));
+});
+
+test('what fails undoes all, and says which operation it was', async () => {
+  const shop = demo.client();
+  const tags = steps(shop.entity('tags'));
+  const before = (await shop.entity('tags').list()).meta.totalElements;
+  await assert.rejects(batch(shop, [tags.create({ name: 'new' }), tags.update(99, { name: 'x' })]), (error) => {
+    assert.ok(isWdaError(error, 'NOT_FOUND'));
+    assert.equal(error.operation, 1);
+    return true;
+  });
+  const [made] = await batch(shop, [tags.upsert({ name: 'gift' }, { onConflict: 'name', conflict: 'skip' })], {
+    dryRun: true,
+  });
+  assert.equal(made.data.id, 1);
+  assert.equal((await shop.entity('tags').list()).meta.totalElements, before);
+  // @ts-expect-error: an unknown column
+  assert.equal(tags.create({ nam: 'x' }).entity, 'tags');
+});
