@@ -31,6 +31,12 @@ const moment: Member = {
   form: 'a time with Z or an offset, such as 2030-01-01T00:00:00Z',
 };
 
+// An exported key whose entities are all gone has none, and must not become one for all.
+const names: Member = {
+  takes: (value) => Array.isArray(value) && value.every((name) => typeof name === 'string'),
+  form: 'a list of names of entities',
+};
+
 const oneOf = (...words: readonly string[]): Member => ({
   takes: (value) => words.some((word) => word === value),
   form: `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`,
@@ -62,24 +68,25 @@ export const LISTS: Readonly<Record<string, List>> = {
   apiKeys: {
     words: 'API key',
     path: '/api-keys',
-    members: { permissions: keyPermissions, expiresAt: orNothing(moment) },
+    members: { permissions: keyPermissions, entities: orNothing(names), expiresAt: orNothing(moment) },
     id: 'id',
     secrets: ['key'],
   },
   oauthClients: {
     words: 'OAuth client',
     path: '/oauth-clients',
-    members: { permissions: keyPermissions },
+    members: { permissions: keyPermissions, entities: orNothing(names) },
     id: 'clientId',
     secrets: ['clientId', 'clientSecret'],
   },
 };
 
-/** The members of a part as a file or an answer has them, each with a value; times in one form. */
+/** The members of a part as a file or an answer has them, each with a value; times and lists of names in one form. */
 export function complete({ members }: Part, given: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(members).map(([name, member]) => {
       const value = given[name] ?? member.default ?? null;
+      if (Array.isArray(value)) return [name, value.toSorted()];
       const isMoment = typeof value === 'string' && moment.takes(value);
       return [name, isMoment ? new Date(value).toISOString() : value];
     }),

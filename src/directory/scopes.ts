@@ -14,4 +14,4 @@ export function readScope(text: string | null): Scope {
 /** The names of the entities in the scope of a row, by their alphabet; null for all. Those that are gone have none. */
 export const scopeNames = (row: Fragment): Fragment => sql`case when ${row}.entities is not null then array(
     select e.key from wda.workspace s, jsonb_each_text(s.entity_ids) e
-    where s.id = ${row}.workspace_id and e.value::bigint = any(${row}.entities) order by e.key) end as entities`;
+    where s.id = ${row}.workspace_id and e.value::bigint = any(${row}.entities) order by e.key collate "C") end as entities`;

@@ -176,7 +176,7 @@ for (const [members, message] of [
   ['apiKeys: { web: { permissions: ALL } }', 'config.yaml:5: permissions must be OWNER, READ_WRITE or READ_ONLY'],
   [
     'apiKeys: { web: { permissions: OWNER, key: wda_x } }',
-    'config.yaml:5: key means nothing here. Known: permissions, expiresAt',
+    'config.yaml:5: key means nothing here. Known: permissions, entities, expiresAt',
   ],
   ['apiKeys: { web: { permissions: OWNER, expiresAt: 2030-01-01 } }', /expiresAt must be a time with Z or an offset/],
   ['apiKey: {}', /apiKey means nothing here\. Known: name, schema, settings, rowRules, identityProvider, apiKeys/],

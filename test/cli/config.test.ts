@@ -155,6 +155,8 @@ test('a key with other permissions is made anew, with its secret on stdout', asy
 test('an export is a file of what is there, and holds no secret', async () => {
   const exported = await succeeds('export');
   assert.doesNotMatch(exported, /wda_/);
+  // A client for some entities must not come out as one for all.
+  assert.match(exported, /nightly:\n\s+permissions: READ_ONLY\n\s+entities:\s+(- |\[ ?)orders/);
   assert.equal(await succeeds(`check ${write('all.yaml', exported)} --prune`), NO_CHANGE);
   const asJson = write('all.json', await succeeds('export --json'));
   assert.equal(await succeeds(`check ${asJson} --prune`), NO_CHANGE);

@@ -295,3 +295,33 @@ test('a load that takes long does not pass for fresh because others were compare
 async function settled(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
 }
+
+test('a scope has one part of a snapshot, and another snapshot has another', async () => {
+  const entityIds = new Map([...SHOP.entities.keys()].map((name, at) => [name, String(at)]));
+  const { cache } = makeScene();
+  const shop = { ...SHOP, entityIds };
+  const later = { ...shop, version: '2' };
+  const [first = '', second = ''] = entityIds.keys();
+  const part = cache.within(shop, ['0', '1', '999']);
+  assert.deepEqual([...part.entities.keys()], [first, second]);
+  assert.equal(cache.within(shop, ['0', '1', '999']), part);
+  assert.notEqual(cache.within(later, ['0', '1', '999']), part);
+  assert.equal(cache.within(shop, null), shop);
+  assert.equal(cache.within(shop, []).entities.size, 0);
+});
+
+test('a part is replaced when its snapshot is', async () => {
+  const { cache } = makeScene();
+  const shop = (await cache.get('acme', 'shop')) as typeof SHOP;
+  const part = cache.within(shop, []);
+  assert.equal(cache.isReplaced(part), false);
+  cache.changed('shop');
+  assert.equal(cache.isReplaced(part), true);
+});
+
+test('parts take bounded memory: the longest unused go first', () => {
+  const { cache } = makeScene();
+  const part = cache.within(SHOP, ['1']);
+  for (let at = 0; at < 30_000; at++) cache.within({ ...SHOP, version: String(at + 2) }, ['1']);
+  assert.notEqual(cache.within(SHOP, ['1']), part);
+});
