@@ -19,6 +19,7 @@ import {
 } from '../processes/workers.ts';
 import type { Readiness } from '../readiness.ts';
 import type { Welcome } from '../setup/bootstrap.ts';
+import { tellStop } from '../trace.ts';
 import { ADMIN_PREFIX } from './admin-client.ts';
 import { RECORDS_PREFIX } from './connection.ts';
 
@@ -45,6 +46,7 @@ export async function serve(): Promise<void> {
         .catch((error) => log.error('the server did not stop cleanly', { error: String(error) }));
       await Promise.all([closing, workers?.stop()]);
       await embedded?.stop().catch((error) => log.error('PostgreSQL did not stop cleanly', { error: String(error) }));
+      await tellStop();
       if (!isWorker()) log.info('stopped');
       observer.flush();
       process.exit();

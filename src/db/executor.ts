@@ -2,6 +2,7 @@
 // one transaction.
 import { queryTimeout } from '../errors.ts';
 import type { Query } from '../sql/fragment.ts';
+import { STATEMENTS, traceStatement } from '../trace.ts';
 import { isConnectionLoss, StaleStatement, translateConnectionError } from './pg-error.ts';
 import { preparedOn } from './prepared.ts';
 import type { Row } from './statement.ts';
@@ -50,23 +51,28 @@ export function makeSessionExecutor(options: SessionExecutorOptions): Executor {
     return cancelling;
   };
 
+  async function run(query: Query, lane: Lane, work: Work = {}): Promise<readonly Row[]> {
+    const deadline = work.deadline ?? performance.now() + statementTimeoutMs;
+    if (performance.now() >= deadline) throw queryTimeout();
+    if (work.caller?.isGone() === true) throw callerGone();
+    const mayGo = sent.then(() => isInForce(work));
+    sent = mayGo.catch(() => undefined);
+    if (!(await mayGo)) throw new StaleStatement();
+    const caller = lane === 'read' ? work.caller : undefined;
+    const words = query.careful?.() ?? query;
+    try {
+      return await runWatched(connection, words, preparedOn(connection.client), cancel, { deadline, caller });
+    } catch (error) {
+      onError(error);
+      throw isConnectionLoss(error) ? translateConnectionError(error) : error;
+    }
+  }
+
   return {
     isTransaction: true,
-    async run(query, lane, work = {}) {
-      const deadline = work.deadline ?? performance.now() + statementTimeoutMs;
-      if (performance.now() >= deadline) throw queryTimeout();
-      if (work.caller?.isGone() === true) throw callerGone();
-      const mayGo = sent.then(() => isInForce(work));
-      sent = mayGo.catch(() => undefined);
-      if (!(await mayGo)) throw new StaleStatement();
-      const caller = lane === 'read' ? work.caller : undefined;
-      const words = query.careful?.() ?? query;
-      try {
-        return await runWatched(connection, words, preparedOn(connection.client), cancel, { deadline, caller });
-      } catch (error) {
-        onError(error);
-        throw isConnectionLoss(error) ? translateConnectionError(error) : error;
-      }
-    },
+    run: (query, lane, work) =>
+      STATEMENTS.hasSubscribers
+        ? traceStatement(query.text, lane, () => run(query, lane, work))
+        : run(query, lane, work),
   };
 }

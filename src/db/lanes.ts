@@ -2,6 +2,8 @@
 import { availableParallelism } from 'node:os';
 import type pg from 'pg';
 import { queryTimeout } from '../errors.ts';
+import type { Query } from '../sql/fragment.ts';
+import { STATEMENTS, traceStatement } from '../trace.ts';
 import { makeConduct } from './conduct.ts';
 import type { ConnectionLimits, OpenedConnection } from './connect.ts';
 import { addressOf } from './connection-url.ts';
@@ -118,11 +120,16 @@ export function makeLanes(options: LanesOptions): Lanes {
     });
   }
 
+  function run(query: Query, lane: Lane, work: Work = {}): Promise<readonly Row[]> {
+    const cost = costs.of(query, work.expected);
+    return isQuick(work, cost) ? lanes[lane].run(query, work, cost) : runSlow(query, lane, work, cost);
+  }
+
   return {
     ...lanes,
-    run(query, lane, work = {}) {
-      const cost = costs.of(query, work.expected);
-      return isQuick(work, cost) ? lanes[lane].run(query, work, cost) : runSlow(query, lane, work, cost);
-    },
+    run: (query, lane, work) =>
+      STATEMENTS.hasSubscribers
+        ? traceStatement(query.text, lane, () => run(query, lane, work))
+        : run(query, lane, work),
   };
 }

@@ -9,8 +9,9 @@ import { makeBodyRoom } from '../pace/body-room.ts';
 import { makeTurns } from '../pace/turns.ts';
 import { errorText, toApiError } from '../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../response/reply.ts';
+import { endRequest, REQUESTS, type RequestTrace } from '../trace.ts';
 import { closed, HOSTLESS, type Mount, NOWHERE, PLACELESS, PREFLIGHT, UNKNOWN } from './mount.ts';
-import { HttpRequest } from './raw-request.ts';
+import { HttpRequest, type RawRequest } from './raw-request.ts';
 import { commonHeaders, type Delegation, delegate, writeReply } from './reply.ts';
 
 export interface HttpOptions {
@@ -128,10 +129,12 @@ function makeAnswer(options: HttpOptions, isClosing: () => boolean): Answer {
     });
     const { id, method, path } = raw;
     const operation = mount.operationOf(method, message.url ?? '/');
+    const trace = REQUESTS.hasSubscribers ? beginningOf(raw, operation) : undefined;
     const common = commonHeaders(corsOrigins, message.headers.origin);
     const observe = (status: number, error: unknown, name = operation): void => {
       const milliseconds = performance.now() - arrivedAt;
       observer.request({ id, method, path, operation: name, status, milliseconds, error });
+      if (trace !== undefined) endRequest(trace, name, status);
     };
     const finish = (reply: Reply | Delegation, error: unknown): void => {
       raw.done();
@@ -143,7 +146,8 @@ function makeAnswer(options: HttpOptions, isClosing: () => boolean): Answer {
       writeReply(response, reply, { id, common, isHead: method === 'HEAD', stallMs: bodyTimeoutMs });
       observe(reply.status, error, reply.operation);
     };
-    mount.handle(raw).then(
+    const answered = trace === undefined ? mount.handle(raw) : REQUESTS.runStores(trace, () => mount.handle(raw));
+    answered.then(
       (reply) => finish(reply, undefined),
       (error) => {
         const refusal = toApiError(error);
@@ -153,6 +157,12 @@ function makeAnswer(options: HttpOptions, isClosing: () => boolean): Answer {
       },
     );
   };
+}
+
+/** What is told of a request when it begins. */
+function beginningOf({ id, method, path, arrivedAt, headers }: RawRequest, operation: string): RequestTrace {
+  const { traceparent, tracestate } = headers as Readonly<Record<string, string | undefined>>;
+  return { phase: 'asked', id, method, path, traceparent, tracestate, operation, startedAt: arrivedAt };
 }
 
 /** The path and query of a request target, which may be a whole URL (RFC 9112 section 3.2.2). */

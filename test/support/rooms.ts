@@ -109,7 +109,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'transaction.ts',
       'work.ts',
     ],
-    imports: ['type figure.ts', 'model', 'sql/fragment.ts'],
+    imports: ['type figure.ts', 'model', 'sql/fragment.ts', 'trace.ts'],
   },
   jobs: {
     purpose: 'what runs at intervals in the background, in each process or in one of the installation',
@@ -157,7 +157,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   http: {
     purpose: 'bytes ↔ values: listens, finds the mount of a request and its route, answers what was thrown',
     entrances: ['json-body.ts', 'mount.ts', 'raw-request.ts', 'route-mount.ts', 'routes.ts', 'server.ts'],
-    imports: ['model', 'observe.ts', 'type openapi', 'pace', 'request', 'response'],
+    imports: ['model', 'observe.ts', 'type openapi', 'pace', 'request', 'response', 'trace.ts'],
   },
   records: {
     purpose: 'the data API: from a raw request to its reply; `transfer/` has import and export',
@@ -250,9 +250,12 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
     'processes',
     'type readiness.ts',
     'type setup',
+    'trace.ts',
   ],
   'figure.ts': [],
+  'otel.ts': ['type trace.ts'],
   'readiness.ts': [],
+  'trace.ts': [],
   'house.ts': [
     'auth',
     'beside',

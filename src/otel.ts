@@ -1,0 +1,155 @@
+// Spans of OpenTelemetry from what the server tells of its work: `node --import workspace-data-api/otel … serve`. One span
+// for each request, with the caller's traceparent, and below it one for each of its statements. The packages of
+// OpenTelemetry are not among our dependencies: whoever wants traces installs them, so only their parts that are used here
+// are described. Its settings are those of OpenTelemetry (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SERVICE_NAME and others).
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { channel } from 'node:diagnostics_channel';
+import type { RequestTrace, StatementTrace, StopTrace } from './trace.ts';
+
+type Attributes = Readonly<Record<string, string | number>>;
+
+interface Span {
+  setAttributes(attributes: Attributes): void;
+  setStatus(status: { readonly code: number }): void;
+  end(time: number): void;
+}
+
+type Context = object;
+
+interface Api {
+  readonly ROOT_CONTEXT: Context;
+  readonly propagation: { extract(context: Context, carrier: object): Context };
+  readonly trace: {
+    getTracer(name: string): {
+      startSpan(
+        name: string,
+        options: { readonly kind: number; readonly startTime: number; readonly attributes?: Attributes },
+        context: Context,
+      ): Span;
+    };
+    getTracerProvider(): { getDelegateTracer?(name: string): unknown };
+    setSpan(context: Context, span: Span): Context;
+  };
+}
+
+interface Resource {
+  merge(other: Resource): Resource;
+}
+
+interface Sdk {
+  readonly NodeTracerProvider: new (options: object) => { register(): void; forceFlush(): Promise<void> };
+  readonly BatchSpanProcessor: new (exporter: object) => object;
+}
+
+interface Exporter {
+  readonly OTLPTraceExporter: new () => object;
+}
+
+interface Resources {
+  readonly defaultResource: () => Resource;
+  readonly resourceFromAttributes: (attributes: Attributes) => Resource;
+  readonly detectResources: (options: { readonly detectors: readonly unknown[] }) => Resource;
+  readonly envDetector: unknown;
+}
+
+// Numbers of the API: SpanKind, and SpanStatusCode.
+const [SERVER, CLIENT, ERROR] = [1, 2, 2];
+const NAME = 'workspace-data-api';
+const PACKAGES = ['api', 'sdk-trace-node', 'exporter-trace-otlp-http', 'resources'].map(
+  (name) => `@opentelemetry/${name}`,
+);
+
+const [api, sdk, exporter, resources] = (await Promise.all(
+  PACKAGES.map((name) =>
+    import(name).catch((error: Error) => {
+      throw new Error(`Traces need packages that are not there: npm install ${PACKAGES.join(' ')}`, { cause: error });
+    }),
+  ),
+)) as [Api, Sdk, Exporter, Resources];
+
+const { trace, propagation, ROOT_CONTEXT } = api;
+// Somebody else may have chosen already where spans go.
+if (trace.getTracerProvider().getDelegateTracer?.(NAME) === undefined) {
+  const { defaultResource, resourceFromAttributes, detectResources, envDetector } = resources;
+  const provider = new sdk.NodeTracerProvider({
+    resource: defaultResource()
+      .merge(resourceFromAttributes({ 'service.name': NAME }))
+      .merge(detectResources({ detectors: [envDetector] })),
+    spanProcessors: [new sdk.BatchSpanProcessor(new exporter.OTLPTraceExporter())],
+  });
+  provider.register();
+  channel('wda:stop').subscribe((message) => (message as StopTrace).wait(provider.forceFlush()));
+}
+
+const tracer = trace.getTracer(NAME);
+const spans = new WeakMap<object, { readonly span: Span; readonly context: Context }>();
+const current = new AsyncLocalStorage<RequestTrace>();
+
+const moment = (at: number): number => performance.timeOrigin + at;
+
+function onRequest(request: RequestTrace): void {
+  if (request.phase === 'asked') {
+    const { method, operation, traceparent, tracestate, startedAt } = request;
+    const caller = propagation.extract(ROOT_CONTEXT, { traceparent, tracestate });
+    const attributes = { 'http.request.method': method, 'url.scheme': 'http', 'wda.request_id': request.id };
+    const startTime = moment(startedAt);
+    const name = `${method} ${routeOf(operation) ?? operation}`;
+    const span = tracer.startSpan(name, { kind: SERVER, startTime, attributes }, caller);
+    spans.set(request, { span, context: trace.setSpan(caller, span) });
+    return;
+  }
+  const { status = 0, endedAt = 0, operation } = request;
+  const span = spans.get(request)?.span;
+  const route = routeOf(operation);
+  span?.setAttributes({
+    'http.response.status_code': status,
+    ...(route === undefined ? {} : { 'http.route': route }),
+    'wda.operation': operation,
+    ...placeOf(request, status),
+    ...(status >= 500 ? { 'error.type': String(status) } : {}),
+  });
+  if (status >= 500) span?.setStatus({ code: ERROR });
+  span?.end(moment(endedAt));
+}
+
+/** The path of a route, whose operation is its method and path. */
+const routeOf = (operation: string): string | undefined => /^[A-Z]+ (\/.*)$/.exec(operation)?.[1];
+
+/**
+ * Workspace and entity, of an answer that says they exist: what else stands in a path may be anything that somebody
+ * typed.
+ */
+function placeOf({ path }: RequestTrace, status: number): Attributes {
+  const [, , version, organization, workspace, entity = '_'] = path.split('/');
+  if (status >= 400 || version !== 'v1' || workspace === undefined) return {};
+  const place = { 'wda.workspace': `${organization}/${workspace}` };
+  return entity.startsWith('_') ? place : { ...place, 'wda.entity': entity };
+}
+
+function onStatement(statement: StatementTrace): void {
+  if (statement.phase === 'asked') {
+    const request = current.getStore();
+    const above = request === undefined ? undefined : spans.get(request);
+    // The server's own work would make traces that nobody has asked for.
+    if (above === undefined) return;
+    const { operation = 'EXECUTE', lane, startedAt } = statement;
+    const attributes = { 'db.system.name': 'postgresql', 'db.operation.name': operation, 'wda.lane': lane };
+    const startTime = moment(startedAt);
+    const span = tracer.startSpan(operation, { kind: CLIENT, startTime, attributes }, above.context);
+    spans.set(statement, { span, context: above.context });
+    return;
+  }
+  const { rows, error, endedAt = 0 } = statement;
+  const span = spans.get(statement)?.span;
+  if (rows !== undefined) span?.setAttributes({ 'db.response.returned_rows': rows });
+  if (error !== undefined) {
+    span?.setAttributes({ 'error.type': error });
+    span?.setStatus({ code: ERROR });
+  }
+  span?.end(moment(endedAt));
+}
+
+const requests = channel<RequestTrace>('wda:request');
+requests.bindStore(current);
+requests.subscribe((message) => onRequest(message as RequestTrace));
+channel('wda:statement').subscribe((message) => onStatement(message as StatementTrace));
