@@ -106,7 +106,8 @@ export function makeAdminClient(url: string, key: string): AdminClient {
   return { url: base.href.replace(/\/+$/, ''), send, readAll, upload, download };
 }
 
-function parseBase(url: string): URL {
+/** The address of a server; a usage failure for what is none. */
+export function parseBase(url: string): URL {
   const base = URL.parse(url);
   if (base === null || !/^https?:$/.test(base.protocol))
     throw usageFailure(`The server's address must be an http or https URL, not ${url}`, [

@@ -58,7 +58,7 @@ export function makeProgram(): Command {
   ]);
   program.addHelpText(
     'after',
-    '\nExit codes: 0 done, 1 refused by the server or failed, 2 wrong usage, 3 server not reachable, 4 drift',
+    '\nCompletion at the tab key: wda completion bash|zsh|fish prints its script\nExit codes: 0 done, 1 refused by the server or failed, 2 wrong usage, 3 server not reachable, 4 drift',
   );
   return program;
 }

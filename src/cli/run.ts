@@ -18,6 +18,10 @@ export async function run(args: readonly string[]): Promise<number> {
   // A reader that has seen enough (| head) closes the pipe: the write that meets it ends the command, not a crash.
   process.stdout.on('error', () => {});
   try {
+    if (args[0] === 'completion' || args[0] === 'complete') {
+      await (await import('./completion.ts')).completion(args);
+      return 0;
+    }
     await program.parseAsync(args, { from: 'user' });
     return 0;
   } catch (error) {
