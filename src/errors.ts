@@ -265,6 +265,17 @@ export const tooManyOperations = (count: number, most: number): ApiError =>
 /** By the settings of the server or of the workspace. */
 export const agentsNotServed = (): ApiError => notFound('This workspace is not served to agents');
 
+/** `reason`: a clause. */
+export const agentsMayNotWrite = (reason: string): ApiError => forbidden(`Nothing may be written here: ${reason}`);
+
+export const confirmationRefused = (): ApiError =>
+  conflict(
+    'The confirmation does not fit: it is for other arguments, the record has changed since, or it is older than ten minutes. Ask again without it',
+  );
+
+export const noSuchEntities = (name: string, suggestion: string | null, known: Iterable<string>): ApiError =>
+  badRequest(`entities: there is no entity ${shown(name)}.${hint(suggestion)} Known: ${listed(known)}`);
+
 export const foreignOrigin = (origin: string): ApiError =>
   forbidden(`Pages of ${shown(origin)} may not use this server: WDA_CORS_ORIGINS does not list them`);
 

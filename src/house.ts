@@ -17,7 +17,9 @@ import { makeClock } from './directory/clock.ts';
 import { findApiKey, touchApiKeys } from './directory/credentials.ts';
 import { makeDatabases } from './directory/databases.ts';
 import { findProvidersByIssuer } from './directory/identity-provider.ts';
+import { makeSecret } from './directory/instance.ts';
 import { makeProcessPresence } from './directory/process-presence.ts';
+import { makeConfirmations } from './mcp/confirmation.ts';
 import { makeAgents } from './mcp/endpoint.ts';
 import { makeRunner, migrationFigures } from './migrate/runner.ts';
 import { type Observer, rootOf } from './observe.ts';
@@ -124,6 +126,7 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
   const agents = makeAgents({
     config,
     rateLimit: makeServerRateLimit('agents', config.mcpRateLimit),
+    confirmations: makeConfirmations(makeSecret(db, 'agent_secret'), () => Date.now()),
     onCall: (facts) => log.info('call of an agent', facts),
     onError: onFault,
   });

@@ -6,6 +6,7 @@ import { entitiesOf } from '../document/entities.ts';
 import type { SchemaDocument } from '../document/format.ts';
 import { member } from '../document/renames.ts';
 import { type Table, tableOf } from '../document/tables.ts';
+import { type AgentSettings, DEFAULT_AGENT_SETTINGS } from '../model/agent-settings.ts';
 import type { Field, MigrationGate } from '../model/entity.ts';
 import { parseExact } from '../model/exact-json.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
@@ -26,7 +27,11 @@ export interface WorkspaceRow {
   readonly gates: Readonly<Record<string, MigrationGate>>;
 }
 
-export function makeWorkspace(row: WorkspaceRow, identityProvider: IdentityProvider | null = null): Workspace {
+export function makeWorkspace(
+  row: WorkspaceRow,
+  identityProvider: IdentityProvider | null = null,
+  agents: AgentSettings = DEFAULT_AGENT_SETTINGS,
+): Workspace {
   const ungated = entitiesOf(row.document, row.databaseSchema, row.names);
   const entities = new Map(
     [...ungated].map(([name, entity]) => [name, { ...entity, gate: member(row.gates, name) ?? null }]),
@@ -44,6 +49,7 @@ export function makeWorkspace(row: WorkspaceRow, identityProvider: IdentityProvi
     databaseSchema: row.databaseSchema,
     entities,
     identityProvider,
+    agents,
     entityIds: new Map(
       Object.entries(row.entityIds).flatMap(([name, id]) => (entities.has(name) ? [[name, String(id)]] : [])),
     ),
@@ -70,7 +76,7 @@ function* ownersOf(table: Table): Iterable<readonly [string, ConstraintOwner]> {
 }
 
 const COLUMNS = sql`w.id, o.slug, w.slug, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text,
-  p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
+  a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
 
 /**
  * The snapshot of a workspace by its slugs; undefined when there is none. One statement, as the directory and the
@@ -85,6 +91,7 @@ export async function loadWorkspace(
     toQuery(
       sql`select ${COLUMNS} from ${WORKSPACES}
 left join wda.identity_provider p on p.workspace_id = w.id
+left join wda.agent_settings a on a.workspace_id = w.id
 where o.slug = ${organization} and w.slug = ${slug}`,
       'load-workspace',
     ),
@@ -92,7 +99,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
   );
   const row = rows[0];
   if (row === undefined) return undefined;
-  const [id, org, name, version, databaseSchema, document, names, gates, entityIds, ...provider] =
+  const [id, org, name, version, databaseSchema, document, names, gates, entityIds, ...settings] =
     row as readonly string[];
   return makeWorkspace(
     {
@@ -106,8 +113,16 @@ where o.slug = ${organization} and w.slug = ${slug}`,
       gates: JSON.parse(gates as string),
       entityIds: JSON.parse(entityIds as string),
     },
-    identityProviderOf(provider),
+    identityProviderOf(settings.slice(3)),
+    agentSettingsOf(settings),
   );
+}
+
+/** `entities` as PostgreSQL writes an array of numbers: `{1,2}`. */
+function agentSettingsOf([enabled, writes, entities]: Row): AgentSettings {
+  if (enabled === undefined || enabled === null) return DEFAULT_AGENT_SETTINGS;
+  const ids = entities?.slice(1, -1).split(',') ?? null;
+  return { enabled: enabled === 't', writes: writes as AgentSettings['writes'], entities: ids };
 }
 
 function identityProviderOf([issuerUrl, jwksUri, audience, permissions, enabled]: Row): IdentityProvider | null {

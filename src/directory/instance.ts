@@ -1,10 +1,31 @@
 // Facts about the whole installation, by name.
+import { randomBytes } from 'node:crypto';
 import type { Database } from '../db/pool.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 
 export async function loadFact(db: Database, name: string): Promise<string | undefined> {
   const rows = await db.query<{ value: string }>(toQuery(sql`select value from wda.instance where name = ${name}`));
   return rows[0]?.value;
+}
+
+/** The fact as whoever was first has stored it. */
+export async function keepFact(db: Database, name: string, value: string): Promise<string> {
+  await db.query(
+    toQuery(sql`insert into wda.instance (name, value) values (${name}, ${value}) on conflict (name) do nothing`),
+  );
+  return (await loadFact(db, name)) ?? value;
+}
+
+/** A secret of the installation by its name, made by whoever asks first; it is asked for once and then remembered. */
+export function makeSecret(db: Database, name: string): () => Promise<string> {
+  let kept: Promise<string> | undefined;
+  return () => {
+    kept ??= keepFact(db, name, randomBytes(32).toString('base64url')).catch((error) => {
+      kept = undefined;
+      throw error;
+    });
+    return kept;
+  };
 }
 
 export async function storeFact(db: Database, name: string, value: string): Promise<void> {

@@ -1,8 +1,17 @@
 // The endpoint of agents: what is asked of a request before the protocol is spoken, and what its tools stand on.
 import type { Config } from '../config.ts';
-import { ApiError, agentsNotServed, badRequest, foreignOrigin, unsupportedMediaType } from '../errors.ts';
+import {
+  ApiError,
+  agentsMayNotWrite,
+  agentsNotServed,
+  badRequest,
+  foreignOrigin,
+  noSuchEntities,
+  unsupportedMediaType,
+} from '../errors.ts';
 import { jsonValue } from '../http/json-body.ts';
 import type { RawRequest } from '../http/raw-request.ts';
+import { closest } from '../model/closest.ts';
 import { mayWrite } from '../model/principal.ts';
 import { classOf, viewOf } from '../openapi/view.ts';
 import type { RateLimit } from '../pace/rate-limit.ts';
@@ -13,10 +22,12 @@ import { isRecord } from '../request/members.ts';
 import { parseParameters } from '../request/parameters.ts';
 import { toApiError } from '../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../response/reply.ts';
-import { callTool, type Desk } from './call.ts';
-import type { AgentSession, ToolText } from './handler.ts';
+import { callTool } from './call.ts';
+import type { Confirmations } from './confirmation.ts';
+import type { Confirming, Desk, Outcome } from './desk.ts';
+import type { AgentSession, ToolResult } from './handler.ts';
 import { errorText } from './refusal.ts';
-import { instructionsFor, shownTool, type ToolName, toolNamed, toolsFor } from './tools.ts';
+import { instructionsFor, shownTool, TOOLS, type ToolName, toolNamed, toolsFor } from './tools.ts';
 import { placeOf, type Standpoint } from './words.ts';
 
 export interface AgentRooms {
@@ -26,16 +37,18 @@ export interface AgentRooms {
   /** Called with each call of a tool; never with values. */
   readonly onCall: (facts: Readonly<Record<string, unknown>>) => void;
   readonly onError: (message: string, error: unknown) => void;
+  readonly confirmations: Confirmations;
 }
 
 /** `POST …/{workspace}/_mcp`: one JSON-RPC message and its answer. */
 export function makeAgents(rooms: AgentRooms): WorkspaceHandler {
   const { config, rateLimit } = rooms;
-  return async (guest) => {
-    const { raw, visitor } = guest;
-    if (!config.mcp) throw agentsNotServed();
+  return async (entered) => {
+    const { raw, visitor } = entered;
+    if (!config.mcp || !visitor.workspace.agents.enabled) throw agentsNotServed();
     refuseOrigin(raw.headers.origin, config);
     const narrowing = parseNarrowing(raw.query);
+    const guest = narrowGuest(entered, narrowing.entities);
     const message = await messageOf(raw, config.maxBodyBytes);
     const tool = toolOf(message);
     if (message.method === 'tools/call') await rateLimit(visitor.principal.credentialId);
@@ -49,13 +62,31 @@ export function makeAgents(rooms: AgentRooms): WorkspaceHandler {
 
 export interface Narrowing {
   readonly isReadOnly: boolean;
+  /** Names; undefined: all. */
+  readonly entities: readonly string[] | undefined;
 }
 
 /** What the URL takes away from what the credential may do; a misspelt word would take nothing away, so it is 400. */
 function parseNarrowing(query: string): Narrowing {
-  const access = parseParameters(query, ['access']).get('access');
+  const given = parseParameters(query, ['access', 'entities']);
+  const access = given.get('access');
   if (access !== undefined && access !== 'read') throw badRequest('access must be read, or be left out');
-  return { isReadOnly: access === 'read' };
+  return { isReadOnly: access === 'read', entities: given.get('entities')?.split(',') };
+}
+
+/** What the settings of the workspace and the address leave of the entities. A name that means nothing is 400. */
+function narrowGuest(guest: Guest, names: readonly string[] | undefined): Guest {
+  const { entities } = guest.visitor.workspace.agents;
+  const open = entities === null ? guest : guest.within(entities);
+  if (names === undefined) return open;
+  const { entityIds } = open.visitor.workspace;
+  return open.within(
+    names.map((name) => {
+      const id = entityIds.get(name);
+      if (id === undefined) throw noSuchEntities(name, closest(name, entityIds.keys()), entityIds.keys());
+      return id;
+    }),
+  );
 }
 
 /** Browsers tell where a page comes from; a page of somebody else must not use a server that only this machine reaches. */
@@ -64,17 +95,19 @@ function refuseOrigin(origin: string | undefined, { publicUrl, corsOrigins }: Ag
   if (origin !== new URL(publicUrl).origin) throw foreignOrigin(origin);
 }
 
-async function messageOf(raw: RawRequest, maxBytes: number): Promise<Readonly<Record<string, unknown>>> {
+async function messageOf(raw: RawRequest, maxBytes: number): Promise<Message> {
   if (!isJsonType(raw.headers['content-type'])) throw unsupportedMediaType('application/json');
   const message = await jsonValue(await raw.body(maxBytes), raw);
   if (!isRecord(message)) throw badRequest('The body must be one JSON-RPC message; several are sent one by one');
   return message;
 }
 
-const paramsOf = ({ params }: Readonly<Record<string, unknown>>) => (isRecord(params) ? params : {});
+type Message = Readonly<Record<string, unknown>>;
+
+const paramsOf = ({ params }: Message) => (isRecord(params) ? params : {});
 
 /** The known tool that the message calls. */
-function toolOf(message: Readonly<Record<string, unknown>>): ToolName | undefined {
+function toolOf(message: Message): ToolName | undefined {
   const { name } = paramsOf(message);
   return message.method === 'tools/call' && typeof name === 'string' ? toolNamed(name) : undefined;
 }
@@ -89,59 +122,114 @@ function protocolHeaders({ headers }: RawRequest): Readonly<Record<string, strin
 }
 
 function sessionOf(
-  { config, onCall, onError }: AgentRooms,
+  { config, confirmations, onCall, onError }: AgentRooms,
   { raw, visitor, again, answerAs }: Guest,
   { isReadOnly }: Narrowing,
-  message: Readonly<Record<string, unknown>>,
+  message: Message,
 ): AgentSession {
   const { workspace, principal } = visitor;
-  const noWrites = isReadOnly
-    ? 'the address of this server says access=read'
-    : mayWrite(principal)
-      ? 'agents may only read here'
-      : 'your credential may only read';
+  const noWrites = whyNoWrites(visitor, isReadOnly);
   const standpoint: Standpoint = { workspace, principal, views: viewOf(workspace, classOf(principal)), noWrites };
+  const args = paramsOf(message).arguments;
+  const confirming = confirmingOf(message, visitor, confirmations);
   const desk: Desk = {
     standpoint,
     maxRows: config.mcpMaxRows,
     maxBytes: config.mcpMaxBytes,
     ask: (asked) => answerAs(principal, requestOf(asked, raw), again),
+    writes: workspace.agents.writes,
+    confirming,
   };
-  const names = toolsFor(noWrites === undefined);
-  const args = paramsOf(message).arguments;
 
-  async function call(name: string): Promise<ToolText | undefined> {
-    const known = names.find((one) => one === name);
-    if (known === undefined) return undefined;
+  async function use(tool: ToolName): Promise<Outcome> {
+    if (noWrites !== undefined && TOOLS[tool].access === 'write') throw agentsMayNotWrite(noWrites);
+    return callTool(tool, args, desk);
+  }
+
+  async function call(name: string): Promise<ToolResult | undefined> {
+    const tool = toolNamed(name);
+    if (tool === undefined) return undefined;
+    if (isDeclined(message)) return { kind: 'text', text: 'Declined: nothing was done.', isError: true };
     const entity = isRecord(args) && typeof args.entity === 'string' ? args.entity : undefined;
     const facts = {
       requestId: raw.id,
-      tool: known,
+      tool,
       // Other text is of the client.
       entity: entity !== undefined && workspace.entities.has(entity) ? entity : undefined,
       principal: principal.credentialId,
       client: clientOf(message, raw),
     };
     try {
-      const text = await callTool(known, args, desk);
-      onCall({ ...facts, failed: undefined });
-      return { text, isError: false };
+      const outcome = await use(tool);
+      onCall(facts);
+      return resultOf(outcome, confirming.canAsk);
     } catch (error) {
       const refusal = toApiError(error);
       if (!(error instanceof ApiError)) onError('a tool of an agent failed', error);
       onCall({ ...facts, failed: refusal.code });
-      return { text: errorText(refusal), isError: true };
+      return { kind: 'text', text: errorText(refusal), isError: true };
     }
   }
 
-  return { instructions: instructionsFor(placeOf(workspace)), tools: names.map(shownTool), call };
+  const place = placeOf(workspace);
+  const names = toolsFor(noWrites === undefined);
+  return { instructions: instructionsFor(place), tools: names.map(shownTool), call };
+}
+
+/** A clause; undefined when the visitor may write. */
+function whyNoWrites({ workspace, principal }: Guest['visitor'], isReadOnly: boolean): string | undefined {
+  if (isReadOnly) return 'the address of this server says access=read';
+  if (!mayWrite(principal)) return 'your credential may only read';
+  return workspace.agents.writes === 'off' ? 'agents may only read in this workspace' : undefined;
+}
+
+function resultOf(outcome: Outcome, canAsk: boolean): ToolResult {
+  if (typeof outcome === 'string') return { kind: 'text', text: outcome, isError: false };
+  const { preview, confirmation } = outcome;
+  if (canAsk) return { kind: 'ask', message: preview, state: confirmation };
+  const text = `Nothing is done yet. Show this to the person you work for:\n${preview}\nIf they agree, repeat the call with confirmation "${confirmation}"`;
+  return { kind: 'text', text, isError: false };
+}
+
+const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
+
+/** An answer to the question of a call, as the host sends it back: the call again, with what came with the question. */
+function answerOf(message: Message): string | undefined {
+  const { inputResponses } = paramsOf(message);
+  const answer = isRecord(inputResponses) ? inputResponses.confirm : undefined;
+  return isRecord(answer) && typeof answer.action === 'string' ? answer.action : undefined;
+}
+
+const isDeclined = (message: Message): boolean => {
+  const answer = answerOf(message);
+  return answer !== undefined && answer !== 'accept';
+};
+
+/** A host that can ask a person must: what the agent says of a confirmation counts only where the host cannot. */
+function confirmingOf(
+  message: Message,
+  { workspace, principal }: Guest['visitor'],
+  confirmations: Confirmations,
+): Confirming {
+  const { _meta: meta, requestState, arguments: args } = paramsOf(message);
+  const capabilities = isRecord(meta) ? meta[CAPABILITIES] : undefined;
+  const canAsk = isRecord(capabilities) && isRecord(capabilities.elicitation);
+  const said = isRecord(args) && typeof args.confirmation === 'string' ? args.confirmation : undefined;
+  const returned = typeof requestState === 'string' && answerOf(message) === 'accept' ? requestState : undefined;
+  const claims = principal.kind === 'external' ? [principal.claims.iss ?? null, principal.claims.sub ?? null] : [];
+  return {
+    given: canAsk ? returned : said,
+    canAsk,
+    whose: [workspace.id, principal.credentialId, ...claims],
+    confirmations,
+  };
 }
 
 const CLIENT_INFO = 'io.modelcontextprotocol/clientInfo';
 const CLIENT_CHARACTERS = 60;
 
 /** What the host calls itself, for the log. */
-function clientOf(message: Readonly<Record<string, unknown>>, { headers }: RawRequest): string | undefined {
+function clientOf(message: Message, { headers }: RawRequest): string | undefined {
   const { _meta: meta } = paramsOf(message);
   const info = isRecord(meta) ? meta[CLIENT_INFO] : undefined;
   const name = isRecord(info) && typeof info.name === 'string' ? info.name : headers['user-agent'];

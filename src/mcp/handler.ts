@@ -5,6 +5,8 @@ import {
   type AuthInfo,
   type CallToolResult,
   createMcpHandler,
+  type InputRequiredResult,
+  inputRequired,
   isLegacyRequest,
   ProtocolError,
   ProtocolErrorCode,
@@ -21,13 +23,16 @@ export interface AgentSession {
   readonly instructions: string;
   readonly tools: readonly ShownTool[];
   /** Does the call that the request is about; undefined: there is no tool of this name. Never throws. */
-  readonly call: (name: string) => Promise<ToolText | undefined>;
+  readonly call: (name: string) => Promise<ToolResult | undefined>;
 }
 
-export interface ToolText {
-  readonly text: string;
-  readonly isError: boolean;
-}
+/** A text, or a question to a person that the host is to ask, with what it sends back. */
+export type ToolResult =
+  | { readonly kind: 'text'; readonly text: string; readonly isError: boolean }
+  | { readonly kind: 'ask'; readonly message: string; readonly state: string };
+
+/** The name of the only question of a call. */
+export const QUESTION = 'confirm';
 
 /** A request in the form that the SDK takes. */
 export interface AgentRequest {
@@ -88,12 +93,20 @@ function makeServer(authInfo: AuthInfo | undefined): Server {
   return server;
 }
 
-async function resultOf(name: string, { http }: ServerContext): Promise<CallToolResult> {
+async function resultOf(name: string, { http }: ServerContext): Promise<CallToolResult | InputRequiredResult> {
   const { tools, call } = sessionOf(http?.authInfo);
   const done = await call(name);
   if (done === undefined) {
     const known = tools.map((tool) => tool.name).join(', ');
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool of this name. Known: ${known}`);
+  }
+  if (done.kind === 'ask') {
+    // Nothing to fill in: the host asks for a yes or a no.
+    const question = inputRequired.elicit({
+      message: done.message,
+      requestedSchema: { type: 'object', properties: {} },
+    });
+    return inputRequired({ inputRequests: { [QUESTION]: question }, requestState: done.state });
   }
   return { content: [{ type: 'text', text: done.text }], ...(done.isError ? { isError: true } : {}) };
 }

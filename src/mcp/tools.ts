@@ -20,6 +20,14 @@ const filter: JsonSchema = {
   description: `A condition {"field": "total", "op": "gte", "value": 20}, or {"and": […]}, {"or": […]}, {"not": {…}} of them. op: ${FILTER_OPERATORS.join(', ')}. A field of a relation: "customer.country"`,
 };
 const search: JsonSchema = { type: 'string', description: 'Words, for entities with searchable fields' };
+const ifMatch: JsonSchema = {
+  type: 'string',
+  description: 'etag of the record: nothing is done if it has changed since',
+};
+const confirmation: JsonSchema = {
+  type: 'string',
+  description: 'Only after a person has agreed to the preview of this very call: the text that came with it',
+};
 const names = (description: string): JsonSchema => ({ type: 'array', items: { type: 'string' }, description });
 const narrow: JsonSchema = {
   type: 'object',
@@ -74,6 +82,39 @@ const DEFINITIONS = {
     description: 'One record as JSON, with the etag of its version.',
     access: 'read',
     properties: { entity, id, expand, fields },
+    required: ['entity', 'id'],
+  },
+  create_record: {
+    title: 'Create a record',
+    description: 'Creates one record of an entity.',
+    access: 'write',
+    properties: {
+      entity,
+      record: { type: 'object', description: 'Its fields; references by their key, such as "customerId": 1' },
+      confirmation,
+    },
+    required: ['entity', 'record'],
+  },
+  update_record: {
+    title: 'Change a record',
+    description: 'Changes the given fields of one record; the others stay.',
+    access: 'write',
+    isDestructive: true,
+    properties: {
+      entity,
+      id,
+      changes: { type: 'object', description: 'Fields with their new values' },
+      ifMatch,
+      confirmation,
+    },
+    required: ['entity', 'id', 'changes'],
+  },
+  delete_record: {
+    title: 'Delete a record',
+    description: 'Deletes one record, and what the schema says goes with it. It cannot be undone.',
+    access: 'write',
+    isDestructive: true,
+    properties: { entity, id, ifMatch, confirmation },
     required: ['entity', 'id'],
   },
   explain_access: {

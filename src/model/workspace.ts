@@ -1,4 +1,5 @@
 // The snapshot of a workspace that a request works with: immutable, replaced as a whole when anything in it changes.
+import type { AgentSettings } from './agent-settings.ts';
 import type { Entity } from './entity.ts';
 
 /** One constraint or index of a table, as the field or relation that it belongs to. */
@@ -33,6 +34,7 @@ export interface Workspace {
   readonly databaseSchema: string;
   readonly entities: ReadonlyMap<string, Entity>;
   readonly identityProvider: IdentityProvider | null;
+  readonly agents: AgentSettings;
   /**
    * Names of entities -> their ids, which stay when an entity is renamed and never name another one. An entity without an
    * id is in no scope.

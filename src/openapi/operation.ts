@@ -12,6 +12,7 @@ export const TAGS = {
   apiKeys: 'Credentials of a workspace that are text.',
   oauthClients: 'Programs that exchange an id and a secret for tokens.',
   signingKeys: 'The keys that sign the tokens of OAuth clients.',
+  mcp: 'What agents may do that speak the Model Context Protocol.',
   identityProvider: 'Whose tokens are accepted in a workspace beside our own.',
   access: 'What a user with given claims would be answered.',
   oauth: 'OAuth 2.0: tokens for clients, and what others need to verify them.',

@@ -11,7 +11,7 @@ import { jsonValue } from '../http/json-body.ts';
 import type { Mount } from '../http/mount.ts';
 import type { RawRequest } from '../http/raw-request.ts';
 import { closest } from '../model/closest.ts';
-import { belongsTo, type Principal } from '../model/principal.ts';
+import { belongsTo, narrowed, type Principal } from '../model/principal.ts';
 import { wholeOf } from '../model/restricted.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { groupOf } from '../pace/admission.ts';
@@ -66,6 +66,8 @@ export interface Guest {
   /** Credential and workspace as they are in force now. */
   readonly again: () => Promise<Visitor>;
   readonly answerAs: AnswerAs;
+  /** The same guest, who reaches no more than the entities of these ids. */
+  readonly within: (ids: readonly string[]) => Guest;
 }
 
 export type WorkspaceHandler = (guest: Guest) => Promise<Reply>;
@@ -168,8 +170,20 @@ export function makeRecords(rooms: RecordRooms): Records {
         (kept) => replayBatch(batchRooms, journey, kept),
       );
     },
-    mcp: (raw, { visitor, again }) => rooms.agents({ raw, visitor, again, answerAs }),
+    mcp: (raw, { visitor, again }) => rooms.agents(guestOf(raw, visitor, again)),
   };
+
+  function guestOf(raw: RawRequest, visitor: Visitor, again: () => Promise<Visitor>): Guest {
+    const within = (ids: readonly string[], { workspace, principal }: Visitor): Visitor =>
+      visitorOf(rooms, wholeOf(workspace), narrowed(principal, ids));
+    return {
+      raw,
+      visitor,
+      again,
+      answerAs,
+      within: (ids) => guestOf(raw, within(ids, visitor), async () => within(ids, await again())),
+    };
+  }
 
   /** What a request with a key is remembered by. */
   function keyedOf(

@@ -58,6 +58,21 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: /^Token is not for agents: its aud must have http\S+\/_mcp, or the configured audience$/,
     made: () => errors.resourceMismatch('https://api.example.com/api/v1/acme/shop/_mcp'),
   },
+  agentsMayNotWrite: {
+    file: 'api/agents/writing.test.ts',
+    words: /^Nothing may be written here: \S/,
+    made: () => errors.agentsMayNotWrite('your credential may only read'),
+  },
+  confirmationRefused: {
+    file: 'api/agents/writing.test.ts',
+    words: /^The confirmation does not fit: /,
+    made: () => errors.confirmationRefused(),
+  },
+  noSuchEntities: {
+    file: 'api/agents/entities.test.ts',
+    words: /^entities: there is no entity \w+\.( Did you mean \w+\?)? Known: /,
+    made: () => errors.noSuchEntities('order', 'orders', ['orders']),
+  },
   agentsNotServed: {
     file: 'api/agents/protocol.test.ts',
     words: 'This workspace is not served to agents',

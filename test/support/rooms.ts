@@ -22,6 +22,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     isPure: true,
     purpose: 'a workspace as values: entities, fields, relations, field types, principals, names in the database',
     entrances: [
+      'agent-settings.ts',
       'closest.ts',
       'constraint-owner.ts',
       'date-time.ts',
@@ -184,7 +185,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   mcp: {
     purpose:
       'agents: tools as requests of the data API, and the protocol that they speak. The only importer of the MCP SDK',
-    entrances: ['endpoint.ts'],
+    entrances: ['confirmation.ts', 'endpoint.ts'],
     imports: [
       'type config.ts',
       'http/json-body.ts',

@@ -1,6 +1,7 @@
 // The admin API as a table of routes, one file for each noun.
 import type { Runner } from '../../migrate/runner.ts';
 import { type AccessTestRooms, accessTestRoutes } from './access-test.ts';
+import { agentRoutes } from './agents.ts';
 import { type ApiKeyMaker, apiKeyRoutes } from './api-keys.ts';
 import { type AdminDocumentRooms, documentRoutes } from './document.ts';
 import { type IdentityProviderRooms, identityProviderRoutes } from './identity-provider.ts';
@@ -34,6 +35,7 @@ export function adminRoutes(
     ...signingKeyRoutes(rooms),
     ...accessTestRoutes(rooms),
     ...identityProviderRoutes(rooms),
+    ...agentRoutes(rooms),
     ...documentRoutes(rooms),
   ];
 }

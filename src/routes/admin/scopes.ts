@@ -49,6 +49,15 @@ export function scopeOf(
       'must be READ_WRITE or READ_ONLY beside entities: an OWNER could give itself the others',
     );
   }
+  return idsOf(entities, report, ids);
+}
+
+/** The ids of the entities that a body names; reports names that mean nothing. */
+export function idsOf(
+  entities: readonly unknown[],
+  report: Report,
+  ids: ReadonlyMap<string, string>,
+): readonly string[] {
   return entities.flatMap((name: unknown, at) => {
     if (typeof name !== 'string') return [];
     const id = ids.get(name);

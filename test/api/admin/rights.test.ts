@@ -116,6 +116,8 @@ const LINES: Readonly<Record<string, Line>> = {
       return `${OWN}/identity-provider`;
     },
   },
+  'GET /organizations/:org/workspaces/:ws/mcp': { statuses: forOwner(200) },
+  'PUT /organizations/:org/workspaces/:ws/mcp': { statuses: forOwner(200), body: () => ({ writes: 'confirm' }) },
   'POST /organizations/:org/workspaces/:ws/identity-provider/test': {
     statuses: forOwner(200),
     body: () => ({ token: 'no token' }),

@@ -1,0 +1,41 @@
+// Where a tool is used, and what comes of it: the forms that its parts agree on.
+import type { AgentWrites } from '../model/agent-settings.ts';
+import type { Asked } from '../records/asked.ts';
+import type { Reply } from '../response/reply.ts';
+import type { Confirmations } from './confirmation.ts';
+import type { Standpoint } from './words.ts';
+
+export interface ToolLimits {
+  /** Records of a page. */
+  readonly maxRows: number;
+  /** Of the text of a result. */
+  readonly maxBytes: number;
+}
+
+/** Where a tool is used. */
+export interface Desk extends ToolLimits {
+  readonly standpoint: Standpoint;
+  /** The data API's answer to whoever uses the tool. Throws its refusals. */
+  readonly ask: (asked: Asked) => Promise<Reply>;
+  readonly writes: AgentWrites;
+  readonly confirming: Confirming;
+}
+
+/** What is known of a confirmation of the call. */
+export interface Confirming {
+  /** Its text, once somebody has agreed. */
+  readonly given: string | undefined;
+  /** Whether the host asks a person by itself. Otherwise the agent is told the text, to repeat it. */
+  readonly canAsk: boolean;
+  /** The workspace, and who agrees. */
+  readonly whose: readonly unknown[];
+  readonly confirmations: Confirmations;
+}
+
+/** The text of a result, or a change that waits for a yes. */
+export type Outcome = string | Preview;
+
+export interface Preview {
+  readonly preview: string;
+  readonly confirmation: string;
+}

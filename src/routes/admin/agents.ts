@@ -1,0 +1,79 @@
+// /mcp: what agents may do in a workspace.
+import Type, { type Static } from 'typebox';
+import { loadEntityIds } from '../../catalog/documents.ts';
+import { loadAgentSettings, putAgentSettings } from '../../directory/agent-settings.ts';
+import { notFound } from '../../errors.ts';
+import type { AgentSettings } from '../../model/agent-settings.ts';
+import { closed, data, oneOf, single } from './answer.ts';
+import { refinedBody } from './body.ts';
+import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route.ts';
+import { EntityNames, findEntityIds, idsOf, ReachedNames } from './scopes.ts';
+
+const Writes = oneOf('off', 'confirm', 'on');
+const Change = closed(
+  {
+    enabled: Type.Optional(Type.Boolean({ description: 'Whether the workspace is served to agents.' })),
+    writes: Type.Optional(Writes),
+    entities: Type.Optional(EntityNames),
+  },
+  {
+    title: 'AgentSettingsChange',
+    description: 'What is left out stays. `confirm`: a write waits for a yes of a person.',
+  },
+);
+const Shown = closed({ enabled: Type.Boolean(), writes: Writes, entities: ReachedNames }, { title: 'AgentSettings' });
+
+export function agentRoutes(rooms: AdminRooms): AdminRoute[] {
+  const { databases } = rooms;
+  const { directory } = databases;
+  const route = routeMaker(rooms);
+
+  async function show(
+    workspaceId: string,
+    { enabled, writes, entities }: AgentSettings,
+  ): Promise<Static<typeof Shown>> {
+    if (entities === null) return { enabled, writes, entities };
+    const ids = await loadEntityIds(databases.of({ id: workspaceId }), workspaceId);
+    return {
+      enabled,
+      writes,
+      entities: [...ids].flatMap(([name, id]) => (entities.includes(id) ? [name] : [])).sort(),
+    };
+  }
+
+  return [
+    route({
+      id: 'mcp.read',
+      method: 'GET',
+      path: `${WORKSPACE}/mcp`,
+      may: 'workspace',
+      summary: 'What agents may do in a workspace',
+      description: 'The defaults where nothing was set: agents may read every entity that their credential reaches.',
+      refuses: {},
+      answers: { 200: data(Shown) },
+      handle: async ({ workspace: { id } }) => single(await show(id, await loadAgentSettings(directory, id))),
+    }),
+    route({
+      id: 'mcp.replace',
+      method: 'PUT',
+      path: `${WORKSPACE}/mcp`,
+      may: 'workspace',
+      changes: 'workspace',
+      summary: 'Changes what agents may do in a workspace',
+      description: 'It is in force in every process when it is answered.',
+      refuses: {},
+      find: findEntityIds(databases),
+      body: refinedBody(Change, ({ entities, ...given }, report, _, ids: ReadonlyMap<string, string>) => ({
+        ...given,
+        ...(entities === undefined ? {} : { entities: entities === null ? null : idsOf(entities, report, ids) }),
+      })),
+      example: { writes: 'confirm', entities: ['orders'] },
+      answers: { 200: data(Shown) },
+      async handle({ workspace: { id }, body: change }) {
+        const settings: AgentSettings = { ...(await loadAgentSettings(directory, id)), ...change };
+        if (!(await putAgentSettings(directory, id, settings))) throw notFound('The workspace does not exist any more');
+        return single(await show(id, settings));
+      },
+    }),
+  ];
+}
