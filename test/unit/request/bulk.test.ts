@@ -2,7 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseBody } from '../../../src/request/body.ts';
-import { parseDeleteBody, parseIds, parseItem, parseRecords } from '../../../src/request/bulk.ts';
+import {
+  parseBulkCreateOptions,
+  parseBulkOptions,
+  parseDeleteBody,
+  parseIds,
+  parseItem,
+  parseRecords,
+} from '../../../src/request/bulk.ts';
 import { refuses } from '../../support/refusal.ts';
 
 const json = (text: string): unknown => parseBody(Buffer.from(text));
@@ -33,6 +40,44 @@ test('ids that are none, or too many', () => {
     'PAYLOAD_TOO_LARGE',
   );
 });
+
+const OPTIONS: readonly (readonly [query: string, isMinimal: boolean, isDryRun: boolean])[] = [
+  ['', false, false],
+  ['return=representation', false, false],
+  ['return=minimal&dryRun=false', true, false],
+  ['dryRun=true', false, true],
+  ['dryRun=true&return=minimal&_=1', true, true],
+];
+for (const [query, isMinimal, isDryRun] of OPTIONS) {
+  test(`a bulk write with ${query || 'nothing'}`, () => {
+    const options = { isMinimal, isDryRun };
+    assert.deepEqual(parseBulkOptions(query), options);
+    assert.deepEqual(parseBulkCreateOptions(query), { ...options, upsert: undefined });
+    const { targets, ...others } = parseIds(`ids=1&${query}`, 5);
+    assert.equal(targets.length, 1);
+    assert.deepEqual(others, options);
+  });
+}
+
+test('a bulk create may be an upsert, another bulk write may not', () => {
+  const upsert = { fields: ['email'], mode: 'skip' };
+  const query = 'onConflict=email&conflict=skip&dryRun=true';
+  assert.deepEqual(parseBulkCreateOptions(query), { isMinimal: false, isDryRun: true, upsert });
+  refuses(() => parseBulkOptions(query), 'Unknown query parameter onConflict. Known: return, dryRun');
+});
+
+for (const [query, message] of [
+  ['dryRun=', 'dryRun must be true or false'],
+  ['dryRun=yes', 'dryRun must be true or false'],
+  ['dryRun=true&dryRun=false', 'Query parameter dryRun may be given only once'],
+  ['return=none', 'Unknown value none of return. Known: minimal, representation'],
+  ['retrun=minimal', /^Unknown query parameter retrun\. Did you mean return\? Known: return, dryRun/],
+] as const) {
+  test(`a bulk write with ${query} is refused`, () => {
+    refuses(() => parseBulkOptions(query), message);
+    refuses(() => parseBulkCreateOptions(query), message);
+  });
+}
 
 const ITEMS: readonly (readonly [text: string, expected: unknown])[] = [
   ['{"id": 7, "a": 1}', { id: '7', name: '7', version: undefined, fields: ['a'] }],

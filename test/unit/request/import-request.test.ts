@@ -13,7 +13,34 @@ test('an import of CSV fails on conflicts and maps nothing, unless it says other
   assert.deepEqual([...parseImportRequest('map=Full%20name:name', CSV).map], [['Full name', 'name']]);
 });
 
+for (const [query, conflictOn, isDryRun] of [
+  ['onConflict=update&conflictOn=email', ['email'], undefined],
+  ['onConflict=skip&conflictOn=team,number', ['team', 'number'], undefined],
+  // By the id is how it is without the parameter.
+  ['onConflict=update&conflictOn=id', undefined, undefined],
+  ['onConflict=update', undefined, undefined],
+  ['dryRun=true', undefined, true],
+  ['dryRun=false', undefined, undefined],
+  ['conflictOn=email&dryRun=true&onConflict=update', ['email'], true],
+] as const) {
+  test(`an import with ?${query}`, () => {
+    const request = parseImportRequest(query, CSV);
+    assert.deepEqual([request.conflictOn, request.isDryRun], [conflictOn, isDryRun]);
+  });
+}
+
 for (const [query, message] of [
+  ['conflictOn=email', 'conflictOn is for onConflict=skip or update'],
+  ['conflictOn=id&onConflict=fail', 'conflictOn is for onConflict=skip or update'],
+  ['onConflict=update&conflictOn=', 'conflictOn must name fields: conflictOn=<field>[,<field>…]'],
+  ['onConflict=update&conflictOn=a,', 'conflictOn must name fields: conflictOn=<field>[,<field>…]'],
+  ['onConflict=update&conflictOn=a,a', 'conflictOn names a twice'],
+  ['onConflict=update&conflictOn=a&conflictOn=b', 'Query parameter conflictOn may be given only once'],
+  ['dryRun', 'dryRun must be true or false'],
+  ['dryRun=1', 'dryRun must be true or false'],
+  ['dryRun=TRUE', 'dryRun must be true or false'],
+  ['dryRun=true&dryRun=true', 'Query parameter dryRun may be given only once'],
+  ['dryrun=true', /^Unknown query parameter dryrun\. Did you mean dryRun\?/],
   ['onConflict=replace', 'Unknown onConflict replace. Known: fail, skip, update'],
   ['onConflict=updat', 'Unknown onConflict updat. Did you mean update? Known: fail, skip, update'],
   ['onConflict=', 'Unknown onConflict . Known: fail, skip, update'],

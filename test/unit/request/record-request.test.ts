@@ -43,6 +43,42 @@ test('a list with every parameter', () => {
   assert.equal(names(request.selection.fields), 'a,b');
 });
 
+for (const [query, versions, preview] of [
+  ['', undefined, undefined],
+  ['versions=true', true, undefined],
+  ['versions=false', false, undefined],
+  ['preview=1', undefined, 1],
+  ['preview=10000&versions=true', true, 10_000],
+] as const) {
+  test(`a list with ${query || 'nothing'} tells versions ${versions} and previews ${preview}`, () => {
+    const request = list(query);
+    assert.deepEqual([request.versions, request.preview], [versions, preview]);
+  });
+}
+
+for (const [query, message] of [
+  ['versions', 'versions must be true or false, not '],
+  ['versions=1', 'versions must be true or false, not 1'],
+  ['versions=true&versions=true', 'Query parameter versions may be given only once'],
+  ['preview', 'preview must be an integer from 1 to 10000'],
+  ['preview=0', 'preview must be an integer from 1 to 10000'],
+  ['preview=10001', 'preview must be an integer from 1 to 10000'],
+  ['preview=5.0', 'preview must be an integer from 1 to 10000'],
+  ['preview=-1', 'preview must be an integer from 1 to 10000'],
+  ['preview=99999999999999999999', 'preview must be an integer from 1 to 10000'],
+  ['preview=1&preview=2', 'Query parameter preview may be given only once'],
+  ['previews=1', /^Unknown query parameter previews\. Did you mean preview\?/],
+] as const) {
+  test(`a list with ${query} is refused`, () => refuses(() => list(query), message));
+}
+
+for (const query of ['versions=true', 'preview=10']) {
+  test(`${query} is for lists alone`, () => {
+    refuses(() => read(query), /^Unknown query parameter /);
+    refuses(() => parseExportRequest(query), /^Unknown query parameter /);
+  });
+}
+
 test('the default size is not above the maximum of the installation', () => {
   assert.equal(parseListRequest('', { maxPageSize: 5 }).size, 5);
   refuses(() => parseListRequest('size=6', { maxPageSize: 5 }), 'size must be an integer from 1 to 5');
