@@ -68,7 +68,9 @@ export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean 
     const asked = parseDocumentRequest(query, names);
     const who = classOf(principal);
     const shown = asked.entities === undefined ? names : names.filter((name) => asked.entities?.has(name));
-    const key = [workspace.id, workspace.version, who.kind, who.mayWrite, asked.selection, ...shown].join();
+    // What is shown of a part is not what is shown of the whole: it has fewer relations.
+    const of = `${workspace.id}.${workspace.version} ${workspace.part?.key ?? ''}`;
+    const key = [of, who.kind, who.mayWrite, asked.selection, ...shown].join();
     async function make(): Promise<Kept> {
       const work = documentOf(workspace, who, asked, facts);
       // Others may wait for it when this client has left.

@@ -127,6 +127,22 @@ test('the path of the workspace, and that of nothing, name what is reached', asy
   for (const name of OUTSIDE) assert.ok(!nothing.text.includes(name), nothing.text);
 });
 
+test('the document is one of what is reached, though an owner has asked for the same entities', async () => {
+  const credential = await keyFor(shop, ['orders', 'tags']);
+  const whole = await shop.call('_openapi.json?entities=orders,tags', { credential: shop.readWriteKey });
+  const part = await shop.call('_openapi.json', { credential });
+  assert.equal(part.status, 200, part.text);
+  // Many-to-many, by an entity that the key does not reach.
+  const tagsOf = ({ json }: typeof part) => json.components.schemas['orders.Read'].properties.tags;
+  assert.ok(tagsOf(whole));
+  assert.equal(tagsOf(part), undefined);
+  assert.deepEqual(
+    Object.keys(part.json.components.schemas).filter((name) => /^(customers|items|orderTags)/.test(name)),
+    [],
+  );
+  for (const name of ['customers', 'countries', 'products', 'orderTags']) assert.ok(!part.text.includes(name), name);
+});
+
 test('a batch reaches no further', async () => {
   const body = {
     operations: [
