@@ -1,0 +1,97 @@
+// Clients that other people's generators make of the document of the demo workspace: they compile, and a program that uses
+// them creates, changes, lists, reads, deletes, and is told why not.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { promisify } from 'node:util';
+import { prepare } from '../support/use.ts';
+import { useDemo } from './demo.ts';
+
+const run = promisify(execFile);
+const TOOLS = join(import.meta.dirname, '../tools/generators');
+const isInstalled = existsSync(join(TOOLS, 'node_modules'));
+const skip = isInstalled ? false : 'the generators are not installed: npm ci --prefix test/tools/generators';
+
+/** By the name of the program that uses it: the generator and what it is told. */
+const GENERATORS: Readonly<Record<string, readonly [program: string, ...told: string[]]>> = {
+  'openapi-fetch': ['openapi-typescript', 'document.json', '-o', 'openapi-typescript.ts'],
+  'hey-api': ['openapi-ts', '-i', 'document.json', '-o', 'hey-api', '-c', '@hey-api/client-fetch'],
+  orval: ['orval', '--config', 'orval.config.mjs'],
+  oazapfts: ['oazapfts', 'document.json', 'oazapfts.ts'],
+};
+const ORVAL = {
+  workspace: {
+    input: './document.json',
+    output: { target: './orval.ts', client: 'fetch', baseUrl: { getBaseUrlFromSpecification: true } },
+  },
+};
+const COMPILER = {
+  target: 'es2022',
+  lib: ['es2023', 'dom', 'dom.iterable'],
+  module: 'nodenext',
+  moduleResolution: 'nodenext',
+  strict: true,
+  skipLibCheck: true,
+  types: ['node'],
+  typeRoots: [join(import.meta.dirname, '../../node_modules/@types')],
+  outDir: 'out',
+};
+
+if (isInstalled) {
+  const demo = useDemo();
+  const folder = mkdtempSync(join(tmpdir(), 'wda-generators-'));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  const inFolder = (script: string, ...args: readonly string[]) =>
+    run(process.execPath, [script, ...args], { cwd: folder, env: { ...process.env, NO_COLOR: '1' } });
+
+  prepare(async () => {
+    const { json } = await demo.workspace.call('_openapi.json?selection=fixed');
+    const document = { ...json, servers: [{ url: `${demo.server.url}/api/v1/demo/shop` }] };
+    symlinkSync(join(TOOLS, 'node_modules'), join(folder, 'node_modules'));
+    const files = {
+      'document.json': document,
+      'package.json': { type: 'module' },
+      'tsconfig.json': { compilerOptions: COMPILER, include: ['*.ts', 'hey-api/**/*.ts'] },
+    };
+    for (const [name, value] of Object.entries(files)) writeFileSync(join(folder, name), JSON.stringify(value));
+    writeFileSync(join(folder, 'orval.config.mjs'), `export default ${JSON.stringify(ORVAL)};`);
+    for (const [name, [generator, ...told]] of Object.entries(GENERATORS)) {
+      await inFolder(join('node_modules/.bin', generator), ...told);
+      copyFileSync(join(TOOLS, 'programs', `${name}.ts`), join(folder, `program-${name}.ts`));
+    }
+  });
+
+  test('the page of generators has the commands', () => {
+    const page = readFileSync(join(import.meta.dirname, '../../docs/clients/generators.md'), 'utf8');
+    const missing = Object.values(GENERATORS).filter((command) => !page.includes(`\`${command.join(' ')}\``));
+    assert.deepEqual(missing, []);
+  });
+
+  test('what the generators make, and the programs that use it, compile', async () => {
+    const said = await inFolder('node_modules/typescript/bin/tsc', '-p', '.').then(
+      () => '',
+      ({ stdout }: { stdout: string }) => stdout,
+    );
+    assert.equal(said, '');
+  });
+
+  for (const name of Object.keys(GENERATORS)) {
+    test(`a program works with the client that is made for it: ${name}`, async () => {
+      const { url } = demo.server;
+      const { stdout } = await inFolder(`out/program-${name}.js`, `${url}/api/v1/demo/shop`, demo.workspace.key);
+      assert.deepEqual(JSON.parse(stdout), {
+        status: 'paid',
+        changed: 'paid',
+        customer: 'Ada Lovelace',
+        read: true,
+        gone: 204,
+        refused: 'NOT_FOUND',
+      });
+    });
+  }
+} else {
+  test('clients of other generators', { skip }, () => undefined);
+}
