@@ -2,7 +2,16 @@
 // who may write none of it, as in an image.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
-import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -11,12 +20,15 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../..');
-/** Folders of packages; the second may not be there. */
-const PACKAGES = ['.', 'client'].filter((folder) => existsSync(join(ROOT, folder, 'package.json')));
+/** Folders of packages, the server first. */
+const PACKAGES = ['.', 'client'];
 const isRoot = process.getuid?.() === 0;
 const skip = process.platform === 'linux' ? false : 'needs setpriv';
 // In Debian's list of users; initdb refuses a user without a name.
 const NOBODY = 65534;
+
+const manifestOf = (folder: string): { readonly name: string } =>
+  JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8'));
 
 interface Packed {
   readonly filename: string;
@@ -119,12 +131,20 @@ test('wda serves from its package, for a user who owns nothing of it', { skip },
     body: JSON.stringify({ name: 'Ada', email: 'first@example.com' }),
   });
   assert.equal(answer.status, 201, await answer.text());
+  const health = await run(...command('health', '--ready'), { cwd: data, env: { ...env, PORT: String(port) } });
+  assert.match(health.stdout, /\/readyz answers 200\n$/);
   const listed = await run(...command('workspace', 'list', 'demo'), {
     cwd: data,
     env: { ...env, WDA_URL: url, WDA_KEY: adminKey },
   });
   assert.match(listed.stdout, /shop/);
 
+  // Other packages of the project, by the names that programs import.
+  for (const name of PACKAGES.slice(1).map((path) => manifestOf(path).name)) {
+    const script = `console.log(Object.keys(await import('${name}')).length > 0)`;
+    const imported = await run(join(bin, 'node'), ['--input-type=module', '-e', script], { cwd: folder });
+    assert.equal(imported.stdout, 'true\n');
+  }
   assert.equal(await stop(), 0);
   assert.match(lines.at(-1) ?? '', /"msg":"stopped"}$/);
 });
