@@ -21,6 +21,12 @@ export const DEFAULT_URL = 'http://localhost:3000';
 
 /** The client for the server that the options or the environment name. */
 export function connect(options: GlobalOptions): AdminClient {
+  const { url, key } = serverOf(options);
+  return makeAdminClient(url, key);
+}
+
+/** Where the server is, and the credential. */
+export function serverOf(options: GlobalOptions): { readonly url: string; readonly key: string } {
   const settings = clientSettings();
   const key = options.key ?? settings.key;
   if (key === undefined || key === '')
@@ -30,7 +36,7 @@ export function connect(options: GlobalOptions): AdminClient {
   // node:http would refuse to send it as a header; this message does not repeat the key.
   if (!/^[\x21-\x7e]+$/.test(key))
     throw usageFailure('The credential holds characters that no key has: check WDA_KEY or --key');
-  return makeAdminClient(options.url ?? settings.url ?? DEFAULT_URL, key);
+  return { url: options.url ?? settings.url ?? DEFAULT_URL, key };
 }
 
 /** The workspace that -w or WDA_WORKSPACE names. */

@@ -2,6 +2,7 @@
 // runs, so that the server does not load the client, nor the client the server.
 import { Command, InvalidArgumentError, Option } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
+import { addAgents } from './agent-commands.ts';
 import { addConfig } from './config-commands.ts';
 import { addIdentityProvider } from './identity-provider-commands.ts';
 import { addOAuth } from './oauth-commands.ts';
@@ -39,6 +40,7 @@ export function makeProgram(): Command {
   addWorkspaces(program);
   addKeys(program);
   addOAuth(program, examples);
+  addAgents(program, examples);
   addIdentityProvider(program, examples);
   addSchema(program);
   addMigrations(program);

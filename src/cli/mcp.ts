@@ -1,0 +1,79 @@
+// `wda mcp`: an agent's host speaks to this process by stdin and stdout, one JSON-RPC message a line (MCP, stdio), and each
+// message is forwarded to the endpoint of the workspace. The server speaks the protocol; this only carries it.
+import { createInterface } from 'node:readline';
+import { chosenWorkspace, type GlobalOptions, serverOf } from './connection.ts';
+
+interface Message {
+  readonly id?: unknown;
+  readonly method?: unknown;
+  readonly params?: { readonly name?: unknown; readonly _meta?: Readonly<Record<string, unknown>> };
+}
+
+/** Where messages go. */
+interface Endpoint {
+  readonly url: string;
+  readonly key: string;
+}
+
+const VERSION = 'io.modelcontextprotocol/protocolVersion';
+// The code of JSON-RPC for errors of a server's own.
+const SERVER_ERROR = -32_000;
+
+/** Forwards messages until stdin ends, and then until the last is answered. */
+export async function forwardMessages(options: GlobalOptions): Promise<void> {
+  const { url, key } = serverOf(options);
+  const { organization, workspace } = chosenWorkspace(options);
+  const endpoint = { url: `${url.replace(/\/+$/, '')}/api/v1/${organization}/${workspace}/_mcp`, key };
+  const pending = new Set<Promise<void>>();
+  for await (const line of createInterface({ input: process.stdin })) {
+    if (line.trim() === '') continue;
+    const answered = forward(line, endpoint).then((answer) => {
+      if (answer !== undefined) process.stdout.write(`${answer}\n`);
+      pending.delete(answered);
+    });
+    pending.add(answered);
+  }
+  await Promise.all(pending);
+}
+
+/** The answer as one line; undefined for a message that gets none. */
+async function forward(line: string, { url, key }: Endpoint): Promise<string | undefined> {
+  let message: Message;
+  try {
+    message = JSON.parse(line);
+  } catch {
+    return errorLine(null, -32_700, 'The message is not JSON');
+  }
+  try {
+    const headers = { ...protocolHeaders(message), authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const response = await fetch(url, { method: 'POST', headers, body: line });
+    const text = await response.text();
+    if (text.startsWith('{"jsonrpc"') || text.includes('"jsonrpc":"2.0"')) return text.replaceAll('\n', ' ');
+    if (message.id === undefined) return undefined;
+    return errorLine(message.id, SERVER_ERROR, refusalText(response.status, text));
+  } catch {
+    return message.id === undefined
+      ? undefined
+      : errorLine(message.id, SERVER_ERROR, `The server at ${new URL(url).origin} is not reachable`);
+  }
+}
+
+/** What the protocol wants to be said in headers, too (MCP 2026-07-28). */
+function protocolHeaders({ method, params }: Message): Record<string, string> {
+  const version = params?._meta?.[VERSION];
+  if (typeof version !== 'string' || typeof method !== 'string') return {};
+  const name = typeof params?.name === 'string' ? { 'mcp-name': params.name } : {};
+  return { 'mcp-protocol-version': version, 'mcp-method': method, ...name };
+}
+
+function refusalText(status: number, text: string): string {
+  try {
+    const { code, message } = JSON.parse(text).error;
+    return `${status} ${code}: ${message}`;
+  } catch {
+    return `The server has answered with ${status}`;
+  }
+}
+
+const errorLine = (id: unknown, code: number, message: string): string =>
+  JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } });
