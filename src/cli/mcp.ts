@@ -1,7 +1,7 @@
 // `wda mcp`: an agent's host speaks to this process by stdin and stdout, one JSON-RPC message a line (MCP, stdio), and each
 // message is forwarded to the endpoint of the workspace. The server speaks the protocol; this only carries it.
 import { createInterface } from 'node:readline';
-import { chosenWorkspace, type GlobalOptions, serverOf } from './connection.ts';
+import { chosenWorkspace, entityPath, type GlobalOptions, serverOf } from './connection.ts';
 
 interface Message {
   readonly id?: unknown;
@@ -22,8 +22,7 @@ const SERVER_ERROR = -32_000;
 /** Forwards messages until stdin ends, and then until the last is answered. */
 export async function forwardMessages(options: GlobalOptions): Promise<void> {
   const { url, key } = serverOf(options);
-  const { organization, workspace } = chosenWorkspace(options);
-  const endpoint = { url: `${url.replace(/\/+$/, '')}/api/v1/${organization}/${workspace}/_mcp`, key };
+  const endpoint = { url: url.replace(/\/+$/, '') + entityPath(chosenWorkspace(options), '_mcp'), key };
   const pending = new Set<Promise<void>>();
   for await (const line of createInterface({ input: process.stdin })) {
     if (line.trim() === '') continue;

@@ -16,7 +16,7 @@ export async function callTool(name: ToolName, args: unknown, desk: Desk): Promi
   const members = readMembers(args ?? {}, Object.keys(TOOLS[name].properties), 'the arguments');
   for (const needed of TOOLS[name].required) if (!members.has(needed)) throw badRequest(`${needed} is missing`);
   const outcome = await USES[name](members, desk);
-  const bytes = typeof outcome === 'string' && TOOLS[name].access === 'read' ? Buffer.byteLength(outcome) : 0;
+  const bytes = typeof outcome === 'string' ? Buffer.byteLength(outcome) : 0;
   if (bytes > desk.maxBytes) throw resultTooLarge(bytes, desk.maxBytes);
   return outcome;
 }

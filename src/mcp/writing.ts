@@ -118,5 +118,7 @@ async function change(desk: Desk, wanted: Change): Promise<Outcome> {
 function doneText({ body, headers }: Reply, done: string, desk: Desk): string {
   if (body.kind !== 'text') return done;
   const etag = headers.ETag === undefined ? '' : `\netag: ${headers.ETag}`;
-  return `${done} ${dataText(body.text, desk)}${etag}`;
+  const text = `${done} ${dataText(body.text, desk)}${etag}`;
+  // It is done, so a refusal would be a lie.
+  return Buffer.byteLength(text) <= desk.maxBytes ? text : `${done} The record is too long to be shown here.${etag}`;
 }

@@ -52,7 +52,7 @@ export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean 
     parseParameters(query, []);
     const { workspace, principal } = visitor;
     const openapi = urlOf(visitor, 'openapi');
-    const mcp = facts.mcp ? urlOf(visitor, 'mcp') : null;
+    const mcp = facts.mcp && workspace.agents.enabled ? urlOf(visitor, 'mcp') : null;
     const entities = viewOf(workspace, classOf(principal)).map(({ entity, operations }) => ({
       name: entity.name,
       description: entity.description ?? null,

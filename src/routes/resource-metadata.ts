@@ -65,7 +65,8 @@ export function resourceMetadataMount({ publicUrl, mcp, findWorkspace }: Resourc
       if (!mcp || rest.join('/') !== place.split('/').at(-1))
         throw notFound(`There is nothing at ${path.slice(0, 200)}`);
       if (!READ.includes(method)) throw methodNotAllowed(method, READ);
-      const provider = (await findWorkspace(organization, slug))?.identityProvider;
+      const workspace = await findWorkspace(organization, slug);
+      const provider = workspace?.agents.enabled === true ? workspace.identityProvider : null;
       return json(200, {
         resource: publicUrl + place,
         authorization_servers: [publicUrl, ...(provider?.enabled === true ? [provider.issuerUrl] : [])],

@@ -1,10 +1,11 @@
-// A server that no agent asks has nothing of the protocol in memory.
+// A server that no agent asks has nothing of the protocol in memory, and its log says of calls who has made them, not of what.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sendMessage } from '../../support/agent.ts';
 import { clientOf } from '../../support/server.ts';
 import { startServerProcess } from '../../support/server-process.ts';
 import { SHOP } from '../../support/shop-document.ts';
+import { until } from '../../support/until.ts';
 import { use, useDatabase } from '../../support/use.ts';
 
 // Prints a line for each module of the SDK when it is loaded.
@@ -37,4 +38,31 @@ test('the SDK is loaded at the first message of an agent, and not before', async
   const answer = await sendMessage(client, shop.path, { method: 'tools/list', credential: shop.key });
   assert.equal(answer.status, 200, answer.text);
   assert.equal(loaded()[0], 'loaded @modelcontextprotocol/server');
+});
+
+test('the log has a line for each call, without values', async () => {
+  const client = clientOf(server.url);
+  const notes = await client.workspace('acme/notes', {
+    entities: { notes: { fields: { title: { type: 'string' } } } },
+  });
+  const call = (args: object) =>
+    sendMessage(client, notes.path, {
+      method: 'tools/call',
+      params: { name: 'count_records', arguments: args },
+      credential: notes.readOnlyKey,
+    });
+  const filter = { field: 'title', op: 'eq', value: 'xyzzy' };
+  assert.equal((await call({ entity: 'notes', filter })).json.result.content[0].text, '0');
+  await call({ entity: 'xyzzy' });
+  const ofCalls = () =>
+    server.lines.filter((line) => line.includes('call of an agent')).map((line) => JSON.parse(line));
+  await until('a line for each call', () => ofCalls().length === 2);
+  const [done, refused] = ofCalls();
+  assert.equal(done.tool, 'count_records');
+  assert.equal(done.entity, 'notes');
+  assert.match(done.principal, /^key:\d+$/);
+  assert.equal(done.client, 'by-hand');
+  assert.equal(refused.failed, 'NOT_FOUND');
+  assert.ok(!('entity' in refused));
+  assert.ok(server.lines.every((line) => !line.includes('xyzzy') && !line.includes(notes.readOnlyKey)));
 });

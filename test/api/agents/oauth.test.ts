@@ -65,6 +65,11 @@ test('the metadata name us first, and the provider of a workspace that has one',
   });
   await setProvider(null);
   assert.deepEqual((await metadata(shop.path)).json.authorization_servers, [server.url, issuer.url]);
+  await shop.admin('mcp', { method: 'PUT', body: { enabled: false } });
+  assert.deepEqual((await metadata(shop.path)).json.authorization_servers, [server.url]);
+  assert.equal((await shop.call('')).json.data.mcp, null);
+  await shop.admin('mcp', { method: 'PUT', body: { enabled: true } });
+  assert.deepEqual((await metadata(shop.path)).json.authorization_servers, [server.url, issuer.url]);
   const nowhere = await metadata('acme/nowhere');
   assert.deepEqual(nowhere.json, { ...own.json, resource: urlOf('acme/nowhere'), resource_name: 'acme/nowhere' });
   assert.equal((await server.call('/.well-known/oauth-protected-resource/api/v1/acme/shop/tags')).status, 404);

@@ -10,7 +10,7 @@ const WRITING = ['create_record', 'update_record', 'delete_record'];
 const NOTES = {
   entities: {
     notes: { fields: { title: { type: 'string', required: true, maxLength: 40 }, total: { type: 'decimal' } } },
-    secrets: { fields: { word: { type: 'string' } } },
+    secrets: { fields: { word: { type: 'text' } } },
   },
 };
 
@@ -122,6 +122,8 @@ test('where agents may write, they write as the data API does', async () => {
   assert.match(wrong, /^400 VALIDATION_FAILED: .*\n- total TYPE_MISMATCH: .*\n- title REQUIRED: /s);
   assert.equal(await agent.text('delete_record', { entity: 'notes', id }), 'Deleted.');
   assert.equal(await titleOf(Number(id)), undefined);
+  const long = await agent.text('create_record', { entity: 'secrets', record: { word: 'x'.repeat(100_000) } });
+  assert.match(long, /^Created\. The record is too long to be shown here\.\netag: "\S+"$/);
   await agent.close();
 });
 
