@@ -25,6 +25,8 @@ export const isNumber = (text: string): boolean => WRITTEN.test(text);
 
 /** The decimal that the text writes; undefined when it is not a number or has more than 1,000 digits on a side. */
 export function parseDecimal(text: string): Decimal | undefined {
+  const plain = text.length > LONGEST_PLAIN ? undefined : parsePlain(text);
+  if (plain !== undefined) return plain;
   const match = text.length > MAX_NUMBER_TEXT ? null : NUMBER.exec(text);
   if (match === null) return undefined;
   const [, sign, wholeText = '', fractionText = '', exponentText] = match;
@@ -41,6 +43,28 @@ export function parseDecimal(text: string): Decimal | undefined {
   const fraction = withoutZeros(padded.slice(at));
   if (whole.length > MAX_DIGITS || fraction.length > MAX_DIGITS) return undefined;
   return { negative: sign === '-', whole, fraction };
+}
+
+const LONGEST_PLAIN = 24;
+const [ZERO, NINE, MINUS, POINT] = [0x30, 0x39, 0x2d, 0x2e];
+
+/**
+ * Digits with a point at most, as nearly all numbers are written: undefined when a zero or a sign more would have to go.
+ * The expression took a fifth of the time in which an import reads its file.
+ */
+function parsePlain(text: string): Decimal | undefined {
+  const start = text.charCodeAt(0) === MINUS ? 1 : 0;
+  let point = text.length;
+  for (let at = start; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === POINT && point === text.length) point = at;
+    else if (code < ZERO || code > NINE) return undefined;
+  }
+  const isWhole = point === text.length;
+  if (point === start || (text.charCodeAt(start) === ZERO && (isWhole || point - start > 1))) return undefined;
+  const last = text.charCodeAt(text.length - 1);
+  if (!isWhole && (last === ZERO || last === POINT)) return undefined;
+  return { negative: start === 1, whole: text.slice(start, point), fraction: text.slice(point + 1) };
 }
 
 /** A loop, as /0+$/ begins again at every zero: 1 ms for a thousand of them before a one. */

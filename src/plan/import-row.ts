@@ -137,7 +137,9 @@ export function makeMemberDecoder(
     }
     if (!isWhole) return undefined;
     stamp?.(values, given);
-    values.push(given.map((bit) => (bit ? '1' : '0')).join(''));
+    let bits = '';
+    for (const bit of given) bits += bit ? '1' : '0';
+    values.push(bits);
     return values;
   };
 }

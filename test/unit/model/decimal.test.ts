@@ -137,3 +137,16 @@ test('a text without end that is no number is refused in no time worth counting'
     assert.equal(fieldType('float').parseText(text, {}).ok, false);
   }
 });
+
+test('a number as it is mostly written has the parts that it has with zeros and an exponent added', () => {
+  const digits = (least: number) =>
+    fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: least, maxLength: 14 });
+  const number = fc.tuple(fc.constantFrom('', '-'), digits(1), fc.option(digits(0), { nil: undefined }));
+  fc.assert(
+    fc.property(number, ([sign, whole, fraction]) => {
+      const text = `${whole}${fraction === undefined ? '' : `.${fraction}`}`;
+      assert.deepEqual(parseDecimal(`${sign}${text}`), parseDecimal(`${sign}00${text}e0`));
+    }),
+    { numRuns: 2000 },
+  );
+});
