@@ -160,8 +160,10 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
         return identifyExternal(credential);
       }),
     recall(authorization, workspace, resource) {
+      // Only a header of the usual form is a name of its own: another could be written as the name for a resource.
+      const isUsual = resource === undefined && authorization?.startsWith(USUAL_SCHEME) === true;
       const verdict =
-        (authorization === undefined || resource !== undefined ? undefined : verdicts.get(authorization)) ??
+        (isUsual ? verdicts.get(authorization) : undefined) ??
         verdicts.get(verdictName(credentialOf(authorization), resource));
       if (verdict === undefined) return undefined;
       const now = options.now();

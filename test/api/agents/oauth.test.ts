@@ -106,6 +106,9 @@ test('a token of a client may be for the endpoint of its workspace, and then is 
   assert.equal((await list(credential)).status, 200);
   assert.equal((await shop.call('tags', { credential })).status, 401);
   assert.equal((await server.call('/api/admin/v1/organizations/acme/workspaces', { credential })).status, 401);
+  // Not even by the words that it is remembered by.
+  const headers = { Authorization: `${urlOf(shop.path)} ${credential}` };
+  assert.equal((await shop.call('tags', { credential: null, headers })).status, 401);
   const elsewhere = await sendMessage(server, bare.path, { method: 'tools/list', credential });
   assert.equal(elsewhere.status, 401);
   const foreign = await askToken(server, { ...grant, resource: urlOf(bare.path) }, basic(client));
