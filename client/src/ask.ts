@@ -44,7 +44,7 @@ export function makeAsk(send: Send, workspace: string): Ask {
   const pathOf = (path: string, query?: URLSearchParams): string =>
     (path.startsWith('/') ? path : base + path) + (`${query ?? ''}` && `?${query}`);
 
-  const ask = (method: string, path: string, asked: Asked = {}): Promise<Answer> => {
+  const ask = async (method: string, path: string, asked: Asked = {}): Promise<Answer> => {
     const { query, body, file, isRead = method === 'GET', ifMatch, retries, signal } = asked;
     const key = isRead ? undefined : (asked.idempotencyKey ?? (retries === 0 ? undefined : newKey()));
     const [type, content] = file ?? (body === undefined ? [] : ['application/json', stringifyJson(body)]);

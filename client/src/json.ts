@@ -31,9 +31,13 @@ function digitsOf(token: string): string {
   return `${sign}${short}e${Number(power) - part.length + digits.length - short.length}`;
 }
 
-/** Texts and numbers as they are; a `bigint` as a number where a double holds it, else as the text of its digits. */
+/**
+ * Texts and numbers as they are; a `bigint` as a number where a double holds it, else as the text of its digits. Throws for
+ * NaN and infinities, which `JSON.stringify` makes null.
+ */
 export const stringifyJson = (value: unknown): string =>
-  JSON.stringify(value, (_, one) => {
-    if (typeof one !== 'bigint') return one;
-    return Number.isSafeInteger(Number(one)) ? Number(one) : String(one);
+  JSON.stringify(value, (name, one) => {
+    if (typeof one === 'bigint') return Number.isSafeInteger(Number(one)) ? Number(one) : String(one);
+    if (typeof one === 'number' && !Number.isFinite(one)) throw new TypeError(`${name} is ${one}`);
+    return one;
   });

@@ -20,6 +20,9 @@ export const readQueryOf = (query: LooseQuery): URLSearchParams => inUrl(queryOf
 
 /** The calls of an entity, whose path below the workspace is `path`. */
 export function makeRequests(ask: Ask, path: string) {
+  // Callers without types give texts of others as ids.
+  const recordOf = (id: number): string => `${path}/${encodeURIComponent(id)}`;
+
   const query = async (wanted: LooseQuery = {}, options?: CallOptions): Promise<Answer> =>
     ask('POST', `${path}/_query`, { ...options, body: bodyOf(wanted), isRead: true });
 
@@ -39,10 +42,10 @@ export function makeRequests(ask: Ask, path: string) {
   }
 
   const read = async (id: number, wanted: LooseQuery = {}, options?: CallOptions): Promise<Answer> =>
-    ask('GET', `${path}/${id}`, { ...options, query: readQueryOf(wanted) });
+    ask('GET', recordOf(id), { ...options, query: readQueryOf(wanted) });
 
   const update = (id: number, body: unknown, options?: MatchOptions): Promise<Answer> =>
-    ask('PATCH', `${path}/${id}`, { ...options, body });
+    ask('PATCH', recordOf(id), { ...options, body });
 
   async function modify(id: number, change: (now: never) => unknown, options?: CallOptions): Promise<Answer> {
     for (let tries = 1; ; tries++) {
@@ -88,7 +91,7 @@ export function makeRequests(ask: Ask, path: string) {
       return { ...answer, created: answer.status === 201 };
     },
     delete: async (id: number, options?: MatchOptions): Promise<void> => {
-      await ask('DELETE', `${path}/${id}`, options);
+      await ask('DELETE', recordOf(id), options);
     },
     createMany: (data: unknown, options: LooseWrite = {}) =>
       write('POST', `${path}/_bulk`, { body: { data } }, options),

@@ -80,3 +80,12 @@ test('a bigint is sent with all of its digits', () => {
   const sent = stringifyJson({ small: 5n, large: 9007199254740993n, list: [1n], text: '1', left: undefined });
   assert.equal(sent, '{"small":5,"large":"9007199254740993","list":[1],"text":"1"}');
 });
+
+test('what JSON has no number for is refused, not made null', () => {
+  for (const value of [Number.NaN, Number.POSITIVE_INFINITY]) {
+    assert.throws(() => stringifyJson({ data: [{ total: value }] }), {
+      name: 'TypeError',
+      message: `total is ${value}`,
+    });
+  }
+});

@@ -61,6 +61,13 @@ test('a read by id takes what a URL can hold', async () => {
   );
 });
 
+test('an id leads nowhere else, and a number that is none is not stored', async () => {
+  const orders = demo.client().entity('orders');
+  await assert.rejects(orders.read('../customers/1' as never), { code: 'BAD_REQUEST' });
+  await assert.rejects(orders.delete('1?x=1' as never), { code: 'BAD_REQUEST' });
+  await assert.rejects(orders.update(1, { total: Number.NaN }), /total is NaN/);
+});
+
 test('versions, previews, searches that are refused', async () => {
   const orders = demo.client().entity('orders');
   const { meta } = await orders.list({ fields: ['id', 'note'], size: 1, versions: true, preview: 4 });
