@@ -50,6 +50,8 @@ export function makeRequests(ask: Ask, path: string) {
   async function modify(id: number, change: (now: never) => unknown, options?: CallOptions): Promise<Answer> {
     for (let tries = 1; ; tries++) {
       const { data, etag } = await read(id, {}, options);
+      // A proxy has taken it away: the change would be made whatever others have done.
+      if (etag === undefined) throw new TypeError('The answer has no ETag');
       const changes = await change(data as never);
       try {
         return await update(id, changes, { ...options, ifMatch: etag });

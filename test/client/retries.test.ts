@@ -142,6 +142,19 @@ test('twenty clients that change one record at once lose no change', async () =>
   assert.equal((await client().read(data.id)).data.quantity, 21);
 });
 
+test('modify changes nothing without the version of what it has read', async () => {
+  const { fetch, requests } = watchedFetch(async (request) => {
+    const answer = await globalThis.fetch(request);
+    return new Response(answer.body, { status: answer.status });
+  });
+  const tags = demo.client({ fetch }).entity('tags');
+  await assert.rejects(
+    tags.modify(1, () => ({ name: 'x' })),
+    /The answer has no ETag/,
+  );
+  assert.equal(requests.length, 1);
+});
+
 test('modify gives up after five times, and passes on what its function throws', async () => {
   const tags = demo.client().entity('tags');
   let turns = 0;
