@@ -104,7 +104,7 @@ test('a result that is too long is refused with advice, never cut', async () => 
 test('an owner is told that it sees everything, and why it cannot write', async () => {
   const text = await agent.text('explain_access');
   assert.match(text, /^You are the credential key:\d+ with READ_WRITE permissions in acme\/shop\.\n/);
-  assert.match(text, /A write would be refused: agents may only read here\.\nYou see every record\.$/);
+  assert.match(text, /A write would be refused: agents may only read in this workspace\.\nYou see every record\.$/);
 });
 
 test('digits of arguments and of records are kept', async () => {
