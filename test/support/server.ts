@@ -4,6 +4,7 @@ import { readConfig } from '../../src/config.ts';
 import { makeObserver } from '../../src/observe.ts';
 import { checkDescribed } from './admin-document.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
+import { checkDataAnswer } from './described.ts';
 import { noteAnswer } from './refusals.ts';
 
 export const ADMIN_KEY = 'operator-key-of-the-tests-0123456789';
@@ -91,6 +92,7 @@ export function clientOf(url: string): TestClient {
   const call = async (path: string, options: Call = {}): Promise<Answer> => {
     const answer = await send(`${url}${path}`, options);
     checkDescribed(options.method ?? 'GET', path, answer);
+    await checkDataAnswer(url, path, options, answer);
     return answer;
   };
   return {

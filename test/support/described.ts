@@ -1,0 +1,178 @@
+// Whether answers of the data API are as the OpenAPI document of their workspace describes them: status, media type, body.
+// Every answer that the API tests get passes here (server.ts).
+import assert from 'node:assert/strict';
+import { Ajv2020, type AnySchemaObject, type ValidateFunction } from 'ajv/dist/2020.js';
+import { ERROR_SCHEMAS } from '../../src/openapi/refusals.ts';
+import type { Answer, Call } from './server.ts';
+
+/** Of the document, what this file looks at. */
+export interface Described {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: Responses }>>>>;
+  readonly components: Readonly<Record<string, Readonly<Record<string, AnySchemaObject>>>>;
+}
+
+type Responses = Readonly<Record<string, AnySchemaObject>>;
+
+export interface Asked {
+  readonly method: string;
+  /** Segments after the workspace, decoded. */
+  readonly segments: readonly string[];
+}
+
+type Answered = Pick<Answer, 'status' | 'headers' | 'text'>;
+
+/** Says what is wrong with an answer; undefined for nothing. */
+export type Judge = (asked: Asked, answer: Answered) => string | undefined;
+
+const FORMATS: Readonly<Record<string, RegExp | true>> = {
+  int32: true,
+  int64: true,
+  double: true,
+  decimal: true,
+  uri: /^https?:\/\//,
+  uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+  date: /^\d{4}-\d{2}-\d{2}$/,
+  'date-time': /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{3})?Z$/,
+};
+
+/** An Ajv that knows our formats and the words of OpenAPI. */
+export function makeAjv(): Ajv2020 {
+  const ajv = new Ajv2020({ strict: true, strictRequired: false, allowUnionTypes: true, formats: FORMATS });
+  for (const word of ['x-wda', 'example']) ajv.addKeyword(word);
+  return ajv;
+}
+
+/** References into the document as references into the schema that has its schemas as `$defs`. */
+const local = (part: unknown): AnySchemaObject =>
+  JSON.parse(JSON.stringify(part).replaceAll('#/components/schemas/', '#/$defs/'));
+
+/** Objects with properties have no others: what the document leaves out is found. */
+function closed(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(closed);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const members = Object.fromEntries(
+    // What stands under a column's name is a schema, whatever the name.
+    Object.entries(schema).map(([name, value]) => [name, name === 'enum' ? value : closed(value)]),
+  );
+  return members.type === 'object' && 'properties' in members && !('additionalProperties' in members)
+    ? { ...members, additionalProperties: false }
+    : members;
+}
+
+// Of a long list so many records are looked at, and of longer texts nothing.
+const MOST_RECORDS = 20;
+const MOST_CHARACTERS = 4_000_000;
+
+/** `document`: of the class of the principals whose answers it judges. */
+export function makeJudge(document: Described): Judge {
+  const ajv = makeAjv();
+  const $defs = closed(local(document.components.schemas));
+  const validators = new Map<string, ValidateFunction>();
+  const validatorOf = (schema: AnySchemaObject): ValidateFunction => {
+    const key = JSON.stringify(schema);
+    const known = validators.get(key) ?? ajv.compile({ $defs, ...(closed(local(schema)) as AnySchemaObject) });
+    validators.set(key, known);
+    return known;
+  };
+  return (asked, answer) => {
+    const operation = operationOf(document, asked);
+    if (operation === undefined) return answer.status >= 400 ? judgeError(answer) : 'the operation is not described';
+    const named =
+      operation.responses[answer.status] ?? (answer.status >= 400 ? operation.responses.default : undefined);
+    if (named === undefined) return `status ${answer.status} is not described`;
+    const response = named.$ref === undefined ? named : partAt(document, named.$ref);
+    if (asked.method === 'HEAD' || answer.status === 304) return undefined;
+    if (response.content === undefined) return answer.text === '' ? undefined : 'a body is not described';
+    const type = (answer.headers.get('content-type') ?? '').split(';')[0] as string;
+    const media = response.content[type];
+    if (media === undefined) return `media type ${type} is not described`;
+    return type === 'application/json' ? validate(validatorOf(media.schema), answer.text) : undefined;
+  };
+}
+
+const partAt = ({ components }: Described, reference: string): AnySchemaObject => {
+  const [, , kind = '', name = ''] = reference.split('/');
+  const part = components[kind]?.[name];
+  assert.ok(part !== undefined, `${reference} leads nowhere`);
+  return part;
+};
+
+function operationOf({ paths }: Described, { method, segments }: Asked): { responses: Responses } | undefined {
+  const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
+  const own = paths[`/${segments.join('/')}`];
+  const item = own ?? (segments.length === 2 ? paths[`/${segments[0]}/{id}`] : undefined);
+  return item?.[verb];
+}
+
+const isError = makeAjv().compile({
+  $defs: closed(local(ERROR_SCHEMAS)),
+  $ref: '#/$defs/wda.Error',
+} as AnySchemaObject);
+
+const judgeError = ({ text }: Answered): string | undefined => (text === '' ? undefined : validate(isError, text));
+
+function validate(validator: ValidateFunction, text: string): string | undefined {
+  if (text.length > MOST_CHARACTERS) return undefined;
+  const value = JSON.parse(text, (_, part) =>
+    // A double has no room for a decimal of 1,000 digits.
+    part === Number.POSITIVE_INFINITY ? Number.MAX_VALUE : part === Number.NEGATIVE_INFINITY ? -Number.MAX_VALUE : part,
+  );
+  if (Array.isArray(value.data)) value.data = value.data.slice(0, MOST_RECORDS);
+  if (validator(value)) return undefined;
+  const { instancePath, message, params } = validator.errors?.[0] ?? {};
+  return `${instancePath} ${message} ${JSON.stringify(params)}`;
+}
+
+/** Chapters whose answers are judged: the others count requests and statements, or take databases away. */
+const CHAPTERS = ['access', 'description', 'reading', 'transfer', 'types', 'writing'];
+const isJudged = CHAPTERS.some((chapter) => process.argv[1]?.includes(`/test/api/${chapter}/`));
+
+// A file that makes more workspaces and credentials than this has its first ones looked at.
+const MOST_DOCUMENTS = 30;
+
+/** By server, workspace and credential; undefined while there was none. */
+const judges = new Map<string, Judge | undefined>();
+/** By entity tag. */
+const byTag = new Map<string, Judge>();
+
+async function judgeFor(workspaceUrl: string, authorization: string): Promise<Judge | undefined> {
+  const response = await fetch(`${workspaceUrl}/_openapi.json`, { headers: { authorization } });
+  const text = await response.text();
+  if (response.status !== 200) return undefined;
+  const tag = response.headers.get('etag') ?? '';
+  const judge = byTag.get(tag) ?? makeJudge(JSON.parse(text));
+  byTag.set(tag, judge);
+  return judge;
+}
+
+/** Fails when the document that the sender of the request gets does not describe the answer. */
+export async function checkDataAnswer(base: string, path: string, call: Call, answer: Answer): Promise<void> {
+  const { pathname, origin } = new URL(`${base}${path}`);
+  const method = call.method ?? 'GET';
+  if (!isJudged || !pathname.startsWith('/api/v1/') || method === 'OPTIONS') return;
+  const authorization =
+    call.headers?.authorization ?? ((call.credential ?? null) === null ? undefined : `Bearer ${call.credential}`);
+  if (answer.status === 401 || authorization === undefined)
+    return assert.equal(judgeError(answer), undefined, answer.text);
+  const [, , , organization, workspace, ...rest] = pathname.split('/');
+  if (rest.at(-1) === '') rest.pop();
+  const asked: Asked = { method, segments: rest.map(decoded) };
+  const url = `${origin}/api/v1/${organization}/${workspace}`;
+  const key = `${url} ${authorization}`;
+  if (!judges.has(key) && judges.size >= MOST_DOCUMENTS) return;
+  const known = judges.get(key);
+  if (known !== undefined && known(asked, answer) === undefined) return;
+  // The first one, or the schema has changed since.
+  const judge = await judgeFor(url, authorization);
+  judges.set(key, judge);
+  const mistake = judge?.(asked, answer);
+  assert.equal(mistake, undefined, `${method} ${pathname}: ${mistake}: ${answer.status} ${answer.text.slice(0, 2000)}`);
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}
