@@ -6,6 +6,7 @@ import { addAgents } from './agent-commands.ts';
 import { addConfig } from './config-commands.ts';
 import { addIdentityProvider } from './identity-provider-commands.ts';
 import { addOAuth } from './oauth-commands.ts';
+import { addOpenapi } from './openapi-command.ts';
 import { addTypes } from './types-command.ts';
 
 const URL_HELP = 'address of the server (env WDA_URL; default http://localhost:3000)';
@@ -49,6 +50,7 @@ export function makeProgram(): Command {
   addAggregate(program);
   addAccess(program);
   addConfig(program, examples);
+  addOpenapi(program, examples);
   addTypes(program, examples);
   examples(program, [
     'wda serve',

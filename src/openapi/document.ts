@@ -88,7 +88,7 @@ export function* documentOf(
       Object.fromEntries([...shared].map((name) => [sharedName(name), sharedParameter(name, facts.maxPageSize)])),
     ),
   );
-  if (views.length > 0) addComponents(sharedComponents(mayWrite));
+  if (views.length > 0) addComponents(sharedComponents(mayWrite, facts.maxBulk));
   responses.push(
     membersOf({
       ...errorResponses([...codes].filter(hasOwnResponse)),
@@ -137,7 +137,7 @@ const hasOwnResponse = (code: ErrorCode): boolean => OWN_STATUSES.includes(ERROR
 const NONE: ReadonlySet<string> = new Set();
 const ALWAYS = ['wda.Index', 'wda.Batch', 'wda.BatchResult'];
 const OF_READS = ['wda.Meta', 'wda.GroupMeta', 'wda.Query', 'wda.Filter', 'wda.Aggregate'];
-const OF_WRITES = ['wda.WriteMeta', 'wda.Ids', 'wda.ImportResult'];
+const OF_WRITES = ['wda.WriteMeta', 'wda.Ids', 'wda.UpdateItem', 'wda.ImportResult'];
 
 /** `"a":…,"b":…` */
 const membersOf = (members: Part): string => JSON.stringify(members).slice(1, -1);

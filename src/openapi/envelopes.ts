@@ -155,6 +155,20 @@ function bodies({ maxPageSize, maxBulk, maxBatch }: EnvelopeLimits, hasFields: b
         },
       },
     ),
+    'wda.UpdateItem': {
+      ...answer(
+        { id: ID_SCHEMA },
+        {
+          $version: {
+            ...TEXT,
+            description:
+              'The version that the record must have: of `meta.versions`, or of its ETag the part before the point.',
+          },
+        },
+      ),
+      description: 'The id of a record, and the fields to change, as in an update.',
+      additionalProperties: true,
+    },
     'wda.Batch': body(
       {
         operations: {

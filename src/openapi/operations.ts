@@ -114,11 +114,16 @@ const TAGGED: Part = {
 };
 const DRY_RUN = object({ dryRun: { type: 'boolean' } });
 
+const many = (schema: string, maxItems: number): Part => ({
+  required: true,
+  ...json({ ...object({ data: list(schemaRef(schema), { maxItems }) }), additionalProperties: false }),
+});
+
 /** Components of a kind, by their names. */
 export type Components = Readonly<Record<'responses' | 'requestBodies', Parts>>;
 
 /** What operations of every entity refer to. */
-export function sharedComponents(mayWrite: boolean): Components {
+export function sharedComponents(mayWrite: boolean, maxBulk: number): Components {
   const writing = {
     'wda.Deleted': { description: 'Deleted.' },
     'wda.Checked': { description: 'With `dryRun=true`: it could be done.', ...json(object({ meta: DRY_RUN })) },
@@ -154,6 +159,7 @@ export function sharedComponents(mayWrite: boolean): Components {
       ...(mayWrite
         ? {
             'wda.Ids': { required: true, ...json(schemaRef('wda.Ids')) },
+            'wda.UpdateMany': many('wda.UpdateItem', maxBulk),
             'wda.File': { required: true, ...FILE },
           }
         : {}),
@@ -178,10 +184,6 @@ export function entityComponents(view: EntityView, { selection, maxBulk }: Opera
   const full = schemaRef(names.full);
   const { minimal, full: all } = bodyExamples(view);
   const one = (schema: string, examples: Part): Part => ({ required: true, ...json(schemaRef(schema), { examples }) });
-  const many = (schema: string): Part => ({
-    required: true,
-    ...json({ ...object({ data: list(schemaRef(schema), { maxItems: maxBulk }) }), additionalProperties: false }),
-  });
   return {
     responses: {
       [`${entity.name}.Page`]: page,
@@ -199,9 +201,8 @@ export function entityComponents(view: EntityView, { selection, maxBulk }: Opera
     },
     requestBodies: {
       [names.create]: one(names.create, { minimal: { value: minimal }, full: { value: all } }),
-      [names.update]: one(names.update, { full: { value: all } }),
-      [`${entity.name}.CreateMany`]: many(names.create),
-      [`${entity.name}.UpdateMany`]: many(names.updateItem),
+      [names.update]: { required: true, ...json(schemaRef(names.update)) },
+      [`${entity.name}.CreateMany`]: many(names.create, maxBulk),
     },
   };
 }
@@ -327,9 +328,10 @@ const FORMS: Readonly<Record<OperationName, FormOf>> = {
   }),
   bulkUpdate: ({ entity }, _, context) => ({
     summary: 'Update many',
-    description: 'Changes of records by their ids: all of them, or none.',
+    description:
+      'Changes of records by their ids: all of them, or none. Each has the fields of an update beside its `id`.',
     parameters: bulkParameters(context),
-    body: bodyRef(`${entity.name}.UpdateMany`),
+    body: bodyRef('wda.UpdateMany'),
     answers: { 200: responseRef(`${entity.name}.ManyWritten`) },
     codes: [...BODY, ...STORED, ...GUARDED],
   }),

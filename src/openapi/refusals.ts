@@ -51,7 +51,7 @@ export const ERROR_SCHEMAS: Readonly<Record<'wda.Error' | 'wda.Detail', JsonSche
       code: { type: 'string', enum: DETAIL_CODES },
       message: { type: 'string' },
       index: { type: 'integer', minimum: 0, description: 'Of many records: which one, counted from 0.' },
-      row: { type: 'integer', minimum: 1, description: 'Of a file: which record, counted from 1.' },
+      row: { type: 'integer', minimum: 0, description: 'Of a file: which record, counted from 1; 0: its header.' },
     },
   },
 };

@@ -26,8 +26,6 @@ export const schemaNames = (entity: string) => ({
   read: `${entity}.Read`,
   create: `${entity}.Create`,
   update: `${entity}.Update`,
-  /** A record among others to update. */
-  updateItem: `${entity}.UpdateItem`,
 });
 
 /**
@@ -52,18 +50,6 @@ export function recordSchemas(view: EntityView, certain: ReadonlySet<string>): R
     read,
     [names.create, body([...view.required], writable(true))],
     [names.update, body([], writable(false))],
-    [
-      names.updateItem,
-      body(['id'], {
-        id: ID_SCHEMA,
-        $version: {
-          type: 'string',
-          description:
-            'The version that the record must have: of `meta.versions`, or of its ETag the part before the point.',
-        },
-        ...writable(false),
-      }),
-    ],
   ]);
 }
 

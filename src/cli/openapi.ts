@@ -1,0 +1,34 @@
+// `wda openapi`: the OpenAPI document of a workspace as this credential gets it, or that of the admin API.
+import { writeFile } from 'node:fs/promises';
+import { text as readStream } from 'node:stream/consumers';
+import { ADMIN_PREFIX } from './admin-client.ts';
+import { chosenWorkspace, connect, entityPath, type GlobalOptions } from './connection.ts';
+import { failed, usageFailure } from './failure.ts';
+import { printResult, writeOut } from './output.ts';
+
+export interface OpenapiOptions extends GlobalOptions {
+  readonly selection?: string;
+  readonly entities?: string;
+  readonly admin?: boolean;
+  readonly output?: string;
+}
+
+/** Prints the document as the server gives it, or writes it to a file. */
+export async function openapi(options: OpenapiOptions): Promise<void> {
+  const { selection, entities, admin, output } = options;
+  if (admin === true && (selection !== undefined || entities !== undefined))
+    throw usageFailure('--admin goes without --selection and --entities: that document is the same for everybody');
+  const path = admin === true ? `${ADMIN_PREFIX}/openapi.json` : entityPath(chosenWorkspace(options), '_openapi.json');
+  const query = [
+    ['selection', selection],
+    ['entities', entities],
+  ] as const;
+  const document = await readStream(await connect(options).download(path, query, 'application/json'));
+  if (output === undefined) return writeOut(`${document}\n`);
+  try {
+    await writeFile(output, document);
+  } catch (error) {
+    throw failed(`Cannot write ${output}: ${(error as Error).message}`, undefined, error);
+  }
+  await printResult(options.json, { file: output, bytes: Buffer.byteLength(document) }, () => `Written to ${output}`);
+}

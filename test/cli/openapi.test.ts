@@ -1,0 +1,42 @@
+// `wda openapi`: printed, written to a file, refused.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { makeShop } from '../support/shop.ts';
+import { use, useServer } from '../support/use.ts';
+import { wda } from './wda.ts';
+
+const server = useServer();
+const shop = use(() => makeShop(server));
+const folder = mkdtempSync(join(tmpdir(), 'wda-openapi-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+const run = (...args: string[]) =>
+  wda(['openapi', ...args], { env: { WDA_URL: server.url, WDA_KEY: shop.key, WDA_WORKSPACE: 'acme/shop' } });
+
+test('the document is printed as the server gives it', async () => {
+  const { code, stdout, stderr } = await run('--selection', 'fixed', '--entities', 'orders');
+  assert.deepEqual([code, stderr], [0, '']);
+  assert.equal(stdout, `${(await shop.call('_openapi.json?selection=fixed&entities=orders')).text}\n`);
+});
+
+test('the document is written to a file', async () => {
+  const file = join(folder, 'admin.json');
+  const { code, stdout, stderr } = await run('--admin', '-o', file);
+  assert.deepEqual([code, stdout, stderr], [0, `Written to ${file}\n`, '']);
+  assert.equal(JSON.parse(readFileSync(file, 'utf8')).openapi, '3.1.1');
+});
+
+for (const [args, code, says] of [
+  [['--entities', 'order'], 1, /Unknown entity order\. Did you mean orders\?/],
+  [['--admin', '--selection', 'fixed'], 2, /--admin goes without --selection and --entities/],
+  [['-o', join(folder, 'nowhere', 'a.json')], 1, /Cannot write .*a\.json/],
+] as const) {
+  test(`wda openapi ${args[0]} ${args[1]} is refused`, async () => {
+    const refused = await run(...args);
+    assert.equal(refused.code, code, refused.stderr);
+    assert.match(refused.stderr, says);
+  });
+}
