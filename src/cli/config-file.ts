@@ -139,7 +139,7 @@ function withRules(
 }
 
 function parsePart(file: SchemaFile, path: string, part: Part, value: unknown): Values | null {
-  if (value === null) return null;
+  if (value === null && part.isAlways !== true) return null;
   const given = membersOf(file, path, value, Object.keys(part.members));
   for (const [name, member] of Object.entries(part.members)) {
     const asked = given[name];

@@ -13,6 +13,8 @@ export interface Part {
   readonly words: string;
   readonly path: string;
   readonly members: Readonly<Record<string, Member>>;
+  /** It is there in every workspace, with these defaults; there is no DELETE. */
+  readonly isAlways?: true;
 }
 
 /** What a workspace has many of, each with a name: GET and POST of one path, DELETE of one below it. */
@@ -61,6 +63,16 @@ export const PARTS: Readonly<Record<string, Part>> = {
       defaultPermissions: oneOf('READ_WRITE', 'READ_ONLY'),
       enabled: { ...flag, default: true },
     },
+  },
+  mcp: {
+    words: 'settings of agents',
+    path: '/mcp',
+    members: {
+      enabled: { ...flag, default: true },
+      writes: { ...oneOf('off', 'confirm', 'on'), default: 'off' },
+      entities: orNothing(names),
+    },
+    isAlways: true,
   },
 };
 

@@ -197,7 +197,8 @@ function entitySteps({ address, settings, rowRules }: WantedWorkspace, document:
 const ruleLine = ({ column, claim, enabled = true }: Values): string =>
   `${column} = claim ${claim}${enabled === true ? '' : ' (disabled)'}`;
 
-function partSteps(address: WorkspaceAddress, part: Part, values: Values | null, there: Values | null): Step[] {
+function partSteps(address: WorkspaceAddress, part: Part, values: Values | null, found: Values | null): Step[] {
+  const there = found ?? (part.isAlways === true ? {} : null);
   const place = workspaceName(address);
   const path = `${workspacePath(address)}${part.path}`;
   if (values === null) {

@@ -57,7 +57,7 @@ const NO_CHANGE = 'No change: the server is as the file says\n';
 
 test('the example of the page is applied, prints what the page says, and changes nothing a second time', async () => {
   const planned = await succeeds('plan config.yaml');
-  assert.match(planned, /6 changes to do\n$/);
+  assert.match(planned, /7 changes to do\n$/);
   assert.equal((await admin('GET', '/api/admin/v1/organizations/acme')).status, 404);
 
   const applied = await succeeds('apply config.yaml --secrets-out secrets.ndjson');
