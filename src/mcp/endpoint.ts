@@ -25,6 +25,7 @@ import { JSON_TYPE, type Reply } from '../response/reply.ts';
 import { callTool } from './call.ts';
 import type { Confirmations } from './confirmation.ts';
 import type { Confirming, Desk, Outcome } from './desk.ts';
+import { envelopeOf, type Message } from './envelope.ts';
 import type { AgentSession, ToolResult } from './handler.ts';
 import { errorText } from './refusal.ts';
 import { instructionsFor, shownTool, TOOLS, type ToolName, toolNamed, toolsFor } from './tools.ts';
@@ -50,12 +51,13 @@ export function makeAgents(rooms: AgentRooms): WorkspaceHandler {
     const narrowing = parseNarrowing(raw.query);
     const guest = narrowGuest(entered, narrowing.entities);
     const message = await messageOf(raw, config.maxBodyBytes);
+    const envelope = envelopeOf(message);
     const tool = toolOf(message);
     if (message.method === 'tools/call') await rateLimit(visitor.principal.credentialId);
     const session = sessionOf(rooms, guest, narrowing, message);
     const { serveAgent } = await import('./handler.ts');
     const url = `${config.publicUrl}${raw.path}`;
-    const response = await serveAgent({ url, headers: protocolHeaders(raw), message }, session);
+    const response = await serveAgent({ url, headers: protocolHeaders(raw), envelope }, session);
     return { ...(await replyOf(response)), ...(tool === undefined ? {} : { operation: `mcp_${tool}` }) };
   };
 }
@@ -101,8 +103,6 @@ async function messageOf(raw: RawRequest, maxBytes: number): Promise<Message> {
   if (!isRecord(message)) throw badRequest('The body must be one JSON-RPC message; several are sent one by one');
   return message;
 }
-
-type Message = Readonly<Record<string, unknown>>;
 
 const paramsOf = ({ params }: Message) => (isRecord(params) ? params : {});
 

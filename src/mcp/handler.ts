@@ -16,6 +16,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import manifest from '../../package.json' with { type: 'json' };
+import type { Message } from './envelope.ts';
 import type { ShownTool } from './tools.ts';
 
 /** What one request of an agent may do. */
@@ -38,8 +39,8 @@ export const QUESTION = 'confirm';
 export interface AgentRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The JSON-RPC message. */
-  readonly message: Readonly<Record<string, unknown>>;
+  /** The JSON-RPC message, without the arguments of its tool. */
+  readonly envelope: Message;
 }
 
 const LIST_MS = 300_000;
@@ -49,7 +50,7 @@ const CACHED = { ttlMs: LIST_MS, cacheScope: 'private' } as const;
 const modern = createMcpHandler(({ authInfo }) => makeServer(authInfo), { legacy: 'reject', maxSubscriptions: 0 });
 
 /** The answer to one message. One message of one principal: nothing is kept between two. */
-export async function serveAgent({ url, headers, message }: AgentRequest, session: AgentSession): Promise<Response> {
+export async function serveAgent({ url, headers, envelope }: AgentRequest, session: AgentSession): Promise<Response> {
   const request = new Request(url, {
     method: 'POST',
     // The answer is always JSON.
@@ -58,9 +59,9 @@ export async function serveAgent({ url, headers, message }: AgentRequest, sessio
   // The credential was looked at before: the SDK gets what the session may do, and passes it on.
   const options = {
     authInfo: { token: '', clientId: '', scopes: [], extra: { session } } satisfies AuthInfo,
-    parsedBody: message,
+    parsedBody: envelope,
   };
-  return (await isLegacyRequest(request, message)) ? serveLegacy(request, options) : modern.fetch(request, options);
+  return (await isLegacyRequest(request, envelope)) ? serveLegacy(request, options) : modern.fetch(request, options);
 }
 
 async function serveLegacy(

@@ -63,6 +63,21 @@ test('a header that says another tool than the message is refused', async () => 
   assert.equal(json.error.code, -32020);
 });
 
+test('a message of many values besides the arguments of its tool is refused before it is looked at', async () => {
+  const icons = Array.from({ length: 2000 }, () => ({}));
+  const refused = await server.call(`/api/v1/${shop.path}/_mcp`, {
+    method: 'POST',
+    credential: shop.readOnlyKey,
+    body: { jsonrpc: '2.0', id: 1, method: 'initialize', params: { clientInfo: { icons } } },
+  });
+  assert.equal(refused.status, 400, refused.text);
+  assert.match(refused.json.error.message, /at most 500 values/);
+  const args = Object.fromEntries(icons.map((_, at) => [`a${at}`, at]));
+  const params = { name: 'list_entities', arguments: args };
+  const told = await sendMessage(server, other.path, { method: 'tools/call', params, credential: other.readOnlyKey });
+  assert.match(told.json.result.content[0].text, /Unknown member a0 of the arguments/);
+});
+
 test('an unknown version of the protocol is told the known ones', async () => {
   const answer = await server.call(`/api/v1/${shop.path}/_mcp`, {
     method: 'POST',
