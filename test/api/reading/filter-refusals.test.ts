@@ -255,7 +255,7 @@ const bodies: readonly (readonly [body: unknown, message: string | RegExp])[] = 
   [1, 'The body must be one JSON object'],
   [
     { filters: {} },
-    'Unknown member filters of the query. Did you mean filter? Known: page, size, sort, expand, fields, count, after, filter, search, versions, preview',
+    'Unknown member filters of the query. Did you mean filter? Known: page, size, sort, expand, fields, count, after, filter, narrow, search, versions, preview',
   ],
   [{ or: [] }, /^Unknown member or of the query/],
   [{ 'orders.size': 1 }, /^Unknown member orders\.size of the query/],
