@@ -1,5 +1,6 @@
-// Turns of imports and exports: each holds a database connection for as long as its client takes. A workspace has half
-// of them at most and an external user one; those of a workspace wait in order, and workspaces take turns.
+// Turns of work of which few may be done at once, such as imports and exports: each holds a database connection for as
+// long as its client takes. A workspace has half of them at most and an external user one; those of a workspace wait in
+// order, and workspaces take turns.
 import { type Caller, callerGone } from '../db/work.ts';
 import { serviceUnavailable } from '../errors.ts';
 
@@ -22,7 +23,9 @@ export interface Taker {
 
 export interface TurnLimits {
   readonly count: number;
-  /** Waiting transfers of all workspaces. */
+  /** What it is that is done, for refusals; a plural. */
+  readonly of: string;
+  /** Those of all workspaces that wait. */
   readonly maxWaiting: number;
 }
 
@@ -42,7 +45,7 @@ interface Line {
   waiting: readonly Waiting[];
 }
 
-export function makeTurns({ count, maxWaiting }: TurnLimits): Turns {
+export function makeTurns({ count, of, maxWaiting }: TurnLimits): Turns {
   const share = Math.max(1, Math.floor(count / 2));
   // Only workspaces with something active or waiting; the one that got the latest turn is last.
   const lines = new Map<string, Line>();
@@ -99,7 +102,7 @@ export function makeTurns({ count, maxWaiting }: TurnLimits): Turns {
       const own = line.waiting.filter((other) => user !== undefined && other.user === user).length;
       if (waitingCount >= maxWaiting || line.waiting.length >= MAX_WAITING_OF_WORKSPACE || own >= MAX_WAITING_OF_USER) {
         forget(workspace, line);
-        return Promise.reject(serviceUnavailable('Too many imports and exports wait; retry', RETRY_SECONDS));
+        return Promise.reject(serviceUnavailable(`Too many ${of} wait; retry`, RETRY_SECONDS));
       }
       return new Promise((resolve, reject) => {
         const waiting: Waiting = {
@@ -117,7 +120,7 @@ export function makeTurns({ count, maxWaiting }: TurnLimits): Turns {
           reject(error);
         };
         const timer = setTimeout(
-          () => giveUp(serviceUnavailable('Too many imports and exports are running; retry', RETRY_SECONDS)),
+          () => giveUp(serviceUnavailable(`Too many ${of} are running; retry`, RETRY_SECONDS)),
           deadline - performance.now(),
         );
         const stay = caller.onGone(() => giveUp(callerGone()));

@@ -8,6 +8,7 @@ import { inPieces } from '../http/json-body.ts';
 import type { RawRequest } from '../http/raw-request.ts';
 import { type DocumentFacts, documentOf, workspaceUrl } from '../openapi/document.ts';
 import { classOf, viewOf } from '../openapi/view.ts';
+import { makeTurns } from '../pace/transfer-turns.ts';
 import { matches, parseEntityTags } from '../request/conditions.ts';
 import { parseDocumentRequest } from '../request/document-request.ts';
 import { WORKSPACE_OPERATIONS, type WorkspaceOperationName } from '../request/operations.ts';
@@ -19,7 +20,7 @@ import type { Visitor } from './enter.ts';
 export interface Descriptions {
   /** 200 with the entities and their operations; 400 for a query parameter. */
   readonly index: (raw: Pick<RawRequest, 'query'>, visitor: Visitor) => Reply;
-  /** 200 with the OpenAPI document, or 304; 400 for a query parameter. */
+  /** 200 with the OpenAPI document, or 304; 400 for a query parameter; 503 when too many others are being made. */
   readonly document: (raw: Pick<RawRequest, 'query' | 'headers' | 'turn'>, visitor: Visitor) => Promise<Reply>;
 }
 
@@ -33,6 +34,13 @@ interface Kept {
 // Plain and zipped, some twenty documents of workspaces of 200 entities.
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 const TAG_CHARACTERS = 22;
+// While one is made it takes some 10 MB. A workspace of 200 entities has more of them than anybody could keep, one for
+// each choice of entities.
+const AT_ONCE = 2;
+const MAX_WAITING = 1000;
+const WAIT_MS = 30_000;
+/** A document is made for everybody who waits for it, also when who was first has left. */
+const EVERYBODY = { isGone: () => false, onGone: () => () => undefined };
 
 const zip = promisify(gzip);
 
@@ -42,6 +50,7 @@ export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean 
     maxSize: MAX_KEPT_BYTES,
     sizeCalculation: ({ plain, zipped }, key) => plain.length + zipped.length + 2 * key.length,
   });
+  const turns = makeTurns({ count: AT_ONCE, of: 'documents', maxWaiting: MAX_WAITING });
   /** One for all who ask at the same time: 200 entities take some 100 ms. */
   const making = new Map<string, Promise<Kept>>();
 
@@ -72,11 +81,15 @@ export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean 
     const of = `${workspace.id}.${workspace.version} ${workspace.part?.key ?? ''}`;
     const key = [of, who.kind, who.mayWrite, asked.selection, ...shown].join();
     async function make(): Promise<Kept> {
-      const work = documentOf(workspace, who, asked, facts);
-      // Others may wait for it when this client has left.
-      const plain = Buffer.from(await inPieces(work, turn, { isGone: () => false }));
-      const tag = hash('sha256', plain, 'base64url').slice(0, TAG_CHARACTERS);
-      return { tag, plain, zipped: await zip(plain, { level: constants.Z_BEST_COMPRESSION }) };
+      const deadline = performance.now() + WAIT_MS;
+      const end = await turns.take({ workspace: workspace.id, user: undefined, caller: EVERYBODY, deadline });
+      try {
+        const plain = Buffer.from(await inPieces(documentOf(workspace, who, asked, facts), turn, EVERYBODY));
+        const tag = hash('sha256', plain, 'base64url').slice(0, TAG_CHARACTERS);
+        return { tag, plain, zipped: await zip(plain, { level: constants.Z_BEST_COMPRESSION }) };
+      } finally {
+        end();
+      }
     }
     let found = kept.get(key);
     if (found === undefined) {

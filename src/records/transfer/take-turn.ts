@@ -7,7 +7,7 @@ import type { Visit } from '../visit.ts';
 export type TakeTurn = (visit: Visit) => Promise<() => void>;
 
 export function makeTakeTurn({ transferConnections, maxQueue }: Config): TakeTurn {
-  const turns = makeTurns({ count: transferConnections, maxWaiting: maxQueue });
+  const turns = makeTurns({ count: transferConnections, of: 'imports and exports', maxWaiting: maxQueue });
   return ({ sender, workspace, principal, clock }) =>
     turns.take({
       workspace: workspace.id,

@@ -8,7 +8,7 @@ const FOREVER = 600_000;
 
 /** Asks for turns and notes who begins, in order. */
 function makeCrowd(t: TestContext, count: number, { maxWaiting = 1000, waitMs = FOREVER } = {}) {
-  const turns: Turns = makeTurns({ count, maxWaiting });
+  const turns: Turns = makeTurns({ count, of: 'imports and exports', maxWaiting });
   const begun: string[] = [];
   const refused: string[] = [];
   const ends = new Map<string, () => void>();
