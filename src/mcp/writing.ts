@@ -3,6 +3,7 @@
 import { badRequest, confirmationRefused } from '../errors.ts';
 import { parseExact } from '../model/exact-json.ts';
 import type { Asked } from '../records/asked.ts';
+import { isCurrent, parseEntityTags, versionsOf } from '../request/conditions.ts';
 import { isRecord, type Members } from '../request/members.ts';
 import type { Reply } from '../response/reply.ts';
 import type { Desk, Outcome } from './desk.ts';
@@ -23,6 +24,8 @@ interface Change {
   readonly done: string;
 }
 
+// More than the fields of any entity.
+const MAX_MEMBERS = 1000;
 const MAX_LINES = 40;
 const VALUE_CHARACTERS = 200;
 
@@ -81,6 +84,8 @@ export function deleteRecord({ members, text, has }: Members, desk: Desk): Promi
 function recordOf(members: Members['members'], name: string): Readonly<Record<string, unknown>> {
   const record = members[name];
   if (!isRecord(record)) throw badRequest(`${name} must be a JSON object of fields`);
+  // Before all of them are put in words.
+  if (Object.keys(record).length > MAX_MEMBERS) throw badRequest(`${name} has more than ${MAX_MEMBERS} members`);
   return record;
 }
 
@@ -106,13 +111,19 @@ async function change(desk: Desk, wanted: Change): Promise<Outcome> {
   const reply = await desk.ask({
     ...asked,
     headers: {
-      ...(version === undefined ? {} : { 'if-match': version }),
       ...asked.headers,
+      ...(version === undefined ? {} : { 'if-match': narrower(asked.headers?.['if-match'], version) }),
       // So it is done once, however often it is confirmed.
       'idempotency-key': `mcp-${given}`,
     },
   });
   return doneText(reply, done, desk);
+}
+
+/** The version that the person was shown, unless the call asks for others alone: `*` would be whatever comes between. */
+function narrower(ifMatch: string | undefined, version: string): string {
+  const [shown = ''] = versionsOf([version.slice(1)]);
+  return ifMatch === undefined || isCurrent(parseEntityTags(ifMatch), shown) ? version : ifMatch;
 }
 
 function doneText({ body, headers }: Reply, done: string, desk: Desk): string {

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Client } from '@modelcontextprotocol/client';
+import pg from 'pg';
 import { type AgentOptions, connectAgent, sendMessage } from '../../support/agent.ts';
 import type { TestServer } from '../../support/server.ts';
+import { until } from '../../support/until.ts';
 import { use, useServer } from '../../support/use.ts';
 
 const WRITING = ['create_record', 'update_record', 'delete_record'];
@@ -207,6 +209,40 @@ test('a confirmation is for this change, of this principal, while the record sta
   assert.equal(await titleOf(id), 'first');
   await agent.close();
   await owner.close();
+});
+
+test('what is confirmed is done to the version that was shown, also where the call takes any', async () => {
+  const id = await newNote('first');
+  const agent = await connect();
+  const change = { entity: 'notes', id, changes: { title: 'second' }, ifMatch: '*' };
+  const confirmation = confirmationIn(await agent.text('update_record', change));
+  const [row] = await server.database.query("select database_schema from wda.workspace where slug = 'notes'");
+  const between = new pg.Client({ connectionString: server.database.url });
+  await between.connect();
+  await between.query(`begin; update "${row?.database_schema}".notes set total = 5 where id = ${id}`);
+  const confirmed = agent.text('update_record', { ...change, confirmation });
+  await until('the write waits for the other one', async () => {
+    const waiting = await server.database.query('select 1 from pg_locks where not granted');
+    return waiting.length > 0;
+  });
+  await between.query('commit');
+  await between.end();
+  assert.match(await confirmed, /^412 PRECONDITION_FAILED/);
+  assert.equal(await titleOf(id), 'first');
+  const other = { ...change, ifMatch: '"1.other"' };
+  const second = confirmationIn(await agent.text('update_record', other));
+  assert.match(await agent.refusal('update_record', { ...other, confirmation: second }), /^412 /);
+  const again = confirmationIn(await agent.text('update_record', change));
+  assert.match(await agent.text('update_record', { ...change, confirmation: again }), /^Changed\. /);
+  await agent.close();
+});
+
+test('a record of more members than an entity can have is refused before they are shown', async () => {
+  const agent = await connect();
+  const record = Object.fromEntries(Array.from({ length: 1001 }, (_, at) => [`a${at}`, at]));
+  const refused = await agent.refusal('create_record', { entity: 'notes', record });
+  assert.equal(refused, '400 BAD_REQUEST: record has more than 1000 members');
+  await agent.close();
 });
 
 test('a workspace that is not served to agents is as a server that serves none, in every process', async () => {
