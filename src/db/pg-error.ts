@@ -80,7 +80,9 @@ export function isReadOnlyServer(error: unknown): boolean {
 export function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof ApiError) return false;
   const code = (error as { code?: unknown }).code;
-  if (typeof code === 'string') return /^(08|57P0[123]|ECONN|EPIPE|ENOENT|ETIMEDOUT|EHOSTUNREACH|EAI_)/.test(code);
+  // 25P03, 25P04: PostgreSQL has ended the session of a transaction that was idle, or open, for too long.
+  if (typeof code === 'string')
+    return /^(08|57P0[123]|25P0[34]|ECONN|EPIPE|ENOENT|ETIMEDOUT|EHOSTUNREACH|EAI_)/.test(code);
   return /connection (terminated|ended|error|timeout)|not queryable|client was closed/i.test(error.message);
 }
 
@@ -142,7 +144,7 @@ export function statementError(error: unknown): ApiError {
   const refused = REFUSALS[error.code];
   if (refused !== undefined) return refused(error);
   if (/^22/.test(error.code)) return invalid('INVALID', 'a value has the wrong form');
-  if (/^(08|53|57P|25006|58)/.test(error.code)) return databaseAway(error);
+  if (/^(08|53|57P|25P0[34]|25006|58)/.test(error.code)) return databaseAway(error);
   if (isStaleSnapshot(error)) return schemaChanges(error);
   return internalError(error);
 }

@@ -5,9 +5,9 @@ import type { Query } from '../sql/fragment.ts';
 import type { Lent } from './borrowers.ts';
 import type { OpenedConnection } from './connect.ts';
 import { type Executor, makeSessionExecutor } from './executor.ts';
-import { isConnectionLoss, isReadOnlyServer } from './pg-error.ts';
+import { isConnectionLoss, isReadOnlyServer, translateConnectionError } from './pg-error.ts';
 import type { SessionPool } from './session-pool.ts';
-import { watchStatement } from './statement-watch.ts';
+import { answeredWithin, watchStatement } from './statement-watch.ts';
 import type { Work } from './work.ts';
 
 /**
@@ -135,14 +135,23 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
           limit === undefined
             ? ''
             : `; set local statement_timeout = ${milliseconds}; set local idle_in_transaction_session_timeout = ${milliseconds}`;
-        await session.execute(`begin isolation level ${isolation}${readOnly ? ' read only' : ''}${limits}`);
+        // BEGIN has nothing to wait for; what the end waits for has the limit of a statement.
+        const most = limit ?? (asker.deadline === undefined ? undefined : statementTimeoutMs);
+        const end = (text: string): Promise<void> =>
+          most === undefined ? session.execute(text) : answeredWithin(connection, most, () => session.execute(text));
+        const begin = `begin isolation level ${isolation}${readOnly ? ' read only' : ''}${limits}`;
+        await answeredWithin(connection, statementTimeoutMs, () => session.execute(begin)).catch((error) => {
+          // Nothing was done yet.
+          if (isConnectionLoss(error)) broken();
+          throw isConnectionLoss(error) ? translateConnectionError(error) : error;
+        });
         try {
           const result = await work({ ...session, executor: executorOn(connection, broken) });
-          await session.execute('commit');
+          await end('commit');
           return result;
         } catch (error) {
           // When even the rollback fails, the connection must not be used again.
-          await session.execute('rollback').catch(broken);
+          await end('rollback').catch(broken);
           throw error;
         }
       }),

@@ -15,6 +15,8 @@ export interface StatementWatch {
 // For the way there and back, and for a database that is late to stop a statement.
 const SLACK_MS = 2000;
 
+const SILENT = 'Connection terminated: the database has fallen silent';
+
 export interface StatementLimits extends Pick<Work, 'caller'> {
   /** When the answer is of no use any more, on the clock of performance.now(). */
   readonly deadline: number;
@@ -50,6 +52,23 @@ export async function runWatched(
   }
 }
 
+/**
+ * What `work` gives, which is one statement that PostgreSQL itself ends within `milliseconds`: without an answer the
+ * connection is cut some time later.
+ */
+export async function answeredWithin<T>(
+  connection: WatchedConnection,
+  milliseconds: number,
+  work: () => Promise<T>,
+): Promise<T> {
+  const timer = setTimeout(() => destroy(connection, SILENT), milliseconds + SLACK_MS);
+  try {
+    return await work();
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 export function watchStatement(
   connection: WatchedConnection,
   cancel: Cancel,
@@ -60,7 +79,7 @@ export function watchStatement(
     cancelling ??= cancel(connection.pid).catch(() => undefined);
   };
   const until = (time: number): number => Math.max(0, time - performance.now());
-  const giveUp = (): void => destroy(connection, 'Connection terminated: the database has fallen silent');
+  const giveUp = (): void => destroy(connection, SILENT);
   let late = setTimeout(
     () => {
       stop();

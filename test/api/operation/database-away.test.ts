@@ -17,6 +17,9 @@ const proxy = useDatabaseProxy(database);
 const server = useServer({ WDA_STATEMENT_TIMEOUT_MS: '1000' }, proxy);
 const shop = use(() => makeShop(server));
 
+// So that a broken test ends.
+const LIMITED = { timeout: 60_000 };
+
 const MESSAGE = 'The database is not reachable at the moment; retry';
 
 function unavailable(answer: Answer): void {
@@ -134,6 +137,22 @@ test('a database that falls silent without a word is given up, by every kind of 
   proxy.restore();
   await recovered(() => shop.call('tags'));
 });
+
+for (const part of ['insert into', 'begin isolation', 'commit\0', 'rollback\0']) {
+  const word = part.split(/[ \0]/)[0]?.toUpperCase();
+  test(`a batch whose ${word} is never answered ends, and leaves the connections to others`, LIMITED, async () => {
+    const create = (name: string, entity = 'tags') => ({ method: 'POST', entity, body: { name } });
+    const send = (...operations: readonly unknown[]) => shop.call('_batch', { method: 'POST', body: { operations } });
+    assert.equal((await send(create(`${word} before`))).status, 200);
+    const held = proxy.hold(part);
+    const wrong = part.startsWith('rollback') ? [{ method: 'DELETE', entity: 'tags', id: 999_999 }] : [];
+    const answer = await send(create(`${word} held`, 'customers'), ...wrong);
+    assert.ok(held.isHeld());
+    if (wrong.length > 0) assert.equal(answer.status, 404, answer.text);
+    else unavailableWrite(answer);
+    assert.equal((await send(create(`${word} after`))).status, 200);
+  });
+}
 
 test('it goes away and comes back many times', async () => {
   for (let round = 0; round < 5; round++) {

@@ -141,16 +141,20 @@ test('more shapes than a connection keeps prepared are all answered, and the old
     const list = (size: number): Promise<Answer> =>
       narrow.call(`/api/v1/${shop.path}/countries?size=${size}&count=none`, { credential: shop.key });
     proxy.statements();
-    for (let first = 1; first <= 1300; first += 20) {
+    let given = 0;
+    let first = 1;
+    // On a busy machine some look slow and are prepared elsewhere, so more than 1,250 may have to be asked.
+    for (; given < 50 && first < 2000; first += 20) {
       // The first time tells that it is quick, the second prepares it. On a busy machine the first may look slow, and two
       // more make it known.
       for (const _turn of [1, 2, 3, 4]) {
         const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => list(first + index)));
         for (const { status, text } of answers) assert.equal(status, 200, text);
       }
+      given += proxy.statements().filter((text) => /^close w[\w-]+$/.test(text)).length;
     }
-    const given = proxy.statements().filter((text) => /^close w[\w-]+$/.test(text));
-    assert.ok(given.length >= 50 && given.length <= 130, `${given.length} were given up`);
+    assert.ok(given >= 50 && given <= 130, `${given} were given up`);
+    assert.ok(first > 1200, `the first were given up before ${first} shapes were asked`);
     // One of them is prepared anew, one of the others is not.
     assert.equal((await list(1)).status, 200);
     assert.equal((await list(1000)).status, 200);

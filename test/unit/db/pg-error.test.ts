@@ -22,6 +22,8 @@ for (const [code, status, name, detail] of [
   ['40P01', 503, 'SERVICE_UNAVAILABLE', undefined],
   ['53100', 503, 'SERVICE_UNAVAILABLE', undefined],
   ['25006', 503, 'SERVICE_UNAVAILABLE', undefined],
+  ['25P03', 503, 'SERVICE_UNAVAILABLE', undefined],
+  ['25P04', 503, 'SERVICE_UNAVAILABLE', undefined],
   ['58030', 503, 'SERVICE_UNAVAILABLE', undefined],
   ['42703', 503, 'SERVICE_UNAVAILABLE', undefined],
   ['2200H', 500, 'INTERNAL_ERROR', undefined],
