@@ -85,10 +85,12 @@ export async function once(
         hasWaited = true;
         continue;
       }
-      if (isLate || (error instanceof ApiError && error.status === 401)) throw refusalOf(error);
-      // Also of a write whose connection was lost: what became of it is known by its key.
-      const kept = await keys.find(executor, scope, work()).catch(() => {
-        throw refusalOf(error);
+      if (error instanceof ApiError && error.status === 401) throw error;
+      if (isLate) throw keys.isConflict(cause) ? keyInUse(error) : refusalOf(error);
+      // Also of a write whose connection was lost: what became of it is known by its key. When nobody can look, nothing
+      // is known: what stands in the way may be what the same request has written.
+      const kept = await keys.find(executor, scope, work()).catch((unseen) => {
+        throw refusalOf(unseen);
       });
       if (kept !== undefined) {
         if (kept.fingerprint !== (await fingerprint())) {
@@ -99,7 +101,8 @@ export async function once(
         keys.note(reply.headers[REPLAYED] === 'read' ? 'read' : 'replayed');
         return reply;
       }
-      if (!keys.isConflict(cause) || ++conflicts === ATTEMPTS) throw refusalOf(error);
+      if (!keys.isConflict(cause)) throw refusalOf(error);
+      if (++conflicts === ATTEMPTS) throw keyInUse(error);
       // It has expired, or who had it was undone.
       await keys.forget(executor, scope, work());
     }

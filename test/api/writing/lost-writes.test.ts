@@ -38,6 +38,24 @@ async function cutAt(query: string, path: string, body: unknown, key?: string): 
   return told;
 }
 
+test('a write that was done is not refused for its own key when nobody can look at it', async () => {
+  const headers = { 'idempotency-key': 'own' };
+  const send = () => lines.call('lines', { method: 'POST', body: { text: 'mine' }, headers });
+  const done = await send();
+  assert.equal(done.status, 201, done.text);
+  const lookUp = proxy.hold('fingerprint::text from');
+  const answer = send();
+  await until('it is looked whether it was done before', lookUp.isHeld);
+  proxy.cut();
+  const told = await answer;
+  proxy.restore();
+  await until('the database is back', async () => (await lines.call('lines?size=1')).status === 200);
+  assert.deepEqual([told.status, told.json?.error?.code], [503, 'SERVICE_UNAVAILABLE'], told.text);
+  const again = await send();
+  assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [201, 'true'], again.text);
+  assert.equal(again.text, done.text);
+});
+
 const WRITES = [
   ['lines', { text: 'A' }, undefined],
   ['lines/_bulk', { data: [{ text: 'A' }] }, 'with %insert into%'],
