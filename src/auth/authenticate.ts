@@ -72,6 +72,8 @@ export type TokenVerifier = (
 ) => Promise<Verified>;
 
 interface Verdict extends Verified {
+  /** What it holds for besides; undefined: for the API, and of a key for all. */
+  readonly resource: string | undefined;
   /** When the credential was looked up, milliseconds since 1970. */
   readonly askedAt: number;
   /** When the last use was noted, milliseconds since 1970. */
@@ -89,6 +91,7 @@ const MAX_HEADER = 8192;
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 
 const USUAL_SCHEME = 'Bearer ';
+const RESOURCE_SCHEME = 'Resource ';
 
 const KEY_ID = 'key:';
 const OPERATOR: Operator = { kind: 'operator', scope: null, credentialId: 'operator' };
@@ -113,14 +116,22 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
   ) {
     const credential = credentialOf(authorization);
     if (isOperator(credential, options.operatorHash())) return OPERATOR;
-    const header = verdictName(credential, resource);
+    const place = isKey(credential) ? undefined : resource;
+    const header = verdictName(credential, place);
     const notedAt = verdicts.get(header)?.notedAt ?? 0;
     verdicts.delete(header);
     const askedAt = options.now();
-    const verdict: Verdict = { ...(await verify(credential)), askedAt, notedAt };
+    const verdict: Verdict = { ...(await verify(credential)), resource: place, askedAt, notedAt };
     verdicts.set(header, verdict);
     note(verdict, options.now());
     return verdict.principal;
+  }
+
+  function remembered(authorization: string | undefined, resource: string | undefined): Verdict | undefined {
+    const credential = credentialOf(authorization);
+    const place = isKey(credential) ? undefined : resource;
+    const verdict = verdicts.get(verdictName(credential, place));
+    return verdict?.resource === place ? verdict : undefined;
   }
 
   async function verifyKey(credential: string): Promise<Verified> {
@@ -162,9 +173,7 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
     recall(authorization, workspace, resource) {
       // Only a header of the usual form is a name of its own: another could be written as the name for a resource.
       const isUsual = resource === undefined && authorization?.startsWith(USUAL_SCHEME) === true;
-      const verdict =
-        (isUsual ? verdicts.get(authorization) : undefined) ??
-        verdicts.get(verdictName(credentialOf(authorization), resource));
+      const verdict = (isUsual ? verdicts.get(authorization) : undefined) ?? remembered(authorization, resource);
       if (verdict === undefined) return undefined;
       const now = options.now();
       if (
@@ -195,9 +204,12 @@ function isAhead({ workspaceVersion, askedAt }: Verdict, version: number, now: n
   return workspaceVersion > version && now >= askedAt && now - askedAt < AHEAD_MS;
 }
 
-/** A credential has a verdict for each resource: a token for one of them is not for the others. */
+/**
+ * A token has a verdict for the API and one for the resource that it was used at last: senders choose the paths of
+ * resources, and must not fill the memory of others with them.
+ */
 const verdictName = (credential: string, resource: string | undefined): string =>
-  resource === undefined ? USUAL_SCHEME + credential : `${resource} ${credential}`;
+  (resource === undefined ? USUAL_SCHEME : RESOURCE_SCHEME) + credential;
 
 /** The bearer credential (RFC 6750 section 2.1); 401 when there is none or the header is malformed. */
 function credentialOf(authorization: string | undefined): string {

@@ -327,3 +327,16 @@ test('the last use of a key is noted once a minute', async () => {
   await scene.authenticator.flush();
   assert.deepEqual(scene.touched, [['12'], ['12']]);
 });
+
+test('however many resources a credential is used at, it takes two places in memory at most', async () => {
+  const scene = makeScene();
+  const token = `Bearer ${tokenOf(ISSUER)}`;
+  const resourceOf = (at: number) => `https://data.example.com/api/v1/acme/nowhere-${at}/_mcp`;
+  for (const header of [scene.header, token]) {
+    for (let at = 0; at < 20; at++) await scene.authenticator.authenticate(header, () => SHOP, resourceOf(at));
+    await scene.authenticator.authenticate(header, () => SHOP);
+  }
+  assert.equal(scene.authenticator.size(), 3);
+  const recall = (at: number) => scene.authenticator.recall(token, atVersion('1'), resourceOf(at));
+  assert.deepEqual([recall(19) === USER, recall(18)], [true, undefined]);
+});
