@@ -58,7 +58,7 @@ export function* documentOf(
   };
   const paths = [membersOf(workspacePaths(context))];
   const schemas = new Map<string, string[]>();
-  const parameters: string[] = [];
+  const parameters = new Map<string, string[]>();
   const responses: string[] = [];
   const bodies: string[] = [];
   const addComponents = (components: Components): void => {
@@ -68,14 +68,8 @@ export function* documentOf(
   for (const view of views) {
     const own = entityParameters(view, facts.maxPageSize, hasFields);
     paths.push(membersOf(entityPaths(view, own, context)));
-    for (const [name, schema] of Object.entries(recordSchemas(view, certain.get(view.entity.name) ?? NONE))) {
-      // Those of a kind stand together: that makes a third of the zipped size.
-      const kind = name.slice(view.entity.name.length);
-      const others = schemas.get(kind) ?? [];
-      others.push(membersOf({ [name]: schema }));
-      schemas.set(kind, others);
-    }
-    parameters.push(membersOf(own.parts));
+    addByKind(schemas, view, recordSchemas(view, certain.get(view.entity.name) ?? NONE));
+    addByKind(parameters, view, own.parts);
     addComponents(entityComponents(view, context));
     yield;
   }
@@ -83,11 +77,11 @@ export function* documentOf(
   const used = new Set([...ALWAYS, ...(views.length > 0 ? OF_READS : []), ...(mayWrite ? OF_WRITES : [])]);
   if (hasFields && mayWrite) used.add('wda.Id');
   schemas.set('wda', [membersOf({ ...envelopes(facts, hasFields, used), ...ERROR_SCHEMAS })]);
-  parameters.push(
+  parameters.set('wda', [
     membersOf(
       Object.fromEntries([...shared].map((name) => [sharedName(name), sharedParameter(name, facts.maxPageSize)])),
     ),
-  );
+  ]);
   if (views.length > 0) addComponents(sharedComponents(mayWrite, facts.maxBulk));
   responses.push(
     membersOf({
@@ -118,7 +112,7 @@ export function* documentOf(
     `"paths":${objectOf(...paths)}`,
     `"components":${objectOf(
       `"schemas":${objectOf(...[...schemas.values()].flat())}`,
-      `"parameters":${objectOf(...parameters)}`,
+      `"parameters":${objectOf(...[...parameters.values()].flat())}`,
       `"responses":${objectOf(...responses)}`,
       `"requestBodies":${objectOf(...bodies)}`,
       membersOf({ securitySchemes: schemes }),
@@ -129,8 +123,8 @@ export function* documentOf(
 const INTRODUCTION =
   'Records of this workspace, as this credential may read and write them. HEAD is answered as GET without the body. A refusal has the form of `wda.Error`.';
 
-/** Statuses of which a client does something else in each operation; the others are one response. */
-const OWN_STATUSES: readonly number[] = [400, 404, 409, 412, 503];
+/** Statuses of which a client does something else in each operation; the others are one response, of every operation. */
+const OWN_STATUSES: readonly number[] = [400, 404, 409, 412];
 const OTHERS = 'Refused';
 const hasOwnResponse = (code: ErrorCode): boolean => OWN_STATUSES.includes(ERROR_CODES[code]);
 
@@ -138,6 +132,16 @@ const NONE: ReadonlySet<string> = new Set();
 const ALWAYS = ['wda.Index', 'wda.Batch', 'wda.BatchResult'];
 const OF_READS = ['wda.Meta', 'wda.GroupMeta', 'wda.Query', 'wda.Filter', 'wda.Aggregate'];
 const OF_WRITES = ['wda.WriteMeta', 'wda.Ids', 'wda.UpdateItem', 'wda.ImportResult'];
+
+/** Adds components of the entity to those of the same kind of other entities: together, all of them are shorter when zipped. */
+function addByKind(added: Map<string, string[]>, { entity }: EntityView, components: Part): void {
+  for (const [name, component] of Object.entries(components)) {
+    const kind = name.slice(entity.name.length);
+    const others = added.get(kind) ?? [];
+    others.push(membersOf({ [name]: component }));
+    added.set(kind, others);
+  }
+}
 
 /** `"a":…,"b":…` */
 const membersOf = (members: Part): string => JSON.stringify(members).slice(1, -1);
