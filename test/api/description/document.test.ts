@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runScenarios } from '../../support/scenario.ts';
 import { makeShop } from '../../support/shop.ts';
+import { until } from '../../support/until.ts';
 import { use, useIssuer, useServer, useUsers } from '../../support/use.ts';
 
 const server = useServer({ WDA_IDP_PRIVATE_NETWORK: 'allow' });
@@ -100,6 +101,26 @@ test('a new key changes no document', async () => {
   const before = await tagOf();
   await shop.admin('api-keys', { method: 'POST', body: { name: 'another', permissions: 'READ_ONLY' } });
   assert.equal(await tagOf(), before);
+});
+
+test('a schema change gives every process another document, and the same one', async () => {
+  const club = await server.workspace('acme/club', { entities: { members: { fields: { name: { type: 'string' } } } } });
+  const tags = (): Promise<(string | null)[]> =>
+    Promise.all(
+      [server, other].map(async ({ call }) => {
+        const { headers } = await call('/api/v1/acme/club/_openapi.json', { credential: club.key });
+        return headers.get('etag');
+      }),
+    );
+  const [before, elsewhere] = await tags();
+  assert.equal(elsewhere, before);
+  const fields = { name: { type: 'string' }, born: { type: 'date' } };
+  const changed = await club.admin('schema', { method: 'PUT', body: { entities: { members: { fields } } } });
+  assert.ok(changed.status < 300, changed.text);
+  await until('both processes have the new document', async () => {
+    const [here, there] = await tags();
+    return here !== before && there === here;
+  });
 });
 
 runScenarios(shop, [
