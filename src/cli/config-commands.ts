@@ -15,7 +15,8 @@ export function addConfig(program: Command, examples: (command: Command, lines: 
       .command(name)
       .description(description)
       .argument('<file>', 'YAML or JSON; - is stdin')
-      .option('--prune', 'remove what the file does not name')
+      .option('--prune', 'remove keys, clients and providers that its workspaces should not have')
+      .option('--prune-workspaces', 'remove workspaces and organizations that the file does not name')
       .option('--allow-destructive', 'also when that destroys data');
   withFile('plan', 'show what apply would do; changes nothing').action(async (file, _own, command: Command) =>
     (await import('./config.ts')).planConfig(file, command.optsWithGlobals()),

@@ -3,7 +3,8 @@
 // secret: whatever has one is described by its name.
 import { dirname, resolve } from 'node:path';
 import { complete, LISTS, PARTS, type Part } from './config-parts.ts';
-import { isSlug, type WorkspaceAddress } from './connection.ts';
+import { isSlug, type WorkspaceAddress, workspaceName } from './connection.ts';
+import { failed } from './failure.ts';
 import { isObject, mistakeIn, readSchemaFile, type SchemaFile } from './schema-file.ts';
 
 export type Values = Readonly<Record<string, unknown>>;
@@ -58,6 +59,23 @@ export async function parseConfig(
     wanted.push({ slug, name: textOf(file, `${path}.name`, name), workspaces: found });
   }
   return wanted;
+}
+
+/**
+ * The part of a file that speaks of one workspace; the name of its organization is not part of it. A failure where the file
+ * names no such workspace.
+ */
+export function onlyWorkspace(
+  wanted: readonly WantedOrganization[],
+  address: WorkspaceAddress,
+): readonly WantedOrganization[] {
+  const all = wanted.flatMap(({ workspaces }) => workspaces);
+  const found = all.find((workspace) => workspaceName(workspace.address) === workspaceName(address));
+  if (found === undefined) {
+    const known = all.map((workspace) => workspaceName(workspace.address)).join(', ');
+    throw failed(`The file names no workspace ${workspaceName(address)}. Known: ${known === '' ? 'none' : known}`);
+  }
+  return [{ slug: address.organization, name: undefined, workspaces: [found] }];
 }
 
 interface Source {

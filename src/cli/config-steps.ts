@@ -40,6 +40,9 @@ export interface Request {
   readonly body?: unknown;
 }
 
+/** Options of `wda config`, as the program reads them. */
+export type Need = 'prune' | 'pruneWorkspaces' | 'allowDestructive';
+
 export interface Step {
   /** `acme` or `acme/shop`. */
   readonly place: string;
@@ -48,7 +51,7 @@ export interface Step {
   /** What is different, one line each. */
   readonly details: readonly string[];
   /** Options without which it is not done. */
-  readonly needs: readonly ('prune' | 'allowDestructive')[];
+  readonly needs: readonly Need[];
   /** In this order. */
   readonly requests: readonly Request[];
   /** Its POST makes a secret: in which list, under which name. */
@@ -237,7 +240,7 @@ function listSteps(
           {
             ...common,
             change: 'change',
-            details: [...details, 'made anew: who uses it needs the new secret'],
+            details: [...details, 'with a new secret for whoever uses it'],
             needs: ['prune'],
             // In this order another run goes on where this one was ended.
             requests: [deletion(found), request],
@@ -254,11 +257,12 @@ function otherSteps({ organization, workspaces, isNamed }: Actual['others'][numb
   const ofWorkspaces = workspaces.map((workspace) => {
     const address = { organization, workspace };
     const request: Request = { method: 'DELETE', path: workspacePath(address), query: [['confirm', workspace]] };
-    return removal(workspaceName(address), 'workspace with all of its records', request, ['prune', 'allowDestructive']);
+    const needs: Step['needs'] = ['pruneWorkspaces', 'allowDestructive'];
+    return removal(workspaceName(address), 'workspace with all of its records', request, needs);
   });
   if (isNamed) return ofWorkspaces;
   // Without workspaces it has no data.
-  const needs: Step['needs'] = workspaces.length === 0 ? ['prune'] : ['prune', 'allowDestructive'];
+  const needs: Step['needs'] = workspaces.length === 0 ? ['pruneWorkspaces'] : ['pruneWorkspaces', 'allowDestructive'];
   const request: Request = { method: 'DELETE', path: organizationPath(organization) };
   return [...ofWorkspaces, removal(organization, 'organization', request, needs)];
 }

@@ -6,9 +6,9 @@ import type { AdminClient } from './admin-client.ts';
 import { ADMIN_PREFIX } from './admin-client.ts';
 import { readActual, readParts, slugs } from './config-actual.ts';
 import { openSecretFile, perform, type Secret } from './config-apply.ts';
-import { readConfigFile, type Values } from './config-file.ts';
+import { onlyWorkspace, readConfigFile, type Values } from './config-file.ts';
 import { complete, LISTS, PARTS } from './config-parts.ts';
-import { ambiguousNames, makeSteps, type Step } from './config-steps.ts';
+import { ambiguousNames, makeSteps, type Need, type Step } from './config-steps.ts';
 import {
   connect,
   type GlobalOptions,
@@ -18,13 +18,14 @@ import {
   workspaceName,
   workspacePath,
 } from './connection.ts';
-import { CommandFailure, drift, failed } from './failure.ts';
+import { CommandFailure, drift, failed, usageFailure } from './failure.ts';
 import { printResult, writeOut } from './output.ts';
 import { schemaAsYaml } from './schema-file.ts';
 import { printable } from './table.ts';
 
 export interface ConfigOptions extends GlobalOptions {
   readonly prune?: boolean;
+  readonly pruneWorkspaces?: boolean;
   readonly allowDestructive?: boolean;
 }
 
@@ -32,10 +33,11 @@ export interface ApplyConfigOptions extends ConfigOptions {
   readonly secretsOut?: string;
 }
 
-/** Shows what `apply` would do with the same options. Nothing is changed. */
+/** Shows what `apply` would do with the same options, and fails where that would refuse. Nothing is changed. */
 export async function planConfig(path: string, options: ConfigOptions): Promise<void> {
   const steps = await stepsTo(connect(options), path, options);
   await printSteps(steps, options);
+  requireNoLoss(steps, options);
 }
 
 /** Shows every difference, and fails when there is one. */
@@ -49,10 +51,9 @@ export async function checkConfig(path: string, options: ConfigOptions): Promise
 export async function applyConfig(path: string, options: ApplyConfigOptions): Promise<void> {
   const client = connect(options);
   const steps = await stepsTo(client, path, options);
-  const todo = steps.filter((step) => options.prune || !step.needs.includes('prune'));
+  requireNoLoss(steps, options);
+  const todo = steps.filter((step) => lacking(step, options).length === 0);
   const left = steps.filter((step) => !todo.includes(step));
-  const losses = todo.filter((step) => step.needs.includes('allowDestructive'));
-  if (losses.length > 0 && !options.allowDestructive) throw destructive(losses);
 
   const hasSecrets = todo.some(({ secret }) => secret !== undefined);
   const file = options.secretsOut !== undefined && hasSecrets ? openSecretFile(options.secretsOut) : undefined;
@@ -84,7 +85,7 @@ export async function applyConfig(path: string, options: ApplyConfigOptions): Pr
   }
   await finish();
   if (options.json) return;
-  for (const step of left) await writeOut(`${describeStep(step)}\n`);
+  for (const step of left) await writeOut(`left ${describeUndone(step, options)}\n`);
   await writeOut(`${summary(done.length, left.length, 'done')}\n`);
 }
 
@@ -127,8 +128,15 @@ async function exported(client: AdminClient, address: WorkspaceAddress): Promise
 }
 
 async function stepsTo(client: AdminClient, path: string, options: ConfigOptions): Promise<readonly Step[]> {
-  const wanted = await readConfigFile(path);
-  const actual = await readActual(client, wanted, options.prune === true);
+  if (options.workspace !== undefined && options.pruneWorkspaces)
+    throw usageFailure(
+      '-w is about one workspace of the file, --prune-workspaces about all others: pass one of the two',
+    );
+  // WDA_WORKSPACE does not count here: a file must not be applied in part because of a variable that was set long ago.
+  const only = options.workspace === undefined ? undefined : parseWorkspace(options.workspace);
+  const whole = await readConfigFile(path);
+  const wanted = only === undefined ? whole : onlyWorkspace(whole, only);
+  const actual = await readActual(client, wanted, options.pruneWorkspaces === true);
   const twice = ambiguousNames(wanted, actual);
   if (twice.length > 0) throw ambiguous(twice);
   return makeSteps(wanted, actual);
@@ -139,11 +147,22 @@ const ambiguous = (names: readonly string[]): CommandFailure =>
     'Nothing has been changed. Revoke one of the two: wda key list, wda key revoke <id>; wda client list, wda client delete <id>.',
   ]);
 
-const destructive = (losses: readonly Step[]): CommandFailure =>
-  new CommandFailure(failed('This destroys data, and nothing has been changed').failure, [
+/** Steps that destroy data without the option for it: where there is one, none at all is done. */
+const lossesOf = (steps: readonly Step[], options: ConfigOptions): readonly Step[] =>
+  steps.filter((step) => lacking(step, options).join() === FLAGS.allowDestructive);
+
+function requireNoLoss(steps: readonly Step[], options: ConfigOptions): void {
+  const losses = lossesOf(steps, options);
+  if (losses.length === 0) return;
+  // Nobody should follow a hint and lose a workspace that the file says nothing of.
+  const hint = losses.some(({ needs }) => needs.includes('pruneWorkspaces'))
+    ? 'Without --prune-workspaces, workspaces that the file does not name stay.'
+    : 'Do it anyway with --allow-destructive.';
+  throw new CommandFailure(failed('This destroys data, and nothing has been changed').failure, [
     ...losses.flatMap((step) => describeStep(step).split('\n')),
-    'Do it anyway with --allow-destructive.',
+    hint,
   ]);
+}
 
 /** The failure of a step, with how far the steps have come. */
 function interrupted(error: unknown, done: number, all: number): unknown {
@@ -153,19 +172,18 @@ function interrupted(error: unknown, done: number, all: number): unknown {
 }
 
 async function printSteps(steps: readonly Step[], options: ConfigOptions): Promise<void> {
-  const left = steps.filter((step) => lacking(step, options).length > 0).length;
+  const isRefused = lossesOf(steps, options).length > 0;
+  const left = steps.filter((step) => isRefused || lacking(step, options).length > 0).length;
   await printResult(options.json, { steps: steps.map(shownStep) }, () =>
-    [
-      ...steps.map((step) => {
-        const flags = lacking(step, options);
-        return flags.length === 0 ? describeStep(step) : `${describeStep(step)}\n    needs ${flags.join(' and ')}`;
-      }),
-      summary(steps.length - left, left, 'to do'),
-    ].join('\n'),
+    [...steps.map((step) => describeUndone(step, options)), summary(steps.length - left, left, 'to do')].join('\n'),
   );
 }
 
-const FLAGS = { prune: '--prune', allowDestructive: '--allow-destructive' } as const;
+const FLAGS: Readonly<Record<Need, string>> = {
+  prune: '--prune',
+  pruneWorkspaces: '--prune-workspaces',
+  allowDestructive: '--allow-destructive',
+};
 
 const lacking = (step: Step, options: ConfigOptions): readonly string[] =>
   step.needs.filter((need) => !options[need]).map((need) => FLAGS[need]);
@@ -174,6 +192,12 @@ const SIGNS = { create: '+', change: '~', remove: '-' } as const;
 
 const describeStep = ({ place, change, what, details }: Step): string =>
   [`${SIGNS[change]} ${place}: ${what}`, ...details.map((detail) => `    ${detail}`)].map(printable).join('\n');
+
+/** A step that has not been done, with the options that it lacks. */
+function describeUndone(step: Step, options: ConfigOptions): string {
+  const flags = lacking(step, options);
+  return flags.length === 0 ? describeStep(step) : `${describeStep(step)}\n    needs ${flags.join(' and ')}`;
+}
 
 const describeSecret = (secret: Secret | undefined): string =>
   Object.entries(secret?.secrets ?? {})

@@ -1,7 +1,7 @@
 // What a configuration file asks for against what is there, as steps: tables of wanted, actual and the requests that follow.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseConfig, type WantedOrganization } from '../../src/cli/config-file.ts';
+import { onlyWorkspace, parseConfig, type WantedOrganization } from '../../src/cli/config-file.ts';
 import { type Actual, ambiguousNames, makeSteps, type Step } from '../../src/cli/config-steps.ts';
 import { CommandFailure } from '../../src/cli/failure.ts';
 import { parseSchema } from '../../src/cli/schema-file.ts';
@@ -149,8 +149,8 @@ for (const [says, wanted, actual, lines] of [
       ],
     },
     [
-      'remove acme/old: workspace with all of its records prune allowDestructive DELETE /api/admin/v1/organizations/acme/workspaces/old',
-      'remove empty: organization prune DELETE /api/admin/v1/organizations/empty',
+      'remove acme/old: workspace with all of its records pruneWorkspaces allowDestructive DELETE /api/admin/v1/organizations/acme/workspaces/old',
+      'remove empty: organization pruneWorkspaces DELETE /api/admin/v1/organizations/empty',
     ],
   ],
 ] as const) {
@@ -174,6 +174,20 @@ test('settings and row rules go into the schema that the file has', async () => 
       },
     },
   });
+});
+
+test('one workspace of a file leaves out the others, and the name of the organization', async () => {
+  const wanted = await read(
+    'organizations:\n  acme: { name: Acme, workspaces: { shop: {}, other: { name: x } } }\n  more: {}',
+  );
+  const only = onlyWorkspace(wanted, { organization: 'acme', workspace: 'other' });
+  assert.deepEqual(makeSteps(only, there()).map(line), [
+    'create acme/other: workspace POST /api/admin/v1/organizations/acme/workspaces',
+  ]);
+  assert.throws(() => onlyWorkspace(wanted, { organization: 'more', workspace: 'shop' }), {
+    message: 'The file names no workspace more/shop. Known: acme/shop, acme/other',
+  });
+  assert.throws(() => onlyWorkspace([], { organization: 'more', workspace: 'shop' }), /Known: none$/);
 });
 
 test('a name that stands twice is found, when the file has it', async () => {

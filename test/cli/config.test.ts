@@ -36,6 +36,12 @@ async function succeeds(words: string, key?: string): Promise<string> {
   return stdout;
 }
 
+async function refuses(words: string): Promise<Outcome> {
+  const outcome = await run(words);
+  assert.equal(outcome.code, 1, outcome.stderr + outcome.stdout);
+  return outcome;
+}
+
 async function drifts(words: string): Promise<string> {
   const { code, stdout, stderr } = await run(words);
   assert.equal(code, 4, stderr + stdout);
@@ -112,7 +118,10 @@ test('a change by hand is drift, and apply takes it back', async () => {
 test('what the file does not name is removed with --prune alone', async () => {
   await admin('POST', `${STORE}/api-keys`, { name: 'by-hand', permissions: 'READ_ONLY' });
   assert.match(await drifts('check config.yaml'), /- acme\/store: API key by-hand \(id \d+\)\n {4}needs --prune\n/);
-  assert.match(await succeeds('apply config.yaml'), /0 changes done, 1 left as it is\n$/);
+  assert.match(
+    await succeeds('apply config.yaml'),
+    /^left - acme\/store: API key by-hand \(id \d+\)\n {4}needs --prune\n0 changes done, 1 left as it is\n$/,
+  );
   assert.equal((await admin('GET', `${STORE}/api-keys`)).data.length, 3);
   assert.match(await succeeds('apply config.yaml --prune'), /1 change done\n$/);
   assert.equal((await admin('GET', `${STORE}/api-keys`)).data.length, 2);
@@ -122,18 +131,48 @@ test('data is destroyed with --allow-destructive alone, and else nothing at all 
   await admin('POST', '/api/admin/v1/organizations/acme/workspaces', { slug: 'old' });
   write('less.yaml', config.replace('store.yaml', 'less-store.yaml').replace('The store', 'The smaller store'));
   write('less-store.yaml', store.replace(/total: .*/, 'amount: { type: integer }'));
-  assert.match(await succeeds('plan less.yaml'), /destroys data.*\n(?: {4}.*\n)* {4}needs --allow-destructive\n/);
-
-  const refused = await run('apply less.yaml --prune');
-  assert.equal(refused.code, 1);
+  const planned = await refuses('plan less.yaml --prune');
+  assert.match(planned.stdout, /destroys data.*\n(?: {4}.*\n)* {4}needs --allow-destructive\n/);
+  assert.match(planned.stdout, /\n0 changes to do, 2 left as they are\n$/);
+  const refused = await refuses('apply less.yaml --prune');
+  assert.equal(refused.stdout, '');
+  assert.equal(refused.stderr, planned.stderr);
   assert.match(refused.stderr, /^Error: This destroys data, and nothing has been changed\n~ acme\/store: schema\n/);
-  assert.match(refused.stderr, /- acme\/old: workspace with all of its records\n/);
+  assert.match(refused.stderr, /\nDo it anyway with --allow-destructive\.\n$/);
   assert.equal((await admin('GET', STORE)).data.name, 'The store');
 
   await succeeds('apply less.yaml --prune --allow-destructive');
-  assert.equal((await admin('GET', '/api/admin/v1/organizations/acme/workspaces/old')).status, 404);
   assert.deepEqual(Object.keys((await admin('GET', `${STORE}/schema`)).data.entities.orders.fields), ['amount']);
   assert.equal(await succeeds('apply less.yaml --prune'), NO_CHANGE);
+});
+
+test('workspaces that the file does not name are removed with --prune-workspaces alone', async () => {
+  assert.equal(await succeeds('check less.yaml --prune --allow-destructive'), NO_CHANGE);
+  for (const command of ['plan', 'apply']) {
+    const { stderr } = await refuses(`${command} less.yaml --prune-workspaces`);
+    assert.match(stderr, /- acme\/old: workspace with all of its records\n/);
+    assert.match(stderr, /\nWithout --prune-workspaces, workspaces that the file does not name stay\.\n$/);
+  }
+  const both = await run('apply less.yaml -w acme/store --prune-workspaces --allow-destructive');
+  assert.equal(both.code, 2);
+  assert.match(both.stderr, /pass one of the two/);
+  assert.equal((await admin('GET', '/api/admin/v1/organizations/acme/workspaces/old')).status, 200);
+
+  await succeeds('apply less.yaml --prune-workspaces --allow-destructive');
+  assert.equal((await admin('GET', '/api/admin/v1/organizations/acme/workspaces/old')).status, 404);
+  assert.equal(await succeeds('check less.yaml --prune-workspaces'), NO_CHANGE);
+});
+
+test('with -w only that workspace of the file counts', async () => {
+  const file = write(
+    'two.yaml',
+    'organizations: { acme: { name: Other, workspaces: { store: { name: One }, next: {} } } }',
+  );
+  assert.match(await succeeds(`plan ${file}`), /3 changes to do\n$/);
+  assert.match(await succeeds(`apply ${file} -w acme/store`), /^~ acme\/store: workspace\n.*\n1 change done\n$/);
+  assert.equal(await succeeds(`check ${file} -w acme/store`), NO_CHANGE);
+  const { stderr } = await refuses(`plan ${file} -w acme/shop`);
+  assert.equal(stderr, 'Error: The file names no workspace acme/shop. Known: acme/store, acme/next\n');
 });
 
 test('a key with other permissions is made anew, with its secret on stdout', async () => {
@@ -141,7 +180,7 @@ test('a key with other permissions is made anew, with its secret on stdout', asy
     'more.yaml',
     (await succeeds('export -w acme/store')).replace(/(website:\n\s+permissions: )READ_WRITE/, '$1READ_ONLY'),
   );
-  assert.match(await succeeds('apply more.yaml'), /1 left as it is\n$/);
+  assert.match(await succeeds('apply more.yaml'), /^left ~ .*\n(?: {4}.*\n)* {4}needs --prune\n.*1 left as it is\n$/);
   const { applied, secrets } = JSON.parse(await succeeds('apply more.yaml --prune --json'));
   assert.deepEqual(
     applied.map(({ what }: { what: string }) => what),
@@ -157,15 +196,19 @@ test('an export is a file of what is there, and holds no secret', async () => {
   assert.doesNotMatch(exported, /wda_/);
   // A client for some entities must not come out as one for all.
   assert.match(exported, /nightly:\n\s+permissions: READ_ONLY\n\s+entities:\s+(- |\[ ?)orders/);
-  assert.equal(await succeeds(`check ${write('all.yaml', exported)} --prune`), NO_CHANGE);
+  assert.equal(await succeeds(`check ${write('all.yaml', exported)} --prune --prune-workspaces`), NO_CHANGE);
   const asJson = write('all.json', await succeeds('export --json'));
-  assert.equal(await succeeds(`check ${asJson} --prune`), NO_CHANGE);
+  assert.equal(await succeeds(`check ${asJson} --prune --prune-workspaces`), NO_CHANGE);
 });
 
 test("an owner's key is enough for its workspace", async () => {
   const { data } = await admin('POST', `${STORE}/api-keys`, { name: 'owner', permissions: 'OWNER' });
   const file = write('own.yaml', await succeeds('export -w acme/store', data.key));
-  assert.equal(await succeeds(`check ${file}`, data.key), NO_CHANGE);
+  await admin('POST', `${STORE}/api-keys`, { name: 'by-hand', permissions: 'READ_ONLY' });
+  assert.match(await succeeds(`plan ${file} --prune`, data.key), /^- .*by-hand.*\n1 change to do\n$/);
+  assert.match(await succeeds(`apply ${file} --prune`, data.key), /^- .*by-hand.*\n1 change done\n$/);
+  assert.equal(await succeeds(`check ${file} --prune`, data.key), NO_CHANGE);
+  assert.equal((await run(`plan ${file} --prune-workspaces`, data.key)).code, 1);
   const other = write('other.yaml', 'organizations: { other: {} }');
   assert.equal((await run(`plan ${other}`, data.key)).code, 1);
 });
