@@ -115,7 +115,7 @@ function selectGroups(plan: AggregatePlan): Fragment {
     joined.push(near);
     const { table: other, condition: visible } = renderScan(link.scan, near);
     const parent = from === null ? root : (joined[from] as Fragment);
-    const on = linkCondition(link, near, parent, aliases);
+    const on = linkCondition(link, near, parent, aliases, from !== null);
     return sql` left join ${other} on ${visible.text === '' ? on : sql`${on} and ${visible}`}`;
   });
   const columnOf = ({ join: at, field }: Source): Fragment =>

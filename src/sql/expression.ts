@@ -71,11 +71,23 @@ export function where(...conditions: readonly Fragment[]): Fragment {
   return present.length === 0 ? empty : sql` where ${join(present, ' and ')}`;
 }
 
-/** The linked record belongs to the parent row. */
-export function linkCondition(link: Link, alias: Fragment, parent: Fragment, aliases: Aliases): Fragment {
+/**
+ * The linked record belongs to the parent row. `isMaybe`: the parent comes from an outer join, which may have found none.
+ * There the parent's side must not be a plain column: PostgreSQL 18 lets a constant that a column of the parent is compared
+ * with take the place of the condition, and joins the record of that constant to a parent that is not there.
+ */
+export function linkCondition(
+  link: Link,
+  alias: Fragment,
+  parent: Fragment,
+  aliases: Aliases,
+  isMaybe = false,
+): Fragment {
   switch (link.kind) {
-    case 'key':
-      return sql`${alias}.${ident(link.near)} = ${parent}.${ident(link.far)}`;
+    case 'key': {
+      const far = sql`${parent}.${ident(link.far)}`;
+      return sql`${alias}.${ident(link.near)} = ${isMaybe ? sql`${far} + 0` : far}`;
+    }
     case 'through': {
       const through = aliases.next('m');
       const { table, condition } = renderScan(link.through, through);
