@@ -1,7 +1,16 @@
 // The deployment page and deploy/ against the code: settings, metrics, limits, paths and files that they name are there.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -76,6 +85,7 @@ test('compose.yaml has a profile for each database, and both run the image of th
     assert.equal(join(DEPLOY, services[name].build.context, services[name].build.dockerfile), `${DEPLOY}/Dockerfile`);
     assert.deepEqual(services[name].ports, [`127.0.0.1:${port}:${port}`]);
     assert.equal('DATABASE_URL' in services[name].environment, name === 'api');
+    assert.equal(services[name].environment.WDA_DEMO, 'off');
   }
   assert.deepEqual(services.embedded.volumes, ['data:/data']);
   assert.deepEqual(
@@ -112,9 +122,10 @@ test('the unit starts the package of the page, and systemd understands it', (t) 
   const [folder = ''] = /(?<=npm install --prefix )\S+/.exec(page) ?? [];
   const installed = join(folder, 'node_modules', manifest.name);
   assert.ok(unit.includes(`ExecStart=/usr/bin/${start.replace('dist/', `${installed}/dist/`)}\n`));
+  assert.match(unit, /^Environment=.*\bWDA_DEMO=off$/m);
   for (const [, file = ''] of unit.matchAll(new RegExp(`${installed}/(\\S+\\.md)`, 'g')))
     assert.ok(existsSync(join(ROOT, file)));
-  assert.ok(page.includes(/(?<=EnvironmentFile=-)\S+/.exec(unit)?.[0] ?? '-'));
+  assert.ok(page.includes(/(?<=EnvironmentFile=)\S+/.exec(unit)?.[0] ?? '-'));
 
   // The paths of programs are those of another machine.
   const here = mkdtempSync(join(tmpdir(), 'wda-unit-'));
@@ -146,5 +157,30 @@ test('the connections that page and operations count are those of the defaults',
     read('docs/operations/running.md')
       .replaceAll(/\s+/g, ' ')
       .includes(`(${most('1')} by default)`),
+  );
+});
+
+test('the backup of an embedded database has its files, also where systemd makes its folder a link', (t) => {
+  const here = mkdtempSync(join(tmpdir(), 'wda-backup-'));
+  t.after(() => rmSync(here, { recursive: true }));
+  mkdirSync(join(here, 'private/wda/postgres'), { recursive: true });
+  writeFileSync(join(here, 'private/wda/postgres/PG_VERSION'), '18\n');
+  symlinkSync('private/wda', join(here, 'wda'));
+  const steps = [...page.matchAll(/^.*\btar -[cx]zf [^#\n]*/gm)].map(([line]) => line.replaceAll('/var/lib', here));
+  assert.equal(steps.length, 2);
+  const [keep = '', restore = ''] = steps;
+  const elsewhere = restore.replaceAll(here, join(here, 'restored'));
+  const { status, stderr } = spawnSync('sh', ['-ec', `${keep}\n${elsewhere}`], { cwd: here, encoding: 'utf8' });
+  assert.equal(status, 0, stderr);
+  assert.equal(readFileSync(join(here, 'restored/wda/postgres/PG_VERSION'), 'utf8'), '18\n');
+});
+
+test('the jobs that the alerts ask for are those of prometheus.yaml', () => {
+  const named = new Set([...read(`${DEPLOY}/alerts.yaml`).matchAll(/job="([^"]+)"/g)].map(([, job]) => job));
+  const jobs = parse(read(`${DEPLOY}/prometheus.yaml`)).scrape_configs.map((job: { job_name: string }) => job.job_name);
+  assert.ok(named.size > 0);
+  assert.deepEqual(
+    [...named].filter((job) => !jobs.includes(job)),
+    [],
   );
 });
