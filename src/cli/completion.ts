@@ -25,7 +25,15 @@ export async function completion(args: readonly string[]): Promise<void> {
   }
   const workspace = root.options.get('workspace');
   if (workspace !== undefined) workspace.handler = give;
+  if (args[0] === 'completion' && args[1] === 'bash') makeScriptRepeatable();
   await program.parseAsync(args, { from: 'user' });
+}
+
+/** The package prints bash variables as `readonly`, which a second `source` of its script, or of another program's, breaks on. */
+function makeScriptRepeatable(): void {
+  const print = console.log;
+  console.log = (script: string) =>
+    print(script.replace(/^readonly (\w+)=(\d+)$/gm, (_, name, value) => `: "\${${name}:=${value}}"`));
 }
 
 interface Question {

@@ -126,11 +126,16 @@ export function accessText(standpoint: Standpoint, name: string | undefined): st
   const others = rows.length === 0 ? 'You see every record' : 'Of all other entities you see every record';
   return [
     `You are ${whoIs(principal)} in ${placeOf(workspace)}.`,
-    noWrites === undefined ? 'You may read and write.' : `You may read. A write would be refused: ${noWrites}.`,
+    noWrites === undefined ? mayWrite(workspace) : `You may read. A write would be refused: ${noWrites}.`,
     ...(rows.length === 0 ? [] : ['Records that you see:', ...rows]),
     ...(rows.length === named.length ? [] : [`${others}${name === undefined ? '' : ` of ${name}`}.`]),
   ].join('\n');
 }
+
+const mayWrite = ({ agents }: Workspace): string =>
+  agents.writes === 'confirm'
+    ? 'You may read and write. A write is done when it was confirmed: the first call changes nothing and shows what would change.'
+    : 'You may read and write.';
 
 function whoIs(principal: Principal): string {
   switch (principal.kind) {

@@ -1,5 +1,6 @@
 // `wda completion <shell>` and what its scripts ask: commands, options, names of the server.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { ADMIN_KEY } from '../support/server.ts';
 import { use, useServer } from '../support/use.ts';
@@ -25,6 +26,14 @@ for (const shell of ['bash', 'zsh', 'fish']) {
     assert.match(stdout, /wda complete -- /);
   });
 }
+
+test('bash can read its script twice', async (t) => {
+  const { stdout } = await wda(['completion', 'bash']);
+  const twice = `${stdout}\n${stdout}\necho $ShellCompDirectiveKeepOrder`;
+  const ran = spawnSync('bash', ['--norc', '-c', twice], { encoding: 'utf8' });
+  if (ran.error !== undefined) return t.skip('there is no bash');
+  assert.deepEqual([ran.status, ran.stdout, ran.stderr], [0, '32\n', '']);
+});
 
 test('a shell that nobody knows is refused with those that there are', async () => {
   const { code, stderr } = await wda(['completion', 'tcsh']);

@@ -136,6 +136,7 @@ test('a person is asked once, with the old and the new values', async () => {
   const agent = await connect(person('accept', asked));
   const change = { entity: 'notes', id, changes: { title: 'after' } };
   assert.match(await agent.text('update_record', change), /^Changed\. /);
+  assert.match(await agent.text('explain_access'), /You may read and write\. A write is done when it was confirmed/);
   assert.deepEqual(asked, [`Change notes ${id} in acme/notes:\n  title: "before" -> "after"`]);
   assert.match(await agent.text('create_record', { entity: 'notes', record: { title: 'new' } }), /^Created\. /);
   assert.equal(asked[1], 'Create a record of notes in acme/notes:\n  title: "new"');
