@@ -23,6 +23,8 @@ export interface List extends Part {
   readonly id: string;
   /** Members that only the answer to the creation has. */
   readonly secrets: readonly string[];
+  /** Ends one of them, before its id. */
+  readonly endedBy: string;
 }
 
 const text: Member = { takes: (value) => typeof value === 'string' && value.trim() !== '', form: 'text' };
@@ -83,6 +85,7 @@ export const LISTS: Readonly<Record<string, List>> = {
     members: { permissions: keyPermissions, entities: orNothing(names), expiresAt: orNothing(moment) },
     id: 'id',
     secrets: ['key'],
+    endedBy: 'wda key revoke',
   },
   oauthClients: {
     words: 'OAuth client',
@@ -90,6 +93,7 @@ export const LISTS: Readonly<Record<string, List>> = {
     members: { permissions: keyPermissions, entities: orNothing(names) },
     id: 'clientId',
     secrets: ['clientId', 'clientSecret'],
+    endedBy: 'wda client delete',
   },
 };
 

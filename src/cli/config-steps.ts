@@ -79,19 +79,45 @@ export function makeSteps(wanted: readonly WantedOrganization[], actual: Actual)
   ];
 }
 
-/** Names of keys and clients that the file has and the server has twice: nobody can tell which of them is meant. */
-export function ambiguousNames(wanted: readonly WantedOrganization[], actual: Actual): readonly string[] {
+/** A name that several keys or clients of a workspace have, so that nobody can tell which of them is meant. */
+export interface SharedName {
+  readonly address: WorkspaceAddress;
+  /** Which of LISTS. */
+  readonly member: string;
+  readonly name: string;
+  readonly ids: readonly string[];
+}
+
+/** The names that stand more than once in what a workspace has of one of LISTS. */
+export function sharedNames(address: WorkspaceAddress, member: string, there: readonly Values[]): SharedName[] {
+  const idsOf = Map.groupBy(there, ({ name }) => String(name));
+  return [...idsOf]
+    .filter(([, items]) => items.length > 1)
+    .map(([name, items]) => ({ address, member, name, ids: items.map((item) => String(item[LISTS[member]!.id])) }));
+}
+
+/** The names of the file that stand more than once on the server. */
+export function ambiguousNames(wanted: readonly WantedOrganization[], actual: Actual): readonly SharedName[] {
   return wanted.flatMap(({ slug, workspaces }) =>
     workspaces.flatMap(({ address, lists }) =>
-      Object.entries(lists).flatMap(([member, items]) => {
-        const there = actual.organizations[slug]?.workspaces[address.workspace]?.lists[member] ?? [];
-        return Object.keys(items)
-          .filter((name) => there.filter((item) => item.name === name).length > 1)
-          .map((name) => `${LISTS[member]!.words} ${name} of ${workspaceName(address)}`);
-      }),
+      Object.entries(lists).flatMap(([member, items]) =>
+        sharedNames(
+          address,
+          member,
+          actual.organizations[slug]?.workspaces[address.workspace]?.lists[member] ?? [],
+        ).filter(({ name }) => Object.hasOwn(items, name)),
+      ),
     ),
   );
 }
+
+/** Which ones share a name, ten ids at most. */
+export const describeShared = ({ address, member, name, ids }: SharedName): string =>
+  `${LISTS[member]!.words} ${name} of ${workspaceName(address)} (ids ${ids.slice(0, 10).join(', ')}${ids.length > 10 ? ', …' : ''})`;
+
+/** The command that ends one of them. */
+export const endingOf = ({ address, member }: SharedName): string =>
+  `${LISTS[member]!.endedBy} <id> -w ${workspaceName(address)}`;
 
 function organizationSteps({ slug, name }: WantedOrganization, there: ActualOrganization | undefined): Step[] {
   const common = { place: slug, what: 'organization', needs: [] };

@@ -8,7 +8,16 @@ import { readActual, readParts, slugs } from './config-actual.ts';
 import { openSecretFile, perform, type Secret } from './config-apply.ts';
 import { onlyWorkspace, readConfigFile, type Values } from './config-file.ts';
 import { complete, LISTS, PARTS } from './config-parts.ts';
-import { ambiguousNames, makeSteps, type Need, type Step } from './config-steps.ts';
+import {
+  ambiguousNames,
+  describeShared,
+  endingOf,
+  makeSteps,
+  type Need,
+  type SharedName,
+  type Step,
+  sharedNames,
+} from './config-steps.ts';
 import {
   connect,
   type GlobalOptions,
@@ -89,7 +98,10 @@ export async function applyConfig(path: string, options: ApplyConfigOptions): Pr
   await writeOut(`${summary(done.length, left.length, 'done')}\n`);
 }
 
-/** Prints a file of what is there: everything, or one workspace. It holds no secrets. */
+/**
+ * Prints a file of what is there: everything, or one workspace. It holds no secrets. A list with a name that stands twice is
+ * left out, with a warning: what a file leaves out is left alone, while a file with one of the two would end the other.
+ */
 export async function exportConfig(options: GlobalOptions): Promise<void> {
   const client = connect(options);
   const only = options.workspace ?? clientSettings().workspace;
@@ -114,11 +126,13 @@ async function exported(client: AdminClient, address: WorkspaceAddress): Promise
   const { data } = await client.send('GET', workspacePath(address));
   const schema = (await client.send('GET', `${workspacePath(address)}/schema`)).data;
   const { parts, lists } = await readParts(client, address, Object.keys(PARTS), Object.keys(LISTS));
-  const named = Object.entries(lists).map(([member, items]) => {
-    const names = items.map(({ name }) => String(name));
-    const twice = names.find((name, index) => names.indexOf(name) !== index);
-    if (twice !== undefined) throw ambiguous([`${LISTS[member]!.words} ${twice} of ${workspaceName(address)}`]);
-    return [member, Object.fromEntries(items.map((item) => [item.name, complete(LISTS[member]!, item)]))];
+  const named = Object.entries(lists).flatMap(([member, items]) => {
+    const [shared] = sharedNames(address, member, items);
+    if (shared === undefined)
+      return [[member, Object.fromEntries(items.map((item) => [item.name, complete(LISTS[member]!, item)]))]];
+    const warning = `${workspaceName(address)}: ${member} is left out, as a name stands twice: ${describeShared(shared)}`;
+    process.stderr.write(`Warning: ${printable(`${warning}. End all but one of them: ${endingOf(shared)}`)}\n`);
+    return [];
   });
   const single = Object.entries(parts).map(([member, values]) => [
     member,
@@ -142,10 +156,11 @@ async function stepsTo(client: AdminClient, path: string, options: ConfigOptions
   return makeSteps(wanted, actual);
 }
 
-const ambiguous = (names: readonly string[]): CommandFailure =>
-  new CommandFailure(failed(`A name that stands twice cannot be managed: ${names.join('; ')}`).failure, [
-    'Nothing has been changed. Revoke one of the two: wda key list, wda key revoke <id>; wda client list, wda client delete <id>.',
-  ]);
+const ambiguous = (names: readonly SharedName[]): CommandFailure =>
+  new CommandFailure(
+    failed(`A name that stands twice cannot be managed: ${names.map(describeShared).join('; ')}`).failure,
+    ['Nothing has been changed. End all but one of them:', ...new Set(names.map((name) => `  ${endingOf(name)}`))],
+  );
 
 /** Steps that destroy data without the option for it: where there is one, none at all is done. */
 const lossesOf = (steps: readonly Step[], options: ConfigOptions): readonly Step[] =>

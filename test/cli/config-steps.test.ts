@@ -193,7 +193,7 @@ test('one workspace of a file leaves out the others, and the name of the organiz
 test('a name that stands twice is found, when the file has it', async () => {
   const actual = there({ lists: { apiKeys: [KEY, { ...KEY, id: 8 }] } });
   assert.deepEqual(ambiguousNames(await ofShop('apiKeys: { web: { permissions: OWNER } }'), actual), [
-    'API key web of acme/shop',
+    { address: { organization: 'acme', workspace: 'shop' }, member: 'apiKeys', name: 'web', ids: ['7', '8'] },
   ]);
   assert.deepEqual(ambiguousNames(await ofShop('apiKeys: {}'), actual), []);
 });

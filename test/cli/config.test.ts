@@ -213,14 +213,31 @@ test("an owner's key is enough for its workspace", async () => {
   assert.equal((await run(`plan ${other}`, data.key)).code, 1);
 });
 
-test('a name that stands twice is refused, and so is an export of it', async () => {
-  for (const _ of [1, 2]) await admin('POST', `${STORE}/api-keys`, { name: 'twin', permissions: 'READ_ONLY' });
+test('a name that stands twice is refused with the ids and the command that ends one, and an export leaves out its list', async () => {
+  const ids: string[] = [];
+  for (const _ of [1, 2])
+    ids.push((await admin('POST', `${STORE}/api-keys`, { name: 'twin', permissions: 'READ_ONLY' })).data.id);
+  const named = `API key twin of acme/store (ids ${ids.toSorted().join(', ')})`;
   const file = 'organizations: { acme: { workspaces: { store: { apiKeys: { twin: { permissions: READ_ONLY } } } } } }';
-  for (const words of [`check ${write('twin.yaml', file)}`, `apply twin.yaml --prune`, 'export']) {
-    const { code, stderr } = await run(words);
-    assert.equal(code, 1);
-    assert.match(stderr, /^Error: A name that stands twice cannot be managed: API key twin of acme\/store\n/);
+  for (const words of [`check ${write('twin.yaml', file)}`, `apply twin.yaml --prune`]) {
+    const { stderr } = await refuses(words);
+    assert.equal(
+      stderr,
+      `Error: A name that stands twice cannot be managed: ${named}\nNothing has been changed. End all but one of them:\n  wda key revoke <id> -w acme/store\n`,
+    );
   }
+
+  const { code, stdout, stderr } = await run('export');
+  assert.equal(code, 0);
+  assert.equal(
+    stderr,
+    `Warning: acme/store: apiKeys is left out, as a name stands twice: ${named}. End all but one of them: wda key revoke <id> -w acme/store\n`,
+  );
+  assert.doesNotMatch(stdout, /twin/);
+  assert.match(stdout, /nightly:/);
+  // A file with one of the two, or without both, would end a key.
+  assert.equal(await succeeds(`apply ${write('without.yaml', stdout)} --prune`), NO_CHANGE);
+  assert.match(await succeeds(`apply ${write('none.yaml', file.replace(/twin: {.*?}/, ''))} --prune`), /API key twin/);
 });
 
 test('a mistake of a schema has the line of its file, and ends the steps with what is done', async () => {
