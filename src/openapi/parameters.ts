@@ -9,6 +9,7 @@ import type { EntityView } from './view.ts';
 
 const TEXT = { type: 'string' } as const;
 const FLAG = { type: 'boolean' } as const;
+const SEARCH = { type: 'string', maxLength: MAX_SEARCH } as const;
 
 const inQuery = (name: string, description: string, schema: Part, rest: Part = {}): Part => ({
   name,
@@ -46,11 +47,7 @@ const SHARED = {
   Count: () =>
     inQuery('count', 'Whether the records are counted: `exact` if not given.', { type: 'string', enum: COUNT_MODES }),
   Or: () => repeated('or', 'A group of alternatives, `<filter>;<filter>`; repeated groups must all hold.', TEXT),
-  Search: () =>
-    inQuery('search', 'Words as people type them: the best match first, unless there is a `sort`.', {
-      type: 'string',
-      maxLength: MAX_SEARCH,
-    }),
+  Search: () => inQuery('search', 'Words as people type them: the best match first, unless there is a `sort`.', SEARCH),
   Versions: () => inQuery('versions', '`meta.versions` has the version of each record.', FLAG),
   Preview: () =>
     inQuery('preview', 'Long values are cut to so many characters; `meta.previews` names them.', {
@@ -166,12 +163,14 @@ export function entityParameters(view: EntityView, maxPageSize: number, hasField
     );
   }
   if (expandDepth > 0) {
-    for (const [name, { isList }] of relations) {
+    for (const [name, { isList, isSearchable }] of relations) {
       if (!isList) continue;
       const of = `Of the expanded \`${name}\`; deeper lists have their whole path before the point.`;
       shaping(named(`${name}.size`), inQuery(`${name}.size`, `${of} At most so many.`, size(maxPageSize)));
       shaping(named(`${name}.sort`), repeated(`${name}.sort`, `${of} As \`sort\` of a list.`, TEXT));
       shaping(named(`${name}.filter`), repeated(`${name}.filter`, `${of} As \`filter\` of a list.`, TEXT));
+      if (isSearchable)
+        shaping(named(`${name}.search`), inQuery(`${name}.search`, `${of} As \`search\` of a list.`, SEARCH));
     }
   }
   const condition = path === undefined ? undefined : `^${path},(${FILTER_OPERATORS.join('|')})(,[\\s\\S]*)?$`;

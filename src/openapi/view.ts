@@ -21,6 +21,8 @@ export interface RelationView {
   readonly isList: boolean;
   /** Of a to-one: true when it is null where there is no related record, or where row rules hide it. */
   readonly isNullable: boolean;
+  /** Whether the related entity has a search. */
+  readonly isSearchable: boolean;
 }
 
 export interface EntityView {
@@ -46,13 +48,12 @@ export function classOf(principal: Principal): PrincipalClass {
 /** A view of each entity of the snapshot, in the order of the schema. */
 export function viewOf(workspace: Workspace, principal: PrincipalClass): readonly EntityView[] {
   const operations = operationsOf(principal);
-  const hidesRecords = (name: string): boolean => stampedColumns(entityOf(workspace, name), principal).size > 0;
   return [...workspace.entities.values()].map((entity) => {
     const stamped = stampedColumns(entity, principal);
     return {
       entity,
       operations,
-      relations: relationsOf(entity, hidesRecords),
+      relations: relationsOf(entity, workspace, principal),
       expandDepth: entity.settings.maxExpandDepth ?? DEFAULT_MAX_EXPAND_DEPTH,
       required: requiredOf(entity, stamped),
       stamped,
@@ -72,15 +73,19 @@ export function operationsOf(principal: PrincipalClass): readonly OperationName[
 
 function relationsOf(
   { relations, settings }: Entity,
-  hidesRecords: (entity: string) => boolean,
+  workspace: Workspace,
+  principal: PrincipalClass,
 ): ReadonlyMap<string, RelationView> {
   const { expandable } = settings;
   return new Map(
     [...relations]
       .filter(([name]) => expandable === null || expandable.includes(name))
       .map(([name, relation]) => {
-        const isCertain = relation.kind === 'belongsTo' && relation.required && !hidesRecords(relation.entity);
-        return [name, { relation, isList: !isToOne(relation), isNullable: isToOne(relation) && !isCertain }];
+        const target = entityOf(workspace, relation.entity);
+        const hidesRecords = stampedColumns(target, principal).size > 0;
+        const isCertain = relation.kind === 'belongsTo' && relation.required && !hidesRecords;
+        const isNullable = isToOne(relation) && !isCertain;
+        return [name, { relation, isList: !isToOne(relation), isNullable, isSearchable: target.search !== null }];
       }),
   );
 }

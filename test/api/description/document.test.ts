@@ -103,6 +103,31 @@ test('a new key changes no document', async () => {
   assert.equal(await tagOf(), before);
 });
 
+test('a search is described of an entity that has one, and of lists of its records', async () => {
+  const club = await server.workspace('acme/readers', {
+    entities: {
+      teams: { relations: { people: { kind: 'hasMany', entity: 'people', inverse: 'team' } } },
+      people: {
+        fields: { name: { type: 'string', searchable: true } },
+        relations: {
+          team: { kind: 'belongsTo', entity: 'teams' },
+          books: { kind: 'hasMany', entity: 'books', inverse: 'owner' },
+        },
+      },
+      books: { fields: { title: { type: 'string' } }, relations: { owner: { kind: 'belongsTo', entity: 'people' } } },
+    },
+  });
+  const { paths, components } = (await club.call(PATH)).json;
+  const searched = Object.keys(paths).filter((path) => JSON.stringify(paths[path].get ?? {}).includes('wda.Search'));
+  assert.deepEqual(searched.sort(), ['/people', '/people/_aggregate', '/people/_export']);
+  const lists = Object.keys(components.parameters).filter((name) => name.endsWith('.search'));
+  assert.deepEqual(lists, ['teams.people.search']);
+  const [found, refused] = await Promise.all(
+    ['teams?expand=people&people.search=ann', 'people?expand=books&books.search=ann'].map((path) => club.call(path)),
+  );
+  assert.deepEqual([found?.status, refused?.status], [200, 400]);
+});
+
 test('a schema change gives every process another document, and the same one', async () => {
   const club = await server.workspace('acme/club', { entities: { members: { fields: { name: { type: 'string' } } } } });
   const tags = (): Promise<(string | null)[]> =>
