@@ -1,0 +1,33 @@
+// Commands of the pages: entities that they name are there, and none fetches a package that nobody has published.
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { DEMO_SCHEMA } from '../../../src/setup/demo.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..', '..');
+const pages = globSync(['*.md', 'client/*.md', 'docs/**/*.md', 'examples/**/*.md'], { cwd: ROOT }).map((path) => ({
+  path,
+  text: readFileSync(join(ROOT, path), 'utf8'),
+}));
+
+test('commands for the demo workspace name its entities', () => {
+  const named = pages.flatMap(({ text }) =>
+    [...text.matchAll(/^ *wda .* -w demo\/shop .*--entities (\S+)/gm)].flatMap(([, names = '']) => names.split(',')),
+  );
+  assert.ok(named.length > 0);
+  assert.deepEqual(
+    named.filter((name) => !(name in DEMO_SCHEMA.entities)),
+    [],
+  );
+});
+
+test('no page lets npm fetch the server by its name', () => {
+  const { name } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  const fetches = new RegExp(`(npx|npm (i|install|exec)|--package)\\b[^\\n/]*["' ]${name}(?![-\\w])`);
+  assert.match(`npx -y --package ${name} wda`, fetches);
+  assert.deepEqual(
+    pages.filter(({ text }) => fetches.test(text)).map(({ path }) => path),
+    [],
+  );
+});
