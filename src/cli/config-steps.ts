@@ -56,6 +56,8 @@ export interface Step {
   readonly requests: readonly Request[];
   /** Its POST makes a secret: in which list, under which name. */
   readonly secret?: { readonly list: string; readonly name: string };
+  /** It ends the API key that begins so. */
+  readonly endsKey?: string;
   /** Its request starts a migration of this workspace, or may be refused with mistakes in this file. */
   readonly schema?: { readonly address: WorkspaceAddress; readonly file: SchemaFile };
 }
@@ -268,6 +270,7 @@ function listSteps(
             change: 'change',
             details: [...details, 'with a new secret for whoever uses it'],
             needs: ['prune'],
+            ...endsKey(found),
             // In this order another run goes on where this one was ended.
             requests: [deletion(found), request],
           },
@@ -275,9 +278,15 @@ function listSteps(
   });
   const others = there
     .filter(({ name }) => !Object.hasOwn(items, String(name)))
-    .map((item) => removal(place, `${list.words} ${item.name} (id ${item[list.id]})`, deletion(item), ['prune']));
+    .map((item) => ({
+      ...removal(place, `${list.words} ${item.name} (id ${item[list.id]})`, deletion(item), ['prune']),
+      ...endsKey(item),
+    }));
   return [...asked, ...others];
 }
+
+/** Of the items that a list holds, only API keys have a prefix. */
+const endsKey = ({ prefix }: Values): Pick<Step, 'endsKey'> => (typeof prefix === 'string' ? { endsKey: prefix } : {});
 
 function otherSteps({ organization, workspaces, isNamed }: Actual['others'][number]): Step[] {
   const ofWorkspaces = workspaces.map((workspace) => {

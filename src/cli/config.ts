@@ -23,6 +23,7 @@ import {
   type GlobalOptions,
   organizationPath,
   parseWorkspace,
+  serverOf,
   type WorkspaceAddress,
   workspaceName,
   workspacePath,
@@ -46,7 +47,7 @@ export interface ApplyConfigOptions extends ConfigOptions {
 export async function planConfig(path: string, options: ConfigOptions): Promise<void> {
   const steps = await stepsTo(connect(options), path, options);
   await printSteps(steps, options);
-  requireNoLoss(steps, options);
+  requireAllowed(steps, options);
 }
 
 /** Shows every difference, and fails when there is one. */
@@ -60,7 +61,7 @@ export async function checkConfig(path: string, options: ConfigOptions): Promise
 export async function applyConfig(path: string, options: ApplyConfigOptions): Promise<void> {
   const client = connect(options);
   const steps = await stepsTo(client, path, options);
-  requireNoLoss(steps, options);
+  requireAllowed(steps, options);
   const todo = steps.filter((step) => lacking(step, options).length === 0);
   const left = steps.filter((step) => !todo.includes(step));
 
@@ -166,7 +167,21 @@ const ambiguous = (names: readonly SharedName[]): CommandFailure =>
 const lossesOf = (steps: readonly Step[], options: ConfigOptions): readonly Step[] =>
   steps.filter((step) => lacking(step, options).join() === FLAGS.allowDestructive);
 
-function requireNoLoss(steps: readonly Step[], options: ConfigOptions): void {
+/** Whether a step would end the key of this command, and with it all further steps. */
+function endsOwnKey(steps: readonly Step[], options: ConfigOptions): boolean {
+  const { key } = serverOf(options);
+  return steps.some(
+    (step) => step.endsKey !== undefined && key.startsWith(step.endsKey) && lacking(step, options).length === 0,
+  );
+}
+
+/** Refuses what `apply` must not even begin. */
+function requireAllowed(steps: readonly Step[], options: ConfigOptions): void {
+  if (endsOwnKey(steps, options))
+    throw new CommandFailure(
+      failed('This ends the API key that the command uses, and nothing has been changed').failure,
+      ['Name it in the file as it is, or use the admin key or the key of another owner.'],
+    );
   const losses = lossesOf(steps, options);
   if (losses.length === 0) return;
   // Nobody should follow a hint and lose a workspace that the file says nothing of.
@@ -187,7 +202,7 @@ function interrupted(error: unknown, done: number, all: number): unknown {
 }
 
 async function printSteps(steps: readonly Step[], options: ConfigOptions): Promise<void> {
-  const isRefused = lossesOf(steps, options).length > 0;
+  const isRefused = lossesOf(steps, options).length > 0 || endsOwnKey(steps, options);
   const left = steps.filter((step) => isRefused || lacking(step, options).length > 0).length;
   await printResult(options.json, { steps: steps.map(shownStep) }, () =>
     [...steps.map((step) => describeUndone(step, options)), summary(steps.length - left, left, 'to do')].join('\n'),

@@ -209,6 +209,14 @@ test("an owner's key is enough for its workspace", async () => {
   assert.match(await succeeds(`apply ${file} --prune`, data.key), /^- .*by-hand.*\n1 change done\n$/);
   assert.equal(await succeeds(`check ${file} --prune`, data.key), NO_CHANGE);
   assert.equal((await run(`plan ${file} --prune-workspaces`, data.key)).code, 1);
+  const without = write('without-owner.yaml', 'organizations: { acme: { workspaces: { store: { apiKeys: {} } } } }');
+  const anew = write('anew-owner.yaml', readFileSync(join(place.folder, file), 'utf8').replace('OWNER', 'READ_ONLY'));
+  for (const words of [`plan ${without}`, `apply ${without}`, `plan ${anew}`, `apply ${anew}`]) {
+    const { code, stderr } = await run(`${words} --prune`, data.key);
+    assert.equal(code, 1);
+    assert.match(stderr, /^Error: This ends the API key that the command uses, and nothing has been changed\n/);
+  }
+  assert.equal(await succeeds(`check ${file} --prune`, data.key), NO_CHANGE);
   const other = write('other.yaml', 'organizations: { other: {} }');
   assert.equal((await run(`plan ${other}`, data.key)).code, 1);
 });
