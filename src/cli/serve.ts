@@ -175,8 +175,8 @@ function explain(error: unknown, config: Config, observer: Observer): string {
   return `The server could not start: ${message ?? String(error)}`;
 }
 
-// In a clone, and where the package is installed: without `--no` npx would fetch another package of that name where it is not.
-const COMMAND = import.meta.filename.endsWith('.ts') ? 'npm run wda --' : 'npx --no wda';
+// In a clone, and where the package is installed: without `--no-install` npx would fetch another package of that name where it is not.
+const COMMAND = import.meta.filename.endsWith('.ts') ? 'npm run wda --' : 'npx --no-install wda';
 
 /** The lines a newcomer reads after the start. */
 export function startScreen(
