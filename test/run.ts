@@ -13,7 +13,9 @@ const given = process.argv.slice(2).filter((argument) => !argument.startsWith('-
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('-'));
 const patterns = given.length === 0 ? ['test'] : given;
 const files = patterns
-  .flatMap((pattern) => (pattern.endsWith('.ts') ? [pattern] : globSync(`${pattern}/**/*.test.ts`, { exclude: ['**/node_modules/**'] })))
+  .flatMap((pattern) =>
+    pattern.endsWith('.ts') ? [pattern] : globSync(`${pattern}/**/*.test.ts`, { exclude: ['**/node_modules/**'] }),
+  )
   .sort();
 if (files.length === 0) {
   console.error(`No test files in ${patterns.join(', ')}`);
