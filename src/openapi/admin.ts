@@ -1,7 +1,7 @@
 // Operations outside the data API -> their OpenAPI document (3.1.1). Pure: it prints what the routes say of themselves.
 import { ERROR_CODES, type ErrorCode } from '../errors.ts';
 import { type Content, type Operation, type Refusal, type Shape, TAGS, type Tag } from './operation.ts';
-import { ERROR_SCHEMAS, errorResponses, type Part, refusalAt } from './refusals.ts';
+import { type CodedStatus, ERROR_SCHEMAS, errorResponses, type Part, refusalAt } from './refusals.ts';
 import { makeComponents, type Refer } from './shapes.ts';
 
 const CLIENT_AUTHENTICATION = 'oauthClient';
@@ -59,7 +59,7 @@ export function adminDocument(operations: readonly Operation[], publicUrl: strin
     components: {
       securitySchemes: securitySchemes(publicUrl),
       schemas: { ...schemas(), ...ERROR_SCHEMAS, ...(isOAuth ? { [OAUTH_ERROR]: OAUTH_ERROR_SHAPE } : {}) },
-      responses: errorResponses(codesOf(operations)),
+      responses: errorResponses(refusalsIn(operations)),
     },
   };
 }
@@ -71,10 +71,13 @@ const INTRODUCTION = [
 
 const tagOf = ({ describe }: Operation): Tag => describe.id.split('.')[0] as Tag;
 
-/** The codes of our own refusals among those of all operations. */
-function codesOf(operations: readonly Operation[]): ErrorCode[] {
-  const named = new Set(operations.flatMap(({ describe }) => describe.refusals.map(({ code }) => code)));
-  return (Object.keys(ERROR_CODES) as ErrorCode[]).filter((code) => named.has(code));
+/** Our own refusals among those of all operations, each once. */
+function refusalsIn(operations: readonly Operation[]): readonly CodedStatus[] {
+  const told = new Map<string, CodedStatus>();
+  for (const { code, status } of operations.flatMap(({ describe }) => describe.refusals)) {
+    if (Object.hasOwn(ERROR_CODES, code)) told.set(`${status} ${code}`, { code: code as ErrorCode, status });
+  }
+  return [...told.values()];
 }
 
 function operationPart(operation: Operation, refer: Refer): Part {

@@ -13,7 +13,7 @@ import {
   sharedComponents,
 } from './operations.ts';
 import { entityParameters, type SharedParameter, sharedName, sharedParameter } from './parameters.ts';
-import { ERROR_SCHEMAS, errorResponses, otherResponse, type Part, refusalsOf } from './refusals.ts';
+import { ERROR_SCHEMAS, errorResponses, otherResponse, type Part, refusalsOf, withStatuses } from './refusals.ts';
 import { certainColumns, recordSchemas } from './schema.ts';
 import { type EntityView, type PrincipalClass, viewOf } from './view.ts';
 import { WORKSPACE_TAG, workspacePaths } from './workspace-paths.ts';
@@ -85,7 +85,7 @@ export function* documentOf(
   if (views.length > 0) addComponents(sharedComponents(mayWrite, facts.maxBulk));
   responses.push(
     membersOf({
-      ...errorResponses([...codes].filter(hasOwnResponse)),
+      ...errorResponses(withStatuses([...codes].filter(hasOwnResponse))),
       [OTHERS]: otherResponse([...codes].filter((code) => !hasOwnResponse(code))),
     }),
   );

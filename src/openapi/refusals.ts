@@ -78,9 +78,6 @@ const WORDS: Readonly<Record<ErrorCode, string>> = {
   OUTCOME_UNKNOWN: 'the connection to the database was lost before it had answered to the write: it may have been done',
 };
 
-/** Statuses that a code has besides that of ERROR_CODES. */
-const OTHER_STATUSES: Partial<Record<ErrorCode, number>> = { SCHEMA_MIGRATION_IN_PROGRESS: 409 };
-
 interface Refusal {
   /** Of the component. */
   readonly name: string;
@@ -140,38 +137,36 @@ const REFUSALS: Readonly<Record<number, Refusal>> = {
 
 const CODES = Object.keys(ERROR_CODES) as ErrorCode[];
 
-/** Of `components.responses`: the refusals with these codes, by the names that refusalsOf() refers to. */
-export function errorResponses(codes: Iterable<ErrorCode> = CODES): Readonly<Record<string, Part>> {
-  const known = new Set(codes);
+/** A code with the status that it comes with: mostly, but not always, that of ERROR_CODES. */
+export interface CodedStatus {
+  readonly code: ErrorCode;
+  readonly status: number;
+}
+
+/** The codes with the statuses that they have in the data API. */
+export const withStatuses = (codes: Iterable<ErrorCode>): readonly CodedStatus[] =>
+  [...codes].map((code) => ({ code, status: ERROR_CODES[code] }));
+
+/** Of `components.responses`: one for each status of the refusals, by the names that refusalsOf() refers to. */
+export function errorResponses(refusals: readonly CodedStatus[] = withStatuses(CODES)): Readonly<Record<string, Part>> {
   return Object.fromEntries(
-    statusesOf(known).map((status) => {
-      const hasStatus = (code: ErrorCode): boolean => [ERROR_CODES[code], OTHER_STATUSES[code]].includes(status);
-      return [
-        REFUSALS[status]?.name,
-        responseOf(
-          CODES.filter((code) => known.has(code) && hasStatus(code)),
-          [status],
-        ),
-      ];
-    }),
+    statusesOf(refusals).map((status) => [
+      REFUSALS[status]?.name,
+      responseOf(refusals.filter((refusal) => refusal.status === status)),
+    ]),
   );
 }
 
 /** One response for the refusals with these codes, for `default`. */
-export function otherResponse(codes: Iterable<ErrorCode>): Part {
-  const known = new Set(codes);
-  return responseOf(
-    CODES.filter((code) => known.has(code)),
-    statusesOf(known),
-  );
-}
+export const otherResponse = (codes: Iterable<ErrorCode>): Part => responseOf(withStatuses(codes));
 
-function responseOf(codes: readonly ErrorCode[], statuses: readonly number[]): Part {
-  const refusals = statuses.map((status) => REFUSALS[status] as Refusal);
+function responseOf(coded: readonly CodedStatus[]): Part {
+  const inOrder = CODES.flatMap((code) => coded.find((one) => one.code === code) ?? []);
+  const refusals = statusesOf(inOrder).map((status) => REFUSALS[status] as Refusal);
   const headers = refusals.flatMap((refusal) => refusal.headers ?? []);
   const examples = refusals.flatMap((refusal) => Object.entries(refusal.examples));
   return {
-    description: codes.map((code) => `\`${code}\` (${ERROR_CODES[code]}): ${WORDS[code]}.`).join(' '),
+    description: inOrder.map(({ code, status }) => `\`${code}\` (${status}): ${WORDS[code]}.`).join(' '),
     ...(headers.length === 0
       ? {}
       : { headers: Object.fromEntries(headers.map((header) => [header, HEADERS[header]])) }),
@@ -180,7 +175,7 @@ function responseOf(codes: readonly ErrorCode[], statuses: readonly number[]): P
         schema: { $ref: '#/components/schemas/wda.Error' },
         examples: Object.fromEntries(
           examples
-            .filter(([, { code }]) => codes.includes(code))
+            .filter(([, { code }]) => inOrder.some((one) => one.code === code))
             .map(([title, error]) => [title, { summary: error.code, value: JSON.parse(errorText(error)) }]),
         ),
       },
@@ -190,11 +185,11 @@ function responseOf(codes: readonly ErrorCode[], statuses: readonly number[]): P
 
 /** Of the `responses` of an operation: a reference for each status that the codes have. */
 export function refusalsOf(codes: Iterable<ErrorCode>): Readonly<Record<string, Part>> {
-  return Object.fromEntries(statusesOf(codes).map((status) => [status, refusalAt(status)]));
+  return Object.fromEntries(statusesOf(withStatuses(codes)).map((status) => [status, refusalAt(status)]));
 }
 
 /** A reference to the response with this status. */
 export const refusalAt = (status: number): Part => ({ $ref: `#/components/responses/${REFUSALS[status]?.name}` });
 
-const statusesOf = (codes: Iterable<ErrorCode>): number[] =>
-  [...new Set([...codes].map((code): number => ERROR_CODES[code]))].sort((left, right) => left - right);
+const statusesOf = (coded: readonly CodedStatus[]): number[] =>
+  [...new Set(coded.map(({ status }) => status))].sort((left, right) => left - right);

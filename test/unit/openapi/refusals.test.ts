@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { ERROR_CODES, type ErrorCode } from '../../../src/errors.ts';
-import { ERROR_SCHEMAS, errorResponses, type Part, refusalsOf } from '../../../src/openapi/refusals.ts';
+import { ERROR_SCHEMAS, errorResponses, type Part, refusalsOf, withStatuses } from '../../../src/openapi/refusals.ts';
 
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true });
 const isError = ajv.compile({
@@ -15,10 +15,22 @@ for (const code of Object.keys(ERROR_CODES) as ErrorCode[]) {
   test(`${code} has a response with its words and an example`, () => {
     const [status] = Object.keys(refusalsOf([code]));
     assert.equal(status, String(ERROR_CODES[code]));
-    const [response] = Object.values(errorResponses([code]));
+    const [response] = Object.values(errorResponses(withStatuses([code])));
     assert.match(String(response?.description), new RegExp(`^.${code}. .[0-9]{3}.: .+[.]$`));
   });
 }
+
+test('a response has the codes of its status, and no others', () => {
+  for (const [name, { description }] of Object.entries(errorResponses())) {
+    const statuses = [...String(description).matchAll(/`[A-Z_]+` \((\d+)\)/g)].map(([, status]) => status);
+    assert.equal(new Set(statuses).size, 1, `${name}: ${description}`);
+  }
+});
+
+test('a code that comes with a status of its own is told there', () => {
+  const { Conflict } = errorResponses([{ code: 'SCHEMA_MIGRATION_IN_PROGRESS', status: 409 }]);
+  assert.match(String(Conflict?.description), /^`SCHEMA_MIGRATION_IN_PROGRESS` \(409\): /);
+});
 
 test('every reference to a response is to one that there is', () => {
   const responses = errorResponses();
