@@ -115,9 +115,12 @@ const TAGGED: Part = {
 };
 const DRY_RUN = object({ dryRun: { type: 'boolean' } });
 
-const many = (schema: string, maxItems: number): Part => ({
+const many = (schema: string, maxItems: number, item: Part): Part => ({
   required: true,
-  ...json({ ...object({ data: list(schemaRef(schema), { maxItems }) }), additionalProperties: false }),
+  ...json(
+    { ...object({ data: list(schemaRef(schema), { maxItems }) }), additionalProperties: false },
+    { examples: { one: { value: { data: [item] } } } },
+  ),
 });
 
 /** Components of a kind, by their names. */
@@ -159,8 +162,12 @@ export function sharedComponents(mayWrite: boolean, maxBulk: number): Components
       },
       ...(mayWrite
         ? {
-            'wda.Ids': { required: true, ...json(schemaRef('wda.Ids')) },
-            'wda.UpdateMany': many('wda.UpdateItem', maxBulk),
+            'wda.Ids': {
+              required: true,
+              ...json(schemaRef('wda.Ids'), { examples: { one: { value: { ids: [1] } } } }),
+            },
+            // Without a field to change: a body of each entity would make the document of 200 entities 5 kB longer.
+            'wda.UpdateMany': many('wda.UpdateItem', maxBulk, { id: 1 }),
             'wda.File': { required: true, ...FILE },
           }
         : {}),
@@ -183,7 +190,7 @@ export function entityComponents(view: EntityView, { selection, maxBulk }: Opera
   };
   if (!operations.includes('create')) return { responses: { [`${entity.name}.Page`]: page }, requestBodies: {} };
   const full = schemaRef(names.full);
-  const { minimal, full: all } = bodyExamples(view);
+  const { minimal, full: all, change } = bodyExamples(view);
   const one = (schema: string, examples: Part): Part => ({ required: true, ...json(schemaRef(schema), { examples }) });
   return {
     responses: {
@@ -202,8 +209,8 @@ export function entityComponents(view: EntityView, { selection, maxBulk }: Opera
     },
     requestBodies: {
       [names.create]: one(names.create, { minimal: { value: minimal }, full: { value: all } }),
-      [names.update]: { required: true, ...json(schemaRef(names.update)) },
-      [`${entity.name}.CreateMany`]: many(names.create, maxBulk),
+      [names.update]: one(names.update, { change: { value: change } }),
+      [`${entity.name}.CreateMany`]: many(names.create, maxBulk, minimal),
     },
   };
 }

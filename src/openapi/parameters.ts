@@ -40,7 +40,10 @@ const CURSOR = '`meta.nextCursor` of the page before, with the same sort. Not to
 
 /** Parameters of every entity, by the name that parameterRefs() takes. */
 const SHARED = {
-  Id: () => ({ name: 'id', in: 'path', required: true, description: 'Id of the record.', schema: ID_SCHEMA }),
+  Id: () => ({
+    ...{ name: 'id', in: 'path', required: true, description: 'Id of the record.', schema: ID_SCHEMA },
+    example: 1,
+  }),
   Page: () => inQuery('page', 'Number of the page, from 0.', { type: 'integer', minimum: 0 }),
   Size: (maximum: number) => inQuery('size', 'Records of a page; 20 if not given.', size(maximum)),
   After: () => inQuery('after', CURSOR, TEXT),
@@ -73,7 +76,7 @@ const SHARED = {
       type: 'string',
       enum: ['update', 'skip'],
     }),
-  Ids: () => listed('ids', 'Ids of the records.', ID_SCHEMA, { required: true }),
+  Ids: () => listed('ids', 'Ids of the records.', ID_SCHEMA, { required: true, example: [1] }),
   Format: () => inQuery('format', 'Of the file; `csv` if not given.', { type: 'string', enum: ['csv', 'ndjson'] }),
   Formulas: () =>
     inQuery('formulas', 'Of CSV. `escape`: spreadsheets run no text as a formula. `keep` if not given.', {

@@ -182,18 +182,21 @@ export function exampleOf(field: Field): unknown {
   return candidates.find((value) => value !== undefined && decodeValue(field, value).ok) ?? null;
 }
 
-/** Examples of bodies: `minimal` gives what a create must give, `full` all that it can. */
+/** Examples of bodies: `minimal` gives what a create must give, `full` all that it can; `change` is one of an update. */
 export function bodyExamples({ entity, required, stamped }: EntityView): {
   readonly minimal: Part;
   readonly full: Part;
+  readonly change: Part;
 } {
   const writable = [...entity.fields.values()].filter(isWritable);
   const record = (fields: readonly Field[]): Part =>
     Object.fromEntries(fields.map((field) => [field.name, exampleOf(field)]));
+  // Only the token knows what its columns may be.
+  const free = writable.filter(({ name }) => !stamped.has(name));
   return {
     minimal: record(writable.filter(({ name }) => required.has(name))),
-    // Only the token knows what its columns may be.
-    full: record(writable.filter(({ name }) => !stamped.has(name))),
+    full: record(free),
+    change: record(free.slice(0, 1)),
   };
 }
 

@@ -27,7 +27,7 @@ type Part = any;
 interface Described {
   readonly id: string;
   readonly method: string;
-  /** Below the workspace, of the record with the id 1. */
+  /** Below the workspace, with the examples of its parameters. */
   readonly path: string;
   readonly statuses: readonly string[];
   readonly parameters: readonly Part[];
@@ -47,7 +47,7 @@ async function operationsFor(credential: string, query = ''): Promise<Described[
     Object.entries<Part>(item).map(([method, { operationId, parameters = [], requestBody, responses }]) => ({
       id: operationId,
       method: method.toUpperCase(),
-      path: path.slice(1).replace('{id}', '1'),
+      path: path.slice(1).replace('{id}', String(common.map(at)[0]?.example)),
       statuses: Object.keys(responses),
       parameters: [...common, ...parameters].map(at),
       bodies: at(requestBody).content?.['application/json']?.examples ?? {},
@@ -69,13 +69,38 @@ const WHO = {
   user: () => tokenOf({ customer: 1 }),
 } as const;
 
+const CREATES = ['create', 'bulkCreate'];
+/** What needs a record that is there. */
+const ON_RECORDS = ['update', 'patch', 'bulkUpdate', 'bulkPatch', 'bulkDeleteListed'];
+
+/** The last of the successes: that of `dryRun` comes before it. */
+const done = (statuses: readonly string[]): string | undefined => statuses.filter((status) => status < '300').at(-1);
+
+/** The id of a record with the values of the `full` example of creates. */
+async function makeRecord(described: readonly Described[], entity: string, credential: string): Promise<number> {
+  const create = described.find(({ id }) => id === `${entity}.create`) as Described;
+  const { status, text, json } = await demo.call(entity, {
+    method: 'POST',
+    credential,
+    body: create.bodies.full?.value,
+  });
+  assert.equal(status, 201, `${entity}: ${text}`);
+  return json.data.id;
+}
+
+/** The body with another id where it has one. */
+const withId = (body: unknown, id: number | undefined): unknown =>
+  JSON.parse(JSON.stringify(body), (member, value) =>
+    id === undefined ? value : member === 'id' ? id : member === 'ids' ? [id] : value,
+  );
+
 for (const [who, credentialOf] of Object.entries(WHO)) {
   test(`every example of a parameter is taken: ${who}`, async () => {
     const credential = await credentialOf();
     for (const { method, path, parameters, statuses } of await operationsFor(credential)) {
       if (method !== 'GET') continue;
       const needed = parameters.filter((part) => part.in === 'query' && part.required === true);
-      for (const shown of parameters.filter(({ example }) => example !== undefined)) {
+      for (const shown of parameters.filter((part) => part.in === 'query' && part.example !== undefined)) {
         const query = [...new Set([...needed, shown])].map(queryOf).join('&');
         const { status, text } = await demo.call(`${path}?${query}`, { credential });
         assert.equal(status, 200, `${path}?${query}: ${text}`);
@@ -86,25 +111,42 @@ for (const [who, credentialOf] of Object.entries(WHO)) {
 
   test(`every example of a body is taken: ${who}`, async () => {
     const credential = await credentialOf();
+    const described = await operationsFor(credential);
     const sent = new Set<string>();
-    for (const { id, method, path, statuses, bodies } of await operationsFor(credential)) {
-      for (const [name, { value }] of Object.entries(bodies)) {
-        const { status, text, headers } = await demo.call(path, { method, credential, body: value });
-        const [success] = id.endsWith('.create') ? ['201'] : statuses;
-        assert.equal(String(status), success, `${id} ${name}: ${text}`);
+    for (const { id, method, path, statuses, bodies } of described) {
+      const [entity = '', name = ''] = id.split('.');
+      for (const [title, { value }] of Object.entries(bodies)) {
+        // Others refer to the record 1, so that it cannot be deleted: what is written is a record of the example's own.
+        const record = ON_RECORDS.includes(name) ? await makeRecord(described, entity, credential) : undefined;
+        const call = { method, credential, body: withId(value, record) };
+        const { status, text, json } = await demo.call(record ? path.replace(/\/1$/, `/${record}`) : path, call);
+        assert.equal(String(status), CREATES.includes(name) ? '201' : done(statuses), `${id} ${title}: ${text}`);
         // The next example may have the same values in a unique field.
-        const made = headers.get('location')?.split('/').slice(-2).join('/');
-        if (made !== undefined) assert.equal((await demo.call(made, { method: 'DELETE' })).status, 204, made);
-        sent.add(`${id.split('.')[1]} ${name}`);
+        const made = CREATES.includes(name) ? [json.data].flat() : [{ id: record }];
+        for (const { id: left } of made)
+          if (left !== undefined) await demo.call(`${entity}/${left}`, { method: 'DELETE' });
+        sent.add(`${name} ${title}`);
       }
     }
     const read = ['batch none', 'query all', 'query one', 'summarize count'];
-    assert.deepEqual(
-      [...sent].sort(),
-      [...read, ...(who === 'reader' ? [] : ['create full', 'create minimal'])].sort(),
-    );
+    const written = ['bulkCreate one', 'create full', 'create minimal', 'patch change', 'update change'];
+    const ofMany = ['bulkDeleteListed one', 'bulkPatch one', 'bulkUpdate one'];
+    assert.deepEqual([...sent].sort(), [...read, ...(who === 'reader' ? [] : [...written, ...ofMany])].sort());
   });
 }
+
+test('ids of a delete are taken as the example has them', async () => {
+  const described = await operationsFor(demo.key);
+  const deletes = described.filter(({ id }) => id.endsWith('.bulkDelete'));
+  assert.ok(deletes.length > 0);
+  for (const { id, method, path, parameters } of deletes) {
+    const ids = parameters.find(({ name }) => name === 'ids');
+    const made = await makeRecord(described, id.split('.')[0] as string, demo.key);
+    const query = queryOf({ ...ids, example: ids.example.map(() => made) });
+    const { status, text } = await demo.call(`${path}?${query}`, { method });
+    assert.equal(status, 204, `${id}: ${text}`);
+  }
+});
 
 test('a user gives no column that is set from his token, and it is set', async () => {
   const credential = await WHO.user();
