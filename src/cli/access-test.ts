@@ -14,17 +14,21 @@ import {
 } from './connection.ts';
 import { CommandFailure, failed } from './failure.ts';
 import { printResult } from './output.ts';
+import { readSchemaFile, refuseWithLines, type SchemaFile } from './schema-file.ts';
 
 /** What the server takes in one call. */
 const BATCH = 100;
 /** For an entity with `only`, this many of its other records are asked for one by one. */
 const OTHERS = 100;
 const PAGE = 200;
+const RULES = 'row rules: an object with a list for each entity';
 
 interface Target {
   readonly client: AdminClient;
   readonly address: WorkspaceAddress;
   readonly relations: readonly RelationTo[];
+  /** Row rules to try in place of those in force. */
+  readonly rules: SchemaFile | undefined;
 }
 
 interface RelationTo {
@@ -35,12 +39,13 @@ interface RelationTo {
 }
 
 /** Throws a failure that names the case, the record and the request of the first leak. */
-export async function testAccess(path: string, options: GlobalOptions): Promise<void> {
+export async function testAccess(path: string, options: GlobalOptions & { readonly rules?: string }): Promise<void> {
   const address = chosenWorkspace(options);
   const client = connect(options);
   const cases = await readAccessFile(path);
+  const rules = options.rules === undefined ? undefined : await readSchemaFile(options.rules, RULES);
   const { data } = await client.send('GET', `${workspacePath(address)}/schema`);
-  const target: Target = { client, address, relations: relationsOf(data) };
+  const target: Target = { client, address, relations: relationsOf(data), rules };
   let requests = 0;
   for (const one of cases) requests += await runCase(target, one);
   const done = { cases: cases.length, requests };
@@ -65,13 +70,16 @@ async function runCase(target: Target, one: AccessCase): Promise<number> {
 }
 
 async function runBatch(
-  { client, address }: Target,
+  { client, address, rules }: Target,
   { name, claims }: AccessCase,
   entity: string,
   checks: readonly Check[],
 ): Promise<void> {
   const requests = checks.map(({ path, body }) => ({ path, ...(body === undefined ? {} : { body }) }));
-  const { data } = await client.send('POST', `${workspacePath(address)}/access/test`, { body: { claims, requests } });
+  const tried = rules === undefined ? {} : { rules: rules.document };
+  const { data } = await client
+    .send('POST', `${workspacePath(address)}/access/test`, { body: { claims, requests, ...tried } })
+    .catch((error) => refuseWithLines(error, rules, ['rules']));
   const answers = data as readonly CheckAnswer[];
   for (const [index, { path, body, judge }] of checks.entries()) {
     const { status, body: answered } = answers[index] as CheckAnswer;

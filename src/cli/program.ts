@@ -357,10 +357,14 @@ function addAccess(program: Command): void {
     .command('test')
     .description('run a file of "with these claims, these records are visible, these are not"')
     .argument('<file>', 'YAML or JSON; - is stdin')
+    .option('--rules <file>', 'row rules by entity, YAML or JSON, to try in place of those in force')
     .action(async (file, _own, command: Command) =>
       (await import('./access-test.ts')).testAccess(file, command.optsWithGlobals()),
     );
-  examples(testing, ['wda access test access.yaml -w acme/shop   # exit code 1 at the first leak']);
+  examples(testing, [
+    'wda access test access.yaml -w acme/shop   # exit code 1 at the first leak',
+    'wda access test access.yaml -w acme/shop --rules new-rules.yaml',
+  ]);
   examples(group, ['wda access explain token.txt -w acme/shop', 'wda access test access.yaml -w acme/shop']);
 }
 

@@ -1,6 +1,14 @@
 // A parsed schema document -> entities as the rest of the code uses them: columns in order, relations resolved to the
 // columns that carry them.
-import { type Entity, type Field, type JsonValue, NO_LANGUAGE, NO_SETTINGS, type SearchText } from '../model/entity.ts';
+import {
+  type Entity,
+  type Field,
+  type JsonValue,
+  NO_LANGUAGE,
+  NO_SETTINGS,
+  type RowRule,
+  type SearchText,
+} from '../model/entity.ts';
 import { NO_NAMES, type PhysicalNames, physicalColumn, physicalTable } from '../model/physical-name.ts';
 import type { BelongsTo, Relation } from '../model/relation.ts';
 import { attributesOf } from './fields.ts';
@@ -37,12 +45,17 @@ export function entitiesOf(
         search: searchOf(entity, fields),
         timestamps: entity.timestamps === true,
         settings: { ...NO_SETTINGS, ...entity.settings },
-        rowRules: (entity.rowRules ?? []).map(({ column, claim, enabled = true }) => ({ column, claim, enabled })),
+        rowRules: rowRulesOf(entity),
         gate: null,
       };
       return [name, made];
     }),
   );
+}
+
+/** In the order of the document. */
+export function rowRulesOf({ rowRules = [] }: EntityDocument): readonly RowRule[] {
+  return rowRules.map(({ column, claim, enabled = true }) => ({ column, claim, enabled }));
 }
 
 function searchOf(entity: EntityDocument, all: ReadonlyMap<string, Field>): SearchText | null {

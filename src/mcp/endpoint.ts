@@ -136,7 +136,7 @@ function sessionOf(
     standpoint,
     maxRows: config.mcpMaxRows,
     maxBytes: config.mcpMaxBytes,
-    ask: (asked) => answerAs(principal, requestOf(asked, raw), again),
+    ask: (asked) => answerAs(principal, requestOf(asked, raw), { again }),
     writes: workspace.agents.writes,
     confirming,
   };

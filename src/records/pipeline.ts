@@ -92,9 +92,16 @@ export interface Records {
 
 /**
  * The answer to a request for records of a principal who is known: of an agent, or of somebody whom an administrator asks
- * about. `again`: who that is and what the workspace is now; without it the principal stays who it was.
+ * about.
  */
-export type AnswerAs = (principal: Principal, raw: RawRequest, again?: () => Promise<Visitor>) => Promise<Reply>;
+export type AnswerAs = (principal: Principal, raw: RawRequest, how?: AnswerHow) => Promise<Reply>;
+
+interface AnswerHow {
+  /** Who that is and what the workspace is now; without it the principal stays who it was. */
+  readonly again?: () => Promise<Visitor>;
+  /** What is asked in place of the snapshot in force: a part of it (model/workspace.ts). */
+  readonly within?: (workspace: Workspace) => Workspace;
+}
 
 // For so long after a request was admitted it need not be asked whether its snapshot is still in force: the lease of a
 // snapshot ends 100 ms before others stop waiting for this process (directory/presence.ts).
@@ -199,12 +206,13 @@ export function makeRecords(rooms: RecordRooms): Records {
     return { keys: rooms.keys, executor: databases.of(visitor.workspace), visitor, sender, clock, scope, fingerprint };
   }
 
-  const answerAs: AnswerAs = async (principal, raw, enterAgain) => {
+  const answerAs: AnswerAs = async (principal, raw, { again: enterAgain, within } = {}) => {
     const [organization = '', slug = ''] = segmentsOf(raw.path);
     const again = async (): Promise<Visitor> => {
       const workspace = await cache.get(organization, slug);
       if (workspace === undefined || !belongsTo(principal, workspace.id)) throw invalidCredential();
-      return visitorOf(rooms, workspace, principal);
+      const visitor = visitorOf(rooms, workspace, principal);
+      return within === undefined ? visitor : { ...visitor, workspace: within(visitor.workspace) };
     };
     return answer(raw, await again(), enterAgain ?? again);
   };

@@ -74,6 +74,24 @@ describe('access test', () => {
       }
     });
   }
+  test('rules of a file are tried, and those in force stay', async () => {
+    await setRules({ orders: [] });
+    try {
+      const good = await fileOf(JSON.stringify({ orders: RULES.orders }));
+      const { code, stderr } = await run(['test', DEMO_TEST, '--rules', good]);
+      assert.equal(code, 0, stderr);
+      const wrong = await fileOf('orders:\n  - column: customer\n    claim: customer_id\n');
+      const refused = await run(['test', DEMO_TEST, '--rules', wrong]);
+      assert.equal(refused.code, 1);
+      assert.match(
+        refused.stderr,
+        /line 2, rules\.orders\.0\.column: .*customer is a relation; its field is customerId/,
+      );
+      assert.equal((await run(['test', DEMO_TEST])).code, 1);
+    } finally {
+      await setRules(RULES);
+    }
+  });
   test('a leak is a document for scripts', async () => {
     const file = await fileOf('{"cases":[{"name":"n","claims":{"customer_id":1},"hidden":{"orders":[2]}}]}');
     const { code, stderr } = await run(['test', file, '--json']);

@@ -37,6 +37,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'principal.ts',
       'relation.ts',
       'restricted.ts',
+      'trial.ts',
       'workspace.ts',
     ],
     imports: [],

@@ -5,6 +5,8 @@ import { setImmediate } from 'node:timers/promises';
 import Type from 'typebox';
 import { ApiError, responseTooLarge } from '../../errors.ts';
 import type { External } from '../../model/principal.ts';
+import { withRules } from '../../model/trial.ts';
+import type { Workspace } from '../../model/workspace.ts';
 import { type Asked, type Asker, requestOf } from '../../records/asked.ts';
 import type { Records } from '../../records/pipeline.ts';
 import { PREFIX } from '../../request/record-path.ts';
@@ -13,6 +15,7 @@ import { JSON_TYPE, type Reply } from '../../response/reply.ts';
 import { answerText, anything, closed, data, listOf } from './answer.ts';
 import { exactBody } from './body.ts';
 import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route.ts';
+import { RulesToTry, rulesToTry } from './trial-rules.ts';
 
 export interface AccessTestRooms extends AdminRooms {
   /** The data API's answer to a given principal. */
@@ -38,6 +41,7 @@ const AccessTest = closed(
       }),
       { maxItems: MAX_REQUESTS },
     ),
+    rules: Type.Optional(RulesToTry),
   },
   { title: 'AccessTest' },
 );
@@ -61,12 +65,22 @@ export function accessTestRoutes(rooms: AccessTestRooms): AdminRoute[] {
       may: 'workspace',
       changes: 'nothing',
       summary: 'What a user with these claims would be answered',
-      description: 'The requests run as of a user of the identity provider who may only read. Nothing is changed.',
-      refuses: { SCHEMA_MIGRATION_IN_PROGRESS: 'an entity is closed by a migration' },
+      description:
+        'The requests run as of a user of the identity provider who may only read. With `rules` they run as if these were in force: those of entities that are not named stay. Nothing is changed.',
+      refuses: {
+        SCHEMA_MIGRATION_IN_PROGRESS: 'an entity is closed by a migration',
+        CONFLICT: 'the schema has changed while rules were tried',
+      },
       body: exactBody(AccessTest),
-      example: { claims: { customer_id: 1 }, requests: [{ path: 'orders?expand=customer' }] },
+      example: {
+        claims: { customer_id: 1 },
+        requests: [{ path: 'orders?expand=customer' }],
+        rules: { orders: [{ column: 'customerId', claim: 'customer_id' }] },
+      },
       answers: { 200: data(listOf(Tested)) },
-      async handle({ workspace: { id, organization, slug }, body: { claims, requests } }) {
+      async handle({ workspace: { id, organization, slug }, body: { claims, requests, rules } }) {
+        const trial = rules === undefined ? undefined : await rulesToTry(rooms.databases, id, rules);
+        const how = trial === undefined ? {} : { within: (workspace: Workspace) => withRules(workspace, trial) };
         const principal: External = {
           kind: 'external',
           permissions: 'READ_ONLY',
@@ -79,7 +93,7 @@ export function accessTestRoutes(rooms: AccessTestRooms): AdminRoute[] {
         const answers: string[] = [];
         for (const { path, body } of requests) {
           const asked = askedOf(`${PREFIX}${organization}/${slug}/${path}`, body);
-          const reply = await rooms.answerAs(principal, requestOf(asked, askerOf())).catch(refusal);
+          const reply = await rooms.answerAs(principal, requestOf(asked, askerOf()), how).catch(refusal);
           const text = await bodyText(reply, left);
           left -= text.length;
           if (left < 0) throw responseTooLarge(rooms.maxResponseBytes);

@@ -77,3 +77,5 @@ const mayNot = (): Error => forbidden('The credential gives no right to administ
 export const noOrganization = (slug: string): Error => notFound(`Organization ${slug} does not exist`);
 
 export const noWorkspace = (slug: string): Error => notFound(`Workspace ${slug} does not exist`);
+
+export const noWorkspaceAnyMore = (): Error => notFound('The workspace does not exist any more');

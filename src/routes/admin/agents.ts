@@ -2,8 +2,8 @@
 import Type, { type Static } from 'typebox';
 import { loadEntityIds } from '../../catalog/documents.ts';
 import { loadAgentSettings, putAgentSettings } from '../../directory/agent-settings.ts';
-import { notFound } from '../../errors.ts';
 import type { AgentSettings } from '../../model/agent-settings.ts';
+import { noWorkspaceAnyMore } from './access.ts';
 import { closed, data, oneOf, single } from './answer.ts';
 import { refinedBody } from './body.ts';
 import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route.ts';
@@ -71,7 +71,7 @@ export function agentRoutes(rooms: AdminRooms): AdminRoute[] {
       answers: { 200: data(Shown) },
       async handle({ workspace: { id }, body: change }) {
         const settings: AgentSettings = { ...(await loadAgentSettings(directory, id)), ...change };
-        if (!(await putAgentSettings(directory, id, settings))) throw notFound('The workspace does not exist any more');
+        if (!(await putAgentSettings(directory, id, settings))) throw noWorkspaceAnyMore();
         return single(await show(id, settings));
       },
     }),

@@ -15,6 +15,7 @@ import type { IdentityProvider } from '../../model/workspace.ts';
 import type { Outbound } from '../../outbound/outbound.ts';
 import { explainRows } from '../../plan/explain.ts';
 import type { Refuses } from '../refuses.ts';
+import { noWorkspaceAnyMore } from './access.ts';
 import { type Answered, answer, closed, data, listOf, NOTHING, nothing, oneOf, orNull, single } from './answer.ts';
 import { type Body, body, bodyOf } from './body.ts';
 import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route.ts';
@@ -276,8 +277,6 @@ function filled(text: string | null | undefined): string | null | undefined {
 }
 
 const none = (): ApiError => notFound('The workspace has no identity provider');
-
-const noWorkspaceAnyMore = (): ApiError => notFound('The workspace does not exist any more');
 
 const NO_AUDIENCE =
   'audience is blank: tokens that the provider issued for any other application are accepted here, too';

@@ -9,7 +9,7 @@ import type { Permissions, Scope } from '../../model/principal.ts';
 import { listOf, orNull } from './answer.ts';
 
 // As many as a document has.
-const MAX_ENTITIES = 500;
+export const MAX_ENTITIES = 500;
 
 /** In bodies. */
 export const EntityNames = Type.Unsafe<readonly string[] | null>({
@@ -62,11 +62,11 @@ export function idsOf(
     if (typeof name !== 'string') return [];
     const id = ids.get(name);
     if (id !== undefined) return [id];
-    report(
-      ['entities', at],
-      'REFERENCE_NOT_FOUND',
-      `must be an entity of the workspace.${hint(report.suggest(name, ids.keys()))} Known: ${listed([...ids.keys()].sort())}`,
-    );
+    report(['entities', at], 'REFERENCE_NOT_FOUND', notAnEntity(name, [...ids.keys()], report));
     return [];
   });
 }
+
+/** What to say of a name that none of the workspace's entities has. */
+export const notAnEntity = (name: string, known: readonly string[], report: Report): string =>
+  `must be an entity of the workspace.${hint(report.suggest(name, known))} Known: ${listed([...known].sort())}`;

@@ -3,13 +3,15 @@ import Type, { type Static } from 'typebox';
 import { loadWorkspaceRow } from '../../catalog/documents.ts';
 import { findMigration } from '../../catalog/migrations.ts';
 import { parseSchemaDocument } from '../../document/document.ts';
+import { rowRulesOf } from '../../document/entities.ts';
 import { type EntityDocument, RowRulesShape, type SchemaDocument, SettingsShape } from '../../document/format.ts';
 import { member } from '../../document/renames.ts';
-import { conflict, type Detail, notFound, unknownEntity } from '../../errors.ts';
+import { conflict, type Detail, unknownEntity } from '../../errors.ts';
 import type { Runner } from '../../migrate/runner.ts';
 import { closest } from '../../model/closest.ts';
 import { NO_SETTINGS } from '../../model/entity.ts';
 import type { Refuses } from '../refuses.ts';
+import { noWorkspaceAnyMore } from './access.ts';
 import { closed, data, listOf, orNull, single } from './answer.ts';
 import { uncheckedBody } from './body.ts';
 import { MIGRATION_RUNS } from './describe.ts';
@@ -49,7 +51,7 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
 
   async function entityOf({ workspaceId, entity }: Place): Promise<EntityDocument> {
     const row = await loadWorkspaceRow(databases.of({ id: workspaceId }), workspaceId);
-    if (row === undefined) throw notFound('The workspace does not exist any more');
+    if (row === undefined) throw noWorkspaceAnyMore();
     return knownEntity(row.document, entity);
   }
 
@@ -133,7 +135,7 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
       params: ENTITY,
       find: ({ workspace, params }) => entityOf({ workspaceId: workspace.id, entity: params.entity }),
       answers: { 200: data(Rules) },
-      handle: async ({ found }) => single(showRules(found)),
+      handle: async ({ found }) => single(rowRulesOf(found)),
     }),
     route({
       id: 'rowRules.update',
@@ -151,7 +153,7 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
       answers: { 200: data(Rules) },
       async handle({ workspace, params, body }) {
         const place = { workspaceId: workspace.id, entity: params.entity };
-        return single(showRules(await change(place, 'rowRules', () => body ?? null)));
+        return single(rowRulesOf(await change(place, 'rowRules', () => body ?? null)));
       },
     }),
   ];
@@ -180,6 +182,3 @@ const below =
   };
 
 const showSettings = (entity: EntityDocument): Static<typeof Settings> => ({ ...NO_SETTINGS, ...entity.settings });
-
-const showRules = (entity: EntityDocument): Static<typeof Rules> =>
-  (entity.rowRules ?? []).map(({ column, claim, enabled = true }) => ({ column, claim, enabled }));

@@ -1,6 +1,6 @@
 // /access/test: administrators ask what a user with given claims would be answered, and nobody else does.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Answer } from '../../support/server.ts';
 import { prepare, use, useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
@@ -122,4 +122,143 @@ test('all answers together have the size of one', async () => {
   await shop.create('notes', [{ text: 'x'.repeat(9000), owner: 1 }]);
   const large = await ask(paths('notes', 'notes', 'notes'));
   assert.deepEqual([large.status, large.json.error.code], [400, 'BAD_REQUEST']);
+});
+
+describe('rules that are not in force', () => {
+  const club = use(() =>
+    server.workspace('acme/club', {
+      entities: {
+        people: { fields: { name: { type: 'string' }, team: { type: 'integer' } } },
+        constructor: {
+          fields: { text: { type: 'string' }, team: { type: 'integer' } },
+          relations: { person: { kind: 'belongsTo', entity: 'people' } },
+          rowRules: [{ column: 'team', claim: 'team' }],
+        },
+      },
+    }),
+  );
+  prepare(async () => {
+    await club.create(
+      'people',
+      [1, 2].map((team) => ({ name: `p${team}`, team })),
+    );
+    await club.create(
+      'constructor',
+      [1, 1, 2].map((team, at) => ({ text: `t${at}`, team, personId: (at % 2) + 1 })),
+    );
+  });
+  const tryRules = (body: object): Promise<Answer> =>
+    club.admin('access/test', { method: 'POST', body: { claims: { team: 1, person: 2 }, requests: [], ...body } });
+  const shown = async (rules: object | undefined, path: string): Promise<unknown> => {
+    const { json, text, status } = await tryRules({ requests: [{ path }], ...(rules === undefined ? {} : { rules }) });
+    assert.equal(status, 200, text);
+    return json.data[0].body.data ?? json.data[0].status;
+  };
+  const ids = (...all: number[]) => all.map((id) => ({ id }));
+
+  for (const [words, rules, path, expected] of [
+    ['without any those in force hold', undefined, 'constructor?fields=id&expand=', ids(1, 2)],
+    ['an empty list lifts every rule', { constructor: [] }, 'constructor?fields=id&expand=', ids(1, 2, 3)],
+    [
+      'others take their place',
+      { constructor: [{ column: 'personId', claim: 'person' }] },
+      'constructor?fields=id&expand=',
+      ids(2),
+    ],
+    [
+      'one that is switched off does nothing',
+      { constructor: [{ column: 'team', claim: 'team', enabled: false }] },
+      'constructor?fields=id&expand=',
+      ids(1, 2, 3),
+    ],
+    ['a claim that is missing shows nothing', { people: [{ column: 'team', claim: 'x' }] }, 'people?fields=id', []],
+    ['entities that are not named keep theirs', { people: [] }, 'constructor?fields=id&expand=', ids(1, 2)],
+    ['by id, too', { people: [{ column: 'team', claim: 'team' }] }, 'people/2', 404],
+    [
+      'and across relations',
+      { people: [{ column: 'team', claim: 'team' }] },
+      'constructor?fields=id,person.id&expand=person',
+      [
+        { id: 1, person: { id: 1 } },
+        { id: 2, person: null },
+      ],
+    ],
+  ] as const) {
+    test(words, async () => {
+      assert.deepEqual(await shown(rules, path), expected);
+    });
+  }
+
+  test('what was planned with some rules is not used with others, nor for those in force', async () => {
+    const path = 'constructor?fields=id&expand=&sort=text';
+    const lifted = { constructor: [] };
+    for (const rules of [lifted, undefined, lifted, { constructor: [{ column: 'personId', claim: 'person' }] }]) {
+      const expected = rules === undefined ? ids(1, 2) : rules === lifted ? ids(1, 2, 3) : ids(2);
+      assert.deepEqual(await shown(rules, path), expected);
+    }
+    assert.deepEqual((await club.admin('entities/constructor/row-rules')).json.data, [
+      { column: 'team', claim: 'team', enabled: true },
+    ]);
+  });
+
+  for (const [words, rules, details] of [
+    [
+      'an entity that is not there',
+      { peple: [] },
+      [
+        {
+          field: 'rules.peple',
+          code: 'REFERENCE_NOT_FOUND',
+          message: 'must be an entity of the workspace. Did you mean people? Known: constructor, people',
+        },
+      ],
+    ],
+    [
+      'a column that is not there',
+      { people: [{ column: 'tem', claim: 'team' }] },
+      [
+        {
+          field: 'rules.people.0.column',
+          code: 'REFERENCE_NOT_FOUND',
+          message: 'there is no field tem on entity people. Did you mean team? Known: id, name, team',
+        },
+      ],
+    ],
+  ] as const) {
+    test(`${words} is refused as in a schema document`, async () => {
+      const { status, json, text } = await tryRules({ rules });
+      assert.equal(status, 400, text);
+      assert.deepEqual(json.error.details, details);
+    });
+  }
+
+  test('every mistake in them is told at its place', async () => {
+    const rules = {
+      people: [
+        { column: 'id', claim: 'team' },
+        { column: 'team', claim: 'a\u0000' },
+      ],
+      constructor: [
+        { column: 'team', claim: 'team' },
+        { column: 'team', claim: 'team' },
+      ],
+    };
+    const { json } = await tryRules({ rules });
+    assert.deepEqual(
+      json.error.details.map(({ field, code }: { field: string; code: string }) => [field, code]),
+      [
+        ['rules.people.0.column', 'INVALID'],
+        ['rules.people.1.claim', 'INVALID'],
+        ['rules.constructor.1', 'INVALID'],
+      ],
+    );
+    for (const wrong of [
+      { people: {} },
+      { people: [{ column: 'team' }] },
+      { people: [{ colum: 'team', claim: 'x' }] },
+      [],
+    ]) {
+      assert.equal((await tryRules({ rules: wrong })).status, 400);
+    }
+  });
 });
