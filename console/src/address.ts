@@ -1,0 +1,31 @@
+// The address bar as the state of a screen: parameters in the words of the API, and repeated where the API repeats them.
+
+/** Of one name: a value, or several in their order. */
+export type Search = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** `?filter=a&filter=b&sort=c` as `{filter: ['a', 'b'], sort: 'c'}`. */
+export function parseSearch(text: string): Search {
+  const found = new Map<string, string | string[]>();
+  for (const [name, value] of new URLSearchParams(text)) {
+    const before = found.get(name);
+    found.set(name, before === undefined ? value : Array.isArray(before) ? [...before, value] : [before, value]);
+  }
+  return Object.fromEntries(found);
+}
+
+/** The other way; commas stay readable. */
+export function stringifySearch(search: Search): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(search)) {
+    if (value === undefined) continue;
+    for (const one of typeof value === 'string' ? [value] : value) parameters.append(name, one);
+  }
+  const text = parameters.toString().replaceAll('%2C', ',');
+  return text === '' ? '' : `?${text}`;
+}
+
+/** All values of a parameter. */
+export function valuesOf(search: Search, name: string): readonly string[] {
+  const value = Object.hasOwn(search, name) ? search[name] : undefined;
+  return value === undefined ? [] : typeof value === 'string' ? [value] : value;
+}

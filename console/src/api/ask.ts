@@ -1,0 +1,135 @@
+// Every request of the console goes through here: below /console/api, with the session's cookie, which no script can read. A
+// session that has ended is asked for again over the page, and the request is sent once more.
+import { type Json, parseExact, stringifyExact } from './json.ts';
+import { Refusal, type RefusalParts } from './refusal.ts';
+
+export interface Ask {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Below /console/api, such as `/v1/demo/shop/orders` or `/admin/v1/session`, with its query. */
+  readonly path: string;
+  /** Written as JSON; digits keep their text. */
+  readonly body?: unknown;
+  /** Sent as it is, with its type, in place of `body`: an import. */
+  readonly content?: { readonly type: string; readonly bytes: Blob | string } | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+  /** False: a 401 is thrown, and no session is asked for. */
+  readonly signsInAgain?: boolean;
+}
+
+export interface Answered<T> {
+  readonly status: number;
+  readonly data: T;
+  /** `meta` of the envelope; its numbers are numbers. */
+  readonly meta: Readonly<Record<string, unknown>>;
+  readonly etag: string | undefined;
+  readonly headers: Headers;
+}
+
+/** Where the console's API begins. */
+export const DOOR = '/console/api';
+
+/** What happens to the connection, for the banner. */
+export type Connection = 'there' | 'lost';
+
+interface Watch {
+  /** Resolves when a session is there again; called when a request was refused with 401. */
+  signInAgain: () => Promise<void>;
+  connection: (state: Connection) => void;
+}
+
+const watch: Watch = {
+  signInAgain: () => Promise.reject(new Error('nobody asks for sessions')),
+  connection: () => undefined,
+};
+
+/** The shell says how a session is asked for and where the state of the connection is shown. */
+export function watchRequests(given: Partial<Watch>): void {
+  Object.assign(watch, given);
+}
+
+/** Reads records: numbers are Digits. Throws Refusal, or the reason of the signal. */
+export const askExact = <T = Json>(ask: Ask): Promise<Answered<T>> => answered<T>(ask, parseExact);
+
+/** Reads everything else: numbers are numbers. Throws Refusal, or the reason of the signal. */
+export const ask = <T>(one: Ask): Promise<Answered<T>> => answered<T>(one, JSON.parse);
+
+async function answered<T>(one: Ask, parse: (text: string) => unknown): Promise<Answered<T>> {
+  const response = await send(one);
+  const text = await textOf(response);
+  if (text === '')
+    return {
+      status: response.status,
+      data: undefined as T,
+      meta: {},
+      etag: etagOf(response),
+      headers: response.headers,
+    };
+  const { data, meta = {} } = parse(text) as { data: T; meta?: Record<string, unknown> };
+  const plain = parse === JSON.parse ? meta : JSON.parse(stringifyExact(meta));
+  return { status: response.status, data, meta: plain, etag: etagOf(response), headers: response.headers };
+}
+
+/** The response to a request that was not refused: for streams and documents. Throws Refusal. */
+export async function send(one: Ask): Promise<Response> {
+  for (;;) {
+    const response = await reached(fetch(DOOR + one.path, initOf(one)), one.signal);
+    if (response.ok) return response;
+    const refusal = await refusalOf(response);
+    if (refusal.status !== 401 || one.signsInAgain === false) throw refusal;
+    await watch.signInAgain();
+    one.signal?.throwIfAborted();
+  }
+}
+
+function initOf({ method = 'GET', body, content, headers = {}, signal }: Ask): RequestInit {
+  const type = content?.type ?? (method === 'GET' ? undefined : 'application/json');
+  return {
+    method,
+    credentials: 'same-origin',
+    cache: 'no-store',
+    headers: {
+      ...(method === 'GET' ? {} : { 'X-Console': '1' }),
+      ...(type === undefined ? {} : { 'Content-Type': type }),
+      ...headers,
+    },
+    body: content?.bytes ?? (body === undefined ? null : stringifyExact(body)),
+    signal: signal ?? null,
+  };
+}
+
+/** `fetch` and the bodies it gives fail with a TypeError when the network does. */
+async function reached<T>(answer: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  try {
+    const value = await answer;
+    watch.connection('there');
+    return value;
+  } catch (thrown) {
+    if (signal?.aborted) throw signal.reason;
+    if (!(thrown instanceof TypeError)) throw thrown;
+    watch.connection('lost');
+    throw new Refusal('The server cannot be reached', { status: 0, code: 'UNREACHABLE' });
+  }
+}
+
+const textOf = (response: Response): Promise<string> => reached(response.text(), undefined);
+const etagOf = (response: Response): string | undefined => response.headers.get('ETag') ?? undefined;
+
+interface ErrorBody extends Partial<RefusalParts> {
+  readonly error?: Partial<RefusalParts> & { readonly message?: string };
+}
+
+async function refusalOf(response: Response): Promise<Refusal> {
+  const { status, headers } = response;
+  const beside = {
+    requestId: headers.get('X-Request-Id') ?? undefined,
+    retryAfterSeconds: Number(headers.get('Retry-After')) || undefined,
+  };
+  const text = await textOf(response);
+  try {
+    const { error, ...rest } = JSON.parse(text) as ErrorBody;
+    if (error?.message !== undefined)
+      return new Refusal(error.message, { ...beside, code: 'UNKNOWN', ...rest, ...error, status });
+  } catch {}
+  return new Refusal(`The server answered ${status} without a reason`, { ...beside, status, code: 'NO_API' });
+}

@@ -1,0 +1,42 @@
+// JSON whose numbers keep their text: no value of a record passes through a double.
+
+/** A number as it was sent: its digits, sign, point and exponent. */
+export class Digits {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  toString(): string {
+    return this.text;
+  }
+
+  /** For JSON.stringify without `stringifyExact`: the text, which the API takes for a number. */
+  toJSON(): string {
+    return this.text;
+  }
+}
+
+export type Json = null | boolean | string | Digits | readonly Json[] | { readonly [name: string]: Json };
+
+type Reviver = (this: unknown, key: string, value: unknown, context: { readonly source?: string }) => unknown;
+
+/** The value of a JSON text, each number a Digits (`JSON.parse` with source texts, ECMA-262 2026). */
+export function parseExact(text: string): Json {
+  const keep: Reviver = (_key, value, { source }) =>
+    typeof value === 'number' ? new Digits(source ?? String(value)) : value;
+  return (JSON.parse as (text: string, reviver: Reviver) => Json)(text, keep);
+}
+
+/** JSON text of a value; a Digits is written as the number it was. */
+export function stringifyExact(value: unknown): string {
+  if (value instanceof Digits) return value.text;
+  if (Array.isArray(value))
+    return `[${value.map((one) => (one === undefined ? 'null' : stringifyExact(one))).join(',')}]`;
+  if (typeof value === 'object' && value !== null) {
+    const members = Object.entries(value).filter(([, one]) => one !== undefined);
+    return `{${members.map(([name, one]) => `${JSON.stringify(name)}:${stringifyExact(one)}`).join(',')}}`;
+  }
+  return JSON.stringify(value);
+}

@@ -1,0 +1,28 @@
+// The console: a page that speaks with the server over HTTP alone.
+import './trusted-types.ts';
+import '@mantine/core/styles.css';
+import './console.css';
+import { MantineProvider } from '@mantine/core';
+import { QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { queryClient } from './queries.ts';
+import { makeRouter } from './router.tsx';
+import { SignInAgain } from './shell/sign-in-again.tsx';
+import { theme } from './theme.ts';
+import { nonce } from './trusted-types.ts';
+
+const styleNonce = nonce();
+const router = makeRouter();
+
+createRoot(document.getElementById('root') as HTMLElement).render(
+  <StrictMode>
+    <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => styleNonce}>
+      <QueryClientProvider client={queryClient}>
+        <RouterProvider router={router} />
+        <SignInAgain />
+      </QueryClientProvider>
+    </MantineProvider>
+  </StrictMode>,
+);

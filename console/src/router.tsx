@@ -1,0 +1,66 @@
+// Which screen stands at which address. Each screen is a file of its own that is loaded when it is opened.
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
+import { parseSearch, type Search, stringifySearch } from './address.ts';
+import { NotFoundScreen, ScreenFailed } from './shell/failures.tsx';
+import { Frame } from './shell/frame.tsx';
+
+const rootRoute = createRootRoute({ notFoundComponent: NotFoundScreen });
+
+const validateSearch = (search: Record<string, unknown>): Search => search as Search;
+
+/** What has the frame: navigation, banner and main. */
+const framed = createRoute({ getParentRoute: () => rootRoute, id: 'framed', component: Frame, validateSearch });
+
+const login = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/login',
+  component: lazyRouteComponent(() => import('./screens/login/screen.tsx'), 'Screen'),
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: a screen is a component without properties, whatever its file
+type ScreenFile = Promise<Record<'Screen', any>>;
+
+const screen = <Path extends string>(path: Path, load: () => ScreenFile) =>
+  createRoute({ getParentRoute: () => framed, path, component: lazyRouteComponent(load, 'Screen') });
+
+const routeTree = rootRoute.addChildren([
+  login,
+  framed.addChildren([
+    screen('/', () => import('./screens/start/screen.tsx')),
+    screen('/server', () => import('./screens/server/screen.tsx')),
+    screen('/$org', () => import('./screens/organization/screen.tsx')),
+    screen('/$org/$ws', () => import('./screens/workspace/screen.tsx')),
+    screen('/$org/$ws/data/$entity', () => import('./screens/records/screen.tsx')),
+    screen('/$org/$ws/data/$entity/import', () => import('./screens/import/screen.tsx')),
+    screen('/$org/$ws/data/$entity/$id', () => import('./screens/record/screen.tsx')),
+    screen('/$org/$ws/schema', () => import('./screens/schema/screen.tsx')),
+    screen('/$org/$ws/schema/plan', () => import('./screens/plan/screen.tsx')),
+    screen('/$org/$ws/migrations', () => import('./screens/migrations/screen.tsx')),
+    screen('/$org/$ws/migrations/$id', () => import('./screens/migration/screen.tsx')),
+    screen('/$org/$ws/access/keys', () => import('./screens/keys/screen.tsx')),
+    screen('/$org/$ws/access/clients', () => import('./screens/clients/screen.tsx')),
+    screen('/$org/$ws/access/provider', () => import('./screens/provider/screen.tsx')),
+    screen('/$org/$ws/access/rules', () => import('./screens/rules/screen.tsx')),
+    screen('/$org/$ws/api/$entity', () => import('./screens/api/screen.tsx')),
+    screen('/$org/$ws/activity', () => import('./screens/activity/screen.tsx')),
+    screen('/$org/$ws/settings', () => import('./screens/settings/screen.tsx')),
+  ]),
+]);
+
+export function makeRouter() {
+  return createRouter({
+    routeTree,
+    basepath: '/console',
+    parseSearch: parseSearch as (text: string) => Record<string, unknown>,
+    stringifySearch: stringifySearch as (search: Record<string, unknown>) => string,
+    defaultPreload: 'intent',
+    defaultErrorComponent: ScreenFailed,
+    scrollRestoration: true,
+  });
+}
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: ReturnType<typeof makeRouter>;
+  }
+}

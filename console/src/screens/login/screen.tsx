@@ -1,0 +1,51 @@
+// Sign in: by a key, or by the one-time link whose code stands behind the # of the address, where no log has it.
+import { Alert, Center, Paper, Text, Title } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
+import { signIn } from '../../api/session.ts';
+import { queryClient } from '../../queries.ts';
+import { KeyForm } from '../../shell/key-form.tsx';
+
+export function Screen() {
+  const navigate = useNavigate();
+  const [mistake, setMistake] = useState<string>();
+  function enter(): void {
+    queryClient.clear();
+    const to = new URLSearchParams(location.search).get('to');
+    void navigate({ href: to?.startsWith('/') && !to.startsWith('//') ? to : '/', replace: true });
+  }
+  useEffect(() => {
+    document.title = 'Sign in · Console';
+    const code = location.hash.slice(1);
+    if (code === '') return;
+    // Out of the address bar before anything else.
+    history.replaceState(history.state, '', location.pathname + location.search);
+    void signIn({ code }).then(
+      (response) =>
+        response.ok
+          ? enter()
+          : setMistake(
+              'The link was used before or has expired. Sign in with a key, or run "wda console" for another link.',
+            ),
+      () => setMistake('The server cannot be reached'),
+    );
+  }, []);
+  return (
+    <Center component="main" mih="100vh" p="md">
+      <Paper withBorder p="lg" w={360} maw="100%">
+        <Title order={1} mb="xs">
+          Sign in
+        </Title>
+        <Text size="sm" c="dimmed" mb="sm">
+          With the operator key or an API key of a workspace. It is exchanged for a cookie and kept nowhere.
+        </Text>
+        {mistake !== undefined && (
+          <Alert role="alert" color="red" variant="light" p="xs" mb="sm">
+            {mistake}
+          </Alert>
+        )}
+        <KeyForm onSignedIn={enter} />
+      </Paper>
+    </Center>
+  );
+}

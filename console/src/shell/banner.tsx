@@ -1,0 +1,60 @@
+// Where one is, who one is, and what holds for the whole page.
+import { ActionIcon, Anchor, Badge, Group, Menu, Text, useMantineColorScheme } from '@mantine/core';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { mayAdminister, mayWrite, type Session, signOut } from '../api/session.ts';
+import type { Place } from '../api/workspace.ts';
+import { queryClient } from '../queries.ts';
+import { Icon } from './icon.tsx';
+import { ZoneSwitch } from './zone.tsx';
+
+export function Banner({ session, place }: { readonly session: Session; readonly place: Place | undefined }) {
+  const { setColorScheme } = useMantineColorScheme();
+  const navigate = useNavigate();
+  async function leave(): Promise<void> {
+    await signOut();
+    queryClient.clear();
+    await navigate({ to: '/login', replace: true });
+  }
+  return (
+    <Group justify="space-between" flex={1} wrap="nowrap" gap="sm">
+      <Group gap="xs" wrap="nowrap" miw={0}>
+        {session.kind === 'operator' ? (
+          <Anchor component={Link} to="/" fw={600} size="sm">
+            Organizations
+          </Anchor>
+        ) : (
+          <Text fw={600} size="sm">
+            Console
+          </Text>
+        )}
+        {place !== undefined && (
+          <Text size="sm" truncate>
+            / <bdi>{place.org}</bdi> / <bdi>{place.ws}</bdi>
+          </Text>
+        )}
+        {!mayWrite(session) && <Badge color="gray">Read only</Badge>}
+      </Group>
+      <Group gap="xs" wrap="nowrap">
+        <ZoneSwitch />
+        <Menu position="bottom-end" withinPortal>
+          <Menu.Target>
+            <ActionIcon aria-label="Account" color="gray">
+              <Icon name="user" />
+            </ActionIcon>
+          </Menu.Target>
+          <Menu.Dropdown>
+            <Menu.Label>
+              <bdi>{session.name}</bdi>
+              {mayAdminister(session) ? '' : ` · ${session.permissions}`}
+            </Menu.Label>
+            <Menu.Item onClick={() => setColorScheme('light')}>Light</Menu.Item>
+            <Menu.Item onClick={() => setColorScheme('dark')}>Dark</Menu.Item>
+            <Menu.Item onClick={() => setColorScheme('auto')}>As the system</Menu.Item>
+            <Menu.Divider />
+            <Menu.Item onClick={() => void leave()}>Sign out</Menu.Item>
+          </Menu.Dropdown>
+        </Menu>
+      </Group>
+    </Group>
+  );
+}

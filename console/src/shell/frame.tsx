@@ -1,0 +1,58 @@
+// What stands around every screen: banner, navigation of the workspace, main, and the line that says aloud what happened.
+import { AppShell, Burger, Group } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { Outlet, useNavigate, useParams } from '@tanstack/react-router';
+import { useEffect } from 'react';
+import { isRefusal } from '../api/refusal.ts';
+import { sessionQuery } from '../api/session.ts';
+import { Banner } from './banner.tsx';
+import { Navigation } from './navigation.tsx';
+import { Refused } from './refused.tsx';
+import { Said } from './said.tsx';
+
+export function Frame() {
+  const [isOpen, { toggle, close }] = useDisclosure(false);
+  const { org, ws } = useParams({ strict: false }) as { readonly org?: string; readonly ws?: string };
+  const place = org === undefined || ws === undefined ? undefined : { org, ws };
+  const session = useQuery(sessionQuery);
+  const navigate = useNavigate();
+  const isSignedOut = session.data === undefined && isRefusal(session.error) && session.error.status === 401;
+  useEffect(() => {
+    if (!isSignedOut) return;
+    const here = location.pathname.replace(/^\/console/, '') + location.search;
+    void navigate({ href: `/login?to=${encodeURIComponent(here)}`, replace: true });
+  }, [isSignedOut, navigate]);
+  return (
+    <AppShell
+      header={{ height: 44 }}
+      navbar={{ width: 232, breakpoint: 'sm', collapsed: { mobile: !isOpen, desktop: place === undefined } }}
+      padding="md"
+    >
+      <a className="skip-link" href="#content">
+        Skip to content
+      </a>
+      <AppShell.Header component="header" role="banner">
+        <Group h="100%" px="sm" gap="sm" wrap="nowrap">
+          {place !== undefined && (
+            <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" />
+          )}
+          {session.data !== undefined && <Banner session={session.data} place={place} />}
+        </Group>
+      </AppShell.Header>
+      {place !== undefined && session.data !== undefined && (
+        <AppShell.Navbar component="nav" aria-label="Workspace" p="xs" onClick={close}>
+          <Navigation place={place} session={session.data} />
+        </AppShell.Navbar>
+      )}
+      <AppShell.Main id="content" tabIndex={-1}>
+        {session.data === undefined ? (
+          <Refused error={isSignedOut ? null : session.error} onRetry={() => void session.refetch()} />
+        ) : (
+          <Outlet />
+        )}
+      </AppShell.Main>
+      <Said />
+    </AppShell>
+  );
+}

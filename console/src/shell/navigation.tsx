@@ -1,0 +1,99 @@
+// The way through a workspace: its entities, found by typing, and its other screens.
+import { NavLink, ScrollArea, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useLocation } from '@tanstack/react-router';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { useRef, useState } from 'react';
+import { schemaQuery } from '../api/schema.ts';
+import { mayAdminister, type Session } from '../api/session.ts';
+import { type Place, screenPath } from '../api/workspace.ts';
+import { Icon, type IconName } from './icon.tsx';
+import { Refused } from './refused.tsx';
+
+interface Way {
+  readonly to: string;
+  readonly label: string;
+  readonly icon: IconName;
+}
+
+const ROW = 30;
+
+export function Navigation({ place, session }: { readonly place: Place; readonly session: Session }) {
+  const { pathname } = useLocation();
+  const schema = useQuery(schemaQuery(place));
+  const [typed, setTyped] = useState('');
+  const scroller = useRef<HTMLDivElement>(null);
+  const names = [...(schema.data?.entities.keys() ?? [])].filter((name) =>
+    name.toLowerCase().includes(typed.trim().toLowerCase()),
+  );
+  const rows = useVirtualizer({
+    count: names.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW,
+    overscan: 8,
+  });
+  const first = names[0];
+  const ways: readonly Way[] = [
+    ...(mayAdminister(session)
+      ? ([
+          { to: '/schema', label: 'Schema', icon: 'schema' },
+          { to: '/migrations', label: 'Migrations', icon: 'arrows' },
+          { to: '/access/keys', label: 'Access', icon: 'key' },
+        ] as const)
+      : []),
+    ...(first === undefined
+      ? []
+      : ([{ to: `/api/${[...(schema.data?.entities.keys() ?? [])][0]}`, label: 'API', icon: 'code' }] as const)),
+    ...(mayAdminister(session)
+      ? ([
+          { to: '/activity', label: 'Activity', icon: 'clock' },
+          { to: '/settings', label: 'Settings', icon: 'gear' },
+        ] as const)
+      : []),
+  ];
+  const isAt = (to: string): boolean => pathname === to || pathname.startsWith(`${to}/`);
+  return (
+    <>
+      <NavLink
+        component={Link}
+        to={screenPath(place)}
+        label="Overview"
+        leftSection={<Icon name="table" />}
+        active={pathname.replace(/\/$/, '') === screenPath(place)}
+      />
+      <TextInput
+        aria-label="Find an entity"
+        placeholder="Find an entity"
+        value={typed}
+        onChange={(event) => setTyped(event.currentTarget.value)}
+        my={6}
+        onClick={(event) => event.stopPropagation()}
+      />
+      <Refused error={schema.error} />
+      <ScrollArea flex={1} viewportRef={scroller} type="auto">
+        <div style={{ height: rows.getTotalSize(), position: 'relative' }}>
+          {rows.getVirtualItems().map(({ index, start }) => {
+            const name = names[index] as string;
+            const to = screenPath(place, `/data/${name}`);
+            return (
+              <div key={name} style={{ position: 'absolute', insetInline: 0, top: start, height: ROW }}>
+                <NavLink component={Link} to={to} label={<bdi>{name}</bdi>} active={isAt(to)} py={4} />
+              </div>
+            );
+          })}
+        </div>
+      </ScrollArea>
+      {ways.map(({ to, label, icon }) => (
+        <NavLink
+          key={label}
+          component={Link}
+          to={screenPath(place, to)}
+          label={label}
+          leftSection={<Icon name={icon} />}
+          active={isAt(screenPath(place, to.replace(/\/[^/]*$/, '') || to))}
+          py={4}
+        />
+      ))}
+    </>
+  );
+}
