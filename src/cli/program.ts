@@ -118,6 +118,12 @@ function addWorkspaces(program: Command): void {
       (await import('./workspace.ts')).listWorkspaces(organization, command.optsWithGlobals()),
     );
   group
+    .command('statistics')
+    .description('show how many records each entity has, and how much room they take')
+    .action(async (_own, command: Command) =>
+      (await import('./workspace.ts')).showStatistics(command.optsWithGlobals()),
+    );
+  group
     .command('delete')
     .description('delete a workspace and all of its records')
     .argument('<org/workspace>')
@@ -128,6 +134,7 @@ function addWorkspaces(program: Command): void {
   examples(group, [
     'wda workspace create acme/shop --name "Shop" --schema schema.yaml',
     'wda workspace list acme',
+    'wda workspace statistics -w acme/shop',
     'wda workspace delete acme/shop --confirm shop',
   ]);
 }

@@ -1,5 +1,6 @@
 // `wda workspace`: workspaces, each with a schema and records of its own.
 import {
+  chosenWorkspace,
   connect,
   type GlobalOptions,
   organizationPath,
@@ -9,8 +10,9 @@ import {
 } from './connection.ts';
 import { usageFailure } from './failure.ts';
 import { printResult } from './output.ts';
+import { formatBytes } from './progress.ts';
 import { readSchemaFile, refuseWithLines } from './schema-file.ts';
-import { renderTable } from './table.ts';
+import { formatCount, renderTable } from './table.ts';
 
 interface Workspace {
   readonly slug: string;
@@ -48,6 +50,35 @@ export async function listWorkspaces(organization: string, options: GlobalOption
       : renderTable(
           ['WORKSPACE', 'NAME', 'CREATED'],
           found.map(({ slug, name, createdAt }) => [`${organization}/${slug}`, name, createdAt]),
+        ),
+  );
+}
+
+interface EntitySize {
+  readonly entity: string;
+  readonly records: number;
+  readonly exact: boolean;
+  readonly tableBytes: number;
+  readonly indexBytes: number;
+}
+
+/** Shows how many records each entity has, and how much room they take. */
+export async function showStatistics(options: GlobalOptions): Promise<void> {
+  const address = chosenWorkspace(options);
+  const { data } = await connect(options).send('GET', `${workspacePath(address)}/statistics`);
+  const found = data as readonly EntitySize[];
+  await printResult(options.json, found, () =>
+    found.length === 0
+      ? `No entities in ${workspaceName(address)}`
+      : renderTable(
+          ['ENTITY', 'RECORDS', 'TABLE', 'INDEXES'],
+          found.map(({ entity, records, exact, tableBytes, indexBytes }) => [
+            entity,
+            `${exact ? '' : 'about '}${formatCount(records)}`,
+            formatBytes(tableBytes),
+            formatBytes(indexBytes),
+          ]),
+          ['RECORDS', 'TABLE', 'INDEXES'],
         ),
   );
 }

@@ -211,6 +211,16 @@ test('records go in from CSV with mapped headers and come out as they were', asy
   assert.match(one.stdout, /^id\r?\n7\r?\n$/);
 });
 
+test('statistics show each entity with its records and sizes', async () => {
+  const { stdout } = await done(['workspace', 'statistics']);
+  assert.match(stdout, /^ENTITY +RECORDS +TABLE +INDEXES\ncustomers +(about )?\d+ +\d+\.\d KiB +\d+\.\d KiB\norders /);
+  const found = await json<{ entity: string }[]>(['workspace', 'statistics']);
+  assert.deepEqual(
+    found.map(({ entity }) => entity),
+    ['customers', 'orders'],
+  );
+});
+
 test('a file with bad rows gives a table of them and imports nothing', async () => {
   await writeFile(
     file('bad.csv'),

@@ -12,6 +12,7 @@ import type { AdminRooms, AdminRoute } from './route.ts';
 import { schemaRoutes } from './schema.ts';
 import { settingsRoutes } from './settings.ts';
 import { type SigningKeyRooms, signingKeyRoutes } from './signing-keys.ts';
+import { statisticsRoutes } from './statistics.ts';
 import { workspaceRoutes } from './workspaces.ts';
 
 export function adminRoutes(
@@ -27,6 +28,7 @@ export function adminRoutes(
   return [
     ...organizationRoutes(rooms),
     ...workspaceRoutes(rooms),
+    ...statisticsRoutes(rooms),
     ...schemaRoutes(rooms, runner),
     ...migrationRoutes(rooms, runner),
     ...settingsRoutes(rooms, runner),

@@ -1,5 +1,7 @@
 // /organizations/{org}/workspaces: the operator makes and deletes them, their owners see and rename them.
 import Type, { type Static } from 'typebox';
+import { loadWorkspaceStatistics, type WorkspaceStatistics } from '../../catalog/statistics.ts';
+import type { Databases } from '../../directory/databases.ts';
 import { loadWorkspaces, updateWorkspace, type WorkspaceSummary } from '../../directory/workspaces.ts';
 import { parseSchemaDocument } from '../../document/document.ts';
 import { DocumentShape, type SchemaDocument } from '../../document/format.ts';
@@ -25,8 +27,9 @@ import {
 import { body, refinedBody } from './body.ts';
 import { MIGRATION_RUNS } from './describe.ts';
 import { DisplayName, Renaming, Slug } from './names.ts';
-import { PAGE, type Parameter } from './query.ts';
+import { flag, PAGE, type Parameter } from './query.ts';
 import { type AdminRooms, type AdminRoute, ORGANIZATION, placeIn, routeMaker, WORKSPACE } from './route.ts';
+import { WorkspaceStatisticsShape } from './statistics.ts';
 
 const NAMES = { slug: Slug, name: Type.Optional(DisplayName) };
 // The parser of documents checks the schema: it says more than a shape can.
@@ -35,10 +38,15 @@ const NewWorkspaceDescribed = closed(
   { ...NAMES, schema: Type.Optional(orNull(DocumentShape)) },
   { title: 'NewWorkspace' },
 );
-const Shown = closed(
-  { id: Id, organization: Slug, slug: Slug, name: Type.String(), createdAt: Time },
-  { title: 'Workspace' },
+const SHOWN = { id: Id, organization: Slug, slug: Slug, name: Type.String(), createdAt: Time };
+const Shown = closed(SHOWN, { title: 'Workspace' });
+const Listed = closed(
+  { ...SHOWN, statistics: Type.Optional(WorkspaceStatisticsShape) },
+  { title: 'WorkspaceListed', description: '`statistics`: only when asked for.' },
 );
+
+// With statistics, a page has some thousand tables.
+const MAX_MEASURED = 100;
 
 const CONFIRM: Parameter<string | undefined> = {
   shape: Type.String({ description: 'The slug of the workspace once more.', examples: ['shop'] }),
@@ -55,12 +63,22 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
       path: `${ORGANIZATION}/workspaces`,
       may: 'operator',
       summary: 'The workspaces of an organization',
-      description: 'The oldest first.',
+      description: `The oldest first. With \`statistics\` a page has at most ${MAX_MEASURED} of them.`,
       refuses: {},
-      query: PAGE,
-      answers: { 200: pageOf(Shown) },
-      handle: async ({ organization, query }) =>
-        list(await loadWorkspaces(databases.directory, organization.id, query), query, show),
+      query: { ...PAGE, statistics: flag('Show how many entities and records each has, and how much room they take.') },
+      answers: { 200: pageOf(Listed) },
+      async handle({ organization, query }) {
+        if (query.statistics && query.size > MAX_MEASURED) {
+          throw badRequest(`size must be at most ${MAX_MEASURED} together with statistics=true`);
+        }
+        const found = await loadWorkspaces(databases.directory, organization.id, query);
+        if (!query.statistics) return list(found, query, show);
+        const sizes = await sizesOf(databases, organization.id, found.rows);
+        return list(found, query, (workspace) => ({
+          ...show(workspace),
+          statistics: sizes.get(workspace.id) ?? NO_ENTITIES,
+        }));
+      },
     }),
     route({
       id: 'workspaces.create',
@@ -147,6 +165,26 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
       },
     }),
   ];
+}
+
+const NO_ENTITIES: WorkspaceStatistics = { entities: 0, records: 0, exact: true, tableBytes: 0, indexBytes: 0 };
+
+/** One statement for each database that holds some of them. */
+async function sizesOf(
+  databases: Databases,
+  tenant: string,
+  workspaces: readonly WorkspaceSummary[],
+): Promise<ReadonlyMap<string, WorkspaceStatistics>> {
+  const found = await Promise.all(
+    [...Map.groupBy(workspaces, (workspace) => databases.of(workspace))].map(([database, of]) =>
+      loadWorkspaceStatistics(
+        database,
+        of.map(({ id }) => id),
+        `organization ${tenant}`,
+      ),
+    ),
+  );
+  return new Map(found.flatMap((sizes) => [...sizes]));
 }
 
 /** The schema document in a body, with all digits of its numbers. */

@@ -1,0 +1,98 @@
+// How large workspaces are, by what PostgreSQL and the kept totals know already: no record is looked at.
+import type { Database } from '../db/pool.ts';
+import { beside } from '../sql/beside-names.ts';
+import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+
+export interface Size {
+  /** How many there are, or about how many. */
+  readonly records: number;
+  /** Whether the number is that of the moment, and not an estimate of the database. */
+  readonly exact: boolean;
+  /** Of the records, with long values that are stored apart. */
+  readonly tableBytes: number;
+  readonly indexBytes: number;
+}
+
+export interface EntityStatistics extends Size {
+  readonly entity: string;
+}
+
+export interface WorkspaceStatistics extends Size {
+  readonly entities: number;
+}
+
+// 2,000 tables take 0.14 s. The connections of the control tables are not kept waiting by it.
+const TIMEOUT_MS = 10_000;
+// The planner's figure of a small table is renewed after 50 changes only; what was counted is then nearer to the truth.
+const SMALL_PAGES = 10;
+
+/**
+ * A row for each entity of the workspaces, in the order of the document. A table that is locked by a migration, or soon
+ * will be, is not waited for: its sizes are those of the last vacuum.
+ */
+const sizesOf = (workspaceIds: readonly string[]): Fragment => sql`with locked as materialized (
+  select relation from pg_locks where locktype = 'relation' and mode = 'AccessExclusiveLock'
+), place as materialized (
+  select w.id as workspace, e.name as entity, e.at, c.oid, c.relpages::int8 as last_pages, c.reltuples as last_records,
+    n.nspname || '.' || c.relname as relation, c.oid in (select relation from locked) as is_locked
+  from wda.workspace w
+  join pg_namespace n on n.nspname = w.database_schema
+  cross join lateral json_object_keys(w.document -> 'entities') with ordinality e (name, at)
+  join pg_class c on c.relnamespace = n.oid and c.relname = coalesce(w.names -> 'tables' ->> e.name, e.name)
+  where w.id = any(${workspaceIds}::bigint[])
+), measured as (
+  select p.*, b.size as block, pg_stat_get_live_tuples(p.oid) as counted,
+    case when p.is_locked then p.last_pages else coalesce(pg_relation_size(p.oid), 0) / b.size end as pages,
+    case when p.relation = (
+      select t.relation from ${beside('total')} t where t.relid = p.oid and t.slot < 0 order by t.slot limit 1
+    ) then ${beside('total_of')}(p.oid) end as kept
+  from place p, (select current_setting('block_size')::int8 as size) b
+)
+select m.workspace, m.entity, m.at,
+  coalesce(m.kept, case
+    when m.pages = 0 then 0
+    when m.last_records > 0 and m.last_pages > 0 and (m.pages > ${SMALL_PAGES}::int8 or m.counted = 0)
+      then round(m.last_records::float8 / m.last_pages * m.pages)::int8
+    else m.counted
+  end) as records,
+  m.kept is not null or m.pages = 0 and not m.is_locked as exact,
+  case when m.is_locked then m.last_pages * m.block else coalesce(pg_table_size(m.oid), 0) end as table_bytes,
+  case when m.is_locked then (
+    select coalesce(sum(i.relpages), 0)::int8 * m.block from pg_index x join pg_class i on i.oid = x.indexrelid where x.indrelid = m.oid
+  ) else coalesce(pg_indexes_size(m.oid), 0) end as index_bytes
+from measured m`;
+
+/** Of the entities of a workspace, in the order of its document. */
+export function loadStatistics(db: Database, workspaceId: string): Promise<readonly EntityStatistics[]> {
+  return load<EntityStatistics>(
+    db,
+    workspaceId,
+    sql`select entity, records::float8, exact, table_bytes::float8 as "tableBytes", index_bytes::float8 as "indexBytes"
+from (${sizesOf([workspaceId])}) s order by at`,
+  );
+}
+
+/** Of some workspaces, by their ids; one without entities has none. `tenant`: who is to have no more than its share. */
+export async function loadWorkspaceStatistics(
+  db: Database,
+  workspaceIds: readonly string[],
+  tenant: string,
+): Promise<ReadonlyMap<string, WorkspaceStatistics>> {
+  const rows = await load<WorkspaceStatistics & { readonly id: string }>(
+    db,
+    tenant,
+    sql`select workspace::text as id, count(*)::float8 as entities, sum(records)::float8 as records, bool_and(exact) as exact,
+  sum(table_bytes)::float8 as "tableBytes", sum(index_bytes)::float8 as "indexBytes"
+from (${sizesOf(workspaceIds)}) s group by workspace`,
+  );
+  return new Map(rows.map(({ id, ...statistics }) => [id, statistics]));
+}
+
+function load<Row>(db: Database, tenant: string, select: Fragment): Promise<Row[]> {
+  return db.transaction((session) => session.query<Row>(toQuery(select)), {
+    readOnly: true,
+    statementTimeoutMs: TIMEOUT_MS,
+    purpose: 'migration',
+    tenant,
+  });
+}
