@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 import type { StoredKey } from '../directory/credentials.ts';
 import { invalidCredential, missingCredential, notAJwt } from '../errors.ts';
 import type { Figure } from '../figure.ts';
-import { belongsTo, type External, type Operator, type Owner, type Principal } from '../model/principal.ts';
+import { belongsTo, type External, KEY_ID, type Operator, type Owner, type Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { hashCredential, isKey, KEY_PREFIX } from './api-key.ts';
 import { readJwt } from './jwt.ts';
@@ -93,7 +93,6 @@ const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 const USUAL_SCHEME = 'Bearer ';
 const RESOURCE_SCHEME = 'Resource ';
 
-const KEY_ID = 'key:';
 const OPERATOR: Operator = { kind: 'operator', scope: null, credentialId: 'operator' };
 
 export function makeAuthenticator(options: AuthenticatorOptions): Authenticator {
@@ -139,8 +138,9 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
     const expiresAt = key?.expiresAt ?? Number.POSITIVE_INFINITY;
     if (key === undefined || expiresAt <= options.now()) throw invalidCredential();
     const { id, permissions, workspaceId, scope, workspaceVersion } = key;
+    const ends = key.expiresAt === null ? {} : { expiresAt: key.expiresAt };
     return {
-      principal: { kind: 'owner', permissions, workspaceId, scope, credentialId: KEY_ID + id },
+      principal: { kind: 'owner', permissions, workspaceId, scope, credentialId: KEY_ID + id, ...ends },
       workspaceVersion,
       expiresAt,
     };

@@ -3,6 +3,7 @@
 import { type CryptoKey, errors, type JWTPayload, jwtVerify } from 'jose';
 import type { TokenClient } from '../directory/oauth-clients.ts';
 import { invalidCredential, notAJwt, signatureInvalid, tokenExpired } from '../errors.ts';
+import { CLIENT_ID } from '../model/principal.ts';
 import type { TokenVerifier } from './authenticate.ts';
 import { isClientId } from './oauth-client.ts';
 import { SIGNING_ALGORITHM } from './signing-keys.ts';
@@ -36,10 +37,18 @@ export function makeInternalVerifier(options: InternalTokenOptions): TokenVerifi
     const client = await options.findClient(token.clientId, token.kid);
     if (client === undefined || client.workspaceId !== token.workspaceId) throw invalidCredential();
     const { workspaceId, workspaceVersion, permissions, scope } = client;
+    const { expiresAt } = token;
     return {
-      principal: { kind: 'owner', permissions, workspaceId, scope, credentialId: `client:${token.clientId}` },
+      principal: {
+        kind: 'owner',
+        permissions,
+        workspaceId,
+        scope,
+        credentialId: CLIENT_ID + token.clientId,
+        expiresAt,
+      },
       workspaceVersion,
-      expiresAt: token.expiresAt,
+      expiresAt,
     };
   };
 }

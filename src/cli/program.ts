@@ -7,6 +7,7 @@ import { addConfig } from './config-commands.ts';
 import { addIdentityProvider } from './identity-provider-commands.ts';
 import { addOAuth } from './oauth-commands.ts';
 import { addOpenapi } from './openapi-command.ts';
+import { addServer } from './server-commands.ts';
 import { addTypes } from './types-command.ts';
 
 const URL_HELP = 'address of the server (env WDA_URL; default http://localhost:3000)';
@@ -28,15 +29,7 @@ export function makeProgram(): Command {
     // cli/run.ts prints errors itself, the same way for parsing and for commands.
     .configureOutput({ outputError: () => {} })
     .exitOverride();
-  program
-    .command('serve')
-    .description('start the server; its settings are environment variables')
-    .action(async () => (await import('./serve.ts')).serve());
-  program
-    .command('health')
-    .description('is the server up? exit code 0 or 1, for health checks of images')
-    .option('--ready', 'is its database there, too?')
-    .action(async (_own, command: Command) => (await import('./health.ts')).checkHealth(command.optsWithGlobals()));
+  addServer(program, examples);
   addOrganizations(program);
   addWorkspaces(program);
   addKeys(program);

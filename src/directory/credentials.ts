@@ -1,9 +1,10 @@
 // API keys and the operator's key in the control tables, looked up by hash.
 import type { Database } from '../db/pool.ts';
-import type { Permissions, Scope } from '../model/principal.ts';
-import { sql, toQuery } from '../sql/fragment.ts';
+import { CLIENT_ID, KEY_ID, type Permissions, type Scope } from '../model/principal.ts';
+import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import { loadFact } from './instance.ts';
-import { readScope, scopeText } from './scopes.ts';
+import { readScope, scopeNames, scopeText } from './scopes.ts';
+import { WORKSPACES } from './workspaces.ts';
 
 export interface StoredKey {
   readonly id: string;
@@ -44,6 +45,35 @@ export async function findApiKey(db: Database, hash: Buffer): Promise<StoredKey 
     scope: readScope(scope),
     expiresAt: expiresAt === null ? null : Number(expiresAt),
   };
+}
+
+/** What a key or an OAuth client is called, and where it belongs. */
+export interface Holder {
+  readonly name: string;
+  /** Names of the entities that it reaches; null: all. */
+  readonly entities: readonly string[] | null;
+  readonly organization: string;
+  /** Slug and name of its workspace. */
+  readonly slug: string;
+  readonly workspaceName: string;
+}
+
+/** Whose credential this is; undefined when the key or the client is gone. */
+export async function findHolder(db: Database, credentialId: string): Promise<Holder | undefined> {
+  const held = heldBy(credentialId);
+  if (held === undefined) return undefined;
+  const rows = await db.query<Holder>(
+    toQuery(sql`select h.name, ${scopeNames(sql`h`)}, o.slug as organization, w.slug, w.name as "workspaceName"
+from ${WORKSPACES} join ${held.table} h on h.workspace_id = w.id where ${held.condition}`),
+  );
+  return rows[0];
+}
+
+function heldBy(credentialId: string): { readonly table: Fragment; readonly condition: Fragment } | undefined {
+  const id = credentialId.slice(credentialId.indexOf(':') + 1);
+  if (credentialId.startsWith(KEY_ID)) return { table: sql`wda.api_key`, condition: sql`h.id = ${id}::bigint` };
+  if (credentialId.startsWith(CLIENT_ID)) return { table: sql`wda.oauth_client`, condition: sql`h.client_id = ${id}` };
+  return undefined;
 }
 
 /** Notes that keys were used; one statement for all of them. */

@@ -16,6 +16,8 @@ export interface Owner {
   readonly scope: Scope;
   /** Stable id of the credential, for rate limits and logs; never the credential. */
   readonly credentialId: string;
+  /** When the credential ends by itself, milliseconds since 1970. */
+  readonly expiresAt?: number;
 }
 
 /** The instance administrator. */
@@ -23,6 +25,8 @@ export interface Operator {
   readonly kind: 'operator';
   readonly scope: Scope;
   readonly credentialId: string;
+  /** When the credential ends by itself, milliseconds since 1970. */
+  readonly expiresAt?: number;
 }
 
 /**
@@ -39,6 +43,10 @@ export interface External {
 }
 
 export type Principal = Owner | Operator | External;
+
+/** How credential ids of API keys and of OAuth clients begin; their own ids follow. */
+export const KEY_ID = 'key:';
+export const CLIENT_ID = 'client:';
 
 export function mayWrite(principal: Principal): boolean {
   return principal.kind === 'operator' || principal.permissions !== 'READ_ONLY';

@@ -3,6 +3,7 @@
 
 /** The nouns of the document, with what it says of them. */
 export const TAGS = {
+  session: 'Who asks: the credential of a request, and what it is good for.',
   organizations: 'Who has workspaces. The operator makes, renames and deletes them.',
   workspaces: 'A schema with its records, keys and users.',
   schema: 'The schema document of a workspace: its entities with their fields and relations.',

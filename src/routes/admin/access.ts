@@ -8,15 +8,16 @@ import { forbidden, notFound } from '../../errors.ts';
 import { isAdministrator, mayAdminister, type Operator, type Owner, type Principal } from '../../model/principal.ts';
 
 /**
- * Who may use a route: `anyone`, without a credential; the `operator` of the instance; any `administrator`, who is the
- * operator or an owner of some workspace, for what that belongs to; whoever may administer the `workspace` of the path,
- * who is the operator or its owner.
+ * Who may use a route: `anyone`, without a credential; any `credential` of ours, whatever its rights, but no user of an
+ * identity provider; the `operator` of the instance; any `administrator`, who is the operator or an owner of some
+ * workspace, for what that belongs to; whoever may administer the `workspace` of the path, who is the operator or its owner.
  */
-export type May = 'anyone' | 'operator' | 'administrator' | 'workspace';
+export type May = 'anyone' | 'credential' | 'operator' | 'administrator' | 'workspace';
 
 /** The principals that a route meets. */
 export interface Admitted {
   readonly anyone: undefined;
+  readonly credential: Operator | Owner;
   readonly operator: Operator;
   readonly administrator: Operator | Owner;
   readonly workspace: Operator | Owner;
@@ -33,6 +34,10 @@ export async function admit(
 ): Promise<Admitted[May]> {
   if (may === 'anyone') return undefined;
   const principal = await authenticate(authorization);
+  if (may === 'credential') {
+    if (principal.kind === 'external') throw forbidden('Users of an identity provider have no part in the admin API');
+    return principal;
+  }
   if (may === 'operator') {
     if (principal.kind !== 'operator' || !isAdministrator(principal))
       throw forbidden('Only the instance administrator may do this');

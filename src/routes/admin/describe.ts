@@ -23,6 +23,7 @@ export interface Words {
 
 export const MAY_WORDS: Readonly<Record<May, string>> = {
   anyone: 'Anyone',
+  credential: 'Any key, and tokens of OAuth clients',
   operator: 'The operator',
   administrator: 'The operator, and owners for their own',
   workspace: 'The operator and owners',

@@ -10,6 +10,7 @@ import { type OAuthClientMaker, oauthClientRoutes } from './oauth-clients.ts';
 import { organizationRoutes } from './organizations.ts';
 import type { AdminRooms, AdminRoute } from './route.ts';
 import { schemaRoutes } from './schema.ts';
+import { sessionRoutes } from './session.ts';
 import { settingsRoutes } from './settings.ts';
 import { type SigningKeyRooms, signingKeyRoutes } from './signing-keys.ts';
 import { statisticsRoutes } from './statistics.ts';
@@ -26,6 +27,7 @@ export function adminRoutes(
   runner: Runner,
 ): AdminRoute[] {
   return [
+    ...sessionRoutes(rooms),
     ...organizationRoutes(rooms),
     ...workspaceRoutes(rooms),
     ...statisticsRoutes(rooms),

@@ -78,6 +78,7 @@ test('a token of ours is the owner of its workspace until it expires', async () 
       workspaceId: '7',
       scope: ['4', '9'],
       credentialId: `client:${CLIENT}`,
+      expiresAt: NOW + 60_000,
     },
     workspaceVersion: 3,
     expiresAt: NOW + 60_000,

@@ -1,0 +1,70 @@
+// /session: who asks. What a page or a program needs to know before its first request of anything else.
+import Type, { type Static } from 'typebox';
+import type { Database } from '../../db/pool.ts';
+import { findHolder } from '../../directory/credentials.ts';
+import { invalidCredential } from '../../errors.ts';
+import type { Operator, Owner, Permissions } from '../../model/principal.ts';
+import { closed, data, listOf, oneOf, orNull, single, Time, time } from './answer.ts';
+import { KeyPermissions, Slug } from './names.ts';
+import { type AdminRooms, type AdminRoute, routeMaker } from './route.ts';
+import { ReachedNames } from './scopes.ts';
+
+const Reached = closed(
+  {
+    organization: { ...Slug, description: 'Slug of its organization.' },
+    slug: Slug,
+    name: Type.String({ description: 'Its name for people.' }),
+    permissions: KeyPermissions,
+  },
+  { title: 'SessionWorkspace' },
+);
+
+const Shown = closed(
+  {
+    kind: oneOf('operator', 'owner'),
+    name: Type.String({ description: 'What the key or the OAuth client is called; `operator` for the operator.' }),
+    permissions: Type.Unsafe<Permissions | null>({
+      type: ['string', 'null'],
+      enum: ['OWNER', 'READ_WRITE', 'READ_ONLY', null],
+      description: 'null for the operator, who may do everything.',
+    }),
+    entities: ReachedNames,
+    workspaces: listOf(Reached),
+    expiresAt: orNull(Time),
+  },
+  { title: 'Session', description: 'A credential: whose it is, and where it is good for what.' },
+);
+
+export function sessionRoutes(rooms: AdminRooms): AdminRoute[] {
+  const { directory } = rooms.databases;
+  const route = routeMaker(rooms);
+  return [
+    route({
+      id: 'session.read',
+      method: 'GET',
+      path: '/session',
+      may: 'credential',
+      summary: 'Whose credential this is',
+      description:
+        'For keys of all permissions. `workspaces` is empty for the operator, who has all of them: they are in the lists of organizations and workspaces.',
+      refuses: {},
+      answers: { 200: data(Shown) },
+      handle: async ({ principal }) => single(await sessionOf(directory, principal)),
+    }),
+  ];
+}
+
+async function sessionOf(directory: Database, principal: Operator | Owner): Promise<Static<typeof Shown>> {
+  const { kind, credentialId, expiresAt } = principal;
+  const ends = expiresAt === undefined ? null : time(new Date(expiresAt));
+  if (kind === 'operator') {
+    return { kind, name: 'operator', permissions: null, entities: null, workspaces: [], expiresAt: ends };
+  }
+  const holder = await findHolder(directory, credentialId);
+  // It was ended after it was looked up.
+  if (holder === undefined) throw invalidCredential();
+  const { permissions } = principal;
+  const { name, entities, organization, slug, workspaceName } = holder;
+  const workspaces = [{ organization, slug, name: workspaceName, permissions }];
+  return { kind, name, permissions, entities, workspaces, expiresAt: ends };
+}
