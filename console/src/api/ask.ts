@@ -2,6 +2,7 @@
 // session that has ended is asked for again over the page, and the request is sent once more.
 import { type Json, parseExact, stringifyExact } from './json.ts';
 import { Refusal, type RefusalParts } from './refusal.ts';
+import { asSent, responseOfUser } from './view-as.ts';
 
 export interface Ask {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -73,7 +74,9 @@ async function answered<T>(one: Ask, parse: (text: string) => unknown): Promise<
 /** The response to a request that was not refused: for streams and documents. Throws Refusal. */
 export async function send(one: Ask): Promise<Response> {
   for (;;) {
-    const response = await reached(fetch(DOOR + one.path, initOf(one)), one.signal);
+    const sent = asSent(one);
+    const outer = await reached(fetch(DOOR + sent.path, initOf(sent)), one.signal);
+    const response = outer.ok && sent !== one ? responseOfUser(await textOf(outer), outer.headers) : outer;
     if (response.ok) return response;
     const refusal = await refusalOf(response);
     if (refusal.status !== 401 || one.signsInAgain === false) throw refusal;

@@ -1,6 +1,7 @@
 // Who is signed in, and what of the server that reaches.
 import { queryOptions } from '@tanstack/react-query';
 import { ask } from './ask.ts';
+import type { Place } from './workspace.ts';
 
 export type Permissions = 'OWNER' | 'READ_WRITE' | 'READ_ONLY';
 
@@ -30,6 +31,12 @@ export const sessionQuery = queryOptions({
 export const mayAdminister = ({ kind, permissions }: Session): boolean =>
   kind === 'operator' || permissions === 'OWNER';
 export const mayWrite = (session: Session): boolean => mayAdminister(session) || session.permissions === 'READ_WRITE';
+
+/** What the session may do in a workspace; null: nothing. */
+export function permissionsIn({ kind, workspaces }: Session, { org, ws }: Place): Permissions | null {
+  if (kind === 'operator') return 'OWNER';
+  return workspaces.find(({ organization, slug }) => organization === org && slug === ws)?.permissions ?? null;
+}
 
 /** Exchanges a key, or the code of a one-time link, for a cookie. */
 export async function signIn(secret: { readonly key: string } | { readonly code: string }): Promise<Response> {

@@ -2,9 +2,11 @@
 import { ActionIcon, Anchor, Badge, Group, Menu, Text, useMantineColorScheme } from '@mantine/core';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { mayAdminister, mayWrite, type Session, signOut } from '../api/session.ts';
+import { setViewing } from '../api/view-as.ts';
 import type { Place } from '../api/workspace.ts';
 import { queryClient } from '../queries.ts';
 import { Icon } from './icon.tsx';
+import { ViewAsButton } from './view-as.tsx';
 import { ZoneSwitch } from './zone.tsx';
 
 export function Banner({ session, place }: { readonly session: Session; readonly place: Place | undefined }) {
@@ -12,6 +14,7 @@ export function Banner({ session, place }: { readonly session: Session; readonly
   const navigate = useNavigate();
   async function leave(): Promise<void> {
     await signOut();
+    setViewing(undefined);
     queryClient.clear();
     await navigate({ to: '/login', replace: true });
   }
@@ -35,6 +38,7 @@ export function Banner({ session, place }: { readonly session: Session; readonly
         {!mayWrite(session) && <Badge color="gray">Read only</Badge>}
       </Group>
       <Group gap="xs" wrap="nowrap">
+        {place !== undefined && <ViewAsButton place={place} />}
         <ZoneSwitch />
         <Menu position="bottom-end" withinPortal>
           <Menu.Target>

@@ -4,12 +4,15 @@ import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { Outlet, useNavigate, useParams } from '@tanstack/react-router';
 import { useEffect } from 'react';
+import { stringifyExact } from '../api/json.ts';
 import { isRefusal } from '../api/refusal.ts';
 import { sessionQuery } from '../api/session.ts';
 import { Banner } from './banner.tsx';
 import { Navigation } from './navigation.tsx';
 import { Refused } from './refused.tsx';
+import { useViewing } from './rights.ts';
 import { Said } from './said.tsx';
+import { ViewAsLine } from './view-as.tsx';
 
 export function Frame() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
@@ -17,6 +20,7 @@ export function Frame() {
   const place = org === undefined || ws === undefined ? undefined : { org, ws };
   const session = useQuery(sessionQuery);
   const navigate = useNavigate();
+  const viewed = useViewing();
   const isSignedOut = session.data === undefined && isRefusal(session.error) && session.error.status === 401;
   useEffect(() => {
     if (!isSignedOut) return;
@@ -25,7 +29,7 @@ export function Frame() {
   }, [isSignedOut, navigate]);
   return (
     <AppShell
-      header={{ height: 44 }}
+      header={{ height: viewed === undefined ? 44 : 76 }}
       navbar={{ width: 232, breakpoint: 'sm', collapsed: { mobile: !isOpen, desktop: place === undefined } }}
       padding="md"
     >
@@ -33,12 +37,13 @@ export function Frame() {
         Skip to content
       </a>
       <AppShell.Header component="header" role="banner">
-        <Group h="100%" px="sm" gap="sm" wrap="nowrap">
+        <Group h={44} px="sm" gap="sm" wrap="nowrap">
           {place !== undefined && (
             <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" />
           )}
           {session.data !== undefined && <Banner session={session.data} place={place} />}
         </Group>
+        <ViewAsLine />
       </AppShell.Header>
       {place !== undefined && session.data !== undefined && (
         <AppShell.Navbar component="nav" aria-label="Workspace" p="xs" onClick={close}>
@@ -49,7 +54,8 @@ export function Frame() {
         {session.data === undefined ? (
           <Refused error={isSignedOut ? null : session.error} onRetry={() => void session.refetch()} />
         ) : (
-          <Outlet />
+          // Another user's records are another screen: nothing of the one before stays.
+          <Outlet key={viewed === undefined ? '' : stringifyExact(viewed)} />
         )}
       </AppShell.Main>
       <Said />

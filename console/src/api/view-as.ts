@@ -1,0 +1,118 @@
+// "View as": while it is on, the answers about records of its workspace are those that a user of the identity provider gets. The
+// one place that decides how such a request is sent; `send` asks here for every request, so no screen has to know.
+import type { Ask } from './ask.ts';
+import { type Json, parseExact, stringifyExact } from './json.ts';
+import { Refusal } from './refusal.ts';
+import { adminPath, dataPath, type Place } from './workspace.ts';
+
+export type Claims = { readonly [name: string]: Json };
+
+export interface ViewAs {
+  readonly place: Place;
+  readonly claims: Claims;
+}
+
+// Claims are no secret that opens anything; the token itself is not kept. In the tab, so that a reload does not show more.
+const KEY = 'wda.viewAs';
+const listeners = new Set<() => void>();
+let current: ViewAs | undefined = stored();
+
+function stored(): ViewAs | undefined {
+  try {
+    const text = sessionStorage.getItem(KEY);
+    return text === null ? undefined : (parseExact(text) as unknown as ViewAs);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whose records are shown; undefined: those that the session reaches. */
+export const viewing = (): ViewAs | undefined => current;
+
+/** undefined: leaves. What was read before has to be forgotten by who calls. */
+export function setViewing(next: ViewAs | undefined): void {
+  current = next;
+  try {
+    if (next === undefined) sessionStorage.removeItem(KEY);
+    else sessionStorage.setItem(KEY, stringifyExact(next));
+  } catch {}
+  for (const listener of listeners) listener();
+}
+
+export function onViewing(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}
+
+const isObject = (value: Json | undefined): value is Claims =>
+  typeof value === 'object' &&
+  value !== null &&
+  !Array.isArray(value) &&
+  Object.getPrototypeOf(value) === Object.prototype;
+
+/** Claims of what somebody pasted; undefined when it is no JSON object. */
+export function parseClaims(text: string): Claims | undefined {
+  try {
+    const value = parseExact(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Claims by which providers name people, best first (OpenID Connect Core 1.0, 5.1). */
+const NAMING = ['name', 'preferred_username', 'email', 'sub'];
+
+/** What the user of these claims is called: a name of theirs, or else the claims, cut at 80 characters. */
+export function nameOfUser(claims: Claims): string {
+  for (const claim of NAMING) {
+    const value = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
+    if (typeof value === 'string' && value.trim() !== '') return cut(value);
+  }
+  const all = Object.entries(claims).map(([name, value]) => `${name} ${stringifyExact(value)}`);
+  return all.length === 0 ? 'a user without claims' : cut(all.join(', '));
+}
+
+const cut = (text: string): string => (text.length > 80 ? `${text.slice(0, 79)}…` : text);
+
+/** The operations that read by POST. */
+const READING = /^[^_/?][^/?]*\/(_query|_aggregate)(\?|$)/;
+
+/**
+ * The request as it is sent: one about records of the workspace that is viewed becomes a test of access, any other stays. Throws
+ * Refusal (VIEWING_AS) for a write.
+ */
+export function asSent(ask: Ask, viewAs: ViewAs | undefined = current): Ask {
+  if (viewAs === undefined) return ask;
+  const { method = 'GET', path, body, signal } = ask;
+  const prefix = dataPath(viewAs.place, '/');
+  if (!path.startsWith(prefix)) return ask;
+  const rest = path.slice(prefix.length);
+  const isRead = method === 'GET' || (method === 'POST' && READING.test(rest));
+  if (!isRead)
+    throw new Refusal(`Nothing can be changed while you view as ${nameOfUser(viewAs.claims)}. Choose "Leave" first.`, {
+      status: 403,
+      code: 'VIEWING_AS',
+    });
+  // Names are no secret: the schema is that of the session.
+  if (rest === '' || rest.startsWith('_')) return ask;
+  return {
+    method: 'POST',
+    path: adminPath(viewAs.place, '/access/test'),
+    body: { claims: viewAs.claims, requests: [{ path: rest, ...(body === undefined ? {} : { body }) }] },
+    signal,
+  };
+}
+
+/** What the user was answered, from the answer to a test of access with one request. */
+export function responseOfUser(text: string, headers: Headers): Response {
+  const { data } = parseExact(text) as unknown as {
+    readonly data: readonly [{ readonly status: unknown; readonly body: Json }];
+  };
+  const [{ status, body }] = data;
+  const id = headers.get('X-Request-Id');
+  return new Response(body === null ? null : typeof body === 'string' ? body : stringifyExact(body), {
+    status: Number(String(status)),
+    headers: id === null ? {} : { 'X-Request-Id': id },
+  });
+}

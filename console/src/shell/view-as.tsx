@@ -1,0 +1,150 @@
+// "View as" in the banner: from a token or its claims to the records that its user sees, until "Leave".
+import { Alert, Button, Group, List, Modal, Text, Textarea } from '@mantine/core';
+import { type FormEvent, useState } from 'react';
+import { askExact } from '../api/ask.ts';
+import { type Claims, nameOfUser, parseClaims, setViewing, type ViewAs } from '../api/view-as.ts';
+import { adminPath, type Place } from '../api/workspace.ts';
+import { queryClient } from '../queries.ts';
+import { Icon } from './icon.tsx';
+import { Refused } from './refused.tsx';
+import { useMayAdminister, useViewAs, useViewing } from './rights.ts';
+import { say } from './said.tsx';
+
+/** Records that were read for somebody else are forgotten; Frame mounts the screen anew. */
+export function viewAs(next: ViewAs | undefined): void {
+  queryClient.removeQueries({ predicate: ({ queryKey: [first] }) => first !== 'session' && first !== 'schema' });
+  setViewing(next);
+  say(next === undefined ? 'Left: records are shown as you see them' : `Viewing as ${nameOfUser(next.claims)}`);
+}
+
+/** The line of the banner: who is viewed as, and the way out. */
+export function ViewAsLine() {
+  const current = useViewing();
+  const isHere = useViewAs() !== undefined;
+  if (current === undefined) return null;
+  const { org, ws } = current.place;
+  return (
+    <Group px="sm" gap="sm" wrap="nowrap" h={32} className="viewing-as">
+      <Icon name="eye" />
+      <Text size="xs" truncate flex={1} title={nameOfUser(current.claims)}>
+        Viewing {isHere ? '' : `${org}/${ws} `}as <bdi>{nameOfUser(current.claims)}</bdi>; nothing can be changed
+      </Text>
+      <Button size="compact-xs" variant="default" onClick={() => viewAs(undefined)}>
+        Leave
+      </Button>
+    </Group>
+  );
+}
+
+export function ViewAsButton({ place }: { readonly place: Place }) {
+  const [isOpen, setOpen] = useState(false);
+  const mayAdminister = useMayAdminister();
+  if (!mayAdminister || useViewing() !== undefined) return null;
+  return (
+    <>
+      <Button
+        variant="default"
+        size="compact-xs"
+        leftSection={<Icon name="eye" size={14} />}
+        onClick={() => setOpen(true)}
+      >
+        View as
+      </Button>
+      <Modal opened={isOpen} onClose={() => setOpen(false)} title="View as a user" size="lg">
+        <ViewAsForm place={place} />
+      </Modal>
+    </>
+  );
+}
+
+interface Judged {
+  readonly claims: Claims;
+  /** Messages of the checks that the token fails; none: it is accepted, or there was no token. */
+  readonly failed: readonly string[];
+}
+
+interface TokenTest {
+  readonly accepted: boolean;
+  readonly claims: Claims | null;
+  readonly checks: readonly {
+    readonly check: string;
+    readonly passed: boolean | null;
+    readonly message: string | null;
+  }[];
+}
+
+/** Throws Refusal, or an error in words. */
+async function judge(place: Place, text: string): Promise<Judged> {
+  if (text.startsWith('{')) {
+    const claims = parseClaims(text);
+    if (claims === undefined) throw new Error('The claims are not valid JSON');
+    return { claims, failed: [] };
+  }
+  const { data } = await askExact<TokenTest>({
+    method: 'POST',
+    path: adminPath(place, '/identity-provider/test'),
+    body: { token: text.replace(/^Bearer\s+/i, '') },
+  });
+  const failed = data.checks.filter(({ passed }) => passed === false).map(({ check, message }) => message ?? check);
+  const { claims } = data;
+  if (claims === null || Object.keys(claims).length === 0) throw new Error(failed[0] ?? 'The token has no claims');
+  return { claims, failed };
+}
+
+function ViewAsForm({ place }: { readonly place: Place }) {
+  const [text, setText] = useState('');
+  const [error, setError] = useState<unknown>();
+  const [refused, setRefused] = useState<Judged>();
+  const [isBusy, setBusy] = useState(false);
+  async function submit(event: FormEvent): Promise<void> {
+    event.preventDefault();
+    setBusy(true);
+    setError(undefined);
+    setRefused(undefined);
+    try {
+      const judged = await judge(place, text.trim());
+      if (judged.failed.length === 0) viewAs({ place, claims: judged.claims });
+      else setRefused(judged);
+    } catch (thrown) {
+      setError(thrown);
+    } finally {
+      setBusy(false);
+    }
+  }
+  return (
+    <form onSubmit={(event) => void submit(event)}>
+      <Textarea
+        label="Token or claims"
+        description="A token of the identity provider, or its claims as JSON. The token is judged and forgotten."
+        placeholder='{"customer_id": 1}'
+        value={text}
+        onChange={(event) => setText(event.currentTarget.value)}
+        autosize
+        minRows={4}
+        maxRows={12}
+        spellCheck={false}
+        data-autofocus
+        required
+        styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+      />
+      <Refused error={error} />
+      {refused !== undefined && (
+        <Alert role="alert" color="yellow" variant="light" p="xs" my="xs" title="This token is refused at the moment">
+          <List size="sm">
+            {refused.failed.map((message) => (
+              <List.Item key={message}>{message}</List.Item>
+            ))}
+          </List>
+          <Button mt="xs" variant="default" onClick={() => viewAs({ place, claims: refused.claims })}>
+            View with its claims
+          </Button>
+        </Alert>
+      )}
+      <Group justify="flex-end" mt="sm">
+        <Button type="submit" loading={isBusy} disabled={text.trim() === ''}>
+          View
+        </Button>
+      </Group>
+    </form>
+  );
+}

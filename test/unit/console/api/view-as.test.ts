@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Ask } from '../../../../console/src/api/ask.ts';
+import { Digits, stringifyExact } from '../../../../console/src/api/json.ts';
+import { isRefusal } from '../../../../console/src/api/refusal.ts';
+import { asSent, nameOfUser, parseClaims, responseOfUser, type ViewAs } from '../../../../console/src/api/view-as.ts';
+
+const viewAs: ViewAs = { place: { org: 'demo', ws: 'shop' }, claims: { customer_id: new Digits('9007199254740993') } };
+const TEST = '/admin/v1/organizations/demo/workspaces/shop/access/test';
+
+test('nobody is viewed as: requests stay', () => {
+  const ask: Ask = { method: 'DELETE', path: '/v1/demo/shop/orders/1' };
+  assert.equal(asSent(ask, undefined), ask);
+});
+
+test('reads of records are asked for as the user', () => {
+  for (const [ask, request] of [
+    [
+      { path: '/v1/demo/shop/orders?filter=a,eq,%C3%A9&expand=customer' },
+      { path: 'orders?filter=a,eq,%C3%A9&expand=customer' },
+    ],
+    [{ path: '/v1/demo/shop/orders/3', headers: { 'If-None-Match': '"1"' } }, { path: 'orders/3' }],
+    [{ path: '/v1/demo/shop/orders/_export?format=csv' }, { path: 'orders/_export?format=csv' }],
+    [
+      { method: 'POST', path: '/v1/demo/shop/orders/_query', body: { size: 1 } },
+      { path: 'orders/_query', body: { size: 1 } },
+    ],
+    [
+      { method: 'POST', path: '/v1/demo/shop/orders/_aggregate', body: {} },
+      { path: 'orders/_aggregate', body: {} },
+    ],
+  ] as const) {
+    const { method, path, body } = asSent(ask, viewAs);
+    assert.equal(method, 'POST');
+    assert.equal(path, TEST);
+    assert.equal(
+      stringifyExact(body),
+      `{"claims":{"customer_id":9007199254740993},"requests":[${stringifyExact(request)}]}`,
+    );
+  }
+});
+
+test('what is not about records there stays as it is', () => {
+  for (const path of [
+    '/v1/demo/shop/_schema',
+    '/v1/demo/shop/_openapi.json',
+    '/v1/demo/other/orders',
+    '/v1/demo/shopping/orders',
+    '/admin/v1/session',
+    '/admin/v1/organizations/demo/workspaces/shop/schema',
+  ]) {
+    const ask = { path };
+    assert.equal(asSent(ask, viewAs), ask);
+  }
+  const elsewhere: Ask = { method: 'DELETE', path: '/v1/demo/other/orders/1' };
+  assert.equal(asSent(elsewhere, viewAs), elsewhere);
+});
+
+test('writes are refused in words', () => {
+  for (const ask of [
+    { method: 'POST', path: '/v1/demo/shop/orders' },
+    { method: 'PUT', path: '/v1/demo/shop/orders/1' },
+    { method: 'DELETE', path: '/v1/demo/shop/orders/1' },
+    { method: 'POST', path: '/v1/demo/shop/orders/_bulk' },
+    { method: 'POST', path: '/v1/demo/shop/orders/_import?dryRun=true' },
+    { method: 'POST', path: '/v1/demo/shop/_batch' },
+  ] as const)
+    assert.throws(
+      () => asSent(ask, viewAs),
+      (thrown) => isRefusal(thrown, 'VIEWING_AS') && /view as customer_id 9007199254740993/.test(thrown.message),
+    );
+});
+
+test('the answer of the user has their status, their words and all digits', async () => {
+  const headers = new Headers({ 'X-Request-Id': 'r1', ETag: '"of the test"' });
+  const one = (status: number, body: string) =>
+    responseOfUser(`{"data":[{"path":"orders","status":${status},"body":${body}}]}`, headers);
+  const list = one(200, '{"data":[{"id":9007199254740993,"total":0.10}],"meta":{"totalElements":1}}');
+  assert.equal(list.status, 200);
+  assert.equal(list.headers.get('ETag'), null);
+  assert.equal(await list.text(), '{"data":[{"id":9007199254740993,"total":0.10}],"meta":{"totalElements":1}}');
+  const missing = one(404, '{"error":{"code":"NOT_FOUND","message":"No record"}}');
+  assert.equal(missing.status, 404);
+  assert.equal(missing.headers.get('X-Request-Id'), 'r1');
+  assert.equal(await one(200, '"id,total\\n1,2\\n"').text(), 'id,total\n1,2\n');
+  assert.equal(await one(204, 'null').text(), '');
+});
+
+test('claims are a JSON object and nothing else', () => {
+  for (const text of ['', '1', '[]', '"a"', 'null', '{a: 1}', 'eyJ.e30.x'])
+    assert.equal(parseClaims(text), undefined, text);
+  assert.equal(stringifyExact(parseClaims('{"constructor": 1.10}')), '{"constructor":1.10}');
+});
+
+test('a user is called by the best of its names, cut', () => {
+  assert.equal(nameOfUser({ sub: 'u1', email: 'ada@example.com' }), 'ada@example.com');
+  assert.equal(nameOfUser({ sub: 'u1', name: ' ' }), 'u1');
+  assert.equal(nameOfUser({ customer_id: new Digits('1'), vip: true }), 'customer_id 1, vip true');
+  assert.equal(nameOfUser({}), 'a user without claims');
+  assert.equal(nameOfUser({ sub: 'x'.repeat(100) }), `${'x'.repeat(79)}…`);
+});
