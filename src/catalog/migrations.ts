@@ -1,6 +1,7 @@
 // Migrations in the control tables: what was requested, how far it is, how it ended.
 import type { Database, Session } from '../db/pool.ts';
 import { loadPage, type PageOf } from '../directory/pages.ts';
+import { WORKSPACES } from '../directory/workspaces.ts';
 import type { SchemaDocument } from '../document/format.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 
@@ -80,6 +81,26 @@ export async function findMigration(db: Database, workspaceId: string, id: strin
     toQuery(sql`select ${COLUMNS} from wda.migration m where m.workspace_id = ${workspaceId} and m.id = ${id}`),
   );
   return rows[0];
+}
+
+/** A migration with the slugs of the workspace whose schema it changes. */
+export interface PlacedMigration extends Migration {
+  readonly organization: string;
+  readonly workspace: string;
+}
+
+/** Those that have not ended, the newest first: one of a workspace at most. `workspaceId`: of that one alone. */
+export function loadOpenMigrations(
+  db: Database,
+  workspaceId: string | null,
+  limit: number,
+): Promise<readonly PlacedMigration[]> {
+  return db.query<PlacedMigration>(
+    toQuery(sql`select ${COLUMNS}, o.slug as organization, w.slug as workspace
+from ${WORKSPACES} join wda.migration m on m.workspace_id = w.id
+where m.state in ('pending', 'running') and (${workspaceId}::bigint is null or w.id = ${workspaceId}::bigint)
+order by m.id desc limit ${limit}`),
+  );
 }
 
 /** Asks the process that runs the migration to stop; false when it has ended. */

@@ -5,19 +5,22 @@ import {
   findMigration,
   isEnded,
   loadMigrations,
+  loadOpenMigrations,
   type Migration,
   type MigrationError,
   type MigrationStep,
+  type PlacedMigration,
   requestCancel,
   type Waiting,
 } from '../../catalog/migrations.ts';
 import type { Database } from '../../db/pool.ts';
-import { conflict, notFound } from '../../errors.ts';
+import { badRequest, conflict, notFound } from '../../errors.ts';
 import type { Runner } from '../../migrate/runner.ts';
 import { interruptHolder } from '../../migrate/workspace-lock.ts';
 import { closed, data, Id, list, listOf, oneOf, orNull, pageOf, single, Time, time } from './answer.ts';
 import { idParam } from './describe.ts';
-import { PAGE } from './query.ts';
+import { Slug } from './names.ts';
+import { PAGE, type Parameter } from './query.ts';
 import { type AdminRooms, type AdminRoute, idOf, routeMaker, WORKSPACE } from './route.ts';
 
 // Cancelling takes back what was made, usually within milliseconds.
@@ -84,20 +87,34 @@ const WaitingShape = closed(
   { title: 'MigrationWaiting', description: 'The session of the database whose lock is in the way.' },
 );
 
-export const MigrationShape = closed(
-  {
-    id: Id,
-    state: State,
-    strategy: oneOf('online', 'blocking'),
-    steps: listOf(StepShape),
-    error: orNull(ErrorShape),
-    waitingFor: orNull(WaitingShape),
-    createdAt: Time,
-    startedAt: orNull(Time),
-    finishedAt: orNull(Time),
+const MIGRATION = {
+  id: Id,
+  state: State,
+  strategy: oneOf('online', 'blocking'),
+  steps: listOf(StepShape),
+  error: orNull(ErrorShape),
+  waitingFor: orNull(WaitingShape),
+  createdAt: Time,
+  startedAt: orNull(Time),
+  finishedAt: orNull(Time),
+};
+export const MigrationShape = closed(MIGRATION, { title: 'Migration' });
+const PlacedShape = closed({ organization: Slug, workspace: Slug, ...MIGRATION }, { title: 'RunningMigration' });
+
+// One of a workspace at most, two long ones of a process: more than this is no list for people.
+const MAX_RUNNING = 1000;
+const STATE: Parameter<'running'> = {
+  shape: Type.Unsafe({
+    type: 'string',
+    enum: ['running'],
+    default: 'running',
+    description: 'Those that have not ended.',
+  }),
+  read(text = 'running') {
+    if (text === 'running') return text;
+    throw badRequest('state must be running: those that have ended are listed by their workspaces');
   },
-  { title: 'Migration' },
-);
+};
 
 const ID = { id: idParam('migration') };
 
@@ -105,6 +122,22 @@ export function migrationRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[]
   const { databases } = rooms;
   const route = routeMaker(rooms);
   return [
+    route({
+      id: 'migrations.running',
+      method: 'GET',
+      path: '/migrations',
+      may: 'administrator',
+      summary: 'The migrations that have not ended, newest first',
+      description: 'Of all workspaces for the operator; owners see that of their own.',
+      refuses: {},
+      query: { state: STATE },
+      answers: { 200: data(listOf(PlacedShape)) },
+      async handle({ principal }) {
+        const own = principal.kind === 'owner' ? principal.workspaceId : null;
+        const of = databases.all().map((database) => loadOpenMigrations(database, own, MAX_RUNNING));
+        return single((await Promise.all(of)).flat().map(showPlaced));
+      },
+    }),
     route({
       id: 'migrations.list',
       method: 'GET',
@@ -201,6 +234,11 @@ export function showMigration(migration: Migration): Static<typeof MigrationShap
     startedAt: time(startedAt),
     finishedAt: time(finishedAt),
   };
+}
+
+function showPlaced(migration: PlacedMigration): Static<typeof PlacedShape> {
+  const { organization, workspace } = migration;
+  return { organization, workspace, ...showMigration(migration) };
 }
 
 // The database gives the members in an order of its own.

@@ -74,6 +74,7 @@ const LINES: Readonly<Record<string, Line>> = {
   'GET /organizations/:org/workspaces/:ws/schema': { statuses: forOwner(200) },
   'POST /organizations/:org/workspaces/:ws/schema/plan': { statuses: forOwner(200), body: () => SCHEMA },
   'PUT /organizations/:org/workspaces/:ws/schema': { statuses: forOwner(200), body: () => SCHEMA },
+  'GET /migrations': { statuses: [401, 403, 403, 200, 200, 200] },
   'GET /organizations/:org/workspaces/:ws/migrations': { statuses: forOwner(200) },
   'GET /organizations/:org/workspaces/:ws/migrations/:id': {
     statuses: forOwner(200),
