@@ -31,6 +31,7 @@ export interface App {
 const SWEEP_MS = 5000;
 const FLUSH_MS = 5000;
 const KEY_SWEEP_MS = 300_000;
+const SESSION_SWEEP_MS = 600_000;
 
 export function makeApp(config: Config, connection: pg.ClientConfig, observer: Observer): App {
   const { log } = observer;
@@ -39,6 +40,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
   );
   const house = makeHouse(config, connection, observer, readiness);
   const { databases, presence, authenticator, runner, totals, keys, refusals, outbound } = house;
+  const { sessions } = house.console;
   const server = makeHttpServer({
     host: config.host,
     port: config.port,
@@ -60,6 +62,8 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
         run: () => runner.recover().then(runner.settle),
       },
       { name: 'fold-totals', once: 'process', everyMs: totals.pauseMs, run: totals.fold },
+      { name: 'note-session-use', once: 'process', everyMs: FLUSH_MS, run: sessions.flush },
+      { name: 'remove-sessions', once: 'process', everyMs: SESSION_SWEEP_MS, run: sessions.sweep },
       { name: 'remove-idempotency-keys', once: 'process', everyMs: KEY_SWEEP_MS, run: keys.sweep },
     ],
     log,
@@ -109,6 +113,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
       await Promise.all([server.close(graceMs), runner.close(graceMs / 2)]);
       await outbound.close();
       await authenticator.flush().catch(() => undefined);
+      await sessions.flush().catch(() => undefined);
       await presence.leave();
       await presence.close();
       await Promise.all([stopped, totals.stop()]);

@@ -53,6 +53,12 @@ export interface Config {
   readonly mcpMaxBytes: number;
   /** Calls of agents per minute and credential. */
   readonly mcpRateLimit: number;
+  /** Whether the console is served. */
+  readonly console: boolean;
+  /** A session of the console ends when it was not used for so long. */
+  readonly sessionHours: number;
+  /** Attempts to sign in to the console per minute and address. */
+  readonly signInRateLimit: number;
   readonly tokenLifetimeSeconds: number;
   readonly signingKeyDays: number;
   /** Private networks in which identity providers may be, and there use plain http: all, none, or these (CIDR). */
@@ -176,6 +182,17 @@ export const SETTINGS: readonly Setting[] = [
     default: '120',
     says: 'calls of agents per minute and credential, unused ones saved up for a minute at most; 0: no limit',
   },
+  { name: 'WDA_CONSOLE', default: 'on', says: 'off: the console at `/console/` is not served' },
+  {
+    name: 'WDA_SESSION_HOURS',
+    default: '12',
+    says: 'hours without a request after which a session of the console ends; it lasts 7 days at most',
+  },
+  {
+    name: 'WDA_SIGN_IN_RATE_LIMIT',
+    default: '10',
+    says: 'attempts to sign in to the console per minute and address of the network, unused ones saved up for a minute at most; 0: no limit',
+  },
   { name: 'WDA_TOKEN_LIFETIME_SECONDS', default: '3600', says: 'lifetime of internal OAuth 2.0 tokens' },
   {
     name: 'WDA_SIGNING_KEY_DAYS',
@@ -288,6 +305,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     mcpMaxRows: integer('WDA_MCP_MAX_ROWS', 100, 1, 1000),
     mcpMaxBytes: integer('WDA_MCP_MAX_BYTES', 65_536, 1024, 1_048_576),
     mcpRateLimit: integer('WDA_MCP_RATE_LIMIT', 120, 0, 1_000_000_000),
+    console: choice('WDA_CONSOLE', 'on', ['on', 'off']) === 'on',
+    sessionHours: integer('WDA_SESSION_HOURS', 12, 1, 168),
+    signInRateLimit: integer('WDA_SIGN_IN_RATE_LIMIT', 10, 0, 1_000_000_000),
     tokenLifetimeSeconds: integer('WDA_TOKEN_LIFETIME_SECONDS', 3600, 1, 2_592_000),
     signingKeyDays: integer('WDA_SIGNING_KEY_DAYS', 90, 0, 3650),
     idpPrivateNetwork: privateNetwork(text('WDA_IDP_PRIVATE_NETWORK') ?? 'deny', mistakes),

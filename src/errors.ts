@@ -145,6 +145,32 @@ export const unauthorized = (message: string, presented: boolean): ApiError =>
 export const missingCredential = (): ApiError =>
   unauthorized('A credential is needed: send Authorization: Bearer <credential>', false);
 
+/** Of the console, whose cookie is no credential of the API. */
+export const sessionEnded = (): ApiError =>
+  new ApiError('UNAUTHORIZED', 'No session: sign in again', {
+    headers: { 'WWW-Authenticate': 'Cookie realm="console"' },
+  });
+
+/** `Authorization` at the console's door. */
+export const sessionOnly = (): ApiError =>
+  new ApiError(
+    'UNAUTHORIZED',
+    'Below /console/api a session is needed; Authorization is for the same paths below /api',
+    {
+      headers: { 'WWW-Authenticate': 'Cookie realm="console"' },
+    },
+  );
+
+/** At the console's door: the request of a page that is not the console's. */
+export const foreignPage = (): ApiError =>
+  new ApiError(
+    'FORBIDDEN',
+    'Below /console/api only the page of the console may ask; programs use the same paths below /api',
+  );
+
+export const notByThePage = (): ApiError =>
+  new ApiError('FORBIDDEN', 'Below /console/api a change needs the header X-Console: 1');
+
 export const invalidCredential = (): ApiError => unauthorized('The credential is not valid here', true);
 
 export const readOnly = (): ApiError =>

@@ -6,19 +6,29 @@ import { makeExternalTokens } from './auth/external-token.ts';
 import { makeIdentifyExternal } from './auth/identify-external.ts';
 import { makeInternalOAuth } from './auth/internal-oauth.ts';
 import { keySetFigures, makeKeySets } from './auth/key-set.ts';
-import { makeStrangerShare } from './auth/stranger-share.ts';
+import { makeSessions } from './auth/sessions.ts';
+import { makeStrangerShare, type StrangerShare } from './auth/stranger-share.ts';
 import { makeKeys } from './beside/keys.ts';
 import { makeTotals } from './beside/totals.ts';
 import { loadWorkspace } from './catalog/load-workspace.ts';
 import { makeWorkspaceCache, workspaceFigures } from './catalog/workspace-cache.ts';
 import type { Config } from './config.ts';
-import { databaseFigures, makeDatabase } from './db/pool.ts';
+import { type Database, databaseFigures, makeDatabase } from './db/pool.ts';
 import { makeClock } from './directory/clock.ts';
 import { findApiKey, touchApiKeys } from './directory/credentials.ts';
 import { makeDatabases } from './directory/databases.ts';
 import { findProvidersByIssuer } from './directory/identity-provider.ts';
 import { makeSecret } from './directory/instance.ts';
 import { makeProcessPresence } from './directory/process-presence.ts';
+import {
+  createSession,
+  endSession,
+  findSession,
+  removeEndedSessions,
+  storeLink,
+  takeLink,
+  touchSessions,
+} from './directory/sessions.ts';
 import { makeConfirmations } from './mcp/confirmation.ts';
 import { makeAgents } from './mcp/endpoint.ts';
 import { makeRunner, migrationFigures } from './migrate/runner.ts';
@@ -108,16 +118,16 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
     onError: onFault,
     onGone: (message, error) => log.debug(message, { error: String(error) }),
   });
+  const visits = consoleOf(db, config, strangers, readiness);
+  const findProviders = (issuer: string) => strangers(() => findProvidersByIssuer(db, issuer));
   const authenticator = makeAuthenticator({
     findApiKey: (hash) => strangers(() => findApiKey(db, hash)),
     touchApiKeys: (ids) => touchApiKeys(db, ids),
     operatorHash: readiness.operatorHash,
+    verifySession: visits.sessions.verify,
     verifyInternal: oauth.verify,
     verifyExternal: externalTokens.verify,
-    identifyExternal: makeIdentifyExternal(
-      (issuer) => strangers(() => findProvidersByIssuer(db, issuer)),
-      externalTokens,
-    ),
+    identifyExternal: makeIdentifyExternal(findProviders, externalTokens),
     issuer: config.publicUrl,
     now: () => Date.now(),
   });
@@ -155,7 +165,36 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
     externalTokens,
     oauth,
     authenticator,
+    console: visits,
     records,
     figures,
+  };
+}
+
+/** What the console needs besides the API: sessions in the control tables, and how often one may try to sign in. */
+function consoleOf(
+  db: Database,
+  config: Config,
+  strangers: StrangerShare,
+  { operatorHash }: Pick<ReadinessState, 'operatorHash'>,
+) {
+  const idleSeconds = config.sessionHours * 3600;
+  const sessions = makeSessions({
+    findApiKey: (hash) => strangers(() => findApiKey(db, hash)),
+    find: (idHash) => strangers(() => findSession(db, idHash, idleSeconds)),
+    store: (session) => createSession(db, session),
+    remove: (idHash) => endSession(db, idHash),
+    touch: (ids) => touchSessions(db, ids),
+    sweep: () => removeEndedSessions(db, idleSeconds),
+    storeLink: (link) => storeLink(db, link),
+    takeLink: (codeHash) => strangers(() => takeLink(db, codeHash)),
+    operatorHash,
+    now: () => Date.now(),
+  });
+  return {
+    sessions,
+    signIns: makeServerRateLimit('sign-ins', config.signInRateLimit),
+    /** Part of the name of cookies. */
+    instanceName: makeSecret(db, 'instance_name', 6),
   };
 }

@@ -1,8 +1,12 @@
 // The list of what the server serves, made from the rooms.
+import { join } from 'node:path';
 import { makeKey } from './auth/api-key.ts';
 import { isClientId, makeOAuthClient } from './auth/oauth-client.ts';
 import { SIGNING_ALGORITHM } from './auth/signing-keys.ts';
 import type { Config } from './config.ts';
+import { doorMount } from './console/door.ts';
+import { frontMount, pageMount, readBuild } from './console/page.ts';
+import { makeSessionRooms } from './console/session.ts';
 import type { House } from './house.ts';
 import type { Mount } from './http/mount.ts';
 import { routeMount } from './http/route-mount.ts';
@@ -34,8 +38,8 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
   const admin = adminRoutes(
     {
       databases,
-      async authenticate(authorization) {
-        const principal = await authenticator.identify(authorization);
+      async authenticate(credential) {
+        const principal = await authenticator.identify(credential);
         await rateLimit(principal.credentialId);
         return principal;
       },
@@ -65,8 +69,10 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
     },
     runner,
   );
+  const adminMount = routeMount([INDEX_ROUTE, ...admin], { readyFirst: true, maxBodyBytes });
   const mounts: Mount[] = [
     records.mount,
+    ...(config.console ? consoleMounts(house.console, publicUrl, [records.mount, adminMount]) : []),
     ...oauthMounts({
       publicUrl,
       tokenEndpoint: oauth.tokenEndpoint,
@@ -75,7 +81,25 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
     }),
     resourceMetadataMount({ publicUrl, mcp: config.mcp, findWorkspace: cache.get }),
     routeMount(health, { readyFirst: false, maxBodyBytes }),
-    routeMount([INDEX_ROUTE, ...admin], { readyFirst: true, maxBodyBytes }),
+    adminMount,
   ];
   return mounts;
+}
+
+// Beside src/ in a clone, and beside dist/ in a package.
+const CONSOLE_BUILD = join(import.meta.dirname, '../console/dist');
+
+/** The console: its page, and its door to the mounts of the API. */
+function consoleMounts(
+  { sessions, signIns, instanceName }: House['console'],
+  publicUrl: string,
+  api: readonly Mount[],
+): Mount[] {
+  const door = makeSessionRooms({ sessions, attempts: signIns, instanceName, isHttps: publicUrl.startsWith('https:') });
+  const front = api.find(({ matches }) => matches('/'));
+  return [
+    doorMount({ ...door, behind: api, publicUrl }),
+    pageMount(readBuild(CONSOLE_BUILD)),
+    ...(front === undefined ? [] : [frontMount(front)]),
+  ];
 }

@@ -1,10 +1,11 @@
-// Authorization header -> Principal; the one entry for every request. Refusals are the same whether or not the
+// Authorization header or session -> Principal; the one entry for every request. Refusals are the same whether or not the
 // organization, workspace or entity exists.
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { StoredKey } from '../directory/credentials.ts';
 import { invalidCredential, missingCredential, notAJwt } from '../errors.ts';
 import type { Figure } from '../figure.ts';
+import { type Credential, isSession, type SessionCredential } from '../model/credential.ts';
 import { belongsTo, type External, KEY_ID, type Operator, type Owner, type Principal } from '../model/principal.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { hashCredential, isKey, KEY_PREFIX } from './api-key.ts';
@@ -16,17 +17,17 @@ export interface Authenticator {
    * is used for (undefined: it does not exist); only such a token causes the workspace to be loaded. `resource`: the URL
    * that tokens must be for, of requests of agents. Throws 401.
    */
-  authenticate(authorization: string | undefined, workspace?: FindWorkspace, resource?: string): Promise<Principal>;
+  authenticate(credential: Credential, workspace?: FindWorkspace, resource?: string): Promise<Principal>;
   /**
    * The same for the admin API, which belongs to no workspace: a token is judged by any workspace that knows its
    * issuer.
    */
-  identify(authorization: string | undefined): Promise<Principal>;
+  identify(credential: Credential): Promise<Principal>;
   /**
    * The principal of a data request, from memory when the workspace has not changed since the credential was looked
-   * up; undefined when it must be looked up. Throws 401 without a credential.
+   * up; undefined when it must be looked up, as every session must. Throws 401 without a credential.
    */
-  recall(authorization: string | undefined, workspace: Workspace, resource?: string): Principal | undefined;
+  recall(credential: Credential, workspace: Workspace, resource?: string): Principal | undefined;
   /** Writes the last use of the keys that were used since the last flush. */
   flush(): Promise<void>;
   size(): number;
@@ -52,6 +53,8 @@ export interface AuthenticatorOptions {
   readonly verifyExternal: TokenVerifier | undefined;
   /** Any other JWT -> user of the provider of some workspace. Throws the spec's 401s. */
   readonly identifyExternal: ((token: string) => Promise<Verified>) | undefined;
+  /** A session of the console. Throws 401. */
+  readonly verifySession: (session: SessionCredential) => Promise<Principal>;
   /** `iss` of internal tokens. */
   readonly issuer: string;
   /** Wall clock, milliseconds since 1970. */
@@ -147,8 +150,9 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
   }
 
   return {
-    authenticate: (authorization, workspace, resource) =>
-      look(authorization, resource, async (credential) => {
+    async authenticate(sent, workspace, resource) {
+      if (isSession(sent)) return options.verifySession(sent);
+      return look(sent, resource, async (credential) => {
         if (isKey(credential)) return verifyKey(credential);
         const jwt = readJwt(credential);
         if (jwt === undefined) throw credential.startsWith(KEY_PREFIX) ? invalidCredential() : notAJwt();
@@ -157,9 +161,11 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
         if (verifier === undefined) throw invalidCredential();
         // Our own tokens say which workspace they are for.
         return verifier(credential, verifier === verifyInternal ? undefined : await workspace?.(), resource);
-      }),
-    identify: (authorization) =>
-      look(authorization, undefined, async (credential) => {
+      });
+    },
+    async identify(sent) {
+      if (isSession(sent)) return options.verifySession(sent);
+      return look(sent, undefined, async (credential) => {
         if (isKey(credential)) return verifyKey(credential);
         const jwt = readJwt(credential);
         const { verifyInternal, identifyExternal } = options;
@@ -169,8 +175,10 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
         // Text that is not a JWT is more often a mistyped key than a token.
         if (jwt === undefined || identifyExternal === undefined) throw invalidCredential();
         return identifyExternal(credential);
-      }),
+      });
+    },
     recall(authorization, workspace, resource) {
+      if (isSession(authorization)) return undefined;
       // Only a header of the usual form is a name of its own: another could be written as the name for a resource.
       const isUsual = resource === undefined && authorization?.startsWith(USUAL_SCHEME) === true;
       const verdict = (isUsual ? verdicts.get(authorization) : undefined) ?? remembered(authorization, resource);

@@ -90,6 +90,7 @@ export async function serve(): Promise<void> {
       answerForWorkers();
       answerForTokens('requests', config.rateLimit);
       answerForTokens('agents', config.mcpRateLimit);
+      answerForTokens('sign-ins', config.signInRateLimit);
       answerWorkers(READINESS, () => prepared ?? preparing.readiness());
       workers = startWorkers(config.workers, WORKER_GRACE_MS, log);
       port = await workers.port;

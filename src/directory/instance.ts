@@ -16,11 +16,11 @@ export async function keepFact(db: Database, name: string, value: string): Promi
   return (await loadFact(db, name)) ?? value;
 }
 
-/** A secret of the installation by its name, made by whoever asks first; it is asked for once and then remembered. */
-export function makeSecret(db: Database, name: string): () => Promise<string> {
+/** Random text of the installation by its name, made by whoever asks first; it is asked for once and then remembered. */
+export function makeSecret(db: Database, name: string, bytes = 32): () => Promise<string> {
   let kept: Promise<string> | undefined;
   return () => {
-    kept ??= keepFact(db, name, randomBytes(32).toString('base64url')).catch((error) => {
+    kept ??= keepFact(db, name, randomBytes(bytes).toString('base64url')).catch((error) => {
       kept = undefined;
       throw error;
     });

@@ -14,6 +14,11 @@ export interface Mount {
   readonly matches: (url: string) => boolean;
   /** True when the server must be ready: until then requests are refused with 503, in the form of the mount. */
   readonly readyFirst: boolean;
+  /**
+   * Headers of all its answers, flat as name, value, in place of those that let pages of other origins ask. OPTIONS is then a
+   * method like others, so no page of another origin learns anything. Without: it is an API that all may ask.
+   */
+  readonly ownHeaders?: readonly string[];
   /** What the document of the operations outside the data API says of it; none: it is described elsewhere, or nowhere. */
   readonly operations: readonly Operation[];
   /**
@@ -52,10 +57,11 @@ export function isAt(url: string, path: string): boolean {
 
 /** The same mount while the server is not ready; `reason` says why. */
 export function closed(mount: Mount, reason: () => string | undefined): Mount {
-  const { matches, readyFirst, operations, refuse, isPaced } = mount;
+  const { matches, readyFirst, ownHeaders, operations, refuse, isPaced } = mount;
   return {
     matches,
     readyFirst,
+    ...(ownHeaders === undefined ? {} : { ownHeaders }),
     operations,
     operationOf: () => 'unready',
     handle: () => Promise.reject(serviceUnavailable(reason() ?? 'Not ready yet; retry')),

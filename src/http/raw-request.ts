@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { badRequest, payloadTooLarge, serviceUnavailable } from '../errors.ts';
+import type { Credential } from '../model/credential.ts';
 import type { Arriving, LeaveRoom } from '../pace/body-room.ts';
 import type { Turn } from '../pace/turns.ts';
 
@@ -16,6 +17,10 @@ export interface RawRequest {
   /** Raw query string, without `?`. */
   readonly query: string;
   readonly headers: Readonly<IncomingMessage['headers']>;
+  /** What it proves its sender by. */
+  readonly credential: Credential;
+  /** The address of whoever has opened the connection; undefined when it is gone. */
+  readonly address: string | undefined;
   /** The whole body; 413 beyond `maxBytes`, 400 when it stops arriving. */
   readonly body: (maxBytes: number) => Promise<Buffer>;
   /** The body as a stream, for imports. Errors when it is silent for too long. */
@@ -74,6 +79,14 @@ export class HttpRequest implements RawRequest, Caller {
     this.#message = message;
     this.#bodyTimeoutMs = bodyTimeoutMs;
     this.#takeRoom = takeRoom;
+  }
+
+  get credential(): Credential {
+    return this.headers.authorization;
+  }
+
+  get address(): string | undefined {
+    return this.#message.socket.remoteAddress;
   }
 
   get caller(): Caller {

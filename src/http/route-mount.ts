@@ -81,7 +81,7 @@ function requestOf(
     id: raw.id,
     params,
     query: () => parametersOf(raw.query, Object.keys(describe.query)),
-    authorization: raw.headers.authorization,
+    credential: raw.credential,
     ifNoneMatch: raw.headers['if-none-match'],
     body() {
       value ??= jsonOf(raw, maxBodyBytes);

@@ -1,5 +1,7 @@
 // Routes outside the data API as values: method, pattern, description and handler. Handlers take a RouteRequest and give a Reply; a
 // table of them is a mount (route-mount.ts).
+
+import type { Credential } from '../model/credential.ts';
 import type { Operation } from '../openapi/operation.ts';
 import type { Reply } from '../response/reply.ts';
 
@@ -8,7 +10,7 @@ export interface RouteRequest {
   readonly params: Readonly<Record<string, string>>;
   /** Decoded query parameters, a repeated one with several values; 400 when the route does not know one. */
   readonly query: () => ReadonlyMap<string, readonly string[]>;
-  readonly authorization: string | undefined;
+  readonly credential: Credential;
   /** The header of a conditional read, as sent. */
   readonly ifNoneMatch: string | undefined;
   /**

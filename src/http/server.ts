@@ -99,10 +99,12 @@ function makeMountOf({ mounts, unready }: HttpOptions): (message: IncomingMessag
   const doors = [...mounts, NOWHERE].map((open) => ({ open, shut: closed(open, unready) }));
   return (message, url) => {
     if (message.headers.host === undefined && message.httpVersion === '1.1') return HOSTLESS;
-    if (message.method === 'OPTIONS') return PREFLIGHT;
-    if (url === '*') return PLACELESS;
+    const isOptions = message.method === 'OPTIONS';
+    if (url === '*') return isOptions ? PREFLIGHT : PLACELESS;
     for (const { open, shut } of doors) {
-      if (open.matches(url)) return open.readyFirst && unready() !== undefined ? shut : open;
+      if (!open.matches(url)) continue;
+      if (isOptions && open.ownHeaders === undefined) return PREFLIGHT;
+      return open.readyFirst && unready() !== undefined ? shut : open;
     }
     return NOWHERE;
   };
@@ -130,7 +132,7 @@ function makeAnswer(options: HttpOptions, isClosing: () => boolean): Answer {
     const { id, method, path } = raw;
     const operation = mount.operationOf(method, message.url ?? '/');
     const trace = REQUESTS.hasSubscribers ? beginningOf(raw, operation) : undefined;
-    const common = commonHeaders(corsOrigins, message.headers.origin);
+    const common = mount.ownHeaders ?? commonHeaders(corsOrigins, message.headers.origin);
     const observe = (status: number, error: unknown, name = operation): void => {
       const milliseconds = performance.now() - arrivedAt;
       observer.request({ id, method, path, operation: name, status, milliseconds, error });

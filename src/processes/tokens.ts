@@ -3,8 +3,8 @@ import { serviceUnavailable } from '../errors.ts';
 import { type Grant, makeBuckets, makeRateLimit, makeSharedRateLimit, type RateLimit } from '../pace/rate-limit.ts';
 import { answerWorkers, askPrimary, isWorker } from './primary.ts';
 
-/** What is counted: all requests, or the calls of agents. */
-export type Counted = 'requests' | 'agents';
+/** What is counted: all requests, the calls of agents, or attempts to sign in to the console. */
+export type Counted = 'requests' | 'agents' | 'sign-ins';
 
 const questionOf = (counted: Counted): string => `tokens of ${counted}`;
 const TOKENS_TIMEOUT_MS = 2000;

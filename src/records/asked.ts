@@ -28,6 +28,9 @@ export function requestOf({ method, path, query = '', headers = {}, body }: Aske
     method,
     path,
     query,
+    // Who asks is known.
+    credential: undefined,
+    address: undefined,
     headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
     body: async (maxBytes) => {
       if (bytes.length > maxBytes) throw payloadTooLarge(maxBytes);

@@ -2,6 +2,7 @@
 import type { Authenticator } from '../auth/authenticate.ts';
 import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
 import { ApiError, invalidCredential, notFound } from '../errors.ts';
+import type { Credential } from '../model/credential.ts';
 import { belongsTo, type Principal } from '../model/principal.ts';
 import { wholeOf } from '../model/restricted.ts';
 import type { Workspace } from '../model/workspace.ts';
@@ -40,38 +41,38 @@ export const uncounted: RateLimit = () => undefined;
  */
 export async function enter(
   entrance: Entrance,
-  authorization: string | undefined,
+  credential: Credential,
   address: Address,
   count: RateLimit,
 ): Promise<Visitor> {
   const { cache, authenticator } = entrance;
   const fresh = cache.fresh(address.organization, address.workspace);
-  const recalled = fresh === undefined ? undefined : authenticator.recall(authorization, fresh, address.resource);
+  const recalled = fresh === undefined ? undefined : authenticator.recall(credential, fresh, address.resource);
   if (fresh !== undefined && recalled !== undefined) {
     const counted = count(recalled.credentialId);
     if (counted === undefined) return visitorOf(entrance, fresh, recalled);
     await counted;
-    return enter(entrance, authorization, address, uncounted);
+    return enter(entrance, credential, address, uncounted);
   }
   try {
-    return await identify(entrance, authorization, address, count);
+    return await identify(entrance, credential, address, count);
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 401) throw error;
     const known = cache.fresh(address.organization, address.workspace);
     if (known === undefined || !(await hasChanged(cache, address, known))) throw error;
-    return identify(entrance, authorization, address, uncounted);
+    return identify(entrance, credential, address, uncounted);
   }
 }
 
 /** Looks the credential up, in the workspace or not. */
 async function identify(
   entrance: Entrance,
-  authorization: string | undefined,
+  credential: Credential,
   { organization, workspace: slug, resource }: Address,
   count: RateLimit,
 ): Promise<Visitor> {
   const find = () => entrance.cache.get(organization, slug);
-  const principal = await entrance.authenticator.authenticate(authorization, find, resource);
+  const principal = await entrance.authenticator.authenticate(credential, find, resource);
   const counted = count(principal.credentialId);
   if (counted !== undefined) await counted;
   const workspace = await find();

@@ -131,8 +131,8 @@ export function makeRecords(rooms: RecordRooms): Records {
     const path = name === 'mcp' ? agentsPath(organization, workspace) : undefined;
     const resource = path === undefined ? undefined : config.publicUrl + path;
     const address = { organization, workspace, resource };
-    const again = () => enter(rooms, raw.headers.authorization, address, uncounted);
-    const visitor = await enter(rooms, raw.headers.authorization, address, rooms.rateLimit).catch((error) => {
+    const again = () => enter(rooms, raw.credential, address, uncounted);
+    const visitor = await enter(rooms, raw.credential, address, rooms.rateLimit).catch((error) => {
       const isChallenge = path !== undefined && config.mcp && error instanceof ApiError && error.status === 401;
       throw isChallenge ? error.challengedBy(config.publicUrl + RESOURCE_METADATA + path) : error;
     });

@@ -1,7 +1,12 @@
 // Accept-Encoding (RFC 9110 section 12.5.3): whether an answer may be sent compressed.
 
 /** True when the client takes gzip; a coding with `q=0` is one that it does not take. */
-export function acceptsGzip(header: string | undefined): boolean {
+export const acceptsGzip = (header: string | undefined): boolean => accepts(header, ['gzip', 'x-gzip']);
+
+/** The same for brotli (RFC 7932). */
+export const acceptsBrotli = (header: string | undefined): boolean => accepts(header, ['br']);
+
+function accepts(header: string | undefined, names: readonly string[]): boolean {
   const codings = new Map(
     (header ?? '').split(',').map((text) => {
       const [name = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());
@@ -9,5 +14,6 @@ export function acceptsGzip(header: string | undefined): boolean {
       return [name, !isRefused] as const;
     }),
   );
-  return codings.get('gzip') ?? codings.get('x-gzip') ?? codings.get('*') ?? false;
+  const known = [...names, '*'].find((name) => codings.has(name));
+  return known !== undefined && codings.get(known) === true;
 }

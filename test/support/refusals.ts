@@ -31,6 +31,7 @@ export interface Refusal {
 
 const details = [{ field: 'weight', code: 'DESTRUCTIVE', message: 'drop field weight of notes' }] as const;
 const gate = { blocksReads: true, blocksWrites: true, retryAfterSeconds: 1 };
+const DOORS = 'console/doors.test.ts';
 const FORGED = 'api/access/external-forged.test.ts';
 const TOKENS = 'api/access/external-tokens.test.ts';
 const BULK = 'api/writing/bulk.test.ts';
@@ -47,6 +48,26 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     file: 'api/reading/paging.test.ts',
     words: 'Query parameter size may be given only once',
     made: () => errors.repeatedParameter('size'),
+  },
+  sessionEnded: {
+    file: DOORS,
+    words: 'No session: sign in again',
+    made: () => errors.sessionEnded(),
+  },
+  sessionOnly: {
+    file: DOORS,
+    words: 'Below /console/api a session is needed; Authorization is for the same paths below /api',
+    made: () => errors.sessionOnly(),
+  },
+  foreignPage: {
+    file: DOORS,
+    words: 'Below /console/api only the page of the console may ask; programs use the same paths below /api',
+    made: () => errors.foreignPage(),
+  },
+  notByThePage: {
+    file: DOORS,
+    words: 'Below /console/api a change needs the header X-Console: 1',
+    made: () => errors.notByThePage(),
   },
   malformedId: {
     file: 'api/requests/methods.test.ts',

@@ -25,6 +25,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'agent-settings.ts',
       'closest.ts',
       'constraint-owner.ts',
+      'credential.ts',
       'date-time.ts',
       'decimal.ts',
       'entity.ts',
@@ -136,7 +137,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   auth: {
     purpose:
-      'Authorization header → principal: API keys, tokens of our own, tokens of identity providers with their key sets. The only importer of jose and oidc-provider',
+      'Authorization header or session → principal: API keys, tokens of our own, tokens of identity providers with their key sets. The only importer of jose and oidc-provider',
     imports: ['directory', 'type figure.ts', 'model', 'outbound', 'pace', 'type db'],
   },
   migrate: {
@@ -224,6 +225,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'sql',
     ],
   },
+  console: {
+    purpose:
+      'the admin console: its page, sign in and out, and the door by which a session reaches the handlers of the API',
+    entrances: ['door.ts', 'page.ts', 'session.ts'],
+    imports: ['auth/sessions.ts', 'http', 'model', 'type pace', 'request', 'response'],
+  },
   // The demo is made as any client would make it, before there is a server to ask.
   setup: {
     purpose: 'what the first start leaves behind: operator key, demo workspace',
@@ -279,6 +286,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
   'mounts.ts': [
     'auth',
     'type config.ts',
+    'console',
     'http',
     'type house.ts',
     'type observe.ts',

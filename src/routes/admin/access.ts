@@ -5,6 +5,7 @@ import { findOrganization, findOrganizationOf, type Organization } from '../../d
 import { findWorkspace, type WorkspaceSummary } from '../../directory/workspaces.ts';
 import { SLUG_PATTERN } from '../../document/format.ts';
 import { forbidden, notFound } from '../../errors.ts';
+import type { Credential } from '../../model/credential.ts';
 import { isAdministrator, mayAdminister, type Operator, type Owner, type Principal } from '../../model/principal.ts';
 
 /**
@@ -24,16 +25,12 @@ export interface Admitted {
 }
 
 /** Throws 401. */
-export type Authenticate = (authorization: string | undefined) => Promise<Principal>;
+export type Authenticate = (credential: Credential) => Promise<Principal>;
 
 /** 401 or 403 for everybody who may not use the route. */
-export async function admit(
-  authenticate: Authenticate,
-  may: May,
-  authorization: string | undefined,
-): Promise<Admitted[May]> {
+export async function admit(authenticate: Authenticate, may: May, credential: Credential): Promise<Admitted[May]> {
   if (may === 'anyone') return undefined;
-  const principal = await authenticate(authorization);
+  const principal = await authenticate(credential);
   if (may === 'credential') {
     if (principal.kind === 'external') throw forbidden('Users of an identity provider have no part in the admin API');
     return principal;

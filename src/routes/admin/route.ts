@@ -103,7 +103,7 @@ export function routeMaker({ databases, authenticate, announced }: AdminRooms) {
     if (changes === 'workspace' && !path.startsWith(WORKSPACE)) throw new TypeError(`${path} names no workspace`);
 
     async function visitOf(request: RouteRequest, changed: Visit<Path, M>['changed']): Promise<Visit<Path, M>> {
-      const principal = await admit(authenticate, may, request.authorization);
+      const principal = await admit(authenticate, may, request.credential);
       const { org, ws } = request.params;
       const admitted = principal as Operator | Owner;
       const workspace = ws === undefined ? undefined : await workspaceFor(databases.directory, admitted, org ?? '', ws);

@@ -57,6 +57,7 @@ function makeScene(expiresAt: number | null = null) {
       scene.touched.push(ids);
     },
     operatorHash: () => scene.operatorHash,
+    verifySession: () => Promise.reject(new Error('no session is asked for')),
     verifyInternal: async (token, workspace) => scene.judge('internal', token, workspace),
     verifyExternal: async (token, workspace) => scene.judge('external', token, workspace),
     identifyExternal: async (token) => scene.judge('some provider', token, undefined),

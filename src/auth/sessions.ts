@@ -1,0 +1,126 @@
+// Sessions of the console: a key or a link is exchanged for 256 random bits, of which only the SHA-256 is stored. A session is
+// looked up by every request that it sends, in one statement: what ends it, or its key, is in force at once and in every process.
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import type { StoredKey } from '../directory/credentials.ts';
+import type { SessionToStore, StoredSession, Subject } from '../directory/sessions.ts';
+import { invalidCredential, sessionEnded } from '../errors.ts';
+import type { SessionCredential } from '../model/credential.ts';
+import { KEY_ID, type Principal } from '../model/principal.ts';
+import { hashCredential, isKey } from './api-key.ts';
+
+export interface NewSession {
+  /** The secret, for the cookie. */
+  readonly id: string;
+  readonly expiresAt: Date;
+}
+
+export interface Sessions {
+  /** Exchanges an API key or the operator's key for a session; 401 for anything else. */
+  signIn(key: string, userAgent: string): Promise<NewSession>;
+  /** Exchanges the code of a link, which then is used up; 401 for one that was used, is too old, or never was. */
+  signInByLink(code: string, userAgent: string): Promise<NewSession>;
+  /** A code that signs the operator in once; undefined while the operator's key is not known. */
+  makeLink(): Promise<string | undefined>;
+  /** Whose session it is, and what it may do now; 401 when it has ended. */
+  verify(credential: SessionCredential): Promise<Principal>;
+  end(credential: SessionCredential): Promise<void>;
+  /** Writes the last use of the sessions that were used since the last flush. */
+  flush(): Promise<void>;
+  /** Removes those that have ended. */
+  sweep(): Promise<void>;
+}
+
+export interface SessionOptions {
+  readonly findApiKey: (hash: Buffer) => Promise<StoredKey | undefined>;
+  readonly find: (idHash: Buffer) => Promise<StoredSession | undefined>;
+  /** False when the key is gone. */
+  readonly store: (session: SessionToStore) => Promise<boolean>;
+  readonly remove: (idHash: Buffer) => Promise<unknown>;
+  readonly touch: (ids: readonly string[]) => Promise<void>;
+  readonly sweep: () => Promise<void>;
+  readonly storeLink: (link: {
+    readonly codeHash: Buffer;
+    readonly operatorHash: string;
+    readonly seconds: number;
+  }) => Promise<void>;
+  readonly takeLink: (codeHash: Buffer) => Promise<string | undefined>;
+  /** SHA-256 (hex) of the operator's key in force; undefined while it is not known yet. */
+  readonly operatorHash: () => string | undefined;
+  /** Wall clock, milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+const MAX_AGE_MS = 7 * 24 * 3600 * 1000;
+const LINK_SECONDS = 600;
+const SECRET = /^[A-Za-z0-9_-]{43}$/;
+const MAX_USER_AGENT = 300;
+// More are not noted until the next flush: their last use is then that of the request after it.
+const MAX_USED = 10_000;
+
+const makeSecret = (): string => randomBytes(32).toString('base64url');
+
+/** The session of an id; undefined for text that is none. */
+export const sessionOf = (id: string): SessionCredential | undefined =>
+  SECRET.test(id) ? { sessionHash: hashCredential(id) } : undefined;
+
+export function makeSessions(options: SessionOptions): Sessions {
+  const used = new Set<string>();
+
+  async function open(subject: Subject, userAgent: string): Promise<NewSession> {
+    const id = makeSecret();
+    const expiresAt = new Date(options.now() + MAX_AGE_MS);
+    const session = { idHash: hashCredential(id), subject, expiresAt, userAgent: userAgent.slice(0, MAX_USER_AGENT) };
+    if (!(await options.store(session))) throw invalidCredential();
+    return { id, expiresAt };
+  }
+
+  async function subjectOf(key: string): Promise<Subject> {
+    const operatorHash = options.operatorHash();
+    const hash = hashCredential(key);
+    if (operatorHash !== undefined && timingSafeEqual(hash, Buffer.from(operatorHash, 'hex'))) return { operatorHash };
+    const found = isKey(key) ? await options.findApiKey(hash) : undefined;
+    const expiresAt = found?.expiresAt ?? Number.POSITIVE_INFINITY;
+    if (found === undefined || expiresAt <= options.now()) throw invalidCredential();
+    return { apiKeyId: found.id };
+  }
+
+  return {
+    signIn: async (key, userAgent) => open(await subjectOf(key), userAgent),
+    async signInByLink(code, userAgent) {
+      const operatorHash = SECRET.test(code) ? await options.takeLink(hashCredential(code)) : undefined;
+      if (operatorHash === undefined || operatorHash !== options.operatorHash()) throw invalidCredential();
+      return open({ operatorHash }, userAgent);
+    },
+    async makeLink() {
+      const operatorHash = options.operatorHash();
+      if (operatorHash === undefined) return undefined;
+      const code = makeSecret();
+      await options.storeLink({ codeHash: hashCredential(code), operatorHash, seconds: LINK_SECONDS });
+      return code;
+    },
+    async verify({ sessionHash }) {
+      const found = await options.find(sessionHash);
+      const isOfToday = found?.key != null || found?.operatorHash === options.operatorHash();
+      if (found === undefined || !isOfToday) throw sessionEnded();
+      if (used.size < MAX_USED) used.add(found.id);
+      return principalOf(found);
+    },
+    async end({ sessionHash }) {
+      await options.remove(sessionHash);
+    },
+    sweep: options.sweep,
+    async flush() {
+      if (used.size === 0) return;
+      const ids = [...used];
+      used.clear();
+      await options.touch(ids);
+    },
+  };
+}
+
+/** The same credential id as that of the key: they share their rate, and the keys of their requests. */
+function principalOf({ key }: StoredSession): Principal {
+  if (key === null) return { kind: 'operator', scope: null, credentialId: 'operator' };
+  const { id, workspaceId, permissions, scope } = key;
+  return { kind: 'owner', permissions, workspaceId, scope, credentialId: KEY_ID + id };
+}

@@ -1,0 +1,80 @@
+// The console's door: /console/api/… runs the handlers of /api/… for whoever has a session. It decides nothing about rights: it
+// puts the session in the place of the Authorization header, and the handlers meet the principal that this is.
+import { notFound, sessionEnded, sessionOnly } from '../errors.ts';
+import { type Mount, UNKNOWN, USUAL_REFUSALS } from '../http/mount.ts';
+import type { RawRequest } from '../http/raw-request.ts';
+import type { Credential } from '../model/credential.ts';
+import { checkOrigin } from './same-origin.ts';
+import type { SessionDoor } from './session.ts';
+
+const CONSOLE = '/console';
+const DOOR = `${CONSOLE}/api`;
+const BELOW = /^\/console\/api(?:[/?]|$)/;
+const SESSION_PATH = `${DOOR}/session`;
+
+/** No answer may be kept, and no page of another origin reads or embeds one. */
+const OWN_HEADERS = [
+  ...['X-Content-Type-Options', 'nosniff'],
+  ...['Cache-Control', 'no-store'],
+  ...['Vary', 'Cookie'],
+  ...['Cross-Origin-Resource-Policy', 'same-origin'],
+];
+
+export interface DoorRooms extends SessionDoor {
+  /** The mounts behind the door: those of `/api/…`. */
+  readonly behind: readonly Mount[];
+  readonly publicUrl: string;
+}
+
+export function doorMount({ behind, session, sessionOf, publicUrl }: DoorRooms): Mount {
+  const innerOf = (url: string): Mount | undefined => {
+    const inner = url.slice(CONSOLE.length);
+    return behind.find(({ matches }) => inner.startsWith('/api/') && matches(inner));
+  };
+  return {
+    ...USUAL_REFUSALS,
+    ownHeaders: OWN_HEADERS,
+    readyFirst: true,
+    // They are those of /api.
+    operations: [],
+    matches: (url) => BELOW.test(url),
+    groupOf: (url) => innerOf(url)?.groupOf?.(url.slice(CONSOLE.length)) ?? '',
+    operationOf(method, url) {
+      if (method === 'OPTIONS') return UNKNOWN;
+      if (isSessionPath(url)) return 'console session';
+      return innerOf(url)?.operationOf(method, url.slice(CONSOLE.length)) ?? UNKNOWN;
+    },
+    async handle(raw) {
+      const { method, path, headers } = raw;
+      const inner = innerOf(path);
+      // To browsers, OPTIONS asks whether a page of another origin may send something. None may.
+      if (method === 'OPTIONS' || (inner === undefined && !isSessionPath(path))) {
+        throw notFound(`There is nothing at ${path.slice(0, 200)}`);
+      }
+      if (headers.authorization !== undefined) throw sessionOnly();
+      checkOrigin(method, path, headers, publicUrl);
+      if (inner === undefined) return session(raw);
+      const credential = await sessionOf(headers.cookie);
+      if (credential === undefined) throw sessionEnded();
+      return inner.handle(insideOf(raw, credential));
+    },
+  };
+}
+
+const isSessionPath = (url: string): boolean => url.split('?')[0] === SESSION_PATH;
+
+/** The request as the handlers of /api get it. */
+function insideOf(raw: RawRequest, credential: Credential): RawRequest {
+  const { id, arrivedAt, method, path, query, headers, address, caller } = raw;
+  const { cookie, ...others } = headers;
+  return {
+    ...{ id, arrivedAt, method, query, address, caller, credential },
+    path: path.slice(CONSOLE.length),
+    headers: others,
+    body: (maxBytes) => raw.body(maxBytes),
+    stream: () => raw.stream(),
+    get turn() {
+      return raw.turn;
+    },
+  };
+}

@@ -1,0 +1,141 @@
+// The console's page: the files of its build, read once into memory, so that no path of a request reaches the file system.
+import { randomBytes } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { methodNotAllowed, notFound } from '../errors.ts';
+import { isAt, type Mount, USUAL_REFUSALS } from '../http/mount.ts';
+import { acceptsBrotli } from '../response/content-coding.ts';
+import type { Reply } from '../response/reply.ts';
+
+export interface PageFile {
+  readonly bytes: Buffer;
+  readonly brotli: Buffer | undefined;
+}
+
+/** The files of a build by their paths below its folder; undefined when there is no build. */
+export function readBuild(folder: string): ReadonlyMap<string, PageFile> | undefined {
+  if (!existsSync(join(folder, INDEX))) return undefined;
+  const names = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) =>
+      join(entry.parentPath, entry.name)
+        .slice(folder.length + 1)
+        .replaceAll('\\', '/'),
+    );
+  const read = (name: string): Buffer => readFileSync(join(folder, name));
+  const coded = new Set(names.filter((name) => name.endsWith('.br')));
+  return new Map(
+    names
+      .filter((name) => extname(name) in TYPES)
+      .map((name) => [name, { bytes: read(name), brotli: coded.has(`${name}.br`) ? read(`${name}.br`) : undefined }]),
+  );
+}
+
+const INDEX = 'index.html';
+const PAGE = '/console/';
+const NONCE = '__WDA_NONCE__';
+const METHODS = ['GET', 'HEAD'];
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.ico': 'image/x-icon',
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json; charset=utf-8',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+  '.txt': 'text/plain; charset=utf-8',
+  '.webmanifest': 'application/manifest+json',
+  '.woff2': 'font/woff2',
+};
+
+const OFF = ['accelerometer', 'camera', 'display-capture', 'geolocation', 'gyroscope', 'hid', 'magnetometer'];
+const OFF_TOO = ['microphone', 'midi', 'payment', 'publickey-credentials-get', 'serial', 'usb', 'xr-spatial-tracking'];
+
+/** The headers of the page (CSP level 3): only our own files run, nothing is sent elsewhere, nobody frames it. */
+const pageHeaders = (nonce: string): Readonly<Record<string, string>> => ({
+  'Cache-Control': 'no-cache',
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    'trusted-types default',
+  ].join('; '),
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Permissions-Policy': [...[...OFF, ...OFF_TOO].map((name) => `${name}=()`), 'clipboard-write=(self)'].join(', '),
+});
+
+const UNBUILT = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>The console is not built</title>
+<h1>The console is not built</h1>
+<p>Run <code>npm run build</code> and start the server again. The API works without it.</p>
+</html>
+`;
+
+/** Everything below /console/ that the door does not take. `build`: undefined when there is none. */
+export function pageMount(build: ReadonlyMap<string, PageFile> | undefined): Mount {
+  const index = build?.get(INDEX)?.bytes.toString('utf8') ?? UNBUILT;
+  return {
+    ...USUAL_REFUSALS,
+    ownHeaders: ['X-Content-Type-Options', 'nosniff', 'Cross-Origin-Resource-Policy', 'same-origin'],
+    readyFirst: false,
+    operations: [],
+    matches: (url) => url.startsWith(PAGE) || isAt(url, '/console'),
+    operationOf: () => 'console',
+    async handle({ method, path, headers }) {
+      if (!METHODS.includes(method)) throw methodNotAllowed(method, METHODS);
+      if (!path.startsWith(PAGE)) return redirect(PAGE);
+      const name = path.slice(PAGE.length);
+      const file = name === INDEX ? undefined : build?.get(name);
+      if (file !== undefined) return fileReply(name, file, headers['accept-encoding']);
+      if (/\.[^/]*$/.test(name) && name !== INDEX) throw notFound(`There is nothing at ${path.slice(0, 200)}`);
+      const nonce = randomBytes(16).toString('base64url');
+      return {
+        status: build === undefined ? 503 : 200,
+        headers: pageHeaders(nonce),
+        body: { kind: 'text', contentType: TYPES['.html'] as string, text: index.replaceAll(NONCE, nonce) },
+      };
+    },
+  };
+}
+
+/** The mount of `/` for people: a browser is sent to the console, everybody else gets the answer of the API. */
+export function frontMount(index: Mount): Mount {
+  return {
+    ...index,
+    // They are described by the other.
+    operations: [],
+    matches: (url) => url === '/' || url.startsWith('/?'),
+    async handle(raw) {
+      const isBrowser = METHODS.includes(raw.method) && /\btext\/html\b/i.test(raw.headers.accept ?? '');
+      return isBrowser ? redirect(PAGE) : index.handle(raw);
+    },
+  };
+}
+
+const redirect = (location: string): Reply => ({
+  status: 302,
+  headers: { Location: location, Vary: 'Accept' },
+  body: { kind: 'empty' },
+});
+
+/** Names of assets have a hash of what is in them. */
+function fileReply(name: string, { bytes, brotli }: PageFile, accepted: string | undefined): Reply {
+  const isCoded = brotli !== undefined && acceptsBrotli(accepted);
+  return {
+    status: 200,
+    headers: {
+      'Cache-Control': name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
+      ...(brotli === undefined ? {} : { Vary: 'Accept-Encoding' }),
+      ...(isCoded ? { 'Content-Encoding': 'br' } : {}),
+    },
+    body: { kind: 'bytes', contentType: TYPES[extname(name)] as string, bytes: isCoded ? brotli : bytes },
+  };
+}

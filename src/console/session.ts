@@ -1,0 +1,90 @@
+// /console/api/session: a key or a link becomes a session, in a cookie that no script reads; DELETE ends it.
+import { sessionOf as toSession } from '../auth/sessions.ts';
+import { badRequest, methodNotAllowed } from '../errors.ts';
+import { jsonValue } from '../http/json-body.ts';
+import type { RawRequest } from '../http/raw-request.ts';
+import type { SessionCredential } from '../model/credential.ts';
+import type { RateLimit } from '../pace/rate-limit.ts';
+import { json, noContent, type Reply } from '../response/reply.ts';
+import { type SessionCookie, sessionCookie } from './cookie.ts';
+
+export interface SessionRooms {
+  readonly sessions: {
+    readonly signIn: (key: string, userAgent: string) => Promise<Opened>;
+    readonly signInByLink: (code: string, userAgent: string) => Promise<Opened>;
+    readonly end: (session: SessionCredential) => Promise<void>;
+  };
+  /** Part of the cookie's name. */
+  readonly instanceName: () => Promise<string>;
+  readonly isHttps: boolean;
+  /** Counts an attempt of an address; 429 when there were too many. */
+  readonly attempts: RateLimit;
+}
+
+/** What the door needs to know of sessions. */
+export interface SessionDoor {
+  /** Answers at /console/api/session. */
+  readonly session: (raw: RawRequest) => Promise<Reply>;
+  /** The session in the cookies of a request, ended or not; undefined when there is none. */
+  readonly sessionOf: (cookies: string | undefined) => Promise<SessionCredential | undefined>;
+}
+
+interface Opened {
+  readonly id: string;
+  readonly expiresAt: Date;
+}
+
+const MAX_BODY = 8192;
+
+export function makeSessionRooms({ sessions, instanceName, isHttps, attempts }: SessionRooms): SessionDoor {
+  const cookie = async (): Promise<SessionCookie> => sessionCookie(await instanceName(), isHttps);
+
+  async function sessionOf(cookies: string | undefined): Promise<SessionCredential | undefined> {
+    if (cookies === undefined) return undefined;
+    const id = (await cookie()).read(cookies);
+    return id === undefined ? undefined : toSession(id);
+  }
+
+  async function signIn(raw: RawRequest): Promise<Reply> {
+    const asked = readSignIn(await jsonValue(await raw.body(MAX_BODY), raw));
+    await attempts(raw.address ?? '');
+    const agent = raw.headers['user-agent'] ?? '';
+    const { id, expiresAt } =
+      asked.key === undefined
+        ? await sessions.signInByLink(asked.code, agent)
+        : await sessions.signIn(asked.key, agent);
+    await signOut(raw);
+    const { write } = await cookie();
+    const seconds = Math.ceil((expiresAt.getTime() - Date.now()) / 1000);
+    return json(201, { data: { expiresAt: expiresAt.toISOString() } }, { 'Set-Cookie': write(id, seconds) });
+  }
+
+  /** Whoever signs in anew leaves no session behind. */
+  async function signOut({ headers }: RawRequest): Promise<void> {
+    const session = await sessionOf(headers.cookie);
+    if (session !== undefined) await sessions.end(session);
+  }
+
+  async function session(raw: RawRequest): Promise<Reply> {
+    if (raw.method === 'POST') return signIn(raw);
+    if (raw.method !== 'DELETE') throw methodNotAllowed(raw.method, ['POST', 'DELETE']);
+    await signOut(raw);
+    const { write } = await cookie();
+    return noContent({ 'Set-Cookie': write('', 0) });
+  }
+
+  return { session, sessionOf };
+}
+
+type Asked = { readonly key: string; readonly code?: undefined } | { readonly key?: undefined; readonly code: string };
+
+function readSignIn(body: unknown): Asked {
+  const members = typeof body === 'object' && body !== null ? Object.entries(body) : [];
+  const [name, value] = members[0] ?? [];
+  if (members.length === 1 && typeof value === 'string') {
+    // People paste keys with what stands around them.
+    if (name === 'key') return { key: value.trim() };
+    if (name === 'code') return { code: value };
+  }
+  throw badRequest('The body must be {"key": "…"} with a key, or {"code": "…"} with the code of a link');
+}

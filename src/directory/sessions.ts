@@ -1,0 +1,137 @@
+// Sessions of the console in the control tables, and the links that make one. They are found by hash; who asks says how long
+// a session may be idle.
+import type { Database } from '../db/pool.ts';
+import type { Permissions, Scope } from '../model/principal.ts';
+import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import { readScope, scopeText } from './scopes.ts';
+
+/** Who has signed in: by an API key, or by the operator's key (its SHA-256, hex). */
+export type Subject =
+  | { readonly apiKeyId: string; readonly operatorHash?: undefined }
+  | { readonly apiKeyId?: undefined; readonly operatorHash: string };
+
+/** A session in force, with what its key may do now; the operator's has the hash of the key that it was made by. */
+export interface StoredSession {
+  readonly id: string;
+  readonly operatorHash: string | null;
+  readonly key: {
+    readonly id: string;
+    readonly workspaceId: string;
+    readonly permissions: Permissions;
+    readonly scope: Scope;
+  } | null;
+}
+
+export interface SessionToStore {
+  readonly idHash: Buffer;
+  readonly subject: Subject;
+  readonly expiresAt: Date;
+  readonly userAgent: string;
+}
+
+// Sessions of one key, or of the operator: a key may be shared. With one more the session ends that was used longest ago.
+const MAX_SESSIONS = 100;
+const MAX_LINKS = 20;
+
+const idleFor = (seconds: number): Fragment => sql`make_interval(secs => ${seconds}::int8)`;
+
+const isSubject = ({ apiKeyId, operatorHash }: Subject): Fragment =>
+  apiKeyId === undefined ? sql`operator_hash = ${operatorHash}` : sql`api_key_id = ${apiKeyId}`;
+
+/** The session with this hash; undefined when there is none, and when it or its key has expired. */
+export async function findSession(
+  db: Database,
+  idHash: Buffer,
+  idleSeconds: number,
+): Promise<StoredSession | undefined> {
+  const [row] = await db.run(
+    toQuery(
+      sql`select s.id, s.operator_hash, k.id, k.workspace_id, k.permissions, ${scopeText(sql`k`)}
+          from wda.session s left join wda.api_key k on k.id = s.api_key_id
+          where s.id_hash = ${idHash} and s.expires_at > now() and s.last_used_at > now() - ${idleFor(idleSeconds)}
+            and (k.expires_at is null or k.expires_at > now())`,
+      'find-session',
+    ),
+    'read',
+  );
+  if (row === undefined) return undefined;
+  const [id, operatorHash, keyId, workspaceId, permissions, scope] = row as [
+    string,
+    string | null,
+    string | null,
+    string,
+    Permissions,
+    string | null,
+  ];
+  return {
+    id,
+    operatorHash,
+    key: keyId === null ? null : { id: keyId, workspaceId, permissions, scope: readScope(scope) },
+  };
+}
+
+/** False when the key is gone. */
+export async function createSession(db: Database, session: SessionToStore): Promise<boolean> {
+  const { idHash, subject, expiresAt, userAgent } = session;
+  const { apiKeyId, operatorHash = null } = subject;
+  const holder =
+    apiKeyId === undefined ? sql`(values (null::int8))` : sql`(select id from wda.api_key where id = ${apiKeyId})`;
+  const rows = await db.query(
+    toQuery(sql`with ended as (
+  delete from wda.session where id in (
+    select id from wda.session where ${isSubject(subject)} order by last_used_at desc, id desc offset ${MAX_SESSIONS - 1}::int8
+  )
+)
+insert into wda.session (id_hash, api_key_id, operator_hash, expires_at, user_agent)
+select ${idHash}, holder.id, ${operatorHash}, ${expiresAt.toISOString()}::timestamptz, ${userAgent}
+from ${holder} as holder (id) returning id`),
+  );
+  return rows.length > 0;
+}
+
+/** False when there was none. */
+export async function endSession(db: Database, idHash: Buffer): Promise<boolean> {
+  const rows = await db.query(toQuery(sql`delete from wda.session where id_hash = ${idHash} returning id`));
+  return rows.length > 0;
+}
+
+/** Notes that sessions were used; one statement for all of them. */
+export async function touchSessions(db: Database, ids: readonly string[]): Promise<void> {
+  await db.run(
+    toQuery(sql`update wda.session set last_used_at = now() where id = any(${ids}::int8[])`, 'touch-sessions'),
+    'write',
+  );
+}
+
+/** Removes sessions and links that have ended. */
+export async function removeEndedSessions(db: Database, idleSeconds: number): Promise<void> {
+  await db.query(
+    toQuery(sql`with links as (delete from wda.console_link where expires_at <= now())
+delete from wda.session where expires_at <= now() or last_used_at <= now() - ${idleFor(idleSeconds)}`),
+  );
+}
+
+export async function storeLink(
+  db: Database,
+  link: { readonly codeHash: Buffer; readonly operatorHash: string; readonly seconds: number },
+): Promise<void> {
+  await db.query(
+    toQuery(sql`with gone as (
+  delete from wda.console_link where code_hash in (
+    select code_hash from wda.console_link order by expires_at desc offset ${MAX_LINKS - 1}::int8
+  )
+)
+insert into wda.console_link (code_hash, operator_hash, expires_at)
+values (${link.codeHash}, ${link.operatorHash}, now() + make_interval(secs => ${link.seconds}::int8))`),
+  );
+}
+
+/** Uses a link up. Gives the hash of the operator's key that it was made under; undefined when it is none any more. */
+export async function takeLink(db: Database, codeHash: Buffer): Promise<string | undefined> {
+  const rows = await db.query<{ operatorHash: string }>(
+    toQuery(
+      sql`delete from wda.console_link where code_hash = ${codeHash} and expires_at > now() returning operator_hash as "operatorHash"`,
+    ),
+  );
+  return rows[0]?.operatorHash;
+}
