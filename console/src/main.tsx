@@ -9,12 +9,14 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { queryClient } from './queries.ts';
 import { makeRouter } from './router.tsx';
+import { watchForNewBuilds } from './shell/new-build.ts';
 import { SignInAgain } from './shell/sign-in-again.tsx';
 import { theme } from './theme.ts';
 import { nonce } from './trusted-types.ts';
 
 const styleNonce = nonce();
 const router = makeRouter();
+watchForNewBuilds();
 
 createRoot(document.getElementById('root') as HTMLElement).render(
   <StrictMode>

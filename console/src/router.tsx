@@ -30,6 +30,7 @@ const routeTree = rootRoute.addChildren([
     screen('/server', () => import('./screens/server/screen.tsx')),
     screen('/$org', () => import('./screens/organization/screen.tsx')),
     screen('/$org/$ws', () => import('./screens/workspace/screen.tsx')),
+    screen('/$org/$ws/import', () => import('./screens/import/screen.tsx')),
     screen('/$org/$ws/data/$entity', () => import('./screens/records/screen.tsx')),
     screen('/$org/$ws/data/$entity/import', () => import('./screens/import/screen.tsx')),
     screen('/$org/$ws/data/$entity/$id', () => import('./screens/record/screen.tsx')),

@@ -8,7 +8,10 @@ import { stringifyExact } from '../api/json.ts';
 import { isRefusal } from '../api/refusal.ts';
 import { sessionQuery } from '../api/session.ts';
 import { Banner } from './banner.tsx';
+import { ConnectionBanner } from './connection.tsx';
+import { KeysDialog } from './keys.tsx';
 import { Navigation } from './navigation.tsx';
+import { PaletteDialog } from './palette-dialog.tsx';
 import { Refused } from './refused.tsx';
 import { useViewing } from './rights.ts';
 import { Said } from './said.tsx';
@@ -51,6 +54,7 @@ export function Frame() {
         </AppShell.Navbar>
       )}
       <AppShell.Main id="content" tabIndex={-1}>
+        <ConnectionBanner />
         {session.data === undefined ? (
           <Refused error={isSignedOut ? null : session.error} onRetry={() => void session.refetch()} />
         ) : (
@@ -58,6 +62,8 @@ export function Frame() {
           <Outlet key={viewed === undefined ? '' : stringifyExact(viewed)} />
         )}
       </AppShell.Main>
+      {session.data !== undefined && <PaletteDialog session={session.data} place={place} />}
+      <KeysDialog />
       <Said />
     </AppShell>
   );

@@ -5,16 +5,11 @@ import { Link, useLocation } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useRef, useState } from 'react';
 import { schemaQuery } from '../api/schema.ts';
-import { mayAdminister, type Session } from '../api/session.ts';
+import type { Session } from '../api/session.ts';
 import { type Place, screenPath } from '../api/workspace.ts';
-import { Icon, type IconName } from './icon.tsx';
+import { Icon } from './icon.tsx';
 import { Refused } from './refused.tsx';
-
-interface Way {
-  readonly to: string;
-  readonly label: string;
-  readonly icon: IconName;
-}
+import { waysOf } from './ways.ts';
 
 const ROW = 30;
 
@@ -32,25 +27,7 @@ export function Navigation({ place, session }: { readonly place: Place; readonly
     estimateSize: () => ROW,
     overscan: 8,
   });
-  const first = names[0];
-  const ways: readonly Way[] = [
-    ...(mayAdminister(session)
-      ? ([
-          { to: '/schema', label: 'Schema', icon: 'schema' },
-          { to: '/migrations', label: 'Migrations', icon: 'arrows' },
-          { to: '/access/keys', label: 'Access', icon: 'key' },
-        ] as const)
-      : []),
-    ...(first === undefined
-      ? []
-      : ([{ to: `/api/${[...(schema.data?.entities.keys() ?? [])][0]}`, label: 'API', icon: 'code' }] as const)),
-    ...(mayAdminister(session)
-      ? ([
-          { to: '/activity', label: 'Activity', icon: 'clock' },
-          { to: '/settings', label: 'Settings', icon: 'gear' },
-        ] as const)
-      : []),
-  ];
+  const ways = waysOf(place, session, schema.data?.entities.keys().next().value);
   const isAt = (to: string): boolean => pathname === to || pathname.startsWith(`${to}/`);
   return (
     <>
@@ -83,14 +60,14 @@ export function Navigation({ place, session }: { readonly place: Place; readonly
           })}
         </div>
       </ScrollArea>
-      {ways.map(({ to, label, icon }) => (
+      {ways.map(({ to, label, icon, below }) => (
         <NavLink
           key={label}
           component={Link}
-          to={screenPath(place, to)}
+          to={to}
           label={label}
           leftSection={<Icon name={icon} />}
-          active={isAt(screenPath(place, to.replace(/\/[^/]*$/, '') || to))}
+          active={isAt(below)}
           py={4}
         />
       ))}

@@ -1,6 +1,130 @@
+// One organization: its name, its workspaces, and its end.
+import { Anchor, Button, Group, Table, Text } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { useState } from 'react';
+import { ask } from '../../api/ask.ts';
+import { organizationPath, organizationQuery, workspacesQuery } from '../../api/organizations.ts';
+import { sessionQuery } from '../../api/session.ts';
+import { bytes, count } from '../../format/amount.ts';
+import { ConfirmByName } from '../../shell/confirm-by-name.tsx';
+import { Icon } from '../../shell/icon.tsx';
+import { NameDialog } from '../../shell/name-form.tsx';
+import { Refused } from '../../shell/refused.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 
-/** Its parts come with the next changes. */
+type Dialog = 'rename' | 'delete' | 'workspace';
+
 export function Screen() {
-  return <ScreenFrame title="Organization">{null}</ScreenFrame>;
+  const { org = '' } = useParams({ strict: false }) as { readonly org?: string };
+  const { data: session } = useQuery(sessionQuery);
+  const organization = useQuery(organizationQuery(org));
+  const [dialog, setDialog] = useState<Dialog>();
+  const isOperator = session?.kind === 'operator';
+  const actions = isOperator && (
+    <Group gap="xs">
+      <Button leftSection={<Icon name="plus" />} onClick={() => setDialog('workspace')}>
+        New workspace
+      </Button>
+      <Button variant="default" onClick={() => setDialog('rename')}>
+        Rename
+      </Button>
+      <Button variant="default" onClick={() => setDialog('delete')}>
+        Delete
+      </Button>
+    </Group>
+  );
+  return (
+    <ScreenFrame title={organization.data?.name ?? org} actions={organization.data === undefined ? null : actions}>
+      <Refused error={organization.error} onRetry={() => void organization.refetch()} />
+      {isOperator && organization.data !== undefined && (
+        <Workspaces org={org} dialog={dialog} name={organization.data.name} onClose={() => setDialog(undefined)} />
+      )}
+    </ScreenFrame>
+  );
+}
+
+interface WorkspacesProps {
+  readonly org: string;
+  readonly name: string;
+  readonly dialog: Dialog | undefined;
+  readonly onClose: () => void;
+}
+
+function Workspaces({ org, name, dialog, onClose }: WorkspacesProps) {
+  const workspaces = useQuery(workspacesQuery(org));
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  return (
+    <>
+      <Refused error={workspaces.error} onRetry={() => void workspaces.refetch()} />
+      {workspaces.data?.length === 0 && (
+        <Text size="sm">No workspaces yet. A workspace has a schema, records and its own keys.</Text>
+      )}
+      {(workspaces.data?.length ?? 0) > 0 && (
+        <Table aria-label="Workspaces" maw={800}>
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>Workspace</Table.Th>
+              <Table.Th>Slug</Table.Th>
+              <Table.Th ta="right">Records</Table.Th>
+              <Table.Th ta="right">Size</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {workspaces.data?.map(({ slug, name: title, statistics }) => (
+              <Table.Tr key={slug}>
+                <Table.Td>
+                  <Anchor component={Link} to={`/${org}/${slug}`} size="sm">
+                    <bdi>{title}</bdi>
+                  </Anchor>
+                </Table.Td>
+                <Table.Td>{slug}</Table.Td>
+                <Table.Td ta="right">
+                  {statistics && `${statistics.exact ? '' : '≈ '}${count(statistics.records)}`}
+                </Table.Td>
+                <Table.Td ta="right">{statistics && bytes(statistics.tableBytes + statistics.indexBytes)}</Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      )}
+      <NameDialog
+        title="New workspace"
+        isOpen={dialog === 'workspace'}
+        onClose={onClose}
+        save={async (named) => {
+          await ask({ method: 'POST', path: organizationPath(org, '/workspaces'), body: named });
+          await client.invalidateQueries({ queryKey: ['workspaces', org] });
+          await navigate({ to: `/${org}/${named.slug}` });
+        }}
+      />
+      <NameDialog
+        title="Rename organization"
+        isOpen={dialog === 'rename'}
+        onClose={onClose}
+        before={{ slug: org, name }}
+        warning="The URLs of all its workspaces change at once."
+        save={async (named) => {
+          await ask({ method: 'PUT', path: organizationPath(org), body: named });
+          await client.invalidateQueries();
+          await navigate({ to: `/${named.slug}`, replace: true });
+        }}
+      />
+      <ConfirmByName
+        title="Delete organization"
+        name={org}
+        action="Delete"
+        isOpen={dialog === 'delete'}
+        onClose={onClose}
+        onConfirmed={async () => {
+          await ask({ method: 'DELETE', path: organizationPath(org) });
+          await client.invalidateQueries({ queryKey: ['organizations'] });
+          await navigate({ to: '/' });
+        }}
+      >
+        An organization can be deleted when it has no workspaces.
+      </ConfirmByName>
+    </>
+  );
 }

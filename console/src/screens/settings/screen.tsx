@@ -1,6 +1,101 @@
+// Name, slug and end of a workspace.
+import { Anchor, Button, Group, Paper, Stack, Table, Text, Title } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate, useParams } from '@tanstack/react-router';
+import { useState } from 'react';
+import { ask, DOOR } from '../../api/ask.ts';
+import type { WorkspaceSummary } from '../../api/organizations.ts';
+import { sessionQuery } from '../../api/session.ts';
+import { adminPath, type Place } from '../../api/workspace.ts';
+import { ConfirmByName } from '../../shell/confirm-by-name.tsx';
+import { NameDialog } from '../../shell/name-form.tsx';
+import { Refused } from '../../shell/refused.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 
-/** Its parts come with the next changes. */
 export function Screen() {
-  return <ScreenFrame title="Settings">{null}</ScreenFrame>;
+  const place = useParams({ strict: false }) as Place;
+  const { data: session } = useQuery(sessionQuery);
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const [dialog, setDialog] = useState<'rename' | 'delete'>();
+  const close = (): void => setDialog(undefined);
+  const workspace = useQuery({
+    queryKey: ['workspace', place.org, place.ws],
+    queryFn: async ({ signal }) => (await ask<WorkspaceSummary>({ path: adminPath(place), signal })).data,
+  });
+  const { data } = workspace;
+  return (
+    <ScreenFrame title="Settings">
+      <Refused error={workspace.error} onRetry={() => void workspace.refetch()} />
+      {data !== undefined && (
+        <Stack maw={640}>
+          <Table variant="vertical" withTableBorder aria-label="Workspace">
+            <Table.Tbody>
+              <Table.Tr>
+                <Table.Th scope="row">Name</Table.Th>
+                <Table.Td>
+                  <bdi>{data.name}</bdi>
+                </Table.Td>
+              </Table.Tr>
+              <Table.Tr>
+                <Table.Th scope="row">Slug</Table.Th>
+                <Table.Td>{data.slug}</Table.Td>
+              </Table.Tr>
+              <Table.Tr>
+                <Table.Th scope="row">Made</Table.Th>
+                <Table.Td>{data.createdAt}</Table.Td>
+              </Table.Tr>
+            </Table.Tbody>
+          </Table>
+          <Group>
+            <Button variant="default" onClick={() => setDialog('rename')}>
+              Rename
+            </Button>
+            <Anchor size="sm" href={`${DOOR}${adminPath(place, '/schema')}`} download={`${place.ws}.schema.json`}>
+              Download the schema
+            </Anchor>
+          </Group>
+          {session?.kind === 'operator' && (
+            <Paper withBorder p="sm">
+              <Title order={2} mb="xs">
+                Delete this workspace
+              </Title>
+              <Text size="sm" mb="sm">
+                All records, keys and settings go with it. This cannot be taken back.
+              </Text>
+              <Button color="red" onClick={() => setDialog('delete')}>
+                Delete workspace
+              </Button>
+            </Paper>
+          )}
+          <NameDialog
+            title="Rename workspace"
+            isOpen={dialog === 'rename'}
+            onClose={close}
+            before={data}
+            warning="Its URLs change at once: programs that call the old one get 404."
+            save={async (named) => {
+              await ask({ method: 'PUT', path: adminPath(place), body: named });
+              await client.invalidateQueries();
+              await navigate({ to: `/${place.org}/${named.slug}/settings`, replace: true });
+            }}
+          />
+          <ConfirmByName
+            title="Delete workspace"
+            name={place.ws}
+            action="Delete workspace"
+            isOpen={dialog === 'delete'}
+            onClose={close}
+            onConfirmed={async () => {
+              await ask({ method: 'DELETE', path: `${adminPath(place)}?confirm=${encodeURIComponent(place.ws)}` });
+              await navigate({ to: `/${place.org}` });
+              await client.invalidateQueries();
+            }}
+          >
+            All records of <bdi>{data.name}</bdi> are deleted.
+          </ConfirmByName>
+        </Stack>
+      )}
+    </ScreenFrame>
+  );
 }

@@ -1,58 +1,81 @@
-// Where one begins: the operator sees organizations and workspaces; who has one workspace is taken to it.
-import { Anchor, Group, List, Paper, SimpleGrid, Text } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+// Where one begins: the operator sees organizations with their workspaces; who has one workspace is taken to it.
+import { Anchor, Button, Group, Paper, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Navigate } from '@tanstack/react-router';
+import { useState } from 'react';
 import { ask } from '../../api/ask.ts';
+import { type Organization, organizationsQuery, workspacesQuery } from '../../api/organizations.ts';
 import { sessionQuery } from '../../api/session.ts';
+import { bytes, counted } from '../../format/amount.ts';
+import { Icon } from '../../shell/icon.tsx';
+import { NameDialog } from '../../shell/name-form.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 
-interface Named {
-  readonly slug: string;
-  readonly name: string;
-}
-
 export function Screen() {
   const { data: session } = useQuery(sessionQuery);
-  const only = session?.workspaces.length === 1 ? session.workspaces[0] : undefined;
-  if (session?.kind === 'owner' && only !== undefined)
-    return <Navigate to="/$org/$ws" params={{ org: only.organization, ws: only.slug }} replace />;
-  return session?.kind === 'operator' ? <Organizations /> : <ScreenFrame title="Workspaces">{null}</ScreenFrame>;
-}
-
-function Organizations() {
-  const organizations = useQuery({
-    queryKey: ['organizations'],
-    queryFn: async ({ signal }) =>
-      (await ask<readonly Named[]>({ path: '/admin/v1/organizations?size=200', signal })).data,
-  });
+  if (session === undefined) return null;
+  if (session.kind === 'operator') return <Organizations />;
+  const [first, ...others] = session.workspaces;
+  if (first !== undefined && others.length === 0)
+    return <Navigate to="/$org/$ws" params={{ org: first.organization, ws: first.slug }} replace />;
   return (
-    <ScreenFrame title="Organizations">
-      <Refused error={organizations.error} onRetry={() => void organizations.refetch()} />
-      <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }} spacing="sm">
-        {organizations.data?.map((one) => (
-          <Organization key={one.slug} {...one} />
+    <ScreenFrame title="Workspaces">
+      <Stack gap="xs">
+        {session.workspaces.map(({ organization, slug, name }) => (
+          <Anchor key={`${organization}/${slug}`} component={Link} to={`/${organization}/${slug}`} size="sm">
+            <bdi>{name}</bdi>
+          </Anchor>
         ))}
-      </SimpleGrid>
+      </Stack>
     </ScreenFrame>
   );
 }
 
-function Organization({ slug, name }: Named) {
-  const workspaces = useQuery({
-    queryKey: ['workspaces', slug],
-    queryFn: async ({ signal }) =>
-      (
-        await ask<readonly Named[]>({
-          path: `/admin/v1/organizations/${encodeURIComponent(slug)}/workspaces?size=200`,
-          signal,
-        })
-      ).data,
-  });
+function Organizations() {
+  const organizations = useQuery(organizationsQuery());
+  const client = useQueryClient();
+  const [isMaking, setMaking] = useState(false);
+  const make = (
+    <Button leftSection={<Icon name="plus" />} onClick={() => setMaking(true)}>
+      New organization
+    </Button>
+  );
+  return (
+    <ScreenFrame title="Organizations" actions={make}>
+      <Refused error={organizations.error} onRetry={() => void organizations.refetch()} />
+      {organizations.data?.length === 0 && (
+        <Paper withBorder p="lg" maw={520}>
+          <Text mb="sm">
+            There is no organization yet. An organization holds workspaces; a workspace has a schema and records.
+          </Text>
+          <Button onClick={() => setMaking(true)}>Create an organization</Button>
+        </Paper>
+      )}
+      <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="sm">
+        {organizations.data?.map((one) => (
+          <OrganizationCard key={one.slug} {...one} />
+        ))}
+      </SimpleGrid>
+      <NameDialog
+        title="New organization"
+        isOpen={isMaking}
+        onClose={() => setMaking(false)}
+        save={async (named) => {
+          await ask({ method: 'POST', path: '/admin/v1/organizations', body: named });
+          await client.invalidateQueries({ queryKey: ['organizations'] });
+        }}
+      />
+    </ScreenFrame>
+  );
+}
+
+function OrganizationCard({ slug, name }: Organization) {
+  const workspaces = useQuery(workspacesQuery(slug));
   return (
     <Paper withBorder p="sm">
-      <Group justify="space-between">
-        <Anchor component={Link} to="/$org" params={{ org: slug } as never} fw={600} size="sm">
+      <Group justify="space-between" wrap="nowrap" mb={4}>
+        <Anchor component={Link} to={`/${slug}`} fw={600} size="sm" truncate>
           <bdi>{name}</bdi>
         </Anchor>
         <Text size="xs" c="dimmed">
@@ -60,15 +83,33 @@ function Organization({ slug, name }: Named) {
         </Text>
       </Group>
       <Refused error={workspaces.error} />
-      <List listStyleType="none" size="sm" mt={4}>
-        {workspaces.data?.map((one) => (
-          <List.Item key={one.slug}>
-            <Anchor component={Link} to="/$org/$ws" params={{ org: slug, ws: one.slug } as never} size="sm">
-              <bdi>{one.name}</bdi>
-            </Anchor>
-          </List.Item>
-        ))}
-      </List>
+      {workspaces.data?.length === 0 && (
+        <Text size="sm" c="dimmed">
+          No workspaces yet
+        </Text>
+      )}
+      {(workspaces.data?.length ?? 0) > 0 && (
+        <Table verticalSpacing={2} aria-label={`Workspaces of ${name}`}>
+          <Table.Tbody>
+            {workspaces.data?.map((one) => (
+              <Table.Tr key={one.slug}>
+                <Table.Td>
+                  <Anchor component={Link} to={`/${slug}/${one.slug}`} size="sm">
+                    <bdi>{one.name}</bdi>
+                  </Anchor>
+                </Table.Td>
+                <Table.Td ta="right" c="dimmed">
+                  {one.statistics &&
+                    `${one.statistics.exact ? '' : 'about '}${counted(one.statistics.records, 'record')}`}
+                </Table.Td>
+                <Table.Td ta="right" c="dimmed">
+                  {one.statistics && bytes(one.statistics.tableBytes + one.statistics.indexBytes)}
+                </Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      )}
     </Paper>
   );
 }

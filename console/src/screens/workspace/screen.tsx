@@ -1,6 +1,105 @@
+// A workspace at a glance: its entities with their size, and what to do first while it is empty.
+import { Anchor, Badge, Button, Group, Paper, Table, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import { schemaQuery } from '../../api/schema.ts';
+import { mayAdminister, sessionQuery } from '../../api/session.ts';
+import { statisticsQuery } from '../../api/statistics.ts';
+import { type Place, screenPath } from '../../api/workspace.ts';
+import { bytes, count } from '../../format/amount.ts';
+import { Refused } from '../../shell/refused.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 
-/** Its parts come with the next changes. */
 export function Screen() {
-  return <ScreenFrame title="Workspace">{null}</ScreenFrame>;
+  const place = useParams({ strict: false }) as Place;
+  const { data: session } = useQuery(sessionQuery);
+  const schema = useQuery(schemaQuery(place));
+  const isAdministrator = session !== undefined && mayAdminister(session);
+  const statistics = useQuery({ ...statisticsQuery(place), enabled: isAdministrator });
+  const entities = [...(schema.data?.entities.values() ?? [])];
+  return (
+    <ScreenFrame title={schema.data?.name ?? `${place.org}/${place.ws}`}>
+      {schema.error !== null && schema.data === undefined ? (
+        <NoAccess error={schema.error} />
+      ) : (
+        <Refused error={statistics.error} />
+      )}
+      {schema.data !== undefined && entities.length === 0 && (
+        <FirstSteps place={place} isAdministrator={isAdministrator} />
+      )}
+      {entities.length > 0 && (
+        <Table aria-label="Entities" stickyHeader maw={900}>
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>Entity</Table.Th>
+              <Table.Th ta="right">Fields</Table.Th>
+              {isAdministrator && <Table.Th ta="right">Records</Table.Th>}
+              {isAdministrator && <Table.Th ta="right">Size</Table.Th>}
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {entities.map(({ name, description, fields }) => {
+              const known = statistics.data?.get(name);
+              return (
+                <Table.Tr key={name}>
+                  <Table.Td>
+                    <Group gap="xs">
+                      <Anchor component={Link} to={screenPath(place, `/data/${name}`)} size="sm">
+                        <bdi>{name}</bdi>
+                      </Anchor>
+                      <Text size="xs" c="dimmed" truncate maw={360} dir="auto">
+                        {description}
+                      </Text>
+                    </Group>
+                  </Table.Td>
+                  <Table.Td ta="right">{fields.size}</Table.Td>
+                  {isAdministrator && (
+                    <Table.Td ta="right">{known && `${known.exact ? '' : '≈ '}${count(known.records)}`}</Table.Td>
+                  )}
+                  {isAdministrator && (
+                    <Table.Td ta="right">{known && bytes(known.tableBytes + known.indexBytes)}</Table.Td>
+                  )}
+                </Table.Tr>
+              );
+            })}
+          </Table.Tbody>
+        </Table>
+      )}
+    </ScreenFrame>
+  );
+}
+
+function NoAccess({ error }: { readonly error: unknown }) {
+  return (
+    <>
+      <Text mb="xs">You have no access to this workspace, or it does not exist.</Text>
+      <Refused error={error} />
+      <Anchor component={Link} to="/" size="sm">
+        Back to the start
+      </Anchor>
+    </>
+  );
+}
+
+function FirstSteps({ place, isAdministrator }: { readonly place: Place; readonly isAdministrator: boolean }) {
+  if (!isAdministrator) return <Badge color="gray">No entities yet</Badge>;
+  return (
+    <Paper withBorder p="lg" maw={560}>
+      <Text mb="sm">This workspace has no entities yet. An entity is a table of records with an API of its own.</Text>
+      <Group>
+        <Button component={Link} to={screenPath(place, '/schema')} search={{ tab: 'document' }}>
+          Write a schema
+        </Button>
+        <Button component={Link} to={screenPath(place, '/import')} variant="default">
+          Import a file
+        </Button>
+        <Button component={Link} to={screenPath(place, '/access/keys')} variant="subtle">
+          Make a key
+        </Button>
+        <Button component={Link} to={screenPath(place, '/access/provider')} variant="subtle">
+          Connect an identity provider
+        </Button>
+      </Group>
+    </Paper>
+  );
 }

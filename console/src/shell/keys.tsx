@@ -1,0 +1,66 @@
+// Keys for the whole page: Ctrl+K opens the palette, ? shows the keys of the screen.
+import { Kbd, Modal, Table } from '@mantine/core';
+import { useEffect, useState } from 'react';
+import { makeStore } from './store.ts';
+
+export interface KeyLine {
+  /** As `Ctrl+K`. */
+  readonly keys: string;
+  readonly does: string;
+}
+
+const EVERYWHERE: readonly KeyLine[] = [
+  { keys: 'Ctrl+K', does: 'Go to an entity or a screen' },
+  { keys: '?', does: 'Show these keys' },
+];
+
+const ofScreen = makeStore<readonly KeyLine[]>([]);
+
+/** The keys of the screen, as long as it is shown. `lines` is a constant of the screen. */
+export function useScreenKeys(lines: readonly KeyLine[]): void {
+  useEffect(() => {
+    ofScreen.set(lines);
+    return () => ofScreen.set([]);
+  }, [lines]);
+}
+
+/** Whether a key belongs to what has the focus: fields keep those of the browser. */
+export function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+}
+
+export function KeysDialog() {
+  const [isOpen, setOpen] = useState(false);
+  const lines = [...ofScreen.use(), ...EVERYWHERE];
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key !== '?' || event.ctrlKey || event.metaKey || isTyping(event.target)) return;
+      event.preventDefault();
+      setOpen(true);
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+  return (
+    <Modal opened={isOpen} onClose={() => setOpen(false)} title="Keys" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Table>
+        <Table.Tbody>
+          {lines.map(({ keys, does }) => (
+            <Table.Tr key={keys + does}>
+              <Table.Th scope="row">
+                {keys.split('+').map((key, at) => (
+                  <span key={key}>
+                    {at > 0 && '+'}
+                    <Kbd>{key}</Kbd>
+                  </span>
+                ))}
+              </Table.Th>
+              <Table.Td>{does}</Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Modal>
+  );
+}

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { bytes, count, counted } from '../../../../console/src/format/amount.ts';
+
+test('bytes have a unit and two or three digits', () => {
+  const cases: [number, string][] = [
+    [0, '0 B'],
+    [999, '999 B'],
+    [1000, '1.0 kB'],
+    [8192, '8.2 kB'],
+    [99_600, '100 kB'],
+    [999_499, '999 kB'],
+    [999_500, '1.0 MB'],
+    [5e15, '5000 TB'],
+  ];
+  for (const [amount, text] of cases) assert.equal(bytes(amount), text);
+});
+
+test('thousands are told apart by commas, and one is one', () => {
+  assert.equal(count(1_000_000), '1,000,000');
+  assert.equal(count('9223372036854775807'), '9,223,372,036,854,775,807');
+  assert.equal(count(999), '999');
+  assert.equal(counted(1, 'record'), '1 record');
+  assert.equal(counted(1200, 'entity', 'entities'), '1,200 entities');
+});
