@@ -87,7 +87,7 @@ function FirstSteps({ place, isAdministrator }: { readonly place: Place; readonl
     <Paper withBorder p="lg" maw={560}>
       <Text mb="sm">This workspace has no entities yet. An entity is a table of records with an API of its own.</Text>
       <Group>
-        <Button component={Link} to={screenPath(place, '/schema')} search={{ tab: 'document' }}>
+        <Button component={Link} to={screenPath(place, '/schema')} search={{ tab: 'document' } as never}>
           Write a schema
         </Button>
         <Button component={Link} to={screenPath(place, '/import')} variant="default">
