@@ -23,6 +23,7 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
   const {
     databases,
     cache,
+    refusals,
     presence,
     changed,
     rateLimit,
@@ -79,7 +80,7 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
       publicKeys: oauth.keys.list,
       algorithm: SIGNING_ALGORITHM,
     }),
-    resourceMetadataMount({ publicUrl, mcp: config.mcp, findWorkspace: cache.get }),
+    resourceMetadataMount({ publicUrl, mcp: config.mcp, findWorkspace: cache.get, refusalTurn: refusals.turn }),
     routeMount(health, { readyFirst: false, maxBodyBytes }),
     adminMount,
   ];

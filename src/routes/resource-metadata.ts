@@ -14,6 +14,8 @@ export interface ResourceMetadataRooms {
     organization: string,
     slug: string,
   ) => Workspace | undefined | Promise<Workspace | undefined>;
+  /** Resolves when somebody without a credential may be answered. */
+  readonly refusalTurn: () => Promise<void>;
 }
 
 const READ = ['GET', 'HEAD'];
@@ -51,8 +53,11 @@ const METADATA: Operation = {
  * `GET /.well-known/oauth-protected-resource/api/v1/{org}/{ws}/_mcp`. We come first among those who give tokens: a client
  * that has our secret must never send it to the provider of a tenant. A workspace that does not exist, has no provider or is
  * not served to agents names us alone.
+ *
+ * Nobody has a credential here, and a slug that is not in memory is asked for in the database: answers have the pace of
+ * refusals, all of them, as its delay would otherwise tell which workspaces there are.
  */
-export function resourceMetadataMount({ publicUrl, mcp, findWorkspace }: ResourceMetadataRooms): Mount {
+export function resourceMetadataMount({ publicUrl, mcp, findWorkspace, refusalTurn }: ResourceMetadataRooms): Mount {
   return {
     ...USUAL_REFUSALS,
     matches: (url) => url.startsWith(RESOURCE_METADATA + PREFIX),
@@ -65,6 +70,7 @@ export function resourceMetadataMount({ publicUrl, mcp, findWorkspace }: Resourc
       if (!mcp || rest.join('/') !== place.split('/').at(-1))
         throw notFound(`There is nothing at ${path.slice(0, 200)}`);
       if (!READ.includes(method)) throw methodNotAllowed(method, READ);
+      await refusalTurn();
       const workspace = await findWorkspace(organization, slug);
       const provider = workspace?.agents.enabled === true ? workspace.identityProvider : null;
       return json(200, {

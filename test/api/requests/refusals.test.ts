@@ -1,5 +1,5 @@
 // Refusals of requests that no credential carries leave at a bounded pace, ask the database for as little as can be, and
-// are counted against the credential that they come with.
+// are counted against the credential that they come with. What anybody may ask of the database has the same pace.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
@@ -50,14 +50,18 @@ const STRANGERS: readonly (readonly [what: string, ask: () => Promise<Answer>, s
   ['a client that does not exist', () => askToken(server, GRANT, basic({ ...client, clientId: 'x' })), 401],
   ['no form at the token endpoint', () => askToken(server, 'x'), 400],
   ['another method at the token endpoint', () => get('/oauth/token'), 405],
+  // No refusals, but anybody may ask them of the database.
+  ['who gives tokens for a workspace', () => metadata('acme/notes'), 200],
+  ['who gives tokens for a workspace that does not exist', () => metadata('a/b'), 200],
 ];
 for (const [what, ask, status] of STRANGERS) {
-  test(`${what} is refused in turn`, async () => {
+  test(`${what} is answered in turn`, async () => {
     assert.equal(await turnsOf(ask, status), 1);
   });
 }
 
 const get = (path: string, call: Call = {}): Promise<Answer> => server.call(path, call);
+const metadata = (path: string): Promise<Answer> => get(`/.well-known/oauth-protected-resource/api/v1/${path}/_mcp`);
 
 const KNOWN: readonly (readonly [what: string, ask: () => Promise<Answer>, status: number])[] = [
   ['a record', () => workspace.call('notes'), 200],
