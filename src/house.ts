@@ -42,7 +42,7 @@ import { makeTransferHandlers } from './records/transfer/transfer.ts';
 import { agentsPath } from './request/record-path.ts';
 import { TOKEN_PATH } from './routes/oauth.ts';
 
-// Snapshots in memory; one of 10 entities takes 21 kB.
+// Snapshots in memory; one of 10 entities takes 23 kB.
 const MAX_SNAPSHOTS = 3000;
 const MAX_LONG_MIGRATIONS = 2;
 // A snapshot is used for at most a second after it was replaced; the rest allows for clocks and commits.

@@ -36,7 +36,7 @@ export async function loadWorkspaceRow(
   const rows = await session.query<
     Omit<WorkspaceRow, 'document'> & { document: string; freed: Readonly<Record<string, Freed>>; now: number }
   >(
-    toQuery(sql`select w.id, o.slug as organization, w.slug, w.version, w.database_schema as "databaseSchema", w.document::text as document, w.names, w.gates,
+    toQuery(sql`select w.id, o.slug as organization, w.slug, w.name, w.version, w.database_schema as "databaseSchema", w.document::text as document, w.names, w.gates,
   w.entity_ids as "entityIds", w.freed, ${NOW} as now
 from ${WORKSPACES} where w.id = ${id}`),
   );

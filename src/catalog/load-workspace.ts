@@ -18,6 +18,7 @@ export interface WorkspaceRow {
   readonly id: string;
   readonly organization: string;
   readonly slug: string;
+  readonly name: string;
   readonly version: string;
   readonly databaseSchema: string;
   readonly document: SchemaDocument;
@@ -45,6 +46,7 @@ export function makeWorkspace(
     id: row.id,
     organization: row.organization,
     slug: row.slug,
+    name: row.name,
     version: row.version,
     databaseSchema: row.databaseSchema,
     entities,
@@ -75,7 +77,7 @@ function* ownersOf(table: Table): Iterable<readonly [string, ConstraintOwner]> {
   }
 }
 
-const COLUMNS = sql`w.id, o.slug, w.slug, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text,
+const COLUMNS = sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text,
   a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
 
 /**
@@ -99,13 +101,14 @@ where o.slug = ${organization} and w.slug = ${slug}`,
   );
   const row = rows[0];
   if (row === undefined) return undefined;
-  const [id, org, name, version, databaseSchema, document, names, gates, entityIds, ...settings] =
+  const [id, org, workspaceSlug, name, version, databaseSchema, document, names, gates, entityIds, ...settings] =
     row as readonly string[];
   return makeWorkspace(
     {
       id: id as string,
       organization: org as string,
-      slug: name as string,
+      slug: workspaceSlug as string,
+      name: name as string,
       version: version as string,
       databaseSchema: databaseSchema as string,
       document: parseDocument(document as string),

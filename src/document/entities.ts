@@ -31,8 +31,10 @@ export function entitiesOf(
   return new Map(
     Object.entries(document.entities).map(([name, entity]) => {
       const fields = fieldsOf(entity, (field) => physicalColumn(names, name, field));
+      const { settings, rowRules: _, ...declared } = entity;
       const made: Entity = {
         name,
+        declared,
         description: entity.description,
         table: { schema: databaseSchema, name: physicalTable(names, name) },
         fields,
@@ -44,7 +46,7 @@ export function entitiesOf(
         ),
         search: searchOf(entity, fields),
         timestamps: entity.timestamps === true,
-        settings: { ...NO_SETTINGS, ...entity.settings },
+        settings: { ...NO_SETTINGS, ...settings },
         rowRules: rowRulesOf(entity),
         gate: null,
       };

@@ -224,7 +224,7 @@ export const RowRulesShape = Type.Unsafe<readonly Static<typeof RowRule>[]>({
   description: 'Row-level security, combined with AND. Left out: the rules in force stay; []: none.',
 });
 
-const Entity = Type.Object(
+export const EntityShape = Type.Object(
   {
     description: Type.Optional(Description),
     fields: Type.Optional(named(Field, MAX_FIELDS, 'Fields by name. `id` is there without being named.')),
@@ -255,7 +255,7 @@ const Entity = Type.Object(
 export const DocumentShape = Type.Object(
   {
     $schema: Type.Optional(Type.String({ description: 'For editors; ignored.' })),
-    entities: named(Entity, MAX_ENTITIES, 'Entities by name; the name is the one in URLs.'),
+    entities: named(EntityShape, MAX_ENTITIES, 'Entities by name; the name is the one in URLs.'),
   },
   { ...strict, title: 'SchemaDocument', description: 'Entities, their fields and the relations between them.' },
 );
@@ -265,7 +265,7 @@ export type RelationDocument = Static<typeof Relation>;
 export type IndexDocument = Static<typeof Index>;
 export type SettingsDocument = Static<typeof SettingsShape>;
 export type RowRuleDocument = Static<typeof RowRule>;
-export type EntityDocument = Static<typeof Entity>;
+export type EntityDocument = Static<typeof EntityShape>;
 export type SchemaDocument = Static<typeof DocumentShape>;
 
 export const EMPTY_DOCUMENT: SchemaDocument = { entities: {} };

@@ -85,8 +85,22 @@ export interface SearchText {
 /** Words as they are written, none ignored. */
 export const NO_LANGUAGE = 'simple';
 
+/**
+ * What the schema document says of an entity, as it was written, but for its settings and row rules. For answers that show
+ * it; everything else goes by the members of Entity.
+ */
+export interface Declared {
+  readonly description?: string;
+  readonly fields?: Readonly<Record<string, object>>;
+  readonly relations?: Readonly<Record<string, object>>;
+  readonly indexes?: readonly object[];
+  readonly searchLanguage?: string;
+  readonly timestamps?: boolean;
+}
+
 export interface Entity {
   readonly name: string;
+  readonly declared: Declared;
   readonly description: string | undefined;
   /** PostgreSQL schema and table. */
   readonly table: { readonly schema: string; readonly name: string };

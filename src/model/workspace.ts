@@ -28,6 +28,8 @@ export interface Workspace {
   readonly id: string;
   readonly organization: string;
   readonly slug: string;
+  /** For people. */
+  readonly name: string;
   /** Grows with every change of schema, settings, credentials or rules. */
   readonly version: string;
   /** PostgreSQL schema that holds the tables. */

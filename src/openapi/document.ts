@@ -129,7 +129,7 @@ const OTHERS = 'Refused';
 const hasOwnResponse = (code: ErrorCode): boolean => OWN_STATUSES.includes(ERROR_CODES[code]);
 
 const NONE: ReadonlySet<string> = new Set();
-const ALWAYS = ['wda.Index', 'wda.Batch', 'wda.BatchResult'];
+const ALWAYS = ['wda.Index', 'wda.Schema', 'wda.Batch', 'wda.BatchResult'];
 const OF_READS = ['wda.Meta', 'wda.GroupMeta', 'wda.Query', 'wda.Filter', 'wda.Aggregate'];
 const OF_WRITES = ['wda.WriteMeta', 'wda.Ids', 'wda.UpdateItem', 'wda.ImportResult'];
 

@@ -3,6 +3,7 @@ import type { JsonSchema } from '../model/field-types.ts';
 import { FILTER_OPERATORS } from '../request/operators.ts';
 import { COUNT_MODES } from '../request/page.ts';
 import { MAX_SEARCH } from '../request/search.ts';
+import { OUTLINE_SCHEMA } from './outline.ts';
 import { ID_SCHEMA, schemaRef } from './schema.ts';
 
 const TEXT = { type: 'string' } as const;
@@ -87,6 +88,14 @@ const ANSWERS: Properties = {
       },
       openapi: { ...TEXT, format: 'uri', description: 'Where this document is.' },
       mcp: { type: ['string', 'null'], format: 'uri', description: 'Where agents are served; null: not here.' },
+    }),
+  }),
+  'wda.Schema': answer({
+    data: answer({
+      organization: TEXT,
+      workspace: TEXT,
+      name: { ...TEXT, description: 'For people.' },
+      entities: { type: 'object', description: 'By their names.', additionalProperties: OUTLINE_SCHEMA },
     }),
   }),
 };

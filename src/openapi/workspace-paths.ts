@@ -69,6 +69,16 @@ const FORMS: Readonly<Record<WorkspaceOperationName, Form | null>> = {
     },
     codes: READ,
   },
+  schema: {
+    summary: 'Schema of the workspace',
+    description:
+      'The entities in the form of the schema document, as far as this credential reaches, without row rules.',
+    answers: {
+      200: { description: 'The schema.', ...json(schemaRef('wda.Schema')) },
+      304: { description: 'It is as `If-None-Match` has it.' },
+    },
+    codes: READ,
+  },
   batch: {
     summary: 'Batch of operations',
     description: 'Operations on several entities in one transaction: all of them, or none.',

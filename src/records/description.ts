@@ -6,7 +6,9 @@ import { constants, gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { inPieces } from '../http/json-body.ts';
 import type { RawRequest } from '../http/raw-request.ts';
+import type { Workspace } from '../model/workspace.ts';
 import { type DocumentFacts, documentOf, workspaceUrl } from '../openapi/document.ts';
+import { outlineOf } from '../openapi/outline.ts';
 import { classOf, viewOf } from '../openapi/view.ts';
 import { makeTurns } from '../pace/transfer-turns.ts';
 import { matches, parseEntityTags } from '../request/conditions.ts';
@@ -21,8 +23,12 @@ export interface Descriptions {
   /** 200 with the entities and their operations; 400 for a query parameter. */
   readonly index: (raw: Pick<RawRequest, 'query'>, visitor: Visitor) => Reply;
   /** 200 with the OpenAPI document, or 304; 400 for a query parameter; 503 when too many others are being made. */
-  readonly document: (raw: Pick<RawRequest, 'query' | 'headers' | 'turn'>, visitor: Visitor) => Promise<Reply>;
+  readonly document: (raw: Asking, visitor: Visitor) => Promise<Reply>;
+  /** The same with the schema, in the form of the schema document. */
+  readonly schema: (raw: Asking, visitor: Visitor) => Promise<Reply>;
 }
+
+type Asking = Pick<RawRequest, 'query' | 'headers' | 'turn'>;
 
 /** A document as it is sent. */
 interface Kept {
@@ -77,14 +83,27 @@ export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean 
     const asked = parseDocumentRequest(query, names);
     const who = classOf(principal);
     const shown = asked.entities === undefined ? names : names.filter((name) => asked.entities?.has(name));
+    const key = [who.kind, who.mayWrite, asked.selection, ...shown].join();
+    const make = (): Promise<string | Buffer> => inPieces(documentOf(workspace, who, asked, facts), turn, EVERYBODY);
+    return replyOf(await keptOf(workspace, key, make), headers);
+  };
+
+  const schema: Descriptions['schema'] = async ({ query, headers }, { workspace, principal }) => {
+    parseParameters(query, []);
+    const who = classOf(principal);
+    const make = async (): Promise<string> => JSON.stringify({ data: outlineOf(workspace, who) });
+    return replyOf(await keptOf(workspace, `schema ${who.mayWrite}`, make), headers);
+  };
+
+  /** What was made of this snapshot for this key, or is made now. */
+  async function keptOf(workspace: Workspace, what: string, text: () => Promise<string | Buffer>): Promise<Kept> {
     // What is shown of a part is not what is shown of the whole: it has fewer relations.
-    const of = `${workspace.id}.${workspace.version} ${workspace.part?.key ?? ''}`;
-    const key = [of, who.kind, who.mayWrite, asked.selection, ...shown].join();
+    const key = `${workspace.id}.${workspace.version} ${workspace.part?.key ?? ''} ${what}`;
     async function make(): Promise<Kept> {
       const deadline = performance.now() + WAIT_MS;
       const end = await turns.take({ workspace: workspace.id, user: undefined, caller: EVERYBODY, deadline });
       try {
-        const plain = Buffer.from(await inPieces(documentOf(workspace, who, asked, facts), turn, EVERYBODY));
+        const plain = Buffer.from(await text());
         const tag = hash('sha256', plain, 'base64url').slice(0, TAG_CHARACTERS);
         return { tag, plain, zipped: await zip(plain, { level: constants.Z_BEST_COMPRESSION }) };
       } finally {
@@ -98,10 +117,10 @@ export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean 
       found = await made.finally(() => making.delete(key));
       kept.set(key, found);
     }
-    return replyOf(found, headers);
-  };
+    return found;
+  }
 
-  return { index, document };
+  return { index, document, schema };
 }
 
 function replyOf({ tag, plain, zipped }: Kept, headers: RawRequest['headers']): Reply {

@@ -168,6 +168,7 @@ export function makeRecords(rooms: RecordRooms): Records {
   const ofWorkspace: Readonly<Record<WorkspaceOperationName, OfWorkspace>> = {
     index: async (raw, { visitor }) => descriptions.index(raw, visitor),
     openapi: (raw, { visitor }) => descriptions.document(raw, visitor),
+    schema: (raw, { visitor }) => descriptions.schema(raw, visitor),
     batch(raw, journey) {
       const header = raw.headers['idempotency-key'];
       if (header === undefined || parseBatchOptions(raw.query).isDryRun) return batch(batchRooms, journey);

@@ -40,6 +40,7 @@ export const OPERATIONS = {
 export const WORKSPACE_OPERATIONS = {
   index: { methods: ['GET', 'HEAD'], name: '', body: 'none' },
   openapi: { methods: ['GET', 'HEAD'], name: '_openapi.json', body: 'none' },
+  schema: { methods: ['GET', 'HEAD'], name: '_schema', body: 'none' },
   batch: { methods: ['POST'], name: '_batch', body: 'bulk' },
   mcp: { methods: ['POST'], name: '_mcp', body: 'json' },
 } as const satisfies Record<string, WorkspaceOperation>;

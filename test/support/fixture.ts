@@ -76,6 +76,7 @@ const IDENTITY = {
   id: '7',
   organization: 'acme',
   slug: 'shop',
+  name: 'shop',
   version: '1',
   databaseSchema: 'ws7_shop',
   names: NO_NAMES,

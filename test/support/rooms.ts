@@ -93,7 +93,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   openapi: {
     isPure: true,
     purpose: 'what a class of principals may do in a workspace, and the OpenAPI documents that say so',
-    imports: ['model', 'plan', 'request', 'response'],
+    imports: ['document/format.ts', 'model', 'plan', 'request', 'response'],
   },
   // Statements go in as values; how they are made is the business of sql/.
   db: {

@@ -66,7 +66,7 @@ runScenarios(shop, [
     status: 404,
     code: 'NOT_FOUND',
     message:
-      'There is no operation _batches here. Did you mean _batch? Known of a workspace: _openapi.json, _batch, _mcp',
+      'There is no operation _batches here. Did you mean _batch? Known of a workspace: _openapi.json, _schema, _batch, _mcp',
   },
   {
     name: 'an operation of a workspace has nothing below it',
@@ -74,6 +74,6 @@ runScenarios(shop, [
     path: '_batch/5',
     status: 404,
     code: 'NOT_FOUND',
-    message: 'There is no operation _batch here. Known of a workspace: _openapi.json, _batch, _mcp',
+    message: 'There is no operation _batch here. Known of a workspace: _openapi.json, _schema, _batch, _mcp',
   },
 ]);

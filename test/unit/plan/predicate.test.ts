@@ -66,6 +66,7 @@ const parts = makeWorkspace({
   id: '1',
   organization: 'acme',
   slug: 'parts',
+  name: 'parts',
   version: '1',
   databaseSchema: 'ws1',
   document: { entities: { a: { fields } } },

@@ -31,6 +31,7 @@ function renamed(): Workspace {
     id: '7',
     organization: 'acme',
     slug: 'shop',
+    name: 'shop',
     version: '1',
     databaseSchema: 'ws7_shop',
     document: parsed.document as SchemaDocument,

@@ -14,6 +14,7 @@ const workspace = makeWorkspace({
   id: '1',
   organization: 'acme',
   slug: 'shop',
+  name: 'shop',
   version: '1',
   databaseSchema: 'ws1',
   document: { entities: { people: { fields: { name: text, note: text }, searchLanguage: 'german' } } },

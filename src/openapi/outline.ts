@@ -1,0 +1,97 @@
+// The schema of a workspace as a class of principals may see it: entities in the form of the schema document, with what they
+// may do. Row rules are for administrators alone.
+import { EntityShape } from '../document/format.ts';
+import type { Entity, EntitySettings } from '../model/entity.ts';
+import type { JsonSchema } from '../model/field-types.ts';
+import type { Workspace } from '../model/workspace.ts';
+import type { OperationName } from '../request/operations.ts';
+import { operationsOf, type PrincipalClass } from './view.ts';
+
+type Members = Readonly<Record<string, object>>;
+
+export interface EntityOutline {
+  readonly description?: string;
+  readonly fields: Members;
+  readonly relations: Members;
+  readonly indexes: readonly object[];
+  readonly searchLanguage?: string;
+  readonly timestamps: boolean;
+  /** null: not configured. */
+  readonly settings: EntitySettings;
+  /** Names of the table of operations (request/operations.ts). */
+  readonly operations: readonly OperationName[];
+}
+
+export interface Outline {
+  readonly organization: string;
+  readonly workspace: string;
+  readonly name: string;
+  readonly entities: Readonly<Record<string, EntityOutline>>;
+}
+
+/** The entities of the snapshot, or of the part of it that a scope reaches. Numbers keep the digits of the document. */
+export function outlineOf(workspace: Workspace, principal: PrincipalClass): Outline {
+  const operations = operationsOf(principal);
+  const entities = [...workspace.entities].map(([name, entity]) => [name, entityOutline(entity, operations)] as const);
+  const { organization, slug, name } = workspace;
+  return { organization, workspace: slug, name, entities: Object.fromEntries(entities) };
+}
+
+function entityOutline(entity: Entity, operations: readonly OperationName[]): EntityOutline {
+  const { declared, settings, timestamps } = entity;
+  return {
+    ...declared,
+    fields: { ...declared.fields, ...bareReferences(entity) },
+    relations: relationsOf(entity),
+    indexes: declared.indexes ?? [],
+    timestamps,
+    settings,
+    operations,
+  };
+}
+
+/** Columns whose relation leads out of the part, so that they are plain numbers there. */
+function bareReferences({ fields }: Entity): Members {
+  const bare = [...fields.values()].filter(({ role, relation }) => role === 'reference' && relation === undefined);
+  return Object.fromEntries(
+    bare.map(({ name, type, required, unique }) => [name, { type, required, unique, index: true }]),
+  );
+}
+
+/** Those of the document that are in the part; nobody has to know how a column is called that nobody named. */
+function relationsOf({ declared, relations }: Entity): Members {
+  return Object.fromEntries(
+    Object.entries(declared.relations ?? {}).flatMap(([name, written]) => {
+      const relation = relations.get(name);
+      if (relation === undefined) return [];
+      return [[name, relation.kind === 'belongsTo' ? { ...written, column: relation.column } : written]];
+    }),
+  );
+}
+
+const { rowRules: _, renamedFrom: __, ...OF_DOCUMENT } = EntityShape.properties;
+const ALWAYS = ['fields', 'relations', 'indexes', 'timestamps', 'settings', 'operations'];
+// What people read is said once, in the description of the schema document; not every generator knows the last one.
+const LEFT_OUT = ['title', 'description', 'propertyNames'];
+
+/** JSON Schema of an EntityOutline. */
+export const OUTLINE_SCHEMA: JsonSchema = {
+  type: 'object',
+  required: ALWAYS,
+  properties: { ...membersOf(OF_DOCUMENT), operations: { type: 'array', items: { type: 'string' } } },
+};
+
+function membersOf(properties: Readonly<Record<string, object>>): JsonSchema {
+  const members = Object.entries(properties).filter(([name]) => name !== 'renamedFrom');
+  return Object.fromEntries(members.map(([name, shape]) => [name, plain(shape)]));
+}
+
+function plain(shape: object): JsonSchema {
+  const words = Object.entries(shape).filter(([word]) => !LEFT_OUT.includes(word));
+  return Object.fromEntries(
+    words.map(([word, value]) => {
+      if (word === 'properties') return [word, membersOf(value)];
+      return [word, typeof value === 'object' && !Array.isArray(value) ? plain(value) : value];
+    }),
+  );
+}
