@@ -1,0 +1,171 @@
+// A request in the words of tools: what "Copy as" gives. No credential stands in them, only the name of one. Pure.
+
+/** A request of the data API as a screen shows it, or is about to send it. */
+export interface Call {
+  readonly origin: string;
+  /** `organization/workspace` */
+  readonly workspace: string;
+  readonly entity: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Below the entity: ``, `/17`, `/_export`. */
+  readonly rest: string;
+  readonly query: readonly (readonly [name: string, value: string])[];
+  /** JSON text. */
+  readonly body?: string | undefined;
+}
+
+export type Tool = 'curl' | 'fetch' | 'TypeScript' | 'wda';
+
+/** The request for a tool; undefined when it has no words for it. */
+export function snippet(tool: Tool, call: Call): string | undefined {
+  switch (tool) {
+    case 'curl':
+      return curl(call);
+    case 'fetch':
+      return fetched(call);
+    case 'TypeScript':
+      return typed(call);
+    case 'wda':
+      return wda(call);
+    default:
+      return tool satisfies never;
+  }
+}
+
+export function urlOf({ origin, workspace, entity, rest, query }: Call): string {
+  const parameters = new URLSearchParams(query.map(([name, value]) => [name, value])).toString().replaceAll('%2C', ',');
+  return `${origin}/api/v1/${workspace}/${encodeURIComponent(entity)}${rest}${parameters === '' ? '' : `?${parameters}`}`;
+}
+
+/** A word for a POSIX shell. */
+export const shellWord = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+
+function curl(call: Call): string {
+  const method = call.method === 'GET' ? '' : ` -X ${call.method}`;
+  const body = call.body === undefined ? '' : ` \\\n  -H 'Content-Type: application/json' -d ${shellWord(call.body)}`;
+  return `curl${method} -H "Authorization: Bearer $WDA_KEY"${body} \\\n  ${shellWord(urlOf(call))}`;
+}
+
+// Of the program that is copied: not a placeholder of this one.
+const BEARER = 'Authorization: `Bearer \u0024{process.env.WDA_KEY}`';
+
+function fetched(call: Call): string {
+  const lines = [
+    ...(call.method === 'GET' ? [] : [`  method: '${call.method}',`]),
+    call.body === undefined
+      ? `  headers: { ${BEARER} },`
+      : `  headers: { ${BEARER}, 'Content-Type': 'application/json' },`,
+    ...(call.body === undefined ? [] : [`  body: ${JSON.stringify(call.body)},`]),
+  ];
+  const rest = call.method === 'DELETE' || call.rest === '/_export' ? 'await response.text()' : 'await response.json()';
+  return `const response = await fetch(${JSON.stringify(urlOf(call))}, {\n${lines.join('\n')}\n});\nconsole.log(response.status, ${rest});`;
+}
+
+function typed(call: Call): string | undefined {
+  const head = [
+    "import { createClient } from 'workspace-data-client';",
+    '',
+    'const client = createClient({',
+    `  url: ${JSON.stringify(call.origin)},`,
+    `  workspace: ${JSON.stringify(call.workspace)},`,
+    "  credential: process.env.WDA_KEY ?? '',",
+    '});',
+    `const entity = client.entity(${JSON.stringify(call.entity)});`,
+  ].join('\n');
+  const id = /^\/(\d+)$/.exec(call.rest)?.[1];
+  const body = call.body ?? '{}';
+  const line =
+    call.method === 'GET' && call.rest === ''
+      ? listLine(call)
+      : call.method === 'GET' && id !== undefined
+        ? `const { data, etag } = await entity.read(${id});`
+        : call.method === 'POST' && call.rest === ''
+          ? `const { data } = await entity.create(${body});`
+          : call.method === 'DELETE' && id !== undefined
+            ? `await entity.delete(${id});`
+            : (call.method === 'PUT' || call.method === 'PATCH') && id !== undefined
+              ? `const { data } = await entity.update(${id}, ${body});`
+              : undefined;
+  return line === undefined ? undefined : `${head}\n${line}${line.includes('data') ? '\nconsole.log(data);' : ''}`;
+}
+
+const OWN_NAMES = ['filter', 'or', 'sort', 'fields', 'expand'];
+
+function listLine({ query }: Call): string | undefined {
+  const all = (name: string): string[] => query.filter(([one]) => one === name).map(([, value]) => value);
+  // Narrowings of relations and parameters of the console are left to the other tools.
+  if (query.some(([name]) => name.includes('.'))) return undefined;
+  const conditions = [
+    ...all('filter').map(conditionOf),
+    ...all('or').map((group) => `{ $or: [${alternatives(group).map(conditionOf).join(', ')}] }`),
+  ];
+  const names = (name: string): string[] =>
+    all(name)
+      .flatMap((list) => list.split(','))
+      .filter((one) => one !== '');
+  const paths = names('fields');
+  if (paths.some((path) => path.includes('.'))) return undefined;
+  const parts = [
+    ...(conditions.length === 0
+      ? []
+      : [`  filter: ${conditions.length === 1 ? conditions[0] : `{ $and: [${conditions.join(', ')}] }`},`]),
+    ...(all('sort').length === 0 ? [] : [`  sort: ${JSON.stringify(all('sort'))},`]),
+    ...(paths.length === 0 ? [] : [`  fields: ${JSON.stringify(paths)},`]),
+    ...(names('expand').length === 0 ? [] : [`  expand: ${expansion(names('expand'))},`]),
+    ...query
+      .filter(([name]) => !OWN_NAMES.includes(name))
+      .map(([name, value]) => `  ${property(name)}: ${/^\d{1,9}$/.test(value) ? value : JSON.stringify(value)},`),
+  ];
+  return parts.length === 0
+    ? 'const { data, meta } = await entity.list();'
+    : `const { data, meta } = await entity.list({\n${parts.join('\n')}\n});`;
+}
+
+const property = (name: string): string =>
+  /^[A-Za-z_$][\w$]*$/.test(name) && name !== '__proto__' ? name : `[${JSON.stringify(name)}]`;
+
+/** The alternatives of `or`; `\;` is a semicolon. */
+const alternatives = (group: string): string[] =>
+  [...group.matchAll(/(?:\\;|[^;])+/g)].map(([text]) => text.replaceAll('\\;', ';'));
+
+function conditionOf(text: string): string {
+  const [, path = '', operator = 'eq', value] = /^([^,]*),([^,]*)(?:,(.*))?$/s.exec(text) ?? [];
+  const operand =
+    operator === 'isNull' || operator === 'notNull'
+      ? 'true'
+      : JSON.stringify(isMany(operator) ? listed(value ?? '') : (value ?? ''));
+  return path.split('.').reduceRight((inner, name) => `{ ${property(name)}: ${inner} }`, `{ ${operator}: ${operand} }`);
+}
+
+const isMany = (operator: string): boolean => /^(?:in|nin|between)$/.test(operator);
+
+/** Values separated by commas; `\,` is a comma. */
+const listed = (text: string): string[] =>
+  [...text.matchAll(/(?:\\,|[^,])+/g)].map(([one]) => one.replaceAll('\\,', ','));
+
+function expansion(paths: readonly string[]): string {
+  const below = new Map<string, string[]>();
+  for (const path of paths) {
+    const [first = '', ...rest] = path.split('.');
+    below.set(first, [...(below.get(first) ?? []), ...(rest.length === 0 ? [] : [rest.join('.')])]);
+  }
+  const parts = [...below].map(
+    ([name, rest]) => `${property(name)}: ${rest.length === 0 ? 'true' : `{ expand: ${expansion(rest)} }`}`,
+  );
+  return `{ ${parts.join(', ')} }`;
+}
+
+function wda(call: Call): string | undefined {
+  const where = ` -w ${shellWord(call.workspace)} --url ${shellWord(call.origin)}`;
+  if (call.method !== 'GET' || (call.rest !== '' && call.rest !== '/_export')) return undefined;
+  const given = new Map<string, string[]>();
+  for (const [name, value] of call.query) given.set(name, [...(given.get(name) ?? []), value]);
+  // An export has no alternatives, pages or expansions; what it cannot say is not said wrongly.
+  const taken = ['filter', 'sort', 'fields', 'format', 'size', 'page', 'count', 'versions', 'preview', 'after'];
+  if ([...given.keys()].some((name) => !taken.includes(name))) return undefined;
+  const options = ['filter', 'sort', 'fields'].flatMap((name) =>
+    (given.get(name) ?? []).map((value) => ` --${name} ${shellWord(value)}`),
+  );
+  return `WDA_KEY="$WDA_KEY" wda export ${shellWord(call.entity)}${where}${options.join('')} --format ndjson`;
+}

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type Call, shellWord, snippet, urlOf } from '../../../../console/src/snippets/snippets.ts';
+
+const list = (query: Call['query'] = []): Call => ({
+  origin: 'http://localhost:3000',
+  workspace: 'demo/shop',
+  entity: 'orders',
+  method: 'GET',
+  rest: '',
+  query,
+});
+
+test('a list, for each tool', () => {
+  const call = list([
+    ['filter', 'customer.country,in,SE,F\\,R'],
+    ['filter', 'note,isNull'],
+    ['or', 'status,eq,a\\;b;total,gt,90'],
+    ['sort', 'total,desc'],
+    ['expand', 'customer,items.product'],
+    ['size', '5'],
+  ]);
+  assert.equal(snippet('curl', call), `curl -H "Authorization: Bearer $WDA_KEY" \\\n  '${urlOf(call)}'`);
+  assert.match(snippet('fetch', call) ?? '', /^const response = await fetch\("http:.*sort=total,desc/);
+  assert.equal(
+    snippet('TypeScript', call)?.split('\n').slice(8).join('\n'),
+    `const { data, meta } = await entity.list({
+  filter: { $and: [{ customer: { country: { in: ["SE","F,R"] } } }, { note: { isNull: true } }, { $or: [{ status: { eq: "a;b" } }, { total: { gt: "90" } }] }] },
+  sort: ["total,desc"],
+  expand: { customer: true, items: { expand: { product: true } } },
+  size: 5,
+});
+console.log(data);`,
+  );
+  assert.equal(snippet('wda', call), undefined);
+  assert.equal(
+    snippet('wda', list([['filter', "note,eq,it's"]])),
+    `WDA_KEY="$WDA_KEY" wda export orders -w demo/shop --url http://localhost:3000 --filter 'note,eq,it'\\''s' --format ndjson`,
+  );
+});
+
+test('writes have their bodies, and a program for what has none is not made up', () => {
+  const update: Call = { ...list(), method: 'PATCH', rest: '/7', body: '{"note":"`$(x)`"}' };
+  assert.match(snippet('curl', update) ?? '', /-X PATCH .* -d '\{"note":"`\$\(x\)`"\}'/s);
+  assert.match(snippet('TypeScript', update) ?? '', /entity\.update\(7, \{"note":"`\$\(x\)`"\}\);/);
+  assert.equal(snippet('TypeScript', { ...list(), method: 'POST', rest: '/_bulk/delete' }), undefined);
+  assert.equal(snippet('wda', update), undefined);
+});
+
+test('hostile names are properties, never code', () => {
+  const line = snippet('TypeScript', list([['filter', '__proto__.constructor,eq,"];x()//']])) ?? '';
+  assert.match(line, /filter: \{ \["__proto__"\]: \{ constructor: \{ eq: "\\"\];x\(\)\/\/" \} \} \}/);
+});
+
+test('a shell reads a word as it was', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: 'grapheme' }).filter((text) => !text.includes('\0')),
+      (text) => {
+        assert.equal(execFileSync('sh', ['-c', `printf %s ${shellWord(text)}`], { encoding: 'utf8' }), text);
+      },
+    ),
+    { numRuns: 30 },
+  );
+});
