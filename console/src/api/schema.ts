@@ -17,18 +17,33 @@ export interface FieldDocument {
 
 export interface RelationDocument {
   readonly name: string;
-  readonly kind?: string;
-  readonly entity?: string;
+  readonly kind: 'belongsTo' | 'hasOne' | 'hasMany' | 'manyToMany';
+  readonly entity: string;
+  /** Of a belongsTo: the column that stores the id. */
+  readonly column?: string;
   readonly required?: boolean;
+  readonly inverse?: string;
   readonly [more: string]: unknown;
+}
+
+export interface EntitySettings {
+  readonly defaultExpand: readonly string[];
+  readonly expandable: readonly string[] | null;
+  readonly maxExpandDepth: number | null;
+  readonly defaultFields: readonly string[] | null;
 }
 
 export interface EntityDocument {
   readonly name: string;
   readonly description?: string;
-  /** Which field names a record; null: none does. */
+  /** Which field names a record; null or absent: none does. */
   readonly label?: string | null;
+  /** Whether records have createdAt and updatedAt, which are not among the fields. */
+  readonly timestamps: boolean;
+  /** What the credential may do, in the words of the index: `list`, `create`, `update`. */
   readonly operations: readonly string[];
+  readonly settings: EntitySettings;
+  /** Without `id`. */
   readonly fields: ReadonlyMap<string, FieldDocument>;
   readonly relations: ReadonlyMap<string, RelationDocument>;
   readonly [more: string]: unknown;
@@ -37,35 +52,38 @@ export interface EntityDocument {
 export interface WorkspaceSchema {
   readonly organization: string;
   readonly workspace: string;
-  readonly name?: string;
+  readonly name: string;
   readonly entities: ReadonlyMap<string, EntityDocument>;
 }
 
-type Listed<T> = readonly T[];
+type Unnamed<T> = Readonly<Record<string, Omit<T, 'name'>>>;
 
-interface Sent extends Omit<WorkspaceSchema, 'entities'> {
-  readonly entities: Listed<
-    Omit<EntityDocument, 'fields' | 'relations'> & {
-      readonly fields?: Listed<FieldDocument>;
-      readonly relations?: Listed<RelationDocument>;
-    }
-  >;
+interface SentEntity extends Record<string, unknown> {
+  readonly fields: Unnamed<FieldDocument>;
+  readonly relations: Unnamed<RelationDocument>;
 }
 
-const byName = <T extends { readonly name: string }>(all: readonly T[] = []): ReadonlyMap<string, T> =>
-  new Map(all.map((one) => [one.name, one]));
+interface Sent extends Omit<WorkspaceSchema, 'entities'> {
+  readonly entities: Readonly<Record<string, SentEntity>>;
+}
+
+const named = <T extends { readonly name: string }>(all: Unnamed<T>): ReadonlyMap<string, T> =>
+  new Map(Object.entries(all).map(([name, one]) => [name, { ...one, name } as T]));
+
+/** The schema in Maps by name. */
+export function schemaOf({ entities, ...rest }: Sent): WorkspaceSchema {
+  const all = Object.entries(entities).map(([name, entity]): [string, EntityDocument] => {
+    const { fields, relations } = entity;
+    return [name, { ...entity, name, fields: named(fields), relations: named(relations) } as unknown as EntityDocument];
+  });
+  return { ...rest, entities: new Map(all) };
+}
 
 export const schemaQuery = (place: Place) =>
   queryOptions({
     queryKey: ['schema', place.org, place.ws],
-    queryFn: async ({ signal }): Promise<WorkspaceSchema> => {
-      const { data } = await ask<Sent>({ path: dataPath(place, '/_schema'), signal });
-      const entities = data.entities.map(
-        (entity) =>
-          ({ ...entity, fields: byName(entity.fields), relations: byName(entity.relations) }) as EntityDocument,
-      );
-      return { ...data, entities: byName(entities) };
-    },
+    queryFn: async ({ signal }): Promise<WorkspaceSchema> =>
+      schemaOf((await ask<Sent>({ path: dataPath(place, '/_schema'), signal })).data),
     staleTime: 10_000,
     refetchInterval: 10_000,
   });
