@@ -1,6 +1,133 @@
+// The API of an entity: its endpoints, a request that can be tried, and the same request for other tools.
+import { Anchor, Code, Group, Paper, Select, SimpleGrid, Table, Tabs, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { DOOR } from '../../api/ask.ts';
+import { endpointsOf } from '../../api/endpoints.ts';
+import { schemaQuery } from '../../api/schema.ts';
+import { dataPath, type Place, screenPath } from '../../api/workspace.ts';
+import { Refused } from '../../shell/refused.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { Builder } from './builder.tsx';
 
-/** Its parts come with the next changes. */
 export function Screen() {
-  return <ScreenFrame title="API">{null}</ScreenFrame>;
+  const { entity: name = '', ...place } = useParams({ strict: false }) as Place & { readonly entity?: string };
+  const navigate = useNavigate();
+  const schema = useQuery(schemaQuery(place));
+  const entity = schema.data?.entities.get(name);
+  const names = [...(schema.data?.entities.keys() ?? [])];
+  const choice = (
+    <Select
+      aria-label="Entity"
+      searchable
+      data={names}
+      value={name}
+      allowDeselect={false}
+      onChange={(next) => next !== null && void navigate({ to: screenPath(place, `/api/${next}`) })}
+    />
+  );
+  return (
+    <ScreenFrame title={`API of ${name}`} actions={choice}>
+      <Refused error={schema.error} />
+      {schema.data !== undefined && entity === undefined && (
+        <Text>There is no entity of this name. Choose one above.</Text>
+      )}
+      {entity !== undefined && (
+        <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="lg">
+          <div>
+            <Title order={2} mb="xs">
+              Endpoints
+            </Title>
+            <Table aria-label="Endpoints" layout="auto">
+              <Table.Tbody>
+                {endpointsOf(entity.operations).map(({ operation, method, rest, does }) => (
+                  <Table.Tr key={operation}>
+                    <Table.Td>
+                      <Code>{method}</Code>
+                    </Table.Td>
+                    <Table.Td>
+                      <Code>{`/${name}${rest}`}</Code>
+                      <Text size="xs" c="dimmed">
+                        {does}
+                      </Text>
+                    </Table.Td>
+                  </Table.Tr>
+                ))}
+              </Table.Tbody>
+            </Table>
+            <Text size="xs" c="dimmed" mt="xs">
+              All of them below <Code>{`/api/v1/${place.org}/${place.ws}`}</Code>
+            </Text>
+            <Fields names={['id', ...entity.fields.keys()]} entity={entity} />
+            <Paper withBorder p="sm" mt="md">
+              <Title order={2} mb={4}>
+                For programs
+              </Title>
+              <Group gap="md">
+                <Anchor
+                  size="sm"
+                  href={`${DOOR}${dataPath(place, '/_openapi.json?selection=fixed')}`}
+                  download={`${place.ws}.openapi.json`}
+                >
+                  OpenAPI 3.1 document
+                </Anchor>
+                <Anchor size="sm" component={Link} to={screenPath(place, '/access/keys')}>
+                  Make a key
+                </Anchor>
+              </Group>
+            </Paper>
+          </div>
+          <Builder key={name} place={place} entity={entity} />
+        </SimpleGrid>
+      )}
+    </ScreenFrame>
+  );
+}
+
+interface FieldsProps {
+  readonly names: readonly string[];
+  readonly entity: {
+    readonly fields: ReadonlyMap<string, { readonly type: string }>;
+    readonly relations: ReadonlyMap<string, { readonly kind: string; readonly entity: string }>;
+  };
+}
+
+function Fields({ names, entity }: FieldsProps) {
+  return (
+    <Tabs defaultValue="fields" mt="md">
+      <Tabs.List>
+        <Tabs.Tab value="fields">Fields</Tabs.Tab>
+        <Tabs.Tab value="relations">Relations</Tabs.Tab>
+      </Tabs.List>
+      <Tabs.Panel value="fields">
+        <Table aria-label="Fields" verticalSpacing={2}>
+          <Table.Tbody>
+            {names.map((name) => (
+              <Table.Tr key={name}>
+                <Table.Td>
+                  <Code>{name}</Code>
+                </Table.Td>
+                <Table.Td>{entity.fields.get(name)?.type ?? 'bigint'}</Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Tabs.Panel>
+      <Tabs.Panel value="relations">
+        <Table aria-label="Relations" verticalSpacing={2}>
+          <Table.Tbody>
+            {[...entity.relations].map(([name, { kind, entity: target }]) => (
+              <Table.Tr key={name}>
+                <Table.Td>
+                  <Code>{name}</Code>
+                </Table.Td>
+                <Table.Td>{kind}</Table.Td>
+                <Table.Td>{target}</Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Tabs.Panel>
+    </Tabs>
+  );
 }

@@ -1,0 +1,128 @@
+// A list request that is put together, sent, and shown with its answer as it came.
+import { Button, Code, Group, Paper, ScrollArea, Select, Stack, Text, TextInput, Title } from '@mantine/core';
+import { type FormEvent, useState } from 'react';
+import { send } from '../../api/ask.ts';
+import { parseExact, stringifyExact } from '../../api/json.ts';
+import type { EntityDocument } from '../../api/schema.ts';
+import { dataPath, type Place } from '../../api/workspace.ts';
+import { CopyAs } from '../../shell/copy-as.tsx';
+import { Refused } from '../../shell/refused.tsx';
+import type { Call } from '../../snippets/snippets.ts';
+
+interface Shown {
+  readonly status: number;
+  readonly milliseconds: number;
+  readonly text: string;
+}
+
+/** What is typed; several filters stand on lines of their own. */
+interface Typed {
+  readonly filter: string;
+  readonly sort: string;
+  readonly expand: string;
+  readonly fields: string;
+  readonly size: string;
+  readonly count: string;
+}
+
+const NOTHING: Typed = { filter: '', sort: '', expand: '', fields: '', size: '20', count: 'exact' };
+
+// What a person reads; the rest is for Copy as.
+const MOST_CHARACTERS = 100_000;
+
+export function Builder({ place, entity }: { readonly place: Place; readonly entity: EntityDocument }) {
+  const [typed, setTyped] = useState(NOTHING);
+  const [shown, setShown] = useState<Shown>();
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const query = Object.entries(typed).filter(
+    ([name, value]) => value.trim() !== '' && value !== NOTHING[name as keyof Typed],
+  );
+  const call = (): Call => ({
+    origin: location.origin,
+    workspace: `${place.org}/${place.ws}`,
+    entity: entity.name,
+    method: 'GET',
+    rest: '',
+    query: query.map(([name, value]) => [name, value.trim()]),
+  });
+  async function run(event: FormEvent): Promise<void> {
+    event.preventDefault();
+    setBusy(true);
+    setError(undefined);
+    const begun = performance.now();
+    try {
+      const search = new URLSearchParams(query.map(([name, value]) => [name, value.trim()]));
+      const response = await send({ path: dataPath(place, `/${encodeURIComponent(entity.name)}?${search}`) });
+      const text = await response.text();
+      setShown({ status: response.status, milliseconds: performance.now() - begun, text: pretty(text) });
+    } catch (thrown) {
+      setError(thrown);
+      setShown(undefined);
+    } finally {
+      setBusy(false);
+    }
+  }
+  const field = (name: keyof Typed, placeholder: string) => (
+    <TextInput
+      label={name}
+      placeholder={placeholder}
+      value={typed[name]}
+      onChange={(event) => setTyped({ ...typed, [name]: event.currentTarget.value })}
+      spellCheck={false}
+    />
+  );
+  const [first = 'id'] = entity.fields.keys();
+  const [relation = ''] = entity.relations.keys();
+  return (
+    <Paper withBorder p="sm">
+      <Group justify="space-between" mb="xs">
+        <Title order={2}>Try it</Title>
+        <CopyAs call={call} />
+      </Group>
+      <form onSubmit={(event) => void run(event)}>
+        <Stack gap="xs">
+          {field('filter', `${first},eq,…`)}
+          {field('sort', `${first},desc`)}
+          {field('expand', relation)}
+          {field('fields', `id,${first}`)}
+          <Group grow align="end">
+            {field('size', '20')}
+            <Select
+              label="count"
+              data={['exact', 'estimated', 'none']}
+              value={typed.count}
+              allowDeselect={false}
+              onChange={(count) => setTyped({ ...typed, count: count ?? 'exact' })}
+            />
+            <Button type="submit" loading={isBusy}>
+              Run
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+      <Refused error={error} />
+      {shown !== undefined && (
+        <>
+          <Text size="sm" role="status" my="xs">
+            {shown.status} in {Math.round(shown.milliseconds)} ms
+          </Text>
+          <ScrollArea.Autosize mah={480} viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': 'Answer' }}>
+            <Code block dir="ltr">
+              {shown.text.slice(0, MOST_CHARACTERS)}
+              {shown.text.length > MOST_CHARACTERS && `\n… ${shown.text.length} characters in all`}
+            </Code>
+          </ScrollArea.Autosize>
+        </>
+      )}
+    </Paper>
+  );
+}
+
+/** JSON with lines; a record stays on one. Digits are kept. */
+function pretty(text: string): string {
+  const { data, ...rest } = parseExact(text) as { readonly data: readonly unknown[] };
+  const records = data.map((one) => `    ${stringifyExact(one)}`).join(',\n');
+  const others = Object.entries(rest).map(([name, value]) => `,\n  ${JSON.stringify(name)}: ${stringifyExact(value)}`);
+  return `{\n  "data": [${records === '' ? '' : `\n${records}\n  `}]${others.join('')}\n}`;
+}
