@@ -49,6 +49,9 @@ export function watchRequests(given: Partial<Watch>): void {
   Object.assign(watch, given);
 }
 
+/** Resolves when there is a session again. */
+export const signInAgain = (): Promise<void> => watch.signInAgain();
+
 /** Reads records: numbers are Digits. Throws Refusal, or the reason of the signal. */
 export const askExact = <T = Json>(ask: Ask): Promise<Answered<T>> => answered<T>(ask, parseExact);
 
@@ -122,7 +125,8 @@ interface ErrorBody extends Partial<RefusalParts> {
   readonly error?: Partial<RefusalParts> & { readonly message?: string };
 }
 
-async function refusalOf(response: Response): Promise<Refusal> {
+/** What an answer refuses. */
+export async function refusalOf(response: Response): Promise<Refusal> {
   const { status, headers } = response;
   const beside = {
     requestId: headers.get('X-Request-Id') ?? undefined,

@@ -1,6 +1,124 @@
+// A file into an entity, or into a new one: seen, mapped, tried, imported.
+import { Button, FileButton, Group, Paper, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import { useState } from 'react';
+import { schemaQuery } from '../../api/schema.ts';
+import type { Place } from '../../api/workspace.ts';
+import { Refused } from '../../shell/refused.tsx';
+import { useMayAdminister, useMayWrite } from '../../shell/rights.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { type Sample, sampleOf } from '../../transfer/sample.ts';
+import { nameFor } from '../../transfer/types.ts';
+import { IntoEntity } from './into-entity.tsx';
+import { IntoNew } from './into-new.tsx';
 
-/** Its parts come with the next changes. */
+export interface Chosen {
+  readonly file: Blob;
+  readonly name: string;
+  readonly sample: Sample;
+}
+
+const SAMPLE_BYTES = 262_144;
+
 export function Screen() {
-  return <ScreenFrame title="Import">{null}</ScreenFrame>;
+  const { entity: name, ...place } = useParams({ strict: false }) as Place & { readonly entity?: string };
+  const schema = useQuery(schemaQuery(place));
+  const [chosen, setChosen] = useState<Chosen>();
+  const [error, setError] = useState<unknown>();
+  const mayWrite = useMayWrite();
+  const mayAdminister = useMayAdminister();
+  const entity = name === undefined ? undefined : schema.data?.entities.get(name);
+  async function choose(file: Blob | null, called: string): Promise<void> {
+    if (file === null) return;
+    setError(undefined);
+    try {
+      const text = await file.slice(0, SAMPLE_BYTES).text();
+      const sample = sampleOf(text, file.size <= SAMPLE_BYTES);
+      if (sample.headers.length === 0) throw new Error('The file has no rows');
+      setChosen({ file, name: called, sample });
+    } catch (thrown) {
+      setChosen(undefined);
+      setError(thrown);
+    }
+  }
+  const isAllowed = name === undefined ? mayAdminister : mayWrite;
+  return (
+    <ScreenFrame title={name === undefined ? 'Import a file' : `Import into ${name}`}>
+      <Refused error={schema.error} />
+      {schema.data !== undefined && !isAllowed && <Text>You may not import here.</Text>}
+      {isAllowed && (
+        <Stack maw={1000}>
+          <Source onChosen={(file, called) => void choose(file, called)} />
+          <Refused error={error} />
+          {chosen !== undefined && entity !== undefined && (
+            <IntoEntity key={chosen.name + chosen.file.size} place={place} entity={entity} chosen={chosen} />
+          )}
+          {chosen !== undefined && name === undefined && schema.data !== undefined && (
+            <IntoNew
+              key={chosen.name + chosen.file.size}
+              place={place}
+              chosen={chosen}
+              suggested={nameFor(chosen.name.replace(/\.[^.]*$/, ''), new Set(schema.data.entities.keys()))}
+            />
+          )}
+          {name !== undefined && schema.data !== undefined && entity === undefined && (
+            <Text>There is no entity of this name.</Text>
+          )}
+        </Stack>
+      )}
+    </ScreenFrame>
+  );
+}
+
+function Source({ onChosen }: { readonly onChosen: (file: Blob | null, name: string) => void }) {
+  const [pasted, setPasted] = useState('');
+  const [called, setCalled] = useState<string>();
+  return (
+    <Paper withBorder p="sm">
+      <Group align="end" wrap="wrap">
+        <FileButton
+          onChange={(file) => {
+            setCalled(file?.name);
+            onChosen(file, file?.name ?? '');
+          }}
+          accept=".csv,.ndjson,.jsonl,text/csv,application/x-ndjson"
+          inputProps={{ 'aria-label': 'File' }}
+        >
+          {(props) => <Button {...props}>Choose a file</Button>}
+        </FileButton>
+        {called !== undefined && <TextInput aria-label="Chosen file" value={called} readOnly dir="auto" />}
+        <Text size="xs" c="dimmed">
+          CSV with a header, or NDJSON: one JSON object a line
+        </Text>
+      </Group>
+      <Textarea
+        mt="xs"
+        label="Or paste rows"
+        autosize
+        minRows={2}
+        maxRows={8}
+        value={pasted}
+        onChange={(event) => setPasted(event.currentTarget.value)}
+        spellCheck={false}
+      />
+      {pasted.trim() !== '' && (
+        <Button mt="xs" variant="default" onClick={() => onChosen(new Blob([fromSheet(pasted)]), 'pasted')}>
+          Take these rows
+        </Button>
+      )}
+    </Paper>
+  );
+}
+
+/** Rows of a spreadsheet come with tabs: they become CSV. */
+function fromSheet(text: string): string {
+  const [first = ''] = text.split('\n', 1);
+  if (!first.includes('\t') || first.trimStart().startsWith('{')) return text;
+  const cell = (value: string): string =>
+    /[",\r\n]/.test(value) && !value.startsWith('"') ? `"${value.replaceAll('"', '""')}"` : value;
+  return text
+    .split(/\r?\n/)
+    .map((line) => line.split('\t').map(cell).join(','))
+    .join('\n');
 }

@@ -1,0 +1,56 @@
+// A file on its way to the server, with the bytes that have gone: `fetch` does not tell them.
+import { type Answered, DOOR, refusalOf, signInAgain } from './ask.ts';
+import { Refusal } from './refusal.ts';
+import { viewing } from './view-as.ts';
+
+export interface Upload {
+  /** Below /console/api, with its query. */
+  readonly path: string;
+  readonly type: 'text/csv' | 'application/x-ndjson';
+  readonly file: Blob;
+  readonly onProgress: (bytes: number) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Throws Refusal, or the reason of the signal. After a 401 a session is asked for, and the file is sent once more. */
+export async function upload<T>(one: Upload): Promise<Answered<T>> {
+  if (viewing() !== undefined)
+    throw new Refusal('Nothing can be imported while you view as somebody', { status: 403, code: 'VIEWING_AS' });
+  for (;;) {
+    const response = await sent(one);
+    if (response.ok) {
+      const { data, meta = {} } = (await response.json()) as { data: T; meta?: Record<string, unknown> };
+      return { status: response.status, data, meta, etag: undefined, headers: response.headers };
+    }
+    const refusal = await refusalOf(response);
+    if (refusal.status !== 401) throw refusal;
+    await signInAgain();
+    one.signal.throwIfAborted();
+  }
+}
+
+function sent({ path, type, file, onProgress, signal }: Upload): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open('POST', DOOR + path);
+    request.setRequestHeader('Content-Type', type);
+    request.setRequestHeader('X-Console', '1');
+    request.upload.onprogress = ({ loaded }) => onProgress(loaded);
+    request.onload = () => {
+      const headers = new Headers();
+      for (const name of ['X-Request-Id', 'Retry-After']) {
+        const value = request.getResponseHeader(name);
+        if (value !== null) headers.set(name, value);
+      }
+      resolve(new Response(request.responseText, { status: request.status, headers }));
+    };
+    request.onerror = () => reject(new Refusal('The server cannot be reached', { status: 0, code: 'UNREACHABLE' }));
+    const stop = (): void => {
+      request.abort();
+      reject(signal.reason);
+    };
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+    request.send(file);
+  });
+}

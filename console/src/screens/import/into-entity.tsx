@@ -1,0 +1,87 @@
+// A file into an entity that exists: which column goes where, and what becomes of records that are there.
+import { Select, Stack, Title } from '@mantine/core';
+import { useState } from 'react';
+import type { EntityDocument } from '../../api/schema.ts';
+import type { Place } from '../../api/workspace.ts';
+import { guess, type Mapping, mapParameter } from '../../transfer/mapping.ts';
+import { SampleTable } from './sample-table.tsx';
+import type { Chosen } from './screen.tsx';
+import { Sending } from './sending.tsx';
+
+const CONFLICTS = [
+  { value: 'fail', label: 'Refuse the file' },
+  { value: 'skip', label: 'Leave them as they are' },
+  { value: 'update', label: 'Change them' },
+];
+
+/** What a file may fill. */
+function columnsOf({ fields, relations, timestamps }: EntityDocument): readonly string[] {
+  const stored = [...relations.values()].flatMap(({ column }) => (column === undefined ? [] : [column]));
+  return ['id', ...fields.keys(), ...stored, ...(timestamps ? ['createdAt', 'updatedAt'] : [])];
+}
+
+export interface IntoEntityProps {
+  readonly place: Place;
+  readonly entity: EntityDocument;
+  readonly chosen: Chosen;
+}
+
+export function IntoEntity({ place, entity, chosen }: IntoEntityProps) {
+  const columns = columnsOf(entity);
+  const { headers } = chosen.sample;
+  const [mapping, setMapping] = useState<Mapping>(() => guess(headers, columns));
+  const [conflict, setConflict] = useState('fail');
+  const [by, setBy] = useState('id');
+  const keys = ['id', ...[...entity.fields.values()].filter(({ unique }) => unique === true).map(({ name }) => name)];
+  return (
+    <Stack>
+      <Title order={2}>Columns</Title>
+      <SampleTable
+        sample={chosen.sample}
+        control={(header) => (
+          <Select
+            aria-label={`Field for ${header}`}
+            searchable
+            clearable
+            placeholder="left out"
+            data={[...columns]}
+            value={mapping.get(header) ?? null}
+            onChange={(field) =>
+              setMapping(
+                new Map([...mapping].map(([one, to]) => [one, one === header ? field : to === field ? null : to])),
+              )
+            }
+          />
+        )}
+      />
+      <Select
+        label="Records that exist already"
+        maw={320}
+        data={CONFLICTS}
+        value={conflict}
+        allowDeselect={false}
+        onChange={(next) => setConflict(next ?? 'fail')}
+      />
+      {conflict !== 'fail' && (
+        <Select
+          label="Found by"
+          maw={320}
+          data={keys}
+          value={by}
+          allowDeselect={false}
+          onChange={(next) => setBy(next ?? 'id')}
+        />
+      )}
+      <Sending
+        place={place}
+        entity={entity.name}
+        chosen={chosen}
+        parameters={{
+          map: mapParameter(mapping),
+          onConflict: conflict === 'fail' ? undefined : conflict,
+          conflictOn: conflict === 'fail' || by === 'id' ? undefined : by,
+        }}
+      />
+    </Stack>
+  );
+}

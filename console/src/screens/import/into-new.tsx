@@ -1,0 +1,97 @@
+// A file into a new entity: its fields are guessed from the first rows, and made when the file is imported.
+import { Select, Stack, Text, TextInput, Title } from '@mantine/core';
+import { useRef, useState } from 'react';
+import { ask } from '../../api/ask.ts';
+import { adminPath, type Place } from '../../api/workspace.ts';
+import { mapParameter } from '../../transfer/mapping.ts';
+import { type GuessedField, type GuessedType, guessField, nameFor } from '../../transfer/types.ts';
+import { SampleTable } from './sample-table.tsx';
+import type { Chosen } from './screen.tsx';
+import { Sending } from './sending.tsx';
+
+const TYPES: readonly GuessedType[] = ['string', 'text', 'bigint', 'decimal', 'boolean', 'date', 'datetime', 'uuid'];
+
+interface Document {
+  readonly entities: Readonly<Record<string, unknown>>;
+  readonly [more: string]: unknown;
+}
+
+function fieldsOf({ sample }: Chosen): readonly (GuessedField | null)[] {
+  const taken = new Set<string>();
+  return sample.headers.map((header, at) => {
+    // Every record gets an id anyway; the file's is used for it.
+    if (header.toLowerCase() === 'id') return null;
+    const name = nameFor(header, taken);
+    taken.add(name);
+    return guessField(
+      name,
+      sample.rows.map((row) => row[at] ?? ''),
+    );
+  });
+}
+
+export interface IntoNewProps {
+  readonly place: Place;
+  readonly chosen: Chosen;
+  readonly suggested: string;
+}
+
+export function IntoNew({ place, chosen, suggested }: IntoNewProps) {
+  const [name, setName] = useState(suggested);
+  const [fields, setFields] = useState(() => fieldsOf(chosen));
+  const made = useRef<string>(undefined);
+  const { headers } = chosen.sample;
+  const mapping = new Map(headers.map((header, at) => [header, fields[at]?.name ?? 'id']));
+  async function make(): Promise<void> {
+    if (made.current === name) return;
+    const { data } = await ask<Document>({ path: adminPath(place, '/schema') });
+    const own = fields.flatMap((field) => (field === null ? [] : [[field.name, definitionOf(field)] as const]));
+    const entities = { ...data.entities, [name]: { fields: Object.fromEntries(own) } };
+    await ask({ method: 'PUT', path: adminPath(place, '/schema?wait=30'), body: { ...data, entities } });
+    made.current = name;
+  }
+  return (
+    <Stack>
+      <TextInput
+        label="Name of the entity"
+        maw={320}
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+      <Title order={2}>Fields</Title>
+      <SampleTable
+        sample={chosen.sample}
+        control={(header, at) => {
+          const field = fields[at];
+          if (field === undefined || field === null) return <Text size="xs">id</Text>;
+          return (
+            <Select
+              aria-label={`Type of ${header}`}
+              data={[...TYPES]}
+              value={field.type}
+              allowDeselect={false}
+              onChange={(type) =>
+                setFields(
+                  fields.map((one, index) => (index === at ? { name: field.name, type: type as GuessedType } : one)),
+                )
+              }
+            />
+          );
+        }}
+      />
+      <Text size="sm" c="dimmed">
+        Import makes the entity, then stores the rows. If a row is refused the entity stays, without records.
+      </Text>
+      <Sending
+        place={place}
+        entity={name}
+        chosen={chosen}
+        parameters={{ map: mapParameter(mapping) }}
+        before={make}
+        hasDryRun={false}
+      />
+    </Stack>
+  );
+}
+
+const definitionOf = ({ name: _, ...definition }: GuessedField): object => definition;

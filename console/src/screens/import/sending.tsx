@@ -1,0 +1,132 @@
+// A file on its way, and what became of it: progress by bytes, numbers, or mistakes by row with the rows to mend.
+import { Alert, Anchor, Button, Group, Progress, Stack, Text } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useRef, useState } from 'react';
+import { isRefusal } from '../../api/refusal.ts';
+import { upload } from '../../api/upload.ts';
+import { dataPath, type Place, screenPath } from '../../api/workspace.ts';
+import { bytes, counted } from '../../format/amount.ts';
+import { saveFile } from '../../shell/download.tsx';
+import { Refused } from '../../shell/refused.tsx';
+import { rowsOf } from '../../transfer/sample.ts';
+import type { Chosen } from './screen.tsx';
+
+interface Done {
+  readonly inserted: number;
+  readonly updated: number;
+  readonly skipped: number;
+}
+
+export interface Result extends Done {
+  readonly isDryRun: boolean;
+}
+
+export interface SendingProps {
+  readonly place: Place;
+  readonly entity: string;
+  readonly chosen: Chosen;
+  readonly parameters: Readonly<Record<string, string | undefined>>;
+  /** Called before the file is sent; throws to stop. */
+  readonly before?: () => Promise<void>;
+  /** False: only the import is offered. */
+  readonly hasDryRun?: boolean;
+}
+
+// A larger file is not read into the page to find its bad rows.
+const MOST_BYTES = 50_000_000;
+
+export function Sending({ place, entity, chosen, parameters, before, hasDryRun = true }: SendingProps) {
+  const [sent, setSent] = useState<number>();
+  const [result, setResult] = useState<Result>();
+  const [error, setError] = useState<unknown>();
+  const stop = useRef<AbortController>(undefined);
+  const client = useQueryClient();
+  const { file, name, sample } = chosen;
+  async function run(isDryRun: boolean): Promise<void> {
+    const controller = new AbortController();
+    stop.current = controller;
+    setError(undefined);
+    setResult(undefined);
+    setSent(0);
+    try {
+      await before?.();
+      const query = new URLSearchParams();
+      for (const [key, value] of Object.entries({ ...parameters, ...(isDryRun ? { dryRun: 'true' } : {}) }))
+        if (value !== undefined) query.set(key, value);
+      const { data } = await upload<Done>({
+        path: dataPath(place, `/${encodeURIComponent(entity)}/_import?${query}`),
+        type: sample.kind === 'csv' ? 'text/csv' : 'application/x-ndjson',
+        file,
+        onProgress: setSent,
+        signal: controller.signal,
+      });
+      setResult({ ...data, isDryRun });
+      if (!isDryRun) await client.invalidateQueries();
+    } catch (thrown) {
+      if (!controller.signal.aborted) setError(thrown);
+    } finally {
+      setSent(undefined);
+    }
+  }
+  const rows = isRefusal(error)
+    ? new Set(error.details.flatMap(({ row }) => (row === undefined || row === 0 ? [] : [row])))
+    : new Set<number>();
+  async function saveBadRows(): Promise<void> {
+    const text = rowsOf(await file.text(), rows);
+    saveFile(new Blob([text]), `${name.replace(/\.[^.]*$/, '')}.bad.${sample.kind === 'csv' ? 'csv' : 'ndjson'}`);
+  }
+  return (
+    <Stack gap="xs">
+      <Group>
+        {hasDryRun && (
+          <Button variant="default" disabled={sent !== undefined} onClick={() => void run(true)}>
+            Dry run
+          </Button>
+        )}
+        <Button disabled={sent !== undefined} onClick={() => void run(false)}>
+          Import
+        </Button>
+        {sent !== undefined && (
+          <Button variant="subtle" onClick={() => stop.current?.abort()}>
+            Cancel
+          </Button>
+        )}
+      </Group>
+      {sent !== undefined && (
+        <>
+          <Progress.Root size="lg">
+            <Progress.Section value={file.size === 0 ? 100 : (sent / file.size) * 100} aria-label="Sent" />
+          </Progress.Root>
+          <Text size="sm" role="status">
+            {sent < file.size
+              ? `${bytes(sent)} of ${bytes(file.size)} sent`
+              : 'Sent. The server checks and stores the rows'}
+          </Text>
+        </>
+      )}
+      {result !== undefined && (
+        <Alert role="status" color={result.isDryRun ? 'blue' : 'green'} variant="light" p="xs">
+          {result.isDryRun ? 'Nothing is stored. The import would have: ' : ''}
+          {`${counted(result.inserted, 'record')} inserted, ${result.updated} updated, ${result.skipped} skipped. `}
+          {!result.isDryRun && (
+            <Anchor component={Link} to={screenPath(place, `/data/${entity}`)} size="sm">
+              Show the records
+            </Anchor>
+          )}
+        </Alert>
+      )}
+      <Refused error={error} />
+      {error !== undefined && (
+        <Group>
+          <Text size="sm">Nothing of the file is stored.</Text>
+          {rows.size > 0 && file.size <= MOST_BYTES && (
+            <Button variant="default" onClick={() => void saveBadRows()}>
+              Download the bad rows
+            </Button>
+          )}
+        </Group>
+      )}
+    </Stack>
+  );
+}

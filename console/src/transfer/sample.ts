@@ -1,0 +1,79 @@
+// The beginning of a file, as rows of texts. Pure but for the parser of CSV, which is that of the server.
+import { parse } from 'csv-parse/browser/esm/sync';
+import { parseExact, stringifyExact } from '../api/json.ts';
+
+export type FileKind = 'csv' | 'ndjson';
+
+export interface Sample {
+  readonly kind: FileKind;
+  readonly headers: readonly string[];
+  /** 50 at most, in the order of the headers; '' for what is missing. */
+  readonly rows: readonly (readonly string[])[];
+}
+
+const MOST_ROWS = 50;
+
+/** A file is NDJSON when its first line is an object. */
+export const kindOf = (text: string): FileKind => (/^\uFEFF?\s*\{/.test(text) ? 'ndjson' : 'csv');
+
+/**
+ * Reads the first rows of a text that may be cut anywhere after them. `isWhole`: it is not cut. Throws an Error that says what is
+ * wrong.
+ */
+export function sampleOf(text: string, isWhole: boolean): Sample {
+  const kind = kindOf(text);
+  return kind === 'csv' ? ofCsv(text, isWhole) : ofNdjson(text, isWhole);
+}
+
+function ofCsv(text: string, isWhole: boolean): Sample {
+  const all = rowsOfCsv(text, isWhole);
+  const [headers = [], ...rows] = all;
+  return { kind: 'csv', headers, rows: rows.slice(0, MOST_ROWS) };
+}
+
+/** A text that is cut may end within quotes: it is read up to the end of an earlier line. */
+function rowsOfCsv(text: string, isWhole: boolean): string[][] {
+  const read = (part: string): string[][] =>
+    parse(part, { bom: true, relax_column_count: true, to: MOST_ROWS + 1 }) as unknown as string[][];
+  if (isWhole) return read(text);
+  for (let end = text.lastIndexOf('\n'); ; end = text.lastIndexOf('\n', end - 1)) {
+    try {
+      return read(text.slice(0, Math.max(0, end)));
+    } catch (error) {
+      if (end <= 0) throw error;
+    }
+  }
+}
+
+function ofNdjson(text: string, isWhole: boolean): Sample {
+  const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);
+  const whole = (isWhole ? lines : lines.slice(0, -1)).filter((line) => line.trim() !== '').slice(0, MOST_ROWS);
+  const records = whole.map((line, at) => {
+    try {
+      return new Map(Object.entries(parseExact(line) as object));
+    } catch {
+      throw new Error(`Line ${at + 1} is not JSON`);
+    }
+  });
+  const headers = [...new Set(records.flatMap((record) => [...record.keys()]))];
+  const shown = (value: unknown): string =>
+    value === undefined || value === null ? '' : typeof value === 'string' ? value : stringifyExact(value);
+  return { kind: 'ndjson', headers, rows: records.map((record) => headers.map((header) => shown(record.get(header)))) };
+}
+
+/** The rows of a whole file that have these numbers (from 1, as refusals count them), with its header, as a text of the same kind. */
+export function rowsOf(text: string, numbers: ReadonlySet<number>): string {
+  if (kindOf(text) === 'ndjson') {
+    const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
+    return lines.filter((_, at) => numbers.has(at + 1)).join('\n');
+  }
+  const [header = '', ...rows] = parse(text, {
+    bom: true,
+    relax_column_count: true,
+    raw: true,
+    skip_empty_lines: true,
+  }) as unknown as (string | { readonly raw: string })[];
+  const raw = (one: string | { readonly raw: string }): string =>
+    (typeof one === 'string' ? one : one.raw).replace(/\r?\n$/, '');
+  return [raw(header), ...rows.filter((_, at) => numbers.has(at + 1)).map(raw)].join('\n');
+}

@@ -1,0 +1,54 @@
+// The types of new fields, as the values of a file suggest them. Pure.
+
+export type GuessedType = 'bigint' | 'decimal' | 'boolean' | 'date' | 'datetime' | 'uuid' | 'text' | 'string';
+
+export interface GuessedField {
+  readonly name: string;
+  readonly type: GuessedType;
+  readonly precision?: number;
+  readonly scale?: number;
+  readonly maxLength?: number;
+}
+
+const LONGEST_STRING = 255;
+const MOST_DIGITS = 38;
+
+const SHAPES: readonly (readonly [GuessedType, RegExp])[] = [
+  ['boolean', /^(?:true|false)$/i],
+  // A leading zero is part of a code.
+  ['bigint', /^-?(?:0|[1-9]\d{0,17})$/],
+  ['decimal', /^-?(?:0|[1-9]\d{0,17})(?:\.\d{1,12})?$/],
+  ['date', /^\d{4}-\d{2}-\d{2}$/],
+  ['datetime', /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?$/],
+  ['uuid', /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i],
+];
+
+/** The narrowest type that all values have which are not empty; without any it is a string. */
+export function guessField(name: string, values: readonly string[]): GuessedField {
+  const given = values.filter((value) => value !== '');
+  const type =
+    given.length === 0
+      ? 'string'
+      : (SHAPES.find(([, shape]) => given.every((value) => shape.test(value)))?.[0] ?? 'string');
+  if (type === 'decimal') {
+    const scale = Math.max(...given.map((value) => value.split('.')[1]?.length ?? 0));
+    return { name, type, precision: Math.min(MOST_DIGITS, 18 + scale), scale };
+  }
+  // A sample may have shorter ones than the rest of the file.
+  if (type === 'string' && given.some((value) => value.length > LONGEST_STRING / 2)) return { name, type: 'text' };
+  return type === 'string' ? { name, type, maxLength: LONGEST_STRING } : { name, type };
+}
+
+/** A name of a field for a header: `[A-Za-z][A-Za-z0-9_]*`, told apart from those before. */
+export function nameFor(header: string, taken: ReadonlySet<string>): string {
+  const words =
+    header
+      .normalize('NFKD')
+      .replace(/\p{M}/gu, '')
+      .match(/[A-Za-z0-9]+/g) ?? [];
+  const joined = words
+    .map((word, at) => (at === 0 ? word.charAt(0).toLowerCase() : word.charAt(0).toUpperCase()) + word.slice(1))
+    .join('');
+  const first = (/^[A-Za-z]/.test(joined) ? joined : `field${joined}`).slice(0, 50);
+  for (let number = 2, name = first; ; name = `${first}${number++}`) if (!taken.has(name)) return name;
+}

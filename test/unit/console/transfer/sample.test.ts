@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { rowsOf, sampleOf } from '../../../../console/src/transfer/sample.ts';
+
+test('CSV with quotes, a byte order mark and short rows', () => {
+  assert.deepEqual(sampleOf('\uFEFFname,note\r\nAda,"a, ""b""\nc"\r\nBob\r\n', true), {
+    kind: 'csv',
+    headers: ['name', 'note'],
+    rows: [['Ada', 'a, "b"\nc'], ['Bob']],
+  });
+});
+
+test('the row that is cut is left out', () => {
+  assert.deepEqual(sampleOf('a,b\n1,2\n3,"4', false).rows, [['1', '2']]);
+  assert.deepEqual(sampleOf('{"a":1}\n{"a":', false).rows, [['1']]);
+});
+
+test('NDJSON keeps digits and names the members of all lines', () => {
+  assert.deepEqual(sampleOf('{"n":9223372036854775807,"d":0.10}\n\n{"constructor":null,"j":{"x":1.0}}', true), {
+    kind: 'ndjson',
+    headers: ['n', 'd', 'constructor', 'j'],
+    rows: [
+      ['9223372036854775807', '0.10', '', ''],
+      ['', '', '', '{"x":1.0}'],
+    ],
+  });
+  assert.throws(() => sampleOf('{"a":1}\n{x', true), /Line 2 is not JSON/);
+});
+
+test('the rows that were refused are written as they were, with the header', () => {
+  assert.equal(rowsOf('a,b\n1,"x\ny"\n\n2,z\n3,w\n', new Set([1, 3])), 'a,b\n1,"x\ny"\n3,w');
+  assert.equal(rowsOf('{"a":1}\n\n{"a":2}\n', new Set([2])), '{"a":2}');
+});
