@@ -34,6 +34,7 @@ export function Navigation({ place, session }: { readonly place: Place; readonly
       <NavLink
         component={Link}
         to={screenPath(place)}
+        activeOptions={{ exact: true }}
         label="Overview"
         leftSection={<Icon name="table" />}
         active={pathname.replace(/\/$/, '') === screenPath(place)}

@@ -1,10 +1,11 @@
 // "View as" in the banner: from a token or its claims to the records that its user sees, until "Leave".
-import { Alert, Button, Group, List, Modal, Text, Textarea } from '@mantine/core';
+import { ActionIcon, Alert, Button, Group, List, Modal, Text, Textarea } from '@mantine/core';
 import { type FormEvent, useState } from 'react';
 import { askExact } from '../api/ask.ts';
 import { type Claims, nameOfUser, parseClaims, setViewing, type ViewAs } from '../api/view-as.ts';
 import { adminPath, type Place } from '../api/workspace.ts';
 import { queryClient } from '../queries.ts';
+import { DiscardDialog, hasDraft } from './draft.tsx';
 import { Icon } from './icon.tsx';
 import { Refused } from './refused.tsx';
 import { useMayAdminister, useViewAs, useViewing } from './rights.ts';
@@ -21,17 +22,27 @@ export function viewAs(next: ViewAs | undefined): void {
 export function ViewAsLine() {
   const current = useViewing();
   const isHere = useViewAs() !== undefined;
+  const [isAsking, setAsking] = useState(false);
   if (current === undefined) return null;
   const { org, ws } = current.place;
+  const leave = (): void => (hasDraft() ? setAsking(true) : viewAs(undefined));
   return (
     <Group px="sm" gap="sm" wrap="nowrap" h={32} className="viewing-as">
       <Icon name="eye" />
       <Text size="xs" truncate flex={1} title={nameOfUser(current.claims)}>
         Viewing {isHere ? '' : `${org}/${ws} `}as <bdi>{nameOfUser(current.claims)}</bdi>; nothing can be changed
       </Text>
-      <Button size="compact-xs" variant="default" onClick={() => viewAs(undefined)}>
+      <Button size="compact-xs" variant="default" onClick={leave}>
         Leave
       </Button>
+      <DiscardDialog
+        isOpen={isAsking}
+        onKeep={() => setAsking(false)}
+        onDiscard={() => {
+          setAsking(false);
+          viewAs(undefined);
+        }}
+      />
     </Group>
   );
 }
@@ -39,18 +50,29 @@ export function ViewAsLine() {
 export function ViewAsButton({ place }: { readonly place: Place }) {
   const [isOpen, setOpen] = useState(false);
   const mayAdminister = useMayAdminister();
+  const open = (): void => setOpen(true);
   if (!mayAdminister || useViewing() !== undefined) return null;
   return (
     <>
       <Button
         variant="default"
         size="compact-xs"
+        onClick={open}
         leftSection={<Icon name="eye" size={14} />}
-        onClick={() => setOpen(true)}
+        visibleFrom="sm"
       >
         View as
       </Button>
-      <Modal opened={isOpen} onClose={() => setOpen(false)} title="View as a user" size="lg">
+      <ActionIcon color="gray" onClick={open} aria-label="View as" hiddenFrom="sm">
+        <Icon name="eye" />
+      </ActionIcon>
+      <Modal
+        opened={isOpen}
+        onClose={() => setOpen(false)}
+        title="View as a user"
+        size="lg"
+        closeButtonProps={{ 'aria-label': 'Close' }}
+      >
         <ViewAsForm place={place} />
       </Modal>
     </>
@@ -139,6 +161,11 @@ function ViewAsForm({ place }: { readonly place: Place }) {
             View with its claims
           </Button>
         </Alert>
+      )}
+      {hasDraft() && (
+        <Text size="sm" mt="xs">
+          What you changed on this page is not saved, and is lost when you view as somebody.
+        </Text>
       )}
       <Group justify="flex-end" mt="sm">
         <Button type="submit" loading={isBusy} disabled={text.trim() === ''}>

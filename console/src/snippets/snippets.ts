@@ -14,19 +14,42 @@ export interface Call {
   readonly body?: string | undefined;
 }
 
+/** A request of the admin API: only tools that take any request have words for it. */
+export interface AdminCall {
+  readonly origin: string;
+  readonly method: Call['method'];
+  /** Below the origin. */
+  readonly path: string;
+  /** JSON text. */
+  readonly body?: string | undefined;
+}
+
+/** The request by which an administrator gets the answer of a user with these claims, which are JSON text. */
+export function callAsUser(call: Call, claims: string): AdminCall {
+  const [organization = '', workspace = ''] = call.workspace.split('/');
+  const path = JSON.stringify(urlOf(call).slice(`${call.origin}/api/v1/${call.workspace}/`.length));
+  const body = call.body === undefined ? '' : `,"body":${call.body}`;
+  return {
+    origin: call.origin,
+    method: 'POST',
+    path: `/api/admin/v1/organizations/${organization}/workspaces/${workspace}/access/test`,
+    body: `{"claims":${claims},"requests":[{"path":${path}${body}}]}`,
+  };
+}
+
 export type Tool = 'curl' | 'fetch' | 'TypeScript' | 'wda';
 
 /** The request for a tool; undefined when it has no words for it. */
-export function snippet(tool: Tool, call: Call): string | undefined {
+export function snippet(tool: Tool, call: Call | AdminCall): string | undefined {
   switch (tool) {
     case 'curl':
       return curl(call);
     case 'fetch':
       return fetched(call);
     case 'TypeScript':
-      return typed(call);
+      return 'path' in call ? undefined : typed(call);
     case 'wda':
-      return wda(call);
+      return 'path' in call ? undefined : wda(call);
     default:
       return tool satisfies never;
   }
@@ -41,16 +64,18 @@ export function urlOf({ origin, workspace, entity, rest, query }: Call): string 
 export const shellWord = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
-function curl(call: Call): string {
+const anyUrlOf = (call: Call | AdminCall): string => ('path' in call ? call.origin + call.path : urlOf(call));
+
+function curl(call: Call | AdminCall): string {
   const method = call.method === 'GET' ? '' : ` -X ${call.method}`;
   const body = call.body === undefined ? '' : ` \\\n  -H 'Content-Type: application/json' -d ${shellWord(call.body)}`;
-  return `curl${method} -H "Authorization: Bearer $WDA_KEY"${body} \\\n  ${shellWord(urlOf(call))}`;
+  return `curl${method} -H "Authorization: Bearer $WDA_KEY"${body} \\\n  ${shellWord(anyUrlOf(call))}`;
 }
 
 // Of the program that is copied: not a placeholder of this one.
 const BEARER = 'Authorization: `Bearer \u0024{process.env.WDA_KEY}`';
 
-function fetched(call: Call): string {
+function fetched(call: Call | AdminCall): string {
   const lines = [
     ...(call.method === 'GET' ? [] : [`  method: '${call.method}',`]),
     call.body === undefined
@@ -58,8 +83,9 @@ function fetched(call: Call): string {
       : `  headers: { ${BEARER}, 'Content-Type': 'application/json' },`,
     ...(call.body === undefined ? [] : [`  body: ${JSON.stringify(call.body)},`]),
   ];
-  const rest = call.method === 'DELETE' || call.rest === '/_export' ? 'await response.text()' : 'await response.json()';
-  return `const response = await fetch(${JSON.stringify(urlOf(call))}, {\n${lines.join('\n')}\n});\nconsole.log(response.status, ${rest});`;
+  const isText = call.method === 'DELETE' || ('rest' in call && call.rest === '/_export');
+  const rest = isText ? 'await response.text()' : 'await response.json()';
+  return `const response = await fetch(${JSON.stringify(anyUrlOf(call))}, {\n${lines.join('\n')}\n});\nconsole.log(response.status, ${rest});`;
 }
 
 function typed(call: Call): string | undefined {

@@ -1,6 +1,232 @@
-import { ScreenFrame } from '../../shell/screen-frame.tsx';
+// OAuth clients: programs that exchange an id and a secret for short-lived tokens.
+import { Button, Group, Modal, Stack, Table, Text } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import classes from '../../access/access.module.css';
+import { CodeToCopy } from '../../access/code.tsx';
+import { Confirm } from '../../access/confirm.tsx';
+import {
+  deleteClientWords,
+  entitiesText,
+  type Grant,
+  type OAuthClient,
+  oauthClientsQuery,
+  tokenCurl,
+} from '../../access/credentials.ts';
+import { AccessFrame } from '../../access/frame.tsx';
+import { GrantFields, NameField } from '../../access/grant.tsx';
+import { SecretDialog } from '../../access/secret.tsx';
+import { ask } from '../../api/ask.ts';
+import { schemaQuery } from '../../api/schema.ts';
+import { adminPath, type Place } from '../../api/workspace.ts';
+import { Instant } from '../../shell/instant.tsx';
+import { Refused } from '../../shell/refused.tsx';
+import { say } from '../../shell/said.tsx';
 
-/** Its parts come with the next changes. */
+interface Made extends OAuthClient {
+  readonly clientSecret: string;
+}
+
+type Dialog =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'new' }
+  | { readonly kind: 'made'; readonly client: Made }
+  | { readonly kind: 'token' | 'delete'; readonly client: OAuthClient };
+
 export function Screen() {
-  return <ScreenFrame title="OAuth clients">{null}</ScreenFrame>;
+  const [dialog, setDialog] = useState<Dialog>({ kind: 'none' });
+  return (
+    <AccessFrame
+      title="OAuth clients"
+      noun="oauth-clients"
+      actions={<Button onClick={() => setDialog({ kind: 'new' })}>New client</Button>}
+    >
+      {(place) => (
+        <>
+          <Clients place={place} onOpen={setDialog} />
+          <Opened place={place} dialog={dialog} onOpen={setDialog} />
+        </>
+      )}
+    </AccessFrame>
+  );
+}
+
+interface OpenedProps {
+  readonly place: Place;
+  readonly dialog: Dialog;
+  readonly onOpen: (dialog: Dialog) => void;
+}
+
+function Opened({ place, dialog, onOpen }: OpenedProps) {
+  const queries = useQueryClient();
+  const close = (): void => onOpen({ kind: 'none' });
+  const reload = () => queries.invalidateQueries({ queryKey: oauthClientsQuery(place).queryKey });
+  switch (dialog.kind) {
+    case 'none':
+      return null;
+    case 'new':
+      return (
+        <NewClient
+          place={place}
+          onClose={close}
+          onMade={(client) => {
+            void reload();
+            say('Client made');
+            onOpen({ kind: 'made', client });
+          }}
+        />
+      );
+    case 'made':
+      return (
+        <SecretDialog title="The new client" label="Client secret" secret={dialog.client.clientSecret} onStored={close}>
+          <TokenCurl place={place} client={dialog.client} />
+        </SecretDialog>
+      );
+    case 'token':
+      return (
+        <Modal
+          opened
+          onClose={close}
+          title={
+            <>
+              A token for <bdi className={classes.name}>{dialog.client.name}</bdi>
+            </>
+          }
+          size="lg"
+          closeButtonProps={{ 'aria-label': 'Close' }}
+        >
+          <TokenCurl place={place} client={dialog.client} />
+        </Modal>
+      );
+    case 'delete':
+      return (
+        <Confirm
+          title={
+            <>
+              Delete <bdi className={classes.name}>{dialog.client.name}</bdi>?
+            </>
+          }
+          words={deleteClientWords(dialog.client)}
+          action="Delete"
+          onClose={close}
+          onConfirmed={async () => {
+            await ask({
+              method: 'DELETE',
+              path: adminPath(place, `/oauth-clients/${encodeURIComponent(dialog.client.id)}`),
+            });
+            say('Client deleted');
+            await reload();
+          }}
+        />
+      );
+    default:
+      return dialog satisfies never;
+  }
+}
+
+function TokenCurl({ place, client }: { readonly place: Place; readonly client: OAuthClient }) {
+  const schema = useQuery(schemaQuery(place));
+  const entity = client.entities === null ? [...(schema.data?.entities.keys() ?? [])][0] : client.entities[0];
+  return <CodeToCopy label="Commands" text={tokenCurl(location.origin, place, client.clientId, entity)} />;
+}
+
+interface NewClientProps {
+  readonly place: Place;
+  readonly onClose: () => void;
+  readonly onMade: (client: Made) => void;
+}
+
+function NewClient({ place, onClose, onMade }: NewClientProps) {
+  const [name, setName] = useState('');
+  const [grant, setGrant] = useState<Grant>({ permissions: 'READ_ONLY', entities: null });
+  const making = useMutation({
+    mutationFn: async () =>
+      (await ask<Made>({ method: 'POST', path: adminPath(place, '/oauth-clients'), body: { name, ...grant } })).data,
+    onSuccess: onMade,
+  });
+  return (
+    <Modal opened onClose={onClose} title="New client" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          making.mutate();
+        }}
+      >
+        <Stack gap="sm">
+          <NameField value={name} onChange={setName} error={making.error} />
+          <GrantFields place={place} value={grant} onChange={setGrant} error={making.error} />
+          <Refused error={making.error} />
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" loading={making.isPending}>
+              Create
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+function Clients({ place, onOpen }: { readonly place: Place; readonly onOpen: (dialog: Dialog) => void }) {
+  const clients = useQuery(oauthClientsQuery(place));
+  if (clients.data?.length === 0)
+    return <Text size="sm">No clients yet. Programs that prefer short-lived tokens to a key need one.</Text>;
+  return (
+    <>
+      <Refused error={clients.error} onRetry={() => void clients.refetch()} />
+      <Table.ScrollContainer minWidth={720} type="native">
+        <Table aria-label="OAuth clients" verticalSpacing={4} aria-busy={clients.isPending}>
+          <Table.Thead>
+            <Table.Tr>
+              {['Name', 'Client id', 'Permissions', 'Entities', 'Made'].map((title) => (
+                <Table.Th key={title}>{title}</Table.Th>
+              ))}
+              <Table.Th>
+                <span className="visually-hidden">Actions</span>
+              </Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {clients.data?.map((client) => (
+              <Table.Tr key={client.id}>
+                <Table.Th scope="row" fw={400} className={classes.name ?? ''}>
+                  <bdi>{client.name}</bdi>
+                </Table.Th>
+                <Table.Td ff="monospace">{client.clientId}</Table.Td>
+                <Table.Td>{client.permissions}</Table.Td>
+                <Table.Td title={client.entities?.join(', ')}>{entitiesText(client.entities)}</Table.Td>
+                <Table.Td>
+                  <Instant instant={client.createdAt} />
+                </Table.Td>
+                <Table.Td>
+                  <Group gap={4} wrap="nowrap" justify="flex-end">
+                    <Button
+                      variant="subtle"
+                      size="compact-xs"
+                      onClick={() => onOpen({ kind: 'token', client })}
+                      aria-label={`Get a token for ${client.name}`}
+                    >
+                      Get a token
+                    </Button>
+                    <Button
+                      variant="subtle"
+                      color="red"
+                      size="compact-xs"
+                      onClick={() => onOpen({ kind: 'delete', client })}
+                      aria-label={`Delete ${client.name}`}
+                    >
+                      Delete
+                    </Button>
+                  </Group>
+                </Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </>
+  );
 }

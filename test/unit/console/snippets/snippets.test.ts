@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Call, shellWord, snippet, urlOf } from '../../../../console/src/snippets/snippets.ts';
+import { type Call, callAsUser, shellWord, snippet, urlOf } from '../../../../console/src/snippets/snippets.ts';
 
 const list = (query: Call['query'] = []): Call => ({
   origin: 'http://localhost:3000',
@@ -64,4 +64,19 @@ test('a shell reads a word as it was', () => {
     ),
     { numRuns: 30 },
   );
+});
+
+test('a request as a user is a test of access, with the claims to the digit', () => {
+  const call = callAsUser(list([['filter', 'note,eq,é"']]), '{"customer_id":9007199254740993}');
+  assert.equal(call.path, '/api/admin/v1/organizations/demo/workspaces/shop/access/test');
+  assert.equal(
+    call.body,
+    '{"claims":{"customer_id":9007199254740993},"requests":[{"path":"orders?filter=note,eq,%C3%A9%22"}]}',
+  );
+  const query = callAsUser({ ...list(), method: 'POST', rest: '/_query', body: '{"size":1}' }, '{}');
+  assert.equal(query.body, '{"claims":{},"requests":[{"path":"orders/_query","body":{"size":1}}]}');
+  assert.match(snippet('curl', call) ?? '', /^curl -X POST .*\$WDA_KEY.*access\/test$/s);
+  assert.match(snippet('fetch', call) ?? '', /access\/test.*method: 'POST'/s);
+  assert.equal(snippet('TypeScript', call), undefined);
+  assert.equal(snippet('wda', call), undefined);
 });

@@ -1,0 +1,97 @@
+// API keys and OAuth clients of a workspace (docs/reference/admin-api.md, oauth.md, scopes.md), and what they are said to do.
+import { queryOptions } from '@tanstack/react-query';
+import { ask } from '../api/ask.ts';
+import type { Permissions } from '../api/session.ts';
+import { adminPath, type Place } from '../api/workspace.ts';
+import { shellWord } from '../snippets/snippets.ts';
+
+/** What a credential may do; `entities` null: all of them. */
+export interface Grant {
+  readonly permissions: Permissions;
+  readonly entities: readonly string[] | null;
+}
+
+export interface ApiKey extends Grant {
+  readonly id: number;
+  readonly name: string;
+  readonly prefix: string;
+  readonly createdAt: string;
+  readonly expiresAt: string | null;
+  readonly lastUsedAt: string | null;
+  readonly createdBy?: Author | null;
+}
+
+/** Who made it. */
+export interface Author {
+  readonly kind: string;
+  readonly name: string;
+}
+
+export interface OAuthClient extends Grant {
+  readonly id: string;
+  readonly clientId: string;
+  readonly name: string;
+  readonly createdAt: string;
+}
+
+// As many as a workspace may have, and a page of the API has.
+const ALL = 'size=1000';
+
+const listQuery = <T>(place: Place, noun: 'api-keys' | 'oauth-clients') =>
+  queryOptions({
+    queryKey: [noun, place.org, place.ws],
+    queryFn: async ({ signal }) =>
+      (await ask<readonly T[]>({ path: adminPath(place, `/${noun}?${ALL}`), signal })).data,
+  });
+
+export const apiKeysQuery = (place: Place) => listQuery<ApiKey>(place, 'api-keys');
+export const oauthClientsQuery = (place: Place) => listQuery<OAuthClient>(place, 'oauth-clients');
+
+export const GRANTS: readonly { readonly value: Permissions; readonly label: string }[] = [
+  { value: 'READ_ONLY', label: 'Read only: records' },
+  { value: 'READ_WRITE', label: 'Read and write: records' },
+  { value: 'OWNER', label: 'Owner: records, schema, access' },
+];
+
+/** `orders, items`; more than three are counted. */
+export function entitiesText(entities: readonly string[] | null): string {
+  if (entities === null) return 'all';
+  if (entities.length === 0) return 'none any more';
+  const shown = entities.slice(0, 3).join(', ');
+  return entities.length > 3 ? `${shown} and ${entities.length - 3} more` : shown;
+}
+
+const STOPS: Readonly<Record<Permissions, string>> = {
+  OWNER: 'Programs that read and write records, change the schema or manage access with it stop working',
+  READ_WRITE: 'Programs that read and write records with it stop working',
+  READ_ONLY: 'Programs that read records with it stop working',
+};
+
+export const isExpired = ({ expiresAt }: ApiKey, now: number): boolean =>
+  expiresAt !== null && Date.parse(expiresAt) <= now;
+
+/** What stops when a key is revoked, sentence by sentence. `lastUsed` in words. */
+export function revokeWords(key: ApiKey, now: number, lastUsed: string): readonly string[] {
+  if (isExpired(key, now)) return ['The key has expired already: nothing stops working.'];
+  return [
+    `${STOPS[key.permissions]}: their next request is refused with 401.`,
+    'Sessions of the console that were begun with it end.',
+    key.lastUsedAt === null ? 'It has never been used.' : `It was last used ${lastUsed}.`,
+    'A revoked key does not come back; another one has to be made.',
+  ];
+}
+
+/** What stops when a client is deleted. */
+export const deleteClientWords = ({ permissions }: OAuthClient): readonly string[] => [
+  `${STOPS[permissions]}: it gets no more tokens, and those that it has are refused with 401 from now on.`,
+  'A deleted client does not come back; another one has another id and secret.',
+];
+
+/** From client id and secret to a token, and from the token to records. The secret is a placeholder. */
+export function tokenCurl(origin: string, { org, ws }: Place, clientId: string, entity: string | undefined): string {
+  const path = entity === undefined ? '' : `/${encodeURIComponent(entity)}`;
+  return [
+    `curl -s -u ${shellWord(clientId)}:"$CLIENT_SECRET" -d grant_type=client_credentials ${shellWord(`${origin}/oauth/token`)}`,
+    `curl -s -H "Authorization: Bearer $TOKEN" ${shellWord(`${origin}/api/v1/${org}/${ws}${path}`)}`,
+  ].join('\n');
+}

@@ -1,0 +1,68 @@
+// Access is one place with four tabs; each tab is a screen with an address of its own.
+import { Anchor, Group, Text } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { adminPath, type Place, screenPath } from '../api/workspace.ts';
+import { CopyAs } from '../shell/copy-as.tsx';
+import { useMayAdminister, usePlace } from '../shell/rights.ts';
+import { ScreenFrame } from '../shell/screen-frame.tsx';
+import classes from './access.module.css';
+
+const TABS = [
+  { to: '/access/keys', label: 'API keys' },
+  { to: '/access/clients', label: 'OAuth clients' },
+  { to: '/access/provider', label: 'Identity provider' },
+  { to: '/access/rules', label: 'Row rules' },
+] as const;
+
+export interface AccessFrameProps {
+  readonly title: (typeof TABS)[number]['label'];
+  /** Below the workspace in the admin API: what the screen shows. */
+  readonly noun: string;
+  readonly actions?: ReactNode;
+  readonly children: (place: Place) => ReactNode;
+}
+
+export function AccessFrame({ title, noun, actions, children }: AccessFrameProps) {
+  const place = usePlace();
+  const mayAdminister = useMayAdminister();
+  if (place === undefined) return null;
+  if (!mayAdminister)
+    return (
+      <ScreenFrame title={title}>
+        <Text size="sm">
+          This needs a key with owner permissions.{' '}
+          <Anchor component={Link} to={screenPath(place)} size="sm">
+            Back to the workspace
+          </Anchor>
+        </Text>
+      </ScreenFrame>
+    );
+  return (
+    <ScreenFrame
+      title={title}
+      actions={
+        <>
+          <CopyAs
+            call={() => ({ origin: location.origin, method: 'GET', path: `/api${adminPath(place, `/${noun}`)}` })}
+          />
+          {actions}
+        </>
+      }
+    >
+      <Group component="nav" aria-label="Access" gap={0} mb="md" className={classes.tabs ?? ''}>
+        {TABS.map(({ to, label }) => (
+          <Link
+            key={to}
+            to={screenPath(place, to)}
+            className={classes.tab ?? ''}
+            activeProps={{ 'aria-current': 'page' }}
+          >
+            {label}
+          </Link>
+        ))}
+      </Group>
+      {children(place)}
+    </ScreenFrame>
+  );
+}

@@ -1,0 +1,78 @@
+// A new key, or another name and end for one that exists: what it may do stays as it was made.
+import { Button, Group, Modal, Stack, TextInput } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { ApiKey, Grant } from '../../access/credentials.ts';
+import { GrantFields, mistakeAt, NameField } from '../../access/grant.tsx';
+import { ask } from '../../api/ask.ts';
+import { adminPath, type Place } from '../../api/workspace.ts';
+import { fieldOfInstant, instantOfField } from '../../format/instant.ts';
+import { Refused } from '../../shell/refused.tsx';
+import { useZone } from '../../shell/zone.tsx';
+
+export interface KeyDialogProps {
+  readonly place: Place;
+  readonly before: ApiKey | undefined;
+  readonly onClose: () => void;
+  /** With the secret of a new key. */
+  readonly onSaved: (secret: string | undefined) => void;
+}
+
+export function KeyDialog({ place, before, onClose, onSaved }: KeyDialogProps) {
+  const zone = useZone();
+  const [name, setName] = useState(before?.name ?? '');
+  const [grant, setGrant] = useState<Grant>({ permissions: 'READ_ONLY', entities: null });
+  const [expires, setExpires] = useState(before?.expiresAt == null ? '' : fieldOfInstant(before.expiresAt, zone));
+  const saving = useMutation({
+    mutationFn: async () => {
+      const expiresAt = expires === '' ? null : (instantOfField(expires, zone) ?? expires);
+      if (before === undefined) {
+        const body = { name, ...grant, expiresAt };
+        return (await ask<{ key: string }>({ method: 'POST', path: adminPath(place, '/api-keys'), body })).data.key;
+      }
+      // What was not touched is not sent: a key that has expired keeps its end when it is renamed.
+      const isTouched = expires !== (before.expiresAt === null ? '' : fieldOfInstant(before.expiresAt, zone));
+      const body = { name, ...(isTouched ? { expiresAt } : {}) };
+      await ask({ method: 'PUT', path: adminPath(place, `/api-keys/${before.id}`), body });
+      return undefined;
+    },
+    onSuccess: onSaved,
+  });
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      title={before === undefined ? 'New key' : 'Change key'}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          saving.mutate();
+        }}
+      >
+        <Stack gap="sm">
+          <NameField value={name} onChange={setName} error={saving.error} />
+          {before === undefined && <GrantFields place={place} value={grant} onChange={setGrant} error={saving.error} />}
+          <TextInput
+            type="datetime-local"
+            label={`Expires (${zone === 'UTC' ? 'UTC' : 'local time'})`}
+            description="Empty: it works until it is revoked"
+            value={expires}
+            onChange={(event) => setExpires(event.currentTarget.value)}
+            error={mistakeAt(saving.error, 'expiresAt')}
+          />
+          <Refused error={saving.error} />
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" loading={saving.isPending}>
+              {before === undefined ? 'Create' : 'Save'}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  type ApiKey,
+  deleteClientWords,
+  entitiesText,
+  revokeWords,
+  tokenCurl,
+} from '../../../../console/src/access/credentials.ts';
+
+const key: ApiKey = {
+  id: 1,
+  name: 'nightly',
+  prefix: 'wda_abc',
+  permissions: 'READ_ONLY',
+  entities: null,
+  createdAt: '2026-01-01T00:00:00Z',
+  expiresAt: '2026-06-01T00:00:00Z',
+  lastUsedAt: null,
+};
+const BEFORE = Date.parse('2026-05-31T23:59:59Z');
+
+test('revoking says what stops', () => {
+  assert.deepEqual(revokeWords(key, BEFORE, ''), [
+    'Programs that read records with it stop working: their next request is refused with 401.',
+    'Sessions of the console that were begun with it end.',
+    'It has never been used.',
+    'A revoked key does not come back; another one has to be made.',
+  ]);
+  assert.match(revokeWords({ ...key, permissions: 'OWNER' }, BEFORE, '').join(' '), /change the schema/);
+  assert.match(revokeWords({ ...key, lastUsedAt: 'x' }, BEFORE, 'yesterday').join(' '), /last used yesterday/);
+  assert.deepEqual(revokeWords(key, BEFORE + 1000, ''), ['The key has expired already: nothing stops working.']);
+  const client = {
+    id: 'c',
+    clientId: 'c',
+    name: 'n',
+    permissions: 'READ_WRITE',
+    entities: null,
+    createdAt: '',
+  } as const;
+  assert.match(deleteClientWords(client)[0] ?? '', /write records.*no more tokens/);
+});
+
+test('entities are named, many are counted', () => {
+  assert.equal(entitiesText(null), 'all');
+  assert.equal(entitiesText([]), 'none any more');
+  assert.equal(entitiesText(['a', 'b', 'c']), 'a, b, c');
+  assert.equal(entitiesText(['a', 'b', 'c', 'd', 'e']), 'a, b, c and 2 more');
+});
+
+test('commands have a placeholder for the secret', () => {
+  const text = tokenCurl('https://data.example.com', { org: 'acme', ws: 'shop' }, 'wdac_1', 'orders');
+  assert.match(text, /-u wdac_1:"\$CLIENT_SECRET" .* https:\/\/data\.example\.com\/oauth\/token\n/);
+  assert.match(text, /https:\/\/data\.example\.com\/api\/v1\/acme\/shop\/orders$/);
+});
