@@ -32,6 +32,7 @@ for (const [kind, seconds] of Object.entries(LENGTHS) as [GroundKind, number][])
       'writes',
       'reads of users',
       'acknowledged imports',
+      'acknowledged batches',
       'revoked',
       'acknowledged changes of the schema',
     ])

@@ -5,10 +5,10 @@ import { startIssuer } from '../support/issuer.ts';
 import { ADMIN_KEY, clientOf, type TestWorkspace } from '../support/server.ts';
 import { makeUsers } from '../support/users.ts';
 import { type Answered, type Caller, makeCaller } from './caller.ts';
-import { type Field, importer, keeper, LONG_MS, leaver, migrator, USERS, user, writer } from './clients.ts';
+import { batcher, type Field, importer, keeper, LONG_MS, leaver, migrator, USERS, user, writer } from './clients.ts';
 import { FAULTS, sequence } from './faults.ts';
 import { type Ground, type GroundKind, prepareGround, STATEMENT_TIMEOUT_MS } from './ground.ts';
-import { compare, compareBatches, makeJournal, type Stored } from './journal.ts';
+import { compare, compareBatches, makeJournal, type Parcel, type Stored } from './journal.ts';
 import { makeRandom } from './random.ts';
 
 export interface Wish {
@@ -48,7 +48,10 @@ const SCHEMA = {
       relations: { box: { kind: 'belongsTo', entity: 'boxes' } },
       rowRules: [{ column: 'owner', claim: 'sub', enabled: true }],
     },
-    parcels: { fields: { batch: { type: 'string', index: true }, number: { type: 'integer' } } },
+    parcels: {
+      fields: { batch: { type: 'string', index: true }, number: { type: 'integer' } },
+      relations: { first: { kind: 'belongsTo', entity: 'parcels' } },
+    },
   },
 } as const;
 
@@ -99,6 +102,7 @@ export async function chaos({ kind, seed, seconds, wellWithin, say }: Wish): Pro
       writer(field),
       ...USERS.map((name) => user(field, name)),
       importer(field),
+      batcher(field),
       keeper(field),
       migrator(field),
       leaver(field),
@@ -224,14 +228,11 @@ async function disagreements(field: Field): Promise<string[]> {
   const note = schema.data.entities.entries.fields.note === undefined ? 'remark' : 'note';
   const records = await all(field, 'entries', `id,token,owner,value,amount,${note}`);
   const stored = records.map(({ [note]: text, ...record }) => ({ ...record, note: text })) as unknown as Stored[];
-  const batches = new Map<string, number[]>();
-  for (const { batch, number } of await all(field, 'parcels', 'batch,number')) {
-    batches.set(String(batch), [...(batches.get(String(batch)) ?? []), Number(number)]);
-  }
-  const wrong = [...compare(field.journal, stored), ...compareBatches(field.journal, batches)];
+  const parcels = (await all(field, 'parcels', 'id,batch,number,firstId')) as unknown as Parcel[];
+  const wrong = [...compare(field.journal, stored), ...compareBatches(field.journal, parcels)];
   for (const [entity, count] of [
     ['entries', stored.length],
-    ['parcels', [...batches.values()].flat().length],
+    ['parcels', parcels.length],
   ] as const) {
     const { json } = await insist(field.caller, `${field.path}/${entity}?size=1`, field.ownerKey);
     if (json.meta.totalElements !== count)

@@ -172,6 +172,38 @@ export function importer(field: Field): Promise<void> {
   );
 }
 
+// An id that no record has.
+const NOBODY = 2 ** 50;
+
+/**
+ * Batches: a parcel, others that refer to it, and a change of the first one, of which all is there afterwards or nothing. In
+ * each fourth the last operation fails, so that nothing of it may be there.
+ */
+export function batcher(field: Field): Promise<void> {
+  const tell = makeTell(field);
+  return loop(field, 'batches', async () => {
+    const name = `together-${++drawn}`;
+    const rows = field.random.between(2, 40);
+    const isGoodOne = field.random.between(1, 4) > 1;
+    const others = Array.from({ length: rows - 1 }, (_, index) => ({
+      method: 'POST',
+      entity: 'parcels',
+      body: { batch: name, number: index + 1, firstId: { $ref: 'first.id' } },
+    }));
+    const operations = [
+      { method: 'POST', entity: 'parcels', ref: 'first', body: { batch: name, number: -1 } },
+      ...others,
+      { method: 'PATCH', entity: 'parcels', id: isGoodOne ? { $ref: 'first.id' } : NOBODY, body: { number: 0 } },
+    ];
+    const ask = { method: 'POST', credential: field.ownerKey, body: { operations }, allowed: LONG_MS };
+    const outcome = await field.caller.ask(`${field.path}/_batch`, ask);
+    if (isGoodOne && (isGood(outcome) || isUnknown(outcome))) {
+      field.journal.batches.push({ name, rows, acknowledged: isGood(outcome) });
+      if (isGood(outcome)) field.done['acknowledged batches'] = (field.done['acknowledged batches'] ?? 0) + 1;
+    } else if (isGoodOne || (outcome.status !== 404 && !isUnknown(outcome))) tell(`batch of ${rows} parcels`, outcome);
+  });
+}
+
 /** A key works from the moment in which it was given, and not once after the moment in which its end was acknowledged. */
 export function keeper(field: Field): Promise<void> {
   const tell = makeTell(field);

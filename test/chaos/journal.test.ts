@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FAULTS, sequence } from './faults.ts';
-import { compare, compareBatches, type Line, makeJournal } from './journal.ts';
+import { compare, compareBatches, type Line, makeJournal, type Parcel } from './journal.ts';
 
 const LINE: Line = { token: 'u1:1', owner: 'u1', amount: 3, id: 7, values: [2], deleted: 'no' };
 const RECORD = { id: 7, token: 'u1:1', owner: 'u1', value: 2, amount: 3, note: null };
@@ -40,12 +40,16 @@ for (const { what, line, stored, wrong } of CASES) {
   });
 }
 
-test('an import is there whole or not at all', () => {
-  const batch = (acknowledged: boolean, rows: readonly number[]): string[] =>
-    compareBatches({ ...makeJournal(), batches: [{ name: 'b', rows: 3, acknowledged }] }, new Map([['b', rows]]));
-  assert.deepEqual(batch(true, [0, 1, 2]), []);
+/** Rows of a batch of three, by their numbers; those after the first refer to `firstId`. */
+const parcels = (numbers: readonly number[], firstId: number | null = null): Parcel[] =>
+  numbers.map((number, index) => ({ id: 10 + index, batch: 'b', number, firstId: index === 0 ? null : firstId }));
+const batch = (acknowledged: boolean, stored: readonly Parcel[]): string[] =>
+  compareBatches({ ...makeJournal(), batches: [{ name: 'b', rows: 3, acknowledged }] }, stored);
+
+test('an import or a batch is there whole or not at all', () => {
+  assert.deepEqual(batch(true, parcels([0, 1, 2])), []);
   assert.deepEqual(batch(false, []), []);
-  assert.deepEqual(batch(false, [2, 1, 0]), []);
+  assert.deepEqual(batch(false, parcels([2, 1, 0])), []);
   for (const [acknowledged, rows] of [
     [true, []],
     [true, [0, 1]],
@@ -53,7 +57,15 @@ test('an import is there whole or not at all', () => {
     [true, [0, 1, 1]],
     [true, [0, 1, 2, 2]],
   ] as const)
-    assert.equal(batch(acknowledged, rows).length, 1, JSON.stringify(rows));
+    assert.equal(batch(acknowledged, parcels(rows)).length, 1, JSON.stringify(rows));
+});
+
+test('rows of a batch refer to its first row, and nothing is left of one that was refused', () => {
+  assert.deepEqual(batch(true, parcels([0, 1, 2], 10)), []);
+  // The last operation, which makes the first row number 0, is not there.
+  assert.equal(batch(true, parcels([-1, 1, 2], 10)).length, 2);
+  assert.equal(batch(true, parcels([0, 1, 2], 7)).length, 2);
+  assert.deepEqual(compareBatches(makeJournal(), parcels([0])), ['b was refused and has 1 rows']);
 });
 
 test('a seed repeats its sequence of faults, and each fault comes once before any comes again', () => {

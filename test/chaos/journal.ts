@@ -16,10 +16,20 @@ export interface Line {
   deleted: 'no' | 'maybe' | 'yes';
 }
 
+/** Rows of which all are stored or none: of an import, or of a batch of operations. */
 export interface Batch {
   readonly name: string;
   readonly rows: number;
   readonly acknowledged: boolean;
+}
+
+/** A row of a batch as it is stored. */
+export interface Parcel {
+  readonly id: number;
+  readonly batch: string;
+  readonly number: number;
+  /** The first row of the batch, in others that referred to it. */
+  readonly firstId: number | null;
 }
 
 /** A record as it is stored. */
@@ -70,16 +80,24 @@ export function compare(journal: Journal, stored: readonly Stored[]): string[] {
   return wrong;
 }
 
-/** The same for imports: all rows of a file or none, and all of one that was acknowledged. */
-export function compareBatches(journal: Journal, stored: ReadonlyMap<string, readonly number[]>): string[] {
+/** The same for imports and batches: all rows of one or none, all of one that was acknowledged, and each refers to its first. */
+export function compareBatches(journal: Journal, stored: readonly Parcel[]): string[] {
   const wrong: string[] = [];
+  const found = Map.groupBy(stored, ({ batch }) => batch);
   for (const { name, rows, acknowledged } of journal.batches) {
-    const numbers = stored.get(name) ?? [];
-    if (numbers.length === 0 && !acknowledged) continue;
-    if (numbers.length !== rows || new Set(numbers).size !== rows)
+    const parcels = found.get(name) ?? [];
+    found.delete(name);
+    if (parcels.length === 0 && !acknowledged) continue;
+    const numbers = new Set(parcels.map(({ number }) => number));
+    if (parcels.length !== rows || numbers.size !== rows)
       wrong.push(
-        `import ${name}${acknowledged ? ', acknowledged,' : ''} has ${numbers.length} rows of ${rows}, ${new Set(numbers).size} different ones`,
+        `${name}${acknowledged ? ', acknowledged,' : ''} has ${parcels.length} rows of ${rows}, ${numbers.size} different ones`,
       );
+    const first = parcels.find(({ number }) => number === 0)?.id;
+    for (const { id, firstId } of parcels)
+      if (firstId !== null && firstId !== first)
+        wrong.push(`${name} has ${id}, which refers to ${firstId}, not ${first}`);
   }
+  for (const [name, { length }] of found) wrong.push(`${name} was refused and has ${length} rows`);
   return wrong;
 }
