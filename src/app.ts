@@ -9,7 +9,7 @@ import { untilUsable } from './db/outage.ts';
 import { makeHouse } from './house.ts';
 import { makeHttpServer } from './http/server.ts';
 import { jobFigures, makeJobs } from './jobs/jobs.ts';
-import { mountsOf } from './mounts.ts';
+import { isConsoleStale, mountsOf } from './mounts.ts';
 import type { Observer } from './observe.ts';
 import { makeReadiness, type Readiness } from './readiness.ts';
 import { bootstrap, type Secrets, type Welcome } from './setup/bootstrap.ts';
@@ -21,7 +21,7 @@ export interface App {
    * Installs the control tables, the operator's key and the demo; tries again while the database is away. Rejects with
    * InstallError when the database can never be used.
    */
-  prepare(): Promise<Welcome>;
+  prepare(): Promise<Welcome & { readonly consoleCode: string | undefined }>;
   readiness(): Readiness;
   /** In place of prepare(), when another process does that: requests are answered once it is done. */
   follow(readiness: Readiness): void;
@@ -40,7 +40,7 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
   );
   const house = makeHouse(config, connection, observer, readiness);
   const { databases, presence, authenticator, runner, totals, keys, refusals, outbound } = house;
-  const { sessions } = house.console;
+  const { sessions } = house.consoleRooms;
   const server = makeHttpServer({
     host: config.host,
     port: config.port,
@@ -77,6 +77,12 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
     void presence.everywhere();
   }
 
+  /** Whoever starts a server for the first time is led in. Later there is `wda console`. */
+  async function firstLink({ operatorKey }: Welcome): Promise<string | undefined> {
+    if (!config.console || operatorKey === undefined) return undefined;
+    return (await sessions.makeLink())?.code;
+  }
+
   return {
     listen: server.listen,
     readiness: readiness.current,
@@ -87,13 +93,15 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
     prepare() {
       const secrets: Secrets = {};
       const knownOperator = config.adminKey !== undefined;
-      const work = async (): Promise<Welcome> => {
+      const work = async () => {
+        if (config.console && isConsoleStale())
+          log.warn('the console was built from other sources; npm run build builds it');
         await install(connection, (message) => log.info(message));
         const welcome = await bootstrap({ databases, config, knownOperator, secrets });
         await runner.recover();
         await totals.check();
         begin(welcome.operatorHash);
-        return welcome;
+        return { ...welcome, consoleCode: await firstLink(welcome) };
       };
       return untilUsable(work, {
         isGivenUp: readiness.isClosing,

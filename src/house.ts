@@ -23,8 +23,11 @@ import { makeProcessPresence } from './directory/process-presence.ts';
 import {
   createSession,
   endSession,
+  endSessionById,
   findSession,
+  loadSessions,
   removeEndedSessions,
+  type SessionHolder,
   storeLink,
   takeLink,
   touchSessions,
@@ -165,7 +168,7 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
     externalTokens,
     oauth,
     authenticator,
-    console: visits,
+    consoleRooms: visits,
     records,
     figures,
   };
@@ -193,6 +196,9 @@ function consoleOf(
   });
   return {
     sessions,
+    list: (holder: SessionHolder, page: { readonly page: number; readonly size: number }) =>
+      loadSessions(db, holder, { idleSeconds, operatorHash: operatorHash() }, page),
+    endById: (id: string, holder: SessionHolder) => endSessionById(db, id, holder),
     signIns: makeServerRateLimit('sign-ins', config.signInRateLimit),
     /** Part of the name of cookies. */
     instanceName: makeSecret(db, 'instance_name', 6),

@@ -4,9 +4,10 @@ import { makeKey } from './auth/api-key.ts';
 import { isClientId, makeOAuthClient } from './auth/oauth-client.ts';
 import { SIGNING_ALGORITHM } from './auth/signing-keys.ts';
 import type { Config } from './config.ts';
-import { doorMount } from './console/door.ts';
+import { CONSOLE_LOGIN, doorMount } from './console/door.ts';
 import { frontMount, pageMount, readBuild } from './console/page.ts';
 import { makeSessionRooms } from './console/session.ts';
+import { isStale } from './console/stamp.ts';
 import type { House } from './house.ts';
 import type { Mount } from './http/mount.ts';
 import { routeMount } from './http/route-mount.ts';
@@ -59,6 +60,11 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
       makeOAuthClient,
       isClientId,
       signingKeys: oauth.keys,
+      consoleSessions: {
+        ...house.consoleRooms,
+        makeLink: house.consoleRooms.sessions.makeLink,
+        address: config.console ? publicUrl + CONSOLE_LOGIN : undefined,
+      },
       answerAs: records.answerAs,
       maxResponseBytes,
       // Asked for by requests, when the mounts are there.
@@ -73,7 +79,7 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
   const adminMount = routeMount([INDEX_ROUTE, ...admin], { readyFirst: true, maxBodyBytes });
   const mounts: Mount[] = [
     records.mount,
-    ...(config.console ? consoleMounts(house.console, publicUrl, [records.mount, adminMount]) : []),
+    ...(config.console ? consoleMounts(house.consoleRooms, publicUrl, [records.mount, adminMount]) : []),
     ...oauthMounts({
       publicUrl,
       tokenEndpoint: oauth.tokenEndpoint,
@@ -88,11 +94,14 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
 }
 
 // Beside src/ in a clone, and beside dist/ in a package.
-const CONSOLE_BUILD = join(import.meta.dirname, '../console/dist');
+const CONSOLE = join(import.meta.dirname, '../console');
+
+/** True when somebody has changed the console since it was built. */
+export const isConsoleStale = (): boolean => isStale(CONSOLE);
 
 /** The console: its page, and its door to the mounts of the API. */
 function consoleMounts(
-  { sessions, signIns, instanceName }: House['console'],
+  { sessions, signIns, instanceName }: House['consoleRooms'],
   publicUrl: string,
   api: readonly Mount[],
 ): Mount[] {
@@ -100,7 +109,7 @@ function consoleMounts(
   const front = api.find(({ matches }) => matches('/'));
   return [
     doorMount({ ...door, behind: api, publicUrl }),
-    pageMount(readBuild(CONSOLE_BUILD)),
+    pageMount(readBuild(join(CONSOLE, 'dist'))),
     ...(front === undefined ? [] : [frontMount(front)]),
   ];
 }

@@ -14,13 +14,19 @@ export interface NewSession {
   readonly expiresAt: Date;
 }
 
+export interface NewLink {
+  /** The secret. */
+  readonly code: string;
+  readonly expiresAt: Date;
+}
+
 export interface Sessions {
   /** Exchanges an API key or the operator's key for a session; 401 for anything else. */
   signIn(key: string, userAgent: string): Promise<NewSession>;
   /** Exchanges the code of a link, which then is used up; 401 for one that was used, is too old, or never was. */
   signInByLink(code: string, userAgent: string): Promise<NewSession>;
   /** A code that signs the operator in once; undefined while the operator's key is not known. */
-  makeLink(): Promise<string | undefined>;
+  makeLink(): Promise<NewLink | undefined>;
   /** Whose session it is, and what it may do now; 401 when it has ended. */
   verify(credential: SessionCredential): Promise<Principal>;
   end(credential: SessionCredential): Promise<void>;
@@ -96,7 +102,7 @@ export function makeSessions(options: SessionOptions): Sessions {
       if (operatorHash === undefined) return undefined;
       const code = makeSecret();
       await options.storeLink({ codeHash: hashCredential(code), operatorHash, seconds: LINK_SECONDS });
-      return code;
+      return { code, expiresAt: new Date(options.now() + LINK_SECONDS * 1000) };
     },
     async verify({ sessionHash }) {
       const found = await options.find(sessionHash);
@@ -119,8 +125,8 @@ export function makeSessions(options: SessionOptions): Sessions {
 }
 
 /** The same credential id as that of the key: they share their rate, and the keys of their requests. */
-function principalOf({ key }: StoredSession): Principal {
-  if (key === null) return { kind: 'operator', scope: null, credentialId: 'operator' };
+function principalOf({ id: sessionId, key, expiresAt }: StoredSession): Principal {
+  if (key === null) return { kind: 'operator', scope: null, credentialId: 'operator', sessionId, expiresAt };
   const { id, workspaceId, permissions, scope } = key;
-  return { kind: 'owner', permissions, workspaceId, scope, credentialId: KEY_ID + id };
+  return { kind: 'owner', permissions, workspaceId, scope, credentialId: KEY_ID + id, sessionId, expiresAt };
 }

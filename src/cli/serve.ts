@@ -184,13 +184,14 @@ export function startScreen(
   config: Config,
   port: number,
   embedded: EmbeddedDatabase | undefined,
-  welcome: Welcome,
+  welcome: Welcome & { readonly consoleCode?: string | undefined },
 ): string {
   const base = config.publicUrl.endsWith(':0') ? `http://localhost:${port}` : config.publicUrl;
   const lines = [
     '',
     '  Workspace Data API is ready',
     '',
+    ...(config.console ? [`  Console   ${base}/console/`] : []),
     `  API       ${base}${RECORDS_PREFIX}/{organization}/{workspace}/{entity}`,
   ];
   lines.push(`  Admin     ${base}${ADMIN_PREFIX}`, `  Health    ${base}/healthz   ${base}/readyz   ${base}/metrics`);
@@ -200,6 +201,10 @@ export function startScreen(
       : `  Database  embedded PostgreSQL ${embedded.joined ? '(joined another server process) ' : ''}in ${embedded.stateDirectory}`,
   );
   for (const notice of embedded?.notices ?? []) lines.push(`            ${notice}`);
+  if (welcome.consoleCode !== undefined) {
+    lines.push('', '  Sign in to the console by this link (once, within ten minutes):');
+    lines.push(`    ${base}/console/login#${welcome.consoleCode}`, `    Later: ${COMMAND} console`);
+  }
   if (welcome.operatorKey !== undefined) {
     lines.push('', '  Admin key (shown this once; keep it):', `    ${welcome.operatorKey}`);
   }

@@ -11,6 +11,12 @@ export function addServer(program: Command, examples: (command: Command, lines: 
     .description('is the server up? exit code 0 or 1, for health checks of images')
     .option('--ready', 'is its database there, too?')
     .action(async (_own, command: Command) => (await import('./health.ts')).checkHealth(command.optsWithGlobals()));
+  program
+    .command('console')
+    .description('a link that signs the operator in to the console, once and within ten minutes')
+    .action(async (_own, command: Command) =>
+      (await import('./console.ts')).makeConsoleLink(command.optsWithGlobals()),
+    );
   const asking = program
     .command('whoami')
     .description('whose credential this is, and where it is good for what')

@@ -8,6 +8,8 @@ import { checkOrigin } from './same-origin.ts';
 import type { SessionDoor } from './session.ts';
 
 const CONSOLE = '/console';
+/** Where the page takes the code of a link, behind the #. */
+export const CONSOLE_LOGIN = `${CONSOLE}/login`;
 const DOOR = `${CONSOLE}/api`;
 const BELOW = /^\/console\/api(?:[/?]|$)/;
 const SESSION_PATH = `${DOOR}/session`;

@@ -3,6 +3,7 @@
 import type { Database } from '../db/pool.ts';
 import type { Permissions, Scope } from '../model/principal.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import { loadPage, type PageOf } from './pages.ts';
 import { readScope, scopeText } from './scopes.ts';
 
 /** Who has signed in: by an API key, or by the operator's key (its SHA-256, hex). */
@@ -14,6 +15,8 @@ export type Subject =
 export interface StoredSession {
   readonly id: string;
   readonly operatorHash: string | null;
+  /** When it or its key ends by itself, milliseconds since 1970. */
+  readonly expiresAt: number;
   readonly key: {
     readonly id: string;
     readonly workspaceId: string;
@@ -46,7 +49,7 @@ export async function findSession(
 ): Promise<StoredSession | undefined> {
   const [row] = await db.run(
     toQuery(
-      sql`select s.id, s.operator_hash, k.id, k.workspace_id, k.permissions, ${scopeText(sql`k`)}
+      sql`select s.id, s.operator_hash, (extract(epoch from least(s.expires_at, k.expires_at)) * 1000)::int8, k.id, k.workspace_id, k.permissions, ${scopeText(sql`k`)}
           from wda.session s left join wda.api_key k on k.id = s.api_key_id
           where s.id_hash = ${idHash} and s.expires_at > now() and s.last_used_at > now() - ${idleFor(idleSeconds)}
             and (k.expires_at is null or k.expires_at > now())`,
@@ -55,9 +58,10 @@ export async function findSession(
     'read',
   );
   if (row === undefined) return undefined;
-  const [id, operatorHash, keyId, workspaceId, permissions, scope] = row as [
+  const [id, operatorHash, expiresAt, keyId, workspaceId, permissions, scope] = row as [
     string,
     string | null,
+    string,
     string | null,
     string,
     Permissions,
@@ -66,6 +70,7 @@ export async function findSession(
   return {
     id,
     operatorHash,
+    expiresAt: Number(expiresAt),
     key: keyId === null ? null : { id: keyId, workspaceId, permissions, scope: readScope(scope) },
   };
 }
@@ -92,6 +97,64 @@ from ${holder} as holder (id) returning id`),
 /** False when there was none. */
 export async function endSession(db: Database, idHash: Buffer): Promise<boolean> {
   const rows = await db.query(toQuery(sql`delete from wda.session where id_hash = ${idHash} returning id`));
+  return rows.length > 0;
+}
+
+/** Whose sessions: those of a key (null: of none), or everybody's. */
+export type SessionHolder = 'anybody' | { readonly apiKeyId: string | null };
+
+/** A session as lists show it. */
+export interface OpenSession {
+  readonly id: string;
+  readonly key: {
+    readonly name: string;
+    readonly prefix: string;
+    readonly permissions: Permissions;
+    readonly organization: string;
+    readonly workspace: string;
+  } | null;
+  readonly createdAt: Date;
+  readonly lastUsedAt: Date;
+  readonly expiresAt: Date;
+  readonly userAgent: string;
+}
+
+/** What makes a session one that is in force. */
+export interface InForce {
+  readonly idleSeconds: number;
+  /** SHA-256 (hex) of the operator's key; undefined while it is not known. */
+  readonly operatorHash: string | undefined;
+}
+
+const isHeldBy = (holder: SessionHolder): Fragment =>
+  holder === 'anybody' ? sql`true` : sql`s.api_key_id = ${holder.apiKeyId}::int8`;
+
+/** The sessions that are in force, the oldest first. */
+export function loadSessions(
+  db: Database,
+  holder: SessionHolder,
+  { idleSeconds, operatorHash = '' }: InForce,
+  page: { readonly page: number; readonly size: number },
+): Promise<PageOf<OpenSession>> {
+  return loadPage(
+    db,
+    sql`select s.id, s.created_at as "createdAt", s.last_used_at as "lastUsedAt",
+          least(s.expires_at, k.expires_at) as "expiresAt", s.user_agent as "userAgent",
+          case when k.id is not null then json_build_object('name', k.name, 'prefix', k.prefix, 'permissions', k.permissions,
+            'organization', o.slug, 'workspace', w.slug) end as key
+        from wda.session s left join wda.api_key k on k.id = s.api_key_id
+        left join wda.workspace w on w.id = k.workspace_id left join wda.organization o on o.id = w.organization_id
+        where ${isHeldBy(holder)} and s.expires_at > now() and s.last_used_at > now() - ${idleFor(idleSeconds)}
+          and (k.expires_at is null or k.expires_at > now()) and (k.id is not null or s.operator_hash = ${operatorHash})`,
+    page,
+  );
+}
+
+/** Ends a session by its id in lists; false when the holder has none of it. */
+export async function endSessionById(db: Database, id: string, holder: SessionHolder): Promise<boolean> {
+  const rows = await db.query(
+    toQuery(sql`delete from wda.session s where s.id = ${id} and ${isHeldBy(holder)} returning s.id`),
+  );
   return rows.length > 0;
 }
 

@@ -18,6 +18,8 @@ export interface Owner {
   readonly credentialId: string;
   /** When the credential ends by itself, milliseconds since 1970. */
   readonly expiresAt?: number;
+  /** The id of the session of the console by which the request came. */
+  readonly sessionId?: string;
 }
 
 /** The instance administrator. */
@@ -27,6 +29,8 @@ export interface Operator {
   readonly credentialId: string;
   /** When the credential ends by itself, milliseconds since 1970. */
   readonly expiresAt?: number;
+  /** The id of the session of the console by which the request came. */
+  readonly sessionId?: string;
 }
 
 /**

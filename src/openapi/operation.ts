@@ -16,6 +16,7 @@ export const TAGS = {
   mcp: 'What agents may do that speak the Model Context Protocol.',
   identityProvider: 'Whose tokens are accepted in a workspace beside our own.',
   access: 'What a user with given claims would be answered.',
+  console: 'Who is signed in to the console.',
   oauth: 'OAuth 2.0: tokens for clients, and what others need to verify them.',
   server: 'How the server is, and what it serves.',
 } as const;

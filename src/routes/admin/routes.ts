@@ -11,6 +11,7 @@ import { organizationRoutes } from './organizations.ts';
 import type { AdminRooms, AdminRoute } from './route.ts';
 import { schemaRoutes } from './schema.ts';
 import { sessionRoutes } from './session.ts';
+import { type SessionListRooms, sessionListRoutes } from './sessions.ts';
 import { settingsRoutes } from './settings.ts';
 import { type SigningKeyRooms, signingKeyRoutes } from './signing-keys.ts';
 import { statisticsRoutes } from './statistics.ts';
@@ -23,11 +24,13 @@ export function adminRoutes(
     ApiKeyMaker &
     IdentityProviderRooms &
     OAuthClientMaker &
+    SessionListRooms &
     SigningKeyRooms,
   runner: Runner,
 ): AdminRoute[] {
   return [
     ...sessionRoutes(rooms),
+    ...sessionListRoutes(rooms),
     ...organizationRoutes(rooms),
     ...workspaceRoutes(rooms),
     ...statisticsRoutes(rooms),

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ADMIN_PREFIX, ADMIN_ROUTES, routeName } from '../../support/admin-routes.ts';
+import { signIn } from '../../support/console-client.ts';
 import { ADMIN_KEY, type Answer } from '../../support/server.ts';
 import { prepare, use, useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
@@ -12,7 +13,7 @@ const OWN = '/organizations/acme/workspaces/own';
 /** In the order of the columns. */
 let credentials: readonly (string | null)[];
 let made = 0;
-const server = useServer(LOCAL_PROVIDER);
+const server = useServer({ ...LOCAL_PROVIDER, WDA_SIGN_IN_RATE_LIMIT: '0' });
 const issuer = useIssuer();
 const own = use(() => server.workspace('acme/own', SCHEMA));
 prepare(async () => {
@@ -48,6 +49,16 @@ const forOwner = (status: number): Line['statuses'] => [401, 403, 403, status, 4
 
 const LINES: Readonly<Record<string, Line>> = {
   'GET /session': { statuses: [401, 200, 403, 200, 200, 200] },
+  'GET /sessions': { statuses: [401, 200, 403, 200, 200, 200] },
+  'DELETE /sessions/:id': {
+    statuses: [401, 404, 403, 204, 404, 204],
+    async at() {
+      const { call } = await signIn(server, own.key);
+      const { data } = (await call('/admin/v1/sessions')).json;
+      return `/sessions/${data.find((one: { current: boolean }) => one.current).id}`;
+    },
+  },
+  'POST /console-links': { statuses: [...FOR_OPERATOR, 201] },
   'GET /organizations': { statuses: [...FOR_OPERATOR, 200] },
   'POST /organizations': { statuses: [...FOR_OPERATOR, 201], body: () => ({ slug: slug() }) },
   'GET /organizations/:org': { statuses: forOwner(200) },

@@ -1,0 +1,122 @@
+// /sessions: who is signed in to the console, and the link that signs the operator in. A key sees and ends its own.
+import Type, { type Static } from 'typebox';
+import type { PageOf } from '../../directory/pages.ts';
+import type { OpenSession, SessionHolder } from '../../directory/sessions.ts';
+import { notFound } from '../../errors.ts';
+import { KEY_ID, type Operator, type Owner } from '../../model/principal.ts';
+import { answer, closed, data, Id, list, NOTHING, nothing, orNull, pageOf, Time, time } from './answer.ts';
+import { KeyPermissions, Slug } from './names.ts';
+import { PAGE, type PageRequest } from './query.ts';
+import { type AdminRooms, type AdminRoute, idOf, routeMaker } from './route.ts';
+
+export interface SessionListRooms {
+  readonly consoleSessions: {
+    readonly list: (holder: SessionHolder, page: PageRequest) => Promise<PageOf<OpenSession>>;
+    /** False when the holder has none of this id. */
+    readonly endById: (id: string, holder: SessionHolder) => Promise<boolean>;
+    readonly makeLink: () => Promise<{ readonly code: string; readonly expiresAt: Date } | undefined>;
+    /** Where the console is; undefined: it is not served. */
+    readonly address: string | undefined;
+  };
+}
+
+const Shown = closed(
+  {
+    id: Id,
+    key: orNull(
+      closed(
+        {
+          name: Type.String(),
+          prefix: Type.String({ description: 'The first characters of the key.' }),
+          permissions: KeyPermissions,
+          organization: Slug,
+          workspace: Slug,
+        },
+        { title: 'ConsoleSessionKey', description: 'The API key that was signed in with.' },
+      ),
+    ),
+    createdAt: Time,
+    lastUsedAt: Time,
+    expiresAt: Time,
+    userAgent: Type.String({ description: 'What the browser called itself.' }),
+    current: Type.Boolean({ description: 'Whether it is the session that asks.' }),
+  },
+  { title: 'ConsoleSession', description: 'Somebody who is signed in to the console; `key` is null for the operator.' },
+);
+
+const Link = closed(
+  { url: Type.String({ description: 'Whoever opens it first is signed in as the operator.' }), expiresAt: Time },
+  { title: 'ConsoleLink' },
+);
+
+export function sessionListRoutes(rooms: AdminRooms & SessionListRooms): AdminRoute[] {
+  const { list: load, endById, makeLink, address } = rooms.consoleSessions;
+  const route = routeMaker(rooms);
+  return [
+    route({
+      id: 'console.sessions',
+      method: 'GET',
+      path: '/sessions',
+      may: 'credential',
+      summary: 'Who is signed in to the console: with the own key, or, for the operator, with any',
+      description: 'The oldest first. Those that have ended are not in the list.',
+      refuses: {},
+      query: PAGE,
+      answers: { 200: pageOf(Shown) },
+      handle: async ({ principal, query }) =>
+        list(await load(holderOf(principal), query), query, (one) => show(one, principal)),
+    }),
+    route({
+      id: 'console.endSession',
+      method: 'DELETE',
+      path: '/sessions/:id',
+      may: 'credential',
+      // Every request of a session looks it up.
+      changes: 'nothing',
+      summary: 'Ends a session of the console: of the own key, or, for the operator, any',
+      description: 'Its next request is refused, in every process.',
+      refuses: {},
+      params: { id: { ...Id, description: 'The id in the list.' } },
+      answers: { 204: NOTHING },
+      async handle({ principal, params: { id } }) {
+        if (!(await endById(idOf(id, 'Session'), holderOf(principal)))) throw notFound(`Session ${id} does not exist`);
+        return nothing();
+      },
+    }),
+    route({
+      id: 'console.makeLink',
+      method: 'POST',
+      path: '/console-links',
+      may: 'operator',
+      changes: 'nothing',
+      summary: 'Makes a link that signs the operator in to the console, once and within ten minutes',
+      description: 'Its code stands behind the #, which browsers do not send: no log has it.',
+      refuses: { NOT_FOUND: 'the console is not served' },
+      answers: { 201: data(Link) },
+      async handle() {
+        const link = address === undefined ? undefined : await makeLink();
+        if (link === undefined) throw notFound('The console is not served: WDA_CONSOLE is off');
+        return answer(201, { data: { url: `${address}#${link.code}`, expiresAt: time(link.expiresAt) } });
+      },
+    }),
+  ];
+}
+
+const holderOf = ({ kind, credentialId }: Operator | Owner): SessionHolder =>
+  kind === 'operator'
+    ? 'anybody'
+    : // Clients have no sessions.
+      { apiKeyId: credentialId.startsWith(KEY_ID) ? credentialId.slice(KEY_ID.length) : null };
+
+function show(session: OpenSession, { sessionId }: Operator | Owner): Static<typeof Shown> {
+  const { id, key, createdAt, lastUsedAt, expiresAt, userAgent } = session;
+  return {
+    id: Number(id),
+    key,
+    createdAt: time(createdAt),
+    lastUsedAt: time(lastUsedAt),
+    expiresAt: time(expiresAt),
+    userAgent,
+    current: id === sessionId,
+  };
+}

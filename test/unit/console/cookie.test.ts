@@ -1,0 +1,30 @@
+// The cookie of a session: its name, its flags, and how it is found among others.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sessionCookie } from '../../../src/console/cookie.ts';
+
+test('over https the cookie is bound to its host, over http it is all but that', () => {
+  assert.equal(
+    sessionCookie('a1', true).write('x', 60),
+    '__Host-wda_a1=x; Max-Age=60; Path=/; HttpOnly; SameSite=Strict; Secure',
+  );
+  assert.equal(sessionCookie('a1', false).write('', 0), 'wda_a1=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict');
+});
+
+test('a cookie is found by its whole name', () => {
+  const { read } = sessionCookie('a1', false);
+  for (const [header, value] of [
+    [undefined, undefined],
+    ['', undefined],
+    ['wda_a1', undefined],
+    ['wda_a1=x', 'x'],
+    ['wda_a12=y; wda_a1=x', 'x'],
+    ['xwda_a1=y;wda_a1=x ;z=1', 'x'],
+    ['__Host-wda_a1=y', undefined],
+    ['other="wda_a1=x"', undefined],
+    ['wda_a1=x; wda_a1=y', 'x'],
+    ['wda_a1=a=b', 'a=b'],
+  ] as const) {
+    assert.equal(read(header), value, String(header));
+  }
+});
