@@ -19,6 +19,7 @@ const PATHS = {
   copy: 'M9 9h10v10H9zM5 15V5h10',
   trash: 'M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13',
   undo: 'M9 7L4 12l5 5M4 12h10a5 5 0 0 1 5 5v1',
+  reload: 'M19 12a7 7 0 1 1-2-5M17 3v4h-4',
   warning: 'M12 4l9 16H3zM12 10v4M12 17h.01',
 } as const;
 

@@ -1,6 +1,33 @@
+// The records of an entity. The address bar holds what is shown: filters, sort, columns, labels and the page.
+import { Anchor, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import { schemaQuery } from '../../api/schema.ts';
+import { screenPath } from '../../api/workspace.ts';
+import { Refused } from '../../shell/refused.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { RecordsView } from './records-view.tsx';
 
-/** Its parts come with the next changes. */
 export function Screen() {
-  return <ScreenFrame title="Records">{null}</ScreenFrame>;
+  const { org, ws, entity } = useParams({ strict: false }) as Record<'org' | 'ws' | 'entity', string>;
+  const schema = useQuery(schemaQuery({ org, ws }));
+  const document = schema.data?.entities.get(entity);
+  if (schema.data === undefined)
+    return (
+      <ScreenFrame title={entity}>
+        <Refused error={schema.error} onRetry={() => void schema.refetch()} />
+      </ScreenFrame>
+    );
+  if (document === undefined)
+    return (
+      <ScreenFrame title={entity}>
+        <Text>
+          The workspace has no entity of this name.{' '}
+          <Anchor component={Link} to={screenPath({ org, ws })}>
+            Its entities
+          </Anchor>
+        </Text>
+      </ScreenFrame>
+    );
+  return <RecordsView key={`${org}/${ws}/${entity}`} org={org} ws={ws} schema={schema.data} entity={document} />;
 }

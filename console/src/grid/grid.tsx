@@ -1,0 +1,368 @@
+// A grid after the pattern of WAI-ARIA's authoring practices, for lists of any length: rows and columns that are not seen are
+// not in the document, but for the focused cell. All that keys mean is in state.ts, all arithmetic in viewport.ts.
+import './grid.css';
+import {
+  type KeyboardEvent,
+  type PointerEvent,
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
+import { GridHeader } from './grid-header.tsx';
+import { GridRow } from './grid-row.tsx';
+import type { GridColumn, GridDrawing, GridRowView } from './grid-types.ts';
+import { type GridCommand, meaningOf, type Spot, sizeOf } from './state.ts';
+import type { GridControl } from './use-grid.ts';
+import {
+  columnsAt,
+  edgesOf,
+  heightOf,
+  offsetAt,
+  poolOf,
+  ROW_HEIGHT,
+  rowsAt,
+  scrollToColumn,
+  scrollTopOf,
+  scrollToRow,
+} from './viewport.ts';
+
+const HEADER = 34;
+const BEYOND = 6;
+
+export interface GridProps<Row> {
+  readonly label: string;
+  readonly columns: readonly GridColumn[];
+  /** How many of the columns stay at the left edge. */
+  readonly pinned: number;
+  readonly rowCount: number;
+  /** False: there may be more rows than `rowCount`. */
+  readonly isCountExact: boolean;
+  readonly viewAt: (index: number) => GridRowView<Row>;
+  readonly control: GridControl;
+  readonly drawing: GridDrawing<Row>;
+  readonly isReadOnly: boolean;
+  readonly onCommand: (command: GridCommand, spot: Spot) => void;
+  readonly onHead: (column: GridColumn, isAdded: boolean) => void;
+  readonly onResize: (column: GridColumn, width: number) => void;
+  /** Rows that are seen, whenever they change. */
+  readonly onRows: (from: number, to: number) => void;
+  readonly onCopy?: (clipboard: DataTransfer) => void;
+  readonly onPaste?: (text: string) => void;
+  /** Another one whenever the rows are others: then `startRow` is shown first. */
+  readonly list: unknown;
+  readonly startRow: number;
+  readonly children?: ReactNode;
+}
+
+export function Grid<Row>(props: GridProps<Row>) {
+  const { label, columns, pinned, rowCount, isCountExact, viewAt, control, drawing, isReadOnly, onRows } = props;
+  const { state, range } = control;
+  const scroller = useRef<HTMLDivElement>(null);
+  const edges = useMemo(() => edgesOf(columns.map(({ width }) => width)), [columns]);
+  const held = Math.min(pinned, columns.length);
+  const view = useView(scroller);
+  const heights = useMemo(() => ({ rowCount, view: view.height }), [rowCount, view.height]);
+  const offset = offsetAt(view.top, heights);
+  const rows = rowsAt(offset, heights, BEYOND);
+  const pool = poolOf(view.height, BEYOND);
+  const span = columnsAt(edges, view.left + (edges[held] as number), view.left + view.width);
+  const drawn = drawnColumns(columns.length, held, span.from, span.to, state.focus.column);
+  useEffect(() => {
+    control.setPageRows(Math.floor(view.height / ROW_HEIGHT) - 1);
+  }, [control.setPageRows, view.height]);
+  useEffect(() => onRows(rows.from, rows.to), [onRows, rows.from, rows.to]);
+  useStart(scroller, props);
+  useReveal(scroller, state.focus, { edges, held, heights });
+  useFocus(scroller, control);
+  useClipboard(scroller, props);
+
+  const shown = indexes(rows.from, rows.to);
+  const focusRow = state.focus.row;
+  if (focusRow >= 0 && focusRow < rowCount && (focusRow < rows.from || focusRow >= rows.to)) shown.push(focusRow);
+  const editing = state.editing;
+  const isRange = sizeOf(range) > 1;
+  return (
+    <div
+      ref={scroller}
+      role="grid"
+      aria-label={label}
+      aria-rowcount={isCountExact ? rowCount + 1 : -1}
+      aria-colcount={columns.length}
+      aria-readonly={isReadOnly}
+      aria-multiselectable="true"
+      className="grid"
+      onKeyDown={(event) => onKey(event, props)}
+      onPointerDown={(event) => onPointer(event, props)}
+      onPointerOver={(event) => onDrag(event, props)}
+      onDoubleClick={(event) => {
+        const spot = spotOf(event.target);
+        if (spot !== undefined && spot.row >= 0 && columns[spot.column]?.isEditable === true && !isReadOnly)
+          control.send({ kind: 'edit' });
+      }}
+      onClick={(event) => {
+        const spot = spotOf(event.target);
+        const column = spot?.row === -1 ? columns[spot.column] : undefined;
+        if (column !== undefined && !column.isSelector) props.onHead(column, event.shiftKey);
+      }}
+    >
+      <GridHeader
+        columns={columns}
+        edges={edges}
+        pinned={held}
+        drawn={drawn}
+        focused={focusRow === -1 ? state.focus.column : rowCount === 0 ? state.focus.column : -1}
+        head={drawing.head}
+        onResize={props.onResize}
+      />
+      <div role="rowgroup" className="grid-rows" style={{ height: heightOf(heights), width: edges.at(-1) }}>
+        {shown.map((index) => {
+          const isIn = index >= rows.from && index < rows.to;
+          const { row, revision, isSelected, isMarked } = viewAt(index);
+          const isRanged = isRange && index >= range.top && index <= range.bottom;
+          return (
+            <GridRow
+              key={isIn ? index % pool : 'focused'}
+              index={index}
+              top={index * ROW_HEIGHT - offset + view.top}
+              row={row}
+              revision={revision}
+              isSelected={isSelected}
+              isMarked={isMarked}
+              columns={columns}
+              edges={edges}
+              pinned={held}
+              drawn={drawn}
+              focused={index === focusRow ? state.focus.column : -1}
+              left={isRanged ? range.left : 1}
+              right={isRanged ? range.right : 0}
+              edited={editing?.at.row === index ? editing.at.column : -1}
+              typed={editing?.at.row === index ? editing.typed : undefined}
+              drawing={drawing}
+            />
+          );
+        })}
+      </div>
+      {props.children}
+    </div>
+  );
+}
+
+function indexes(from: number, to: number): number[] {
+  return Array.from({ length: Math.max(0, to - from) }, (_, index) => from + index);
+}
+
+/** Pinned columns, those in view, and that of the focus. */
+function drawnColumns(count: number, held: number, from: number, to: number, focused: number): string {
+  const all = new Set(indexes(0, held));
+  for (const at of indexes(Math.max(held, from), to)) all.add(at);
+  if (focused < count) all.add(focused);
+  return [...all].sort((one, other) => one - other).join(',');
+}
+
+interface View {
+  readonly top: number;
+  readonly left: number;
+  readonly width: number;
+  /** Without the header. */
+  readonly height: number;
+}
+
+/** What of the scrolled element is seen. */
+function useView(scroller: { readonly current: HTMLDivElement | null }): View {
+  const [view, setView] = useState<View>({ top: 0, left: 0, width: 0, height: 0 });
+  useLayoutEffect(() => {
+    const element = scroller.current as HTMLDivElement;
+    const read = () =>
+      setView((last) => {
+        const { scrollTop: top, scrollLeft: left, clientWidth: width, clientHeight } = element;
+        const height = Math.max(0, clientHeight - HEADER);
+        const isSame = last.top === top && last.left === left && last.width === width && last.height === height;
+        return isSame ? last : { top, left, width, height };
+      });
+    read();
+    const sizes = new ResizeObserver(read);
+    sizes.observe(element);
+    element.addEventListener('scroll', read, { passive: true });
+    return () => {
+      sizes.disconnect();
+      element.removeEventListener('scroll', read);
+    };
+  }, [scroller]);
+  return view;
+}
+
+/** Other rows are shown from their beginning, or from where the address says. */
+function useStart<Row>(scroller: { readonly current: HTMLDivElement | null }, props: GridProps<Row>): void {
+  const latest = useRef(props);
+  latest.current = props;
+  const { list } = props;
+  const isFirst = useRef(true);
+  useLayoutEffect(() => {
+    const { startRow, rowCount, control } = latest.current;
+    const element = scroller.current;
+    if (element === null || (isFirst.current && startRow === 0)) {
+      isFirst.current = false;
+      return;
+    }
+    isFirst.current = false;
+    element.scrollTop = scrollTopOf(Math.min(startRow, rowCount), { rowCount, view: element.clientHeight - HEADER });
+    const { row, column } = control.state.focus;
+    if (row >= 0) control.send({ kind: 'go', to: { row: startRow, column } });
+  }, [scroller, list]);
+}
+
+interface Drawn {
+  readonly edges: readonly number[];
+  readonly held: number;
+  readonly heights: { readonly rowCount: number; readonly view: number };
+}
+
+/** Scrolls to the focused cell when the focus moves, and not when the list does. */
+function useReveal(scroller: { readonly current: HTMLDivElement | null }, { row, column }: Spot, drawn: Drawn): void {
+  const latest = useRef(drawn);
+  latest.current = drawn;
+  const isFirst = useRef(true);
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (element === null) return;
+    if (isFirst.current) {
+      isFirst.current = false;
+      return;
+    }
+    const { edges, held, heights } = latest.current;
+    const top = row < 0 ? undefined : scrollToRow(row, element.scrollTop, heights);
+    const left = scrollToColumn(column, element.scrollLeft, { edges, pinned: held, view: element.clientWidth });
+    if (top !== undefined) element.scrollTop = top;
+    if (left !== undefined) element.scrollLeft = left;
+  }, [scroller, row, column]);
+}
+
+/** The browser's focus follows that of the state, as long as the grid has it. */
+function useFocus(scroller: { readonly current: HTMLDivElement | null }, control: GridControl): void {
+  const hasFocus = useRef(false);
+  const { state, takesFocus } = control;
+  const take = useCallback(() => {
+    const spot = scroller.current?.querySelector<HTMLElement>('[data-spot][tabindex="0"]');
+    spot?.focus({ preventScroll: true });
+  }, [scroller]);
+  takesFocus.current = take;
+  useEffect(() => {
+    const element = scroller.current as HTMLDivElement;
+    const into = () => {
+      hasFocus.current = true;
+    };
+    // A cell that is taken out of the document loses the focus to nothing: that is no leaving.
+    const out = ({ relatedTarget: to }: FocusEvent) => {
+      if (to instanceof Node && !element.contains(to)) hasFocus.current = false;
+    };
+    const press = ({ target }: globalThis.PointerEvent) => {
+      if (target instanceof Node && !element.contains(target)) hasFocus.current = false;
+    };
+    element.addEventListener('focusin', into);
+    element.addEventListener('focusout', out);
+    document.addEventListener('pointerdown', press, true);
+    return () => {
+      element.removeEventListener('focusin', into);
+      element.removeEventListener('focusout', out);
+      document.removeEventListener('pointerdown', press, true);
+    };
+  }, [scroller]);
+  const wasEditing = useRef(false);
+  useLayoutEffect(() => {
+    const isEditing = state.editing !== undefined;
+    const hasLeft =
+      wasEditing.current && !isEditing && (document.activeElement === document.body || document.activeElement === null);
+    wasEditing.current = isEditing;
+    if (isEditing || !(hasFocus.current || hasLeft)) return;
+    const active = document.activeElement;
+    if (active instanceof HTMLElement && active.dataset.spot === `${state.focus.row}:${state.focus.column}`) return;
+    // A control inside of the focused cell keeps it.
+    if (
+      active instanceof HTMLElement &&
+      active.closest('[data-spot][tabindex="0"]') !== null &&
+      active.dataset.spot === undefined
+    )
+      return;
+    take();
+  });
+}
+
+/** Copy and paste arrive at the document, wherever the focus is. */
+function useClipboard<Row>(scroller: { readonly current: HTMLDivElement | null }, props: GridProps<Row>): void {
+  const latest = useRef(props);
+  latest.current = props;
+  useEffect(() => {
+    const isOurs = (): boolean => {
+      const active = document.activeElement;
+      return (
+        active !== null &&
+        scroller.current?.contains(active) === true &&
+        active.closest('input, textarea, select') === null &&
+        (getSelection()?.isCollapsed ?? true)
+      );
+    };
+    const copy = (event: ClipboardEvent) => {
+      if (!isOurs() || event.clipboardData === null || latest.current.onCopy === undefined) return;
+      event.preventDefault();
+      latest.current.onCopy(event.clipboardData);
+    };
+    const paste = (event: ClipboardEvent) => {
+      const text = event.clipboardData?.getData('text/plain');
+      if (!isOurs() || text === undefined || latest.current.onPaste === undefined) return;
+      event.preventDefault();
+      latest.current.onPaste(text);
+    };
+    document.addEventListener('copy', copy);
+    document.addEventListener('paste', paste);
+    return () => {
+      document.removeEventListener('copy', copy);
+      document.removeEventListener('paste', paste);
+    };
+  }, [scroller]);
+}
+
+function spotOf(target: EventTarget): Spot | undefined {
+  const cell = target instanceof Element ? target.closest<HTMLElement>('[data-spot]') : null;
+  const [row, column] = (cell?.dataset.spot ?? '').split(':').map(Number);
+  return row === undefined || column === undefined ? undefined : { row, column };
+}
+
+const isControl = (target: EventTarget): boolean =>
+  target instanceof Element && target.closest('input:not([type=checkbox]), textarea, select, [role=listbox]') !== null;
+
+function onKey<Row>(event: KeyboardEvent, { control, columns, isReadOnly, onCommand, onHead }: GridProps<Row>): void {
+  const { state } = control;
+  if (state.editing !== undefined || isControl(event.target) || spotOf(event.target) === undefined) return;
+  const column = columns[state.focus.column];
+  const meaning = meaningOf(event, state, !isReadOnly && column?.isEditable === true);
+  // A link or a box in a cell takes Enter and Space by itself.
+  if (meaning === undefined || (event.key === ' ' && event.target instanceof HTMLInputElement)) return;
+  event.preventDefault();
+  event.stopPropagation();
+  if ('event' in meaning) control.send(meaning.event);
+  else if (meaning.command === 'activateHeader' && column !== undefined && !column.isSelector)
+    onHead(column, event.shiftKey);
+  else onCommand(meaning.command, state.focus);
+}
+
+function onPointer<Row>(event: PointerEvent, { control }: GridProps<Row>): void {
+  const spot = spotOf(event.target);
+  if (spot === undefined || event.button !== 0 || isControl(event.target)) return;
+  if (event.shiftKey) event.preventDefault();
+  const { editing } = control.state;
+  if (editing?.at.row === spot.row && editing.at.column === spot.column) return;
+  control.send({ kind: 'go', to: spot, extends: event.shiftKey && spot.row >= 0 });
+}
+
+function onDrag<Row>(event: PointerEvent, { control }: GridProps<Row>): void {
+  if (event.buttons !== 1 || event.pointerType === 'touch' || control.state.editing !== undefined) return;
+  const spot = spotOf(event.target);
+  if (spot === undefined || spot.row < 0 || control.state.focus.row < 0) return;
+  if (spot.row === control.state.focus.row && spot.column === control.state.focus.column) return;
+  getSelection()?.removeAllRanges();
+  control.send({ kind: 'go', to: spot, extends: true });
+}

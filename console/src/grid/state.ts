@@ -1,0 +1,238 @@
+// Where the grid's focus is, what is selected and what is edited, as values: what a key means (`commandOf`) and what follows
+// from it (`step`). Row -1 is the header. The keys are those of the grid pattern of WAI-ARIA's authoring practices, and those
+// of spreadsheets.
+
+export interface Spot {
+  readonly row: number;
+  readonly column: number;
+}
+
+export interface GridState {
+  readonly focus: Spot;
+  /** The other corner of the range; the focus itself when one cell is selected. */
+  readonly anchor: Spot;
+  /** The cell that is edited, with what was typed to begin; undefined: with its value. */
+  readonly editing: { readonly at: Spot; readonly typed: string | undefined } | undefined;
+}
+
+export interface Extent {
+  readonly rowCount: number;
+  readonly columnCount: number;
+  /** Rows that are seen at once. */
+  readonly pageRows: number;
+}
+
+export interface Range {
+  readonly top: number;
+  readonly bottom: number;
+  readonly left: number;
+  readonly right: number;
+}
+
+export const START: GridState = { focus: { row: 0, column: 0 }, anchor: { row: 0, column: 0 }, editing: undefined };
+
+export type Move =
+  | 'up'
+  | 'down'
+  | 'left'
+  | 'right'
+  | 'rowStart'
+  | 'rowEnd'
+  | 'start'
+  | 'end'
+  | 'pageUp'
+  | 'pageDown'
+  | 'columnStart'
+  | 'columnEnd'
+  | 'next'
+  | 'previous';
+
+/** What happened to the grid. */
+export type GridEvent =
+  | { readonly kind: 'move'; readonly to: Move; readonly extends?: boolean }
+  | { readonly kind: 'go'; readonly to: Spot; readonly extends?: boolean }
+  | { readonly kind: 'edit'; readonly typed?: string }
+  | { readonly kind: 'leaveEdit'; readonly next?: Move }
+  | { readonly kind: 'selectAll' }
+  | { readonly kind: 'shape' };
+
+/** What is asked of whoever shows the grid, beside what changes in it. */
+export type GridCommand =
+  | 'activateHeader'
+  | 'toggleRow'
+  | 'selectNone'
+  | 'clear'
+  | 'fillDown'
+  | 'undo'
+  | 'redo'
+  | 'open'
+  | 'create'
+  | 'filter'
+  | 'saveAll';
+
+export type Meaning =
+  | { readonly event: GridEvent }
+  | { readonly command: GridCommand }
+  /** The browser's own meaning: copy and paste come as events of the clipboard, Tab leaves the grid. */
+  | undefined;
+
+export interface Key {
+  readonly key: string;
+  readonly ctrlKey: boolean;
+  readonly metaKey: boolean;
+  readonly shiftKey: boolean;
+  readonly altKey: boolean;
+}
+
+const MOVES: ReadonlyMap<string, Move> = new Map([
+  ['ArrowUp', 'up'],
+  ['ArrowDown', 'down'],
+  ['ArrowLeft', 'left'],
+  ['ArrowRight', 'right'],
+  ['Home', 'rowStart'],
+  ['End', 'rowEnd'],
+  ['PageUp', 'pageUp'],
+  ['PageDown', 'pageDown'],
+]);
+
+const CONTROL_MOVES: ReadonlyMap<string, Move> = new Map([
+  ['Home', 'start'],
+  ['End', 'end'],
+  ['ArrowUp', 'columnStart'],
+  ['ArrowDown', 'columnEnd'],
+  ['ArrowLeft', 'rowStart'],
+  ['ArrowRight', 'rowEnd'],
+]);
+
+const CONTROL_COMMANDS: ReadonlyMap<string, GridCommand> = new Map([
+  ['d', 'fillDown'],
+  ['s', 'saveAll'],
+  ['y', 'redo'],
+  ['Enter', 'open'],
+]);
+
+const PLAIN_KEYS: ReadonlyMap<string, Meaning> = new Map([
+  ['n', { command: 'create' }],
+  ['/', { command: 'filter' }],
+]);
+
+/** What a key means to the grid when no cell is edited; letters begin an edit only where the cell `isEditable`. */
+export function meaningOf(key: Key, { focus }: Pick<GridState, 'focus'>, isEditable: boolean): Meaning {
+  if (key.altKey) return undefined;
+  const isControl = key.ctrlKey || key.metaKey;
+  const move = (isControl ? CONTROL_MOVES : MOVES).get(key.key);
+  if (move !== undefined) return { event: { kind: 'move', to: move, extends: key.shiftKey } };
+  if (isControl) return controlled(key);
+  const isHeader = focus.row < 0;
+  if (key.key === 'Enter' || key.key === ' ' || key.key === 'F2') {
+    if (isHeader) return key.key === 'F2' ? undefined : { command: 'activateHeader' };
+    if (key.key === ' ') return { command: 'toggleRow' };
+    return isEditable ? { event: { kind: 'edit' } } : { command: 'open' };
+  }
+  if (key.key === 'Escape') return { command: 'selectNone' };
+  if (!isEditable || isHeader) return PLAIN_KEYS.get(key.key.toLowerCase());
+  if (key.key === 'Delete' || key.key === 'Backspace') return { command: 'clear' };
+  return isTyped(key.key) ? { event: { kind: 'edit', typed: key.key } } : undefined;
+}
+
+function controlled({ key, shiftKey }: Key): Meaning {
+  const name = key.length === 1 ? key.toLowerCase() : key;
+  if (name === 'a') return { event: { kind: 'selectAll' } };
+  if (name === 'z') return { command: shiftKey ? 'redo' : 'undo' };
+  const command = CONTROL_COMMANDS.get(name);
+  return command === undefined ? undefined : { command };
+}
+
+/** A character, whichever way it is made, but no name of a key. */
+const isTyped = (key: string): boolean => [...key].length === 1;
+
+/** The state after an event; the same one where nothing changes. */
+export function step(state: GridState, event: GridEvent, extent: Extent): GridState {
+  switch (event.kind) {
+    case 'move':
+      return placed(state, moved(state.focus, event.to, extent), event.extends === true, extent);
+    case 'go':
+      return placed(state, event.to, event.extends === true, extent);
+    case 'edit':
+      return state.focus.row < 0 || state.focus.row >= extent.rowCount
+        ? state
+        : { focus: state.focus, anchor: state.focus, editing: { at: state.focus, typed: event.typed } };
+    case 'leaveEdit': {
+      const left = { ...state, editing: undefined };
+      return event.next === undefined ? left : placed(left, moved(left.focus, event.next, extent), false, extent);
+    }
+    case 'selectAll':
+      return extent.rowCount === 0
+        ? state
+        : {
+            ...state,
+            focus: { row: 0, column: 0 },
+            anchor: within({ row: extent.rowCount, column: extent.columnCount }, extent),
+          };
+    case 'shape':
+      return placed(state, state.focus, true, extent);
+  }
+}
+
+function placed(state: GridState, to: Spot, isExtending: boolean, extent: Extent): GridState {
+  const focus = within(to, extent);
+  const anchor = isExtending ? within(state.anchor, extent) : focus;
+  if (isSame(focus, state.focus) && isSame(anchor, state.anchor)) return state;
+  return { ...state, focus, anchor };
+}
+
+function moved({ row, column }: Spot, to: Move, { rowCount, columnCount, pageRows }: Extent): Spot {
+  switch (to) {
+    case 'up':
+      return { row: row - 1, column };
+    case 'down':
+      return { row: row + 1, column };
+    case 'left':
+      return { row, column: column - 1 };
+    case 'right':
+      return { row, column: column + 1 };
+    case 'rowStart':
+      return { row, column: 0 };
+    case 'rowEnd':
+      return { row, column: columnCount - 1 };
+    case 'start':
+      return { row: 0, column: 0 };
+    case 'end':
+      return { row: rowCount - 1, column: columnCount - 1 };
+    case 'pageUp':
+      return { row: Math.max(0, row - pageRows), column };
+    case 'pageDown':
+      return { row: row + pageRows, column };
+    case 'columnStart':
+      return { row: 0, column };
+    case 'columnEnd':
+      return { row: rowCount - 1, column };
+    case 'next':
+      return column + 1 < columnCount || row + 1 >= rowCount
+        ? { row, column: column + 1 }
+        : { row: row + 1, column: 0 };
+    case 'previous':
+      return column > 0 || row <= 0 ? { row, column: column - 1 } : { row: row - 1, column: columnCount - 1 };
+  }
+}
+
+const within = ({ row, column }: Spot, { rowCount, columnCount }: Extent): Spot => ({
+  row: Math.max(-1, Math.min(row, rowCount - 1)),
+  column: Math.max(0, Math.min(column, columnCount - 1)),
+});
+
+export const isSame = (one: Spot, other: Spot): boolean => one.row === other.row && one.column === other.column;
+
+/** The cells between the corners; of the header, none below it. */
+export function rangeOf({ focus, anchor }: Pick<GridState, 'focus' | 'anchor'>): Range {
+  return {
+    top: Math.min(focus.row, anchor.row),
+    bottom: Math.max(focus.row, anchor.row),
+    left: Math.min(focus.column, anchor.column),
+    right: Math.max(focus.column, anchor.column),
+  };
+}
+
+/** Cells of a range, those of the header left out. */
+export const sizeOf = ({ top, bottom, left, right }: Range): number =>
+  Math.max(0, bottom - Math.max(0, top) + 1) * (right - left + 1);

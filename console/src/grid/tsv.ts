@@ -1,0 +1,60 @@
+// Tab-separated text, as spreadsheets copy and paste it: a cell with tabs, line breaks or quotes stands in quotes, which are
+// doubled inside. An empty cell is no value; `""` is the empty text.
+
+export interface TsvCell {
+  readonly text: string;
+  readonly isQuoted: boolean;
+}
+
+/** A null is an empty cell. */
+export const writeTsv = (rows: readonly (readonly (string | null)[])[]): string =>
+  rows.map((row) => row.map(writeCell).join('\t')).join('\n');
+
+const writeCell = (text: string | null): string =>
+  text === null ? '' : text === '' || /[\t\r\n"]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+
+/** Rows may differ in length; the line break at the end, which spreadsheets add, makes no row. */
+export function readTsv(text: string): readonly (readonly TsvCell[])[] {
+  const rows: TsvCell[][] = [];
+  let row: TsvCell[] = [];
+  let at = 0;
+  while (at < text.length || row.length > 0) {
+    const { cell, end } = text[at] === '"' ? readQuoted(text, at) : readPlain(text, at);
+    row.push(cell);
+    at = end + 1;
+    if (text[end] === '\t') continue;
+    rows.push(row);
+    row = [];
+    if (text[end] === '\r' && text[at] === '\n') at++;
+  }
+  return rows;
+}
+
+interface Read {
+  readonly cell: TsvCell;
+  /** Where the separator stands, or the text ends. */
+  readonly end: number;
+}
+
+function readPlain(text: string, from: number): Read {
+  let end = from;
+  while (end < text.length && !'\t\r\n'.includes(text[end] as string)) end++;
+  return { cell: { text: text.slice(from, end), isQuoted: false }, end };
+}
+
+/** A quote that never ends, or goes on behind its end, is part of a plain cell. */
+function readQuoted(text: string, from: number): Read {
+  let inside = '';
+  let at = from + 1;
+  for (;;) {
+    const quote = text.indexOf('"', at);
+    if (quote < 0) return readPlain(text, from);
+    inside += text.slice(at, quote);
+    at = quote + 1;
+    if (text[at] !== '"') break;
+    inside += '"';
+    at++;
+  }
+  if (at < text.length && !'\t\r\n'.includes(text[at] as string)) return readPlain(text, from);
+  return { cell: { text: inside, isQuoted: true }, end: at };
+}

@@ -1,0 +1,40 @@
+// The state of a grid for whoever shows it, and the extent in which it moves.
+import { useCallback, useMemo, useRef, useState } from 'react';
+import { type Extent, type GridEvent, type GridState, type Range, rangeOf, START, step } from './state.ts';
+
+export interface GridControl {
+  readonly state: GridState;
+  readonly range: Range;
+  /** Returns the state that follows. */
+  readonly send: (event: GridEvent) => GridState;
+  /** How many rows are seen at once: for PageUp and PageDown. */
+  readonly setPageRows: (rows: number) => void;
+  readonly focusGrid: () => void;
+  /** The grid puts here how it takes the focus. */
+  readonly takesFocus: { current: (() => void) | undefined };
+}
+
+export function useGrid(shape: Pick<Extent, 'rowCount' | 'columnCount'>): GridControl {
+  const [kept, setState] = useState<GridState>(START);
+  const pageRows = useRef(10);
+  const takesFocus = useRef<(() => void) | undefined>(undefined);
+  const extent = useRef<Extent>({ ...shape, pageRows: 10 });
+  extent.current = { ...shape, pageRows: pageRows.current };
+  const state = step(kept, { kind: 'shape' }, extent.current);
+  const current = useRef(state);
+  current.current = state;
+  const send = useCallback((event: GridEvent): GridState => {
+    const next = step(current.current, event, { ...extent.current, pageRows: pageRows.current });
+    current.current = next;
+    setState(next);
+    return next;
+  }, []);
+  const setPageRows = useCallback((rows: number) => {
+    pageRows.current = Math.max(1, rows);
+  }, []);
+  const focusGrid = useCallback(() => takesFocus.current?.(), []);
+  return useMemo(
+    () => ({ state, range: rangeOf(state), send, setPageRows, focusGrid, takesFocus }),
+    [state, send, setPageRows, focusGrid],
+  );
+}

@@ -1,0 +1,112 @@
+// What a record is made of, as one list of columns: its id, its fields, the keys of its relations and its time stamps, in the
+// order in which the API has them.
+import type { EntityDocument, FieldDocument, RelationDocument, WorkspaceSchema } from '../api/schema.ts';
+
+/** Types of the schema document, and those that only a list has. */
+export type ColumnType =
+  | 'string'
+  | 'text'
+  | 'integer'
+  | 'bigint'
+  | 'decimal'
+  | 'float'
+  | 'boolean'
+  | 'date'
+  | 'datetime'
+  | 'time'
+  | 'uuid'
+  | 'json'
+  | 'enum'
+  | 'id'
+  | 'relation'
+  /** The label of a related record that is expanded. */
+  | 'label';
+
+export interface RecordColumn {
+  /** Unique in a list; what filters and sorts call it. */
+  readonly name: string;
+  readonly type: ColumnType;
+  readonly isReadOnly: boolean;
+  readonly isRequired: boolean;
+  readonly field?: FieldDocument;
+  /** Of a key, and of a label: the relation, and the entity that it leads to. */
+  readonly relation?: RelationDocument;
+  readonly target?: string;
+  readonly description?: string | undefined;
+}
+
+const system = (name: string, type: ColumnType): RecordColumn => ({ name, type, isReadOnly: true, isRequired: true });
+
+/** Relations whose key the records of an entity hold. */
+export const ownRelations = (entity: EntityDocument): readonly RelationDocument[] =>
+  [...entity.relations.values()].filter(({ kind }) => (kind ?? 'belongsTo') === 'belongsTo');
+
+/** The field that stores a relation. */
+export const keyOf = (relation: RelationDocument): string =>
+  typeof relation.column === 'string' ? relation.column : `${relation.name}Id`;
+
+export function columnsOf(entity: EntityDocument): readonly RecordColumn[] {
+  const fields = [...entity.fields.values()].map(
+    (field): RecordColumn => ({
+      name: field.name,
+      type: field.type as ColumnType,
+      isReadOnly: false,
+      isRequired: field.required === true,
+      field,
+      description: field.description,
+    }),
+  );
+  const keys = ownRelations(entity).map(
+    (relation): RecordColumn => ({
+      name: keyOf(relation),
+      type: 'relation',
+      isReadOnly: false,
+      isRequired: relation.required === true,
+      relation,
+      ...(relation.entity === undefined ? {} : { target: relation.entity }),
+    }),
+  );
+  const stamps = entity.timestamps === true ? [system('createdAt', 'datetime'), system('updatedAt', 'datetime')] : [];
+  return [system('id', 'id'), ...fields, ...keys, ...stamps];
+}
+
+const TELLING = ['name', 'title', 'label', 'email'] as const;
+
+/** The field by which people know a record: as the schema says, else a telling one, else the first text; often none. */
+export function labelOf(entity: EntityDocument | undefined): string | undefined {
+  if (entity === undefined || entity.label === null) return undefined;
+  if (typeof entity.label === 'string' && entity.fields.has(entity.label)) return entity.label;
+  const isText = (name: string): boolean => {
+    const type = entity.fields.get(name)?.type;
+    return type === 'string' || type === 'text';
+  };
+  return TELLING.find(isText) ?? [...entity.fields.keys()].find(isText);
+}
+
+/** The columns of labels that `expand=customer,product` adds: `customer.name`. Unknown names add none. */
+export function labelColumns(
+  schema: WorkspaceSchema,
+  entity: EntityDocument,
+  expand: readonly string[],
+): readonly RecordColumn[] {
+  return expand.flatMap((name) => {
+    const relation = entity.relations.get(name);
+    if (relation?.entity === undefined || !ownRelations(entity).includes(relation)) return [];
+    const label = labelOf(schema.entities.get(relation.entity)) ?? 'id';
+    return [
+      {
+        name: `${name}.${label}`,
+        type: 'label',
+        isReadOnly: true,
+        isRequired: false,
+        relation,
+        target: relation.entity,
+      },
+    ];
+  });
+}
+
+export const isNumeric = (type: ColumnType): boolean =>
+  type === 'integer' || type === 'bigint' || type === 'decimal' || type === 'float' || type === 'id';
+
+export const isLong = (type: ColumnType): boolean => type === 'text' || type === 'json';

@@ -1,0 +1,166 @@
+// Filters between the text of the API, which the address bar holds, and what chips and the filter's form show. `filter` is one
+// condition, `or` a group of alternatives; all of them hold together (docs/reference/data-api.md, Filters).
+import type { ColumnType } from './fields.ts';
+
+/** `total,gte,10`. The value is the text behind the second comma; undefined: there is none. */
+export interface Condition {
+  readonly path: string;
+  readonly operator: string;
+  readonly value: string | undefined;
+}
+
+/** One parameter of the address, in the API's words. */
+export interface Chip {
+  readonly kind: 'filter' | 'or';
+  readonly text: string;
+}
+
+/** What is not of the form `path,operator` is a path without an operator: the server says what is wrong with it. */
+export function conditionOf(text: string): Condition {
+  const first = text.indexOf(',');
+  if (first < 0) return { path: text, operator: '', value: undefined };
+  const second = text.indexOf(',', first + 1);
+  return {
+    path: text.slice(0, first),
+    operator: second < 0 ? text.slice(first + 1) : text.slice(first + 1, second),
+    value: second < 0 ? undefined : text.slice(second + 1),
+  };
+}
+
+export const conditionText = ({ path, operator, value }: Condition): string =>
+  [path, ...(operator === '' && value === undefined ? [] : [operator]), ...(value === undefined ? [] : [value])].join(
+    ',',
+  );
+
+/** The conditions of a parameter: one of `filter`, several of `or`. */
+export const conditionsOf = ({ kind, text }: Chip): readonly Condition[] =>
+  (kind === 'filter' ? [text] : splitEscaped(text, ';')).map(conditionOf);
+
+/** The parameter of conditions of which one has to hold. */
+export function chipOf(conditions: readonly Condition[]): Chip {
+  const texts = conditions.map(conditionText);
+  const only = texts.length === 1 ? texts[0] : undefined;
+  return only === undefined
+    ? { kind: 'or', text: texts.map((text) => text.replaceAll(';', '\\;')).join(';') }
+    : { kind: 'filter', text: only };
+}
+
+/** Splits at the separator; a backslash before it makes it part of the text, other backslashes stay. */
+export function splitEscaped(text: string, separator: ',' | ';'): readonly string[] {
+  const parts = [''];
+  for (let index = 0; index < text.length; index++) {
+    const character = text[index] as string;
+    const isEscaped = character === '\\' && text[index + 1] === separator;
+    if (character === separator) parts.push('');
+    else parts[parts.length - 1] += isEscaped ? separator : character;
+    if (isEscaped) index++;
+  }
+  return parts;
+}
+
+/** Values of `in`, `nin` and `between` as the API's text. */
+export const listText = (values: readonly string[]): string =>
+  values.map((one) => one.replaceAll(',', '\\,')).join(',');
+
+export interface OperatorWords {
+  readonly name: string;
+  readonly words: string;
+  readonly takes: 'none' | 'one' | 'two' | 'many';
+}
+
+const operator = (name: string, words: string, takes: OperatorWords['takes'] = 'one'): OperatorWords => ({
+  name,
+  words,
+  takes,
+});
+
+const ANY = [operator('eq', 'is'), operator('ne', 'is not')];
+const LISTS = [operator('in', 'is one of', 'many'), operator('nin', 'is none of', 'many')];
+const ORDER = [
+  operator('gt', 'more than'),
+  operator('gte', 'at least'),
+  operator('lt', 'less than'),
+  operator('lte', 'at most'),
+  operator('between', 'between', 'two'),
+];
+const TEXT = [
+  operator('contains', 'contains'),
+  operator('startsWith', 'starts with'),
+  operator('endsWith', 'ends with'),
+  operator('matches', 'matches'),
+];
+const NULLS = [operator('isNull', 'is NULL', 'none'), operator('notNull', 'is not NULL', 'none')];
+const ALL: ReadonlyMap<string, OperatorWords> = new Map(
+  [...ANY, ...LISTS, ...ORDER, ...TEXT, ...NULLS].map((one) => [one.name, one]),
+);
+
+export const operatorNamed = (name: string): OperatorWords | undefined => ALL.get(name);
+
+/** The operators that fit a type, the likeliest first. */
+export function operatorsFor(type: ColumnType): readonly OperatorWords[] {
+  if (type === 'string' || type === 'text')
+    return [TEXT[0] as OperatorWords, ...ANY, ...TEXT.slice(1), ...LISTS, ...ORDER, ...NULLS];
+  if (type === 'enum') return [...ANY, ...LISTS, ...TEXT, ...ORDER, ...NULLS];
+  if (type === 'boolean' || type === 'json') return [...ANY, ...LISTS, ...NULLS];
+  return [...ANY, ...ORDER, ...LISTS, ...NULLS];
+}
+
+/** A condition in words: `total at least 10`. `show` makes a value readable: moments in the zone of the page. */
+export function wordsOf(
+  { path, operator: name, value }: Condition,
+  show: (value: string) => string = (text) => text,
+): string {
+  const known = ALL.get(name);
+  const words = known?.words ?? name;
+  if (value === undefined || known?.takes === 'none') return `${path} ${words}`.trim();
+  const isList = known?.takes === 'many' || known?.takes === 'two';
+  const values = isList ? splitEscaped(value, ',') : [value];
+  return `${path} ${words} ${values.map((one) => (one === '' ? '""' : show(one))).join(known?.takes === 'two' ? ' and ' : ', ')}`;
+}
+
+/**
+ * The chips that a refusal of a list is about, by the names that stand in its message: all of them when none does, for one
+ * of them must be. The list of what is known says nothing about what is wrong.
+ */
+export function offending(message: string, chips: readonly Chip[]): readonly Chip[] {
+  const said = new Set(
+    message
+      .replace(/Did you mean .*$/s, '')
+      .replace(/Known: .*$/s, '')
+      .split(/[^\p{L}\p{N}_.]+/u)
+      .flatMap((word) => [word, ...word.split('.')]),
+  );
+  const scores = chips.map((chip) =>
+    message.includes(chip.text)
+      ? Number.POSITIVE_INFINITY
+      : Math.max(
+          0,
+          ...conditionsOf(chip).map(
+            ({ path, operator: name }) =>
+              [...path.split('.'), name].filter((word) => word !== '' && said.has(word)).length /
+              (path.split('.').length + 1),
+          ),
+        ),
+  );
+  const most = Math.max(0, ...scores);
+  return chips.filter((_, index) => scores[index] === most);
+}
+
+/** What the server thinks was meant: `Unknown field totl on … Did you mean total?` gives totl and total. */
+export function suggestionOf(message: string): { readonly wrong: string; readonly right: string } | undefined {
+  const found = /^Unknown (?:field|relation|filter operator) (\S+?)[. ].*?Did you mean (\S+?)\?/s.exec(message);
+  return found?.[1] === undefined || found[2] === undefined ? undefined : { wrong: found[1], right: found[2] };
+}
+
+/** A parameter with a wrong name in a path, or a wrong operator, put right. */
+export function mended(chip: Chip, { wrong, right }: { readonly wrong: string; readonly right: string }): Chip {
+  const mend = (name: string): string => (name === wrong ? right : name);
+  const conditions = conditionsOf(chip).map(({ path, operator: name, value }) => ({
+    path: path.split('.').map(mend).join('.'),
+    operator: mend(name),
+    value,
+  }));
+  return chip.kind === 'or'
+    ? { kind: 'or', text: conditions.map((one) => conditionText(one).replaceAll(';', '\\;')).join(';') }
+    : { kind: 'filter', text: conditionText(conditions[0] as Condition) };
+}

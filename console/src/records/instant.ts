@@ -1,0 +1,73 @@
+// Moments as the page shows and takes them: `2026-01-05 09:30:00`, in UTC or in the zone of the browser, and always with the
+// zone beside it. The API has them as ISO 8601 in UTC.
+
+/** As shell/zone.tsx has it. */
+export type ZoneName = 'UTC' | 'local';
+
+const two = (value: number): string => String(value).padStart(2, '0');
+const four = (value: number): string => String(value).padStart(4, '0');
+
+/** A moment of the API without its zone: for editors. What is no moment stays as it is. */
+export function momentText(iso: string, zone: ZoneName): string {
+  const at = new Date(iso);
+  if (Number.isNaN(at.getTime())) return iso;
+  const utc = zone === 'UTC';
+  const day = utc
+    ? `${four(at.getUTCFullYear())}-${two(at.getUTCMonth() + 1)}-${two(at.getUTCDate())}`
+    : `${four(at.getFullYear())}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  const time = utc
+    ? `${two(at.getUTCHours())}:${two(at.getUTCMinutes())}:${two(at.getUTCSeconds())}`
+    : `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+  const milliseconds = at.getUTCMilliseconds();
+  return `${day} ${time}${milliseconds === 0 ? '' : `.${String(milliseconds).padStart(3, '0')}`}`;
+}
+
+/** What stands beside a moment: `UTC`, or the offset at that moment, such as `+09:00`. */
+export function zoneText(iso: string, zone: ZoneName): string {
+  const at = new Date(iso);
+  if (zone === 'UTC' || Number.isNaN(at.getTime())) return 'UTC';
+  const minutes = -at.getTimezoneOffset();
+  const size = Math.abs(Math.round(minutes));
+  return `${minutes < 0 ? '-' : '+'}${two(Math.floor(size / 60))}:${two(size % 60)}`;
+}
+
+const FORM =
+  /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?)?\s*(Z|UTC|[+-]\d{2}:?\d{2})?$/i;
+
+/** ISO 8601 in UTC of what was typed: in its own zone when it names one, else in that of the page; undefined: no moment. */
+export function momentOf(text: string, zone: ZoneName): string | undefined {
+  const parts = FORM.exec(text.trim());
+  if (parts === null) return undefined;
+  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map((part) => Number(part ?? 0)) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const milliseconds = Number((parts[7] ?? '').slice(0, 3).padEnd(3, '0'));
+  const at = new Date(0);
+  const offset = parts[8] === undefined ? (zone === 'UTC' ? 0 : undefined) : offsetOf(parts[8]);
+  if (offset === undefined) {
+    at.setFullYear(year, month - 1, day);
+    at.setHours(hour, minute, second, milliseconds);
+  } else {
+    at.setUTCFullYear(year, month - 1, day);
+    at.setUTCHours(hour, minute, second, milliseconds);
+    // 31 February would become a day of March.
+    if (at.getUTCDate() !== day || at.getUTCHours() !== hour || minute > 59 || second > 59) return undefined;
+    at.setTime(at.getTime() - offset * 60_000);
+  }
+  if (Number.isNaN(at.getTime()) || month < 1 || month > 12) return undefined;
+  if (offset === undefined && (at.getDate() !== day || minute > 59 || second > 59)) return undefined;
+  const iso = at.toISOString();
+  return iso.endsWith('.000Z') ? `${iso.slice(0, -5)}Z` : iso;
+}
+
+/** Minutes east of UTC. */
+function offsetOf(text: string): number {
+  if (/^(Z|UTC)$/i.test(text)) return 0;
+  const minutes = Number(text.slice(1, 3)) * 60 + Number(text.slice(-2));
+  return text.startsWith('-') ? -minutes : minutes;
+}

@@ -1,0 +1,98 @@
+// The list that a screen shows, between the address bar and the requests that fetch it.
+import { type Search, stringifySearch, valuesOf } from '../address.ts';
+import type { Chip } from './filter.ts';
+
+export interface ListQuery {
+  /** `filter` and `or`, in the order of the address. */
+  readonly chips: readonly Chip[];
+  readonly search: string;
+  /** `total,desc`; the first is the most important. */
+  readonly sort: readonly string[];
+  readonly expand: readonly string[];
+}
+
+/** Records of a window, and of a request. */
+export const WINDOW = 100;
+
+// Longer values come cut, and are fetched whole when they are opened.
+const PREVIEW = 200;
+
+/** What of a query an address says. */
+export function queryOf(search: Search): ListQuery {
+  return {
+    chips: [
+      ...valuesOf(search, 'filter').map((text): Chip => ({ kind: 'filter', text })),
+      ...valuesOf(search, 'or').map((text): Chip => ({ kind: 'or', text })),
+    ],
+    search: valuesOf(search, 'search')[0] ?? '',
+    sort: valuesOf(search, 'sort'),
+    expand: namesOf(valuesOf(search, 'expand')[0]),
+  };
+}
+
+const many = (values: readonly string[]): string | readonly string[] | undefined =>
+  values.length === 0 ? undefined : values.length === 1 ? values[0] : values;
+
+/** The parameters of an address that say a query; those that it does not need are undefined. */
+export function searchOf({ chips, search, sort, expand }: ListQuery): Search {
+  const texts = (kind: Chip['kind']) => chips.filter((chip) => chip.kind === kind).map(({ text }) => text);
+  return {
+    filter: many(texts('filter')),
+    or: many(texts('or')),
+    search: search === '' ? undefined : search,
+    sort: many(sort),
+    expand: expand.length === 0 ? undefined : expand.join(','),
+  };
+}
+
+/** Names of a list with commas: `fields` and `expand`. */
+export const namesOf = (text: string | undefined): readonly string[] =>
+  (text ?? '')
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+
+export const isNarrowed = ({ chips, search }: ListQuery): boolean => chips.length > 0 || search !== '';
+
+/** Which records count, and in which order: for lists, totals and exports alike. */
+export const narrowing = (query: ListQuery): Search => {
+  const { filter, or, search, sort } = searchOf(query);
+  return { filter, or, search, sort };
+};
+
+export interface Wanted {
+  /** Which window of the list, counted from 0. */
+  readonly window: number;
+  /** The cursor of the window before it, when that is known. */
+  readonly after: string | undefined;
+  /** `id` and the columns that are shown. */
+  readonly fields: readonly string[];
+  readonly count: 'exact' | 'none';
+}
+
+/** The query string of a window, with versions for writes and with long values cut. */
+export const windowSearch = (query: ListQuery, { window, after, fields, count }: Wanted): string =>
+  stringifySearch({
+    ...narrowing(query),
+    size: String(WINDOW),
+    ...(after === undefined ? { page: String(window) } : { after }),
+    expand: query.expand.join(','),
+    fields: fields.join(','),
+    count,
+    versions: 'true',
+    preview: String(PREVIEW),
+  });
+
+/** What a click on the head of a column does: ascending, descending, as before. With `isAdded` other keys stay. */
+export function nextSort(sort: readonly string[], name: string, isAdded: boolean): readonly string[] {
+  const now = sortOf(sort, name);
+  const others = isAdded ? sort.filter((key) => key.split(',')[0] !== name) : [];
+  if (now === 'descending') return others;
+  return [...others, now === undefined ? name : `${name},desc`];
+}
+
+/** How a column is sorted by a query. */
+export function sortOf(sort: readonly string[], name: string): 'ascending' | 'descending' | undefined {
+  const key = sort.find((one) => one.split(',')[0] === name);
+  return key === undefined ? undefined : key.split(',')[1] === 'desc' ? 'descending' : 'ascending';
+}

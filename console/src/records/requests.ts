@@ -1,0 +1,104 @@
+// The requests for records that lists, pickers and writes make.
+
+import { stringifySearch } from '../address.ts';
+import { askExact } from '../api/ask.ts';
+import { isRefusal } from '../api/refusal.ts';
+import { dataPath, type Place } from '../api/workspace.ts';
+import { type ListQuery, narrowing, type Wanted, windowSearch } from './list-query.ts';
+import { type LoadedWindow, windowOf } from './rows.ts';
+import type { RecordValue } from './value.ts';
+
+/** An entity of a workspace. */
+export interface EntityPlace extends Place {
+  readonly entity: string;
+}
+
+export const entityPath = ({ entity, ...place }: EntityPlace, rest = ''): string =>
+  dataPath(place, `/${encodeURIComponent(entity)}${rest}`);
+
+// A request names at most a hundred paths, and Node.js takes 16 KiB of its address and headers.
+const MOST_FIELDS = 100;
+const LONGEST = 8000;
+
+/** One window of a list. Where its fields are too many to be named, all of them are asked for. */
+export async function fetchWindow(
+  at: EntityPlace,
+  query: ListQuery,
+  wanted: Wanted,
+  signal: AbortSignal,
+): Promise<LoadedWindow> {
+  const narrow = windowSearch(query, wanted);
+  const isTooMuch = wanted.fields.length > MOST_FIELDS || narrow.length > LONGEST;
+  const fields = ['*', ...wanted.fields.filter((name) => name.includes('.'))];
+  const search = isTooMuch ? windowSearch(query, { ...wanted, fields }) : narrow;
+  const { data, meta } = await askExact<readonly RecordValue[]>({ path: entityPath(at, search), signal });
+  return windowOf(data, meta);
+}
+
+/** How many records a filtered list has. */
+export async function fetchTotal(at: EntityPlace, query: ListQuery, signal: AbortSignal): Promise<number> {
+  const search = stringifySearch({
+    ...narrowing(query),
+    sort: undefined,
+    size: '1',
+    fields: 'id',
+    expand: '',
+    count: 'exact',
+  });
+  const { meta } = await askExact<readonly RecordValue[]>({ path: entityPath(at, search), signal });
+  return Number(meta.totalElements);
+}
+
+/** A record with its version. */
+export interface Versioned {
+  readonly record: RecordValue;
+  readonly version: string;
+}
+
+/** The version in an ETag: what stands before the point. */
+export const versionOf = (etag: string | undefined): string =>
+  (etag ?? '').replace(/^W\//, '').replaceAll('"', '').split('.')[0] ?? '';
+
+/** The whole record, or some of its fields, uncut. */
+export async function fetchRecord(
+  at: EntityPlace,
+  id: string,
+  fields: readonly string[] = ['*'],
+  signal?: AbortSignal,
+): Promise<Versioned> {
+  const search = stringifySearch({ fields: fields.join(','), expand: '' });
+  const { data, etag } = await askExact<RecordValue>({ path: entityPath(at, `/${id}${search}`), signal });
+  return { record: data, version: versionOf(etag) };
+}
+
+/** Whole records by their ids, uncut, in the order of the ids; those that are gone are left out. */
+export async function fetchRecords(
+  at: EntityPlace,
+  ids: readonly string[],
+  fields: readonly string[] = ['*'],
+): Promise<readonly Versioned[]> {
+  const found = new Map<string, Versioned>();
+  for (let from = 0; from < ids.length; from += 200) {
+    const some = ids.slice(from, from + 200);
+    const search = stringifySearch({
+      filter: `id,in,${some.join(',')}`,
+      size: String(some.length),
+      fields: ['id', ...fields.filter((name) => name !== 'id')].join(','),
+      expand: '',
+      count: 'none',
+      versions: 'true',
+    });
+    const { data, meta } = await askExact<readonly RecordValue[]>({ path: entityPath(at, search) });
+    for (const row of windowOf(data, meta).rows) found.set(row.id, { record: row.record, version: row.version });
+  }
+  return ids.flatMap((id) => found.get(id) ?? []);
+}
+
+/** Milliseconds until what is refused for a while is asked for again; undefined: the refusal stands. */
+export function pauseAfter(error: unknown, failures: number): number | undefined {
+  if (!isRefusal(error)) return undefined;
+  const isPassing =
+    error.status === 0 || error.status === 429 || (error.status === 503 && error.code !== 'QUERY_TIMEOUT');
+  if (!isPassing) return undefined;
+  return error.retryAfterSeconds === undefined ? Math.min(300 * 2 ** failures, 3000) : error.retryAfterSeconds * 1000;
+}

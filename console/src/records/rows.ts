@@ -1,0 +1,237 @@
+// The records of a list as far as they are loaded: windows of a hundred, fetched when they are looked at, those far away
+// forgotten. A neighbour is fetched by the cursor of the window before it, a jump by its number; what a write answered takes
+// the place of the record with its id.
+import { WINDOW } from './list-query.ts';
+import { idOf, type RecordValue } from './value.ts';
+
+/** A record in the list. A change makes another one, so that it can be compared by identity. */
+export interface Row {
+  readonly id: string;
+  readonly record: RecordValue;
+  /** For If-Match, without quotes. */
+  readonly version: string;
+  /** Lengths of the values that came cut, by field. */
+  readonly cuts: ReadonlyMap<string, number>;
+  /** A change took it out of the filter; it stays until the list is loaded anew. */
+  readonly hasLeft?: boolean;
+}
+
+/** What a request for a window brings. */
+export interface LoadedWindow {
+  readonly rows: readonly Row[];
+  /** Null at the end of the list. */
+  readonly next: string | null;
+  /** Of the whole list; null when it was not counted. */
+  readonly total: number | null;
+}
+
+export interface WindowRequest {
+  readonly window: number;
+  readonly after: string | undefined;
+}
+
+export interface RowsOptions {
+  readonly load: (request: WindowRequest, signal: AbortSignal) => Promise<LoadedWindow>;
+  /** How long to wait before what failed for a while is asked again; undefined: it stands. Milliseconds. */
+  readonly pauseAfter: (error: unknown, failures: number) => number | undefined;
+}
+
+// 6,000 records with previews are some 10 MB.
+const MOST_WINDOWS = 60;
+
+export class Rows {
+  readonly #options: RowsOptions;
+  readonly #windows = new Map<number, LoadedWindow>();
+  readonly #loading = new Map<number, AbortController>();
+  readonly #places = new Map<string, number>();
+  readonly #listeners = new Set<() => void>();
+  #refused: { readonly window: number; readonly error: unknown } | undefined;
+  #total: number | undefined;
+  #least = 0;
+  #isWhole = false;
+  #revision = 0;
+
+  constructor(options: RowsOptions) {
+    this.#options = options;
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  };
+
+  /** Another number whenever something has changed. */
+  readonly revision = (): number => this.#revision;
+
+  /** What stopped a window from being loaded; it is asked for again by `retry`. */
+  get refused(): unknown {
+    return this.#refused?.error;
+  }
+
+  get hasLoaded(): boolean {
+    return this.#windows.size > 0;
+  }
+
+  /** Records of the list: exact when it was counted or its end was seen, else as many as are known and a window more. */
+  get count(): { readonly rows: number; readonly isExact: boolean } {
+    if (this.#total !== undefined) return { rows: this.#total, isExact: true };
+    return { rows: this.#least, isExact: this.#isWhole };
+  }
+
+  /** What a count of the list said. */
+  setTotal(total: number): void {
+    this.#total = total;
+    this.#changed();
+  }
+
+  at(index: number): Row | undefined {
+    return this.#windows.get(Math.floor(index / WINDOW))?.rows[index % WINDOW];
+  }
+
+  byId(id: string): Row | undefined {
+    const index = this.indexOf(id);
+    return index === undefined ? undefined : this.at(index);
+  }
+
+  indexOf(id: string): number | undefined {
+    return this.#places.get(id);
+  }
+
+  /** A record was written, or read anew. */
+  replace(row: Row): void {
+    const index = this.#places.get(row.id);
+    const number = index === undefined ? -1 : Math.floor(index / WINDOW);
+    const window = this.#windows.get(number);
+    if (index === undefined || window === undefined) return;
+    this.#windows.set(number, { ...window, rows: window.rows.with(index % WINDOW, row) });
+    this.#changed();
+  }
+
+  /** Rows from (included) to (excluded) are seen: loads what of them is missing, and no longer what was seen before. */
+  see(from: number, to: number): void {
+    const first = Math.floor(from / WINDOW);
+    const last = Math.floor(Math.max(from, to - 1) / WINDOW);
+    for (const [window, controller] of this.#loading) if (window < first || window > last) controller.abort();
+    for (let window = first; window <= last; window++) void this.#want(window);
+    this.#forget(first, last);
+  }
+
+  /** Loads rows that are not seen: for a paste, say. At most `MOST_WINDOWS` windows. */
+  async load(from: number, to: number): Promise<void> {
+    for (let window = Math.floor(from / WINDOW); window <= Math.floor((to - 1) / WINDOW); window++) {
+      if (!this.#windows.has(window))
+        this.#store(window, await this.#options.load(this.#request(window), new AbortController().signal));
+    }
+  }
+
+  retry(): void {
+    const window = this.#refused?.window;
+    this.#refused = undefined;
+    this.#changed();
+    if (window !== undefined) void this.#want(window);
+  }
+
+  close(): void {
+    for (const controller of this.#loading.values()) controller.abort();
+    this.#listeners.clear();
+  }
+
+  #request(window: number): WindowRequest {
+    return { window, after: this.#windows.get(window - 1)?.next ?? undefined };
+  }
+
+  async #want(window: number): Promise<void> {
+    if (this.#windows.has(window) || this.#loading.has(window) || this.#refused?.window === window) return;
+    if (this.count.isExact && window > 0 && window * WINDOW >= this.count.rows) return;
+    const controller = new AbortController();
+    this.#loading.set(window, controller);
+    const { signal } = controller;
+    for (let failures = 0; ; failures++) {
+      try {
+        const loaded = await this.#options.load(this.#request(window), signal);
+        if (!signal.aborted) this.#store(window, loaded);
+        break;
+      } catch (error) {
+        if (signal.aborted) break;
+        const pause = this.#options.pauseAfter(error, failures);
+        if (pause === undefined) {
+          this.#refused = { window, error };
+          break;
+        }
+        await waited(pause, signal);
+        if (signal.aborted) break;
+      }
+    }
+    if (this.#loading.get(window) === controller) this.#loading.delete(window);
+    this.#changed();
+  }
+
+  #store(window: number, loaded: LoadedWindow): void {
+    this.#windows.set(window, loaded);
+    loaded.rows.forEach((row, place) => {
+      this.#places.set(row.id, window * WINDOW + place);
+    });
+    if (this.#refused?.window === window) this.#refused = undefined;
+    const end = window * WINDOW + loaded.rows.length;
+    this.#least = Math.max(this.#least, loaded.next === null ? end : end + WINDOW);
+    // A page behind the end is empty and says nothing of where the end is.
+    if (loaded.next === null && (loaded.rows.length > 0 || window === 0)) {
+      this.#isWhole = true;
+      this.#least = end;
+    }
+    if (loaded.total !== null) this.#total = loaded.total;
+    this.#changed();
+  }
+
+  #forget(first: number, last: number): void {
+    if (this.#windows.size <= MOST_WINDOWS) return;
+    const middle = (first + last) / 2;
+    const far = [...this.#windows.keys()].sort((one, other) => Math.abs(other - middle) - Math.abs(one - middle));
+    for (const window of far.slice(0, this.#windows.size - MOST_WINDOWS)) {
+      for (const row of this.#windows.get(window)?.rows ?? []) this.#places.delete(row.id);
+      this.#windows.delete(window);
+    }
+  }
+
+  #changed(): void {
+    this.#revision++;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+const waited = (milliseconds: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+
+interface ListMeta {
+  readonly nextCursor?: string | null;
+  readonly totalElements?: number | null;
+  readonly versions?: readonly string[];
+  readonly previews?: readonly { readonly index: number; readonly field: string; readonly length: number }[];
+}
+
+/** The answer to a list with versions and previews. */
+export function windowOf(records: readonly RecordValue[], meta: ListMeta): LoadedWindow {
+  const cuts = new Map<number, Map<string, number>>();
+  for (const { index, field, length } of meta.previews ?? []) {
+    const of = cuts.get(index) ?? new Map<string, number>();
+    cuts.set(index, of.set(field, length));
+  }
+  return {
+    rows: records.map((record, index) => ({
+      id: idOf(record),
+      record,
+      version: meta.versions?.[index] ?? '',
+      cuts: cuts.get(index) ?? NO_CUTS,
+    })),
+    next: meta.nextCursor ?? null,
+    total: meta.totalElements ?? null,
+  };
+}
+
+export const NO_CUTS: ReadonlyMap<string, number> = new Map();

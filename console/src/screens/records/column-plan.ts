@@ -1,0 +1,91 @@
+// The columns of a list: those of the entity with the labels that are expanded, how wide they are, and what they need of a
+// request.
+import type { EntityDocument, WorkspaceSchema } from '../../api/schema.ts';
+import type { ColumnLayout } from '../../grid/columns.ts';
+import type { GridColumn } from '../../grid/grid-types.ts';
+import {
+  type ColumnType,
+  columnsOf,
+  isNumeric,
+  labelColumns,
+  ownRelations,
+  type RecordColumn,
+} from '../../records/fields.ts';
+import { sortOf } from '../../records/list-query.ts';
+
+const WIDTHS: Readonly<Record<ColumnType, number>> = {
+  id: 76,
+  integer: 96,
+  bigint: 190,
+  decimal: 110,
+  float: 110,
+  boolean: 84,
+  date: 104,
+  time: 92,
+  datetime: 190,
+  uuid: 292,
+  enum: 112,
+  string: 190,
+  text: 260,
+  json: 220,
+  relation: 112,
+  label: 180,
+};
+
+export interface ColumnPlan {
+  readonly names: readonly string[];
+  /** Relations whose labels can be shown. */
+  readonly expandable: readonly string[];
+  readonly column: (name: string) => RecordColumn | undefined;
+  readonly gridColumn: (name: string, layout: ColumnLayout, sort: readonly string[]) => GridColumn;
+  /** `fields` of a request for these columns. */
+  readonly requested: (names: readonly string[]) => readonly string[];
+}
+
+export function columnPlan(schema: WorkspaceSchema, entity: EntityDocument, expand: readonly string[]): ColumnPlan {
+  const own = columnsOf(entity);
+  const labels = labelColumns(schema, entity, expand);
+  const all = own.flatMap((column) => [
+    column,
+    ...(column.type === 'relation' ? labels.filter(({ relation }) => relation?.name === column.relation?.name) : []),
+  ]);
+  const byName = new Map(all.map((column) => [column.name, column]));
+  return {
+    names: all.map(({ name }) => name),
+    expandable: expandableOf(entity),
+    column: (name) => byName.get(name),
+    gridColumn: (name, { widths }, sort) => gridColumnOf(byName.get(name), name, widths.get(name), sort),
+    requested: (names) => {
+      const wanted = names.flatMap((name) => {
+        const column = byName.get(name);
+        return column?.type === 'label' ? [`${column.relation?.name}.id`, name] : [name];
+      });
+      return [...new Set(['id', ...wanted])];
+    },
+  };
+}
+
+function expandableOf(entity: EntityDocument): readonly string[] {
+  const allowed = entity.settings?.expandable ?? null;
+  return ownRelations(entity)
+    .map(({ name }) => name)
+    .filter((name) => allowed === null || allowed.includes(name));
+}
+
+function gridColumnOf(
+  column: RecordColumn | undefined,
+  name: string,
+  width: number | undefined,
+  sort: readonly string[],
+): GridColumn {
+  const type = column?.type ?? 'string';
+  return {
+    name,
+    title: name,
+    width: width ?? Math.min(400, Math.max(WIDTHS[type], name.length * 8 + 34)),
+    isEditable: column !== undefined && !column.isReadOnly,
+    isNumeric: isNumeric(type),
+    sort: sortOf(sort, name),
+    description: column?.description,
+  };
+}

@@ -1,0 +1,148 @@
+// Which columns are shown, in which order, how wide, and which stay at the left edge: all of it by keyboard.
+import { Button, Group, Popover, ScrollArea, Stack, Text, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { arranged, type ColumnLayout, PLAIN, withMoved, withPinned, withShown, withWidth } from '../../grid/columns.ts';
+import { Icon } from '../../shell/icon.tsx';
+
+export interface ColumnsMenuProps {
+  readonly layout: ColumnLayout;
+  /** All names, in the order of the schema. */
+  readonly all: readonly string[];
+  readonly widthOf: (name: string) => number;
+  readonly onLayout: (layout: ColumnLayout) => void;
+  /** Relations whose labels can be columns. */
+  readonly relations: readonly string[];
+  readonly expanded: readonly string[];
+  readonly onExpand: (names: readonly string[]) => void;
+}
+
+export function ColumnsMenu(props: ColumnsMenuProps) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <Popover opened={isOpen} onChange={setOpen} position="bottom-end" withinPortal trapFocus width={340} shadow="md">
+      <Popover.Target>
+        <Button
+          variant="default"
+          leftSection={<Icon name="table" />}
+          onClick={() => setOpen(!isOpen)}
+          aria-haspopup="dialog"
+        >
+          Columns
+        </Button>
+      </Popover.Target>
+      <Popover.Dropdown aria-label="Columns" p="xs">
+        <Columns {...props} />
+      </Popover.Dropdown>
+    </Popover>
+  );
+}
+
+function Columns({ layout, all, widthOf, onLayout, relations, expanded, onExpand }: ColumnsMenuProps) {
+  const [typed, setTyped] = useState('');
+  const shown = arranged(layout, all);
+  const hidden = all.filter((name) => !shown.includes(name));
+  const fits = (name: string): boolean => name.toLowerCase().includes(typed.trim().toLowerCase());
+  return (
+    <Stack gap={6}>
+      <TextInput
+        aria-label="Find a column"
+        placeholder="Find a column"
+        value={typed}
+        onChange={(event) => setTyped(event.currentTarget.value)}
+        data-autofocus
+      />
+      <ScrollArea.Autosize mah={320} type="auto">
+        <ul className="columns-list">
+          {[...shown, ...hidden].filter(fits).map((name) => {
+            const isShown = !hidden.includes(name);
+            const isPinned = layout.pinned.includes(name);
+            const width = widthOf(name);
+            return (
+              <li key={name}>
+                <label>
+                  <input
+                    type="checkbox"
+                    checked={isShown}
+                    onChange={() => onLayout(withShown(layout, all, name, !isShown))}
+                  />
+                  <bdi>{name}</bdi>
+                </label>
+                {isShown && (
+                  <span className="columns-tools">
+                    <Tool
+                      name={`Move ${name} left`}
+                      sign="←"
+                      onClick={() => onLayout(withMoved(layout, all, name, -1))}
+                    />
+                    <Tool
+                      name={`Move ${name} right`}
+                      sign="→"
+                      onClick={() => onLayout(withMoved(layout, all, name, 1))}
+                    />
+                    <Tool
+                      name={`Make ${name} narrower`}
+                      sign="−"
+                      onClick={() => onLayout(withWidth(layout, name, width - 24))}
+                    />
+                    <Tool
+                      name={`Make ${name} wider`}
+                      sign="+"
+                      onClick={() => onLayout(withWidth(layout, name, width + 24))}
+                    />
+                    <Tool
+                      name={`Pin ${name}`}
+                      sign="⇤"
+                      isPressed={isPinned}
+                      onClick={() => onLayout(withPinned(layout, name, !isPinned))}
+                    />
+                  </span>
+                )}
+              </li>
+            );
+          })}
+        </ul>
+      </ScrollArea.Autosize>
+      {relations.length > 0 && (
+        <fieldset className="columns-labels">
+          <legend>
+            <Text size="xs" c="dimmed">
+              Labels of related records
+            </Text>
+          </legend>
+          {relations.map((name) => (
+            <label key={name}>
+              <input
+                type="checkbox"
+                checked={expanded.includes(name)}
+                onChange={() =>
+                  onExpand(expanded.includes(name) ? expanded.filter((one) => one !== name) : [...expanded, name])
+                }
+              />
+              <bdi>{name}</bdi>
+            </label>
+          ))}
+        </fieldset>
+      )}
+      <Group justify="flex-end">
+        <Button variant="subtle" onClick={() => onLayout(PLAIN)}>
+          Reset columns
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
+interface ToolProps {
+  readonly name: string;
+  readonly sign: string;
+  readonly isPressed?: boolean;
+  readonly onClick: () => void;
+}
+
+function Tool({ name, sign, isPressed, onClick }: ToolProps) {
+  return (
+    <button type="button" aria-label={name} title={name} aria-pressed={isPressed} onClick={onClick}>
+      {sign}
+    </button>
+  );
+}

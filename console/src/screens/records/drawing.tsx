@@ -1,0 +1,72 @@
+// How the cells of the list are drawn.
+
+import type { Json } from '../../api/json.ts';
+import type { Place } from '../../api/workspace.ts';
+import type { GridDrawing } from '../../grid/grid-types.ts';
+import { CellValue } from '../../records/cell.tsx';
+import type { RecordColumn } from '../../records/fields.ts';
+import type { ZoneName } from '../../records/instant.ts';
+import type { Row } from '../../records/rows.ts';
+import { memberOf, type RecordValue } from '../../records/value.ts';
+import type { ColumnPlan } from './column-plan.ts';
+
+export interface DrawingOptions {
+  readonly place: Place;
+  readonly plan: ColumnPlan;
+  readonly zone: ZoneName;
+  readonly selected: ReadonlySet<string>;
+  readonly setSelected: (selected: ReadonlySet<string>) => void;
+}
+
+/** The value of a column in a record: a label is found in the related record. */
+export function cellValue(record: RecordValue, column: RecordColumn): Json | undefined {
+  if (column.type !== 'label') return memberOf(record, column.name);
+  const related = relatedOf(record, column);
+  return related === null || related === undefined
+    ? related
+    : memberOf(related, column.name.split('.').at(-1) as string);
+}
+
+function relatedOf(record: RecordValue, { relation }: RecordColumn): RecordValue | null | undefined {
+  const related = memberOf(record, relation?.name ?? '');
+  return related === null || related === undefined ? related : (related as RecordValue);
+}
+
+export function drawingOf({ place, plan, zone, selected, setSelected }: DrawingOptions): GridDrawing<Row> {
+  return {
+    cell({ record, cuts, id }, { name, isSelector }) {
+      if (isSelector === true)
+        return (
+          <input
+            type="checkbox"
+            className="select-box"
+            tabIndex={-1}
+            aria-label={`Select record ${id}`}
+            checked={selected.has(id)}
+            onChange={(event) => {
+              const next = new Set(selected);
+              if (event.currentTarget.checked) next.add(id);
+              else next.delete(id);
+              setSelected(next);
+            }}
+          />
+        );
+      const column = plan.column(name);
+      if (column === undefined) return null;
+      const related = column.type === 'label' ? relatedOf(record, column) : undefined;
+      return (
+        <CellValue
+          place={place}
+          column={column}
+          value={cellValue(record, column)}
+          zone={zone}
+          cutFrom={cuts.get(name)}
+          leadsTo={related === null || related === undefined ? undefined : String(memberOf(related, 'id'))}
+        />
+      );
+    },
+    mark: () => undefined,
+    editor: () => null,
+    head: ({ isSelector }) => (isSelector === true ? <span className="visually-hidden">Select</span> : undefined),
+  };
+}

@@ -1,0 +1,79 @@
+// The filters of the list, each as a chip with its words: a click mends it, the cross takes it away. A refusal of the list
+// stands here, beside the chip that it is about.
+import { Button, Group } from '@mantine/core';
+import { isRefusal } from '../../api/refusal.ts';
+import type { Chip } from '../../records/filter.ts';
+import { conditionsOf, mended, offending, suggestionOf, wordsOf } from '../../records/filter.ts';
+import type { ZoneName } from '../../records/instant.ts';
+import { shownText } from '../../records/value.ts';
+import { Icon } from '../../shell/icon.tsx';
+import { Refused } from '../../shell/refused.tsx';
+
+export interface FilterBarProps {
+  readonly chips: readonly Chip[];
+  readonly refused: unknown;
+  readonly zone: ZoneName;
+  /** Whether values of a path are moments. */
+  readonly isMoment: (path: string) => boolean;
+  readonly onChips: (chips: readonly Chip[]) => void;
+  readonly onEdit: (index: number) => void;
+  readonly onRetry: () => void;
+}
+
+export function FilterBar({ chips, refused, zone, isMoment, onChips, onEdit, onRetry }: FilterBarProps) {
+  const isMistaken = isRefusal(refused) && refused.status === 400;
+  const wrong = isMistaken ? offending(refused.message, chips) : [];
+  const suggestion = isMistaken ? suggestionOf(refused.message) : undefined;
+  const words = (chip: Chip): string =>
+    conditionsOf(chip)
+      .map((one) => wordsOf(one, (value) => (isMoment(one.path) ? shownText(value, 'datetime', zone) : value)))
+      .join(' or ');
+  return (
+    <>
+      {chips.length > 0 && (
+        <ul className="records-line chips" aria-label="Filters">
+          {chips.map((chip, index) => {
+            const isWrong = wrong.includes(chip);
+            return (
+              <li key={`${index}/${chip.text}`} className="chip" data-wrong={isWrong || undefined}>
+                <button
+                  type="button"
+                  onClick={() => onEdit(index)}
+                  aria-invalid={isWrong || undefined}
+                  title={chip.text}
+                >
+                  {isWrong && <span className="visually-hidden">Mistaken: </span>}
+                  <bdi>{words(chip)}</bdi>
+                </button>
+                <button
+                  type="button"
+                  aria-label={`Remove filter ${words(chip)}`}
+                  onClick={() => onChips(chips.filter((_, at) => at !== index))}
+                >
+                  <Icon name="close" size={12} />
+                </button>
+              </li>
+            );
+          })}
+        </ul>
+      )}
+      <Refused error={refused} onRetry={isMistaken ? undefined : onRetry} />
+      {isMistaken && (
+        <Group gap="xs">
+          {suggestion !== undefined && (
+            <Button
+              onClick={() => onChips(chips.map((chip) => (wrong.includes(chip) ? mended(chip, suggestion) : chip)))}
+            >
+              Use {suggestion.right}
+            </Button>
+          )}
+          {wrong.length > 0 && (
+            <Button variant="default" onClick={() => onChips(chips.filter((chip) => !wrong.includes(chip)))}>
+              Remove {wrong.length === 1 ? 'this filter' : 'these filters'}
+            </Button>
+          )}
+        </Group>
+      )}
+    </>
+  );
+}

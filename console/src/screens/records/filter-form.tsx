@@ -1,0 +1,203 @@
+// The form of a filter: a condition, or several of which one has to hold; and beside it the same as text.
+import { Button, Divider, Group, NativeSelect, Popover, Stack, TextInput } from '@mantine/core';
+import { type FormEvent, useState } from 'react';
+import type { RecordColumn } from '../../records/fields.ts';
+import { type Chip, type Condition, chipOf, conditionsOf, operatorNamed, operatorsFor } from '../../records/filter.ts';
+import { momentOf, momentText, type ZoneName } from '../../records/instant.ts';
+import type { PathGroup } from '../../records/paths.ts';
+import { enumValues } from '../../records/value.ts';
+import { Icon } from '../../shell/icon.tsx';
+
+export interface FilterFormProps {
+  readonly paths: readonly PathGroup[];
+  readonly zone: ZoneName;
+  /** The filter that is mended; undefined: a new one. */
+  readonly chip: Chip | undefined;
+  readonly isOpen: boolean;
+  readonly onOpen: (isOpen: boolean) => void;
+  readonly onChip: (chip: Chip) => void;
+}
+
+export function FilterButton(props: FilterFormProps) {
+  const { isOpen, onOpen, chip } = props;
+  return (
+    <Popover
+      opened={isOpen}
+      onChange={onOpen}
+      position="bottom-start"
+      withinPortal
+      trapFocus
+      returnFocus
+      width={460}
+      shadow="md"
+    >
+      <Popover.Target>
+        <Button
+          variant="default"
+          leftSection={<Icon name="search" />}
+          onClick={() => onOpen(!isOpen)}
+          aria-haspopup="dialog"
+        >
+          Filter
+        </Button>
+      </Popover.Target>
+      <Popover.Dropdown aria-label="Filter" maw="calc(100vw - 24px)">
+        <FilterForm key={`${chip?.kind}/${chip?.text}`} {...props} />
+      </Popover.Dropdown>
+    </Popover>
+  );
+}
+
+function FilterForm({ paths, zone, chip, onChip }: FilterFormProps) {
+  const columns = new Map(paths.flatMap(({ paths: some }) => some.map(({ path, column }) => [path, column] as const)));
+  const first = paths[0]?.paths[1] ?? paths[0]?.paths[0];
+  const fresh: Condition = {
+    path: first?.path ?? 'id',
+    operator: operatorsFor(first?.column.type ?? 'id')[0]?.name ?? 'eq',
+    value: '',
+  };
+  const [conditions, setConditions] = useState<readonly Condition[]>(
+    chip === undefined ? [fresh] : conditionsOf(chip).map((one) => shownCondition(one, columns.get(one.path), zone)),
+  );
+  const [text, setText] = useState(chip?.kind === 'filter' ? chip.text : '');
+  const set = (index: number, condition: Condition) => setConditions(conditions.with(index, condition));
+  function apply(event: FormEvent): void {
+    event.preventDefault();
+    onChip(chipOf(conditions.map((one) => sentCondition(one, columns.get(one.path), zone))));
+  }
+  return (
+    <Stack gap="xs">
+      <form onSubmit={apply}>
+        <Stack gap="xs">
+          {conditions.map((condition, index) => (
+            <ConditionLine
+              key={index}
+              condition={condition}
+              column={columns.get(condition.path)}
+              paths={paths}
+              zone={zone}
+              isFirst={index === 0}
+              onChange={(next) => set(index, next)}
+            />
+          ))}
+          <Group justify="space-between">
+            <Button variant="subtle" onClick={() => setConditions([...conditions, fresh])}>
+              Or another condition
+            </Button>
+            <Button type="submit">Apply</Button>
+          </Group>
+        </Stack>
+      </form>
+      <Divider label="or as text" />
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (text.trim() !== '') onChip({ kind: 'filter', text: text.trim() });
+        }}
+      >
+        <TextInput
+          label="Filter as text"
+          description="field,operator,value as in the address of the API"
+          placeholder="total,gte,10"
+          value={text}
+          onChange={(event) => setText(event.currentTarget.value)}
+        />
+      </form>
+    </Stack>
+  );
+}
+
+interface LineProps {
+  readonly condition: Condition;
+  readonly column: RecordColumn | undefined;
+  readonly paths: readonly PathGroup[];
+  readonly zone: ZoneName;
+  readonly isFirst: boolean;
+  readonly onChange: (condition: Condition) => void;
+}
+
+function ConditionLine({ condition, column, paths, zone, isFirst, onChange }: LineProps) {
+  const { path, operator, value } = condition;
+  const operators = operatorsFor(column?.type ?? 'string');
+  const takes = operatorNamed(operator)?.takes ?? 'one';
+  const columns = new Map(paths.flatMap(({ paths: some }) => some.map((one) => [one.path, one.column] as const)));
+  const chosen =
+    takes !== 'one' || column === undefined
+      ? []
+      : column.type === 'boolean'
+        ? ['true', 'false']
+        : enumValues(column.field);
+  const hint =
+    takes === 'many'
+      ? 'a,b,c (\\, is a comma)'
+      : takes === 'two'
+        ? 'from,to'
+        : column?.type === 'datetime'
+          ? `2026-01-31 12:00 ${zone}`
+          : '';
+  return (
+    <Group gap={6} align="end" wrap="wrap">
+      <NativeSelect
+        label="Field"
+        flex="1 1 130px"
+        value={path}
+        data={paths.map(({ name, paths: some }) => ({
+          group: name,
+          items: some.map((one) => ({ value: one.path, label: one.path })),
+        }))}
+        onChange={(event) => {
+          const next = event.currentTarget.value;
+          const fits = operatorsFor(columns.get(next)?.type ?? 'string');
+          const kept = fits.some(({ name }) => name === operator) ? operator : (fits[0]?.name ?? 'eq');
+          onChange({ path: next, operator: kept, value: value ?? '' });
+        }}
+        {...(isFirst ? { 'data-autofocus': true } : {})}
+      />
+      <NativeSelect
+        label="Operator"
+        flex="0 1 120px"
+        value={operator}
+        data={operators.map(({ name, words }) => ({ value: name, label: words }))}
+        onChange={(event) => {
+          const next = event.currentTarget.value;
+          onChange({ path, operator: next, value: operatorNamed(next)?.takes === 'none' ? undefined : (value ?? '') });
+        }}
+      />
+      {takes === 'none' ? null : chosen.length > 0 ? (
+        <NativeSelect
+          label="Value"
+          flex="1 1 110px"
+          value={value ?? ''}
+          data={[{ value: '', label: '' }, ...chosen.map((one) => ({ value: one, label: one }))]}
+          onChange={(event) => onChange({ path, operator, value: event.currentTarget.value })}
+        />
+      ) : (
+        <TextInput
+          label="Value"
+          flex="1 1 110px"
+          placeholder={hint}
+          value={value ?? ''}
+          onChange={(event) => onChange({ path, operator, value: event.currentTarget.value })}
+        />
+      )}
+    </Group>
+  );
+}
+
+/** Moments are shown in the zone of the page, and sent in UTC; lists are written as the API has them. */
+function shownCondition(condition: Condition, column: RecordColumn | undefined, zone: ZoneName): Condition {
+  const isMoment = column?.type === 'datetime' && operatorNamed(condition.operator)?.takes === 'one';
+  return isMoment && condition.value !== undefined
+    ? { ...condition, value: momentText(condition.value, zone) }
+    : condition;
+}
+
+function sentCondition(condition: Condition, column: RecordColumn | undefined, zone: ZoneName): Condition {
+  if (column?.type !== 'datetime' || condition.value === undefined) return condition;
+  const takes = operatorNamed(condition.operator)?.takes;
+  const sent = (text: string): string => momentOf(text, zone) ?? text;
+  return {
+    ...condition,
+    value: takes === 'one' ? sent(condition.value) : condition.value.split(',').map(sent).join(','),
+  };
+}

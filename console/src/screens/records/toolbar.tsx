@@ -1,0 +1,113 @@
+// What can be done with the list: filter, search, columns, new records, import, export.
+import { ActionIcon, Button, Menu, TextInput } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
+import { stringifySearch } from '../../address.ts';
+import { DOOR } from '../../api/ask.ts';
+import type { EntityDocument, WorkspaceSchema } from '../../api/schema.ts';
+import { screenPath } from '../../api/workspace.ts';
+import { recordPath } from '../../records/cell.tsx';
+import type { ZoneName } from '../../records/instant.ts';
+import { type ListQuery, narrowing, searchOf } from '../../records/list-query.ts';
+import { pathsOf } from '../../records/paths.ts';
+import { type EntityPlace, entityPath } from '../../records/requests.ts';
+import { CopyAs } from '../../shell/copy-as.tsx';
+import { Icon } from '../../shell/icon.tsx';
+import { ColumnsMenu, type ColumnsMenuProps } from './columns-menu.tsx';
+import { FilterButton, type FilterFormProps } from './filter-form.tsx';
+
+export interface ToolbarProps {
+  readonly at: EntityPlace;
+  readonly query: ListQuery;
+  /** Columns that are shown. */
+  readonly fields: readonly string[];
+  readonly schema: WorkspaceSchema;
+  readonly entity: EntityDocument;
+  readonly zone: ZoneName;
+  readonly mayWrite: boolean;
+  readonly filter: Omit<FilterFormProps, 'paths' | 'zone'>;
+  readonly columns: ColumnsMenuProps;
+  readonly onSearch: (text: string) => void;
+  readonly onReload: () => void;
+}
+
+export function Toolbar(props: ToolbarProps) {
+  const { at, query, fields, schema, entity, zone, mayWrite, filter, columns, onSearch, onReload } = props;
+  const isSearchable = [...entity.fields.values()].some(({ searchable }) => searchable === true);
+  const call = () => ({
+    origin: location.origin,
+    workspace: `${at.org}/${at.ws}`,
+    entity: at.entity,
+    method: 'GET' as const,
+    rest: '',
+    query: Object.entries({ ...searchOf(query), fields: fields.join(',') }).flatMap(([name, value]) =>
+      value === undefined
+        ? []
+        : (typeof value === 'string' ? [value] : value).map((one): [string, string] => [name, one]),
+    ),
+  });
+  return (
+    <>
+      {isSearchable && <SearchBox text={query.search} onSearch={onSearch} />}
+      <FilterButton {...filter} paths={pathsOf(schema, entity)} zone={zone} />
+      <ColumnsMenu {...columns} />
+      {mayWrite && (
+        <Button variant="default" component={Link} to={screenPath(at, `/data/${at.entity}/import`)}>
+          Import
+        </Button>
+      )}
+      <ExportMenu at={at} query={query} fields={fields} />
+      <CopyAs call={call} />
+      <ActionIcon aria-label="Reload" title="Reload" onClick={onReload}>
+        <Icon name="reload" />
+      </ActionIcon>
+      {mayWrite && (
+        <Button component={Link} to={recordPath(at, at.entity, 'new')} leftSection={<Icon name="plus" />}>
+          New record
+        </Button>
+      )}
+    </>
+  );
+}
+
+/** Asks 250 ms after the last key. */
+function SearchBox({ text, onSearch }: { readonly text: string; readonly onSearch: (text: string) => void }) {
+  const [typed, setTyped] = useState(text);
+  useEffect(() => setTyped(text), [text]);
+  useEffect(() => {
+    if (typed === text) return;
+    const timer = setTimeout(() => onSearch(typed), 250);
+    return () => clearTimeout(timer);
+  }, [typed, text, onSearch]);
+  return (
+    <TextInput
+      type="search"
+      aria-label="Search"
+      placeholder="Search"
+      w={150}
+      value={typed}
+      onChange={(event) => setTyped(event.currentTarget.value)}
+    />
+  );
+}
+
+/** Plain links: the browser downloads, and the page holds nothing of it. */
+function ExportMenu({ at, query, fields }: Pick<ToolbarProps, 'at' | 'query' | 'fields'>) {
+  const own = fields.filter((name) => !name.includes('.'));
+  const path = (format: string): string =>
+    `${DOOR}${entityPath(at, `/_export${stringifySearch({ format, ...narrowing(query), fields: own.join(',') })}`)}`;
+  return (
+    <Menu position="bottom-end" withinPortal>
+      <Menu.Target>
+        <Button variant="default">Export</Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {(['csv', 'ndjson'] as const).map((format) => (
+          <Menu.Item key={format} component="a" href={path(format)} download={`${at.entity}.${format}`}>
+            {format.toUpperCase()}
+          </Menu.Item>
+        ))}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

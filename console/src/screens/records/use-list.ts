@@ -1,0 +1,99 @@
+// The list of the address, loaded. While another one is asked for, or after it was refused, the rows before it stay.
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { counted } from '../../format/amount.ts';
+import { isNarrowed, type ListQuery, WINDOW } from '../../records/list-query.ts';
+import { type EntityPlace, fetchTotal, fetchWindow, pauseAfter } from '../../records/requests.ts';
+import { Rows } from '../../records/rows.ts';
+import { say } from '../../shell/said.tsx';
+
+export interface List {
+  /** What is shown; undefined until the first rows are there. */
+  readonly rows: Rows | undefined;
+  /** Why the list of the address is not shown. */
+  readonly refused: unknown;
+  readonly startRow: number;
+  readonly isLoading: boolean;
+  /** Loads it anew, from a row on. */
+  readonly reload: (row: number) => void;
+  readonly retry: () => void;
+}
+
+export interface ListOptions {
+  readonly at: EntityPlace;
+  readonly query: ListQuery;
+  /** Of the requests. */
+  readonly fields: readonly string[];
+  readonly startRow: number;
+}
+
+export function useList({ at, query, fields, startRow }: ListOptions): List {
+  const [shown, setShown] = useState<{ readonly rows: Rows; readonly startRow: number; readonly key: string }>();
+  const [refused, setRefused] = useState<{ readonly error: unknown; readonly key: string }>();
+  const [again, setAgain] = useState({ count: 0, row: startRow });
+  const key = JSON.stringify([at, query, fields, again.count]);
+  const asked = useRef({ at, query, fields, startRow });
+  asked.current = { at, query, fields, startRow: again.count > 0 && shown !== undefined ? again.row : startRow };
+  useEffect(() => {
+    const { at, query, fields, startRow } = asked.current;
+    const narrowed = isNarrowed(query);
+    const controller = new AbortController();
+    const rows = new Rows({
+      load: (request, signal) =>
+        fetchWindow(at, query, { ...request, fields, count: narrowed ? 'none' : 'exact' }, signal),
+      pauseAfter,
+    });
+    let isShown = false;
+    const stop = rows.subscribe(() => {
+      if (rows.hasLoaded && !isShown) {
+        isShown = true;
+        setShown((last) => {
+          if (last?.rows !== rows) last?.rows.close();
+          return { rows, startRow, key };
+        });
+        setRefused(undefined);
+        void tell(rows, at, query, controller.signal);
+      }
+      if (rows.refused !== undefined) setRefused({ error: rows.refused, key });
+    });
+    rows.see(startRow, startRow + WINDOW / 2);
+    return () => {
+      controller.abort();
+      stop();
+      if (!isShown) rows.close();
+    };
+  }, [key]);
+  useSyncExternalStore(shown?.rows.subscribe ?? never, shown?.rows.revision ?? zero);
+  return useMemo(
+    () => ({
+      rows: shown?.rows,
+      refused: refused?.key === key ? refused.error : undefined,
+      startRow: shown?.startRow ?? 0,
+      isLoading: shown?.key !== key && refused?.key !== key,
+      reload: (row: number) => setAgain(({ count }) => ({ count: count + 1, row })),
+      retry: () => {
+        if (shown?.key === key) shown.rows.retry();
+        else setAgain(({ count, row }) => ({ count: count + 1, row }));
+        setRefused(undefined);
+      },
+    }),
+    [shown, refused, key],
+  );
+}
+
+const never = () => () => undefined;
+const zero = () => 0;
+
+/** Rows first, their number second; it is said when the list is a part of the records. */
+async function tell(rows: Rows, at: EntityPlace, query: ListQuery, signal: AbortSignal): Promise<void> {
+  if (!rows.count.isExact) {
+    try {
+      const total = await fetchTotal(at, query, signal);
+      if (signal.aborted) return;
+      rows.setTotal(total);
+    } catch {
+      // The rows are there; how many there are in all stays open.
+      return;
+    }
+  }
+  if (isNarrowed(query)) say(counted(rows.count.rows, 'record'));
+}
