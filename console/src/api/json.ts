@@ -40,3 +40,15 @@ export function stringifyExact(value: unknown): string {
   }
   return JSON.stringify(value);
 }
+
+/** The same over several lines, for people. */
+export function prettyExact(value: unknown, indent = ''): string {
+  const isList = Array.isArray(value);
+  if (!isList && (typeof value !== 'object' || value === null || value instanceof Digits)) return stringifyExact(value);
+  const inner = `${indent}  `;
+  const lines = isList
+    ? value.map((one) => prettyExact(one, inner))
+    : Object.entries(value).map(([name, one]) => `${JSON.stringify(name)}: ${prettyExact(one, inner)}`);
+  const [open, close] = isList ? '[]' : '{}';
+  return lines.length === 0 ? `${open}${close}` : `${open}\n${inner}${lines.join(`,\n${inner}`)}\n${indent}${close}`;
+}

@@ -19,10 +19,10 @@ export function Banner({ session, place }: { readonly session: Session; readonly
     await navigate({ to: '/login', replace: true });
   }
   return (
-    <Group justify="space-between" flex={1} wrap="nowrap" gap="sm">
+    <Group justify="space-between" flex={1} miw={0} wrap="nowrap" gap="sm">
       <Group gap="xs" wrap="nowrap" miw={0}>
         {session.kind === 'operator' ? (
-          <Anchor component={Link} to="/" fw={600} size="sm">
+          <Anchor component={Link} to="/" fw={600} size="sm" truncate miw={0}>
             Organizations
           </Anchor>
         ) : (
@@ -31,7 +31,7 @@ export function Banner({ session, place }: { readonly session: Session; readonly
           </Text>
         )}
         {place !== undefined && (
-          <Text size="sm" truncate>
+          <Text size="sm" truncate miw={0}>
             / <bdi>{place.org}</bdi> / <bdi>{place.ws}</bdi>
           </Text>
         )}

@@ -12,6 +12,9 @@ export function Refused({ error, onRetry }: RefusedProps) {
   if (error === null || error === undefined) return null;
   const message = error instanceof Error ? error.message : String(error);
   const refusal = isRefusal(error) ? error : undefined;
+  // The message of one mistake has it already.
+  const [one, ...others] = refusal?.details ?? [];
+  const details = one === undefined || (others.length === 0 && message.includes(one.message)) ? [] : [one, ...others];
   const copied = JSON.stringify({
     status: refusal?.status,
     code: refusal?.code,
@@ -23,9 +26,9 @@ export function Refused({ error, onRetry }: RefusedProps) {
       <Text size="sm">
         <bdi>{message}</bdi>
       </Text>
-      {refusal !== undefined && refusal.details.length > 0 && (
+      {details.length > 0 && (
         <List size="sm" mt={4}>
-          {refusal.details.slice(0, 20).map((detail) => (
+          {details.slice(0, 20).map((detail) => (
             <List.Item key={`${detail.index}/${detail.row}/${detail.field}/${detail.message}`}>
               <bdi>
                 {detail.row === undefined ? '' : `row ${detail.row}: `}

@@ -1,9 +1,9 @@
 // "View as" in the banner: from a token or its claims to the records that its user sees, until "Leave".
 import { ActionIcon, Alert, Button, Group, List, Modal, Text, Textarea } from '@mantine/core';
 import { type FormEvent, useState } from 'react';
-import { askExact } from '../api/ask.ts';
+import { explainToken } from '../access/provider.ts';
 import { type Claims, nameOfUser, parseClaims, setViewing, type ViewAs } from '../api/view-as.ts';
-import { adminPath, type Place } from '../api/workspace.ts';
+import type { Place } from '../api/workspace.ts';
 import { queryClient } from '../queries.ts';
 import { DiscardDialog, hasDraft } from './draft.tsx';
 import { Icon } from './icon.tsx';
@@ -30,7 +30,7 @@ export function ViewAsLine() {
     <Group px="sm" gap="sm" wrap="nowrap" h={32} className="viewing-as">
       <Icon name="eye" />
       <Text size="xs" truncate flex={1} title={nameOfUser(current.claims)}>
-        Viewing {isHere ? '' : `${org}/${ws} `}as <bdi>{nameOfUser(current.claims)}</bdi>; nothing can be changed
+        Viewing {isHere ? '' : `${org}/${ws} `}as <bdi>{nameOfUser(current.claims)}</bdi>; no record can be changed
       </Text>
       <Button size="compact-xs" variant="default" onClick={leave}>
         Leave
@@ -73,7 +73,7 @@ export function ViewAsButton({ place }: { readonly place: Place }) {
         size="lg"
         closeButtonProps={{ 'aria-label': 'Close' }}
       >
-        <ViewAsForm place={place} />
+        <ViewAsForm place={place} onViewed={() => setOpen(false)} />
       </Modal>
     </>
   );
@@ -85,16 +85,6 @@ interface Judged {
   readonly failed: readonly string[];
 }
 
-interface TokenTest {
-  readonly accepted: boolean;
-  readonly claims: Claims | null;
-  readonly checks: readonly {
-    readonly check: string;
-    readonly passed: boolean | null;
-    readonly message: string | null;
-  }[];
-}
-
 /** Throws Refusal, or an error in words. */
 async function judge(place: Place, text: string): Promise<Judged> {
   if (text.startsWith('{')) {
@@ -102,22 +92,21 @@ async function judge(place: Place, text: string): Promise<Judged> {
     if (claims === undefined) throw new Error('The claims are not valid JSON');
     return { claims, failed: [] };
   }
-  const { data } = await askExact<TokenTest>({
-    method: 'POST',
-    path: adminPath(place, '/identity-provider/test'),
-    body: { token: text.replace(/^Bearer\s+/i, '') },
-  });
-  const failed = data.checks.filter(({ passed }) => passed === false).map(({ check, message }) => message ?? check);
-  const { claims } = data;
+  const { checks, claims } = await explainToken(place, text);
+  const failed = checks.filter(({ passed }) => passed === false).map(({ check, message }) => message ?? check);
   if (claims === null || Object.keys(claims).length === 0) throw new Error(failed[0] ?? 'The token has no claims');
   return { claims, failed };
 }
 
-function ViewAsForm({ place }: { readonly place: Place }) {
+function ViewAsForm({ place, onViewed }: { readonly place: Place; readonly onViewed: () => void }) {
   const [text, setText] = useState('');
   const [error, setError] = useState<unknown>();
   const [refused, setRefused] = useState<Judged>();
   const [isBusy, setBusy] = useState(false);
+  function view({ claims }: Judged): void {
+    onViewed();
+    viewAs({ place, claims });
+  }
   async function submit(event: FormEvent): Promise<void> {
     event.preventDefault();
     setBusy(true);
@@ -125,7 +114,7 @@ function ViewAsForm({ place }: { readonly place: Place }) {
     setRefused(undefined);
     try {
       const judged = await judge(place, text.trim());
-      if (judged.failed.length === 0) viewAs({ place, claims: judged.claims });
+      if (judged.failed.length === 0) view(judged);
       else setRefused(judged);
     } catch (thrown) {
       setError(thrown);
@@ -151,13 +140,16 @@ function ViewAsForm({ place }: { readonly place: Place }) {
       />
       <Refused error={error} />
       {refused !== undefined && (
-        <Alert role="alert" color="yellow" variant="light" p="xs" my="xs" title="This token is refused at the moment">
+        <Alert role="alert" color="yellow" variant="light" p="xs" my="xs">
+          <Text size="sm" fw={600}>
+            This token is refused at the moment
+          </Text>
           <List size="sm">
             {refused.failed.map((message) => (
               <List.Item key={message}>{message}</List.Item>
             ))}
           </List>
-          <Button mt="xs" variant="default" onClick={() => viewAs({ place, claims: refused.claims })}>
+          <Button mt="xs" variant="default" onClick={() => view(refused)}>
             View with its claims
           </Button>
         </Alert>

@@ -1,6 +1,111 @@
-import { ScreenFrame } from '../../shell/screen-frame.tsx';
+// The identity provider: whose users may use the workspace, and why a token of theirs is accepted or not.
+import { Alert, Button, Group, List, Stack, Switch, Text } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Confirm } from '../../access/confirm.tsx';
+import { AccessFrame } from '../../access/frame.tsx';
+import { deleteProvider, type Provider, providerQuery, putProvider, warningsOf } from '../../access/provider.ts';
+import type { Versioned } from '../../access/versioned.ts';
+import type { Place } from '../../api/workspace.ts';
+import { Refused } from '../../shell/refused.tsx';
+import { say } from '../../shell/said.tsx';
+import { ProviderForm } from './provider-form.tsx';
+import { TokenDebugger } from './token-debugger.tsx';
 
-/** Its parts come with the next changes. */
 export function Screen() {
-  return <ScreenFrame title="Identity provider">{null}</ScreenFrame>;
+  return (
+    <AccessFrame title="Identity provider" noun="identity-provider">
+      {(place) => (
+        <Stack gap="xl">
+          <Configuration place={place} />
+          <TokenDebugger place={place} />
+        </Stack>
+      )}
+    </AccessFrame>
+  );
+}
+
+function Configuration({ place }: { readonly place: Place }) {
+  const provider = useQuery(providerQuery(place));
+  const [warnings, setWarnings] = useState<readonly string[]>([]);
+  const queries = useQueryClient();
+  const stored = provider.data;
+  const onSaved = (next: Versioned<Provider | undefined>, told: readonly string[]): void => {
+    queries.setQueryData(providerQuery(place).queryKey, next);
+    setWarnings(told);
+  };
+  if (stored === undefined) return <Refused error={provider.error} onRetry={() => void provider.refetch()} />;
+  return (
+    <Stack gap="sm">
+      {stored.value !== undefined && <InForce place={place} stored={stored as Versioned<Provider>} onSaved={onSaved} />}
+      {warnings.length > 0 && (
+        <Alert color="yellow" variant="light" p="xs" role="status">
+          <Text size="sm" fw={600}>
+            Stored, but:
+          </Text>
+          <List size="sm">
+            {warnings.map((warning) => (
+              <List.Item key={warning}>{warning}</List.Item>
+            ))}
+          </List>
+        </Alert>
+      )}
+      {/* Another version is another form: the fields begin with what is in force. */}
+      <ProviderForm key={JSON.stringify(stored.value)} place={place} stored={stored} onSaved={onSaved} />
+    </Stack>
+  );
+}
+
+interface InForceProps {
+  readonly place: Place;
+  readonly stored: Versioned<Provider>;
+  readonly onSaved: (next: Versioned<Provider | undefined>, warnings: readonly string[]) => void;
+}
+
+function InForce({ place, stored, onSaved }: InForceProps) {
+  const [isRemoving, setRemoving] = useState(false);
+  const switching = useMutation({
+    mutationFn: (enabled: boolean) => putProvider(place, { enabled }, stored.etag),
+    onSuccess: ({ data, etag, meta }) => {
+      say(data.enabled ? 'The provider is on' : 'The provider is off: its tokens are refused');
+      onSaved({ value: data, etag }, warningsOf(meta));
+    },
+  });
+  return (
+    <>
+      <Group gap="md">
+        <Switch
+          label="Enabled"
+          description="Off: all of its tokens are refused, and the configuration stays"
+          checked={stored.value.enabled}
+          disabled={switching.isPending}
+          onChange={(event) => switching.mutate(event.currentTarget.checked)}
+        />
+        <Button variant="subtle" color="red" onClick={() => setRemoving(true)}>
+          Remove provider
+        </Button>
+      </Group>
+      <Refused error={switching.error} />
+      {isRemoving && (
+        <Confirm
+          title="Remove the provider?"
+          words={[
+            'All of its users are refused with 401 from now on.',
+            'Row rules stay; API keys and OAuth clients go on working.',
+          ]}
+          action="Remove"
+          onClose={() => setRemoving(false)}
+          onConfirmed={async () => {
+            await deleteProvider(place);
+            say('Provider removed');
+            onSaved({ value: undefined, etag: undefined }, []);
+          }}
+        />
+      )}
+      <Text size="xs" c="dimmed">
+        {stored.value.enabled ? 'Tokens of ' : 'Off: tokens of '}
+        <bdi>{stored.value.issuerUrl}</bdi> {stored.value.enabled ? 'are accepted' : 'are refused'}.
+      </Text>
+    </>
+  );
 }

@@ -1,0 +1,154 @@
+// The configuration, begun from a preset or from what is in force.
+import { Button, Group, List, Select, Stack, Text, TextInput } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import { ChangedMeanwhile } from '../../access/changed-meanwhile.tsx';
+import { mistakeAt } from '../../access/grant.tsx';
+import { PRESETS, placeholdersIn } from '../../access/presets.ts';
+import { type Provider, putProvider, readProvider, warningsOf } from '../../access/provider.ts';
+import type { Versioned } from '../../access/versioned.ts';
+import { prettyExact } from '../../api/json.ts';
+import { isRefusal } from '../../api/refusal.ts';
+import type { Place } from '../../api/workspace.ts';
+import { DraftGuard } from '../../shell/draft.tsx';
+import { Refused } from '../../shell/refused.tsx';
+import { say } from '../../shell/said.tsx';
+
+const EMPTY: Provider = {
+  issuerUrl: '',
+  jwksUri: null,
+  audience: null,
+  defaultPermissions: 'READ_ONLY',
+  enabled: true,
+};
+
+export interface ProviderFormProps {
+  readonly place: Place;
+  readonly stored: Versioned<Provider | undefined>;
+  readonly onSaved: (next: Versioned<Provider | undefined>, warnings: readonly string[]) => void;
+}
+
+export function ProviderForm({ place, stored, onSaved }: ProviderFormProps) {
+  const before = stored.value ?? EMPTY;
+  const [draft, setDraft] = useState(before);
+  const [theirs, setTheirs] = useState<Versioned<Provider | undefined>>();
+  const [presetName, setPresetName] = useState<string | null>(null);
+  const preset = PRESETS.find(({ name }) => name === presetName);
+  const change = (part: Partial<Provider>): void => setDraft({ ...draft, ...part });
+  const isDirty = JSON.stringify(draft) !== JSON.stringify(before);
+  const saving = useMutation({
+    mutationFn: (etag: string | undefined) => putProvider(place, draft, etag),
+    onSuccess: ({ data, etag, meta }) => {
+      setTheirs(undefined);
+      say('Provider saved');
+      onSaved({ value: data, etag }, warningsOf(meta));
+    },
+    onError: async (thrown) => {
+      if (!isRefusal(thrown) || thrown.status !== 412) return;
+      setTheirs(await readProvider(place));
+    },
+  });
+  const left = placeholdersIn(draft.issuerUrl);
+  const error = theirs === undefined ? saving.error : null;
+  return (
+    <form
+      aria-label="Identity provider"
+      onSubmit={(event) => {
+        event.preventDefault();
+        saving.mutate(stored.etag);
+      }}
+    >
+      <Stack gap="sm" maw={640}>
+        <Select
+          label="Preset"
+          placeholder="Choose how the provider is called"
+          data={PRESETS.map(({ name }) => name)}
+          value={presetName}
+          onChange={(name) => {
+            setPresetName(name);
+            const chosen = PRESETS.find((one) => one.name === name);
+            if (chosen !== undefined && draft.issuerUrl === before.issuerUrl && stored.value === undefined)
+              change({ issuerUrl: chosen.issuer });
+          }}
+          clearable
+        />
+        {preset !== undefined && (
+          <List size="sm" spacing={2}>
+            <List.Item>
+              Issuer:{' '}
+              <Text span ff="monospace" size="xs" style={{ overflowWrap: 'anywhere' }}>
+                {preset.issuer}
+              </Text>
+            </List.Item>
+            <List.Item>Audience: {preset.audience ?? 'none by itself'}</List.Item>
+            {preset.steps.map((step) => (
+              <List.Item key={step}>{step}</List.Item>
+            ))}
+          </List>
+        )}
+        <TextInput
+          label="Issuer"
+          description={'Equal to "iss" of the tokens to the byte, also its last slash'}
+          value={draft.issuerUrl}
+          onChange={(event) => change({ issuerUrl: event.currentTarget.value })}
+          error={mistakeAt(error, 'issuerUrl')}
+          required
+          inputMode="url"
+        />
+        {left.length > 0 && (
+          <Text size="xs" role="status">
+            To be replaced in the issuer: {left.join(', ')}
+          </Text>
+        )}
+        <TextInput
+          label="Audience"
+          description={'What "aud" must have in it. Blank: tokens for other applications are accepted, too'}
+          value={draft.audience ?? ''}
+          onChange={(event) =>
+            change({ audience: event.currentTarget.value === '' ? null : event.currentTarget.value })
+          }
+          error={mistakeAt(error, 'audience')}
+        />
+        <TextInput
+          label="Key set URL"
+          description="Blank: the issuer is asked where its keys are"
+          value={draft.jwksUri ?? ''}
+          onChange={(event) => change({ jwksUri: event.currentTarget.value === '' ? null : event.currentTarget.value })}
+          error={mistakeAt(error, 'jwksUri')}
+          inputMode="url"
+        />
+        <Select
+          label="Permissions of all users"
+          data={[
+            { value: 'READ_ONLY', label: 'Read only' },
+            { value: 'READ_WRITE', label: 'Read and write' },
+          ]}
+          value={draft.defaultPermissions}
+          onChange={(next) => next !== null && change({ defaultPermissions: next as Provider['defaultPermissions'] })}
+          allowDeselect={false}
+        />
+        <Refused error={error} />
+        <Group>
+          <Button type="submit" loading={saving.isPending} disabled={!isDirty}>
+            Save provider
+          </Button>
+          {isDirty && (
+            <Button variant="default" onClick={() => setDraft(before)}>
+              Discard changes
+            </Button>
+          )}
+        </Group>
+      </Stack>
+      <DraftGuard isDirty={isDirty} />
+      {theirs !== undefined && (
+        <ChangedMeanwhile
+          mine={prettyExact(draft)}
+          theirs={theirs.value === undefined ? 'No provider any more' : prettyExact(theirs.value)}
+          onClose={() => setTheirs(undefined)}
+          onKeepMine={() => saving.mutate(theirs.etag)}
+          onTakeTheirs={() => onSaved(theirs, [])}
+        />
+      )}
+    </form>
+  );
+}
