@@ -10,6 +10,7 @@ import { sessionQuery } from '../api/session.ts';
 import { Banner } from './banner.tsx';
 import { ConnectionBanner } from './connection.tsx';
 import { KeysDialog } from './keys.tsx';
+import { MigrationBanner } from './migration-banner.tsx';
 import { Navigation } from './navigation.tsx';
 import { PaletteDialog } from './palette-dialog.tsx';
 import { Refused } from './refused.tsx';
@@ -55,6 +56,7 @@ export function Frame() {
       )}
       <AppShell.Main id="content" tabIndex={-1}>
         <ConnectionBanner />
+        {place !== undefined && session.data !== undefined && <MigrationBanner place={place} />}
         {session.data === undefined ? (
           <Refused error={isSignedOut ? null : session.error} onRetry={() => void session.refetch()} />
         ) : (

@@ -15,6 +15,7 @@ const PATHS = {
   check: 'M5 13l4 4L19 7',
   down: 'M6 9l6 6 6-6',
   right: 'M9 6l6 6-6 6',
+  up: 'M6 15l6-6 6 6',
   eye: 'M3 12s3.5-6 9-6 9 6 9 6-3.5 6-9 6-9-6-9-6zM12 14a2 2 0 1 0 0-4 2 2 0 0 0 0 4z',
   copy: 'M9 9h10v10H9zM5 15V5h10',
   trash: 'M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13',

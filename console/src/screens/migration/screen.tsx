@@ -1,6 +1,211 @@
+// One migration: how far it is, how fast, how long yet; what stopped it; and the button that takes it back.
+import { Alert, Anchor, Badge, Button, Group, Progress, Stack, Table, Text } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import { useEffect, useRef, useState } from 'react';
+import { cancelMigration, isEnded, type Migration, type MigrationStep, migrationQuery } from '../../api/migrations.ts';
+import { type Place, screenPath } from '../../api/workspace.ts';
+import { count, counted } from '../../format/amount.ts';
+import {
+  duration,
+  type Pace,
+  paceOf,
+  progressOf,
+  type Sample,
+  STATE_COLORS,
+  withSample,
+} from '../../schema/migration.ts';
+import { RecordsInTheWay } from '../../schema/records-in-the-way.tsx';
+import { secondsBetween, Time } from '../../schema/time.tsx';
+import { usePlace } from '../../schema/use-address.ts';
+import { useDraft } from '../../schema/use-draft.ts';
+import { Refused } from '../../shell/refused.tsx';
+import { say } from '../../shell/said.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 
-/** Its parts come with the next changes. */
 export function Screen() {
-  return <ScreenFrame title="Migration">{null}</ScreenFrame>;
+  const place = usePlace();
+  const { id } = useParams({ strict: false }) as { readonly id: string };
+  const { data, error, refetch, dataUpdatedAt } = useQuery(migrationQuery(place, id));
+  // The draft that it puts in force is settled here, too.
+  useDraft(place);
+  return (
+    <ScreenFrame
+      title={`Migration ${id}`}
+      actions={data === undefined ? null : <Cancel place={place} migration={data} />}
+    >
+      <Refused error={error} onRetry={() => void refetch()} />
+      {data !== undefined && <Body place={place} migration={data} at={dataUpdatedAt} />}
+    </ScreenFrame>
+  );
+}
+
+function Cancel({ place, migration }: { readonly place: Place; readonly migration: Migration }) {
+  const client = useQueryClient();
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  if (isEnded(migration)) return null;
+  async function cancel(): Promise<void> {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await cancelMigration(place, String(migration.id));
+    } catch (thrown) {
+      setError(thrown);
+    } finally {
+      setBusy(false);
+      void client.invalidateQueries({ queryKey: ['migrations', place.org, place.ws] });
+    }
+  }
+  return (
+    <>
+      <Refused error={error} />
+      <Button variant="default" color="red" loading={isBusy} onClick={() => void cancel()}>
+        Cancel
+      </Button>
+    </>
+  );
+}
+
+interface BodyProps {
+  readonly place: Place;
+  readonly migration: Migration;
+  /** When the server said so, in milliseconds. */
+  readonly at: number;
+}
+
+function Body({ place, migration, at }: BodyProps) {
+  const { state, strategy, steps, error, waitingFor, createdAt, startedAt, finishedAt } = migration;
+  useSaidState(migration);
+  const took = secondsBetween(startedAt, finishedAt);
+  return (
+    <Stack gap="md" maw={1000}>
+      <Group gap="sm">
+        <Badge color={STATE_COLORS[state]} variant="light" size="lg">
+          {state}
+        </Badge>
+        <Text size="sm">
+          {strategy}, begun <Time at={createdAt} />
+          {took === '' ? '' : `, took ${took}`}
+        </Text>
+      </Group>
+      {!isEnded(migration) && (
+        <Progress.Root size="lg">
+          <Progress.Section value={progressOf(migration) * 100} aria-label="The whole migration" />
+        </Progress.Root>
+      )}
+      {waitingFor !== null && !isEnded(migration) && (
+        <Alert color="yellow" variant="light" p="xs" role="status">
+          Waiting for a lock that session {waitingFor.pid ?? 'unknown'} of PostgreSQL holds
+          {waitingFor.application === null ? '' : ` (${waitingFor.application})`}
+          {waitingFor.since === null ? '' : ', since '}
+          {waitingFor.since !== null && <Time at={waitingFor.since} />}. It goes on by itself when that ends.
+        </Alert>
+      )}
+      {error !== null && <Failure place={place} error={error} />}
+      {state === 'cancelled' && (
+        <Text size="sm">Everything it made was taken back. The schema and all records are as they were.</Text>
+      )}
+      <Table.ScrollContainer minWidth={480}>
+        <Table aria-label="Steps of the migration">
+          <Table.Tbody>
+            {steps.map((step, index) => (
+              <Step key={index} step={step} at={at} isRunning={!isEnded(migration)} />
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+      {steps.length === 0 && <Text size="sm">No steps: the document in force was applied again.</Text>}
+      {state === 'succeeded' && (
+        <Anchor component={Link} to={screenPath(place, '/schema')} size="sm">
+          See the schema
+        </Anchor>
+      )}
+    </Stack>
+  );
+}
+
+function useSaidState({ state, id }: Migration): void {
+  const before = useRef(state);
+  useEffect(() => {
+    if (before.current !== state) say(`Migration ${id} ${state}`);
+    before.current = state;
+  }, [state, id]);
+}
+
+interface FailureProps {
+  readonly place: Place;
+  readonly error: NonNullable<Migration['error']>;
+}
+
+function Failure({ place, error: { code, message, entity, count: number, sampleIds } }: FailureProps) {
+  const isInTheWay = entity != null && number != null && sampleIds != null && sampleIds.length > 0;
+  return (
+    <Alert color="red" variant="light" role="alert" p="xs" title={code}>
+      <Text size="sm">
+        <bdi>{message}</bdi>
+      </Text>
+      {isInTheWay && <RecordsInTheWay place={place} entity={entity} number={number} ids={sampleIds} />}
+      <Group gap="sm" mt={6}>
+        <Anchor component={Link} to={screenPath(place, '/schema/plan')} size="sm">
+          Plan again
+        </Anchor>
+        <Anchor component={Link} to={screenPath(place, '/schema')} size="sm">
+          Edit the draft
+        </Anchor>
+      </Group>
+    </Alert>
+  );
+}
+
+interface StepProps {
+  readonly step: MigrationStep;
+  readonly at: number;
+  readonly isRunning: boolean;
+}
+
+function Step({ step, at, isRunning }: StepProps) {
+  const { description, state, progress, records } = step;
+  const pace = usePace(records ?? undefined, at);
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <bdi>{description}</bdi>
+        {isRunning && state === 'running' && (
+          <Progress.Root mt={4} size="sm">
+            <Progress.Section value={progress * 100} aria-label={description} />
+          </Progress.Root>
+        )}
+        {records != null && state === 'running' && (
+          <Text size="xs" c="dimmed">
+            {count(records.done)} of ≈ {counted(records.total, 'record')}
+            {paceWords(pace)}
+          </Text>
+        )}
+      </Table.Td>
+      <Table.Td w={120}>
+        <Badge color={STATE_COLORS[state]} variant="light">
+          {state}
+        </Badge>
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+function paceWords(pace: Pace | undefined): string {
+  if (pace === undefined) return '';
+  const left = pace.secondsLeft === undefined ? '' : `, ${duration(pace.secondsLeft)} left`;
+  return `, ${count(Math.round(pace.perSecond))} records per second${left}`;
+}
+
+function usePace(records: { readonly done: number; readonly total: number } | undefined, at: number): Pace | undefined {
+  const samples = useRef<readonly Sample[]>([]);
+  const [pace, setPace] = useState<Pace>();
+  const [done, total] = [records?.done, records?.total];
+  useEffect(() => {
+    if (done === undefined || total === undefined) return;
+    samples.current = withSample(samples.current, { at, done });
+    setPace(paceOf(samples.current, total));
+  }, [done, total, at]);
+  return pace;
 }

@@ -1,6 +1,89 @@
+// The changes of the schema so far, newest first.
+import { Anchor, Badge, Pagination, Table, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { migrationsQuery } from '../../api/migrations.ts';
+import { screenPath } from '../../api/workspace.ts';
+import { STATE_COLORS } from '../../schema/migration.ts';
+import { secondsBetween, Time } from '../../schema/time.tsx';
+import { useAddress, usePlace } from '../../schema/use-address.ts';
+import { Refused } from '../../shell/refused.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 
-/** Its parts come with the next changes. */
+const SIZE = 50;
+
 export function Screen() {
-  return <ScreenFrame title="Migrations">{null}</ScreenFrame>;
+  const place = usePlace();
+  const [read, write] = useAddress();
+  const page = Math.max(0, Math.trunc(Number(read('page') ?? 0)) || 0);
+  const { data, error, refetch } = useQuery(migrationsQuery(place, page, SIZE));
+  const pages = Math.ceil((data?.total ?? 0) / SIZE);
+  return (
+    <ScreenFrame title="Migrations">
+      <Refused error={error} onRetry={() => void refetch()} />
+      {data?.total === 0 && (
+        <Text size="sm">
+          No migrations yet. A change of the{' '}
+          <Anchor component={Link} to={screenPath(place, '/schema')} size="sm">
+            schema
+          </Anchor>{' '}
+          is one.
+        </Text>
+      )}
+      {data !== undefined && data.migrations.length > 0 && (
+        <Table.ScrollContainer minWidth={560}>
+          <Table aria-label="Migrations" maw={1000}>
+            <Table.Thead>
+              <Table.Tr>
+                <Table.Th>Migration</Table.Th>
+                <Table.Th>State</Table.Th>
+                <Table.Th>Begun</Table.Th>
+                <Table.Th ta="right">Took</Table.Th>
+                <Table.Th>Steps</Table.Th>
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {data.migrations.map(
+                ({ id, state, strategy, steps, createdAt, startedAt, finishedAt, error: reason }) => (
+                  <Table.Tr key={id}>
+                    <Table.Td>
+                      <Anchor component={Link} to={screenPath(place, `/migrations/${id}`)} size="sm">
+                        {id}
+                      </Anchor>
+                      {strategy === 'blocking' && ' blocking'}
+                    </Table.Td>
+                    <Table.Td>
+                      <Badge color={STATE_COLORS[state]} variant="light">
+                        {state}
+                      </Badge>
+                    </Table.Td>
+                    <Table.Td>
+                      <Time at={createdAt} />
+                    </Table.Td>
+                    <Table.Td ta="right">{secondsBetween(startedAt, finishedAt)}</Table.Td>
+                    <Table.Td>
+                      <Text size="sm" lineClamp={2} dir="auto">
+                        {reason === null
+                          ? steps.map(({ description }) => description).join('; ') || 'none'
+                          : reason.message}
+                      </Text>
+                    </Table.Td>
+                  </Table.Tr>
+                ),
+              )}
+            </Table.Tbody>
+          </Table>
+        </Table.ScrollContainer>
+      )}
+      {pages > 1 && (
+        <Pagination
+          mt="sm"
+          size="sm"
+          total={pages}
+          value={page + 1}
+          onChange={(next) => write({ page: String(next - 1) })}
+        />
+      )}
+    </ScreenFrame>
+  );
 }

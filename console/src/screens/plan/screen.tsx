@@ -1,6 +1,175 @@
+// What the draft would change, what is in its way, what it destroys; and the button that does it.
+import { Alert, Anchor, Button, Group, Radio, Stack, Text, TextInput } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { type Plan, planQuery, type Strategy, startMigration } from '../../api/migrations.ts';
+import { isRefusal } from '../../api/refusal.ts';
+import { documentQuery } from '../../api/schema-document.ts';
+import { type Place, screenPath } from '../../api/workspace.ts';
+import { Behind } from '../../schema/behind.tsx';
+import { DifferenceView } from '../../schema/difference-view.tsx';
+import { contentOf } from '../../schema/draft.ts';
+import { droppedName } from '../../schema/migration.ts';
+import { useAddress, usePlace } from '../../schema/use-address.ts';
+import { type DraftState, useDraft } from '../../schema/use-draft.ts';
+import { Refused } from '../../shell/refused.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { Renamings } from './renamings.tsx';
+import { Steps } from './steps.tsx';
 
-/** Its parts come with the next changes. */
 export function Screen() {
-  return <ScreenFrame title="Plan">{null}</ScreenFrame>;
+  const place = usePlace();
+  const { state, error } = useDraft(place);
+  const back = (
+    <Button component={Link} to={screenPath(place, '/schema')} variant="default">
+      Edit the draft
+    </Button>
+  );
+  return (
+    <ScreenFrame title="Plan" actions={back}>
+      <Refused error={error} />
+      {state !== undefined && <Body place={place} state={state} />}
+    </ScreenFrame>
+  );
+}
+
+function Body({ place, state }: { readonly place: Place; readonly state: DraftState }) {
+  const [read, write] = useAddress();
+  const strategy: Strategy = read('strategy') === 'blocking' ? 'blocking' : 'online';
+  const isPlanned = state.isChanged && state.isReadable;
+  const plan = useQuery({ ...planQuery(place, contentOf(state.value), strategy), enabled: isPlanned, staleTime: 0 });
+  if (!state.isChanged) return <Text size="sm">The draft changes nothing: it says what is in force.</Text>;
+  if (!state.isReadable)
+    return (
+      <Alert role="alert" color="yellow" variant="light" p="xs">
+        The document cannot be read.{' '}
+        <Anchor component={Link} to={screenPath(place, '/schema')} search={{ tab: 'document' } as never} size="sm">
+          Mend it
+        </Anchor>
+      </Alert>
+    );
+  return (
+    <Stack gap="md" maw={1100}>
+      <Behind state={state} />
+      <Renamings state={state} />
+      <section aria-label="Difference">
+        <Text component="h2" size="sm" fw={600} mb={4}>
+          Difference
+        </Text>
+        <DifferenceView
+          before={state.inForce.document}
+          after={contentOf(state.value)}
+          format={state.draft.format}
+          label="Difference of the draft and the document in force"
+        />
+      </section>
+      <Radio.Group label="Strategy" value={strategy} onChange={(next) => write({ strategy: next })}>
+        <Group gap="md" mt={4}>
+          <Radio size="xs" value="online" label="Online: requests go on meanwhile" />
+          <Radio size="xs" value="blocking" label="Blocking: quicker, what it closes answers 503 meanwhile" />
+        </Group>
+      </Radio.Group>
+      <Refused error={plan.error} onRetry={() => void plan.refetch()} />
+      {isRefusal(plan.error, 'VALIDATION_FAILED') && (
+        <Anchor component={Link} to={screenPath(place, '/schema')} search={{ tab: 'document' } as never} size="sm">
+          Mend the document
+        </Anchor>
+      )}
+      {plan.data !== undefined && (
+        <>
+          <Steps place={place} plan={plan.data} />
+          <Group gap="xs">
+            <Button variant="default" onClick={() => void plan.refetch()} loading={plan.isFetching}>
+              Plan again
+            </Button>
+          </Group>
+          <Apply key={destroyedIn(plan.data).join()} place={place} state={state} plan={plan.data} strategy={strategy} />
+        </>
+      )}
+    </Stack>
+  );
+}
+
+/** What has to be typed, in the order of the steps. */
+const destroyedIn = ({ steps }: Plan): readonly string[] => [
+  ...new Set(steps.filter(({ destructive }) => destructive).map(droppedName)),
+];
+
+interface ApplyProps {
+  readonly place: Place;
+  readonly state: DraftState;
+  readonly plan: Plan;
+  readonly strategy: Strategy;
+}
+
+function Apply({ place, state, plan, strategy }: ApplyProps) {
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const [typed, setTyped] = useState<ReadonlyMap<string, string>>(new Map());
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const destroyed = destroyedIn(plan);
+  const isConfirmed = destroyed.every((name) => typed.get(name) === name);
+  const blocked = plan.steps.reduce((sum, { conflicts }) => sum + (conflicts?.count ?? 0), 0);
+  async function apply(): Promise<void> {
+    setBusy(true);
+    setError(undefined);
+    try {
+      // Somebody may have changed it a moment ago: then the draft is behind, and nothing is sent.
+      const { text } = await client.fetchQuery({ ...documentQuery(place), staleTime: 0 });
+      if (text !== state.inForce.text) return;
+      const migration = await startMigration(place, {
+        document: contentOf(state.value),
+        strategy,
+        allowDestructive: plan.destructive,
+        etag: state.inForce.etag,
+      });
+      state.begin(String(migration.id));
+      void client.invalidateQueries({ queryKey: ['migrations', place.org, place.ws] });
+      await navigate({ to: screenPath(place, `/migrations/${migration.id}`) });
+    } catch (thrown) {
+      if (isRefusal(thrown) && thrown.status === 412) void client.invalidateQueries({ queryKey: ['document'] });
+      setError(thrown);
+    } finally {
+      setBusy(false);
+    }
+  }
+  return (
+    <section aria-label="Apply">
+      {destroyed.map((name) => (
+        <TextInput
+          key={name}
+          label={`Type ${name} to drop it`}
+          value={typed.get(name) ?? ''}
+          onChange={({ currentTarget: { value } }) => setTyped(new Map(typed).set(name, value))}
+          autoComplete="off"
+          spellCheck={false}
+          maw={360}
+          mb={6}
+        />
+      ))}
+      <Refused error={error} />
+      <Group gap="sm">
+        <Button
+          onClick={() => void apply()}
+          loading={isBusy}
+          color={destroyed.length > 0 ? 'red' : 'accent'}
+          disabled={!isConfirmed || state.isBehind || blocked > 0}
+        >
+          Apply
+        </Button>
+        {blocked > 0 && (
+          <Text size="sm" c="dimmed">
+            Mend the records in the way first, then plan again.
+          </Text>
+        )}
+        {state.isBehind && (
+          <Text size="sm" c="dimmed">
+            Merge what was changed meanwhile first.
+          </Text>
+        )}
+      </Group>
+    </section>
+  );
 }

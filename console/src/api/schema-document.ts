@@ -1,0 +1,31 @@
+// The schema document in force, as it was written, digit by digit.
+import { queryOptions } from '@tanstack/react-query';
+import { askExact, send } from './ask.ts';
+import { type Json, stringifyExact } from './json.ts';
+import { adminPath, type Place } from './workspace.ts';
+
+export interface DocumentInForce {
+  readonly document: Json;
+  /** As JSON without spaces: the same text, the same document. */
+  readonly text: string;
+  readonly etag: string | undefined;
+}
+
+/** Asked for anew every ten seconds, as others may change it. */
+export const documentQuery = (place: Place) =>
+  queryOptions({
+    queryKey: ['document', place.org, place.ws],
+    queryFn: async ({ signal }): Promise<DocumentInForce> => {
+      const { data, etag } = await askExact<Json>({ path: adminPath(place, '/schema'), signal });
+      return { document: data, text: stringifyExact(data), etag };
+    },
+    staleTime: 2000,
+    refetchInterval: 10_000,
+  });
+
+/** The JSON Schema of schema documents: the same for all workspaces. */
+export const documentFormatQuery = queryOptions({
+  queryKey: ['schema.json'],
+  queryFn: async ({ signal }) => (await send({ path: '/admin/v1/schema.json', signal })).json() as Promise<Json>,
+  staleTime: Number.POSITIVE_INFINITY,
+});

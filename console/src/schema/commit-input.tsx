@@ -1,0 +1,35 @@
+// Text that is taken over when it is done, not letter by letter: at Enter or when the field is left. Esc takes it back.
+import { TextInput, type TextInputProps } from '@mantine/core';
+import { type KeyboardEvent, useEffect, useState } from 'react';
+
+export interface CommitInputProps extends Omit<TextInputProps, 'value' | 'onChange'> {
+  readonly value: string;
+  /** Why the text cannot be taken, in words; undefined: it can. */
+  readonly refuse?: (text: string) => string | undefined;
+  readonly onCommit: (text: string) => void;
+}
+
+export function CommitInput({ value, refuse, onCommit, error, ...rest }: CommitInputProps) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  const reason = text === value ? undefined : refuse?.(text);
+  const commit = (): void => {
+    if (text !== value && reason === undefined) onCommit(text);
+  };
+  const onKey = (event: KeyboardEvent): void => {
+    if (event.key === 'Enter') commit();
+    if (event.key === 'Escape') setText(value);
+  };
+  return (
+    <TextInput
+      {...rest}
+      value={text}
+      error={reason ?? error}
+      onChange={(event) => setText(event.currentTarget.value)}
+      onBlur={commit}
+      onKeyDown={onKey}
+      spellCheck={false}
+      autoComplete="off"
+    />
+  );
+}

@@ -1,0 +1,72 @@
+// The draft of a schema document as a value: the text that is edited, and the document that it was made from.
+import { type Json, parseExact, stringifyExact } from '../api/json.ts';
+import { type Format, parseText, printText, rewriteText } from './text.ts';
+import { at, isObject, isSame, membersOf, withAt } from './value.ts';
+
+export interface Draft {
+  readonly format: Format;
+  readonly text: string;
+  /** The document in force when it was begun, as JSON without spaces, and its ETag. */
+  readonly base: string;
+  readonly etag?: string | undefined;
+  /** The migration that puts it in force. */
+  readonly applying?: string | undefined;
+}
+
+/** What one begins with in an empty workspace. */
+const TEMPLATE = `# An entity is a table with an API of its own. Replace this example with yours.
+entities:
+  notes:
+    description: What is worth keeping
+    fields:
+      title: { type: string, required: true, maxLength: 200 }
+      text: { type: text }
+    timestamps: true
+`;
+
+/** A draft that changes nothing yet; of a workspace without entities an example. */
+export function freshDraft(inForce: Json, etag: string | undefined, format: Format): Draft {
+  const isEmpty = membersOf(at(inForce, ['entities'])).length === 0;
+  const text = isEmpty ? inFormat(TEMPLATE, 'yaml', format) : printText(format, inForce);
+  return { format, text, base: stringifyExact(inForce), etag };
+}
+
+function inFormat(text: string, from: Format, to: Format): string {
+  const { value } = parseText(from, text);
+  return from === to || value === undefined ? text : printText(to, value);
+}
+
+export const withText = (draft: Draft, text: string): Draft => ({ ...draft, text, applying: undefined });
+
+/** What is not changed stays as it was written. */
+export const withValue = (draft: Draft, value: Json): Draft =>
+  withText(draft, rewriteText(draft.format, draft.text, value));
+
+/** JSON has no comments: they are lost on the way to it. */
+export const withFormat = (draft: Draft, format: Format): Draft => ({
+  ...draft,
+  format,
+  text: inFormat(draft.text, draft.format, format),
+});
+
+/** What counts of a document: editors' `$schema` does not. */
+export const contentOf = (value: Json): Json =>
+  isObject(value) && Object.hasOwn(value, '$schema') ? withAt(value, ['$schema'], undefined) : value;
+
+export const isChange = (value: Json, inForce: Json): boolean => !isSame(contentOf(value), contentOf(inForce));
+
+/** The draft as text for a storage, and back; undefined when it is none. */
+export const packDraft = (draft: Draft): string => JSON.stringify(draft);
+
+export function unpackDraft(packed: string | null): Draft | undefined {
+  if (packed === null) return undefined;
+  try {
+    const draft = JSON.parse(packed) as Partial<Draft>;
+    if (typeof draft.text !== 'string' || typeof draft.base !== 'string') return undefined;
+    if (draft.format !== 'yaml' && draft.format !== 'json') return undefined;
+    parseExact(draft.base);
+    return draft as Draft;
+  } catch {
+    return undefined;
+  }
+}

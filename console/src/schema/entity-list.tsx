@@ -1,0 +1,75 @@
+// The entities of a schema as a list: found by typing, with what they are related to. It is the twin of the picture for who
+// uses the keyboard or hears the page.
+import { Badge, TextInput, UnstyledButton } from '@mantine/core';
+import { useState } from 'react';
+import { count } from '../format/amount.ts';
+import type { PictureEntity } from './picture.ts';
+import classes from './schema.module.css';
+
+export interface EntityListProps {
+  readonly label: string;
+  readonly entities: readonly PictureEntity[];
+  readonly at: string | undefined;
+  readonly onChoose: (name: string) => void;
+  readonly showsRelations?: boolean;
+  /** Entities with mistakes. */
+  readonly mistaken?: ReadonlySet<string>;
+  /** What of the draft is not in force yet. */
+  readonly marks?: ReadonlyMap<string, string>;
+}
+
+export function EntityList(props: EntityListProps) {
+  const { label, entities, at, onChoose, showsRelations, mistaken, marks } = props;
+  const [typed, setTyped] = useState('');
+  const wish = typed.trim().toLowerCase();
+  const found = entities.filter(({ name }) => name.toLowerCase().includes(wish));
+  const first = found[0];
+  return (
+    <div>
+      <TextInput
+        aria-label="Find an entity of the schema"
+        placeholder={`Find one of ${count(entities.length)}`}
+        value={typed}
+        onChange={(event) => setTyped(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter' && first !== undefined) onChoose(first.name);
+        }}
+        mb={6}
+      />
+      <ul className={classes.list} aria-label={label}>
+        {found.map((entity) => (
+          <li key={entity.name}>
+            <div className={classes.item}>
+              <UnstyledButton
+                className={classes.entry}
+                aria-current={entity.name === at ? 'true' : undefined}
+                onClick={() => onChoose(entity.name)}
+              >
+                <bdi>{entity.name}</bdi>
+              </UnstyledButton>
+              {marks?.has(entity.name) && (
+                <Badge size="xs" variant="default" tt="none">
+                  {marks.get(entity.name)}
+                </Badge>
+              )}
+              {mistaken?.has(entity.name) && (
+                <Badge size="xs" color="red" tt="none">
+                  mistakes
+                </Badge>
+              )}
+            </div>
+            {showsRelations && entity.relations.length > 0 && (
+              <ul className={classes.relations} aria-label={`Relations of ${entity.name}`}>
+                {entity.relations.map(({ name, kind, to }) => (
+                  <li key={name}>
+                    <bdi>{name}</bdi>: {kind} <bdi>{to}</bdi>
+                  </li>
+                ))}
+              </ul>
+            )}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,170 @@
+// The attributes of a field, those of its type among them.
+import { Checkbox, NativeSelect, Textarea } from '@mantine/core';
+import type { Json } from '../api/json.ts';
+import { CommitInput } from './commit-input.tsx';
+import { CommitLines } from './commit-lines.tsx';
+import { withType } from './edits.ts';
+import { attributesOf, defaultWordOf, FIELD_TYPES } from './field-types.ts';
+import { inputOf, typedOf, wholeOf } from './field-values.ts';
+import { type EntityFormState, mistakeAt, setter, valueBelow } from './form-state.ts';
+import classes from './schema.module.css';
+import { at, isList, listOf, textOf } from './value.ts';
+
+/** What a field is, in a line: `decimal(12, 2), required, default 0`. */
+export function fieldSummary(field: Json): string {
+  const of = (name: string): Json | undefined => at(field, [name]);
+  const size = [of('precision') ?? of('maxLength'), of('scale')].filter((one) => one !== undefined).map(inputOf);
+  const values = isList(of('values')) ? `(${listOf(of('values')).join(', ')})` : '';
+  return [
+    `${textOf(of('type'))}${size.length > 0 ? `(${size.join(', ')})` : ''}${values}`,
+    of('required') === true ? 'required' : '',
+    of('unique') === true ? 'unique' : '',
+    of('index') === 'substring' ? 'index for parts' : of('index') === true ? 'index' : '',
+    of('searchable') === true ? 'searchable' : '',
+    of('min') === undefined ? '' : `min ${inputOf(of('min'))}`,
+    of('max') === undefined ? '' : `max ${inputOf(of('max'))}`,
+    of('default') === undefined ? '' : `default ${inputOf(of('default'))}`,
+  ]
+    .filter((part) => part !== '')
+    .join(', ');
+}
+
+interface FieldFormProps {
+  readonly form: EntityFormState;
+  readonly name: string;
+}
+
+export function FieldForm({ form, name }: FieldFormProps) {
+  const here = ['fields', name];
+  const set = setter(form);
+  const of = (member: string): Json | undefined => valueBelow(form, [...here, member]);
+  const mistake = (member: string): string | undefined => mistakeAt(form, [...here, member]);
+  const type = textOf(of('type'));
+  const known = attributesOf(type);
+  const isText = type === 'string' || type === 'text';
+  const flag = (member: string, label: string) => (
+    <Checkbox
+      label={label}
+      checked={of(member) === true}
+      error={mistake(member)}
+      onChange={(event) => set([...here, member], event.currentTarget.checked ? true : undefined)}
+    />
+  );
+  const input = (member: string, label: string, read: (text: string) => Json | undefined) => (
+    <CommitInput
+      label={label}
+      value={inputOf(of(member))}
+      error={mistake(member)}
+      onCommit={(text) => set([...here, member], read(text.trim()))}
+    />
+  );
+  return (
+    <>
+      <div className={classes.form}>
+        <NativeSelect
+          label="Type"
+          size="xs"
+          data={FIELD_TYPES.includes(type as never) ? [...FIELD_TYPES] : [type, ...FIELD_TYPES]}
+          value={type}
+          error={mistake('type')}
+          onChange={(event) =>
+            form.state.setValue(withType(form.state.value, [...form.path, ...here], event.currentTarget.value))
+          }
+        />
+        {known.includes('maxLength') && input('maxLength', 'Most characters', wholeOf)}
+        {known.includes('precision') && input('precision', 'Precision', wholeOf)}
+        {known.includes('scale') && input('scale', 'Scale', wholeOf)}
+        {known.includes('min') && input('min', 'Min', (text) => typedOf(type, text))}
+        {known.includes('max') && input('max', 'Max', (text) => typedOf(type, text))}
+        <Default form={form} name={name} type={type} />
+        {type !== 'json' && <IndexSelect form={form} name={name} isText={isText} />}
+        <CommitInput
+          label="Description"
+          value={textOf(of('description'))}
+          error={mistake('description')}
+          onCommit={(text) => set([...here, 'description'], text === '' ? undefined : text)}
+        />
+      </div>
+      {known.includes('values') && (
+        <CommitLines
+          label="Values, one a line"
+          value={listOf(of('values'))}
+          error={mistake('values')}
+          onCommit={(values) => set([...here, 'values'], values)}
+        />
+      )}
+      <div className={classes.form} style={{ marginTop: 8 }}>
+        {flag('required', 'Required')}
+        {type !== 'json' && flag('unique', 'Unique')}
+        {known.includes('searchable') && flag('searchable', 'Searchable')}
+      </div>
+    </>
+  );
+}
+
+function Default({ form, name, type }: FieldFormProps & { readonly type: string }) {
+  const here = ['fields', name, 'default'];
+  const value = valueBelow(form, here);
+  const error = mistakeAt(form, here);
+  const set = (text: string): void => setter(form)(here, typedOf(type, text));
+  const choices =
+    type === 'boolean'
+      ? ['true', 'false']
+      : type === 'enum'
+        ? listOf(valueBelow(form, ['fields', name, 'values']))
+        : [];
+  if (choices.length > 0) {
+    const shown = inputOf(value);
+    return (
+      <NativeSelect
+        label="Default"
+        size="xs"
+        data={[{ value: '', label: 'none' }, ...(shown === '' || choices.includes(shown) ? [] : [shown]), ...choices]}
+        value={shown}
+        error={error}
+        onChange={(event) => set(event.currentTarget.value)}
+      />
+    );
+  }
+  const word = defaultWordOf(type);
+  if (type === 'json')
+    return (
+      <Textarea
+        key={inputOf(value)}
+        label="Default, JSON"
+        autosize
+        defaultValue={value === undefined ? '' : inputOf(value)}
+        error={error}
+        onBlur={(event) => set(event.currentTarget.value.trim())}
+      />
+    );
+  return (
+    <CommitInput
+      label={word === undefined ? 'Default' : `Default, or ${word}`}
+      value={inputOf(value)}
+      error={error}
+      onCommit={set}
+    />
+  );
+}
+
+function IndexSelect({ form, name, isText }: FieldFormProps & { readonly isText: boolean }) {
+  const here = ['fields', name, 'index'];
+  const value = valueBelow(form, here);
+  return (
+    <NativeSelect
+      label="Index"
+      size="xs"
+      data={[
+        { value: '', label: 'none' },
+        { value: 'true', label: 'for filters and sorts' },
+        ...(isText ? [{ value: 'substring', label: 'for parts of texts' }] : []),
+      ]}
+      value={value === true ? 'true' : textOf(value)}
+      error={mistakeAt(form, here)}
+      onChange={({ currentTarget: { value: next } }) =>
+        setter(form)(here, next === '' ? undefined : next === 'true' ? true : next)
+      }
+    />
+  );
+}

@@ -1,0 +1,69 @@
+// What the schema document can say of fields and relations (docs/reference/schema-document.md), for forms.
+
+export const FIELD_TYPES = [
+  'string',
+  'text',
+  'integer',
+  'bigint',
+  'decimal',
+  'float',
+  'boolean',
+  'date',
+  'datetime',
+  'time',
+  'uuid',
+  'json',
+  'enum',
+] as const;
+
+export type FieldType = (typeof FIELD_TYPES)[number];
+
+/** Attributes of one type, beside those that all fields have. */
+export type TypeAttribute = 'maxLength' | 'precision' | 'scale' | 'min' | 'max' | 'values' | 'searchable';
+
+const NUMBERS = ['min', 'max'] as const;
+const TEXTS = ['maxLength', 'searchable'] as const;
+
+const ATTRIBUTES: Readonly<Record<FieldType, readonly TypeAttribute[]>> = {
+  string: TEXTS,
+  text: TEXTS,
+  integer: NUMBERS,
+  bigint: NUMBERS,
+  decimal: ['precision', 'scale', ...NUMBERS],
+  float: NUMBERS,
+  boolean: [],
+  date: NUMBERS,
+  datetime: NUMBERS,
+  time: NUMBERS,
+  uuid: [],
+  json: [],
+  enum: ['values'],
+};
+
+const isFieldType = (type: string): type is FieldType => Object.hasOwn(ATTRIBUTES, type);
+
+export const attributesOf = (type: string): readonly TypeAttribute[] => (isFieldType(type) ? ATTRIBUTES[type] : []);
+
+/** What another type does not know, to be taken off when the type changes. */
+export const attributesNotOf = (type: string): readonly TypeAttribute[] =>
+  [...new Set(Object.values(ATTRIBUTES).flat())].filter((one) => !attributesOf(type).includes(one));
+
+/** Of numbers min, max and default are numbers; of everything else texts. */
+export const isNumeric = (type: string): boolean => ['integer', 'bigint', 'decimal', 'float'].includes(type);
+
+/** The words that a default may be in place of a value. */
+export const defaultWordOf = (type: string): string | undefined =>
+  type === 'uuid' ? 'uuid' : ['date', 'datetime', 'time'].includes(type) ? 'now' : undefined;
+
+export const RELATION_KINDS = ['belongsTo', 'hasMany', 'hasOne', 'manyToMany'] as const;
+export type RelationKind = (typeof RELATION_KINDS)[number];
+
+/** Members of one kind of relation, beside `kind`, `entity` and `description`. */
+export const RELATION_MEMBERS: Readonly<Record<RelationKind, readonly string[]>> = {
+  belongsTo: ['column', 'required', 'unique', 'onDelete'],
+  hasMany: ['inverse'],
+  hasOne: ['inverse'],
+  manyToMany: ['through', 'from', 'to'],
+};
+
+export const NAME = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;

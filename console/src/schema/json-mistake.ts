@@ -1,0 +1,59 @@
+// Where a text stops being JSON. JSON.parse says so in words that differ between browsers, and often without the place.
+
+interface Mistake {
+  readonly message: string;
+  readonly at: number;
+}
+
+const VALUE =
+  /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null/y;
+const NAME = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+const SPACE = /[ \t\r\n]*/y;
+
+/** The first mistake, or undefined: the text is JSON (RFC 8259). `at` is an offset into the text. */
+export function jsonMistakeIn(text: string): Mistake | undefined {
+  let at = 0;
+  const take = (pattern: RegExp): boolean => {
+    pattern.lastIndex = at;
+    const found = pattern.exec(text) !== null;
+    if (found) at = pattern.lastIndex;
+    return found;
+  };
+  const skip = (character: string): boolean => {
+    take(SPACE);
+    if (text[at] !== character) return false;
+    at += 1;
+    take(SPACE);
+    return true;
+  };
+  // What is open, innermost last. A list of them instead of calls: texts may be nested deeper than the stack.
+  const open: ('}' | ']')[] = [];
+  const mistake = (message: string): Mistake => ({ message, at });
+  take(SPACE);
+  for (;;) {
+    // A value begins here.
+    if (skip('{')) {
+      if (!skip('}')) {
+        open.push('}');
+        if (!take(NAME)) return mistake('a name in quotation marks is expected');
+        if (!skip(':')) return mistake(': is expected');
+        continue;
+      }
+    } else if (skip('[')) {
+      if (!skip(']')) {
+        open.push(']');
+        continue;
+      }
+    } else if (!take(VALUE)) return mistake('a value is expected');
+    // It ended: so may what holds it.
+    while (open.length > 0 && skip(open.at(-1) as string)) open.pop();
+    take(SPACE);
+    const within = open.at(-1);
+    if (within === undefined) return at === text.length ? undefined : mistake('the document has ended here');
+    if (!skip(',')) return mistake(`, or ${within} is expected`);
+    if (within === '}') {
+      if (!take(NAME)) return mistake('a name in quotation marks is expected');
+      if (!skip(':')) return mistake(': is expected');
+    }
+  }
+}

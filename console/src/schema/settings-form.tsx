@@ -1,0 +1,64 @@
+// How an entity is read when a request does not say, and the language of its searchable fields.
+import { Text } from '@mantine/core';
+import type { Json } from '../api/json.ts';
+import { CommitInput } from './commit-input.tsx';
+import { CommitLines } from './commit-lines.tsx';
+import { inputOf, wholeOf } from './field-values.ts';
+import { type EntityFormState, mistakesAt, setter, valueBelow } from './form-state.ts';
+import classes from './schema.module.css';
+import { isList, listOf, textOf, withAt } from './value.ts';
+
+const LISTS = [
+  ['defaultExpand', 'Expanded by default', 'Relations, with dots for nested ones'],
+  ['expandable', 'May be expanded', 'None named: all'],
+  ['defaultFields', 'Fields by default', '* is every column'],
+] as const;
+
+export function SettingsForm({ form }: { readonly form: EntityFormState }) {
+  const set = setter(form);
+  const setting = (name: string, value: Json | undefined): void => {
+    const next = withAt(valueBelow(form, ['settings']) ?? {}, [name], value);
+    // Settings that are left out stay in force; `{}` clears them.
+    set(['settings'], next);
+  };
+  const mistake = (name: string): string | undefined => mistakesAt(form, ['settings', name])[0]?.message;
+  return (
+    <section aria-label="Settings">
+      <Text component="h2" size="sm" fw={600} mb={4}>
+        Settings
+      </Text>
+      <div className={classes.form} style={{ alignItems: 'start' }}>
+        {LISTS.map(([name, label, description]) => (
+          <CommitLines
+            key={name}
+            label={label}
+            description={description}
+            value={listOf(valueBelow(form, ['settings', name]))}
+            error={mistake(name)}
+            onCommit={(lines) => setting(name, lines.length === 0 ? undefined : lines)}
+          />
+        ))}
+        <CommitInput
+          label="Deepest expand"
+          description="1 to 10; not given: 3"
+          value={inputOf(valueBelow(form, ['settings', 'maxExpandDepth']))}
+          error={mistake('maxExpandDepth')}
+          onCommit={(text) => setting('maxExpandDepth', wholeOf(text.trim()))}
+        />
+        <CommitInput
+          label="Search language"
+          description="Of the searchable fields"
+          placeholder="simple"
+          value={textOf(valueBelow(form, ['searchLanguage']))}
+          error={mistakesAt(form, ['searchLanguage'])[0]?.message}
+          onCommit={(text) => set(['searchLanguage'], text === '' ? undefined : text)}
+        />
+      </div>
+      {isList(valueBelow(form, ['rowRules'])) && (
+        <Text size="xs" c="dimmed" mt={4}>
+          Row rules are changed below Access.
+        </Text>
+      )}
+    </section>
+  );
+}

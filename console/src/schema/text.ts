@@ -1,0 +1,212 @@
+// A schema document as text, YAML or JSON: read with the places of its parts, written, and rewritten so that what does not
+// change stays as it was written.
+import { type Document, isMap, isScalar, isSeq, Pair, parseDocument, Scalar, visit, YAMLMap, YAMLSeq } from 'yaml';
+import { Digits, type Json, parseExact } from '../api/json.ts';
+import { jsonMistakeIn } from './json-mistake.ts';
+import { isList, isObject, isSame, membersOf, type Path } from './value.ts';
+
+export type Format = 'yaml' | 'json';
+
+/** Offsets into the text. */
+export interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface TextMistake extends Range {
+  readonly message: string;
+}
+
+export interface ParsedText {
+  /** Undefined where the text cannot be read. */
+  readonly value: Json | undefined;
+  readonly mistakes: readonly TextMistake[];
+  /** Of the member at a path, or of the nearest that is there. */
+  readonly rangeOf: (path: Path) => Range;
+}
+
+const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$/;
+// Aliases may make a small text a large document.
+const MAX_ALIASES = 1000;
+
+/** Numbers keep their digits, as everywhere in the console. */
+const digitsTag = {
+  tag: 'tag:yaml.org,2002:float',
+  default: true,
+  test: NUMBER,
+  identify: (value: unknown) => value instanceof Digits,
+  resolve: (text: string) => new Digits(text),
+  stringify: ({ value }: { value: unknown }) => String(value),
+} as const;
+
+const OPTIONS = {
+  customTags: (tags: readonly unknown[]) => [digitsTag, ...tags] as never,
+  prettyErrors: false,
+  logLevel: 'silent' as const,
+};
+
+/** Reads a text; both forms by the same reader, as JSON is YAML. */
+export function parseText(format: Format, text: string): ParsedText {
+  const document = parseDocument(text, OPTIONS);
+  const rangeOf = (path: Path): Range => rangeIn(document, path, text.length);
+  const mistakes = format === 'json' ? jsonMistakes(document, text) : yamlMistakes(document);
+  if (mistakes.length > 0) return { value: undefined, mistakes, rangeOf };
+  try {
+    const value = format === 'json' ? parseExact(text) : (document.toJS({ maxAliasCount: MAX_ALIASES }) as Json);
+    if (isObject(value)) return { value, mistakes: [], rangeOf };
+    return { value: undefined, mistakes: [{ message: 'must be an object', from: 0, to: text.length }], rangeOf };
+  } catch (thrown) {
+    return { value: undefined, mistakes: [{ message: (thrown as Error).message, from: 0, to: text.length }], rangeOf };
+  }
+}
+
+const yamlMistakes = (document: Document.Parsed): readonly TextMistake[] =>
+  document.errors.map(({ message, pos: [from, to] }) => ({
+    message: message.replace(/ at line [\s\S]*$/, ''),
+    from,
+    to,
+  }));
+
+/** What JSON forbids, and names that stand twice, which JSON.parse does not see. */
+function jsonMistakes(document: Document.Parsed, text: string): readonly TextMistake[] {
+  const mistake = jsonMistakeIn(text);
+  if (mistake !== undefined)
+    return [{ message: mistake.message, from: mistake.at, to: Math.min(mistake.at + 1, text.length) }];
+  return document.errors
+    .filter(({ code }) => code === 'DUPLICATE_KEY')
+    .map(({ message, pos: [from, to] }) => ({ message, from, to }));
+}
+
+function rangeIn({ contents }: Document.Parsed, path: Path, end: number): Range {
+  let range: Range = { from: 0, to: Math.min(1, end) };
+  let node: unknown = contents;
+  for (const name of path) {
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => String(isScalar(key) ? key.value : key) === name);
+      if (pair === undefined) return range;
+      if (isScalar(pair.key) && pair.key.range != null) range = { from: pair.key.range[0], to: pair.key.range[1] };
+      node = pair.value;
+    } else if (isSeq(node)) {
+      node = node.items[Number(name)];
+      const { range: place } = (node ?? {}) as { range?: [number, number, number] };
+      if (place === undefined) return range;
+      range = { from: place[0], to: place[1] };
+    } else return range;
+  }
+  return range;
+}
+
+/** The text of a value, as one would write it: small objects on one line. Ends with a line break. */
+export function printText(format: Format, value: Json): string {
+  if (format === 'json') return `${printJson(value, '')}\n`;
+  const document = parseDocument('', OPTIONS);
+  document.contents = nodeOf(document, value) as never;
+  return printed(document);
+}
+
+/** The text with another value: comments, quotes and order of what stays are kept in YAML. */
+export function rewriteText(format: Format, text: string, value: Json): string {
+  const { value: before } = parseText(format, text);
+  if (format === 'json' || before === undefined) return printText(format, value);
+  if (isSame(before, value)) return text;
+  const document = parseDocument(text, OPTIONS);
+  document.contents = synced(document, document.contents, value) as never;
+  return printed(document);
+}
+
+const printed = (document: Document): string => document.toString({ lineWidth: 0 });
+
+const WIDTH = 100;
+
+function nodeOf(document: Document, value: Json): unknown {
+  const node = document.createNode(value, { aliasDuplicateObjects: false });
+  visit(node as never, {
+    Collection(_, one, ancestors) {
+      const depth = ancestors.filter((above) => above instanceof YAMLMap || above instanceof YAMLSeq).length;
+      const whole = one.toJS(document as never, { maxAliasCount: MAX_ALIASES }) as Json;
+      one.flow = isSmall(whole, depth === 0 ? node === one && !isOutline(whole) : true);
+      return one.flow ? visit.SKIP : undefined;
+    },
+  });
+  return node;
+}
+
+/** What consists of texts, numbers and lists of them stands on one line, when it fits. */
+const isSmall = (value: Json, mayBeFlow: boolean): boolean =>
+  mayBeFlow && isFlat(value) && printJson(value, '').length <= WIDTH;
+
+const isFlat = (value: Json): boolean => {
+  const parts = isObject(value) ? Object.values(value) : isList(value) ? value : [];
+  return parts.every(
+    (one) => !isObject(one) && (!isList(one) || one.every((entry) => !isObject(entry) && !isList(entry))),
+  );
+};
+
+/** An entity, or the document: its members stand below each other. */
+const isOutline = (value: Json): boolean =>
+  isObject(value) && ['entities', 'fields', 'relations', 'indexes'].some((name) => Object.hasOwn(value, name));
+
+function printJson(value: Json, indent: string): string {
+  if (!isObject(value) && !isList(value)) return value instanceof Digits ? value.text : JSON.stringify(value);
+  const inner = `${indent}  `;
+  const flat = isFlat(value);
+  const parts = isObject(value)
+    ? membersOf(value).map(([name, one]) => `${JSON.stringify(name)}: ${printJson(one, inner)}`)
+    : value.map((one) => printJson(one, inner));
+  const [open, close] = isObject(value) ? ['{', '}'] : ['[', ']'];
+  if (parts.length === 0) return open + close;
+  const line = `${open}${parts.join(', ')}${close}`;
+  if (flat && indent.length + line.length <= WIDTH) return line;
+  return `${open}\n${parts.map((one) => inner + one).join(',\n')}\n${indent}${close}`;
+}
+
+/** The node with the value; nodes whose value stays are kept with all that stands around them. */
+function synced(document: Document, node: unknown, value: Json): unknown {
+  const before = (node as { toJS?: (document: Document, options: object) => Json } | null)?.toJS?.(document, {
+    maxAliasCount: MAX_ALIASES,
+  });
+  if (isSame(before, value)) return node;
+  if (isMap(node) && isObject(value)) {
+    syncMembers(document, node, value);
+    return node;
+  }
+  if (isSeq(node) && isList(value)) {
+    node.items = value.map((one, index) =>
+      index < node.items.length ? synced(document, node.items[index], one) : nodeOf(document, one),
+    );
+    return node;
+  }
+  const next = nodeOf(document, value);
+  if (isScalar(node) && isScalar(next)) {
+    if (node.comment != null) next.comment = node.comment;
+    if (node.commentBefore != null) next.commentBefore = node.commentBefore;
+  }
+  return next;
+}
+
+const keyOf = ({ key }: Pair): string => String(isScalar(key) ? key.value : key);
+
+function syncMembers(document: Document, map: YAMLMap, value: { readonly [name: string]: Json }): void {
+  const wanted = Object.entries(value);
+  const pairs = new Map((map.items as Pair[]).map((pair) => [keyOf(pair), pair]));
+  const gone = [...pairs.keys()].filter((name) => !Object.hasOwn(value, name));
+  const come = wanted.filter(([name]) => !pairs.has(name)).map(([name]) => name);
+  const [old, renamed] = [gone[0], come[0]];
+  const isRenaming =
+    gone.length === 1 &&
+    come.length === 1 &&
+    [...pairs.keys()].indexOf(old as string) === Object.keys(value).indexOf(renamed as string);
+  map.items = wanted.map(([name, one]) => {
+    const pair = pairs.get(isRenaming && name === renamed ? (old as string) : name);
+    if (pair === undefined) return new Pair(document.createNode(name), nodeOf(document, one)) as never;
+    if (keyOf(pair) !== name) {
+      const key = new Scalar(name);
+      if (isScalar(pair.key) && pair.key.commentBefore != null) key.commentBefore = pair.key.commentBefore;
+      pair.key = key;
+    }
+    pair.value = synced(document, pair.value, one);
+    return pair as never;
+  });
+  // An empty `{}` that gets its first members is written below each other from then on.
+  if (pairs.size === 0) map.flow = isSmall(value, !isOutline(value));
+}

@@ -1,0 +1,69 @@
+// JSON values as schema documents have them, changed without touching the original. Members may be called `constructor` or
+// `__proto__`: only own ones count, and they are set by Object.fromEntries alone.
+import { Digits, type Json, stringifyExact } from '../api/json.ts';
+
+export type JsonObject = { readonly [name: string]: Json };
+export type Path = readonly string[];
+
+export const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Digits);
+
+export const isList = (value: Json | undefined): value is readonly Json[] => Array.isArray(value);
+
+/** Own members in their order; none of what is no object. */
+export const membersOf = (value: Json | undefined): readonly (readonly [string, Json])[] =>
+  isObject(value) ? Object.entries(value) : [];
+
+/** What stands at a path; indexes of lists are digits. */
+export function at(value: Json | undefined, path: Path): Json | undefined {
+  let current = value;
+  for (const name of path) {
+    if (isList(current)) current = current[Number(name)];
+    else current = isObject(current) && Object.hasOwn(current, name) ? current[name] : undefined;
+  }
+  return current;
+}
+
+/** The value with another one at `path`, or without it when that is undefined. New members come last. */
+export function withAt(value: Json | undefined, path: Path, next: Json | undefined): Json {
+  const [name, ...rest] = path;
+  if (name === undefined) return next ?? null;
+  if (isList(value)) {
+    const index = Number(name);
+    if (next === undefined && rest.length === 0) return value.filter((_, place) => place !== index);
+    const changed = withAt(value[index], rest, next);
+    return index >= value.length ? [...value, changed] : value.map((one, place) => (place === index ? changed : one));
+  }
+  const members = new Map(membersOf(value));
+  if (next === undefined && rest.length === 0) members.delete(name);
+  else members.set(name, withAt(members.get(name), rest, next));
+  return Object.fromEntries(members);
+}
+
+/** The object at `path` with a member under another name, at the same place. */
+export function withRenamed(value: Json, path: Path, name: string, next: string): Json {
+  const renamed = membersOf(at(value, path)).map(([key, one]) => [key === name ? next : key, one]);
+  return withAt(value, path, Object.fromEntries(renamed));
+}
+
+/** The member or entry at the end of `path`, one place further or back. */
+export function withMoved(value: Json, path: Path, by: -1 | 1): Json {
+  const parent = path.slice(0, -1);
+  const entries = [...membersOf(at(value, parent))];
+  const from = entries.findIndex(([name]) => name === path.at(-1));
+  const to = from + by;
+  const [one, other] = [entries[from], entries[to]];
+  if (one === undefined || other === undefined) return value;
+  entries[to] = one;
+  entries[from] = other;
+  return withAt(value, parent, Object.fromEntries(entries));
+}
+
+/** The same members in the same order, the same digits. */
+export const isSame = (one: Json | undefined, other: Json | undefined): boolean =>
+  one === other || (one !== undefined && other !== undefined && stringifyExact(one) === stringifyExact(other));
+
+export const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value : '');
+
+export const listOf = (value: Json | undefined): readonly string[] =>
+  isList(value) ? value.filter((one) => typeof one === 'string') : [];

@@ -1,0 +1,63 @@
+// The steps of a plan, with what each destroys, closes and takes, and the records in its way.
+import { Badge, Group, Table, Text } from '@mantine/core';
+import type { Plan, PlannedStep } from '../../api/migrations.ts';
+import type { Place } from '../../api/workspace.ts';
+import { counted } from '../../format/amount.ts';
+import { duration } from '../../schema/migration.ts';
+import { RecordsInTheWay } from '../../schema/records-in-the-way.tsx';
+
+export function Steps({ place, plan: { steps } }: { readonly place: Place; readonly plan: Plan }) {
+  if (steps.length === 0) return <Text size="sm">No steps: only the text of the document changes.</Text>;
+  return (
+    <Table.ScrollContainer minWidth={560}>
+      <Table aria-label="Steps of the plan">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Step</Table.Th>
+            <Table.Th>Effect</Table.Th>
+            <Table.Th ta="right">Takes</Table.Th>
+            <Table.Th>Records in the way</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {steps.map((step, index) => (
+            <Table.Tr key={index}>
+              <Table.Td>
+                <bdi>{step.description}</bdi>
+              </Table.Td>
+              <Table.Td>
+                <Effects {...step} />
+              </Table.Td>
+              <Table.Td ta="right">
+                {step.estimatedSeconds === 0 ? 'no time' : `≈ ${duration(step.estimatedSeconds)}`}
+              </Table.Td>
+              <Table.Td>
+                {step.conflicts === null || step.conflicts.count === 0 ? (
+                  counted(0, 'record')
+                ) : (
+                  <RecordsInTheWay
+                    place={place}
+                    entity={step.entity}
+                    number={step.conflicts.count}
+                    ids={step.conflicts.sampleIds}
+                  />
+                )}
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}
+
+function Effects({ destructive, blocksReads, blocksWrites }: PlannedStep) {
+  const closed = [...(blocksReads ? ['reads'] : []), ...(blocksWrites ? ['writes'] : [])].join(' and ');
+  return (
+    <Group gap={4}>
+      {destructive && <Badge color="red">destroys</Badge>}
+      {closed !== '' && <Badge color="yellow">blocks {closed}</Badge>}
+      {!destructive && closed === '' && <Text size="sm">requests go on</Text>}
+    </Group>
+  );
+}

@@ -1,0 +1,109 @@
+// The draft as its document. Default export, as it is loaded on its own.
+import { Button, Group, List, SegmentedControl, Text, UnstyledButton } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useMemo, useRef } from 'react';
+import { documentFormatQuery } from '../../api/schema-document.ts';
+import { DocumentEditor, type EditorHandle, type Mark } from '../../schema/editor.tsx';
+import classes from '../../schema/schema.module.css';
+import type { Format } from '../../schema/text.ts';
+import type { DraftState } from '../../schema/use-draft.ts';
+import type { DraftMistakes } from '../../schema/use-mistakes.ts';
+import { say } from '../../shell/said.tsx';
+
+export interface DocumentTabProps {
+  readonly state: DraftState;
+  readonly mistakes: DraftMistakes;
+}
+
+export default function DocumentTab({ state, mistakes }: DocumentTabProps) {
+  const { draft, parsed } = state;
+  const { data: format } = useQuery(documentFormatQuery);
+  const editor = useRef<EditorHandle>(null);
+  const marks = useMemo<readonly Mark[]>(
+    () => [
+      ...parsed.mistakes,
+      ...mistakes.details.map(({ field, message }) => ({
+        ...parsed.rangeOf((field ?? '').split('.')),
+        message: field === null ? message : `${field} ${message}`,
+      })),
+    ],
+    [parsed, mistakes.details],
+  );
+  return (
+    <>
+      <Group justify="space-between" mb={6} gap="xs">
+        <SegmentedControl
+          aria-label="Form of the document"
+          value={draft.format}
+          onChange={(next) => state.setFormat(next as Format)}
+          disabled={!state.isReadable}
+          data={[
+            { value: 'yaml', label: 'YAML' },
+            { value: 'json', label: 'JSON' },
+          ]}
+        />
+        <Group gap="xs">
+          <Text size="xs" c="dimmed">
+            Ctrl+Space completes, Esc then Tab leaves the editor
+          </Text>
+          <Button
+            size="compact-xs"
+            variant="default"
+            onClick={() => void navigator.clipboard.writeText(draft.text).then(() => say('Copied'))}
+          >
+            Copy
+          </Button>
+        </Group>
+      </Group>
+      <div className={classes.editor}>
+        <DocumentEditor
+          ref={editor}
+          format={draft.format}
+          text={draft.text}
+          marks={marks}
+          shape={format}
+          onChange={state.setText}
+        />
+      </div>
+      <Mistakes
+        text={draft.text}
+        marks={marks}
+        isChecked={mistakes.isChecked}
+        onGo={(from) => editor.current?.go(from)}
+      />
+    </>
+  );
+}
+
+interface MistakesProps {
+  readonly text: string;
+  readonly marks: readonly Mark[];
+  readonly isChecked: boolean;
+  readonly onGo: (from: number) => void;
+}
+
+function Mistakes({ text, marks, isChecked, onGo }: MistakesProps) {
+  if (marks.length === 0)
+    return (
+      <Text size="xs" c="dimmed" mt={6} role="status">
+        {isChecked ? 'The server finds no mistake.' : ' '}
+      </Text>
+    );
+  return (
+    <section role="alert" aria-label="Mistakes">
+      <List size="xs" mt={6} listStyleType="none">
+        {marks.slice(0, MAX_LISTED).map(({ from, message }) => (
+          <List.Item key={`${from} ${message}`}>
+            <UnstyledButton onClick={() => onGo(from)} fz="xs" className={classes.mistake}>
+              Line {lineOf(text, from)}: <bdi>{message}</bdi>
+            </UnstyledButton>
+          </List.Item>
+        ))}
+      </List>
+    </section>
+  );
+}
+
+const MAX_LISTED = 50;
+
+const lineOf = (text: string, offset: number): number => text.slice(0, offset).split('\n').length;

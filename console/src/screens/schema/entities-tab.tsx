@@ -1,0 +1,58 @@
+// The entities of the draft as forms: a list of them, and the one that is chosen.
+import { Button, Text } from '@mantine/core';
+import { useMemo } from 'react';
+import type { Detail } from '../../api/refusal.ts';
+import { entityPath, freeName } from '../../schema/edits.ts';
+import { EntityForm } from '../../schema/entity-form.tsx';
+import { EntityList } from '../../schema/entity-list.tsx';
+import { entitiesOf } from '../../schema/picture.ts';
+import classes from '../../schema/schema.module.css';
+import { useAddress } from '../../schema/use-address.ts';
+import type { DraftState } from '../../schema/use-draft.ts';
+import { isSame, at as valueAt, withAt } from '../../schema/value.ts';
+
+export function EntitiesTab({ state, details }: { readonly state: DraftState; readonly details: readonly Detail[] }) {
+  const [read, write] = useAddress();
+  const { value, inForce } = state;
+  const entities = useMemo(() => entitiesOf(value), [value]);
+  const names = entities.map(({ name }) => name);
+  const asked = read('entity');
+  const at = asked !== undefined && names.includes(asked) ? asked : names[0];
+  const mistaken = new Set(details.map(({ field }) => field?.split('.')[1] ?? ''));
+  const marks = new Map(
+    names.flatMap((name): [string, string][] => {
+      const before = valueAt(inForce.document, entityPath(name));
+      if (before === undefined) return [[name, 'new']];
+      return isSame(before, valueAt(value, entityPath(name))) ? [] : [[name, 'changed']];
+    }),
+  );
+  const add = (): void => {
+    const name = freeName('entity', names);
+    state.setValue(withAt(value, entityPath(name), { fields: {} }));
+    write({ entity: name, open: undefined });
+  };
+  return (
+    <div className={classes.columns}>
+      <div>
+        <EntityList
+          label="Entities"
+          entities={entities}
+          at={at}
+          onChoose={(entity) => write({ entity, open: undefined })}
+          mistaken={mistaken}
+          marks={marks}
+        />
+        <Button mt="xs" variant="default" onClick={add} disabled={!state.isReadable}>
+          New entity
+        </Button>
+      </div>
+      {at === undefined ? (
+        <Text size="sm" c="dimmed">
+          No entities yet.
+        </Text>
+      ) : (
+        <EntityForm key={at} state={state} name={at} details={details} />
+      )}
+    </div>
+  );
+}
