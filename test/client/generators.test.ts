@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
+import { ADMIN_KEY } from '../support/server.ts';
 import { prepare } from '../support/use.ts';
 import { useDemo } from './demo.ts';
 
@@ -22,6 +23,7 @@ const GENERATORS: Readonly<Record<string, readonly [program: string, ...told: st
   orval: ['orval', '--config', 'orval.config.mjs'],
   oazapfts: ['oazapfts', 'document.json', 'oazapfts.ts'],
 };
+const ADMIN_COMMAND = ['openapi-typescript', 'admin.json', '-o', 'openapi-typescript-admin.ts'] as const;
 const ORVAL = {
   workspace: {
     input: './document.json',
@@ -53,12 +55,13 @@ if (isInstalled) {
     symlinkSync(join(TOOLS, 'node_modules'), join(folder, 'node_modules'));
     const files = {
       'document.json': document,
+      'admin.json': (await demo.server.call('/api/admin/v1/openapi.json')).json,
       'package.json': { type: 'module' },
       'tsconfig.json': { compilerOptions: COMPILER, include: ['*.ts', 'hey-api/**/*.ts'] },
     };
     for (const [name, value] of Object.entries(files)) writeFileSync(join(folder, name), JSON.stringify(value));
     writeFileSync(join(folder, 'orval.config.mjs'), `export default ${JSON.stringify(ORVAL)};`);
-    for (const [name, [generator, ...told]] of Object.entries(GENERATORS)) {
+    for (const [name, [generator, ...told]] of Object.entries({ ...GENERATORS, admin: ADMIN_COMMAND })) {
       await inFolder(join('node_modules/.bin', generator), ...told);
       copyFileSync(join(TOOLS, 'programs', `${name}.ts`), join(folder, `program-${name}.ts`));
     }
@@ -66,7 +69,9 @@ if (isInstalled) {
 
   test('the page of generators has the commands', () => {
     const page = readFileSync(join(import.meta.dirname, '../../docs/clients/generators.md'), 'utf8');
-    const missing = Object.values(GENERATORS).filter((command) => !page.includes(`\`${command.join(' ')}\``));
+    const missing = [...Object.values(GENERATORS), ADMIN_COMMAND].filter(
+      (command) => !page.includes(`\`${command.join(' ')}\``),
+    );
     assert.deepEqual(missing, []);
   });
 
@@ -92,6 +97,18 @@ if (isInstalled) {
       });
     });
   }
+
+  test('a program administers a server with the client that is made for it', async () => {
+    const { stdout } = await inFolder('out/program-admin.js', demo.server.url, ADMIN_KEY);
+    assert.deepEqual(JSON.parse(stdout), {
+      organization: 'globex',
+      workspace: 'trial',
+      permissions: 'READ_ONLY',
+      hasKey: true,
+      migration: 'succeeded',
+      refused: 'NOT_FOUND',
+    });
+  });
 } else {
   test('clients of other generators', { skip }, () => undefined);
 }
