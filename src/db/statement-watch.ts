@@ -15,6 +15,9 @@ export interface StatementWatch {
 // For the way there and back, and for a database that is late to stop a statement.
 const SLACK_MS = 2000;
 
+// A backend that has not begun the statement forgets that it was to be stopped, so it is told again.
+const TELL_AGAIN_MS = 250;
+
 const SILENT = 'Connection terminated: the database has fallen silent';
 
 export interface StatementLimits extends Pick<Work, 'caller'> {
@@ -74,12 +77,21 @@ export function watchStatement(
   cancel: Cancel,
   { deadline, end = deadline, caller }: StatementLimits,
 ): StatementWatch {
+  let isOver = false;
   let cancelling: Promise<void> | undefined;
+  let again: NodeJS.Timeout | undefined;
   const stop = (): void => {
-    cancelling ??= cancel(connection.pid).catch(() => undefined);
+    clearTimeout(again);
+    cancelling ??= cancel(connection.pid)
+      .catch(() => undefined)
+      .then(() => {
+        cancelling = undefined;
+        if (!isOver) again = setTimeout(stop, TELL_AGAIN_MS);
+      });
   };
   const until = (time: number): number => Math.max(0, time - performance.now());
-  const giveUp = (): void => destroy(connection, SILENT);
+  // A process that had no turn for long reads what has come before it believes in silence.
+  const giveUp = (): void => void setImmediate(() => isOver || destroy(connection, SILENT));
   let late = setTimeout(
     () => {
       stop();
@@ -90,7 +102,9 @@ export function watchStatement(
   const stay = caller?.onGone(stop);
   return {
     async end(isBroken) {
+      isOver = true;
       clearTimeout(late);
+      clearTimeout(again);
       stay?.();
       if (!isBroken) await cancelling;
     },
