@@ -161,6 +161,10 @@ export const sessionOnly = (): ApiError =>
     },
   );
 
+/** A session in force where its key is not valid. 401 would say that one must sign in again. */
+export const sessionNotHere = (): ApiError =>
+  new ApiError('FORBIDDEN', 'The key that you have signed in with is not valid here');
+
 /** At the console's door: the request of a page that is not the console's. */
 export const foreignPage = (): ApiError =>
   new ApiError(

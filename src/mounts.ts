@@ -108,7 +108,7 @@ function consoleMounts(
   const door = makeSessionRooms({ sessions, attempts: signIns, instanceName, isHttps: publicUrl.startsWith('https:') });
   const front = api.find(({ matches }) => matches('/'));
   return [
-    doorMount({ ...door, behind: api, publicUrl }),
+    doorMount({ ...door, behind: api, verify: sessions.verify, publicUrl }),
     pageMount(readBuild(join(CONSOLE, 'dist'))),
     ...(front === undefined ? [] : [frontMount(front)]),
   ];

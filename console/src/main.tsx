@@ -15,6 +15,8 @@ import { theme } from './theme.ts';
 import { nonce } from './trusted-types.ts';
 
 const styleNonce = nonce();
+// Dialogs keep the page behind them from scrolling by a style element, whose maker looks for the nonce here.
+Object.assign(globalThis, { __webpack_nonce__: styleNonce });
 const router = makeRouter();
 watchForNewBuilds();
 

@@ -1,9 +1,9 @@
 // The console's door: /console/api/… runs the handlers of /api/… for whoever has a session. It decides nothing about rights: it
 // puts the session in the place of the Authorization header, and the handlers meet the principal that this is.
-import { notFound, sessionEnded, sessionOnly } from '../errors.ts';
+import { ApiError, notFound, sessionEnded, sessionNotHere, sessionOnly } from '../errors.ts';
 import { type Mount, UNKNOWN, USUAL_REFUSALS } from '../http/mount.ts';
 import type { RawRequest } from '../http/raw-request.ts';
-import type { Credential } from '../model/credential.ts';
+import type { Credential, SessionCredential } from '../model/credential.ts';
 import { checkOrigin } from './same-origin.ts';
 import type { SessionDoor } from './session.ts';
 
@@ -25,10 +25,12 @@ const OWN_HEADERS = [
 export interface DoorRooms extends SessionDoor {
   /** The mounts behind the door: those of `/api/…`. */
   readonly behind: readonly Mount[];
+  /** Throws 401 when the session has ended. */
+  readonly verify: (session: SessionCredential) => Promise<unknown>;
   readonly publicUrl: string;
 }
 
-export function doorMount({ behind, session, sessionOf, publicUrl }: DoorRooms): Mount {
+export function doorMount({ behind, session, sessionOf, verify, publicUrl }: DoorRooms): Mount {
   const innerOf = (url: string): Mount | undefined => {
     const inner = url.slice(CONSOLE.length);
     return behind.find(({ matches }) => inner.startsWith('/api/') && matches(inner));
@@ -58,7 +60,11 @@ export function doorMount({ behind, session, sessionOf, publicUrl }: DoorRooms):
       if (inner === undefined) return session(raw);
       const credential = await sessionOf(headers.cookie);
       if (credential === undefined) throw sessionEnded();
-      return inner.handle(insideOf(raw, credential));
+      return inner.handle(insideOf(raw, credential)).catch(async (error) => {
+        if (!(error instanceof ApiError) || error.status !== 401) throw error;
+        await verify(credential);
+        throw sessionNotHere();
+      });
     },
   };
 }

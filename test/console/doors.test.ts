@@ -52,6 +52,15 @@ test('a session may what its key may', async () => {
   refused(await reader.call('/admin/v1/organizations'), 403, /no right|Only the instance/);
 });
 
+test('a session elsewhere is refused, and has not ended: whether there is a workspace is not told', async () => {
+  await server.workspace('acme/other', SCHEMA);
+  const { call } = await signIn(server, shop.key);
+  const [other, nowhere] = [await call('/v1/acme/other/notes'), await call('/v1/acme/nowhere/notes')];
+  refused(other, 403, /not valid here/);
+  assert.equal(nowhere.text.replace(nowhere.json.error.requestId, ''), other.text.replace(other.json.error.requestId, ''));
+  assert.equal((await call('/v1/acme/shop/notes')).status, 200);
+});
+
 test('/api takes no cookies, and /console/api no Authorization', async () => {
   const { cookie, call } = await signIn(server, ADMIN_KEY);
   refused(await server.call('/api/admin/v1/organizations', { headers: { ...PAGE_HEADERS, cookie } }), 401, /needed/);

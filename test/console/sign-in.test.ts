@@ -1,10 +1,45 @@
 // Sign in and out, sessions that end, and what the page lets nobody do, in a browser.
 import assert from 'node:assert/strict';
-import { violationsOf } from '../support/browser.ts';
-import { useConsole } from '../support/console.ts';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Page, violationsOf } from '../support/browser.ts';
+import { consoleSkip, useConsole } from '../support/console.ts';
 import { ADMIN_KEY } from '../support/server.ts';
+import { until } from '../support/until.ts';
+import { use } from '../support/use.ts';
 
-const { test, keys, server } = useConsole();
+const { test, keys, server, shop, browser } = useConsole();
+
+/** A page of another origin on the same host: to cookies it is the same site. */
+const stranger: Server =
+  consoleSkip === false
+    ? use(
+        async () => {
+          const pages = createServer((_, response) => {
+            response.setHeader('content-type', 'text/html').end('<!doctype html><title>stranger</title>');
+          });
+          await new Promise<void>((resolve) => void pages.listen(0, '127.0.0.1', resolve));
+          return pages;
+        },
+        (pages) => pages.close(),
+      )
+    : ({} as Server);
+const strangerUrl = (): string => `http://127.0.0.1:${(stranger.address() as AddressInfo).port}/`;
+
+async function typeKey(page: Page, key: string): Promise<void> {
+  const field = page.getByLabel('Key');
+  await field.fill(key);
+  await field.press('Enter');
+}
+
+const isFocused = (page: Page, label: string): Promise<boolean> =>
+  page.getByLabel(label).evaluate((element) => element === element.ownerDocument.activeElement);
+
+/** Goes to another screen by the page's own links, which asks the server. */
+const goOn = (page: Page): Promise<void> =>
+  page.getByRole('navigation', { name: 'Workspace' }).getByRole('link', { name: 'Migrations' }).click();
+
+const dialogOf = (page: Page) => page.getByRole('dialog', { name: 'Sign in again' });
 
 test('signed out, the page asks for a key', async ({ open }) => {
   const page = await open();
@@ -15,21 +50,17 @@ test('signed out, the page asks for a key', async ({ open }) => {
 
 test('a wrong key is refused in words, and stays to be mended', async ({ open }) => {
   const page = await open();
-  const key = page.getByLabel('Key');
-  await key.fill('wrong');
-  await key.press('Enter');
+  await typeKey(page, 'wrong');
   const alert = page.getByRole('alert');
   await alert.waitFor();
   assert.match((await alert.textContent()) ?? '', /not valid/);
-  assert.equal(await key.inputValue(), 'wrong');
-  assert.equal(await key.evaluate((element) => element === element.ownerDocument.activeElement), true);
+  assert.equal(await page.getByLabel('Key').inputValue(), 'wrong');
+  assert.ok(await isFocused(page, 'Key'));
 });
 
 test('the operator signs in, and the page keeps no part of the key', async ({ open }) => {
   const page = await open();
-  const key = page.getByLabel('Key');
-  await key.fill(ADMIN_KEY);
-  await key.press('Enter');
+  await typeKey(page, ADMIN_KEY);
   await page.getByRole('heading', { name: 'Organizations', level: 1 }).waitFor();
   const kept = await page.evaluate<string>(
     'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, document.documentElement.outerHTML])',
@@ -39,8 +70,147 @@ test('the operator signs in, and the page keeps no part of the key', async ({ op
   assert.deepEqual([cookie?.httpOnly, cookie?.sameSite], [true, 'Strict']);
 });
 
-test('an owner comes straight to the workspace', async ({ open }) => {
+test('an owner comes straight to the workspace, and to no other', async ({ open }) => {
+  await server.workspace('t/other', { entities: {} });
   const page = await open({ key: keys.owner });
   await page.waitForURL(`${server.url}/console/demo/shop`);
-  await page.getByRole('main').getByText('demo/shop').first().waitFor();
+  await page.getByRole('main').getByRole('link', { name: 'orders' }).waitFor();
+  assert.equal(await page.getByRole('link', { name: 'Organizations' }).count(), 0);
+  await page.goto(`${server.url}/console/t/other`);
+  await page.getByText('You have no access').waitFor();
+  await page.getByRole('main').getByRole('link').first().click();
+  await page.waitForURL(`${server.url}/console/demo/shop`);
 });
+
+test('a one-time link signs in once, and leaves no code in the address', async ({ open }) => {
+  const { json } = await server.call('/api/admin/v1/console-links', { method: 'POST', credential: ADMIN_KEY });
+  const path = `/login${new URL(json.data.url).hash}`;
+  const page = await open({ path });
+  await page.getByRole('heading', { name: 'Organizations', level: 1 }).waitFor();
+  assert.ok(!page.url().includes('#'), page.url());
+  const late = await open({ path });
+  await late.getByRole('alert').waitFor();
+  assert.match((await late.getByRole('alert').textContent()) ?? '', /used before or has expired/);
+});
+
+test('signed out, nothing comes back', async ({ open }) => {
+  const page = await open({ key: keys.owner });
+  await page.getByRole('main').getByRole('link', { name: 'orders' }).waitFor();
+  await goOn(page);
+  await page.getByRole('heading', { name: 'Migrations', level: 1 }).waitFor();
+  const [cookie] = await page.context().cookies();
+  await signOut(page);
+  await page.goBack();
+  await page.getByRole('heading', { name: 'Sign in', level: 1 }).waitFor();
+  assert.equal(await page.getByText('orders').count(), 0);
+  const answer = await server.call('/console/api/admin/v1/session', {
+    headers: { 'sec-fetch-site': 'same-origin', cookie: `${cookie?.name}=${cookie?.value}` },
+  });
+  assert.equal(answer.status, 401);
+});
+
+test('who signs out in one tab is asked in the other', async ({ open, tab }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop' });
+  await page.getByRole('main').getByRole('link', { name: 'orders' }).waitFor();
+  const other = await tab(page, '/demo/shop');
+  await other.getByRole('main').getByRole('link', { name: 'orders' }).waitFor();
+  await signOut(other);
+  await goOn(page);
+  await dialogOf(page).waitFor();
+});
+
+test('a key that is revoked ends its session, and opens none', async ({ open }) => {
+  const { json } = await shop.admin('api-keys', { method: 'POST', body: { name: 'short', permissions: 'OWNER' } });
+  const { id, key } = json.data;
+  const page = await open({ key, path: '/demo/shop' });
+  await page.getByRole('main').getByRole('link', { name: 'orders' }).waitFor();
+  await shop.admin(`api-keys/${id}`, { method: 'DELETE' });
+  await goOn(page);
+  await dialogOf(page).waitFor();
+  await typeKey(page, key);
+  await page.getByRole('alert').getByText('not valid').waitFor();
+  await typeKey(page, keys.owner);
+  await dialogOf(page).waitFor({ state: 'hidden' });
+  await page.getByRole('heading', { name: 'Migrations', level: 1 }).waitFor();
+});
+
+test('a page of another port reaches nothing, by script or by form', async ({ open }) => {
+  const page = await open({ key: keys.admin });
+  await page.getByRole('heading', { name: 'Organizations', level: 1 }).waitFor();
+  const evil = await page.context().newPage();
+  await evil.goto(strangerUrl());
+  const target = `${server.url}/console/api/admin/v1/organizations`;
+  const seen = await evil.evaluate<string>(`fetch('${target}', {
+    credentials: 'include', method: 'POST', body: '{"slug":"evil","name":"Evil"}', headers: { 'content-type': 'text/plain' },
+  }).then((answer) => answer.text(), (error) => 'refused: ' + error.message)`);
+  assert.match(seen, /^refused/);
+  const read = await evil.evaluate<string>(
+    `fetch('${target}', { credentials: 'include', mode: 'no-cors' }).then((answer) => answer.text(), () => 'refused')`,
+  );
+  assert.ok(read === '' || read === 'refused', read);
+  const answered = evil.waitForResponse(target);
+  await evil.evaluate(`(() => {
+    const form = document.createElement('form');
+    form.action = '${target}';
+    form.method = 'post';
+    form.enctype = 'text/plain';
+    const field = document.createElement('input');
+    field.name = '{"slug":"evil","name":"';
+    field.value = '"}';
+    form.append(field);
+    document.body.append(form);
+    form.submit();
+  })()`);
+  assert.equal((await answered).status(), 403);
+  const { json } = await server.call('/api/admin/v1/organizations', { credential: ADMIN_KEY });
+  assert.ok(!json.data.some(({ slug }: { slug: string }) => slug === 'evil'));
+});
+
+test('no other page can frame it', async () => {
+  const context = await browser.newContext();
+  const evil = await context.newPage();
+  await evil.goto(strangerUrl());
+  const messages: string[] = [];
+  evil.on('console', (message) => messages.push(message.text()));
+  await evil.evaluate(`(() => {
+    const frame = document.createElement('iframe');
+    frame.src = '${server.url}/console/';
+    document.body.append(frame);
+  })()`);
+  await until('the browser refuses', () => messages.some((text) => text.includes('frame-ancestors')));
+  await context.close();
+});
+
+test('two loads have two nonces', async ({ open }) => {
+  const page = await open();
+  const noncesOf = async (): Promise<string> => {
+    const answer = await page.goto(`${server.url}/console/`);
+    return /'nonce-([\w-]+)'/.exec(answer?.headers()['content-security-policy'] ?? '')?.[1] ?? '';
+  };
+  const [one, two] = [await noncesOf(), await noncesOf()];
+  assert.ok(one.length > 20 && one !== two, `${one} ${two}`);
+});
+
+test('a page that stayed open over an upgrade loads itself anew', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop' });
+  await page.getByRole('main').getByRole('link', { name: 'orders' }).waitFor();
+  let missing = 0;
+  // The files of the page that is open are gone; those of the page that it loads are there.
+  await page.route(/\/console\/assets\/.*\.js$/, (route) =>
+    missing++ === 0 ? route.fulfill({ status: 404, body: 'gone' }) : route.continue(),
+  );
+  let loads = 0;
+  page.on('request', (request) => {
+    if (request.url().endsWith('/console/demo/shop/migrations')) loads++;
+  });
+  await goOn(page);
+  await page.getByRole('heading', { name: 'Migrations', level: 1 }).waitFor();
+  assert.ok(missing > 0);
+  assert.equal(loads, 1, 'the page itself was loaded');
+});
+
+async function signOut(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Account' }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.getByRole('heading', { name: 'Sign in', level: 1 }).waitFor();
+}

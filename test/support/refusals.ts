@@ -54,6 +54,11 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: 'No session: sign in again',
     made: () => errors.sessionEnded(),
   },
+  sessionNotHere: {
+    file: DOORS,
+    words: 'The key that you have signed in with is not valid here',
+    made: () => errors.sessionNotHere(),
+  },
   sessionOnly: {
     file: DOORS,
     words: 'Below /console/api a session is needed; Authorization is for the same paths below /api',
