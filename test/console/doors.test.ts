@@ -57,7 +57,10 @@ test('a session elsewhere is refused, and has not ended: whether there is a work
   const { call } = await signIn(server, shop.key);
   const [other, nowhere] = [await call('/v1/acme/other/notes'), await call('/v1/acme/nowhere/notes')];
   refused(other, 403, /not valid here/);
-  assert.equal(nowhere.text.replace(nowhere.json.error.requestId, ''), other.text.replace(other.json.error.requestId, ''));
+  assert.equal(
+    nowhere.text.replace(nowhere.json.error.requestId, ''),
+    other.text.replace(other.json.error.requestId, ''),
+  );
   assert.equal((await call('/v1/acme/shop/notes')).status, 200);
 });
 
