@@ -6,6 +6,7 @@ import { install } from './catalog/install.ts';
 import type { Config } from './config.ts';
 import { shownAddress } from './db/connection-url.ts';
 import { untilUsable } from './db/outage.ts';
+import { removeActivity } from './directory/activity.ts';
 import { makeHouse } from './house.ts';
 import { makeHttpServer } from './http/server.ts';
 import { jobFigures, makeJobs } from './jobs/jobs.ts';
@@ -31,6 +32,7 @@ export interface App {
 const SWEEP_MS = 5000;
 const FLUSH_MS = 5000;
 const KEY_SWEEP_MS = 300_000;
+const ACTIVITY_SWEEP_MS = 600_000;
 const SESSION_SWEEP_MS = 600_000;
 
 export function makeApp(config: Config, connection: pg.ClientConfig, observer: Observer): App {
@@ -65,6 +67,13 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
       { name: 'note-session-use', once: 'process', everyMs: FLUSH_MS, run: sessions.flush },
       { name: 'remove-sessions', once: 'process', everyMs: SESSION_SWEEP_MS, run: sessions.sweep },
       { name: 'remove-idempotency-keys', once: 'process', everyMs: KEY_SWEEP_MS, run: keys.sweep },
+      {
+        name: 'remove-activity',
+        once: 'installation',
+        everyMs: ACTIVITY_SWEEP_MS,
+        db: databases.directory,
+        run: (session) => removeActivity(session, config.activityDays),
+      },
     ],
     log,
   });

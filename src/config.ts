@@ -23,6 +23,7 @@ export interface Config {
   readonly maxBatch: number;
   /** How long the key of a request is remembered. */
   readonly idempotencyHours: number;
+  readonly activityDays: number;
   readonly maxResponseBytes: number;
   readonly maxImportBytes: number;
   /** Server processes behind the port. */
@@ -113,6 +114,7 @@ export const SETTINGS: readonly Setting[] = [
   { name: 'WDA_MAX_BULK_BYTES', default: '10485760', says: 'largest body of a bulk request or a batch' },
   { name: 'WDA_MAX_BATCH', default: '100', says: 'most operations of one batch' },
   { name: 'WDA_IDEMPOTENCY_HOURS', default: '24', says: 'how long an Idempotency-Key is remembered' },
+  { name: 'WDA_ACTIVITY_DAYS', default: '365', says: 'how long it is kept who changed what' },
   { name: 'WDA_MAX_RESPONSE_BYTES', default: '33554432', says: 'largest response of a list or a read with expansions' },
   { name: 'WDA_MAX_IMPORT_BYTES', default: '10737418240', says: 'largest import body' },
   {
@@ -284,6 +286,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     maxBulkBytes: integer('WDA_MAX_BULK_BYTES', 10_485_760, 1024, 268_435_456),
     maxBatch: integer('WDA_MAX_BATCH', 100, 1, 1000),
     idempotencyHours: integer('WDA_IDEMPOTENCY_HOURS', 24, 1, 8760),
+    activityDays: integer('WDA_ACTIVITY_DAYS', 365, 1, 36_500),
     maxResponseBytes: integer('WDA_MAX_RESPONSE_BYTES', 33_554_432, 1024, 268_435_456),
     maxImportBytes: integer('WDA_MAX_IMPORT_BYTES', 10_737_418_240, 1024, Number.MAX_SAFE_INTEGER),
     workers,

@@ -189,7 +189,7 @@ function consoleOf(
     remove: (idHash) => endSession(db, idHash),
     touch: (ids) => touchSessions(db, ids),
     sweep: () => removeEndedSessions(db, idleSeconds),
-    storeLink: (link) => storeLink(db, link),
+    storeLink: (link, note) => storeLink(db, link, note),
     takeLink: (codeHash) => strangers(() => takeLink(db, codeHash)),
     operatorHash,
     now: () => Date.now(),
@@ -198,7 +198,7 @@ function consoleOf(
     sessions,
     list: (holder: SessionHolder, page: { readonly page: number; readonly size: number }) =>
       loadSessions(db, holder, { idleSeconds, operatorHash: operatorHash() }, page),
-    endById: (id: string, holder: SessionHolder) => endSessionById(db, id, holder),
+    endById: endSessionById,
     signIns: makeServerRateLimit('sign-ins', config.signInRateLimit),
     /** Part of the name of cookies. */
     instanceName: makeSecret(db, 'instance_name', 6),

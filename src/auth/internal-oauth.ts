@@ -45,7 +45,7 @@ export function makeInternalOAuth(options: InternalOAuthOptions): InternalOAuth 
   const keys = makeSigningKeys({
     store: {
       load: () => refusing(loadSigningKeys(db, rotateAfterSeconds)),
-      rotate: (key, rotation) => refusing(rotateSigningKey(db, key, rotation)),
+      rotate: (key, rotation, note) => refusing(rotateSigningKey(db, key, rotation, note)),
       raiseTokenLifetime: (kid, seconds) => refusing(raiseTokenLifetime(db, kid, seconds)),
     },
     tokenLifetimeSeconds,

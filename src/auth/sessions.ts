@@ -1,6 +1,7 @@
 // Sessions of the console: a key or a link is exchanged for 256 random bits, of which only the SHA-256 is stored. A session is
 // looked up by every request that it sends, in one statement: what ends it, or its key, is in force at once and in every process.
 import { randomBytes, timingSafeEqual } from 'node:crypto';
+import type { WriteActivity } from '../directory/activity.ts';
 import type { StoredKey } from '../directory/credentials.ts';
 import type { SessionToStore, StoredSession, Subject } from '../directory/sessions.ts';
 import { invalidCredential, sessionEnded } from '../errors.ts';
@@ -25,8 +26,8 @@ export interface Sessions {
   signIn(key: string, userAgent: string): Promise<NewSession>;
   /** Exchanges the code of a link, which then is used up; 401 for one that was used, is too old, or never was. */
   signInByLink(code: string, userAgent: string): Promise<NewSession>;
-  /** A code that signs the operator in once; undefined while the operator's key is not known. */
-  makeLink(): Promise<NewLink | undefined>;
+  /** A code that signs the operator in once; undefined while the operator's key is not known. `note` is written with it. */
+  makeLink(note?: WriteActivity): Promise<NewLink | undefined>;
   /** Whose session it is, and what it may do now; 401 when it has ended. */
   verify(credential: SessionCredential): Promise<Principal>;
   end(credential: SessionCredential): Promise<void>;
@@ -44,11 +45,10 @@ export interface SessionOptions {
   readonly remove: (idHash: Buffer) => Promise<unknown>;
   readonly touch: (ids: readonly string[]) => Promise<void>;
   readonly sweep: () => Promise<void>;
-  readonly storeLink: (link: {
-    readonly codeHash: Buffer;
-    readonly operatorHash: string;
-    readonly seconds: number;
-  }) => Promise<void>;
+  readonly storeLink: (
+    link: { readonly codeHash: Buffer; readonly operatorHash: string; readonly seconds: number },
+    note?: WriteActivity,
+  ) => Promise<void>;
   readonly takeLink: (codeHash: Buffer) => Promise<string | undefined>;
   /** SHA-256 (hex) of the operator's key in force; undefined while it is not known yet. */
   readonly operatorHash: () => string | undefined;
@@ -97,11 +97,11 @@ export function makeSessions(options: SessionOptions): Sessions {
       if (operatorHash === undefined || operatorHash !== options.operatorHash()) throw invalidCredential();
       return open({ operatorHash }, userAgent);
     },
-    async makeLink() {
+    async makeLink(note) {
       const operatorHash = options.operatorHash();
       if (operatorHash === undefined) return undefined;
       const code = makeSecret();
-      await options.storeLink({ codeHash: hashCredential(code), operatorHash, seconds: LINK_SECONDS });
+      await options.storeLink({ codeHash: hashCredential(code), operatorHash, seconds: LINK_SECONDS }, note);
       return { code, expiresAt: new Date(options.now() + LINK_SECONDS * 1000) };
     },
     async verify({ sessionHash }) {

@@ -2,6 +2,7 @@
 // publish. Stored keys are read again while they are used, and as directory/presence.ts demands.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK } from 'jose';
+import type { WriteActivity } from '../directory/activity.ts';
 import type { Rotation, SigningKeyToStore, StoredJwk, StoredSigningKey } from '../directory/signing-keys.ts';
 
 /** RFC 7518 section 3.4: signatures of 64 bytes, keys that any verifier takes. */
@@ -10,7 +11,7 @@ export const SIGNING_ALGORITHM = 'ES256';
 /** Where the keys are kept. */
 export interface SigningKeyStore {
   readonly load: () => Promise<readonly StoredSigningKey[]>;
-  readonly rotate: (key: SigningKeyToStore, rotation: Rotation) => Promise<void>;
+  readonly rotate: (key: SigningKeyToStore, rotation: Rotation, note?: WriteActivity) => Promise<void>;
   /** False when the key is gone. */
   readonly raiseTokenLifetime: (kid: string, seconds: number) => Promise<boolean>;
 }
@@ -42,8 +43,8 @@ export interface SigningKeys {
   verificationKey(kid: string): Promise<CryptoKey | undefined>;
   /** What verifies, newest first; public halves are in it, private ones must not leave. */
   list(): Promise<readonly StoredSigningKey[]>;
-  /** Makes another key sign from now on. With `revoke` the tokens of all older keys end. */
-  rotate(revoke: boolean): Promise<void>;
+  /** Makes another key sign from now on. With `revoke` the tokens of all older keys end. `note` is written with it. */
+  rotate(revoke: boolean, note?: WriteActivity): Promise<void>;
 }
 
 interface Loaded {
@@ -101,8 +102,8 @@ export function makeSigningKeys(options: SigningKeysOptions): SigningKeys {
     }
   }
 
-  async function replace(rotation: Rotation): Promise<Loaded> {
-    await store.rotate(await makeKey(tokenLifetimeSeconds), rotation);
+  async function replace(rotation: Rotation, note?: WriteActivity): Promise<Loaded> {
+    await store.rotate(await makeKey(tokenLifetimeSeconds), rotation, note);
     return readAnew();
   }
 
@@ -126,8 +127,8 @@ export function makeSigningKeys(options: SigningKeysOptions): SigningKeys {
       return keys.byKid.get(kid);
     },
     list: async () => (await fresh()).stored,
-    async rotate(revoke) {
-      await replace({ kind: revoke ? 'revoke' : 'now' });
+    async rotate(revoke, note) {
+      await replace({ kind: revoke ? 'revoke' : 'now' }, note);
     },
   };
 }

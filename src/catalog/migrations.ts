@@ -1,9 +1,12 @@
 // Migrations in the control tables: what was requested, how far it is, how it ended.
 import type { Database, Session } from '../db/pool.ts';
+import type { Actor } from '../directory/activity.ts';
 import { loadPage, type PageOf } from '../directory/pages.ts';
 import { WORKSPACES } from '../directory/workspaces.ts';
 import type { SchemaDocument } from '../document/format.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+
+type Runs = Pick<Session, 'query'>;
 
 export type MigrationState = 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
 export type Strategy = 'online' | 'blocking';
@@ -62,9 +65,11 @@ export interface Migration {
   readonly createdAt: Date;
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
+  /** null: begun before this was noted. */
+  readonly createdBy: Actor | null;
 }
 
-const COLUMNS: Fragment = sql`m.id, m.state, m.strategy, m.steps, m.error, m.waiting as "waitingFor", m.created_at as "createdAt", m.started_at as "startedAt", m.finished_at as "finishedAt"`;
+const COLUMNS: Fragment = sql`m.id, m.state, m.strategy, m.steps, m.error, m.waiting as "waitingFor", m.created_at as "createdAt", m.started_at as "startedAt", m.finished_at as "finishedAt", m.created_by as "createdBy"`;
 
 export const isEnded = ({ state }: Pick<Migration, 'state'>): boolean => state !== 'pending' && state !== 'running';
 
@@ -104,7 +109,7 @@ order by m.id desc limit ${limit}`),
 }
 
 /** Asks the process that runs the migration to stop; false when it has ended. */
-export async function requestCancel(db: Database, workspaceId: string, id: string): Promise<boolean> {
+export async function requestCancel(db: Runs, workspaceId: string, id: string): Promise<boolean> {
   const rows = await db.query(
     toQuery(sql`update wda.migration set cancel_requested = true
 where workspace_id = ${workspaceId} and id = ${id} and state in ('pending', 'running') returning id`),
@@ -127,8 +132,6 @@ union select id from wda.workspace where gates <> '{}'`),
 
 /* ---- for the runner, which alone moves the state ---- */
 
-type Runs = Pick<Session, 'query'>;
-
 // Each keeps the document that was asked for, which may be a megabyte.
 const KEPT_MIGRATIONS = 200;
 
@@ -142,6 +145,7 @@ export async function insertMigration(
     readonly document: SchemaDocument;
     /** What it makes before it is in force, as JSON. */
     readonly made: unknown;
+    readonly createdBy: Actor;
   },
 ): Promise<string> {
   const rows = await session.query<{ id: string }>(
@@ -151,9 +155,9 @@ export async function insertMigration(
     order by id desc limit 1 offset ${KEPT_MIGRATIONS - 1}
   )
 )
-insert into wda.migration (workspace_id, strategy, steps, document, made)
+insert into wda.migration (workspace_id, strategy, steps, document, made, created_by)
 values (${migration.workspaceId}, ${migration.strategy}, ${JSON.stringify(migration.steps)}::jsonb, ${JSON.stringify(migration.document)}::json,
-  ${JSON.stringify(migration.made)}::jsonb)
+  ${JSON.stringify(migration.made)}::jsonb, ${JSON.stringify(migration.createdBy)}::jsonb)
 returning id`),
   );
   return (rows[0] as { id: string }).id;

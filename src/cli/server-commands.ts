@@ -21,5 +21,19 @@ export function addServer(program: Command, examples: (command: Command, lines: 
     .command('whoami')
     .description('whose credential this is, and where it is good for what')
     .action(async (_own, command: Command) => (await import('./whoami.ts')).whoami(command.optsWithGlobals()));
+  const telling = program
+    .command('activity')
+    .description('who changed what, newest first')
+    .option('--all', 'of all workspaces and organizations (needs the admin key)')
+    .option('--actor <who>', 'id or name of the key, client or user; operator')
+    .option('--action <action>', 'a noun, or a noun and a verb: apiKeys, apiKeys.create')
+    .option('--entity <entity>', 'what was about this entity')
+    .option('--since <when>', 'date and time with Z or an offset')
+    .option('--first <number>', 'so many, up to 1000', '20')
+    .action(async (_own, command: Command) => (await import('./activity.ts')).showActivity(command.optsWithGlobals()));
+  examples(telling, [
+    'wda activity -w acme/shop --action schema.update',
+    'wda activity --all --since 2026-01-31T00:00:00Z --json',
+  ]);
   examples(asking, ['wda whoami', 'WDA_KEY=wda_… wda whoami --json | jq -r .workspaces[0].slug']);
 }

@@ -1,5 +1,5 @@
 // What agents may do in a workspace, in the control tables.
-import type { Database } from '../db/pool.ts';
+import type { Database, Session } from '../db/pool.ts';
 import { type AgentSettings, DEFAULT_AGENT_SETTINGS } from '../model/agent-settings.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 
@@ -13,7 +13,7 @@ export async function loadAgentSettings(db: Database, workspaceId: string): Prom
 
 /** False when the workspace is gone. */
 export async function putAgentSettings(
-  db: Database,
+  db: Pick<Session, 'query'>,
   workspaceId: string,
   { enabled, writes, entities }: AgentSettings,
 ): Promise<boolean> {

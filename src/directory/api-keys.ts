@@ -1,8 +1,9 @@
 // API keys of a workspace as its administrators see them: made, listed, revoked. credentials.ts looks up a key.
-import type { Database } from '../db/pool.ts';
+import type { Session } from '../db/pool.ts';
 import { conflict } from '../errors.ts';
 import type { Permissions, Scope } from '../model/principal.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import type { Actor } from './activity.ts';
 import { loadPage, type PageOf } from './pages.ts';
 import { scopeNames } from './scopes.ts';
 
@@ -16,6 +17,8 @@ export interface ApiKey {
   readonly createdAt: Date;
   readonly expiresAt: Date | null;
   readonly lastUsedAt: Date | null;
+  /** null: made before this was noted. */
+  readonly createdBy: Actor | null;
 }
 
 export interface ApiKeyToStore {
@@ -27,22 +30,24 @@ export interface ApiKeyToStore {
   readonly permissions: Permissions;
   readonly scope: Scope;
   readonly expiresAt: Date | null;
+  readonly createdBy: Actor | null;
 }
 
-const COLUMNS: Fragment = sql`k.id, k.name, k.prefix, k.permissions, ${scopeNames(sql`k`)}, k.created_at as "createdAt", k.expires_at as "expiresAt", k.last_used_at as "lastUsedAt"`;
+const COLUMNS: Fragment = sql`k.id, k.name, k.prefix, k.permissions, ${scopeNames(sql`k`)}, k.created_at as "createdAt", k.expires_at as "expiresAt", k.last_used_at as "lastUsedAt", k.created_by as "createdBy"`;
 
 // One workspace's share of the control tables; keys that have expired count until they are deleted.
 const MAX_KEYS = 1000;
 
 /** Undefined when the workspace is gone; 409 when it has as many as it may have. */
-export async function createApiKey(db: Database, key: ApiKeyToStore): Promise<ApiKey | undefined> {
+export async function createApiKey(db: Pick<Session, 'query'>, key: ApiKeyToStore): Promise<ApiKey | undefined> {
   const rows = await db.query<ApiKey>(
     toQuery(sql`with held as (
   select id from wda.workspace where id = ${key.workspaceId}
   and (select count(*) from wda.api_key o where o.workspace_id = ${key.workspaceId}) < ${MAX_KEYS}::int8 for no key update
 )
-insert into wda.api_key as k (workspace_id, name, prefix, hash, permissions, entities, expires_at)
-select held.id, ${key.name}, ${key.prefix}, ${key.hash}, ${key.permissions}, ${key.scope}::bigint[], ${key.expiresAt?.toISOString() ?? null}::timestamptz
+insert into wda.api_key as k (workspace_id, name, prefix, hash, permissions, entities, expires_at, created_by)
+select held.id, ${key.name}, ${key.prefix}, ${key.hash}, ${key.permissions}, ${key.scope}::bigint[], ${key.expiresAt?.toISOString() ?? null}::timestamptz,
+  ${key.createdBy === null ? null : JSON.stringify(key.createdBy)}::jsonb
 from held
 returning ${COLUMNS}`),
   );
@@ -53,17 +58,21 @@ returning ${COLUMNS}`),
 }
 
 export function loadApiKeys(
-  db: Database,
+  db: Pick<Session, 'query'>,
   workspaceId: string,
   page: { readonly page: number; readonly size: number },
 ): Promise<PageOf<ApiKey>> {
   return loadPage(db, sql`select ${COLUMNS} from wda.api_key k where k.workspace_id = ${workspaceId}`, page);
 }
 
-/** Revokes a key; false when the workspace has none of this id. */
-export async function deleteApiKey(db: Database, workspaceId: string, id: string): Promise<boolean> {
-  const rows = await db.query(
-    toQuery(sql`delete from wda.api_key where id = ${id} and workspace_id = ${workspaceId} returning id`),
+/** Revokes a key, and gives its name; undefined when the workspace has none of this id. */
+export async function deleteApiKey(
+  db: Pick<Session, 'query'>,
+  workspaceId: string,
+  id: string,
+): Promise<string | undefined> {
+  const rows = await db.query<{ name: string }>(
+    toQuery(sql`delete from wda.api_key where id = ${id} and workspace_id = ${workspaceId} returning name`),
   );
-  return rows.length > 0;
+  return rows[0]?.name;
 }

@@ -1,6 +1,6 @@
 // The identity provider of a workspace in the control tables. Snapshots carry it (load-workspace.ts); here it is
 // configured, and found by its issuer.
-import type { Database } from '../db/pool.ts';
+import type { Database, Session } from '../db/pool.ts';
 import type { IdentityProvider } from '../model/workspace.ts';
 import { type Fragment, join, sql, toQuery } from '../sql/fragment.ts';
 
@@ -23,7 +23,7 @@ export async function findIdentityProvider(db: Database, workspaceId: string): P
 
 /** Replaces the whole configuration; undefined when the workspace is gone. */
 export async function putIdentityProvider(
-  db: Database,
+  db: Pick<Session, 'query'>,
   workspaceId: string,
   provider: IdentityProvider,
 ): Promise<IdentityProvider | undefined> {
@@ -44,7 +44,7 @@ returning ${COLUMNS}`),
 
 /** Changes what is given of the configuration; undefined when there is none. */
 export async function updateIdentityProvider(
-  db: Database,
+  db: Pick<Session, 'query'>,
   workspaceId: string,
   { jwksUri, audience, defaultPermissions, enabled }: Partial<Omit<IdentityProvider, 'issuerUrl'>>,
 ): Promise<IdentityProvider | undefined> {
@@ -63,7 +63,7 @@ returning ${COLUMNS}`),
 }
 
 /** False when there is none. */
-export async function deleteIdentityProvider(db: Database, workspaceId: string): Promise<boolean> {
+export async function deleteIdentityProvider(db: Pick<Session, 'query'>, workspaceId: string): Promise<boolean> {
   const rows = await db.query(
     toQuery(sql`delete from wda.identity_provider where workspace_id = ${workspaceId} returning workspace_id`),
   );

@@ -1,6 +1,6 @@
 // OAuth clients of a workspace in the control tables: made, listed, deleted, and looked up when they ask for a token or
 // use one.
-import type { Database } from '../db/pool.ts';
+import type { Database, Session } from '../db/pool.ts';
 import { conflict } from '../errors.ts';
 import type { Permissions, Scope } from '../model/principal.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
@@ -32,7 +32,10 @@ const COLUMNS: Fragment = sql`c.id, c.client_id as "clientId", c.name, c.permiss
 const MAX_CLIENTS = 1000;
 
 /** Undefined when the workspace is gone; 409 when it has as many as it may have. */
-export async function createOAuthClient(db: Database, client: OAuthClientToStore): Promise<OAuthClient | undefined> {
+export async function createOAuthClient(
+  db: Pick<Session, 'query'>,
+  client: OAuthClientToStore,
+): Promise<OAuthClient | undefined> {
   const rows = await db.query<OAuthClient>(
     toQuery(sql`with held as (
   select id from wda.workspace where id = ${client.workspaceId} for key share
@@ -49,21 +52,25 @@ returning ${COLUMNS}`),
 }
 
 export function loadOAuthClients(
-  db: Database,
+  db: Pick<Session, 'query'>,
   workspaceId: string,
   page: { readonly page: number; readonly size: number },
 ): Promise<PageOf<OAuthClient>> {
   return loadPage(db, sql`select ${COLUMNS} from wda.oauth_client c where c.workspace_id = ${workspaceId}`, page);
 }
 
-/** Deletes a client, and with the workspace's new version (000011) every verdict on its tokens; false when there is none. */
-export async function deleteOAuthClient(db: Database, workspaceId: string, clientId: string): Promise<boolean> {
-  const rows = await db.query(
+/** Deletes a client, and with the workspace's new version (000011) every verdict on its tokens; gives its name, undefined when there is none. */
+export async function deleteOAuthClient(
+  db: Pick<Session, 'query'>,
+  workspaceId: string,
+  clientId: string,
+): Promise<string | undefined> {
+  const rows = await db.query<{ name: string }>(
     toQuery(
-      sql`delete from wda.oauth_client where client_id = ${clientId} and workspace_id = ${workspaceId} returning client_id`,
+      sql`delete from wda.oauth_client where client_id = ${clientId} and workspace_id = ${workspaceId} returning name`,
     ),
   );
-  return rows.length > 0;
+  return rows[0]?.name;
 }
 
 /** Who asks for a token. */

@@ -1,5 +1,5 @@
 // Organizations in the control tables.
-import type { Database } from '../db/pool.ts';
+import type { Database, Session } from '../db/pool.ts';
 import { conflict } from '../errors.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import { controlError, taken, violates } from './control-error.ts';
@@ -16,7 +16,7 @@ const COLUMNS: Fragment = sql`o.id, o.slug, o.name, o.created_at as "createdAt"`
 
 /** 409 when the slug is taken. */
 export async function createOrganization(
-  db: Database,
+  db: Pick<Session, 'query'>,
   { slug, name }: { readonly slug: string; readonly name: string },
 ): Promise<Organization> {
   const rows = await db
@@ -61,7 +61,7 @@ export function loadOrganizations(
  * organization.
  */
 export async function updateOrganization(
-  db: Database,
+  db: Pick<Session, 'query'>,
   slug: string,
   change: { readonly slug?: string | undefined; readonly name?: string | undefined },
 ): Promise<{ readonly organization: Organization; readonly workspaceIds: readonly string[] } | undefined> {
@@ -84,7 +84,7 @@ from changed`),
 }
 
 /** False when there is no such organization; 409 while it has workspaces. */
-export async function deleteOrganization(db: Database, slug: string): Promise<boolean> {
+export async function deleteOrganization(db: Pick<Session, 'query'>, slug: string): Promise<boolean> {
   const rows = await db
     .query(toQuery(sql`delete from wda.organization o where o.slug = ${slug} returning o.id`))
     .catch((error) => {

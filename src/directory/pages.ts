@@ -9,7 +9,7 @@ export interface PageOf<T> {
 
 /** `rows` selects what is listed, with a column `id` that orders it, newest last or, with `newestFirst`, first. */
 export async function loadPage<T>(
-  db: Database,
+  db: Pick<Database, 'query'>,
   rows: Fragment,
   { page, size }: { readonly page: number; readonly size: number },
   newestFirst = false,

@@ -1,8 +1,9 @@
 // Sessions of the console in the control tables, and the links that make one. They are found by hash; who asks says how long
 // a session may be idle.
-import type { Database } from '../db/pool.ts';
+import type { Database, Session } from '../db/pool.ts';
 import type { Permissions, Scope } from '../model/principal.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import type { WriteActivity } from './activity.ts';
 import { loadPage, type PageOf } from './pages.ts';
 import { readScope, scopeText } from './scopes.ts';
 
@@ -151,8 +152,12 @@ export function loadSessions(
 }
 
 /** Ends a session by its id in lists; false when the holder has none of it. */
-export async function endSessionById(db: Database, id: string, holder: SessionHolder): Promise<boolean> {
-  const rows = await db.query(
+export async function endSessionById(
+  session: Pick<Session, 'query'>,
+  id: string,
+  holder: SessionHolder,
+): Promise<boolean> {
+  const rows = await session.query(
     toQuery(sql`delete from wda.session s where s.id = ${id} and ${isHeldBy(holder)} returning s.id`),
   );
   return rows.length > 0;
@@ -174,19 +179,23 @@ delete from wda.session where expires_at <= now() or last_used_at <= now() - ${i
   );
 }
 
+/** `note` is written with it. */
 export async function storeLink(
   db: Database,
   link: { readonly codeHash: Buffer; readonly operatorHash: string; readonly seconds: number },
+  note?: WriteActivity,
 ): Promise<void> {
-  await db.query(
-    toQuery(sql`with gone as (
+  const store = toQuery(sql`with gone as (
   delete from wda.console_link where code_hash in (
     select code_hash from wda.console_link order by expires_at desc offset ${MAX_LINKS - 1}::int8
   )
 )
 insert into wda.console_link (code_hash, operator_hash, expires_at)
-values (${link.codeHash}, ${link.operatorHash}, now() + make_interval(secs => ${link.seconds}::int8))`),
-  );
+values (${link.codeHash}, ${link.operatorHash}, now() + make_interval(secs => ${link.seconds}::int8))`);
+  await db.transaction(async (session) => {
+    await session.query(store);
+    await note?.(session);
+  });
 }
 
 /** Uses a link up. Gives the hash of the operator's key that it was made under; undefined when it is none any more. */

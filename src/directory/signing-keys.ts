@@ -1,6 +1,7 @@
 // The keys that sign internal tokens, in the control tables: one signs, older ones verify until their tokens have expired.
 import type { Database } from '../db/pool.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
+import type { WriteActivity } from './activity.ts';
 
 /** Members of a JSON Web Key (RFC 7517), all text. */
 export type StoredJwk = Readonly<Record<string, string>>;
@@ -62,9 +63,14 @@ where kid = ${kid} returning kid`),
 /**
  * Makes `key` the one that signs, unless the present one is not due, or another process was first. The key that it
  * replaces loses its private half and verifies until its tokens have expired; with `revoke` it is gone at once,
- * everywhere.
+ * everywhere. `note` is written with it.
  */
-export async function rotateSigningKey(db: Database, key: SigningKeyToStore, rotation: Rotation): Promise<void> {
+export async function rotateSigningKey(
+  db: Database,
+  key: SigningKeyToStore,
+  rotation: Rotation,
+  note?: WriteActivity,
+): Promise<void> {
   const age = rotation.kind === 'due' ? rotation.afterSeconds : 0;
   const replaces = rotation.kind !== 'first';
   await db.transaction(async (session) => {
@@ -86,5 +92,6 @@ on conflict ((true)) where rotated_at is null do nothing`),
 where exists (select from wda.oauth_client c where c.workspace_id = w.id)`),
       );
     } else await session.query(toQuery(sql`delete from wda.signing_key k where now() >= ${EXPIRES_AT}`));
+    await note?.(session);
   });
 }

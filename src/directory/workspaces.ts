@@ -80,7 +80,7 @@ const MAX_SLUGS = 20;
  * workspace the slug that another one had: clients that still call it would send their bodies to somebody else.
  */
 export async function updateWorkspace(
-  db: Database,
+  db: Pick<Session, 'query'>,
   id: string,
   change: { readonly slug?: string | undefined; readonly name?: string | undefined },
   isOperator: boolean,
@@ -110,7 +110,7 @@ select ${COLUMNS} from changed w join wda.organization o on o.id = w.organizatio
   return rows[0];
 }
 
-async function exists(db: Database, id: string): Promise<boolean> {
+async function exists(db: Pick<Session, 'query'>, id: string): Promise<boolean> {
   return (await db.query(toQuery(sql`select from wda.workspace where id = ${id}`))).length > 0;
 }
 

@@ -60,6 +60,7 @@ export const RUN: Work<Run, Working['name']> = {
         const { asked: document, names, freed, renamed } = change;
         await session.query(toQuery(storeDocument(workspaceId, { document, names, freed, renamed })));
       }
+      await run.noted.write(session, { details: { migration: progress.id === null ? null : Number(progress.id) } });
       await progress.succeed();
     });
     return { name: 'switched' };

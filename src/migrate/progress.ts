@@ -11,6 +11,7 @@ import {
   type Waiting,
 } from '../catalog/migrations.ts';
 import type { Database, Session } from '../db/pool.ts';
+import type { Noted } from '../directory/activity.ts';
 import { interrupted } from './failure.ts';
 import type { Operation } from './operation.ts';
 import { describeSteps, madeAhead, type PreparedChange } from './plan.ts';
@@ -49,16 +50,28 @@ export interface Progress {
 /** Records the change, if it is to be recorded or has statements. */
 export async function recordMigration(
   session: Session,
-  request: { readonly workspaceId: string; readonly strategy: Strategy; readonly recorded: boolean },
+  request: {
+    readonly workspaceId: string;
+    readonly strategy: Strategy;
+    readonly recorded: boolean;
+    readonly noted: Noted;
+  },
   change: PreparedChange,
 ): Promise<Progress> {
-  const { workspaceId, strategy, recorded } = request;
+  const { workspaceId, strategy, recorded, noted } = request;
   const { operations } = change;
   const steps = (await describeSteps(session, change)).map(asPending);
   const needed = recorded || operations.some((operation) => operation.statements.length > 0);
   const made = madeAhead(change);
   const id = needed
-    ? await insertMigration(session, { workspaceId, strategy, steps, document: change.asked, made })
+    ? await insertMigration(session, {
+        workspaceId,
+        strategy,
+        steps,
+        document: change.asked,
+        made,
+        createdBy: noted.actor,
+      })
     : null;
   return makeProgress(session, { id, steps, operations });
 }

@@ -2,6 +2,7 @@
 import type { Waiting } from '../catalog/migrations.ts';
 import type { Patience } from '../db/lock-retry.ts';
 import type { Database, Session } from '../db/pool.ts';
+import type { Noted } from '../directory/activity.ts';
 import type { Gate } from './gate.ts';
 import { endHolders, findHolder, type Wanted } from './holders.ts';
 import type { Operation } from './operation.ts';
@@ -19,6 +20,8 @@ export interface Run {
   /** Estimated number of records by entity. */
   readonly sizes: ReadonlyMap<string, number>;
   readonly progress: Progress;
+  /** Written in the transaction of the switch. */
+  readonly noted: Noted;
   readonly gate: Gate;
   /** Whether somebody asked for the end of the migration, or the server stops. */
   readonly isCancelled: () => Promise<boolean>;

@@ -4,6 +4,7 @@
 import { isCancelRequested, type Strategy } from '../catalog/migrations.ts';
 import { isLockConflict } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
+import type { Noted } from '../directory/activity.ts';
 import type { Databases } from '../directory/databases.ts';
 import { anotherMigrationRuns, destructiveChange, serviceUnavailable } from '../errors.ts';
 import type { Figure } from '../figure.ts';
@@ -22,6 +23,8 @@ export interface MigrationRequest {
   readonly strategy: Strategy;
   readonly allowDestructive: boolean;
   readonly ask: Ask;
+  /** By whom, and what is told of it once it is in force. */
+  readonly noted: Noted;
   /** Whether a change that needs no DDL is recorded, too, so that people can look it up. */
   readonly recorded: boolean;
 }
@@ -181,6 +184,7 @@ async function makeRun(
     db,
     change,
     progress,
+    noted: request.noted,
     sizes: await tableSizes(session, change),
     gate: makeGate({
       db,

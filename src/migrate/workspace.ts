@@ -2,6 +2,7 @@
 
 import { withLockRetry } from '../db/lock-retry.ts';
 import { inTransaction, LOCK_BUDGET_MS } from '../db/transaction.ts';
+import type { WriteActivity } from '../directory/activity.ts';
 import type { Databases } from '../directory/databases.ts';
 import {
   deleteWorkspaceRow,
@@ -29,10 +30,11 @@ export interface NewWorkspace {
 // A document with 500 entities takes seconds, and nobody waits for the locks of new tables.
 const DDL_TIMEOUT_MS = 600_000;
 
-/** Undefined when there is no such organization; 409 when the slug is taken in it. */
+/** Undefined when there is no such organization; 409 when the slug is taken in it. `note` is written with it. */
 export async function createWorkspace(
   databases: Databases,
   workspace: NewWorkspace,
+  note?: WriteActivity,
 ): Promise<WorkspaceSummary | undefined> {
   const { organization, slug, name, document = EMPTY_DOCUMENT } = workspace;
   // One transaction for the row and the tables, as both lie in one database.
@@ -49,6 +51,7 @@ export async function createWorkspace(
         const { databaseSchema } = created;
         const tables = [...tablesOf(document, databaseSchema).values()];
         await session.execute(script([createSchema(databaseSchema), ...createTables(tables, extensions)]));
+        await note?.(session, { workspace: created });
         return created;
       },
       { statementTimeoutMs: DDL_TIMEOUT_MS, purpose: 'migration' },
@@ -58,10 +61,11 @@ export async function createWorkspace(
     });
 }
 
-/** Deletes a workspace with all of its records and keys; 409 while its schema is being changed. */
+/** Deletes a workspace with all of its records and keys; 409 while its schema is being changed. `note` is written with it. */
 export async function deleteWorkspace(
   databases: Databases,
   workspace: Pick<WorkspaceSummary, 'id' | 'slug' | 'databaseSchema'>,
+  note?: WriteActivity,
 ): Promise<void> {
   await withWorkspaceLock(
     databases.of(workspace),
@@ -71,6 +75,7 @@ export async function deleteWorkspace(
         inTransaction(session, LOCK_BUDGET_MS, async () => {
           await deleteWorkspaceRow(session, workspace.id);
           await session.execute(script([dropSchema(workspace.databaseSchema)]));
+          await note?.(session);
         }),
       ),
     () => Promise.reject(anotherMigrationRuns()),

@@ -18,6 +18,7 @@ export const TAGS = {
   access: 'What a user with given claims would be answered.',
   console: 'Who is signed in to the console.',
   oauth: 'OAuth 2.0: tokens for clients, and what others need to verify them.',
+  activity: 'Who changed what, and when.',
   server: 'How the server is, and what it serves.',
 } as const;
 

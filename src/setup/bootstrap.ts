@@ -119,6 +119,7 @@ async function createDemo(databases: Databases, maxResponseBytes: number): Promi
     permissions: 'OWNER',
     scope: null,
     expiresAt: null,
+    createdBy: null,
   });
   return key;
 }

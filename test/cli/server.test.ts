@@ -211,6 +211,20 @@ test('records go in from CSV with mapped headers and come out as they were', asy
   assert.match(one.stdout, /^id\r?\n7\r?\n$/);
 });
 
+test('activity tells who changed what, of a workspace and of all', async () => {
+  const { stdout } = await done(['activity', '--action', 'schema.update', '--first', '1']);
+  assert.match(stdout, /^AT +WHO +ACTION +SUBJECT\n\d{4}-\d\d-\d\dT\S+ +operator +schema\.update +shop\n$/);
+  assert.match(
+    (await done(['activity', '--all', '--action', 'workspaces'])).stdout,
+    /^\S+ +acme\/shop +operator +workspaces\.create +shop$/m,
+  );
+  const keys = await json<{ action: string }[]>(['activity', '--action', 'apiKeys']);
+  assert.ok(keys.length > 0 && keys.every(({ action }) => action.startsWith('apiKeys.')));
+  const { code, stderr } = await wda(['activity', '--first', '0'], { env });
+  assert.equal(code, 2);
+  assert.match(stderr, /--first must be an integer from 1 to 1000, not 0/);
+});
+
 test('statistics show each entity with its records and sizes', async () => {
   const { stdout } = await done(['workspace', 'statistics']);
   assert.match(stdout, /^ENTITY +RECORDS +TABLE +INDEXES\ncustomers +(about )?\d+ +\d+\.\d KiB +\d+\.\d KiB\norders /);

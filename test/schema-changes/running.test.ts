@@ -12,6 +12,7 @@ const withTotal = (type: string): unknown => ({ entities: { orders: { fields: { 
 const shop = use(() => server.workspace('acme/shop', withTotal('string')));
 const other = use(() => server.workspace('globex/other', withTotal('string')));
 prepare(() => shop.create('orders', [{ total: '1' }]));
+prepare(() => other.create('orders', [{ total: '1' }]));
 
 async function running(credential: string, query = '?state=running'): Promise<readonly string[]> {
   const { status, json, text } = await server.call(`/api/admin/v1/migrations${query}`, { credential });
@@ -36,6 +37,21 @@ test('a migration is listed until it has ended', async () => {
   }
   await until('it has ended', async () => (await running(ADMIN_KEY)).length === 0);
   assert.equal((await shop.admin('migrations')).json.meta.totalElements, 1);
+});
+
+test('who cancels one is told', async () => {
+  const held = await holdAt(server.database, { kind: 'ddl', like: '%drop column if exists "total"' }, () =>
+    other.admin('schema?wait=0', { method: 'PUT', body: withTotal('integer') }),
+  );
+  const [{ id }] = (await other.admin('migrations?size=1')).json.data;
+  try {
+    const cancelled = await other.admin(`migrations/${id}/cancel`, { method: 'POST', credential: other.key });
+    assert.equal(cancelled.json.data.state, 'cancelled', cancelled.text);
+  } finally {
+    await held.release();
+  }
+  const [{ action, subject, actor }] = (await other.admin('activity?size=1')).json.data;
+  assert.deepEqual([action, subject, actor.kind, actor.name], ['migrations.cancel', String(id), 'key', 'OWNER']);
 });
 
 test('ended ones are listed by their workspaces', async () => {

@@ -299,6 +299,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
     'catalog',
     'type config.ts',
     'db',
+    'directory',
     'house.ts',
     'http',
     'jobs',

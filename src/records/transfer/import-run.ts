@@ -5,6 +5,7 @@ import { backendOf, copyInto, copyPosition, inSavepoint } from '../../db/copy.ts
 import { isConnectionLoss, isRetryable, isStaleSnapshot, sqlState } from '../../db/pg-error.ts';
 import type { Database, Session, Transaction } from '../../db/pool.ts';
 import { callerGone } from '../../db/work.ts';
+import { actorOf, insertActivity } from '../../directory/activity.ts';
 import type { Databases } from '../../directory/databases.ts';
 import { type Detail, type DetailCode, writeUnknown } from '../../errors.ts';
 import type { ImportPlan } from '../../plan/import-plan.ts';
@@ -92,6 +93,7 @@ export async function runImport<T>(
           }
           await key?.finish(own, importReply(counts));
           await own.query(noteOutcome(token));
+          await noteImport(own, visit, counts);
           written = counts;
           return counts;
         }),
@@ -113,6 +115,24 @@ export async function runImport<T>(
     if (isStaleSnapshot(error)) changed(visit.workspace.id);
     throw recordError(error, visit.workspace, visit.entity.name, 'create');
   }
+}
+
+/** Who imported what; nothing is told of a file that changed nothing. */
+async function noteImport(
+  session: Session,
+  { principal, workspace, entity }: Visit,
+  counts: ImportCounts,
+): Promise<void> {
+  if (counts.inserted + counts.updated === 0) return;
+  await insertActivity(session, {
+    actor: await actorOf(session, principal),
+    action: 'records.import',
+    organization: workspace.organization,
+    workspace,
+    entity: entity.name,
+    subject: entity.name,
+    details: { ...counts },
+  });
 }
 
 /** Runs `work`; when the client leaves, the statement that runs is cancelled and no other begins. */

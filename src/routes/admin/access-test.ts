@@ -64,6 +64,7 @@ export function accessTestRoutes(rooms: AccessTestRooms): AdminRoute[] {
       path: `${WORKSPACE}/access/test`,
       may: 'workspace',
       changes: 'nothing',
+      activity: 'none',
       summary: 'What a user with these claims would be answered',
       description:
         'The requests run as of a user of the identity provider who may only read. With `rules` they run as if these were in force: those of entities that are not named stay. Nothing is changed.',

@@ -59,6 +59,7 @@ export function agentRoutes(rooms: AdminRooms): AdminRoute[] {
       path: `${WORKSPACE}/mcp`,
       may: 'workspace',
       changes: 'workspace',
+      activity: 'written',
       summary: 'Changes what agents may do in a workspace',
       description: 'It is in force in every process when it is answered.',
       refuses: {},
@@ -69,10 +70,16 @@ export function agentRoutes(rooms: AdminRooms): AdminRoute[] {
       })),
       example: { writes: 'confirm', entities: ['orders'] },
       answers: { 200: data(Shown) },
-      async handle({ workspace: { id }, body: change }) {
+      async handle({ workspace: { id }, body: change, note }) {
         const settings: AgentSettings = { ...(await loadAgentSettings(directory, id)), ...change };
-        if (!(await putAgentSettings(directory, id, settings))) throw noWorkspaceAnyMore();
-        return single(await show(id, settings));
+        const shown = await show(id, settings);
+        await note.change(
+          async (session) => {
+            if (!(await putAgentSettings(session, id, settings))) throw noWorkspaceAnyMore();
+          },
+          () => ({ subject: 'mcp', details: shown }),
+        );
+        return single(shown);
       },
     }),
   ];

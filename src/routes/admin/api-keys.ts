@@ -8,7 +8,7 @@ import { noWorkspace } from './access.ts';
 import { closed, created, data, Id, list, NOTHING, nothing, orNull, pageOf, Time, time } from './answer.ts';
 import { refinedBody } from './body.ts';
 import { idParam } from './describe.ts';
-import { DisplayName, KeyPermissions } from './names.ts';
+import { CreatedBy, DisplayName, KeyPermissions } from './names.ts';
 import { PAGE } from './query.ts';
 import { type AdminRooms, type AdminRoute, idOf, placeIn, routeMaker, WORKSPACE } from './route.ts';
 import { EntityNames, findEntityIds, ReachedNames, scopeOf } from './scopes.ts';
@@ -41,6 +41,7 @@ const SHOWN = {
   createdAt: Time,
   expiresAt: orNull(Time),
   lastUsedAt: orNull(Time),
+  createdBy: CreatedBy,
 };
 const Shown = closed(SHOWN, { title: 'ApiKey' });
 const ShownOnce = closed(
@@ -71,6 +72,7 @@ export function apiKeyRoutes(rooms: AdminRooms & ApiKeyMaker): AdminRoute[] {
       path: `${WORKSPACE}/api-keys`,
       may: 'workspace',
       changes: 'workspace',
+      activity: 'written',
       summary: 'Makes an API key, and shows it this once',
       description: 'It works in every process when it is answered.',
       refuses: { CONFLICT: 'the workspace has as many keys as it may have' },
@@ -86,10 +88,20 @@ export function apiKeyRoutes(rooms: AdminRooms & ApiKeyMaker): AdminRoute[] {
       }),
       example: { name: 'nightly export', permissions: 'READ_ONLY', expiresAt: '2027-12-31T00:00:00Z' },
       answers: { 201: data(ShownOnce) },
-      async handle({ workspace, body }) {
+      async handle({ workspace, body, note }) {
         const { key, prefix, hash } = makeKey();
-        const stored = await createApiKey(databases.directory, { workspaceId: workspace.id, prefix, hash, ...body });
-        if (stored === undefined) throw noWorkspace(workspace.slug);
+        const stored = await note.change(
+          async (session, createdBy) => {
+            const made = { workspaceId: workspace.id, prefix, hash, createdBy, ...body };
+            const stored = await createApiKey(session, made);
+            if (stored === undefined) throw noWorkspace(workspace.slug);
+            return stored;
+          },
+          ({ id, name, permissions, entities, expiresAt }) => ({
+            subject: name,
+            details: { id: Number(id), permissions, entities, expiresAt: time(expiresAt) },
+          }),
+        );
         return created({ ...show(stored), key }, placeIn(workspace, `/api-keys/${stored.id}`));
       },
     }),
@@ -99,15 +111,22 @@ export function apiKeyRoutes(rooms: AdminRooms & ApiKeyMaker): AdminRoute[] {
       path: `${WORKSPACE}/api-keys/:id`,
       may: 'workspace',
       changes: 'workspace',
+      activity: 'written',
       summary: 'Revokes an API key',
       description: 'It works in no process any more when this is answered.',
       refuses: {},
       params: { id: idParam('key') },
       find: ({ params }) => idOf(params.id, 'API key'),
       answers: { 204: NOTHING },
-      async handle({ workspace, found: id }) {
-        if (!(await deleteApiKey(databases.directory, workspace.id, id)))
-          throw notFound(`API key ${id} does not exist`);
+      async handle({ workspace, found: id, note }) {
+        await note.change(
+          async (session) => {
+            const name = await deleteApiKey(session, workspace.id, id);
+            if (name === undefined) throw notFound(`API key ${id} does not exist`);
+            return name;
+          },
+          (name) => ({ subject: name, details: { id: Number(id) } }),
+        );
         return nothing();
       },
     }),
@@ -126,7 +145,7 @@ function timeToCome(given: string, report: Report): Date | null {
 }
 
 function show(key: ApiKey): Static<typeof Shown> {
-  const { id, name, prefix, permissions, entities, createdAt, expiresAt, lastUsedAt } = key;
+  const { id, name, prefix, permissions, entities, createdAt, expiresAt, lastUsedAt, createdBy } = key;
   return {
     id: Number(id),
     name,
@@ -136,5 +155,6 @@ function show(key: ApiKey): Static<typeof Shown> {
     createdAt: time(createdAt),
     expiresAt: time(expiresAt),
     lastUsedAt: time(lastUsedAt),
+    createdBy,
   };
 }

@@ -18,6 +18,7 @@ import type { Refuses } from '../refuses.ts';
 import { noWorkspaceAnyMore } from './access.ts';
 import { type Answered, answer, closed, data, listOf, NOTHING, nothing, oneOf, orNull, single } from './answer.ts';
 import { type Body, body, bodyOf } from './body.ts';
+import type { Note, Told } from './note.ts';
 import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route.ts';
 
 export interface IdentityProviderRooms extends AdminRooms {
@@ -123,7 +124,7 @@ const WHOLE_OR_CHANGE: Body<Asked, IdentityProvider | undefined> = {
 };
 
 /** The two ways to configure a provider. */
-function providerChanges({ databases: { directory }, identityProviders }: IdentityProviderRooms) {
+function providerChanges({ identityProviders }: IdentityProviderRooms) {
   const { outbound, publicUrl, onWarning } = identityProviders;
 
   /**
@@ -144,12 +145,15 @@ function providerChanges({ databases: { directory }, identityProviders }: Identi
     return [PRIVATE_WARNING];
   }
 
-  async function put(id: string, asked: Static<typeof Configuration>, principal: Principal): Promise<Put> {
+  async function put(id: string, asked: Static<typeof Configuration>, principal: Principal, note: Note): Promise<Put> {
     const { jwksUri, audience, ...given } = asked;
     const provider = { ...given, jwksUri: filled(jwksUri) ?? null, audience: filled(audience) ?? null };
     const warnings = await inspect(provider, principal);
-    const stored = await putIdentityProvider(directory, id, provider);
-    if (stored === undefined) throw noWorkspaceAnyMore();
+    const stored = await note.change(async (session) => {
+      const stored = await putIdentityProvider(session, id, provider);
+      if (stored === undefined) throw noWorkspaceAnyMore();
+      return stored;
+    }, toldOf);
     return withWarnings(stored, warnings);
   }
 
@@ -158,17 +162,22 @@ function providerChanges({ databases: { directory }, identityProviders }: Identi
     { issuerUrl }: IdentityProvider,
     asked: Static<typeof Change>,
     principal: Principal,
+    note: Note,
   ): Promise<Put> {
     const { jwksUri, audience, ...given } = asked;
     const uri = filled(jwksUri);
     // Switching a provider off does not wait for it.
     const warnings = uri === undefined ? [] : await inspect({ issuerUrl, jwksUri: uri }, principal);
-    const stored = await updateIdentityProvider(directory, id, {
+    const changes = {
       ...given,
       ...(uri === undefined ? {} : { jwksUri: uri }),
       ...(audience === undefined ? {} : { audience: filled(audience) ?? null }),
-    });
-    if (stored === undefined) throw none();
+    };
+    const stored = await note.change(async (session) => {
+      const stored = await updateIdentityProvider(session, id, changes);
+      if (stored === undefined) throw none();
+      return stored;
+    }, toldOf);
     return withWarnings(stored, warnings);
   }
 
@@ -202,6 +211,7 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
       path: `${WORKSPACE}/identity-provider`,
       may: 'workspace',
       changes: 'workspace',
+      activity: 'written',
       summary: 'Configures the identity provider of a workspace, or changes what is given of it',
       find: ({ workspace }) => findIdentityProvider(directory, workspace.id),
       description:
@@ -215,10 +225,10 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
         enabled: true,
       },
       answers: { 200: WithWarnings },
-      handle: ({ workspace: { id }, principal, body: asked }) =>
+      handle: ({ workspace: { id }, principal, body: asked, note }) =>
         asked.kind === 'whole'
-          ? put(id, asked.provider, principal)
-          : change(id, asked.inForce, asked.change, principal),
+          ? put(id, asked.provider, principal, note)
+          : change(id, asked.inForce, asked.change, principal, note),
     }),
     route({
       id: 'identityProvider.delete',
@@ -226,12 +236,18 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
       path: `${WORKSPACE}/identity-provider`,
       may: 'workspace',
       changes: 'workspace',
+      activity: 'written',
       summary: 'Takes the identity provider from a workspace',
       description: 'Its tokens work in no process any more when this is answered.',
       refuses: NONE,
       answers: { 204: NOTHING },
-      async handle({ workspace }) {
-        if (!(await deleteIdentityProvider(directory, workspace.id))) throw none();
+      async handle({ workspace, note }) {
+        await note.change(
+          async (session) => {
+            if (!(await deleteIdentityProvider(session, workspace.id))) throw none();
+          },
+          () => ({ subject: 'identity provider' }),
+        );
         return nothing();
       },
     }),
@@ -241,6 +257,7 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
       path: `${WORKSPACE}/identity-provider/test`,
       may: 'workspace',
       changes: 'nothing',
+      activity: 'none',
       summary: 'Takes a token through every check, and shows what its user sees',
       async find({ workspace: { organization, slug } }) {
         const snapshot = await loadWorkspace(databases, organization, slug);
@@ -268,6 +285,8 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
     }),
   ];
 }
+
+const toldOf = (provider: IdentityProvider): Told => ({ subject: provider.issuerUrl, details: show(provider) });
 
 type Put = Answered<Static<typeof WithWarnings>, 200>;
 

@@ -19,7 +19,7 @@ import type { Runner } from '../../migrate/runner.ts';
 import { interruptHolder } from '../../migrate/workspace-lock.ts';
 import { closed, data, Id, list, listOf, oneOf, orNull, pageOf, single, Time, time } from './answer.ts';
 import { idParam } from './describe.ts';
-import { Slug } from './names.ts';
+import { CreatedBy, Slug } from './names.ts';
 import { PAGE, type Parameter } from './query.ts';
 import { type AdminRooms, type AdminRoute, idOf, routeMaker, WORKSPACE } from './route.ts';
 
@@ -97,6 +97,7 @@ const MIGRATION = {
   createdAt: Time,
   startedAt: orNull(Time),
   finishedAt: orNull(Time),
+  createdBy: CreatedBy,
 };
 export const MigrationShape = closed(MIGRATION, { title: 'Migration' });
 const PlacedShape = closed({ organization: Slug, workspace: Slug, ...MIGRATION }, { title: 'RunningMigration' });
@@ -176,6 +177,7 @@ export function migrationRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[]
       path: `${WORKSPACE}/migrations/:id/cancel`,
       may: 'workspace',
       changes: 'workspace',
+      activity: 'written',
       summary: 'Cancels a migration that has not ended',
       find: ({ workspace, params }) => migrationOf(databases.of(workspace), workspace.id, params.id),
       description:
@@ -183,12 +185,17 @@ export function migrationRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[]
       refuses: { CONFLICT: 'it has ended already' },
       params: ID,
       answers: { 200: data(MigrationShape) },
-      async handle({ workspace, found }) {
+      async handle({ workspace, found, note }) {
         const { id } = found;
         const database = databases.of(workspace);
-        if (isEnded(found) || !(await requestCancel(database, workspace.id, id))) {
-          throw conflict(`Migration ${id} has ended already`);
-        }
+        await note.change(
+          async (session) => {
+            if (isEnded(found) || !(await requestCancel(session, workspace.id, id))) {
+              throw conflict(`Migration ${id} has ended already`);
+            }
+          },
+          () => ({ subject: id, details: { migration: Number(id) } }),
+        );
         await interruptHolder(database, workspace.id);
         return single(showMigration(await waitForEnd(database, workspace.id, id)));
       },
@@ -222,7 +229,7 @@ function isNew({ finishedAt }: Migration): boolean {
 }
 
 export function showMigration(migration: Migration): Static<typeof MigrationShape> {
-  const { id, state, strategy, steps, error, waitingFor, createdAt, startedAt, finishedAt } = migration;
+  const { id, state, strategy, steps, error, waitingFor, createdAt, startedAt, finishedAt, createdBy } = migration;
   return {
     id: Number(id),
     state,
@@ -233,6 +240,7 @@ export function showMigration(migration: Migration): Static<typeof MigrationShap
     createdAt: time(createdAt),
     startedAt: time(startedAt),
     finishedAt: time(finishedAt),
+    createdBy,
   };
 }
 

@@ -2,7 +2,7 @@
 import Type from 'typebox';
 import { SLUG_PATTERN } from '../../document/format.ts';
 import type { Permissions } from '../../model/principal.ts';
-import { closed } from './answer.ts';
+import { closed, oneOf, orNull } from './answer.ts';
 
 export const Slug = Type.String({
   pattern: SLUG_PATTERN,
@@ -21,3 +21,15 @@ export const KeyPermissions = Type.Unsafe<Permissions>({
   enum: ['OWNER', 'READ_WRITE', 'READ_ONLY'],
   description: 'OWNER administers the workspace, too; the others have its records only.',
 });
+
+/** Who did something, in answers. */
+export const ActorShape = closed(
+  {
+    kind: oneOf('operator', 'key', 'client', 'user'),
+    id: Type.String({ description: 'Id of the key or the client, never the credential.', examples: ['1'] }),
+    name: Type.String({ description: 'Its name at that time.' }),
+  },
+  { title: 'Actor' },
+);
+
+export const CreatedBy = { ...orNull(ActorShape), description: 'null: it was made before this was noted.' };

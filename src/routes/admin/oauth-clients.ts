@@ -68,6 +68,7 @@ export function oauthClientRoutes(rooms: AdminRooms & OAuthClientMaker): AdminRo
       may: 'workspace',
       // Tokens are looked up when they come: no process has a verdict on one of its tokens yet.
       changes: 'nothing',
+      activity: 'written',
       summary: 'Makes an OAuth client, and shows its secret this once',
       description:
         'It exchanges id and secret for tokens at `/oauth/token`. Its tokens have its permissions and entities.',
@@ -79,11 +80,17 @@ export function oauthClientRoutes(rooms: AdminRooms & OAuthClientMaker): AdminRo
       }),
       example: { name: 'nightly sync', permissions: 'READ_WRITE' },
       answers: { 201: data(ShownOnce) },
-      async handle({ workspace, body }) {
+      async handle({ workspace, body, note }) {
         const { clientId, clientSecret, secretHash } = makeOAuthClient();
         const client = { workspaceId: workspace.id, clientId, secretHash, ...body };
-        const stored = await createOAuthClient(databases.directory, client);
-        if (stored === undefined) throw noWorkspace(workspace.slug);
+        const stored = await note.change(
+          async (session) => {
+            const stored = await createOAuthClient(session, client);
+            if (stored === undefined) throw noWorkspace(workspace.slug);
+            return stored;
+          },
+          ({ name, permissions, entities }) => ({ subject: name, details: { id: clientId, permissions, entities } }),
+        );
         return created({ ...show(stored), clientSecret }, placeIn(workspace, `/oauth-clients/${clientId}`));
       },
     }),
@@ -93,6 +100,7 @@ export function oauthClientRoutes(rooms: AdminRooms & OAuthClientMaker): AdminRo
       path: `${WORKSPACE}/oauth-clients/:id`,
       may: 'workspace',
       changes: 'workspace',
+      activity: 'written',
       summary: 'Deletes an OAuth client; its tokens end with it',
       description: 'It gets no more tokens, and those it has work in no process any more when this is answered.',
       refuses: {},
@@ -100,10 +108,15 @@ export function oauthClientRoutes(rooms: AdminRooms & OAuthClientMaker): AdminRo
         id: Type.String({ description: 'The client id.', examples: ['wdac_Ez6IwGXJyP8d91gzlvxb4Q'] }),
       },
       answers: { 204: NOTHING },
-      async handle({ workspace, params: { id } }) {
-        if (!isClientId(id) || !(await deleteOAuthClient(databases.directory, workspace.id, id))) {
-          throw notFound(`OAuth client ${id} does not exist`);
-        }
+      async handle({ workspace, params: { id }, note }) {
+        await note.change(
+          async (session) => {
+            const name = isClientId(id) ? await deleteOAuthClient(session, workspace.id, id) : undefined;
+            if (name === undefined) throw notFound(`OAuth client ${id} does not exist`);
+            return name;
+          },
+          (name) => ({ subject: name, details: { id } }),
+        );
         return nothing();
       },
     }),

@@ -42,14 +42,19 @@ export function organizationRoutes(rooms: AdminRooms): AdminRoute[] {
       may: 'operator',
       // No process has it in memory.
       changes: 'nothing',
+      activity: 'written',
       summary: 'Makes an organization',
       description: 'Without a name it is called by its slug.',
       refuses: { CONFLICT: TAKEN },
       body: body(NewOrganization),
       example: { slug: 'globex', name: 'Globex Corporation' },
       answers: { 201: data(Shown) },
-      async handle({ body: { slug, name = slug } }) {
-        return created(show(await createOrganization(directory, { slug, name })), placeOfOrganization(slug));
+      async handle({ body: { slug, name = slug }, note }) {
+        const made = await note.change(
+          (session) => createOrganization(session, { slug, name }),
+          () => ({ organization: slug, subject: slug, details: { name } }),
+        );
+        return created(show(made), placeOfOrganization(slug));
       },
     }),
     route({
@@ -69,15 +74,22 @@ export function organizationRoutes(rooms: AdminRooms): AdminRoute[] {
       path: ORGANIZATION,
       may: 'operator',
       changes: 'named',
+      activity: 'written',
       summary: 'Renames an organization',
       description: 'With another slug its workspaces answer at other URLs, from this answer on.',
       refuses: { CONFLICT: TAKEN },
       body: body(Renaming),
       example: { name: 'Acme Incorporated' },
       answers: { 200: data(Shown) },
-      async handle({ organization: { slug }, body: renaming, changed }) {
-        const updated = await updateOrganization(directory, slug, renaming);
-        if (updated === undefined) throw noOrganization(slug);
+      async handle({ organization: { slug }, body: renaming, changed, note }) {
+        const updated = await note.change(
+          async (session) => {
+            const updated = await updateOrganization(session, slug, renaming);
+            if (updated === undefined) throw noOrganization(slug);
+            return updated;
+          },
+          () => ({ subject: slug, details: renaming }),
+        );
         changed(...updated.workspaceIds);
         return single(show(updated.organization));
       },
@@ -89,12 +101,18 @@ export function organizationRoutes(rooms: AdminRooms): AdminRoute[] {
       may: 'operator',
       // It has no workspaces.
       changes: 'nothing',
+      activity: 'written',
       summary: 'Deletes an organization without workspaces',
       description: 'Its workspaces have to be deleted first.',
       refuses: { CONFLICT: 'it still has workspaces' },
       answers: { 204: NOTHING },
-      async handle({ organization: { slug } }) {
-        if (!(await deleteOrganization(directory, slug))) throw noOrganization(slug);
+      async handle({ organization: { slug }, note }) {
+        await note.change(
+          async (session) => {
+            if (!(await deleteOrganization(session, slug))) throw noOrganization(slug);
+          },
+          () => ({ subject: slug }),
+        );
         return nothing();
       },
     }),

@@ -15,6 +15,7 @@ import { type Admitted, type Authenticate, admit, type May, organizationFor, wor
 import type { AnswerOf, Answers } from './answer.ts';
 import type { Body } from './body.ts';
 import { describe, type Words } from './describe.ts';
+import { makeNote, type Note } from './note.ts';
 import { type Query, readQuery, type Values } from './query.ts';
 
 export interface AdminRooms {
@@ -70,7 +71,12 @@ interface Spec<Path extends string, M extends May, Found, Q extends Query, B, A 
   /** The shapes of the whole answer, by status. */
   readonly answers: A;
   readonly handle: (
-    call: Visit<Path, M> & { readonly found: Found; readonly query: Values<Q>; readonly body: B },
+    call: Visit<Path, M> & {
+      readonly found: Found;
+      readonly query: Values<Q>;
+      readonly body: B;
+      readonly note: Note;
+    },
   ) => Promise<AnswerOf<A>>;
 }
 
@@ -80,13 +86,19 @@ type Params<Path extends string> = [Exclude<Names<Path>, 'org' | 'ws'>] extends 
   : { readonly params: Readonly<Record<Exclude<Names<Path>, 'org' | 'ws'>, TSchema>> };
 
 type Effect =
-  | { readonly method: 'GET'; readonly changes?: undefined }
-  | { readonly method: 'POST' | 'PUT' | 'DELETE'; readonly changes: Changes };
+  | { readonly method: 'GET'; readonly changes?: undefined; readonly activity?: undefined }
+  | {
+      readonly method: 'POST' | 'PUT' | 'DELETE';
+      readonly changes: Changes;
+      /** `written`: by `note`, under the id of the route; `none`: it changes nothing, for anybody. */
+      readonly activity: 'written' | 'none';
+    };
 
 /** A route with what tests need to know of it. */
 export interface AdminRoute extends Route {
   readonly may: May;
   readonly changes: Changes;
+  readonly activity: 'written' | 'none';
 }
 
 export function routeMaker({ databases, authenticate, announced }: AdminRooms) {
@@ -98,7 +110,7 @@ export function routeMaker({ databases, authenticate, announced }: AdminRooms) {
     Q extends Query = Record<never, never>,
     B = undefined,
   >(spec: Spec<Path, M, Found, Q, B, A> & Params<Path> & Effect): AdminRoute {
-    const { method, path, may, changes = 'nothing', params = {}, find, handle, body } = spec;
+    const { id, method, path, may, changes = 'nothing', activity = 'none', params = {}, find, handle, body } = spec;
     const query: Query = spec.query ?? {};
     if (changes === 'workspace' && !path.startsWith(WORKSPACE)) throw new TypeError(`${path} names no workspace`);
 
@@ -123,7 +135,14 @@ export function routeMaker({ databases, authenticate, announced }: AdminRooms) {
       const found = (await find?.(visit)) as Found;
       const values = readQuery(query, request.query()) as Values<Q>;
       const value = (body === undefined ? undefined : body.read(await request.body(), found)) as B;
-      const reply = await handle({ ...visit, found, query: values, body: value });
+      const { note, isUsed } = makeNote(databases.directory, id, {
+        // Nobody without a credential changes anything.
+        principal: visit.principal as Operator | Owner,
+        organization: visit.workspace?.organization ?? visit.organization?.slug ?? null,
+        workspace: visit.workspace ?? null,
+      });
+      const reply = await handle({ ...visit, found, query: values, body: value, note });
+      if (isUsed() !== (activity === 'written')) throw new TypeError(`${id} says of its activity: ${activity}`);
       if (changes === 'workspace') touched.add((visit.workspace as WorkspaceSummary).id);
       if (touched.size > 0 || changes === 'everything') await announced(...touched);
       return reply;
@@ -139,6 +158,7 @@ export function routeMaker({ databases, authenticate, announced }: AdminRooms) {
         }),
       may,
       changes,
+      activity,
     };
   };
 }

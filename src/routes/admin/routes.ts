@@ -1,6 +1,7 @@
 // The admin API as a table of routes, one file for each noun.
 import type { Runner } from '../../migrate/runner.ts';
 import { type AccessTestRooms, accessTestRoutes } from './access-test.ts';
+import { activityRoutes } from './activity.ts';
 import { agentRoutes } from './agents.ts';
 import { type ApiKeyMaker, apiKeyRoutes } from './api-keys.ts';
 import { type AdminDocumentRooms, documentRoutes } from './document.ts';
@@ -28,7 +29,7 @@ export function adminRoutes(
     SigningKeyRooms,
   runner: Runner,
 ): AdminRoute[] {
-  return [
+  const routes = [
     ...sessionRoutes(rooms),
     ...sessionListRoutes(rooms),
     ...organizationRoutes(rooms),
@@ -45,4 +46,5 @@ export function adminRoutes(
     ...agentRoutes(rooms),
     ...documentRoutes(rooms),
   ];
+  return [...routes, ...activityRoutes(rooms, routes)];
 }

@@ -122,6 +122,7 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
       path: `${WORKSPACE}/schema/plan`,
       may: 'workspace',
       changes: 'nothing',
+      activity: 'none',
       summary: 'What a schema document would change',
       query: { strategy: STRATEGY },
       description: 'Counts the records that make it impossible. Nothing is changed.',
@@ -150,6 +151,7 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
       path: `${WORKSPACE}/schema`,
       may: 'workspace',
       changes: 'named',
+      activity: 'written',
       summary: 'Puts a schema document in force',
       query: { strategy: STRATEGY, allowDestructive: DESTRUCTIVE, wait: WAIT },
       description:
@@ -162,13 +164,14 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
       body: uncheckedBody(DocumentShape),
       example: EXAMPLE,
       answers: { 200: data(MigrationShape), 202: data(MigrationShape) },
-      async handle({ workspace, query: { strategy, allowDestructive, wait }, body, changed }) {
+      async handle({ workspace, query: { strategy, allowDestructive, wait }, body, changed, note }) {
         const { id, slug } = workspace;
         const started = await runner.start({
           workspaceId: id,
           strategy,
           allowDestructive,
           recorded: true,
+          noted: await note.ahead({ subject: slug, details: { strategy, allowDestructive } }),
           ask: (inForce) => parseSchemaDocument(body, inForce),
         });
         const patience = new AbortController();

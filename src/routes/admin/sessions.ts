@@ -1,5 +1,7 @@
 // /sessions: who is signed in to the console, and the link that signs the operator in. A key sees and ends its own.
 import Type, { type Static } from 'typebox';
+import type { Session } from '../../db/pool.ts';
+import type { WriteActivity } from '../../directory/activity.ts';
 import type { PageOf } from '../../directory/pages.ts';
 import type { OpenSession, SessionHolder } from '../../directory/sessions.ts';
 import { notFound } from '../../errors.ts';
@@ -13,8 +15,10 @@ export interface SessionListRooms {
   readonly consoleSessions: {
     readonly list: (holder: SessionHolder, page: PageRequest) => Promise<PageOf<OpenSession>>;
     /** False when the holder has none of this id. */
-    readonly endById: (id: string, holder: SessionHolder) => Promise<boolean>;
-    readonly makeLink: () => Promise<{ readonly code: string; readonly expiresAt: Date } | undefined>;
+    readonly endById: (session: Pick<Session, 'query'>, id: string, holder: SessionHolder) => Promise<boolean>;
+    readonly makeLink: (
+      note: WriteActivity,
+    ) => Promise<{ readonly code: string; readonly expiresAt: Date } | undefined>;
     /** Where the console is; undefined: it is not served. */
     readonly address: string | undefined;
   };
@@ -73,13 +77,20 @@ export function sessionListRoutes(rooms: AdminRooms & SessionListRooms): AdminRo
       may: 'credential',
       // Every request of a session looks it up.
       changes: 'nothing',
+      activity: 'written',
       summary: 'Ends a session of the console: of the own key, or, for the operator, any',
       description: 'Its next request is refused, in every process.',
       refuses: {},
       params: { id: { ...Id, description: 'The id in the list.' } },
       answers: { 204: NOTHING },
-      async handle({ principal, params: { id } }) {
-        if (!(await endById(idOf(id, 'Session'), holderOf(principal)))) throw notFound(`Session ${id} does not exist`);
+      async handle({ principal, params: { id }, note }) {
+        const known = idOf(id, 'Session');
+        await note.change(
+          async (session) => {
+            if (!(await endById(session, known, holderOf(principal)))) throw notFound(`Session ${id} does not exist`);
+          },
+          () => ({ subject: id }),
+        );
         return nothing();
       },
     }),
@@ -89,12 +100,14 @@ export function sessionListRoutes(rooms: AdminRooms & SessionListRooms): AdminRo
       path: '/console-links',
       may: 'operator',
       changes: 'nothing',
+      activity: 'written',
       summary: 'Makes a link that signs the operator in to the console, once and within ten minutes',
       description: 'Its code stands behind the #, which browsers do not send: no log has it.',
       refuses: { NOT_FOUND: 'the console is not served' },
       answers: { 201: data(Link) },
-      async handle() {
-        const link = address === undefined ? undefined : await makeLink();
+      async handle({ note }) {
+        const { write } = await note.ahead({ subject: 'link' });
+        const link = address === undefined ? undefined : await makeLink(write);
         if (link === undefined) throw notFound('The console is not served: WDA_CONSOLE is off');
         return answer(201, { data: { url: `${address}#${link.code}`, expiresAt: time(link.expiresAt) } });
       },

@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { loadWorkspaceRow } from '../../catalog/documents.ts';
 import { findMigration } from '../../catalog/migrations.ts';
+import type { Noted } from '../../directory/activity.ts';
 import { parseSchemaDocument } from '../../document/document.ts';
 import { rowRulesOf } from '../../document/entities.ts';
 import { type EntityDocument, RowRulesShape, type SchemaDocument, SettingsShape } from '../../document/format.ts';
@@ -15,6 +16,7 @@ import { noWorkspaceAnyMore } from './access.ts';
 import { closed, data, listOf, orNull, single } from './answer.ts';
 import { uncheckedBody } from './body.ts';
 import { MIGRATION_RUNS } from './describe.ts';
+import type { Told } from './note.ts';
 import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route.ts';
 
 const Paths = orNull(listOf(Type.String()));
@@ -60,6 +62,7 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
     place: Place,
     part: 'settings' | 'rowRules',
     merge: (entity: EntityDocument) => unknown,
+    noted: Noted,
   ): Promise<EntityDocument> {
     const { workspaceId, entity } = place;
     const started = await runner.start({
@@ -67,6 +70,7 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
       strategy: 'online',
       allowDestructive: false,
       recorded: false,
+      noted,
       // The parser of documents checks the body, put in its place in the document.
       ask: (inForce) => {
         const now = knownEntity(inForce, entity);
@@ -104,6 +108,7 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
       path: `${WORKSPACE}/entities/:entity/settings`,
       may: 'workspace',
       changes: 'named',
+      activity: 'written',
       summary: 'Changes how an entity is read',
       description: 'What is left out stays; null removes a setting. In force in every process when it is answered.',
       refuses: CHANGE,
@@ -112,16 +117,15 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
       body: uncheckedBody(SettingsShape),
       example: { defaultExpand: ['customer'] },
       answers: { 200: data(Settings) },
-      async handle({ workspace, params, body }) {
+      async handle({ workspace, params, body, note }) {
         // As everywhere, PUT changes what is given: leaving out a whitelist must not lift it. No body at all is a
         // mistake, not a part left out.
         const merge = (entity: EntityDocument): unknown =>
           typeof body === 'object' && body !== null && !Array.isArray(body)
             ? { ...body, ...without(entity.settings, body) }
             : (body ?? null);
-        return single(
-          showSettings(await change({ workspaceId: workspace.id, entity: params.entity }, 'settings', merge)),
-        );
+        const place = { workspaceId: workspace.id, entity: params.entity };
+        return single(showSettings(await change(place, 'settings', merge, await note.ahead(toldOf(params, body)))));
       },
     }),
     route({
@@ -143,6 +147,7 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
       path: `${WORKSPACE}/entities/:entity/row-rules`,
       may: 'workspace',
       changes: 'named',
+      activity: 'written',
       summary: 'Replaces the row rules of an entity',
       description: 'All of them: an empty list lifts every rule. In force in every process when it is answered.',
       refuses: CHANGE,
@@ -151,13 +156,21 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
       body: uncheckedBody(RowRulesShape),
       example: [{ column: 'customerId', claim: 'customer_id' }],
       answers: { 200: data(Rules) },
-      async handle({ workspace, params, body }) {
+      async handle({ workspace, params, body, note }) {
         const place = { workspaceId: workspace.id, entity: params.entity };
-        return single(rowRulesOf(await change(place, 'rowRules', () => body ?? null)));
+        const noted = await note.ahead(toldOf(params, body));
+        return single(rowRulesOf(await change(place, 'rowRules', () => body ?? null, noted)));
       },
     }),
   ];
 }
+
+/** What is told once the body is in force, and so was found good. */
+const toldOf = ({ entity }: { readonly entity: string }, body: unknown): Told => ({
+  subject: entity,
+  entity,
+  details: { asked: body },
+});
 
 /** The members of `all` that `taken` does not have. */
 function without(all: object = {}, taken: object): object {

@@ -1,5 +1,6 @@
 // /signing-keys: the keys of internal tokens, for the operator. Listed without their private halves, and rotated.
 import Type, { type Static } from 'typebox';
+import type { WriteActivity } from '../../directory/activity.ts';
 import type { StoredSigningKey } from '../../directory/signing-keys.ts';
 import { closed, data, listOf, oneOf, orNull, single, Time, time } from './answer.ts';
 import { flag } from './query.ts';
@@ -8,7 +9,7 @@ import { type AdminRooms, type AdminRoute, routeMaker } from './route.ts';
 export interface SigningKeyRooms {
   readonly signingKeys: {
     readonly list: () => Promise<readonly StoredSigningKey[]>;
-    readonly rotate: (revoke: boolean) => Promise<void>;
+    readonly rotate: (revoke: boolean, note: WriteActivity) => Promise<void>;
   };
 }
 
@@ -44,13 +45,15 @@ export function signingKeyRoutes(rooms: AdminRooms & SigningKeyRooms): AdminRout
       path: '/signing-keys/rotate',
       may: 'operator',
       changes: 'everything',
+      activity: 'written',
       summary: 'Lets a new key sign; with revoke, all tokens signed so far end',
       description: 'Without `revoke` tokens of the key so far work until they expire.',
       refuses: {},
       query: { revoke: flag('End all tokens signed so far: for a key that somebody has seen.') },
       answers: { 200: data(listOf(Shown)) },
-      async handle({ query: { revoke } }) {
-        await keys.rotate(revoke);
+      async handle({ query: { revoke }, note }) {
+        const { write } = await note.ahead({ subject: 'signing keys', details: { revoke } });
+        await keys.rotate(revoke, write);
         return single((await keys.list()).map(show));
       },
     }),

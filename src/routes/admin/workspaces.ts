@@ -68,16 +68,11 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
       query: { ...PAGE, statistics: flag('Show how many entities and records each has, and how much room they take.') },
       answers: { 200: pageOf(Listed) },
       async handle({ organization, query }) {
-        if (query.statistics && query.size > MAX_MEASURED) {
-          throw badRequest(`size must be at most ${MAX_MEASURED} together with statistics=true`);
-        }
+        const { statistics, size } = query;
+        if (statistics && size > MAX_MEASURED) throw tooLargeToMeasure();
         const found = await loadWorkspaces(databases.directory, organization.id, query);
-        if (!query.statistics) return list(found, query, show);
-        const sizes = await sizesOf(databases, organization.id, found.rows);
-        return list(found, query, (workspace) => ({
-          ...show(workspace),
-          statistics: sizes.get(workspace.id) ?? NO_ENTITIES,
-        }));
+        const showOne = statistics ? await showMeasured(databases, organization.id, found.rows) : show;
+        return list(found, query, showOne);
       },
     }),
     route({
@@ -86,6 +81,7 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
       path: `${ORGANIZATION}/workspaces`,
       may: 'operator',
       changes: 'named',
+      activity: 'written',
       summary: 'Makes a workspace with the tables of its schema',
       description:
         'All of it or nothing. Without a schema it has no entities yet; without a name it is called by its slug.',
@@ -105,9 +101,11 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
         schema: { entities: { notes: { fields: { text: { type: 'text' } } } } },
       },
       answers: { 201: data(Shown) },
-      async handle({ organization, body: { slug, name, document }, changed }) {
+      async handle({ organization, body: { slug, name, document }, changed, note }) {
         const asked = { organization: organization.slug, slug, name };
-        const workspace = await createWorkspace(databases, document === undefined ? asked : { ...asked, document });
+        const { write } = await note.ahead({ subject: slug, details: { name } });
+        const wanted = document === undefined ? asked : { ...asked, document };
+        const workspace = await createWorkspace(databases, wanted, write);
         if (workspace === undefined) throw noOrganization(organization.slug);
         changed(workspace.id);
         return created(show(workspace), placeIn(workspace, ''));
@@ -130,6 +128,7 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
       path: WORKSPACE,
       may: 'workspace',
       changes: 'workspace',
+      activity: 'written',
       summary: 'Renames a workspace',
       description:
         'With another slug it answers at other URLs, from this answer on. An owner gets no slug that another workspace has or had.',
@@ -137,9 +136,15 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
       body: body(Renaming),
       example: { name: 'Shop' },
       answers: { 200: data(Shown) },
-      async handle({ workspace: { id, slug }, principal, body: renaming }) {
-        const updated = await updateWorkspace(databases.directory, id, renaming, principal.kind === 'operator');
-        if (updated === undefined) throw noWorkspace(slug);
+      async handle({ workspace: { id, slug }, principal, body: renaming, note }) {
+        const updated = await note.change(
+          async (session) => {
+            const updated = await updateWorkspace(session, id, renaming, principal.kind === 'operator');
+            if (updated === undefined) throw noWorkspace(slug);
+            return updated;
+          },
+          () => ({ subject: slug, details: renaming }),
+        );
         return single(show(updated));
       },
     }),
@@ -149,18 +154,20 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
       path: WORKSPACE,
       may: 'operator',
       changes: 'workspace',
+      activity: 'written',
       summary: 'Deletes a workspace and all of its records',
       description: 'Nothing brings them back.',
       refuses: { SCHEMA_MIGRATION_IN_PROGRESS: MIGRATION_RUNS, CONFLICT: 'the database is at a limit' },
       query: { confirm: CONFIRM },
       answers: { 204: NOTHING },
-      async handle({ workspace, query: { confirm } }) {
+      async handle({ workspace, query: { confirm }, note }) {
         if (confirm !== workspace.slug) {
           throw badRequest(
             `Deleting workspace ${workspace.slug} deletes all of its records: repeat with confirm=${workspace.slug} if that is meant`,
           );
         }
-        await deleteWorkspace(databases, workspace);
+        const { write } = await note.ahead({ subject: workspace.slug, details: { name: workspace.name } });
+        await deleteWorkspace(databases, workspace, write);
         return nothing();
       },
     }),
@@ -169,12 +176,14 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
 
 const NO_ENTITIES: WorkspaceStatistics = { entities: 0, records: 0, exact: true, tableBytes: 0, indexBytes: 0 };
 
-/** One statement for each database that holds some of them. */
-async function sizesOf(
+const tooLargeToMeasure = (): Error => badRequest(`size must be at most ${MAX_MEASURED} together with statistics=true`);
+
+/** Shows them with their statistics: one statement for each database that holds some of them. */
+async function showMeasured(
   databases: Databases,
   tenant: string,
   workspaces: readonly WorkspaceSummary[],
-): Promise<ReadonlyMap<string, WorkspaceStatistics>> {
+): Promise<(workspace: WorkspaceSummary) => Static<typeof Listed>> {
   const found = await Promise.all(
     [...Map.groupBy(workspaces, (workspace) => databases.of(workspace))].map(([database, of]) =>
       loadWorkspaceStatistics(
@@ -184,7 +193,8 @@ async function sizesOf(
       ),
     ),
   );
-  return new Map(found.flatMap((sizes) => [...sizes]));
+  const sizes = new Map(found.flatMap((of) => [...of]));
+  return (workspace) => ({ ...show(workspace), statistics: sizes.get(workspace.id) ?? NO_ENTITIES });
 }
 
 /** The schema document in a body, with all digits of its numbers. */

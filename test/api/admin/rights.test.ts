@@ -85,6 +85,8 @@ const LINES: Readonly<Record<string, Line>> = {
   'GET /organizations/:org/workspaces/:ws/schema': { statuses: forOwner(200) },
   'POST /organizations/:org/workspaces/:ws/schema/plan': { statuses: forOwner(200), body: () => SCHEMA },
   'PUT /organizations/:org/workspaces/:ws/schema': { statuses: forOwner(200), body: () => SCHEMA },
+  'GET /activity': { statuses: [...FOR_OPERATOR, 200] },
+  'GET /organizations/:org/workspaces/:ws/activity': { statuses: forOwner(200) },
   'GET /migrations': { statuses: [401, 403, 403, 200, 200, 200] },
   'GET /organizations/:org/workspaces/:ws/migrations': { statuses: forOwner(200) },
   'GET /organizations/:org/workspaces/:ws/migrations/:id': {
@@ -162,6 +164,25 @@ test('right and existence come before an unknown parameter and a body that is no
   }
 });
 
+/** Of the credentials that may change something. */
+const WHO_WRITES = [undefined, undefined, undefined, 'key', 'key', 'operator'];
+
+async function newestActivity(): Promise<
+  { readonly id: number; readonly action: string; readonly actor: { readonly kind: string } } | undefined
+> {
+  return (await server.call(`${ADMIN_PREFIX}/activity?size=1`, { credential: ADMIN_KEY })).json.data[0];
+}
+
+test('what is no GET says whether it writes an activity, and what it writes is called as the route', () => {
+  for (const route of ADMIN_ROUTES) {
+    const isWritten = route.activity === 'written';
+    assert.equal(route.method === 'GET' && isWritten, false, routeName(route));
+    // These change nothing, for anybody; another route that writes none needs its reason here.
+    const isAsked = ['schema.plan', 'access.test', 'identityProvider.test'].includes(route.describe.id);
+    assert.equal(route.method === 'GET' || isAsked, !isWritten, routeName(route));
+  }
+});
+
 for (const route of ADMIN_ROUTES) {
   const name = routeName(route);
   const line = LINES[name];
@@ -171,12 +192,18 @@ for (const route of ADMIN_ROUTES) {
     test(`${name} for ${who}: ${status}`, async () => {
       const isAdmitted = status !== 401 && status !== 403;
       const path = isAdmitted && line.at !== undefined ? await line.at() : exampleOf(name);
+      const before = await newestActivity();
       const answer = await server.call(`${ADMIN_PREFIX}${path}${line.query ?? ''}`, {
         method: route.method,
         credential: credentials[index] as string | null,
         body: line.body?.(),
       });
       assert.equal(answer.status, status, answer.text);
+      const after = await newestActivity();
+      if (route.activity === 'written' && status < 400) {
+        assert.deepEqual([after?.action, after?.actor.kind], [route.describe.id, WHO_WRITES[index]]);
+        assert.notEqual(after?.id, before?.id);
+      } else assert.equal(after?.id, before?.id, `${name} has written ${after?.action}`);
     });
   });
 }
