@@ -1,9 +1,13 @@
 // A moment in the zone of the page.
-import { instantText } from '../format/instant.ts';
-import { useZone } from './zone.tsx';
+import { momentText, zoneText } from '../records/instant.ts';
+import { useZone, type Zone } from './zone.tsx';
+
+/** `2026-11-22 11:55:43 UTC`; to the second. */
+export const momentWords = (instant: string, zone: Zone): string =>
+  `${momentText(instant, zone).slice(0, 19)} ${zoneText(instant, zone)}`;
 
 /** `instant` in ISO 8601; null: `none` stands there. */
 export function Instant({ instant, none = '' }: { readonly instant: string | null; readonly none?: string }) {
   const zone = useZone();
-  return instant === null ? none : <time dateTime={instant}>{instantText(instant, zone)}</time>;
+  return instant === null ? none : <time dateTime={instant}>{momentWords(instant, zone)}</time>;
 }

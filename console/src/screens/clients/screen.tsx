@@ -184,9 +184,7 @@ function Clients({ place, onOpen }: { readonly place: Place; readonly onOpen: (d
               {['Name', 'Client id', 'Permissions', 'Entities', 'Made'].map((title) => (
                 <Table.Th key={title}>{title}</Table.Th>
               ))}
-              <Table.Th>
-                <span className="visually-hidden">Actions</span>
-              </Table.Th>
+              <Table.Th aria-label="Actions" />
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>

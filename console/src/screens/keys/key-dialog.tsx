@@ -6,9 +6,12 @@ import type { ApiKey, Grant } from '../../access/credentials.ts';
 import { GrantFields, mistakeAt, NameField } from '../../access/grant.tsx';
 import { ask } from '../../api/ask.ts';
 import { adminPath, type Place } from '../../api/workspace.ts';
-import { fieldOfInstant, instantOfField } from '../../format/instant.ts';
+import { momentOf, momentText, type ZoneName } from '../../records/instant.ts';
 import { Refused } from '../../shell/refused.tsx';
 import { useZone } from '../../shell/zone.tsx';
+
+/** A moment for a field of type datetime-local: to the minute. */
+const fieldText = (instant: string, zone: ZoneName): string => momentText(instant, zone).slice(0, 16).replace(' ', 'T');
 
 export interface KeyDialogProps {
   readonly place: Place;
@@ -22,16 +25,16 @@ export function KeyDialog({ place, before, onClose, onSaved }: KeyDialogProps) {
   const zone = useZone();
   const [name, setName] = useState(before?.name ?? '');
   const [grant, setGrant] = useState<Grant>({ permissions: 'READ_ONLY', entities: null });
-  const [expires, setExpires] = useState(before?.expiresAt == null ? '' : fieldOfInstant(before.expiresAt, zone));
+  const [expires, setExpires] = useState(before?.expiresAt == null ? '' : fieldText(before.expiresAt, zone));
   const saving = useMutation({
     mutationFn: async () => {
-      const expiresAt = expires === '' ? null : (instantOfField(expires, zone) ?? expires);
+      const expiresAt = expires === '' ? null : (momentOf(expires, zone) ?? expires);
       if (before === undefined) {
         const body = { name, ...grant, expiresAt };
         return (await ask<{ key: string }>({ method: 'POST', path: adminPath(place, '/api-keys'), body })).data.key;
       }
       // What was not touched is not sent: a key that has expired keeps its end when it is renamed.
-      const isTouched = expires !== (before.expiresAt === null ? '' : fieldOfInstant(before.expiresAt, zone));
+      const isTouched = expires !== (before.expiresAt === null ? '' : fieldText(before.expiresAt, zone));
       const body = { name, ...(isTouched ? { expiresAt } : {}) };
       await ask({ method: 'PUT', path: adminPath(place, `/api-keys/${before.id}`), body });
       return undefined;

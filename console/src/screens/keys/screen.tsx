@@ -9,8 +9,7 @@ import { AccessFrame } from '../../access/frame.tsx';
 import { SecretDialog } from '../../access/secret.tsx';
 import { ask } from '../../api/ask.ts';
 import { adminPath, type Place } from '../../api/workspace.ts';
-import { instantText } from '../../format/instant.ts';
-import { Instant } from '../../shell/instant.tsx';
+import { Instant, momentWords } from '../../shell/instant.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { say } from '../../shell/said.tsx';
 import { useZone } from '../../shell/zone.tsx';
@@ -79,7 +78,7 @@ function Opened({ place, dialog, onOpen }: OpenedProps) {
               Revoke <bdi className={classes.name}>{key.name}</bdi>?
             </>
           }
-          words={revokeWords(key, Date.now(), key.lastUsedAt === null ? '' : instantText(key.lastUsedAt, zone))}
+          words={revokeWords(key, Date.now(), key.lastUsedAt === null ? '' : momentWords(key.lastUsedAt, zone))}
           action="Revoke"
           onClose={close}
           onConfirmed={async () => {
@@ -108,9 +107,7 @@ function Keys({ place, onOpen }: { readonly place: Place; readonly onOpen: (dial
               {['Name', 'Begins with', 'Permissions', 'Entities', 'Made', 'Last used', 'Expires'].map((title) => (
                 <Table.Th key={title}>{title}</Table.Th>
               ))}
-              <Table.Th>
-                <span className="visually-hidden">Actions</span>
-              </Table.Th>
+              <Table.Th aria-label="Actions" />
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>

@@ -1,6 +1,123 @@
-import { ScreenFrame } from '../../shell/screen-frame.tsx';
+// Row rules: what users of the identity provider see of each entity. Changes are a draft until they are saved; the tester shows
+// what a user sees now, and with the draft.
+import { Alert, Button, Group, Stack, Text } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { ChangedMeanwhile } from '../../access/changed-meanwhile.tsx';
+import { AccessFrame } from '../../access/frame.tsx';
+import { type Rule, type RulesByEntity, rulesText, withRules } from '../../access/rules.ts';
+import { rulesQuery, saveRules } from '../../access/rules-api.ts';
+import type { Place } from '../../api/workspace.ts';
+import { counted } from '../../format/amount.ts';
+import { DraftGuard } from '../../shell/draft.tsx';
+import { Refused } from '../../shell/refused.tsx';
+import { say } from '../../shell/said.tsx';
+import { Matrix } from './matrix.tsx';
+import { Tester } from './tester.tsx';
 
-/** Its parts come with the next changes. */
 export function Screen() {
-  return <ScreenFrame title="Row rules">{null}</ScreenFrame>;
+  return (
+    <AccessFrame title="Row rules" noun="schema">
+      {(place) => <Rules place={place} />}
+    </AccessFrame>
+  );
+}
+
+interface Conflict {
+  readonly entity: string;
+  readonly theirs: readonly Rule[];
+}
+
+function Rules({ place }: { readonly place: Place }) {
+  const rules = useQuery(rulesQuery(place));
+  const [draft, setDraft] = useState<RulesByEntity>(new Map());
+  const { saving, conflict, settle, close } = useSave(place, rules.data ?? new Map(), draft, setDraft);
+  if (rules.data === undefined) return <Refused error={rules.error} onRetry={() => void rules.refetch()} />;
+  const inForce = rules.data;
+  return (
+    <Stack gap="lg">
+      <Text size="sm">
+        A rule shows users of the identity provider only the records whose column equals a claim of their token. Several
+        rules of an entity hold together. Keys and clients are not held to them.
+      </Text>
+      <Matrix
+        place={place}
+        inForce={inForce}
+        draft={draft}
+        error={saving.error}
+        onChange={(entity, next) => setDraft(withRules(draft, inForce, entity, next))}
+      />
+      {draft.size > 0 && (
+        <Alert color="accent" variant="light" p="xs">
+          <Group gap="sm">
+            <Text size="sm" role="status">
+              Unsaved rules of {counted(draft.size, 'entity', 'entities')}: nothing has changed for users yet
+            </Text>
+            <Button size="compact-sm" loading={saving.isPending} onClick={() => saving.mutate(inForce)}>
+              Save rules
+            </Button>
+            <Button size="compact-sm" variant="default" onClick={() => setDraft(new Map())}>
+              Discard changes
+            </Button>
+          </Group>
+        </Alert>
+      )}
+      <Tester place={place} inForce={inForce} draft={draft} />
+      <DraftGuard isDirty={draft.size > 0} />
+      {conflict !== undefined && (
+        <ChangedMeanwhile
+          mine={`${conflict.entity}\n${rulesText(draft.get(conflict.entity) ?? []) || 'no rules'}`}
+          theirs={`${conflict.entity}\n${rulesText(conflict.theirs) || 'no rules'}`}
+          onClose={close}
+          onKeepMine={() => settle(conflict, 'mine')}
+          onTakeTheirs={() => settle(conflict, 'theirs')}
+        />
+      )}
+    </Stack>
+  );
+}
+
+/** Saves entity by entity, and stops at the first that somebody else has changed or that is refused. */
+function useSave(place: Place, inForce: RulesByEntity, draft: RulesByEntity, setDraft: (next: RulesByEntity) => void) {
+  const queries = useQueryClient();
+  const [conflict, setConflict] = useState<Conflict>();
+  const { queryKey } = rulesQuery(place);
+  const saving = useMutation({
+    mutationFn: async (base: RulesByEntity) => {
+      const known = new Map(base);
+      const left = new Map(draft);
+      try {
+        for (const [entity, rules] of draft) {
+          const theirs = await saveRules(place, entity, rules, known.get(entity) ?? []);
+          if (theirs !== undefined) return { entity, theirs };
+          known.set(entity, rules);
+          left.delete(entity);
+        }
+      } finally {
+        queries.setQueryData(queryKey, known);
+        setDraft(left);
+      }
+      return undefined;
+    },
+    onSuccess: (found) => {
+      setConflict(found);
+      if (found === undefined) say('Rules saved');
+    },
+  });
+  return {
+    saving,
+    conflict,
+    close: () => setConflict(undefined),
+    settle({ entity, theirs }: Conflict, whose: 'mine' | 'theirs'): void {
+      const base = new Map(inForce).set(entity, theirs);
+      queries.setQueryData(queryKey, base);
+      setConflict(undefined);
+      if (whose === 'mine') saving.mutate(base);
+      else {
+        const next = new Map(draft);
+        next.delete(entity);
+        setDraft(next);
+      }
+    },
+  };
 }

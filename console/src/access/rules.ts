@@ -1,0 +1,111 @@
+// Row rules as a draft beside those in force (docs/reference/row-rules.md), and what a try of them shows. Pure.
+import { type Json, stringifyExact } from '../api/json.ts';
+import type { EntityDocument } from '../api/schema.ts';
+import type { Claims } from '../api/view-as.ts';
+
+export interface Rule {
+  readonly column: string;
+  readonly claim: string;
+  readonly enabled: boolean;
+}
+
+/** By entity; names may be `constructor`. */
+export type RulesByEntity = ReadonlyMap<string, readonly Rule[]>;
+
+const same = (a: readonly Rule[], b: readonly Rule[]): boolean => rulesText(a) === rulesText(b);
+
+/** A line for each rule. */
+export const rulesText = (rules: readonly Rule[]): string =>
+  rules.map(({ column, claim, enabled }) => `${column} = ${claim}${enabled ? '' : ' (off)'}`).join('\n');
+
+/** The draft with other rules of an entity; it holds only what differs from what is in force. */
+export function withRules(
+  draft: RulesByEntity,
+  inForce: RulesByEntity,
+  entity: string,
+  rules: readonly Rule[],
+): RulesByEntity {
+  const next = new Map(draft);
+  if (same(rules, inForce.get(entity) ?? [])) next.delete(entity);
+  else next.set(entity, rules);
+  return next;
+}
+
+/** Whether external users see only some of the records. */
+export const restricts = (rules: readonly Rule[]): boolean => rules.some(({ enabled }) => enabled);
+
+// Their values are no claim's, or they have none.
+const NOT_COLUMNS = new Set(['json']);
+
+/** The columns of an entity that a rule may stand on: fields, and ids of belongsTo relations. */
+export function ruleColumns(entity: EntityDocument): readonly string[] {
+  const fields = [...entity.fields.values()].filter(({ type }) => !NOT_COLUMNS.has(type)).map(({ name }) => name);
+  const keys = [...entity.relations.values()].flatMap(({ column }) => column ?? []);
+  return [...keys, ...fields];
+}
+
+/** What a user sees of an entity: the total, and the first records. */
+export interface Seen {
+  readonly total: number;
+  readonly records: readonly { readonly [name: string]: Json }[];
+}
+
+export type Fate = 'stays' | 'appears' | 'disappears';
+
+const idOf = (record: { readonly [name: string]: Json }): string => stringifyExact(record.id);
+
+/** Ids of the first records of one side that are not among those of the other: they have to be asked for. */
+export const unsureIds = (side: Seen, other: Seen): readonly string[] => {
+  const there = new Set(other.records.map(idOf));
+  return side.records.map(idOf).filter((id) => !there.has(id));
+};
+
+/** What happens to each record that is shown. `stillSeen`: ids of unsure ones that the other side sees as well. */
+export function fatesOf(
+  side: Seen,
+  other: Seen,
+  stillSeen: ReadonlySet<string>,
+  fate: Fate,
+): ReadonlyMap<string, Fate> {
+  const lost = new Set(unsureIds(side, other).filter((id) => !stillSeen.has(id)));
+  return new Map(side.records.map(idOf).map((id) => [id, lost.has(id) ? fate : 'stays']));
+}
+
+/** A case of a file of `wda access test`. */
+export interface AccessCase {
+  readonly name: string;
+  readonly claims: Claims;
+  readonly entity: string;
+  readonly ids: readonly string[];
+  /** Whether these are all that is seen. */
+  readonly isAll: boolean;
+}
+
+// JSON is YAML 1.2: names and values are quoted, so that `no`, `1e3` and `: ` stay what they are.
+const quoted = (text: string): string => JSON.stringify(text);
+
+/** The file, in YAML. */
+export function caseFile(cases: readonly AccessCase[]): string {
+  const lines = cases.flatMap(({ name, claims, entity, ids, isAll }) => [
+    `  - name: ${quoted(name)}`,
+    `    claims: ${stringifyExact(claims)}`,
+    `    ${isAll ? 'only' : 'visible'}: { ${quoted(entity)}: [${ids.join(', ')}] }`,
+  ]);
+  return `cases:\n${lines.join('\n')}\n`;
+}
+
+/** The file of `--rules`: entities whose rules are tried. */
+export function rulesFile(draft: RulesByEntity): string {
+  const lines = [...draft].flatMap(([entity, rules]) =>
+    rules.length === 0
+      ? [`${quoted(entity)}: []`]
+      : [
+          `${quoted(entity)}:`,
+          ...rules.map(
+            ({ column, claim, enabled }) =>
+              `  - { column: ${quoted(column)}, claim: ${quoted(claim)}, enabled: ${enabled} }`,
+          ),
+        ],
+  );
+  return `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,185 @@
+// Entities and their rules: each rule with its switch, and entities that hide nothing marked as such.
+import { Autocomplete, Badge, Button, Group, Stack, Switch, Table, Text, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import classes from '../../access/access.module.css';
+import { type Rule, type RulesByEntity, restricts, ruleColumns } from '../../access/rules.ts';
+import { schemaQuery } from '../../api/schema.ts';
+import type { Place } from '../../api/workspace.ts';
+import { Icon } from '../../shell/icon.tsx';
+import { Refused } from '../../shell/refused.tsx';
+
+export interface MatrixProps {
+  readonly place: Place;
+  readonly inForce: RulesByEntity;
+  readonly draft: RulesByEntity;
+  /** Of the last save. */
+  readonly error: unknown;
+  readonly onChange: (entity: string, rules: readonly Rule[]) => void;
+}
+
+export function Matrix({ place, inForce, draft, error, onChange }: MatrixProps) {
+  const schema = useQuery(schemaQuery(place));
+  const [typed, setTyped] = useState('');
+  const [edited, setEdited] = useState<string>();
+  const names = [...inForce.keys()].filter((name) => name.toLowerCase().includes(typed.trim().toLowerCase()));
+  if (inForce.size === 0) return <Text size="sm">There are no entities yet.</Text>;
+  return (
+    <Stack gap="xs">
+      {inForce.size > 12 && (
+        <TextInput
+          aria-label="Find an entity with rules"
+          placeholder="Find an entity"
+          value={typed}
+          onChange={(event) => setTyped(event.currentTarget.value)}
+          maw={320}
+        />
+      )}
+      <Refused error={error} />
+      <Table.ScrollContainer minWidth={560} type="native">
+        <Table aria-label="Row rules" verticalSpacing={4}>
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>Entity</Table.Th>
+              <Table.Th>Rules</Table.Th>
+              <Table.Th aria-label="Actions" />
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {names.map((entity) => {
+              const document = schema.data?.entities.get(entity);
+              return (
+                <EntityRules
+                  key={entity}
+                  entity={entity}
+                  rules={draft.get(entity) ?? inForce.get(entity) ?? []}
+                  isChanged={draft.has(entity)}
+                  columns={document === undefined ? [] : ruleColumns(document)}
+                  isEdited={edited === entity}
+                  onEdit={() => setEdited(edited === entity ? undefined : entity)}
+                  onChange={(rules) => onChange(entity, rules)}
+                />
+              );
+            })}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </Stack>
+  );
+}
+
+interface EntityRulesProps {
+  readonly entity: string;
+  readonly rules: readonly Rule[];
+  readonly isChanged: boolean;
+  readonly columns: readonly string[];
+  readonly isEdited: boolean;
+  readonly onEdit: () => void;
+  readonly onChange: (rules: readonly Rule[]) => void;
+}
+
+function EntityRules({ entity, rules, isChanged, columns, isEdited, onEdit, onChange }: EntityRulesProps) {
+  const change = (at: number, part: Partial<Rule>): void =>
+    onChange(rules.map((rule, index) => (index === at ? { ...rule, ...part } : rule)));
+  return (
+    <Table.Tr>
+      <Table.Th scope="row" fw={400} style={{ verticalAlign: 'top' }}>
+        <bdi>{entity}</bdi> {isChanged && <Badge color="accent">Unsaved</Badge>}
+      </Table.Th>
+      <Table.Td>
+        <Stack gap={6}>
+          {!restricts(rules) && (
+            <Group gap={4} className={classes.warning ?? ''}>
+              <Icon name="warning" />
+              <Text size="xs">every external user sees all</Text>
+            </Group>
+          )}
+          {rules.map((rule, at) =>
+            isEdited ? (
+              <RuleFields key={at} rule={rule} columns={columns} onChange={(part) => change(at, part)}>
+                <Button
+                  variant="subtle"
+                  color="red"
+                  size="compact-xs"
+                  onClick={() => onChange(rules.filter((_, index) => index !== at))}
+                >
+                  Remove rule
+                </Button>
+              </RuleFields>
+            ) : (
+              <Switch
+                key={at}
+                label={
+                  <bdi className={classes.code}>
+                    {rule.column} = {rule.claim}
+                  </bdi>
+                }
+                aria-label={`${rule.column} = ${rule.claim} of ${entity}`}
+                checked={rule.enabled}
+                onChange={(event) => change(at, { enabled: event.currentTarget.checked })}
+              />
+            ),
+          )}
+          {isEdited && (
+            <Group>
+              <Button
+                variant="default"
+                size="compact-xs"
+                onClick={() => onChange([...rules, { column: columns[0] ?? '', claim: '', enabled: true }])}
+              >
+                Add rule
+              </Button>
+            </Group>
+          )}
+        </Stack>
+      </Table.Td>
+      <Table.Td style={{ verticalAlign: 'top' }}>
+        <Button
+          variant="subtle"
+          size="compact-xs"
+          onClick={onEdit}
+          aria-expanded={isEdited}
+          aria-label={`${isEdited ? 'Done with' : 'Edit'} rules of ${entity}`}
+        >
+          {isEdited ? 'Done' : 'Edit'}
+        </Button>
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+interface RuleFieldsProps {
+  readonly rule: Rule;
+  readonly columns: readonly string[];
+  readonly onChange: (part: Partial<Rule>) => void;
+  readonly children: React.ReactNode;
+}
+
+function RuleFields({ rule, columns, onChange, children }: RuleFieldsProps) {
+  return (
+    <Group gap="xs" align="center">
+      <Autocomplete
+        aria-label="Column"
+        placeholder="Column"
+        data={[...columns]}
+        value={rule.column}
+        onChange={(column) => onChange({ column })}
+        size="xs"
+        limit={50}
+      />
+      <span aria-hidden="true">=</span>
+      <TextInput
+        aria-label="Claim"
+        placeholder="Claim, such as customer_id"
+        value={rule.claim}
+        onChange={(event) => onChange({ claim: event.currentTarget.value })}
+      />
+      <Switch
+        aria-label="Rule is on"
+        checked={rule.enabled}
+        onChange={(event) => onChange({ enabled: event.currentTarget.checked })}
+      />
+      {children}
+    </Group>
+  );
+}

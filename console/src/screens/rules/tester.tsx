@@ -1,0 +1,202 @@
+// The tester: claims left, what their user sees right, now and with the unsaved rules.
+import { Alert, Button, Group, Select, Stack, Table, Text, Textarea, Title } from '@mantine/core';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import classes from '../../access/access.module.css';
+import { type AccessCase, type RulesByEntity, restricts, rulesText } from '../../access/rules.ts';
+import { COMPARED, type Side, type Tried, tryRules } from '../../access/rules-api.ts';
+import { type Json, stringifyExact } from '../../api/json.ts';
+import { schemaQuery } from '../../api/schema.ts';
+import { type Claims, nameOfUser, parseClaims } from '../../api/view-as.ts';
+import type { Place } from '../../api/workspace.ts';
+import { counted } from '../../format/amount.ts';
+import { labelOf } from '../../records/fields.ts';
+import { Refused } from '../../shell/refused.tsx';
+import { Cases } from './cases.tsx';
+
+export interface TesterProps {
+  readonly place: Place;
+  readonly inForce: RulesByEntity;
+  readonly draft: RulesByEntity;
+}
+
+export function Tester({ place, inForce, draft }: TesterProps) {
+  const schema = useQuery(schemaQuery(place));
+  const [text, setText] = useState('{"customer_id": 1}');
+  const [chosen, setChosen] = useState<string>();
+  const [claims, setClaims] = useState<Claims>();
+  const [mistake, setMistake] = useState<string>();
+  const [cases, setCases] = useState<readonly AccessCase[]>([]);
+  const entity = chosen ?? [...draft.keys(), ...inForce.keys()][0];
+  const document = entity === undefined ? undefined : schema.data?.entities.get(entity);
+  const ruled = [...(inForce.get(entity ?? '') ?? []), ...(draft.get(entity ?? '') ?? [])].map(({ column }) => column);
+  const label = labelOf(document);
+  const isColumn = (name: string): boolean =>
+    document?.fields.has(name) === true ||
+    [...(document?.relations.values() ?? [])].some(({ column }) => column === name);
+  const fields = [...new Set([...(label === undefined ? [] : [label]), ...ruled])].filter(isColumn);
+  const trial = useQuery({
+    queryKey: [
+      'try-rules',
+      place.org,
+      place.ws,
+      entity,
+      fields,
+      claims === undefined ? '' : stringifyExact(claims),
+      [...draft].map(([name, rules]) => [name, rulesText(rules)]),
+      [...inForce].map(([name, rules]) => [name, rulesText(rules)]),
+    ],
+    queryFn: ({ signal }) =>
+      tryRules(place, { claims: claims as Claims, entity: entity as string, fields, draft }, signal),
+    enabled: claims !== undefined && entity !== undefined,
+    placeholderData: keepPreviousData,
+  });
+  function submit(): void {
+    const parsed = parseClaims(text);
+    setMistake(parsed === undefined ? 'must be a JSON object, such as {"customer_id": 1}' : undefined);
+    if (parsed === undefined) return;
+    setClaims(parsed);
+    // It stays, whatever is saved meanwhile.
+    setChosen(entity);
+  }
+  return (
+    <section aria-labelledby="rule-tester">
+      <Title order={2} id="rule-tester" mb="xs">
+        Rule tester
+      </Title>
+      <div className={classes.tester}>
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            submit();
+          }}
+        >
+          <Stack gap="sm" align="start">
+            <Textarea
+              label="Claims"
+              description="What the token of the user says"
+              value={text}
+              onChange={(event) => setText(event.currentTarget.value)}
+              error={mistake}
+              autosize
+              minRows={4}
+              maxRows={16}
+              spellCheck={false}
+              w="100%"
+              styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+            />
+            <Select
+              label="Entity"
+              data={[...inForce.keys()]}
+              value={entity ?? null}
+              onChange={(next) => setChosen(next ?? undefined)}
+              searchable
+              allowDeselect={false}
+              limit={50}
+              w="100%"
+            />
+            <Button type="submit">Try</Button>
+          </Stack>
+        </form>
+        <Stack gap="sm" aria-busy={trial.isFetching}>
+          <Refused error={trial.error} onRetry={() => void trial.refetch()} />
+          {claims !== undefined && entity !== undefined && trial.data !== undefined && trial.error === null && (
+            <Result
+              tried={trial.data}
+              fields={fields}
+              isOpen={!restricts(draft.get(entity) ?? inForce.get(entity) ?? [])}
+              onKeep={() => setCases([...cases, caseOf(claims, entity, trial.data)])}
+            />
+          )}
+        </Stack>
+      </div>
+      <Cases place={place} cases={cases} draft={draft} onClear={() => setCases([])} />
+    </section>
+  );
+}
+
+function caseOf(claims: Claims, entity: string, { now, next }: Tried): AccessCase {
+  const { seen } = next ?? now;
+  return {
+    name: `${nameOfUser(claims)} sees ${seen.total} of ${entity}`,
+    claims,
+    entity,
+    ids: seen.records.map(({ id }) => stringifyExact(id)),
+    isAll: seen.total === seen.records.length,
+  };
+}
+
+interface ResultProps {
+  readonly tried: Tried;
+  readonly fields: readonly string[];
+  /** No rule holds. */
+  readonly isOpen: boolean;
+  readonly onKeep: () => void;
+}
+
+function Result({ tried: { now, next }, fields, isOpen, onKeep }: ResultProps) {
+  return (
+    <>
+      {isOpen && (
+        <Alert color="yellow" variant="light" p="xs">
+          <Text size="sm">This entity has no rule that is on: every external user sees all of its records.</Text>
+        </Alert>
+      )}
+      <div className={classes.sides}>
+        <SeenTable title="Now" side={now} fields={fields} />
+        {next !== undefined && <SeenTable title="With the unsaved rules" side={next} fields={fields} />}
+      </div>
+      <Group>
+        <Button variant="default" size="compact-xs" onClick={onKeep}>
+          Keep as a case
+        </Button>
+      </Group>
+    </>
+  );
+}
+
+const FATES = { stays: '', appears: 'would appear', disappears: 'would disappear' } as const;
+
+function SeenTable(props: { readonly title: string; readonly side: Side; readonly fields: readonly string[] }) {
+  const { title, side, fields } = props;
+  const { total, records } = side.seen;
+  return (
+    <section aria-label={title}>
+      <Text size="sm" fw={600}>
+        {title}: {counted(total, 'record')}
+      </Text>
+      {total > COMPARED && <Text size="xs">The first {COMPARED} are shown.</Text>}
+      <Table aria-label={`${title}: records`} verticalSpacing={2} fz="xs">
+        <Table.Thead>
+          <Table.Tr>
+            {['id', ...fields].map((name) => (
+              <Table.Th key={name}>
+                <bdi>{name}</bdi>
+              </Table.Th>
+            ))}
+            <Table.Th aria-label="Change" />
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {records.map((record) => {
+            const id = stringifyExact(record.id);
+            const fate = side.fates.get(id) ?? 'stays';
+            return (
+              <Table.Tr key={id} className={classes[fate] ?? ''}>
+                {['id', ...fields].map((name) => (
+                  <Table.Td key={name} className={classes.value ?? ''}>
+                    <bdi>{shown(Object.hasOwn(record, name) ? record[name] : undefined)}</bdi>
+                  </Table.Td>
+                ))}
+                <Table.Td>{FATES[fate]}</Table.Td>
+              </Table.Tr>
+            );
+          })}
+        </Table.Tbody>
+      </Table>
+    </section>
+  );
+}
+
+const shown = (value: Json | undefined): string =>
+  value === null || value === undefined ? 'NULL' : typeof value === 'string' ? value : stringifyExact(value);

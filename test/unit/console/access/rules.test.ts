@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parse } from 'yaml';
+import {
+  caseFile,
+  fatesOf,
+  type Rule,
+  restricts,
+  ruleColumns,
+  rulesFile,
+  type Seen,
+  unsureIds,
+  withRules,
+} from '../../../../console/src/access/rules.ts';
+import { Digits } from '../../../../console/src/api/json.ts';
+import type { EntityDocument } from '../../../../console/src/api/schema.ts';
+
+const rule: Rule = { column: 'customerId', claim: 'customer_id', enabled: true };
+const off: Rule = { ...rule, enabled: false };
+
+test('a draft holds only what differs', () => {
+  const inForce = new Map([['orders', [rule]]]);
+  const changed = withRules(new Map(), inForce, 'orders', [off]);
+  assert.deepEqual([...changed], [['orders', [off]]]);
+  assert.deepEqual([...withRules(changed, inForce, 'orders', [rule])], []);
+  assert.deepEqual([...withRules(changed, inForce, 'constructor', [])], [['orders', [off]]]);
+  assert.deepEqual([...withRules(new Map(), inForce, 'orders', [])], [['orders', []]]);
+});
+
+test('rules that are off restrict nobody', () => {
+  assert.equal(restricts([]), false);
+  assert.equal(restricts([off]), false);
+  assert.equal(restricts([off, rule]), true);
+});
+
+test('rules stand on fields that claims can equal, and on ids of relations', () => {
+  const entity = {
+    fields: new Map([
+      ['total', { name: 'total', type: 'decimal' }],
+      ['data', { name: 'data', type: 'json' }],
+      ['toString', { name: 'toString', type: 'text' }],
+    ]),
+    relations: new Map([
+      ['customer', { name: 'customer', kind: 'belongsTo', entity: 'customers', column: 'customerId' }],
+      ['items', { name: 'items', kind: 'hasMany', entity: 'items' }],
+    ]),
+  } as unknown as EntityDocument;
+  assert.deepEqual(ruleColumns(entity), ['customerId', 'total', 'toString']);
+});
+
+const seen = (...ids: readonly number[]): Seen => ({
+  total: ids.length,
+  records: ids.map((id) => ({ id: new Digits(String(id)) })),
+});
+
+test('records that only one side sees appear or disappear; those beyond the first page are asked for', () => {
+  const now = seen(1, 2, 3);
+  const then = seen(2, 4);
+  assert.deepEqual(unsureIds(now, then), ['1', '3']);
+  assert.deepEqual(
+    [...fatesOf(now, then, new Set(['3']), 'disappears')],
+    [
+      ['1', 'disappears'],
+      ['2', 'stays'],
+      ['3', 'stays'],
+    ],
+  );
+  assert.deepEqual(
+    [...fatesOf(then, now, new Set(), 'appears')],
+    [
+      ['2', 'stays'],
+      ['4', 'appears'],
+    ],
+  );
+});
+
+test('files are YAML that says the same, whatever names are', () => {
+  const name = 'no: "yes" # \n<b>';
+  const text = caseFile([
+    {
+      name,
+      claims: { customer_id: new Digits('9007199254740993'), no: 'no' },
+      entity: 'constructor',
+      ids: ['1', '2'],
+      isAll: true,
+    },
+    { name: '', claims: {}, entity: 'orders', ids: ['9007199254740993'], isAll: false },
+  ]);
+  assert.match(text, /"customer_id":9007199254740993/);
+  const { cases } = parse(text, { intAsBigInt: true });
+  assert.equal(cases[0].name, name);
+  assert.deepEqual(cases[0].claims, { customer_id: 9007199254740993n, no: 'no' });
+  assert.deepEqual(cases[0].only, { constructor: [1n, 2n] });
+  assert.deepEqual(cases[1].visible, { orders: [9007199254740993n] });
+  assert.deepEqual(
+    parse(
+      rulesFile(
+        new Map([
+          ['orders', [off]],
+          ['no', []],
+        ]),
+      ),
+    ),
+    { orders: [off], no: [] },
+  );
+});
