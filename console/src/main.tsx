@@ -10,6 +10,7 @@ import { createRoot } from 'react-dom/client';
 import { queryClient } from './queries.ts';
 import { makeRouter } from './router.tsx';
 import { watchForNewBuilds } from './shell/new-build.ts';
+import { watchDownloads } from './shell/plain-http.ts';
 import { SignInAgain } from './shell/sign-in-again.tsx';
 import { theme } from './theme.ts';
 import { nonce } from './trusted-types.ts';
@@ -19,6 +20,7 @@ const styleNonce = nonce();
 Object.assign(globalThis, { __webpack_nonce__: styleNonce });
 const router = makeRouter();
 watchForNewBuilds();
+watchDownloads();
 
 createRoot(document.getElementById('root') as HTMLElement).render(
   <StrictMode>

@@ -1,8 +1,9 @@
 // Sign in and out, sessions that end, and what the page lets nobody do, in a browser.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Page, violationsOf } from '../support/browser.ts';
+import { type Page, PLAIN_HOST, violationsOf } from '../support/browser.ts';
 import { consoleSkip, useConsole } from '../support/console.ts';
 import { ADMIN_KEY } from '../support/server.ts';
 import { until } from '../support/until.ts';
@@ -189,6 +190,21 @@ test('two loads have two nonces', async ({ open }) => {
   };
   const [one, two] = [await noncesOf(), await noncesOf()];
   assert.ok(one.length > 20 && one !== two, `${one} ${two}`);
+});
+
+test('over plain http elsewhere than on localhost all of it works, downloads too', async () => {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(`http://${PLAIN_HOST}:${new URL(server.url).port}/console/`);
+  assert.equal(await page.evaluate('isSecureContext'), false);
+  await typeKey(page, keys.owner);
+  await page.getByRole('main').getByRole('link', { name: 'orders' }).click();
+  await page.getByRole('grid', { name: 'Records of orders' }).waitFor();
+  await page.getByRole('button', { name: 'Export' }).click();
+  const download = page.waitForEvent('download');
+  await page.getByRole('menuitem', { name: 'CSV' }).click();
+  assert.match(readFileSync(await (await download).path(), 'utf8'), /^\w+(,\w+)*\r?\n/);
+  await context.close();
 });
 
 test('a page that stayed open over an upgrade loads itself anew', async ({ open }) => {

@@ -194,13 +194,17 @@ export interface Browser {
   close(): Promise<void>;
 }
 
+/** A name of this machine that browsers do not trust as they trust localhost: over http it is no secure context. */
+export const PLAIN_HOST = 'plain.test';
+
 /** A browser for the tests of a file; only where `browserSkip` is false. */
 export function useBrowser(): Browser {
   return use(
     () => {
       const { chromium } = createRequire(join(TOOLS, 'package.json'))('playwright-core');
       // Chromium's sandbox does not start for root.
-      const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
+      const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
+      const args = [...sandbox, `--host-resolver-rules=MAP ${PLAIN_HOST} 127.0.0.1`];
       return chromium.launch({ executablePath: CHROMIUM, args }) as Promise<Browser>;
     },
     (opened) => opened.close(),

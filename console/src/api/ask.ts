@@ -95,7 +95,8 @@ function initOf({ method = 'GET', body, content, headers = {}, signal }: Ask): R
     credentials: 'same-origin',
     cache: 'no-store',
     headers: {
-      ...(method === 'GET' ? {} : { 'X-Console': '1' }),
+      // On every request: over plain http nothing else says that the page sent it.
+      'X-Console': '1',
       ...(type === undefined ? {} : { 'Content-Type': type }),
       ...headers,
     },
