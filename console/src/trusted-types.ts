@@ -15,3 +15,6 @@ trustedTypes?.createPolicy('default', {
 
 /** The nonce of this response: for the style elements of libraries. */
 export const nonce = (): string => document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? '';
+
+// What locks the scrolling behind a dialog looks for the nonce under this name.
+Object.assign(globalThis, { __webpack_nonce__: nonce() });

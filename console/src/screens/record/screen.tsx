@@ -1,6 +1,59 @@
+// One record: its fields in a form, what it leads to and what leads to it, and its JSON. `new` in place of the id makes one.
+import { Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useLocation, useParams } from '@tanstack/react-router';
+import { parseSearch, valuesOf } from '../../address.ts';
+import { schemaQuery } from '../../api/schema.ts';
+import type { Place } from '../../api/workspace.ts';
+import { fetchRecord } from '../../records/requests.ts';
+import { Refused } from '../../shell/refused.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { Existing } from './existing.tsx';
+import { RecordForm, type RecordFormProps } from './form.tsx';
 
-/** Its parts come with the next changes. */
 export function Screen() {
-  return <ScreenFrame title="Record">{null}</ScreenFrame>;
+  const {
+    entity: name = '',
+    id = '',
+    ...place
+  } = useParams({ strict: false }) as Place & {
+    readonly entity?: string;
+    readonly id?: string;
+  };
+  const schema = useQuery(schemaQuery(place));
+  const entity = schema.data?.entities.get(name);
+  if (schema.data === undefined || entity === undefined)
+    return (
+      <ScreenFrame title={`${name} ${id}`}>
+        <Refused error={schema.error} />
+        {schema.data !== undefined && <Text>There is no entity of this name.</Text>}
+      </ScreenFrame>
+    );
+  const at = { org: place.org, ws: place.ws, entity: name };
+  return id === 'new' ? (
+    <New key={name} at={at} entity={entity} />
+  ) : (
+    <Existing key={`${name}/${id}`} at={at} entity={entity} id={id} />
+  );
+}
+
+type NewProps = Pick<RecordFormProps, 'at' | 'entity'>;
+
+/** `?from=17` begins with the values of another record. */
+function New({ at, entity }: NewProps) {
+  const { searchStr } = useLocation();
+  const [from] = valuesOf(parseSearch(searchStr), 'from');
+  const original = useQuery({
+    queryKey: ['record', at.org, at.ws, at.entity, from, 'copied'],
+    enabled: from !== undefined,
+    queryFn: ({ signal }) => fetchRecord(at, from ?? '', ['*'], signal),
+  });
+  return (
+    <ScreenFrame title={`New record of ${at.entity}`}>
+      <Refused error={original.error} />
+      {(from === undefined || original.data !== undefined) && (
+        <RecordForm at={at} entity={entity} from={original.data?.record} />
+      )}
+    </ScreenFrame>
+  );
 }

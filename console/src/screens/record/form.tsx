@@ -1,0 +1,241 @@
+// The form of a record. A save sends what was touched, with the version it began with; a refusal stands at its field.
+import { Button, Group, Stack, Text } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { type FormEvent, useEffect, useMemo, useRef, useState } from 'react';
+import { askExact } from '../../api/ask.ts';
+import { stringifyExact } from '../../api/json.ts';
+import { isRefusal } from '../../api/refusal.ts';
+import type { EntityDocument } from '../../api/schema.ts';
+import { screenPath } from '../../api/workspace.ts';
+import { ChangedDialog } from '../../records/changed-dialog.tsx';
+import { type Difference, differencesOf } from '../../records/comparison.ts';
+import { type Draft, readDraft } from '../../records/draft.ts';
+import { FieldInput } from '../../records/field-input.tsx';
+import { columnsOf, type RecordColumn } from '../../records/fields.ts';
+import { type EntityPlace, entityPath, fetchRecord, type Versioned } from '../../records/requests.ts';
+import { editText, idOf, memberOf, type RecordValue } from '../../records/value.ts';
+import { CopyAs } from '../../shell/copy-as.tsx';
+import { DraftGuard } from '../../shell/draft.tsx';
+import { Refused } from '../../shell/refused.tsx';
+import { useMayWrite } from '../../shell/rights.ts';
+import { say } from '../../shell/said.tsx';
+import { useZone } from '../../shell/zone.tsx';
+import type { Call } from '../../snippets/snippets.ts';
+
+export interface RecordFormProps {
+  readonly at: EntityPlace;
+  readonly entity: EntityDocument;
+  /** The record as it was read; undefined: a new one. */
+  readonly read?: Versioned | undefined;
+  /** A record whose values a new one begins with. */
+  readonly from?: RecordValue | undefined;
+  readonly onSaved?: (saved: Versioned) => void;
+}
+
+/** What somebody else has made of the record while it was edited. */
+interface Meanwhile {
+  readonly differences: readonly Difference[];
+  readonly theirs: Versioned;
+}
+
+export function RecordForm({ at, entity, read, from, onSaved }: RecordFormProps) {
+  const zone = useZone();
+  const navigate = useNavigate();
+  const client = useQueryClient();
+  const mayWrite = useMayWrite() && entity.operations.includes(read === undefined ? 'create' : 'update');
+  const columns = useMemo(
+    () => columnsOf(entity).filter(({ isReadOnly }) => !isReadOnly || read !== undefined),
+    [entity, read],
+  );
+  const [draft, setDraft] = useState<Draft>(() => copied(columns, from));
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const [isShown, setShown] = useState(false);
+  const [meanwhile, setMeanwhile] = useState<Meanwhile>();
+  const form = useRef<HTMLFormElement>(null);
+  const { changes, mistakes } = readDraft(columns, draft, read?.record, zone);
+  const isDirty = changes.size > 0 || mistakes.size > 0;
+  const told = mistakesOf(error, columns);
+  const leaving = useRef(false);
+
+  async function save(version = read?.version): Promise<void> {
+    setShown(true);
+    setError(undefined);
+    if (mistakes.size > 0) return focusMistake();
+    setBusy(true);
+    try {
+      const body = Object.fromEntries(changes);
+      const saved = read === undefined ? await create(body) : await update(idOf(read.record), body, version ?? '');
+      say('Saved');
+      setDraft(new Map());
+      setMeanwhile(undefined);
+      await client.invalidateQueries({ queryKey: ['record', at.org, at.ws, at.entity] });
+      if (read === undefined) {
+        leaving.current = true;
+        await navigate({
+          to: screenPath(at, `/data/${at.entity}/${idOf(saved.record)}`),
+          replace: true,
+          ignoreBlocker: true,
+        });
+      } else onSaved?.(saved);
+    } catch (thrown) {
+      if (isRefusal(thrown) && thrown.status === 412 && read !== undefined) await compare(read);
+      else {
+        setError(thrown);
+        focusMistake();
+      }
+    } finally {
+      setBusy(false);
+    }
+  }
+
+  async function create(body: object): Promise<Versioned> {
+    const { data, etag } = await askExact<RecordValue>({ method: 'POST', path: entityPath(at), body });
+    return { record: data, version: versionIn(etag) };
+  }
+
+  async function update(id: string, body: object, version: string): Promise<Versioned> {
+    const headers = { 'If-Match': `"${version}"` };
+    const { data, etag } = await askExact<RecordValue>({
+      method: 'PATCH',
+      path: entityPath(at, `/${id}`),
+      body,
+      headers,
+    });
+    return { record: data, version: versionIn(etag) };
+  }
+
+  async function compare(before: Versioned): Promise<void> {
+    try {
+      const theirs = await fetchRecord(at, idOf(before.record));
+      const names = columns.filter(({ isReadOnly }) => !isReadOnly).map(({ name }) => name);
+      setMeanwhile({ theirs, differences: differencesOf(names, before.record, changes, theirs.record) });
+    } catch (thrown) {
+      setError(thrown);
+    }
+  }
+
+  // The first field with a mistake, once it is drawn.
+  const focusMistake = (): void => {
+    setTimeout(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus(), 50);
+  };
+
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key !== 's' || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      form.current?.requestSubmit();
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+
+  const call = (): Call => ({
+    origin: location.origin,
+    workspace: `${at.org}/${at.ws}`,
+    entity: at.entity,
+    query: [],
+    ...(read === undefined
+      ? { method: 'POST', rest: '', body: stringifyExact(Object.fromEntries(changes)) }
+      : changes.size === 0
+        ? { method: 'GET', rest: `/${idOf(read.record)}` }
+        : { method: 'PATCH', rest: `/${idOf(read.record)}`, body: stringifyExact(Object.fromEntries(changes)) }),
+  });
+  const typeOf = (name: string): RecordColumn['type'] =>
+    columns.find((column) => column.name === name)?.type ?? 'string';
+
+  return (
+    <form
+      ref={form}
+      noValidate
+      aria-label={read === undefined ? 'New record' : 'Record'}
+      onSubmit={(event: FormEvent) => {
+        event.preventDefault();
+        if (isDirty || read === undefined) void save();
+      }}
+    >
+      <Stack gap="sm" maw={720}>
+        {columns.map((column) => (
+          <FieldInput
+            key={column.name}
+            place={at}
+            column={column}
+            zone={zone}
+            isReadOnly={column.isReadOnly || !mayWrite}
+            text={textOf(column, draft, read?.record, zone)}
+            mistake={(isShown ? mistakes.get(column.name) : undefined) ?? told.get(column.name)}
+            onChange={(text) => setDraft(new Map([...draft, [column.name, text ?? null]]))}
+          />
+        ))}
+        {!isCovered(error, told) && <Refused error={error} />}
+        <Group>
+          {mayWrite && (
+            <Button type="submit" loading={isBusy} disabled={read !== undefined && !isDirty}>
+              {read === undefined ? 'Create' : 'Save'}
+            </Button>
+          )}
+          {isDirty && read !== undefined && (
+            <Button variant="default" onClick={() => setDraft(new Map())}>
+              Reset
+            </Button>
+          )}
+          <CopyAs call={call} />
+          {isDirty && (
+            <Text size="xs" c="dimmed">
+              {changes.size === 1 ? '1 field changed' : `${changes.size} fields changed`}
+            </Text>
+          )}
+        </Group>
+      </Stack>
+      <DraftGuard isDirty={isDirty && !leaving.current} />
+      <ChangedDialog
+        differences={meanwhile?.differences}
+        typeOf={typeOf}
+        zone={zone}
+        onClose={() => setMeanwhile(undefined)}
+        onKeepMine={() => void save(meanwhile?.theirs.version)}
+        onTakeTheirs={() => {
+          setDraft(new Map());
+          if (meanwhile !== undefined) onSaved?.(meanwhile.theirs);
+          setMeanwhile(undefined);
+        }}
+      />
+    </form>
+  );
+}
+
+const versionIn = (etag: string | undefined): string =>
+  (etag ?? '').replace(/^W\//, '').replaceAll('"', '').split('.')[0] ?? '';
+
+/** A new record with the values of another one, without what is the server's. */
+const copied = (columns: readonly RecordColumn[], from: RecordValue | undefined): Draft =>
+  new Map(
+    from === undefined
+      ? []
+      : columns.flatMap(({ name, type, isReadOnly }): [string, string | null][] => {
+          const value = memberOf(from, name);
+          return isReadOnly || value === undefined
+            ? []
+            : [[name, value === null ? null : editText(value, type, 'UTC')]];
+        }),
+  );
+
+function textOf({ name, type }: RecordColumn, draft: Draft, record: RecordValue | undefined, zone: 'UTC' | 'local') {
+  if (draft.has(name)) return draft.get(name);
+  if (record === undefined) return undefined;
+  const value = memberOf(record, name);
+  return value === null || value === undefined ? null : editText(value, type, zone);
+}
+
+/** The server's words by field; those about several fields, or about none of the form, are left to the alert. */
+function mistakesOf(error: unknown, columns: readonly RecordColumn[]): ReadonlyMap<string, string> {
+  const known = new Set(columns.map(({ name }) => name));
+  const details = isRefusal(error) ? error.details : [];
+  return new Map(
+    details.flatMap(({ field, message }) => (field !== null && known.has(field) ? [[field, message]] : [])),
+  );
+}
+
+const isCovered = (error: unknown, told: ReadonlyMap<string, string>): boolean =>
+  isRefusal(error) && error.details.length > 0 && error.details.every(({ field }) => field !== null && told.has(field));

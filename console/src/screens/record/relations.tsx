@@ -1,0 +1,120 @@
+// What a record leads to, and the first of what leads to it, in one request.
+import { Anchor, List, Paper, SimpleGrid, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { stringifySearch } from '../../address.ts';
+import { askExact } from '../../api/ask.ts';
+import { type EntityDocument, type RelationDocument, schemaQuery, type WorkspaceSchema } from '../../api/schema.ts';
+import { screenPath } from '../../api/workspace.ts';
+import { recordPath } from '../../records/cell.tsx';
+import { keyOf, labelOf } from '../../records/fields.ts';
+import { type EntityPlace, entityPath } from '../../records/requests.ts';
+import { idOf, memberOf, type RecordValue } from '../../records/value.ts';
+import { Refused } from '../../shell/refused.tsx';
+
+// More are a link away.
+const SHOWN = 10;
+const MOST_RELATIONS = 30;
+
+export interface RelationsProps {
+  readonly at: EntityPlace;
+  readonly entity: EntityDocument;
+  readonly record: RecordValue;
+}
+
+const isToMany = ({ kind }: RelationDocument): boolean => kind === 'hasMany' || kind === 'manyToMany';
+
+function useRelated({ at, entity, record }: RelationsProps, schema: WorkspaceSchema | undefined) {
+  const relations = [...entity.relations.values()].slice(0, MOST_RELATIONS);
+  const id = idOf(record);
+  const sizes = relations.filter(isToMany).map(({ name }): [string, string] => [`${name}.size`, String(SHOWN + 1)]);
+  const fields = relations.flatMap(({ name, entity: target }) => {
+    const label = labelOf(schema?.entities.get(target));
+    return label === undefined ? [`${name}.id`] : [`${name}.id`, `${name}.${label}`];
+  });
+  const search = stringifySearch({
+    expand: relations.map(({ name }) => name).join(),
+    fields: ['id', ...fields].join(),
+    ...Object.fromEntries(sizes),
+  });
+  return useQuery({
+    queryKey: ['record', at.org, at.ws, at.entity, id, 'related', search],
+    enabled: schema !== undefined && relations.length > 0,
+    queryFn: async ({ signal }) =>
+      (await askExact<RecordValue>({ path: entityPath(at, `/${id}${search}`), signal })).data,
+  });
+}
+
+export function Relations(props: RelationsProps) {
+  const { at, entity, record } = props;
+  const { data: schema } = useQuery(schemaQuery(at));
+  const related = useRelated(props, schema);
+  if (entity.relations.size === 0) return <Text size="sm">This entity has no relations.</Text>;
+  return (
+    <>
+      <Refused error={related.error} onRetry={() => void related.refetch()} />
+      <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }}>
+        {[...entity.relations.values()].slice(0, MOST_RELATIONS).map((relation) => (
+          <RelationCard
+            key={relation.name}
+            at={at}
+            record={record}
+            relation={relation}
+            schema={schema}
+            value={related.data === undefined ? undefined : memberOf(related.data, relation.name)}
+          />
+        ))}
+      </SimpleGrid>
+    </>
+  );
+}
+
+interface RelationCardProps {
+  readonly at: EntityPlace;
+  readonly record: RecordValue;
+  readonly relation: RelationDocument;
+  readonly schema: WorkspaceSchema | undefined;
+  readonly value: unknown;
+}
+
+function RelationCard({ at, record, relation, schema, value }: RelationCardProps) {
+  const target = schema?.entities.get(relation.entity);
+  const label = labelOf(target);
+  const records = (
+    Array.isArray(value) ? value : value === null || value === undefined ? [] : [value]
+  ) as readonly RecordValue[];
+  const inverse = relation.inverse === undefined ? undefined : target?.relations.get(relation.inverse);
+  const filter = inverse?.kind === 'belongsTo' ? `${keyOf(inverse)},eq,${idOf(record)}` : undefined;
+  const nameOf = (one: RecordValue): string => {
+    const text = label === undefined ? undefined : memberOf(one, label);
+    return text === null || text === undefined || text === '' ? `${relation.entity} ${idOf(one)}` : String(text);
+  };
+  return (
+    <Paper withBorder p="sm" component="section" aria-label={relation.name}>
+      <Title order={2} mb={4}>
+        <bdi>{relation.name}</bdi>
+      </Title>
+      {value === null || (Array.isArray(value) && value.length === 0) ? (
+        <Text size="sm" c="dimmed">
+          None
+        </Text>
+      ) : (
+        <List listStyleType="none" size="sm" spacing={2}>
+          {records.slice(0, SHOWN).map((one) => (
+            <List.Item key={idOf(one)}>
+              <Anchor component={Link} size="sm" to={recordPath(at, relation.entity, idOf(one))}>
+                <bdi dir="auto">{nameOf(one)}</bdi>
+              </Anchor>
+            </List.Item>
+          ))}
+        </List>
+      )}
+      {isToMany(relation) && records.length > SHOWN && <Text size="xs">and more</Text>}
+      {isToMany(relation) && filter !== undefined && (
+        <Anchor component={Link} size="xs" to={screenPath(at, `/data/${relation.entity}`)} search={{ filter } as never}>
+          Show all in the grid
+        </Anchor>
+      )}
+    </Paper>
+  );
+}
