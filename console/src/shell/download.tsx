@@ -1,39 +1,35 @@
 // A file of the API: a plain link, as the cookie goes with it and no file has to fit into memory. While somebody is viewed as, the
 // page asks in their place and has to hold it.
-import { Button } from '@mantine/core';
-import { type ReactNode, useState } from 'react';
+import { Menu } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
 import { DOOR, send } from '../api/ask.ts';
 import { Refused } from './refused.tsx';
 import { useViewAs } from './rights.ts';
 
-export interface DownloadProps {
+export interface DownloadItemProps {
   /** Below /console/api, such as `/v1/demo/shop/orders/_export?format=csv`. */
   readonly path: string;
   readonly filename: string;
   readonly children: ReactNode;
 }
 
-export function Download({ path, filename, children }: DownloadProps) {
+/** In a menu. */
+export function DownloadItem({ path, filename, children }: DownloadItemProps) {
   const isViewing = useViewAs() !== undefined;
-  const [error, setError] = useState<unknown>();
+  const saving = useMutation({ mutationFn: async () => saveFile(await (await send({ path })).blob(), filename) });
   if (!isViewing)
     return (
-      <Button component="a" href={DOOR + path} download={filename}>
+      <Menu.Item component="a" href={DOOR + path} download={filename}>
         {children}
-      </Button>
+      </Menu.Item>
     );
-  async function save(): Promise<void> {
-    setError(undefined);
-    try {
-      saveFile(await (await send({ path })).blob(), filename);
-    } catch (thrown) {
-      setError(thrown);
-    }
-  }
   return (
     <>
-      <Button onClick={() => void save()}>{children}</Button>
-      <Refused error={error} />
+      <Menu.Item closeMenuOnClick={false} onClick={() => saving.mutate()}>
+        {children}
+      </Menu.Item>
+      <Refused error={saving.error} />
     </>
   );
 }

@@ -3,7 +3,6 @@ import { ActionIcon, Button, Menu, TextInput } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { stringifySearch } from '../../address.ts';
-import { DOOR } from '../../api/ask.ts';
 import type { EntityDocument, WorkspaceSchema } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
 import { recordPath } from '../../records/cell.tsx';
@@ -12,6 +11,7 @@ import { type ListQuery, narrowing, searchOf } from '../../records/list-query.ts
 import { pathsOf } from '../../records/paths.ts';
 import { type EntityPlace, entityPath } from '../../records/requests.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
+import { DownloadItem } from '../../shell/download.tsx';
 import { Icon } from '../../shell/icon.tsx';
 import { ColumnsMenu, type ColumnsMenuProps } from './columns-menu.tsx';
 import { FilterButton, type FilterFormProps } from './filter-form.tsx';
@@ -95,7 +95,7 @@ function SearchBox({ text, onSearch }: { readonly text: string; readonly onSearc
 function ExportMenu({ at, query, fields }: Pick<ToolbarProps, 'at' | 'query' | 'fields'>) {
   const own = fields.filter((name) => !name.includes('.'));
   const path = (format: string): string =>
-    `${DOOR}${entityPath(at, `/_export${stringifySearch({ format, ...narrowing(query), fields: own.join(',') })}`)}`;
+    entityPath(at, `/_export${stringifySearch({ format, ...narrowing(query), fields: own.join(',') })}`);
   return (
     <Menu position="bottom-end" withinPortal>
       <Menu.Target>
@@ -103,9 +103,9 @@ function ExportMenu({ at, query, fields }: Pick<ToolbarProps, 'at' | 'query' | '
       </Menu.Target>
       <Menu.Dropdown>
         {(['csv', 'ndjson'] as const).map((format) => (
-          <Menu.Item key={format} component="a" href={path(format)} download={`${at.entity}.${format}`}>
+          <DownloadItem key={format} path={path(format)} filename={`${at.entity}.${format}`}>
             {format.toUpperCase()}
-          </Menu.Item>
+          </DownloadItem>
         ))}
       </Menu.Dropdown>
     </Menu>

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Ask } from '../../../../console/src/api/ask.ts';
 import { Digits, stringifyExact } from '../../../../console/src/api/json.ts';
@@ -98,4 +100,25 @@ test('a user is called by the best of its names, cut', () => {
   assert.equal(nameOfUser({ customer_id: new Digits('1'), vip: true }), 'customer_id 1, vip true');
   assert.equal(nameOfUser({}), 'a user without claims');
   assert.equal(nameOfUser({ sub: 'x'.repeat(100) }), `${'x'.repeat(79)}…`);
+});
+
+test('records leave the console by one way: no screen links to them or fetches them itself', () => {
+  const source = join(import.meta.dirname, '../../../../console/src');
+  const holding = (pattern: RegExp): string[] =>
+    globSync('**/*.{ts,tsx}', { cwd: source })
+      .filter((path) => pattern.test(readFileSync(join(source, path), 'utf8')))
+      .sort();
+  assert.deepEqual(holding(/\bDOOR\b/), [
+    'api/ask.ts',
+    // Refuses while somebody is viewed as.
+    'api/upload.ts',
+    // Files with what an administrator set, not with records.
+    'screens/api/screen.tsx',
+    'screens/settings/screen.tsx',
+    'shell/download.tsx',
+  ]);
+  assert.deepEqual(
+    holding(/(?<!\w\s)\bfetch\(|\bXMLHttpRequest\b/).filter((path) => !path.startsWith('snippets/')),
+    ['api/ask.ts', 'api/session.ts', 'api/upload.ts', 'shell/connection.tsx'],
+  );
 });
