@@ -1,6 +1,7 @@
 // Activity: who changed what, written with the change, or not at all.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { removeActivity } from '../../../src/directory/activity.ts';
 import { ADMIN_KEY, type Answer } from '../../support/server.ts';
 import { prepare, use, useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
@@ -245,5 +246,33 @@ describe('the list', () => {
       'apiKeys.create',
       'workspaces.create',
     ]);
+  });
+});
+
+describe('what is old', () => {
+  const query = (text: string) => server.database.query(text);
+  const sweep = (days: number): Promise<void> =>
+    removeActivity({ query: ({ text, values }) => server.database.query(text, [...values]) as never }, days);
+  const count = async (): Promise<number> => Number((await query('select count(*) as n from wda.activity'))[0]?.n);
+
+  test('goes after the days that were set, and no sooner', async () => {
+    await query(`insert into wda.activity (at, actor_kind, actor_id, actor_name, action, subject, details)
+select now() - make_interval(days => n), 'operator', 'operator', 'operator', 'test.old', 'x', '{}' from generate_series(1, 20) n`);
+    const before = await count();
+    await sweep(365);
+    assert.equal(await count(), before);
+    await sweep(10);
+    assert.equal(await count(), before - 11);
+  });
+
+  test('of a workspace only the newest are kept', async () => {
+    await query(`insert into wda.activity (actor_kind, actor_id, actor_name, action, workspace_id, subject, details)
+select 'operator', 'operator', 'operator', 'test.many', 4711, n::text, '{}' from generate_series(1, 100010) n`);
+    await sweep(365);
+    const [row] = await query(
+      'select count(*) as n, min(subject::int) as oldest from wda.activity where workspace_id = 4711',
+    );
+    assert.deepEqual([Number(row?.n), row?.oldest], [100_000, 11]);
+    await query('delete from wda.activity where workspace_id = 4711');
   });
 });
