@@ -1,4 +1,4 @@
-// The form of a refusal: its code with its status, its details, its headers. errors.ts makes them all.
+// The form of a refusal: its code with its status, its details, its headers, and how texts of clients stand in its message. errors.ts makes them all.
 
 export const ERROR_CODES = {
   BAD_REQUEST: 400,
@@ -109,4 +109,30 @@ export class ApiError extends Error {
       ...change,
     });
   }
+}
+
+/* ---- words of messages ---- */
+
+// What a client sent may be as long as its body; a message that repeats it is read by people.
+const SHOWN_CHARACTERS = 100;
+const LISTED_NAMES = 20;
+const LISTED_CHARACTERS = 500;
+
+/** Text of a client as it stands in a message: cut at 100 characters. */
+export function shown(text: string, characters = SHOWN_CHARACTERS): string {
+  // A surrogate whose other half is cut off would not be text.
+  return text.length <= characters ? text : `${text.slice(0, characters).replace(/[\ud800-\udbff]$/, '')}…`;
+}
+
+/** The names that exist, for a message: at most 20, or as many as have some 500 characters together. */
+export function listed(names: Iterable<string>): string {
+  const all = [...names];
+  let text = '';
+  let count = 0;
+  for (const name of all) {
+    if (count === LISTED_NAMES || (count > 0 && text.length + name.length > LISTED_CHARACTERS)) break;
+    text += `${count === 0 ? '' : ', '}${shown(name)}`;
+    count++;
+  }
+  return count < all.length ? `${text} and ${all.length - count} more` : text || 'none';
 }

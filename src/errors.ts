@@ -2,33 +2,9 @@
 // and message are part of the interface; response/error-body.ts turns it into bytes. Nothing internal belongs in a
 // message.
 
-import { ApiError, type Detail } from './api-error.ts';
+import { ApiError, type Detail, listed, shown } from './api-error.ts';
 
 export * from './api-error.ts';
-
-// What a client sent may be as long as its body; a message that repeats it is read by people.
-const SHOWN_CHARACTERS = 100;
-const LISTED_NAMES = 20;
-const LISTED_CHARACTERS = 500;
-
-/** Text of a client as it stands in a message: cut at 100 characters. */
-export function shown(text: string, characters = SHOWN_CHARACTERS): string {
-  // A surrogate whose other half is cut off would not be text.
-  return text.length <= characters ? text : `${text.slice(0, characters).replace(/[\ud800-\udbff]$/, '')}…`;
-}
-
-/** The names that exist, for a message: at most 20, or as many as have some 500 characters together. */
-export function listed(names: Iterable<string>): string {
-  const all = [...names];
-  let text = '';
-  let count = 0;
-  for (const name of all) {
-    if (count === LISTED_NAMES || (count > 0 && text.length + name.length > LISTED_CHARACTERS)) break;
-    text += `${count === 0 ? '' : ', '}${shown(name)}`;
-    count++;
-  }
-  return count < all.length ? `${text} and ${all.length - count} more` : text || 'none';
-}
 
 const list = (names: Iterable<string>): string => [...names].join(', ') || 'none';
 const hint = (suggestion: string | null): string => (suggestion === null ? '' : ` Did you mean ${suggestion}?`);
@@ -255,6 +231,13 @@ export const upsertWithVersion = (): ApiError =>
 
 export const preconditionFailed = (): ApiError =>
   new ApiError('PRECONDITION_FAILED', 'The record has changed since it was read: read it again and repeat the change');
+
+/** `what`: such as `schema document`. */
+export const changedMeanwhile = (what: string): ApiError =>
+  new ApiError(
+    'PRECONDITION_FAILED',
+    `Somebody has changed the ${what} meanwhile, so nothing was done: read again, and repeat the change`,
+  );
 
 function summary(details: readonly Detail[]): string {
   const first = details[0];

@@ -22,15 +22,17 @@ export interface Answer {
   readonly meta: unknown;
   /** The Location header. */
   readonly location: string | null;
+  /** The ETag header as it came: with its quotes. */
+  readonly tag: string | null;
 }
 
 export interface AdminClient {
   readonly url: string;
-  /** Sends one request with an optional JSON body. */
+  /** Sends one request with an optional JSON body; `ifMatch`: what must be in force, as the header has it. */
   readonly send: (
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     path: string,
-    parts?: { query?: Query; body?: unknown },
+    parts?: { query?: Query; body?: unknown; ifMatch?: string | undefined },
   ) => Promise<Answer>;
   /** Reads a list through all of its pages. */
   readonly readAll: (path: string) => Promise<readonly unknown[]>;
@@ -60,16 +62,17 @@ export function makeAdminClient(url: string, key: string): AdminClient {
     ...more,
   });
 
-  const send: AdminClient['send'] = async (method, path, { query, body } = {}) => {
+  const send: AdminClient['send'] = async (method, path, { query, body, ifMatch } = {}) => {
     const text = body === undefined ? undefined : JSON.stringify(body);
     const response = await exchange(
       method,
       address(path, query),
-      headers(
-        text === undefined
+      headers({
+        ...(text === undefined
           ? {}
-          : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) },
-      ),
+          : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) }),
+        ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
+      }),
       text,
     );
     return readAnswer(response);
@@ -183,6 +186,7 @@ async function readAnswer(response: IncomingMessage): Promise<Answer> {
       data: envelope?.data ?? null,
       meta: envelope?.meta ?? null,
       location: headerText(response.headers.location),
+      tag: headerText(response.headers.etag),
     };
   }
   const error = (document as { error?: Partial<ServerError> } | null | undefined)?.error;

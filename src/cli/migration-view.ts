@@ -20,6 +20,8 @@ export interface Step {
 export interface Plan {
   readonly steps: readonly Step[];
   readonly destructive: boolean;
+  /** Tag of the document that it was compared with. */
+  readonly basedOn: string;
 }
 
 export interface Migration {

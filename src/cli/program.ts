@@ -182,6 +182,7 @@ function addSchema(program: Command): void {
     .description('show what apply would do; changes nothing')
     .argument('<file>', 'schema document, YAML or JSON; - is stdin')
     .addOption(strategy())
+    .option('--based-on <tag>', 'only if this document is in force, as a plan before has told it')
     .action(async (file, _own, command: Command) =>
       (await import('./schema.ts')).planSchema(file, command.optsWithGlobals()),
     );
@@ -190,6 +191,7 @@ function addSchema(program: Command): void {
     .description('put a schema in force and watch the migration to its end')
     .argument('<file>', 'schema document, YAML or JSON; - is stdin')
     .addOption(strategy())
+    .option('--based-on <tag>', 'only if the plan with this tag is still what would be done')
     .option('--allow-destructive', 'let it drop entities, fields or relations with their data')
     .option('--wait <seconds>', 'wait this long at most, 0 not at all (default: until it has ended)')
     .action(async (file, _own, command: Command) =>

@@ -17,6 +17,8 @@ import { printable } from './table.ts';
 
 export interface PlanOptions extends GlobalOptions {
   readonly strategy?: string;
+  /** Tag of the document that must be in force. */
+  readonly basedOn?: string;
 }
 
 export interface ApplyOptions extends PlanOptions {
@@ -39,11 +41,20 @@ export async function planSchema(path: string, options: PlanOptions): Promise<vo
   const { data } = await client
     .send('POST', `${workspacePath(address)}/schema/plan`, {
       body: file.document,
-      query: [['strategy', options.strategy]],
+      query: [
+        ['strategy', options.strategy],
+        ['basedOn', options.basedOn],
+      ],
     })
     .catch((error) => refuseWithLines(error, file));
-  await printResult(options.json, data, () => describePlan(data as Plan));
+  const plan = data as Plan;
+  await printResult(options.json, plan, () =>
+    [describePlan(plan), ...(plan.steps.length === 0 ? [] : ['', exactly(plan, path, address)])].join('\n'),
+  );
 }
+
+const exactly = ({ basedOn }: Plan, path: string, address: WorkspaceAddress): string =>
+  `Exactly this, or nothing:  wda schema apply ${path} -w ${workspaceName(address)} --based-on ${basedOn}`;
 
 /** Puts a schema document in force and waits for the migration, without end unless `wait` says how many seconds. */
 export async function applySchema(path: string, options: ApplyOptions): Promise<void> {
@@ -52,10 +63,16 @@ export async function applySchema(path: string, options: ApplyOptions): Promise<
   const wait = options.wait === undefined ? null : parseWait(options.wait);
   const file = await readSchemaFile(path);
   const deadline = wait === null ? null : performance.now() + wait * 1000;
+  // What is shown to be lost is what is lost: nobody changes the schema between the two requests.
+  const ifMatch =
+    options.basedOn === undefined
+      ? ((await client.send('GET', `${workspacePath(address)}/schema`)).tag ?? undefined)
+      : `"${options.basedOn}"`;
 
   const put = (allowDestructive: true | undefined): Promise<Answer> =>
     client.send('PUT', `${workspacePath(address)}/schema`, {
       body: file.document,
+      ifMatch,
       query: [
         ['strategy', options.strategy],
         ['allowDestructive', allowDestructive],

@@ -14,7 +14,15 @@ export interface ProviderOfWorkspace {
 const COLUMNS: Fragment = sql`p.issuer_url as "issuerUrl", p.jwks_uri as "jwksUri", p.audience,
   p.default_permissions as "defaultPermissions", p.enabled`;
 
-export async function findIdentityProvider(db: Database, workspaceId: string): Promise<IdentityProvider | undefined> {
+type Runs = Pick<Session, 'query'>;
+
+/** As long as the transaction lasts nobody else changes it, or makes one where there is none. */
+export async function holdIdentityProvider(session: Runs, workspaceId: string): Promise<IdentityProvider | undefined> {
+  await session.query(toQuery(sql`select from wda.workspace where id = ${workspaceId} for no key update`));
+  return findIdentityProvider(session, workspaceId);
+}
+
+export async function findIdentityProvider(db: Runs, workspaceId: string): Promise<IdentityProvider | undefined> {
   const rows = await db.query<IdentityProvider>(
     toQuery(sql`select ${COLUMNS} from wda.identity_provider p where p.workspace_id = ${workspaceId}`),
   );
@@ -23,7 +31,7 @@ export async function findIdentityProvider(db: Database, workspaceId: string): P
 
 /** Replaces the whole configuration; undefined when the workspace is gone. */
 export async function putIdentityProvider(
-  db: Pick<Session, 'query'>,
+  db: Runs,
   workspaceId: string,
   provider: IdentityProvider,
 ): Promise<IdentityProvider | undefined> {
@@ -44,7 +52,7 @@ returning ${COLUMNS}`),
 
 /** Changes what is given of the configuration; undefined when there is none. */
 export async function updateIdentityProvider(
-  db: Pick<Session, 'query'>,
+  db: Runs,
   workspaceId: string,
   { jwksUri, audience, defaultPermissions, enabled }: Partial<Omit<IdentityProvider, 'issuerUrl'>>,
 ): Promise<IdentityProvider | undefined> {
@@ -63,7 +71,7 @@ returning ${COLUMNS}`),
 }
 
 /** False when there is none. */
-export async function deleteIdentityProvider(db: Pick<Session, 'query'>, workspaceId: string): Promise<boolean> {
+export async function deleteIdentityProvider(db: Runs, workspaceId: string): Promise<boolean> {
   const rows = await db.query(
     toQuery(sql`delete from wda.identity_provider where workspace_id = ${workspaceId} returning workspace_id`),
   );

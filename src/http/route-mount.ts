@@ -83,6 +83,7 @@ function requestOf(
     query: () => parametersOf(raw.query, Object.keys(describe.query)),
     credential: raw.credential,
     ifNoneMatch: raw.headers['if-none-match'],
+    ifMatch: raw.headers['if-match'],
     body() {
       value ??= jsonOf(raw, maxBodyBytes);
       return value;

@@ -13,6 +13,8 @@ export interface RouteRequest {
   readonly credential: Credential;
   /** The header of a conditional read, as sent. */
   readonly ifNoneMatch: string | undefined;
+  /** The header of a conditional change, as sent. */
+  readonly ifMatch: string | undefined;
   /**
    * Reads and parses the JSON body (numbers keep their digits, see model/exact-json.ts); undefined when there is none.
    * Nothing of it is read before a handler asks, which it does only for a known sender: 415, 413 or 400.

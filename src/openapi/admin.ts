@@ -22,7 +22,7 @@ const ANSWERS: Readonly<Record<number, string>> = {
   304: 'The client has it already: If-None-Match names its tag.',
 };
 
-const ETAG = { ETag: { description: 'For If-None-Match.', schema: { type: 'string' } } };
+const ETAG = { ETag: { description: 'For If-None-Match and If-Match.', schema: { type: 'string' } } };
 const HEADERS: Readonly<Record<number, Part>> = {
   201: { Location: { description: 'Where it is.', schema: { type: 'string' } } },
   202: { Location: { description: 'Where its progress is told.', schema: { type: 'string' } } },
@@ -81,12 +81,13 @@ function refusalsIn(operations: readonly Operation[]): readonly CodedStatus[] {
 }
 
 function operationPart(operation: Operation, refer: Refer): Part {
-  const { id, summary, description, credential, params, query, body, answers, refusals, refusesAs } =
+  const { id, summary, description, credential, params, query, body, guarded, answers, refusals, refusesAs } =
     operation.describe;
   const parameters = [
     ...Object.entries(params).map(([name, shape]) => parameter('path', name, shape, refer)),
     ...Object.entries(query).map(([name, shape]) => parameter('query', name, shape, refer)),
     ...(304 in answers ? [IF_NONE_MATCH] : []),
+    ...(guarded === undefined ? [] : [ifMatch(guarded)]),
   ];
   return {
     operationId: id,
@@ -114,6 +115,13 @@ const IF_NONE_MATCH = {
   description: 'A tag of an answer before: 304 when nothing has changed.',
   schema: { type: 'string' },
 } as const;
+
+const ifMatch = (what: string): Part => ({
+  name: 'If-Match',
+  in: 'header',
+  description: `The tag of the ${what} that was read: 412 when it is another one by now.`,
+  schema: { type: 'string' },
+});
 
 /** What a shape says of itself is said of the parameter. */
 function parameter(place: 'path' | 'query', name: string, shape: Shape, refer: Refer): Part {

@@ -56,6 +56,8 @@ export interface Description {
   /** The query parameters that the operation knows. */
   readonly query: Readonly<Record<string, Shape>>;
   readonly body?: Content | undefined;
+  /** What If-Match is compared with, in words; undefined: the header means nothing here. */
+  readonly guarded?: string | undefined;
   /** By status; null: the answer has no body. */
   readonly answers: Readonly<Record<number, Content | null>>;
   readonly refusals: readonly Refusal[];

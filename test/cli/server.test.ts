@@ -141,6 +141,20 @@ test('a change that destroys data is refused with what would go and how to allow
   assert.match(stderr, /wda schema apply .*less\.yaml -w acme\/shop --allow-destructive/);
 });
 
+test('a plan is applied as it was shown, or not at all', async () => {
+  await writeFile(file('more.yaml'), SCHEMA.replace('type: text', 'type: text, description: more'));
+  const [, tag = ''] = /--based-on ([\w-]+)$/m.exec((await done(['schema', 'plan', file('more.yaml')])).stdout) ?? [];
+  assert.notEqual(tag, '');
+  assert.equal((await json<{ basedOn: string }>(['schema', 'plan', file('more.yaml')])).basedOn, tag);
+  await done(['schema', 'apply', file('more.yaml'), '--based-on', tag]);
+  for (const command of ['plan', 'apply']) {
+    const { code, stderr } = await refusal(['schema', command, file('schema.yaml'), '--based-on', tag]);
+    assert.equal(code, 1);
+    assert.match(stderr, /Somebody has changed the schema document meanwhile.* \(412 PRECONDITION_FAILED\)/);
+  }
+  assert.match((await done(['schema', 'plan', file('more.yaml')])).stdout, /^Nothing to change/);
+});
+
 test('migrations are listed and shown', async () => {
   const [latest] = await json<{ id: number; state: string }[]>(['migration', 'list']);
   assert.ok(latest);

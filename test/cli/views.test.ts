@@ -113,6 +113,7 @@ test('a failure of the server names the request, and scripts get the error as it
 
 test('a plan is a table of steps with what stands in the way', () => {
   const text = describePlan({
+    basedOn: 'tag',
     destructive: true,
     steps: [
       step({}),
@@ -142,7 +143,7 @@ test('a plan is a table of steps with what stands in the way', () => {
       'Data would be lost: schema apply needs --allow-destructive for this.',
     ].join('\n'),
   );
-  assert.match(describePlan({ steps: [], destructive: false }), /^Nothing to change/);
+  assert.match(describePlan({ steps: [], destructive: false, basedOn: 'tag' }), /^Nothing to change/);
 });
 
 const running = (steps: readonly Step[], more: Partial<Migration> = {}): Migration => ({

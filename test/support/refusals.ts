@@ -252,6 +252,11 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: 'The record has changed since it was read: read it again and repeat the change',
     made: errors.preconditionFailed,
   },
+  changedMeanwhile: {
+    file: 'api/admin/tags.test.ts',
+    words: /^Somebody has changed the [a-z ]+ meanwhile, so nothing was done: read again, and repeat the change$/,
+    made: () => errors.changedMeanwhile('schema document'),
+  },
   migrationInProgress: {
     file: 'schema-changes/blocking.test.ts',
     words: 'Table orders is being migrated; retry after the migration completes',

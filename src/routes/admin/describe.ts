@@ -17,6 +17,8 @@ export interface Words {
   readonly description: string;
   /** Its own refusals: those of credential, path, query and body are added. */
   readonly refuses: Refuses;
+  /** What If-Match is compared with, such as `schema document`. Without it the header means nothing. */
+  readonly guarded?: string;
   /** A body as it may be sent; the reference page has the same. */
   readonly example?: unknown;
 }
@@ -51,7 +53,7 @@ interface Described extends Words {
 }
 
 export function describe(route: Described): Description {
-  const { id, summary, description, path, may, params, query, body, answers, example } = route;
+  const { id, summary, description, path, may, params, query, body, answers, example, guarded } = route;
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name as string);
   return {
     id,
@@ -61,6 +63,7 @@ export function describe(route: Described): Description {
     params: Object.fromEntries(names.map((name) => [name, { ...PLACES, ...params }[name] as Shape])),
     query: Object.fromEntries(Object.entries(query).map(([name, { shape }]) => [name, shape])),
     body: body === undefined ? undefined : { shape: body.shape, ...(example === undefined ? {} : { example }) },
+    guarded,
     answers: Object.fromEntries(
       Object.entries(answers).map(([status, shape]) => [status, shape === NOTHING ? null : { shape }]),
     ),
@@ -68,12 +71,13 @@ export function describe(route: Described): Description {
   };
 }
 
-function refusesOf({ may, path, body, refuses }: Described): Refuses {
+function refusesOf({ may, path, body, guarded, refuses }: Described): Refuses {
   return {
     ...QUERY,
     ...(may === 'anyone' ? {} : OF_PRINCIPALS),
     ...(path.includes(':') ? OF_PLACES : {}),
     ...(body === undefined ? {} : OF_BODIES),
+    ...(guarded === undefined ? {} : { PRECONDITION_FAILED: `the ${guarded} is not that of If-Match any more` }),
     ...UNREADY,
     ...refuses,
   };

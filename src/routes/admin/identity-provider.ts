@@ -3,9 +3,11 @@ import Type, { type Static } from 'typebox';
 import type { ExternalTokens } from '../../auth/external-token.ts';
 import { inspectProvider, PRIVATE_WARNING } from '../../auth/inspect-provider.ts';
 import { loadWorkspace } from '../../catalog/load-workspace.ts';
+import type { Session } from '../../db/pool.ts';
 import {
   deleteIdentityProvider,
   findIdentityProvider,
+  holdIdentityProvider,
   putIdentityProvider,
   updateIdentityProvider,
 } from '../../directory/identity-provider.ts';
@@ -20,6 +22,7 @@ import { type Answered, answer, closed, data, listOf, NOTHING, nothing, oneOf, o
 import { type Body, body, bodyOf } from './body.ts';
 import type { Note, Told } from './note.ts';
 import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route.ts';
+import { type MustMatch, tagged, tagHeader, tagOf } from './tag.ts';
 
 export interface IdentityProviderRooms extends AdminRooms {
   readonly identityProviders: {
@@ -106,6 +109,7 @@ const Explained = closed(
   { title: 'TokenExplained' },
 );
 
+const PROVIDER = 'identity provider';
 const NONE: Refuses = { NOT_FOUND: 'the workspace does not exist, or has no identity provider' };
 
 type Asked =
@@ -122,6 +126,12 @@ const WHOLE_OR_CHANGE: Body<Asked, IdentityProvider | undefined> = {
       : { kind: 'change', inForce, change: bodyOf(raw, Change) };
   },
 };
+
+/** Before a change, in its transaction: what is in force matches, and stays until the transaction ends. */
+async function holdMatching(session: Pick<Session, 'query'>, workspaceId: string, mustMatch: MustMatch): Promise<void> {
+  const inForce = await holdIdentityProvider(session, workspaceId);
+  mustMatch(inForce && tagOf(show(inForce)));
+}
 
 /** The two ways to configure a provider. */
 function providerChanges({ identityProviders }: IdentityProviderRooms) {
@@ -145,11 +155,12 @@ function providerChanges({ identityProviders }: IdentityProviderRooms) {
     return [PRIVATE_WARNING];
   }
 
-  async function put(id: string, asked: Static<typeof Configuration>, principal: Principal, note: Note): Promise<Put> {
+  async function put({ id, principal, mustMatch, note }: Changing, asked: Static<typeof Configuration>): Promise<Put> {
     const { jwksUri, audience, ...given } = asked;
     const provider = { ...given, jwksUri: filled(jwksUri) ?? null, audience: filled(audience) ?? null };
     const warnings = await inspect(provider, principal);
     const stored = await note.change(async (session) => {
+      await holdMatching(session, id, mustMatch);
       const stored = await putIdentityProvider(session, id, provider);
       if (stored === undefined) throw noWorkspaceAnyMore();
       return stored;
@@ -158,11 +169,9 @@ function providerChanges({ identityProviders }: IdentityProviderRooms) {
   }
 
   async function change(
-    id: string,
+    { id, principal, mustMatch, note }: Changing,
     { issuerUrl }: IdentityProvider,
     asked: Static<typeof Change>,
-    principal: Principal,
-    note: Note,
   ): Promise<Put> {
     const { jwksUri, audience, ...given } = asked;
     const uri = filled(jwksUri);
@@ -174,6 +183,7 @@ function providerChanges({ identityProviders }: IdentityProviderRooms) {
       ...(audience === undefined ? {} : { audience: filled(audience) ?? null }),
     };
     const stored = await note.change(async (session) => {
+      await holdMatching(session, id, mustMatch);
       const stored = await updateIdentityProvider(session, id, changes);
       if (stored === undefined) throw none();
       return stored;
@@ -182,6 +192,14 @@ function providerChanges({ identityProviders }: IdentityProviderRooms) {
   }
 
   return { put, change };
+}
+
+/** Whose provider is changed, by whom, and what it must be before. */
+interface Changing {
+  readonly id: string;
+  readonly principal: Principal;
+  readonly mustMatch: MustMatch;
+  readonly note: Note;
 }
 
 export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute[] {
@@ -198,11 +216,11 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
       summary: 'The identity provider of a workspace',
       description: 'There is one at most.',
       refuses: NONE,
-      answers: { 200: data(Shown) },
-      async handle({ workspace }) {
+      answers: { 200: data(Shown), 304: NOTHING },
+      async handle({ workspace, ifNoneMatch }) {
         const provider = await findIdentityProvider(directory, workspace.id);
         if (provider === undefined) throw none();
-        return single(show(provider));
+        return tagged(show(provider), ifNoneMatch);
       },
     }),
     route({
@@ -217,6 +235,7 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
       description:
         'With `issuerUrl` it is the whole configuration, without it a change of the one in force. `meta.warnings` tells what does not work at the moment; it is stored nevertheless.',
       refuses: NONE,
+      guarded: PROVIDER,
       body: WHOLE_OR_CHANGE,
       example: {
         issuerUrl: 'https://login.example.com/',
@@ -225,10 +244,10 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
         enabled: true,
       },
       answers: { 200: WithWarnings },
-      handle: ({ workspace: { id }, principal, body: asked, note }) =>
+      handle: ({ workspace: { id }, principal, mustMatch, note, body: asked }) =>
         asked.kind === 'whole'
-          ? put(id, asked.provider, principal, note)
-          : change(id, asked.inForce, asked.change, principal, note),
+          ? put({ id, principal, mustMatch, note }, asked.provider)
+          : change({ id, principal, mustMatch, note }, asked.inForce, asked.change),
     }),
     route({
       id: 'identityProvider.delete',
@@ -240,11 +259,13 @@ export function identityProviderRoutes(rooms: IdentityProviderRooms): AdminRoute
       summary: 'Takes the identity provider from a workspace',
       description: 'Its tokens work in no process any more when this is answered.',
       refuses: NONE,
+      guarded: PROVIDER,
       answers: { 204: NOTHING },
-      async handle({ workspace, note }) {
+      async handle({ workspace: { id }, mustMatch, note }) {
         await note.change(
           async (session) => {
-            if (!(await deleteIdentityProvider(session, workspace.id))) throw none();
+            await holdMatching(session, id, mustMatch);
+            if (!(await deleteIdentityProvider(session, id))) throw none();
           },
           () => ({ subject: 'identity provider' }),
         );
@@ -302,7 +323,9 @@ const NO_AUDIENCE =
 
 function withWarnings(provider: IdentityProvider, found: readonly string[]): Put {
   const warnings = provider.audience === null ? [...found, NO_AUDIENCE] : found;
-  return answer(200, { data: show(provider), ...(warnings.length === 0 ? {} : { meta: { warnings } }) });
+  const shown = show(provider);
+  const meta = warnings.length === 0 ? {} : { meta: { warnings } };
+  return answer(200, { data: shown, ...meta }, tagHeader(tagOf(shown)));
 }
 
 function show(provider: IdentityProvider): Static<typeof Shown> {

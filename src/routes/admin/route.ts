@@ -17,6 +17,7 @@ import type { Body } from './body.ts';
 import { describe, type Words } from './describe.ts';
 import { makeNote, type Note } from './note.ts';
 import { type Query, readQuery, type Values } from './query.ts';
+import { type MustMatch, mustMatch } from './tag.ts';
 
 export interface AdminRooms {
   readonly databases: Databases;
@@ -46,6 +47,8 @@ export interface Visit<Path extends string, M extends May> {
   readonly workspace: 'ws' extends Names<Path> ? WorkspaceSummary : undefined;
   /** The header of a conditional read, as sent. */
   readonly ifNoneMatch: string | undefined;
+  /** What If-Match asks for; of a route that is `guarded`. To be called where nothing can change between it and the change. */
+  readonly mustMatch: MustMatch;
   /** Only for paths that end above the workspaces. */
   readonly organization: 'ws' extends Names<Path> ? undefined : 'org' extends Names<Path> ? Organization : undefined;
   /** To be called when these workspaces have changed: the answer waits until every process knows. */
@@ -110,7 +113,8 @@ export function routeMaker({ databases, authenticate, announced }: AdminRooms) {
     Q extends Query = Record<never, never>,
     B = undefined,
   >(spec: Spec<Path, M, Found, Q, B, A> & Params<Path> & Effect): AdminRoute {
-    const { id, method, path, may, changes = 'nothing', activity = 'none', params = {}, find, handle, body } = spec;
+    const { id, method, path, may, changes = 'nothing', activity = 'none', params = {} } = spec;
+    const { find, handle, body, guarded } = spec;
     const query: Query = spec.query ?? {};
     if (changes === 'workspace' && !path.startsWith(WORKSPACE)) throw new TypeError(`${path} names no workspace`);
 
@@ -122,7 +126,8 @@ export function routeMaker({ databases, authenticate, announced }: AdminRooms) {
       const isAbove = ws === undefined && org !== undefined;
       const organization = isAbove ? await organizationFor(databases.directory, admitted, org) : undefined;
       const { params, ifNoneMatch } = request;
-      const visit = { principal, params, ifNoneMatch, workspace, organization, changed };
+      const must = mustMatch(guarded === undefined ? undefined : request.ifMatch, guarded ?? '');
+      const visit = { principal, params, ifNoneMatch, mustMatch: must, workspace, organization, changed };
       // The lines above give what the type Visit says for this path and this right.
       return visit as Visit<Path, M>;
     }

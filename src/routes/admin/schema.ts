@@ -2,22 +2,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import { loadDocumentText } from '../../catalog/documents.ts';
-import { findMigration, isEnded, type PlannedStep } from '../../catalog/migrations.ts';
+import { parseDocument } from '../../catalog/load-workspace.ts';
+import { findMigration, isEnded } from '../../catalog/migrations.ts';
 import { isStaleSnapshot } from '../../db/pg-error.ts';
 import { parseSchemaDocument } from '../../document/document.ts';
 import { DocumentShape, SCHEMA_DOCUMENT_JSON_SCHEMA } from '../../document/format.ts';
 import { badRequest } from '../../errors.ts';
-import { planSteps, prepareChange } from '../../migrate/plan.ts';
+import { type Ask, planSteps, prepareChange } from '../../migrate/plan.ts';
 import type { Runner } from '../../migrate/runner.ts';
 import type { PhysicalNames } from '../../model/physical-name.ts';
 import { noWorkspace } from './access.ts';
-import { answer, answerText, anything, closed, data, listOf, NOTHING, single } from './answer.ts';
+import { answer, anything, closed, data, listOf, NOTHING, single } from './answer.ts';
 import { uncheckedBody } from './body.ts';
 import { MIGRATION_RUNS } from './describe.ts';
 import { fixed } from './fixed.ts';
 import { MigrationShape, PlannedShape, showMigration } from './migrations.ts';
 import { flag, type Parameter } from './query.ts';
 import { type AdminRooms, type AdminRoute, placeIn, routeMaker, WORKSPACE } from './route.ts';
+import { answerTagged, type MustMatch, mustMatch, tagOf } from './tag.ts';
 
 const JSON_SCHEMA = fixed(() => SCHEMA_DOCUMENT_JSON_SCHEMA);
 const DEFAULT_WAIT_SECONDS = 10;
@@ -55,6 +57,14 @@ const WAIT: Parameter<number> = {
 
 const DESTRUCTIVE = flag('Drop entities, fields and relations that the document does not have any more.');
 
+const BASED_ON: Parameter<string | undefined> = {
+  shape: Type.String({
+    description: 'The tag of the document that the change begins with: 412 when another one is in force.',
+    examples: ['r3Z8mB1yF5q0aVtK7cWx2g'],
+  }),
+  read: (text) => text,
+};
+
 const PendingName = closed({ entity: Type.String(), field: Type.Optional(Type.String()), name: Type.String() });
 
 const InForce = closed({
@@ -68,10 +78,22 @@ const InForce = closed({
   ),
 });
 
-const Plan = closed(
-  { steps: listOf(PlannedShape), destructive: Type.Boolean({ description: 'Whether any step is.' }) },
+const PlanShape = closed(
+  {
+    steps: listOf(PlannedShape),
+    destructive: Type.Boolean({ description: 'Whether any step is.' }),
+    basedOn: Type.String({
+      description:
+        'The tag of the document that it was compared with: If-Match of the `PUT` that makes this change, and no other.',
+    }),
+  },
   { title: 'Plan' },
 );
+
+type Plan = Static<typeof PlanShape>;
+
+/** What tags are of. */
+const DOCUMENT = 'schema document';
 
 const EXAMPLE = {
   entities: {
@@ -107,13 +129,16 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
       summary: 'The schema document in force',
       description: 'As it was written, numbers with all of their digits.',
       refuses: {},
-      answers: { 200: InForce },
-      async handle({ workspace }) {
+      answers: { 200: InForce, 304: NOTHING },
+      async handle({ workspace, ifNoneMatch }) {
         const stored = await loadDocumentText(databases.of(workspace), workspace.id);
         if (stored === undefined) throw noWorkspace(workspace.slug);
         const pending = pendingNames(stored.names);
         const meta = pending.length === 0 ? '' : `,"meta":${JSON.stringify({ pendingNames: pending })}`;
-        return answerText(`{"data":${stored.document}${meta}}`);
+        const tag = tagOf(parseDocument(stored.document));
+        // The names are no part of the document, so they say nothing for If-Match.
+        const shown = pending.length === 0 ? tag : `${tag}.${tagOf(pending)}`;
+        return answerTagged(`{"data":${stored.document}${meta}}`, shown, ifNoneMatch);
       },
     }),
     route({
@@ -124,25 +149,26 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
       changes: 'nothing',
       activity: 'none',
       summary: 'What a schema document would change',
-      query: { strategy: STRATEGY },
+      query: { strategy: STRATEGY, basedOn: BASED_ON },
       description: 'Counts the records that make it impossible. Nothing is changed.',
-      refuses: {},
+      refuses: { PRECONDITION_FAILED: 'another document than that of `basedOn` is in force' },
       body: uncheckedBody(DocumentShape),
       example: EXAMPLE,
-      answers: { 200: data(Plan) },
-      async handle({ workspace, query: { strategy }, body }) {
+      answers: { 200: data(PlanShape) },
+      async handle({ workspace, query: { strategy, basedOn }, body }) {
         const { id } = workspace;
-        const plan = (): Promise<readonly PlannedStep[]> =>
+        const must = mustMatch(basedOn === undefined ? undefined : `"${basedOn}"`, DOCUMENT);
+        const plan = (): Promise<Plan> =>
           databases.of(workspace).transaction(
             async (session) => {
-              const ask = (inForce: Parameters<typeof parseSchemaDocument>[1]) => parseSchemaDocument(body, inForce);
-              return planSteps(session, await prepareChange(session, id, ask, strategy));
+              const change = await prepareChange(session, id, asking(body, must), strategy);
+              const steps = await planSteps(session, change);
+              return { steps, destructive: steps.some((step) => step.destructive), basedOn: tagOf(change.inForce) };
             },
             { readOnly: true, statementTimeoutMs: PLAN_TIMEOUT_MS, purpose: 'migration', tenant: id },
           );
         // A table may get another name between two looks.
-        const steps = await plan().catch((error) => (isStaleSnapshot(error) ? plan() : Promise.reject(error)));
-        return single({ steps, destructive: steps.some((step) => step.destructive) });
+        return single(await plan().catch((error) => (isStaleSnapshot(error) ? plan() : Promise.reject(error))));
       },
     }),
     route({
@@ -161,10 +187,11 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
         DESTRUCTIVE_CHANGE: 'it would drop something, and `allowDestructive` is not true',
         SCHEMA_MIGRATION_IN_PROGRESS: MIGRATION_RUNS,
       },
+      guarded: DOCUMENT,
       body: uncheckedBody(DocumentShape),
       example: EXAMPLE,
       answers: { 200: data(MigrationShape), 202: data(MigrationShape) },
-      async handle({ workspace, query: { strategy, allowDestructive, wait }, body, changed, note }) {
+      async handle({ workspace, query: { strategy, allowDestructive, wait }, body, mustMatch: must, changed, note }) {
         const { id, slug } = workspace;
         const started = await runner.start({
           workspaceId: id,
@@ -172,7 +199,7 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
           allowDestructive,
           recorded: true,
           noted: await note.ahead({ subject: slug, details: { strategy, allowDestructive } }),
-          ask: (inForce) => parseSchemaDocument(body, inForce),
+          ask: asking(body, must),
         });
         const patience = new AbortController();
         const isKnown = await Promise.race([
@@ -193,6 +220,14 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
     }),
   ];
 }
+
+/** Runs under the lock of the workspace, or in the transaction of a plan: what matches is in force until that ends. */
+const asking =
+  (body: unknown, must: MustMatch): Ask =>
+  (inForce) => {
+    must(tagOf(inForce));
+    return parseSchemaDocument(body, inForce);
+  };
 
 /** Tables and columns whose names in PostgreSQL still differ from the document's. */
 function pendingNames({ tables, columns }: PhysicalNames): readonly Static<typeof PendingName>[] {

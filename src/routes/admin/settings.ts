@@ -13,11 +13,12 @@ import { closest } from '../../model/closest.ts';
 import { NO_SETTINGS } from '../../model/entity.ts';
 import type { Refuses } from '../refuses.ts';
 import { noWorkspaceAnyMore } from './access.ts';
-import { closed, data, listOf, orNull, single } from './answer.ts';
+import { closed, data, listOf, NOTHING, orNull } from './answer.ts';
 import { uncheckedBody } from './body.ts';
 import { MIGRATION_RUNS } from './describe.ts';
 import type { Told } from './note.ts';
 import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route.ts';
+import { changedTo, type MustMatch, tagged, tagOf } from './tag.ts';
 
 const Paths = orNull(listOf(Type.String()));
 const Settings = closed(
@@ -47,6 +48,16 @@ interface Place {
   readonly entity: string;
 }
 
+interface Changing {
+  readonly mustMatch: MustMatch;
+  /** What is asked for, from what is in force. */
+  readonly merge: (entity: EntityDocument) => unknown;
+  readonly noted: Noted;
+}
+
+/** How the parts are shown; their tags are made of that. */
+const SHOWN = { settings: showSettings, rowRules: rowRulesOf };
+
 export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
   const { databases } = rooms;
   const route = routeMaker(rooms);
@@ -61,8 +72,7 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
   async function change(
     place: Place,
     part: 'settings' | 'rowRules',
-    merge: (entity: EntityDocument) => unknown,
-    noted: Noted,
+    { mustMatch, merge, noted }: Changing,
   ): Promise<EntityDocument> {
     const { workspaceId, entity } = place;
     const started = await runner.start({
@@ -74,6 +84,8 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
       // The parser of documents checks the body, put in its place in the document.
       ask: (inForce) => {
         const now = knownEntity(inForce, entity);
+        // Under the lock of the workspace: nobody else changes it before this change is in force.
+        mustMatch(tagOf(SHOWN[part](now)));
         const asked = { entities: { ...inForce.entities, [entity]: { ...now, [part]: merge(now) } } };
         const parsed = parseSchemaDocument(asked, inForce);
         return parsed.ok ? parsed : { ok: false, details: parsed.details.map(below(`entities.${entity}.${part}`)) };
@@ -99,8 +111,8 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
       refuses: {},
       params: ENTITY,
       find: ({ workspace, params }) => entityOf({ workspaceId: workspace.id, entity: params.entity }),
-      answers: { 200: data(Settings) },
-      handle: async ({ found }) => single(showSettings(found)),
+      answers: { 200: data(Settings), 304: NOTHING },
+      handle: async ({ found, ifNoneMatch }) => tagged(showSettings(found), ifNoneMatch),
     }),
     route({
       id: 'settings.update',
@@ -112,20 +124,17 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
       summary: 'Changes how an entity is read',
       description: 'What is left out stays; null removes a setting. In force in every process when it is answered.',
       refuses: CHANGE,
+      guarded: 'settings of the entity',
       params: ENTITY,
       find: ({ workspace, params }) => entityOf({ workspaceId: workspace.id, entity: params.entity }),
       body: uncheckedBody(SettingsShape),
       example: { defaultExpand: ['customer'] },
       answers: { 200: data(Settings) },
-      async handle({ workspace, params, body, note }) {
-        // As everywhere, PUT changes what is given: leaving out a whitelist must not lift it. No body at all is a
-        // mistake, not a part left out.
-        const merge = (entity: EntityDocument): unknown =>
-          typeof body === 'object' && body !== null && !Array.isArray(body)
-            ? { ...body, ...without(entity.settings, body) }
-            : (body ?? null);
+      async handle({ workspace, params, body, mustMatch, note }) {
+        const merge = (entity: EntityDocument): unknown => changedSettings(entity, body);
         const place = { workspaceId: workspace.id, entity: params.entity };
-        return single(showSettings(await change(place, 'settings', merge, await note.ahead(toldOf(params, body)))));
+        const noted = await note.ahead(toldOf(params, body));
+        return changedTo(showSettings(await change(place, 'settings', { mustMatch, merge, noted })));
       },
     }),
     route({
@@ -138,8 +147,8 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
       refuses: {},
       params: ENTITY,
       find: ({ workspace, params }) => entityOf({ workspaceId: workspace.id, entity: params.entity }),
-      answers: { 200: data(Rules) },
-      handle: async ({ found }) => single(rowRulesOf(found)),
+      answers: { 200: data(Rules), 304: NOTHING },
+      handle: async ({ found, ifNoneMatch }) => tagged(rowRulesOf(found), ifNoneMatch),
     }),
     route({
       id: 'rowRules.update',
@@ -151,15 +160,16 @@ export function settingsRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] 
       summary: 'Replaces the row rules of an entity',
       description: 'All of them: an empty list lifts every rule. In force in every process when it is answered.',
       refuses: CHANGE,
+      guarded: 'row rules of the entity',
       params: ENTITY,
       find: ({ workspace, params }) => entityOf({ workspaceId: workspace.id, entity: params.entity }),
       body: uncheckedBody(RowRulesShape),
       example: [{ column: 'customerId', claim: 'customer_id' }],
       answers: { 200: data(Rules) },
-      async handle({ workspace, params, body, note }) {
+      async handle({ workspace, params, body, mustMatch, note }) {
         const place = { workspaceId: workspace.id, entity: params.entity };
         const noted = await note.ahead(toldOf(params, body));
-        return single(rowRulesOf(await change(place, 'rowRules', () => body ?? null, noted)));
+        return changedTo(rowRulesOf(await change(place, 'rowRules', { mustMatch, merge: () => body ?? null, noted })));
       },
     }),
   ];
@@ -171,6 +181,15 @@ const toldOf = ({ entity }: { readonly entity: string }, body: unknown): Told =>
   entity,
   details: { asked: body },
 });
+
+/**
+ * As everywhere, PUT changes what is given: leaving out a whitelist must not lift it. No body at all is a mistake, not a part
+ * left out.
+ */
+function changedSettings({ settings }: EntityDocument, body: unknown): unknown {
+  const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
+  return isObject ? { ...body, ...without(settings, body) } : (body ?? null);
+}
 
 /** The members of `all` that `taken` does not have. */
 function without(all: object = {}, taken: object): object {
@@ -194,4 +213,6 @@ const below =
     return { ...detail, field: detail.field.slice(prefix.length + 1) || null };
   };
 
-const showSettings = (entity: EntityDocument): Static<typeof Settings> => ({ ...NO_SETTINGS, ...entity.settings });
+function showSettings({ settings }: EntityDocument): Static<typeof Settings> {
+  return { ...NO_SETTINGS, ...settings };
+}

@@ -44,7 +44,7 @@ const CONSTANTS: readonly (readonly [row: string, file: string, ...names: string
   ['values in such a body', 'request/body.ts', 'MAX_VALUES', 'LEAST_BYTES'],
   ['mistakes that are listed', 'plan/naming.ts', 'MAX_DETAILS'],
   ['mistakes that are listed', 'document/report.ts', 'MAX_DETAILS'],
-  ['names and values in messages', 'errors.ts', 'SHOWN_CHARACTERS', 'LISTED_NAMES'],
+  ['names and values in messages', 'api-error.ts', 'SHOWN_CHARACTERS', 'LISTED_NAMES'],
   ['digits of a `decimal`, or of a number in `json`', 'model/decimal.ts', 'MAX_DIGITS'],
   ['digits of a `decimal`, or of a number in `json`', 'model/json-digits.ts', 'MAX_DIGITS'],
   ['characters by which numbers of a record grow without exponents', 'model/json-digits.ts', 'MAX_GROWTH'],
