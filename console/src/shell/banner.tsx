@@ -55,6 +55,11 @@ export function Banner({ session, place }: { readonly session: Session; readonly
             <Menu.Item onClick={() => setColorScheme('dark')}>Dark</Menu.Item>
             <Menu.Item onClick={() => setColorScheme('auto')}>As the system</Menu.Item>
             <Menu.Divider />
+            {session.kind === 'operator' && (
+              <Menu.Item component={Link} to="/server">
+                Server
+              </Menu.Item>
+            )}
             <Menu.Item onClick={() => void leave()}>Sign out</Menu.Item>
           </Menu.Dropdown>
         </Menu>

@@ -1,6 +1,13 @@
+// Who changed what in this workspace.
+import { useParams } from '@tanstack/react-router';
+import type { Place } from '../../api/workspace.ts';
+import { ActivityList } from '../../shell/activity-list.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 
-/** Its parts come with the next changes. */
 export function Screen() {
-  return <ScreenFrame title="Activity">{null}</ScreenFrame>;
+  return (
+    <ScreenFrame title="Activity">
+      <ActivityList place={useParams({ strict: false }) as Place} />
+    </ScreenFrame>
+  );
 }

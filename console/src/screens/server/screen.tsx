@@ -1,6 +1,49 @@
+// The server, for its operator: what runs, who is signed in, which keys sign tokens, and what was done lately.
+import { Tabs } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useLocation, useNavigate } from '@tanstack/react-router';
+import { parseSearch, valuesOf } from '../../address.ts';
+import { sessionQuery } from '../../api/session.ts';
+import { ActivityList } from '../../shell/activity-list.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { Running } from './running.tsx';
+import { Sessions } from './sessions.tsx';
+import { SigningKeys } from './signing-keys.tsx';
 
-/** Its parts come with the next changes. */
+const TABS = ['sessions', 'migrations', 'signing keys', 'activity'] as const;
+
 export function Screen() {
-  return <ScreenFrame title="Server">{null}</ScreenFrame>;
+  const { data: session } = useQuery(sessionQuery);
+  const { searchStr, pathname } = useLocation();
+  const navigate = useNavigate();
+  const tab = valuesOf(parseSearch(searchStr), 'tab')[0] ?? TABS[0];
+  if (session?.kind !== 'operator') return <ScreenFrame title="Server">This screen is the operator's.</ScreenFrame>;
+  return (
+    <ScreenFrame title="Server">
+      <Tabs
+        value={tab}
+        onChange={(next) => void navigate({ to: pathname, search: { tab: next ?? undefined } as never })}
+      >
+        <Tabs.List mb="sm">
+          {TABS.map((one) => (
+            <Tabs.Tab key={one} value={one}>
+              {one.charAt(0).toUpperCase() + one.slice(1)}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        <Tabs.Panel value="sessions">
+          <Sessions />
+        </Tabs.Panel>
+        <Tabs.Panel value="migrations">
+          <Running />
+        </Tabs.Panel>
+        <Tabs.Panel value="signing keys">
+          <SigningKeys />
+        </Tabs.Panel>
+        <Tabs.Panel value="activity">
+          <ActivityList />
+        </Tabs.Panel>
+      </Tabs>
+    </ScreenFrame>
+  );
 }

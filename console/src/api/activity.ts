@@ -1,0 +1,40 @@
+// Who changed what: pages of entries, the newest first.
+import { infiniteQueryOptions } from '@tanstack/react-query';
+import { stringifySearch } from '../address.ts';
+import { ask } from './ask.ts';
+import { adminPath, type Place } from './workspace.ts';
+
+export interface Entry {
+  readonly id: number;
+  readonly at: string;
+  readonly actor: { readonly kind: string; readonly id: string | number | null; readonly name: string | null };
+  /** As `apiKeys.create`. */
+  readonly action: string;
+  readonly organization: string | null;
+  readonly workspace: string | null;
+  readonly entity: string | null;
+  readonly subject: string | null;
+  readonly details: Readonly<Record<string, unknown>> | null;
+}
+
+export interface ActivityFilter {
+  readonly actor: string | undefined;
+  readonly action: string | undefined;
+  readonly entity: string | undefined;
+}
+
+const SIZE = 50;
+
+/** Of a workspace, or, without a place, of everything. */
+export const activityQuery = (place: Place | undefined, filter: ActivityFilter) =>
+  infiniteQueryOptions({
+    queryKey: ['activity', place?.org, place?.ws, filter],
+    initialPageParam: undefined as string | undefined,
+    queryFn: async ({ signal, pageParam }) => {
+      const search = stringifySearch({ ...filter, size: String(SIZE), after: pageParam });
+      const path = place === undefined ? `/admin/v1/activity${search}` : adminPath(place, `/activity${search}`);
+      const { data, meta } = await ask<readonly Entry[]>({ path, signal });
+      return { entries: data, next: (meta.nextCursor as string | null) ?? undefined };
+    },
+    getNextPageParam: ({ next }) => next,
+  });

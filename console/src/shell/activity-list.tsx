@@ -1,0 +1,117 @@
+// Who changed what, as a table that grows by pages; the filters stand in the address bar.
+import { Anchor, Button, Code, Group, Table, Text, TextInput } from '@mantine/core';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link, useLocation, useNavigate } from '@tanstack/react-router';
+import type { KeyboardEvent } from 'react';
+import { parseSearch, valuesOf } from '../address.ts';
+import { activityQuery, type Entry } from '../api/activity.ts';
+import type { Place } from '../api/workspace.ts';
+import { Instant } from './instant.tsx';
+import { Refused } from './refused.tsx';
+
+const FILTERS = [
+  { name: 'actor', placeholder: 'name or id' },
+  { name: 'action', placeholder: 'apiKeys, schema.update' },
+  { name: 'entity', placeholder: 'orders' },
+] as const;
+
+/** Of a workspace, or, without a place, of everything. */
+export function ActivityList({ place }: { readonly place?: Place }) {
+  const { searchStr, pathname } = useLocation();
+  const navigate = useNavigate();
+  const search = parseSearch(searchStr);
+  const asked = (name: string): string | undefined => valuesOf(search, name)[0];
+  const filter = { actor: asked('actor'), action: asked('action'), entity: asked('entity') };
+  const pages = useInfiniteQuery(activityQuery(place, filter));
+  const entries = pages.data?.pages.flatMap((page) => page.entries) ?? [];
+  const set = (name: string, value: string): void =>
+    void navigate({
+      to: pathname,
+      search: { ...search, [name]: value.trim() === '' ? undefined : value.trim() } as never,
+    });
+  return (
+    <>
+      <Group mb="sm" align="end">
+        {FILTERS.map(({ name, placeholder }) => (
+          <TextInput
+            key={name + asked(name)}
+            label={name}
+            placeholder={placeholder}
+            defaultValue={asked(name) ?? ''}
+            onBlur={(event) =>
+              event.currentTarget.value !== (asked(name) ?? '') && set(name, event.currentTarget.value)
+            }
+            onKeyDown={(event: KeyboardEvent<HTMLInputElement>) =>
+              event.key === 'Enter' && set(name, event.currentTarget.value)
+            }
+          />
+        ))}
+      </Group>
+      <Refused error={pages.error} onRetry={() => void pages.refetch()} />
+      {pages.data !== undefined && entries.length === 0 && (
+        <Text size="sm">Nothing was changed yet, or nothing fits the filter.</Text>
+      )}
+      {entries.length > 0 && (
+        <Table.ScrollContainer minWidth={720}>
+          <Table aria-label="Activity" verticalSpacing={4}>
+            <Table.Thead>
+              <Table.Tr>
+                <Table.Th>When</Table.Th>
+                <Table.Th>Who</Table.Th>
+                <Table.Th>Did</Table.Th>
+                {place === undefined && <Table.Th>Where</Table.Th>}
+                <Table.Th>To</Table.Th>
+                <Table.Th>More</Table.Th>
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {entries.map((entry) => (
+                <Line key={entry.id} entry={entry} place={place} />
+              ))}
+            </Table.Tbody>
+          </Table>
+        </Table.ScrollContainer>
+      )}
+      {pages.hasNextPage && (
+        <Button variant="default" mt="sm" loading={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
+          Show older
+        </Button>
+      )}
+    </>
+  );
+}
+
+function Line({ entry, place }: { readonly entry: Entry; readonly place: Place | undefined }) {
+  const { at, actor, action, organization, workspace, entity, subject, details } = entry;
+  const migration = details !== null && Object.hasOwn(details, 'migration') ? details.migration : undefined;
+  const to = [entity, subject].filter((one) => one !== null && one !== undefined).join(' · ');
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <Instant instant={at} />
+      </Table.Td>
+      <Table.Td>
+        <bdi>{actor.name ?? actor.kind}</bdi>{' '}
+        <Text span size="xs" c="dimmed">
+          {actor.kind}
+        </Text>
+      </Table.Td>
+      <Table.Td>
+        <Code>{action}</Code>
+      </Table.Td>
+      {place === undefined && <Table.Td>{[organization, workspace].filter((one) => one !== null).join('/')}</Table.Td>}
+      <Table.Td>
+        <bdi dir="auto">{to}</bdi>
+      </Table.Td>
+      <Table.Td>
+        {place !== undefined && (typeof migration === 'number' || typeof migration === 'string') ? (
+          <Anchor component={Link} size="sm" to={`/${place.org}/${place.ws}/migrations/${migration}`}>
+            Migration {migration}
+          </Anchor>
+        ) : (
+          details !== null && Object.keys(details).length > 0 && <Code>{JSON.stringify(details).slice(0, 200)}</Code>
+        )}
+      </Table.Td>
+    </Table.Tr>
+  );
+}
