@@ -6,6 +6,7 @@ import type { RawRequest } from '../http/raw-request.ts';
 import type { SessionCredential } from '../model/credential.ts';
 import type { RateLimit } from '../pace/rate-limit.ts';
 import { json, noContent, type Reply } from '../response/reply.ts';
+import { countedAs } from './address.ts';
 import { type SessionCookie, sessionCookie } from './cookie.ts';
 
 export interface SessionRooms {
@@ -47,7 +48,7 @@ export function makeSessionRooms({ sessions, instanceName, isHttps, attempts }: 
 
   async function signIn(raw: RawRequest): Promise<Reply> {
     const asked = readSignIn(await jsonValue(await raw.body(MAX_BODY), raw));
-    await attempts(raw.address ?? '');
+    await attempts(countedAs(raw.address));
     const agent = raw.headers['user-agent'] ?? '';
     const { id, expiresAt } =
       asked.key === undefined
