@@ -6,7 +6,7 @@ import type { RawRequest } from '../http/raw-request.ts';
 import type { SessionCredential } from '../model/credential.ts';
 import type { RateLimit } from '../pace/rate-limit.ts';
 import { json, noContent, type Reply } from '../response/reply.ts';
-import { countedAs } from './address.ts';
+import { countedAs } from './counted-as.ts';
 import { type SessionCookie, sessionCookie } from './cookie.ts';
 
 export interface SessionRooms {

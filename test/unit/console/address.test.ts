@@ -1,17 +1,26 @@
-// By what attempts to sign in are counted.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { countedAs } from '../../../src/console/address.ts';
+import fc from 'fast-check';
+import { parseSearch, stringifySearch, valuesOf } from '../../../console/src/address.ts';
 
-for (const [address, counted] of [
-  ['192.0.2.7', '192.0.2.7'],
-  ['::ffff:192.0.2.7', '192.0.2.7'],
-  ['2001:DB8:1:2:3:4:5:6', '2001:db8:1:2'],
-  ['2001:db8:1:2::9', '2001:db8:1:2'],
-  ['2001:db8::9', '2001:db8:0:0'],
-  ['::1', '0:0:0:0'],
-  ['fe80::1%eth0', 'fe80:0:0:0'],
-  [undefined, ''],
-] as const) {
-  test(`${address} counts for ${JSON.stringify(counted)}`, () => assert.equal(countedAs(address), counted));
-}
+test('parameters are those of the API, in their order', () => {
+  assert.deepEqual(parseSearch('?filter=status,eq,open&filter=total,gte,10&sort=-id'), {
+    filter: ['status,eq,open', 'total,gte,10'],
+    sort: '-id',
+  });
+  assert.equal(
+    stringifySearch({ filter: ['status,eq,open', 'a,eq,&'], sort: undefined }),
+    '?filter=status,eq,open&filter=a,eq,%26',
+  );
+  assert.deepEqual(valuesOf({ filter: 'a' }, 'filter'), ['a']);
+  assert.deepEqual(valuesOf({}, 'toString'), []);
+});
+
+test('any values come back', () => {
+  const search = fc.dictionary(
+    fc.string({ minLength: 1 }).filter((name) => name !== '__proto__'),
+    fc.oneof(fc.string({ unit: 'grapheme' }), fc.array(fc.string({ unit: 'grapheme' }), { minLength: 2 })),
+    { noNullPrototype: true },
+  );
+  fc.assert(fc.property(search, (given) => assert.deepEqual(parseSearch(stringifySearch(given)), given)));
+});
