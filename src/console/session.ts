@@ -6,8 +6,8 @@ import type { RawRequest } from '../http/raw-request.ts';
 import type { SessionCredential } from '../model/credential.ts';
 import type { RateLimit } from '../pace/rate-limit.ts';
 import { json, noContent, type Reply } from '../response/reply.ts';
-import { countedAs } from './counted-as.ts';
 import { type SessionCookie, sessionCookie } from './cookie.ts';
+import { countedAs } from './counted-as.ts';
 
 export interface SessionRooms {
   readonly sessions: {
