@@ -5,7 +5,6 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type Plan, planQuery, type Strategy, startMigration } from '../../api/migrations.ts';
 import { isRefusal } from '../../api/refusal.ts';
-import { documentQuery } from '../../api/schema-document.ts';
 import { type Place, screenPath } from '../../api/workspace.ts';
 import { Behind } from '../../schema/behind.tsx';
 import { DifferenceView } from '../../schema/difference-view.tsx';
@@ -116,9 +115,6 @@ function Apply({ place, state, plan, strategy }: ApplyProps) {
     setBusy(true);
     setError(undefined);
     try {
-      // Somebody may have changed it a moment ago: then the draft is behind, and nothing is sent.
-      const { text } = await client.fetchQuery({ ...documentQuery(place), staleTime: 0 });
-      if (text !== state.inForce.text) return;
       const migration = await startMigration(place, {
         document: contentOf(state.value),
         strategy,
@@ -129,8 +125,9 @@ function Apply({ place, state, plan, strategy }: ApplyProps) {
       void client.invalidateQueries({ queryKey: ['migrations', place.org, place.ws] });
       await navigate({ to: screenPath(place, `/migrations/${migration.id}`) });
     } catch (thrown) {
-      if (isRefusal(thrown) && thrown.status === 412) void client.invalidateQueries({ queryKey: ['document'] });
-      setError(thrown);
+      // Somebody applied another one: once that is here, the draft is behind, and the page says what to do.
+      if (isRefusal(thrown) && thrown.status === 412) await client.invalidateQueries({ queryKey: ['document'] });
+      else setError(thrown);
     } finally {
       setBusy(false);
     }

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseExact } from '../../../../console/src/api/json.ts';
+import {
+  freshDraft,
+  isChange,
+  packDraft,
+  unpackDraft,
+  withFormat,
+  withText,
+  withValue,
+} from '../../../../console/src/schema/draft.ts';
+import { parseText } from '../../../../console/src/schema/text.ts';
+import { withAt } from '../../../../console/src/schema/value.ts';
+
+const IN_FORCE = parseExact('{"entities":{"a":{"fields":{"n":{"type":"decimal","min":1.10}}}}}');
+const valueOfDraft = (draft: Parameters<typeof packDraft>[0]) => parseText(draft.format, draft.text).value ?? null;
+
+test('a fresh draft changes nothing, and every digit survives both forms and the storage', () => {
+  const draft = withFormat(withFormat(freshDraft(IN_FORCE, '"1"', 'yaml'), 'json'), 'yaml');
+  assert.equal(isChange(valueOfDraft(draft), IN_FORCE), false);
+  assert.deepEqual(unpackDraft(packDraft(draft)), draft);
+});
+
+test("editors' $schema is no change, another order is", () => {
+  const draft = freshDraft(IN_FORCE, undefined, 'yaml');
+  assert.equal(isChange(valueOfDraft(withText(draft, `$schema: x\n${draft.text}`)), IN_FORCE), false);
+  const [one, two] = [parseExact('{"entities":{"a":{},"b":{}}}'), parseExact('{"entities":{"b":{},"a":{}}}')];
+  assert.equal(isChange(one, two), true);
+});
+
+test('an empty workspace begins with an example', () => {
+  for (const format of ['yaml', 'json'] as const) {
+    const draft = freshDraft({ entities: {} }, undefined, format);
+    assert.equal(isChange(valueOfDraft(draft), { entities: {} }), true);
+  }
+});
+
+test('a draft that changes is no longer the one that is applied', () => {
+  const draft = { ...freshDraft(IN_FORCE, undefined, 'yaml' as const), applying: '7' };
+  const changed = withValue(draft, withAt(IN_FORCE, ['entities', 'b'], {}));
+  assert.equal(changed.applying, undefined);
+  assert.match(changed.text, /^ {2}b: \{\}$/m);
+});
+
+test('what is no draft is none', () => {
+  for (const packed of [
+    null,
+    '',
+    '{}',
+    '{"format":"xml","text":"","base":"{}"}',
+    '{"format":"yaml","text":"","base":"{"}',
+  ])
+    assert.equal(unpackDraft(packed), undefined);
+});

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { stringifyExact } from '../../../../console/src/api/json.ts';
+import { attributesNotOf, attributesOf } from '../../../../console/src/schema/field-types.ts';
+import { inputOf, linesOf, typedOf, wholeOf } from '../../../../console/src/schema/field-values.ts';
+
+test('what is typed becomes a value of the type, and stays as it was typed', () => {
+  for (const [type, text, json] of [
+    ['decimal', '1.10', '1.10'],
+    ['bigint', '9007199254740993', '9007199254740993'],
+    ['integer', 'seven', '"seven"'],
+    ['boolean', 'false', 'false'],
+    ['string', '7', '"7"'],
+    ['json', '{"a": 1.0}', '{"a":1.0}'],
+    ['date', 'now', '"now"'],
+  ] as const) {
+    const value = typedOf(type, text);
+    assert.equal(stringifyExact(value), json);
+    if (type !== 'json') assert.equal(inputOf(value), text);
+  }
+  assert.equal(typedOf('string', ''), undefined);
+  assert.equal(stringifyExact(wholeOf('20')), '20');
+  assert.equal(wholeOf('-1'), '-1');
+  assert.deepEqual(linesOf(' a \n\nb'), ['a', 'b']);
+});
+
+test('attributes belong to types', () => {
+  assert.deepEqual(attributesOf('decimal'), ['precision', 'scale', 'min', 'max']);
+  assert.deepEqual(attributesOf('constructor'), []);
+  assert.ok(!attributesNotOf('enum').includes('values'));
+});
