@@ -68,6 +68,7 @@ export function makeCarrier(asked: Asked, inForce: SchemaDocument, renames: Rena
         ...settings,
         ...(settings.expandable === undefined ? {} : { expandable: each(settings.expandable) }),
         ...(settings.defaultExpand === undefined ? {} : { defaultExpand: each(settings.defaultExpand) }),
+        ...(typeof settings.label === 'string' ? { label: field(old, settings.label) } : {}),
         ...(settings.defaultFields === undefined ? {} : { defaultFields: each(settings.defaultFields) }),
       } as EntityDocument['settings'];
     },

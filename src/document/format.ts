@@ -201,6 +201,13 @@ export const SettingsShape = Type.Object(
         description: 'Deepest nesting of `expand`. null: 3.',
       }),
     ),
+    label: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        description:
+          'string or text field that names a record to people. null: name, title, label or email, else the first string field.',
+      }),
+    ),
     defaultFields: Type.Optional(
       paths('Fields returned when a request has no `fields`; `*` is every column. null: all.'),
     ),

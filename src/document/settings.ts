@@ -1,5 +1,5 @@
 // Settings and row rules of a schema document: every path and column that they name exists and may be used.
-import { DEFAULT_MAX_EXPAND_DEPTH, EVERY_COLUMN, MAX_STEPS } from '../model/entity.ts';
+import { DEFAULT_MAX_EXPAND_DEPTH, EVERY_COLUMN, isTextual, MAX_STEPS } from '../model/entity.ts';
 import { isStorable } from '../model/exact-json.ts';
 import { checkColumn, missing } from './relations.ts';
 import type { Path, Report } from './report.ts';
@@ -26,9 +26,21 @@ export function checkSettings(entity: EntityView, document: DocumentView, report
   if (steps.size > MAX_STEPS) {
     report([...path, 'defaultExpand'], 'OUT_OF_RANGE', `must follow at most ${MAX_STEPS} relations`);
   }
+  if (typeof settings.label === 'string') checkLabel([...path, 'label'], settings.label, entity, report);
   each(settings.defaultFields, (text, at) => {
     checkFieldPath([...path, 'defaultFields', at], text, entity, document, report);
   });
+}
+
+/** As a name for people it is shown whole, so it is a text. */
+function checkLabel(place: Path, name: string, entity: EntityView, report: Report): void {
+  const type = entity.columns.get(name);
+  if (type === undefined) {
+    if (entity.columns.has(name) || entity.opaque) return;
+    report(place, 'REFERENCE_NOT_FOUND', missing('field', name, entity.columns.keys(), report, entity.name));
+  } else if (!isTextual(type)) {
+    report(place, 'INVALID', `must be a field of type string or text, and ${name} is ${type}`);
+  }
 }
 
 function each(list: readonly string[] | null | undefined, check: (text: string, at: number) => void): void {

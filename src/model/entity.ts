@@ -40,6 +40,8 @@ export interface EntitySettings {
   readonly expandable: readonly string[] | null;
   readonly maxExpandDepth: number | null;
   readonly defaultFields: readonly string[] | null;
+  /** The field that names a record to people; null: guessed (labelOf). */
+  readonly label: string | null;
 }
 
 export const NO_SETTINGS: EntitySettings = {
@@ -47,7 +49,19 @@ export const NO_SETTINGS: EntitySettings = {
   expandable: null,
   maxExpandDepth: null,
   defaultFields: null,
+  label: null,
 };
+
+export const isTextual = (type: FieldTypeName): boolean => type === 'string' || type === 'text';
+
+const LABELS = ['name', 'title', 'label', 'email'];
+
+/** The field that names a record to people: as configured, else by its name, else the first string field; null for none. */
+export function labelOf({ fields, settings }: Pick<Entity, 'fields' | 'settings'>): string | null {
+  if (settings.label !== null) return settings.label;
+  const named = LABELS.find((name) => isTextual(fields.get(name)?.type ?? 'json'));
+  return named ?? [...fields.values()].find(({ type }) => type === 'string')?.name ?? null;
+}
 
 /** In `fields` and `defaultFields`: every column of its level. No field has this name. */
 export const EVERY_COLUMN = '*';

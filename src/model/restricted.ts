@@ -48,7 +48,7 @@ function fieldsOf({ fields, relations }: Entity): ReadonlyMap<string, Field> {
 type Entities = ReadonlyMap<string, Entity>;
 
 function settingsOf(entity: Entity, entities: Entities): EntitySettings {
-  const { defaultExpand, expandable, defaultFields, maxExpandDepth } = entity.settings;
+  const { defaultExpand, expandable, defaultFields, maxExpandDepth, label } = entity.settings;
   return {
     // Of a path that leads out, what lies before.
     defaultExpand:
@@ -57,6 +57,7 @@ function settingsOf(entity: Entity, entities: Entities): EntitySettings {
     defaultFields:
       defaultFields?.filter((path) => known(path, entity, entities).length === path.split('.').length) ?? null,
     maxExpandDepth,
+    label,
   };
 }
 

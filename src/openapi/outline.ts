@@ -1,7 +1,7 @@
 // The schema of a workspace as a class of principals may see it: entities in the form of the schema document, with what they
 // may do. Row rules are for administrators alone.
 import { EntityShape } from '../document/format.ts';
-import type { Entity, EntitySettings } from '../model/entity.ts';
+import { type Entity, type EntitySettings, labelOf } from '../model/entity.ts';
 import type { JsonSchema } from '../model/field-types.ts';
 import type { Workspace } from '../model/workspace.ts';
 import type { OperationName } from '../request/operations.ts';
@@ -16,6 +16,8 @@ export interface EntityOutline {
   readonly indexes: readonly object[];
   readonly searchLanguage?: string;
   readonly timestamps: boolean;
+  /** The field that names a record to people, configured or guessed; null: none does. */
+  readonly label: string | null;
   /** null: not configured. */
   readonly settings: EntitySettings;
   /** Names of the table of operations (request/operations.ts). */
@@ -45,6 +47,7 @@ function entityOutline(entity: Entity, operations: readonly OperationName[]): En
     relations: relationsOf(entity),
     indexes: declared.indexes ?? [],
     timestamps,
+    label: labelOf(entity),
     settings,
     operations,
   };
@@ -70,7 +73,7 @@ function relationsOf({ declared, relations }: Entity): Members {
 }
 
 const { rowRules: _, renamedFrom: __, ...OF_DOCUMENT } = EntityShape.properties;
-const ALWAYS = ['fields', 'relations', 'indexes', 'timestamps', 'settings', 'operations'];
+const ALWAYS = ['fields', 'relations', 'indexes', 'timestamps', 'label', 'settings', 'operations'];
 // What people read is said once, in the description of the schema document; not every generator knows the last one.
 const LEFT_OUT = ['title', 'description', 'propertyNames'];
 
@@ -78,7 +81,11 @@ const LEFT_OUT = ['title', 'description', 'propertyNames'];
 export const OUTLINE_SCHEMA: JsonSchema = {
   type: 'object',
   required: ALWAYS,
-  properties: { ...membersOf(OF_DOCUMENT), operations: { type: 'array', items: { type: 'string' } } },
+  properties: {
+    ...membersOf(OF_DOCUMENT),
+    label: { type: ['string', 'null'] },
+    operations: { type: 'array', items: { type: 'string' } },
+  },
 };
 
 function membersOf(properties: Readonly<Record<string, object>>): JsonSchema {

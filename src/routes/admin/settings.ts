@@ -27,6 +27,7 @@ const Settings = closed(
     expandable: Paths,
     maxExpandDepth: orNull(Type.Integer()),
     defaultFields: Paths,
+    label: orNull(Type.String({ description: 'Field that names a record to people.' })),
   },
   { title: 'Settings', description: 'What an entity is read by; null: not configured.' },
 );

@@ -31,7 +31,7 @@ const rules = (body?: unknown): Promise<Answer> =>
 const details = ({ json }: Answer): string[] =>
   json.error.details.map(({ field, code }: { field: string; code: string }) => `${field} ${code}`);
 
-const NONE = { defaultExpand: null, expandable: null, maxExpandDepth: null, defaultFields: null };
+const NONE = { defaultExpand: null, expandable: null, maxExpandDepth: null, defaultFields: null, label: null };
 
 test('settings that are not configured are null', async () => {
   assert.deepEqual((await settings()).json, { data: NONE });

@@ -47,7 +47,7 @@ const issuer = useIssuer();
 const shop = use(() => server.workspace('acme/shop', parseExact(DOCUMENT)));
 
 const schemaFor = (credential: string, headers = {}): Promise<Answer> => shop.call('_schema', { credential, headers });
-const NONE = { defaultExpand: null, expandable: null, maxExpandDepth: null, defaultFields: null };
+const NONE = { defaultExpand: null, expandable: null, maxExpandDepth: null, defaultFields: null, label: null };
 const READS = Object.entries(OPERATIONS).flatMap(([name, { access }]) => (access === 'read' ? [name] : []));
 
 test('everything that the document says is there, but row rules; columns of relations have their names', async () => {
@@ -61,10 +61,10 @@ test('everything that the document says is there, but row rules; columns of rela
   const rest = { relations: {}, fields: {}, indexes: [], timestamps: false, operations };
   const { settings } = entities.orders;
   assert.deepEqual(data.entities, {
-    customers: { ...rest, settings: NONE, ...entities.customers },
-    orders: { ...rest, ...entities.orders, settings: { ...NONE, ...settings } },
-    tags: { ...rest, settings: NONE },
-    labels: { ...rest, settings: NONE, ...entities.labels },
+    customers: { ...rest, label: 'name', settings: NONE, ...entities.customers },
+    orders: { ...rest, label: null, ...entities.orders, settings: { ...NONE, ...settings } },
+    tags: { ...rest, label: null, settings: NONE },
+    labels: { ...rest, label: null, settings: NONE, ...entities.labels },
   });
   assert.deepEqual(Object.keys(data.entities), Object.keys(entities));
 });
@@ -115,6 +115,43 @@ test('the tag is that of the answer: 304 until the schema is another one', async
   assert.equal(changed.status, 200);
   assert.equal(changed.json.data.entities.tags.settings.maxExpandDepth, 1);
   assert.notEqual(changed.headers.get('etag'), tag);
+});
+
+test('a label is guessed until it is set; it follows a renaming, and a text it must be', async () => {
+  const people = (fields: object, more = {}): object => ({ entities: { people: { fields, ...more } } });
+  const text = { type: 'text' };
+  const club = await server.workspace(
+    'acme/club',
+    people({ age: { type: 'integer' }, code: { type: 'string' }, bio: text }),
+  );
+  const label = async (): Promise<unknown> => (await club.call('_schema')).json.data.entities.people.label;
+  const put = (body: object): Promise<Answer> => club.admin('schema?allowDestructive=true', { method: 'PUT', body });
+  const set = (body: object): Promise<Answer> => club.admin('entities/people/settings', { method: 'PUT', body });
+  assert.equal(await label(), 'code');
+  await put(
+    people({ age: { type: 'integer' }, code: { type: 'string' }, bio: text, email: { type: 'string' }, title: text }),
+  );
+  assert.equal(await label(), 'title');
+  assert.equal((await set({ label: 'bio' })).json.data.label, 'bio');
+  assert.equal(await label(), 'bio');
+  const renamed = await put(people({ age: { type: 'integer' }, about: { ...text, renamedFrom: 'bio' } }));
+  assert.equal(renamed.status, 200, renamed.text);
+  assert.equal(await label(), 'about');
+  // What the settings in force name does not go unless they are changed with it, as with defaultFields.
+  const dropped = await put(people({ age: { type: 'integer' } }));
+  assert.equal(dropped.status, 400);
+  assert.match(dropped.text, /settings\.label.*stays in force unless/);
+  for (const [wrong, words] of [
+    ['abuot', /Did you mean about\?/],
+    ['age', /must be a field of type string or text, and age is integer/],
+    [5, /settings|label/],
+  ] as const) {
+    const refused = await set({ label: wrong });
+    assert.equal(refused.status, 400, refused.text);
+    assert.match(refused.text, words);
+  }
+  await set({ label: null });
+  assert.equal(await label(), null);
 });
 
 test('a renamed workspace tells its new name', async () => {

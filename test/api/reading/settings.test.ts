@@ -8,7 +8,7 @@ import { use, useServer } from '../../support/use.ts';
 const server = useServer();
 const workspace = use(() => makeShop(server));
 
-const NONE = { defaultExpand: null, expandable: null, maxExpandDepth: null, defaultFields: null };
+const NONE = { defaultExpand: null, expandable: null, maxExpandDepth: null, defaultFields: null, label: null };
 const country = (id: number) => ({ id, ...COUNTRIES[id - 1] });
 const customer = (id: number) => ({ id, ...CUSTOMERS[id - 1] });
 const order = (id: number) => ({ id, ...ORDERS[id - 1] });

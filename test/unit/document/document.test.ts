@@ -350,7 +350,7 @@ test('settings: what exists is taken, null is not configured', () => {
     defaultFields: ['id', 'bId', 'b', 'b.y'],
   };
   assert.deepEqual(mistakes(withSettings(good)), []);
-  const none = { defaultExpand: null, expandable: null, maxExpandDepth: null, defaultFields: null };
+  const none = { defaultExpand: null, expandable: null, maxExpandDepth: null, defaultFields: null, label: null };
   assert.deepEqual(mistakes(withSettings(none)), []);
 });
 

@@ -44,6 +44,7 @@ test('settings say nothing about what lies outside', () => {
     expandable: ['items', 'customer', 'tags'],
     maxExpandDepth: 4,
     defaultFields: ['id', '*', 'customerId', 'customer', 'customer.*', 'customer.profile.bio', 'items.quantity'],
+    label: null,
   };
   const shop = { ...makeShop({ orders: { settings } }), entityIds: IDS };
   const within = (...names: readonly string[]) => entityOf(restrictWorkspace(shop, new Set(names)), 'orders').settings;
@@ -52,12 +53,14 @@ test('settings say nothing about what lies outside', () => {
     expandable: [],
     maxExpandDepth: 4,
     defaultFields: ['id', '*', 'customerId'],
+    label: null,
   });
   assert.deepEqual(within('orders', 'customers'), {
     defaultExpand: ['customer'],
     expandable: ['customer'],
     maxExpandDepth: 4,
     defaultFields: ['id', '*', 'customerId', 'customer', 'customer.*'],
+    label: null,
   });
   assert.deepEqual(within(...IDS.keys()), settings);
 });
