@@ -48,7 +48,7 @@ function Rules({ place }: { readonly place: Place }) {
         onChange={(entity, next) => setDraft(withRules(draft, inForce, entity, next))}
       />
       {draft.size > 0 && (
-        <Alert color="accent" variant="light" p="xs">
+        <Alert role="group" aria-label="Unsaved rules" color="accent" variant="light" p="xs">
           <Group gap="sm">
             <Text size="sm" role="status">
               Unsaved rules of {counted(draft.size, 'entity', 'entities')}: nothing has changed for users yet

@@ -138,7 +138,7 @@ function Result({ tried: { now, next }, fields, isOpen, onKeep }: ResultProps) {
   return (
     <>
       {isOpen && (
-        <Alert color="yellow" variant="light" p="xs">
+        <Alert role="note" color="yellow" variant="light" p="xs">
           <Text size="sm">This entity has no rule that is on: every external user sees all of its records.</Text>
         </Alert>
       )}

@@ -1,0 +1,258 @@
+// Access in the console, in a browser: keys, clients, the identity provider with its token debugger, row rules with their tester.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { type Page, violationsOf } from '../support/browser.ts';
+import { consoleSkip, useConsole } from '../support/console.ts';
+import type { Issuer } from '../support/issuer.ts';
+import { until } from '../support/until.ts';
+import { useIssuer } from '../support/use.ts';
+import { LOCAL_PROVIDER, makeUsers, type TokenOf } from '../support/users.ts';
+
+const { test, keys, server, shop } = useConsole(LOCAL_PROVIDER);
+const issuer: Issuer = consoleSkip === false ? useIssuer() : ({} as Issuer);
+
+const HOSTILE = '<img src=x onerror="window.__x=1">"><script>window.__x=1</script> \u202Eabc';
+const RULE = { column: 'customerId', claim: 'customer_id', enabled: true };
+
+const rulesOf = async (entity: string): Promise<unknown> =>
+  (await shop.admin(`entities/${entity}/row-rules`)).json.data;
+const setRules = (entity: string, rules: readonly object[]) =>
+  shop.admin(`entities/${entity}/row-rules`, { method: 'PUT', body: rules });
+
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+
+test('a key is shown once, and stops when it is revoked', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/demo/shop/access/keys' });
+  await button(page, 'New key').click();
+  const dialog = page.getByRole('dialog', { name: 'New key' });
+  await dialog.getByLabel('Name').fill(HOSTILE);
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  const made = page.getByRole('dialog', { name: 'The new key' });
+  const secret = await made.getByRole('textbox', { name: 'Key' }).inputValue();
+  assert.match(secret, /^wda_/);
+  await page.keyboard.press('Escape');
+  await made.getByRole('button', { name: 'Copy', exact: true }).waitFor();
+  assert.equal((await shop.call('orders', { credential: secret })).status, 200);
+  await made.getByRole('button', { name: 'I have stored it' }).click();
+  await made.waitFor({ state: 'hidden' });
+  await page.reload();
+  const row = page.getByRole('row').filter({ hasText: 'onerror' });
+  await row.waitFor();
+  const text = (await row.textContent()) ?? '';
+  assert.ok(text.includes(HOSTILE), text);
+  assert.ok(text.includes(secret.slice(0, 12)), text);
+  assert.ok(!(await page.content()).includes(secret));
+  await row.getByRole('button', { name: /^Revoke/ }).click();
+  const asked = page.getByRole('dialog', { name: /^Revoke/ });
+  assert.match((await asked.textContent()) ?? '', /Programs that read records with it stop working/);
+  await asked.getByRole('button', { name: 'Revoke', exact: true }).click();
+  await row.waitFor({ state: 'detached' });
+  assert.equal((await shop.call('orders', { credential: secret })).status, 401);
+});
+
+test('a key for some entities is refused in the words of the server, and reaches them alone', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/access/keys' });
+  await button(page, 'New key').click();
+  const dialog = page.getByRole('dialog', { name: 'New key' });
+  await dialog.getByLabel('Name').fill('report');
+  await dialog.getByRole('combobox', { name: 'Entities' }).fill('prod');
+  await page.getByRole('option', { name: 'products' }).click();
+  await dialog.getByLabel('Expires (UTC)').fill('2001-01-01T00:00');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await dialog.getByText('must be in the future').first().waitFor();
+  await dialog.getByLabel('Expires (UTC)').fill('2101-01-01T10:30');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  const made = page.getByRole('dialog', { name: 'The new key' });
+  const secret = await made.getByRole('textbox', { name: 'Key' }).inputValue();
+  await made.getByRole('button', { name: 'I have stored it' }).click();
+  await page.getByRole('row').filter({ hasText: '2101-01-01 10:30:00 UTC' }).waitFor();
+  assert.equal((await shop.call('products', { credential: secret })).status, 200);
+  assert.equal((await shop.call('orders', { credential: secret })).status, 404);
+});
+
+test('a client has its secret once, and commands without it', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/demo/shop/access/clients' });
+  await button(page, 'New client').click();
+  await page.getByLabel('Name').fill('nightly <b>sync</b>');
+  await button(page, 'Create').click();
+  const made = page.getByRole('dialog', { name: 'The new client' });
+  const secret = await made.getByRole('textbox', { name: 'Client secret' }).inputValue();
+  assert.match(secret, /^wdas_/);
+  await made.getByRole('button', { name: 'I have stored it' }).click();
+  await button(page, 'Get a token for nightly <b>sync</b>').click();
+  const commands = (await page.getByRole('dialog', { name: /^A token for/ }).textContent()) ?? '';
+  assert.match(commands, /grant_type=client_credentials/);
+  assert.ok(commands.includes('$CLIENT_SECRET') && !commands.includes(secret), commands);
+  await page.keyboard.press('Escape');
+  await button(page, 'Delete nightly <b>sync</b>').click();
+  await page
+    .getByRole('dialog', { name: /^Delete/ })
+    .getByRole('button', { name: 'Delete', exact: true })
+    .click();
+  await page.getByText('No clients yet').waitFor();
+});
+
+test('a provider is refused in the words of the server, and its warnings are told', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/demo/shop/access/provider' });
+  await page.getByRole('textbox', { name: 'Issuer' }).fill('http://93.184.216.34');
+  await button(page, 'Save provider').click();
+  assert.match((await page.getByRole('alert').textContent()) ?? '', /must be an https URL/);
+  await page.getByRole('textbox', { name: 'Issuer' }).fill(issuer.url);
+  await button(page, 'Save provider').click();
+  await page.getByText('audience is blank').waitFor();
+  const enabled = page.getByRole('switch', { name: 'Enabled' });
+  assert.equal(await enabled.isChecked(), true);
+  await enabled.click();
+  await until('the provider is off', async () => (await shop.admin('identity-provider')).json.data.enabled === false);
+});
+
+test('the token debugger shows the checks in order, and the filter of each entity', async ({ open }) => {
+  const tokenOf: TokenOf = await makeUsers(shop, issuer);
+  await setRules('orders', [RULE]);
+  const page = await open({ key: keys.admin, path: '/demo/shop/access/provider' });
+  const check = async (token: string): Promise<readonly string[]> => {
+    await page.getByRole('textbox', { name: 'Token', exact: true }).fill(token);
+    const answered = page.waitForResponse(/identity-provider\/test/);
+    await button(page, 'Check token').click();
+    await answered;
+    const rows = page.getByRole('table', { name: 'Checks' }).getByRole('row');
+    await rows.first().waitFor();
+    return rows.allTextContents();
+  };
+  const expired = await check(tokenOf({ customer_id: 1, exp: 1000 }));
+  await page.getByText('401: Token has expired').waitFor();
+  const failed = expired.filter((row) => row.includes('failed'));
+  assert.equal(failed.length, 1, expired.join('\n'));
+  assert.match(failed[0] ?? '', /It has not expired.*failed.*Token has expired/);
+  await check(tokenOf('{"customer_id":9007199254740993}'));
+  await page.getByText('Its user has READ_WRITE').waitFor();
+  await page.getByText('9007199254740993').first().waitFor();
+  const filters = await page
+    .getByRole('table', { name: 'Filter of each entity' })
+    .getByRole('row')
+    .filter({ hasText: 'orders' })
+    .first()
+    .textContent();
+  assert.match(filters ?? '', /customerId = 9007199254740993/);
+  await setRules('orders', []);
+});
+
+test('rules are tried before they hold, and cases of them are a file', async ({ open }) => {
+  await setRules('orders', []);
+  const page = await open({ key: keys.owner, path: '/demo/shop/access/rules' });
+  await page.getByText('every external user sees all').first().waitFor();
+  await button(page, 'Edit rules of orders').click();
+  await button(page, 'Add rule').click();
+  await page.getByRole('textbox', { name: 'Claim', exact: true }).fill('customer_id');
+  await page.getByRole('textbox', { name: 'Claims' }).fill('{"customer_id": 1}');
+  await button(page, 'Try').click();
+  const then = page.getByRole('region', { name: 'With the unsaved rules' });
+  await then.getByText('With the unsaved rules: 2 records').waitFor();
+  const now = page.getByRole('region', { name: 'Now' });
+  await now.getByText('Now: 6 records').waitFor();
+  assert.equal(await now.getByText('would disappear').count(), 4);
+  assert.deepEqual(await rulesOf('orders'), [], 'nothing in force has changed');
+  await button(page, 'Keep as a case').click();
+  const downloaded = page.waitForEvent('download');
+  await button(page, 'Download cases').click();
+  const { cases } = parse(readFileSync(await (await downloaded).path(), 'utf8'));
+  assert.deepEqual(cases[0].only, { orders: [1, 2] });
+  await button(page, 'Save rules').click();
+  await button(page, 'Save rules').waitFor({ state: 'hidden' });
+  assert.deepEqual(await rulesOf('orders'), [RULE]);
+  await now.getByText('Now: 2 records').waitFor();
+  await button(page, 'Done with rules of orders').click();
+  await page.getByRole('switch', { name: 'customerId = customer_id of orders' }).click();
+  await then.getByText('With the unsaved rules: 6 records').waitFor();
+  assert.equal(await then.getByText('would appear').count(), 4);
+  await page.getByRole('link', { name: 'API keys' }).click();
+  await page.getByRole('dialog', { name: 'Discard changes?' }).getByRole('button', { name: 'Keep editing' }).click();
+  await button(page, 'Discard changes').click();
+});
+
+test('rules that somebody else has changed meanwhile are not overwritten', async ({ open }) => {
+  await setRules('orders', []);
+  const page = await open({ key: keys.admin, path: '/demo/shop/access/rules' });
+  await button(page, 'Edit rules of orders').click();
+  await button(page, 'Add rule').click();
+  await page.getByRole('textbox', { name: 'Claim', exact: true }).fill('mine');
+  await setRules('orders', [{ column: 'note', claim: 'theirs' }]);
+  await button(page, 'Save rules').click();
+  const dialog = page.getByRole('dialog', { name: 'Changed meanwhile' });
+  assert.match((await dialog.getByRole('region', { name: 'Yours' }).textContent()) ?? '', /customerId = mine/);
+  assert.match((await dialog.getByRole('region', { name: /^Theirs/ }).textContent()) ?? '', /note = theirs/);
+  assert.deepEqual(await rulesOf('orders'), [{ column: 'note', claim: 'theirs', enabled: true }]);
+  await dialog.getByRole('button', { name: 'Keep mine' }).click();
+  await button(page, 'Save rules').waitFor({ state: 'hidden' });
+  assert.deepEqual(await rulesOf('orders'), [{ column: 'customerId', claim: 'mine', enabled: true }]);
+  await setRules('orders', []);
+});
+
+test('a mistake in rules is told in the words of the server', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/demo/shop/access/rules' });
+  await button(page, 'Edit rules of orders').click();
+  await button(page, 'Add rule').click();
+  await page.getByRole('combobox', { name: 'Column' }).fill('custmerId');
+  await page.getByRole('textbox', { name: 'Claim', exact: true }).fill('customer_id');
+  await button(page, 'Save rules').click();
+  assert.match((await page.getByRole('alert').first().textContent()) ?? '', /custmerId/);
+  await button(page, 'Discard changes').click();
+});
+
+test('names and values that are markup or members of objects are shown as they are', async ({ open }) => {
+  const odd = await server.workspace('t/odd', {
+    entities: { constructor: { fields: { toString: { type: 'text' }, valueOf: { type: 'text' } } } },
+  });
+  await odd.create('constructor', [
+    { toString: HOSTILE, valueOf: HOSTILE },
+    { toString: 'javascript:alert(1)', valueOf: '' },
+  ]);
+  const page = await open({ key: keys.admin, path: '/t/odd/access/rules' });
+  await button(page, 'Edit rules of constructor').click();
+  await button(page, 'Add rule').click();
+  await page.getByRole('combobox', { name: 'Column' }).fill('valueOf');
+  await page.getByRole('textbox', { name: 'Claim', exact: true }).fill('constructor');
+  await page.getByRole('textbox', { name: 'Claims' }).fill(JSON.stringify({ constructor: HOSTILE, sub: HOSTILE }));
+  await button(page, 'Try').click();
+  await page.getByText('With the unsaved rules: 1 record').waitFor();
+  await page.getByRole('table', { name: 'Now: records' }).getByText('javascript:alert(1)').waitFor();
+  assert.equal(await page.getByRole('main').getByRole('link', { name: 'javascript' }).count(), 0);
+  await page.getByRole('table', { name: 'With the unsaved rules: records' }).getByText('onerror').first().waitFor();
+  await button(page, 'Keep as a case').click();
+  await page.getByText('sees 1 of constructor').waitFor();
+  await button(page, 'Save rules').click();
+  await button(page, 'Save rules').waitFor({ state: 'hidden' });
+  assert.deepEqual((await odd.admin('entities/constructor/row-rules')).json.data, [
+    { column: 'valueOf', claim: 'constructor', enabled: true },
+  ]);
+  await page.getByRole('button', { name: 'View as' }).click();
+  await page.getByLabel('Token or claims').fill(JSON.stringify({ constructor: HOSTILE, name: HOSTILE }));
+  await button(page, 'View').click();
+  await page.getByRole('banner').getByText('onerror').waitFor();
+});
+
+test('a key that may not administer is told so', async ({ open }) => {
+  const page = await open({ key: keys.readWrite, path: '/demo/shop/access/keys' });
+  await page.getByText('This needs a key with owner permissions').waitFor();
+  assert.equal(await button(page, 'New key').count(), 0);
+  assert.equal(await page.getByRole('button', { name: 'View as' }).count(), 0);
+});
+
+for (const colorScheme of ['light', 'dark'] as const)
+  test(`axe finds nothing on the screens of access, ${colorScheme}`, async ({ open }) => {
+    const page = await open({ key: keys.admin, path: '/demo/shop/access/keys', context: { colorScheme } });
+    for (const name of ['API keys', 'OAuth clients', 'Identity provider', 'Row rules']) {
+      await page.getByRole('navigation', { name: 'Access' }).getByRole('link', { name }).click();
+      await page.getByRole('heading', { name, level: 1 }).waitFor();
+      await page.getByRole('navigation', { name: 'Workspace' }).getByRole('link', { name: 'orders' }).waitFor();
+      assert.deepEqual(await violationsOf(page), [], name);
+    }
+    await page.getByRole('textbox', { name: 'Claims' }).waitFor();
+    await button(page, 'Edit rules of orders').click();
+    await button(page, 'Add rule').click();
+    await page.getByRole('textbox', { name: 'Claim', exact: true }).fill('customer_id');
+    await button(page, 'Try').click();
+    await page.getByRole('table', { name: 'Now: records' }).waitFor();
+    assert.deepEqual(await violationsOf(page), [], 'tester');
+  });

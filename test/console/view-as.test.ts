@@ -1,0 +1,122 @@
+// "View as" in a browser: from then on the page shows what that user sees, on every way.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import type { Page } from '../support/browser.ts';
+import { violationsOf } from '../support/browser.ts';
+import { consoleSkip, useConsole } from '../support/console.ts';
+import type { Issuer } from '../support/issuer.ts';
+import { prepare, useIssuer } from '../support/use.ts';
+import { LOCAL_PROVIDER, makeUsers } from '../support/users.ts';
+
+const { test, keys, shop } = useConsole(LOCAL_PROVIDER);
+const issuer: Issuer = consoleSkip === false ? useIssuer() : ({} as Issuer);
+
+const RULE = { column: 'customerId', claim: 'customer_id' };
+
+if (consoleSkip === false)
+  prepare(() => shop.admin('entities/orders/row-rules', { method: 'PUT', body: [RULE] }).then(() => undefined));
+
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+const orders = (page: Page) => page.getByRole('grid', { name: 'Records of orders' });
+const rowCount = (page: Page, count: number) =>
+  page.locator(`[role="grid"][aria-rowcount="${count}"]`).waitFor({ timeout: 15_000 });
+
+async function viewAs(page: Page, pasted: string): Promise<void> {
+  await button(page, 'View as').click();
+  await page.getByLabel('Token or claims').fill(pasted);
+  await button(page, 'View').click();
+}
+
+test('grid, record, relation, export and copies are those of the user, until "Leave"', async ({ open }) => {
+  const page = await open({
+    key: keys.admin,
+    path: '/demo/shop/data/orders',
+    context: { permissions: ['clipboard-read', 'clipboard-write'] },
+  });
+  const { origin } = new URL(page.url());
+  await orders(page).waitFor();
+  await rowCount(page, 7);
+  await page.getByRole('link', { name: 'New record' }).waitFor();
+  await viewAs(page, '{"customer_id": 1}');
+  await rowCount(page, 3);
+  await page.getByRole('banner').getByText('customer_id 1').waitFor();
+  for (const role of ['link', 'button'])
+    for (const name of ['New record', 'Import', 'Delete selected'])
+      assert.equal(await page.getByRole(role, { name }).count(), 0, name);
+  assert.deepEqual(await violationsOf(page), []);
+
+  await button(page, 'Copy as').click();
+  await page.getByRole('menuitem', { name: 'curl' }).click();
+  const curl = await page.evaluate<string>('navigator.clipboard.readText()');
+  assert.match(curl, /access\/test/);
+  assert.match(curl, /"customer_id":1/);
+  const body = /-d '([^']*)'/.exec(curl)?.[1] ?? '';
+  const [{ body: shown }] = (await shop.admin('access/test', { method: 'POST', body: JSON.parse(body) })).json.data;
+  assert.deepEqual(
+    shown.data.map(({ id }: { readonly id: number }) => id),
+    [1, 2],
+  );
+
+  const downloaded = page.waitForEvent('download');
+  await button(page, 'Export').click();
+  await page.getByRole('menuitem', { name: 'CSV' }).click();
+  const lines = readFileSync(await (await downloaded).path(), 'utf8')
+    .trim()
+    .split('\n');
+  assert.equal(lines.length, 3, lines.join('\n'));
+
+  await page.goto(`${origin}/console/demo/shop/data/orders/4`);
+  await page
+    .getByText(/not found|does not exist/)
+    .first()
+    .waitFor();
+  await page.goto(`${origin}/console/demo/shop/data/orders/1`);
+  await page.getByRole('main').getByText('Wrap it, please').first().waitFor();
+  assert.equal(await page.getByRole('button', { name: /^(Save|Delete)/ }).count(), 0);
+
+  const relation = async (customer: number): Promise<string> => {
+    await page.goto(`${origin}/console/demo/shop/data/customers/${customer}`);
+    await page.getByRole('tab', { name: 'Relations' }).click();
+    const section = page.getByRole('region', { name: 'orders' });
+    await section
+      .getByText(/None|orders \d|Wrap/)
+      .first()
+      .waitFor();
+    return (await section.textContent()) ?? '';
+  };
+  assert.match(await relation(1), /Wrap it, please/);
+  assert.match(await relation(2), /None/);
+
+  await button(page, 'Leave').click();
+  await page.getByRole('button', { name: 'View as' }).waitFor();
+  await page.goto(`${origin}/console/demo/shop/data/orders`);
+  await rowCount(page, 7);
+});
+
+test('a token is judged: one that is refused says why, and its claims can be viewed all the same', async ({ open }) => {
+  const tokenOf = await makeUsers(shop, issuer);
+  const page = await open({ key: keys.owner, path: '/demo/shop/data/orders' });
+  await orders(page).waitFor();
+  await viewAs(page, tokenOf({ customer_id: 2, email: '<img src=x onerror="window.__x=1">', exp: 1000 }));
+  await page.getByRole('alert').getByText('Token has expired').waitFor();
+  await button(page, 'View with its claims').click();
+  await rowCount(page, 2);
+  await page.getByRole('banner').getByText('<img src=x onerror').waitFor();
+  await button(page, 'Leave').click();
+  await rowCount(page, 7);
+  await viewAs(page, `Bearer ${tokenOf({ customer_id: 1, name: 'Ada' })}`);
+  await page.getByRole('banner').getByText('Ada').waitFor();
+  await rowCount(page, 3);
+  await page.reload();
+  await page.getByRole('banner').getByText('Ada').waitFor();
+  await rowCount(page, 3);
+});
+
+test('what is neither token nor claims is refused in words', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/demo/shop/data/orders' });
+  await viewAs(page, '{customer_id: 1}');
+  await page.getByText('The claims are not valid JSON').waitFor();
+  await page.getByLabel('Token or claims').fill('opaque');
+  await button(page, 'View').click();
+  await page.getByText('Token is not a valid JWT').waitFor();
+});
