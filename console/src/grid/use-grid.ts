@@ -1,5 +1,5 @@
 // The state of a grid for whoever shows it, and the extent in which it moves.
-import { useCallback, useMemo, useRef, useState } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { type Extent, type GridEvent, type GridState, type Range, rangeOf, START, step } from './state.ts';
 
 export interface GridControl {
@@ -37,4 +37,16 @@ export function useGrid(shape: Pick<Extent, 'rowCount' | 'columnCount'>): GridCo
     () => ({ state, range: rangeOf(state), send, setPageRows, focusGrid, takesFocus }),
     [state, send, setPageRows, focusGrid],
   );
+}
+
+/** Gives the focus back to the grid when a dialog over it has closed. */
+export function useFocusBack(isOpen: boolean, { focusGrid }: GridControl): void {
+  const wasOpen = useRef(isOpen);
+  useEffect(() => {
+    const hasClosed = wasOpen.current && !isOpen;
+    wasOpen.current = isOpen;
+    if (!hasClosed) return;
+    const timer = setTimeout(focusGrid);
+    return () => clearTimeout(timer);
+  }, [isOpen, focusGrid]);
 }

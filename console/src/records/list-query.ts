@@ -14,8 +14,8 @@ export interface ListQuery {
 /** Records of a window, and of a request. */
 export const WINDOW = 100;
 
-// Longer values come cut, and are fetched whole when they are opened.
-const PREVIEW = 200;
+/** Longer values come cut, in characters, and are fetched whole when they are opened. */
+export const PREVIEW = 200;
 
 /** What of a query an address says. */
 export function queryOf(search: Search): ListQuery {

@@ -4,8 +4,9 @@ import { stringifySearch } from '../address.ts';
 import { askExact } from '../api/ask.ts';
 import { isRefusal } from '../api/refusal.ts';
 import { dataPath, type Place } from '../api/workspace.ts';
-import { type ListQuery, narrowing, type Wanted, windowSearch } from './list-query.ts';
-import { type LoadedWindow, windowOf } from './rows.ts';
+import type { Chip } from './filter.ts';
+import { isNarrowed, type ListQuery, narrowing, type Wanted, windowSearch } from './list-query.ts';
+import { type LoadedWindow, type Row, windowOf } from './rows.ts';
 import type { RecordValue } from './value.ts';
 
 /** An entity of a workspace. */
@@ -101,4 +102,22 @@ export function pauseAfter(error: unknown, failures: number): number | undefined
     error.status === 0 || error.status === 429 || (error.status === 503 && error.code !== 'QUERY_TIMEOUT');
   if (!isPassing) return undefined;
   return error.retryAfterSeconds === undefined ? Math.min(300 * 2 ** failures, 3000) : error.retryAfterSeconds * 1000;
+}
+
+/** Rows of a list by their ids as the list has them now, those that its filters no longer take marked. At most a hundred. */
+export async function fetchRows(
+  at: EntityPlace,
+  query: ListQuery,
+  fields: readonly string[],
+  ids: readonly string[],
+): Promise<readonly Row[]> {
+  const signal = new AbortController().signal;
+  const byId: Chip = { kind: 'filter', text: `id,in,${ids.join(',')}` };
+  const wanted: Wanted = { window: 0, after: undefined, fields, count: 'none' };
+  const all = await fetchWindow(at, { ...query, chips: [byId], search: '', sort: [] }, wanted, signal);
+  if (!isNarrowed(query)) return all.rows;
+  const narrowed = { ...query, chips: [...query.chips, byId], sort: [], expand: [] };
+  const matching = await fetchWindow(at, narrowed, { ...wanted, fields: ['id'] }, signal);
+  const matches = new Set(matching.rows.map(({ id }) => id));
+  return all.rows.map((row) => (matches.has(row.id) ? row : { ...row, hasLeft: true }));
 }

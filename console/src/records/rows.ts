@@ -1,7 +1,8 @@
 // The records of a list as far as they are loaded: windows of a hundred, fetched when they are looked at, those far away
 // forgotten. A neighbour is fetched by the cursor of the window before it, a jump by its number; what a write answered takes
 // the place of the record with its id.
-import { WINDOW } from './list-query.ts';
+import { Digits, type Json, stringifyExact } from '../api/json.ts';
+import { PREVIEW, WINDOW } from './list-query.ts';
 import { idOf, type RecordValue } from './value.ts';
 
 /** A record in the list. A change makes another one, so that it can be compared by identity. */
@@ -235,3 +236,30 @@ export function windowOf(records: readonly RecordValue[], meta: ListMeta): Loade
 }
 
 export const NO_CUTS: ReadonlyMap<string, number> = new Map();
+
+/** A record that a write answered with, as a row of the list that has it: long values are cut, labels stay. */
+export function writtenRow(row: Row, written: RecordValue, version: string): Row {
+  const cuts = new Map<string, number>();
+  const members = Object.entries(row.record).map(([name, before]) => {
+    if (!Object.hasOwn(written, name)) return [name, before] as const;
+    const value = written[name] as Json;
+    const cut =
+      typeof value === 'string' || (typeof value === 'object' && value !== null && !(value instanceof Digits))
+        ? cutOf(value)
+        : undefined;
+    if (cut === undefined) return [name, value] as const;
+    cuts.set(name, cut.length);
+    return [name, cut.start] as const;
+  });
+  return { ...row, record: Object.fromEntries(members), version, cuts };
+}
+
+/** What of a long value a list shows, as the API cuts it: by characters, a json as text; undefined: all of it. */
+function cutOf(value: Json): { readonly start: string; readonly length: number } | undefined {
+  const text = typeof value === 'string' ? value : stringifyExact(value);
+  if (text.length <= PREVIEW) return undefined;
+  const characters = [...text];
+  return characters.length <= PREVIEW
+    ? undefined
+    : { start: characters.slice(0, PREVIEW).join(''), length: characters.length };
+}

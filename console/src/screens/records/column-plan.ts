@@ -34,6 +34,8 @@ const WIDTHS: Readonly<Record<ColumnType, number>> = {
 
 export interface ColumnPlan {
   readonly names: readonly string[];
+  /** Those of the entity itself. */
+  readonly own: readonly RecordColumn[];
   /** Relations whose labels can be shown. */
   readonly expandable: readonly string[];
   readonly column: (name: string) => RecordColumn | undefined;
@@ -52,6 +54,7 @@ export function columnPlan(schema: WorkspaceSchema, entity: EntityDocument, expa
   const byName = new Map(all.map((column) => [column.name, column]));
   return {
     names: all.map(({ name }) => name),
+    own,
     expandable: expandableOf(entity),
     column: (name) => byName.get(name),
     gridColumn: (name, { widths }, sort) => gridColumnOf(byName.get(name), name, widths.get(name), sort),

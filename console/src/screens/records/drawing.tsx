@@ -1,9 +1,11 @@
 // How the cells of the list are drawn.
 
+import type { ReactNode } from 'react';
 import type { Json } from '../../api/json.ts';
 import type { Place } from '../../api/workspace.ts';
 import type { GridDrawing } from '../../grid/grid-types.ts';
 import { CellValue } from '../../records/cell.tsx';
+import type { Drafts } from '../../records/drafts.ts';
 import type { RecordColumn } from '../../records/fields.ts';
 import type { ZoneName } from '../../records/instant.ts';
 import type { Row } from '../../records/rows.ts';
@@ -16,6 +18,9 @@ export interface DrawingOptions {
   readonly zone: ZoneName;
   readonly selected: ReadonlySet<string>;
   readonly setSelected: (selected: ReadonlySet<string>) => void;
+  readonly drafts: Drafts;
+  /** The editor of a cell, with what was typed to begin. */
+  readonly editor: (row: Row, column: RecordColumn, typed: string | undefined) => ReactNode;
 }
 
 /** The value of a column in a record: a label is found in the related record. */
@@ -32,7 +37,15 @@ function relatedOf(record: RecordValue, { relation }: RecordColumn): RecordValue
   return related === null || related === undefined ? related : (related as RecordValue);
 }
 
-export function drawingOf({ place, plan, zone, selected, setSelected }: DrawingOptions): GridDrawing<Row> {
+export function drawingOf({
+  place,
+  plan,
+  zone,
+  selected,
+  setSelected,
+  drafts,
+  editor,
+}: DrawingOptions): GridDrawing<Row> {
   return {
     cell({ record, cuts, id }, { name, isSelector }) {
       if (isSelector === true)
@@ -53,6 +66,9 @@ export function drawingOf({ place, plan, zone, selected, setSelected }: DrawingO
         );
       const column = plan.column(name);
       if (column === undefined) return null;
+      const draft = drafts.of(id)?.get(name);
+      if (draft !== undefined && draft.kind !== 'saved')
+        return <CellValue place={place} column={column} value={draft.value} zone={zone} />;
       const related = column.type === 'label' ? relatedOf(record, column) : undefined;
       return (
         <CellValue
@@ -65,8 +81,11 @@ export function drawingOf({ place, plan, zone, selected, setSelected }: DrawingO
         />
       );
     },
-    mark: () => undefined,
-    editor: () => null,
+    mark: ({ id }, { name }) => drafts.of(id)?.get(name),
+    editor(row, { name }, typed) {
+      const column = plan.column(name);
+      return column === undefined ? null : editor(row, column, typed);
+    },
     head: ({ isSelector }) => (isSelector === true ? <span className="visually-hidden">Select</span> : undefined),
   };
 }

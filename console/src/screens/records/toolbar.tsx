@@ -13,26 +13,20 @@ import { type EntityPlace, entityPath } from '../../records/requests.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
 import { DownloadItem } from '../../shell/download.tsx';
 import { Icon } from '../../shell/icon.tsx';
-import { ColumnsMenu, type ColumnsMenuProps } from './columns-menu.tsx';
+import { ColumnsMenu } from './columns-menu.tsx';
 import { FilterButton, type FilterFormProps } from './filter-form.tsx';
+import type { RecordsState } from './use-records.ts';
 
 export interface ToolbarProps {
-  readonly at: EntityPlace;
-  readonly query: ListQuery;
-  /** Columns that are shown. */
-  readonly fields: readonly string[];
+  readonly state: RecordsState;
   readonly schema: WorkspaceSchema;
   readonly entity: EntityDocument;
   readonly zone: ZoneName;
-  readonly mayWrite: boolean;
   readonly filter: Omit<FilterFormProps, 'paths' | 'zone'>;
-  readonly columns: ColumnsMenuProps;
-  readonly onSearch: (text: string) => void;
-  readonly onReload: () => void;
 }
 
-export function Toolbar(props: ToolbarProps) {
-  const { at, query, fields, schema, entity, zone, mayWrite, filter, columns, onSearch, onReload } = props;
+export function Toolbar({ state, schema, entity, zone, filter }: ToolbarProps) {
+  const { at, query, names: fields, layout, plan, mayWrite } = state;
   const isSearchable = [...entity.fields.values()].some(({ searchable }) => searchable === true);
   const call = () => ({
     origin: location.origin,
@@ -48,9 +42,17 @@ export function Toolbar(props: ToolbarProps) {
   });
   return (
     <>
-      {isSearchable && <SearchBox text={query.search} onSearch={onSearch} />}
+      {isSearchable && <SearchBox text={query.search} onSearch={(search) => state.setQuery({ search })} />}
       <FilterButton {...filter} paths={pathsOf(schema, entity)} zone={zone} />
-      <ColumnsMenu {...columns} />
+      <ColumnsMenu
+        layout={layout}
+        all={plan.names}
+        widthOf={(name) => plan.gridColumn(name, layout, []).width}
+        onLayout={state.setLayout}
+        relations={plan.expandable}
+        expanded={query.expand}
+        onExpand={state.setExpand}
+      />
       {mayWrite && (
         <Button variant="default" component={Link} to={screenPath(at, `/data/${at.entity}/import`)}>
           Import
@@ -58,7 +60,7 @@ export function Toolbar(props: ToolbarProps) {
       )}
       <ExportMenu at={at} query={query} fields={fields} />
       <CopyAs call={call} />
-      <ActionIcon aria-label="Reload" title="Reload" onClick={onReload}>
+      <ActionIcon aria-label="Reload" title="Reload" onClick={state.reload}>
         <Icon name="reload" />
       </ActionIcon>
       {mayWrite && (
@@ -92,7 +94,13 @@ function SearchBox({ text, onSearch }: { readonly text: string; readonly onSearc
 }
 
 /** Plain links: the browser downloads, and the page holds nothing of it. */
-function ExportMenu({ at, query, fields }: Pick<ToolbarProps, 'at' | 'query' | 'fields'>) {
+interface ExportProps {
+  readonly at: EntityPlace;
+  readonly query: ListQuery;
+  readonly fields: readonly string[];
+}
+
+function ExportMenu({ at, query, fields }: ExportProps) {
   const own = fields.filter((name) => !name.includes('.'));
   const path = (format: string): string =>
     entityPath(at, `/_export${stringifySearch({ format, ...narrowing(query), fields: own.join(',') })}`);

@@ -1,0 +1,98 @@
+// What pasted text, a fill and a clearing do to a range of cells: edits by record, each value checked by its type before
+// anything is sent.
+
+import type { Json } from '../api/json.ts';
+import type { Range } from '../grid/state.ts';
+import type { TsvCell } from '../grid/tsv.ts';
+import type { RecordColumn } from './fields.ts';
+import type { Values } from './history.ts';
+import type { ZoneName } from './instant.ts';
+import type { Row } from './rows.ts';
+import { isSameValue, memberOf, typedValue } from './value.ts';
+
+export interface RangeEdits {
+  readonly edits: readonly { readonly row: Row; readonly values: Values }[];
+  /** Cells whose text is no value of their field; with one of them nothing is saved. */
+  readonly mistakes: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly text: string;
+    readonly message: string;
+  }[];
+  /** Rows and columns of the text that lie outside of the list. */
+  readonly left: number;
+  readonly cells: number;
+}
+
+export interface Sheet {
+  /** By their places in the grid; undefined: not a field. */
+  readonly columns: readonly (RecordColumn | undefined)[];
+  readonly rowAt: (index: number) => Row | undefined;
+  readonly zone: ZoneName;
+}
+
+/** Where a paste goes: from the first cell of the range on; a single value fills all of it. */
+export function pasteArea(cells: readonly (readonly TsvCell[])[], range: Range): Range {
+  const width = Math.max(0, ...cells.map((row) => row.length));
+  if (cells.length === 1 && width === 1) return range;
+  return { top: range.top, left: range.left, bottom: range.top + cells.length - 1, right: range.left + width - 1 };
+}
+
+export function pasteEdits(cells: readonly (readonly TsvCell[])[], range: Range, sheet: Sheet): RangeEdits {
+  const isSingle = cells.length === 1 && cells[0]?.length === 1;
+  return editsOf(pasteArea(cells, range), sheet, (column, row, place) => {
+    const cell = isSingle ? cells[0]?.[0] : cells[row]?.[place];
+    return cell === undefined ? undefined : pastedValue(cell, column, sheet.zone);
+  });
+}
+
+type Read = { readonly value: Json } | { readonly text: string; readonly message: string };
+
+/** An empty cell is null where the field may be, else the empty text; one in quotes is always a text. */
+function pastedValue({ text, isQuoted }: TsvCell, column: RecordColumn, zone: ZoneName): Read {
+  if (text === '' && !isQuoted && !column.isRequired) return { value: null };
+  const typed = typedValue(text, column, zone);
+  if (typed.kind === 'mistake') return { text, message: typed.message };
+  if (typed.isDoubtful === true) return { text, message: `is no value of type ${column.type}` };
+  return { value: typed.value };
+}
+
+/** The first row of the range in all that are below it; a single row takes the one above it. */
+export function fillEdits(range: Range, sheet: Sheet): RangeEdits {
+  const from = range.top === range.bottom ? range.top - 1 : range.top;
+  const source = sheet.rowAt(from);
+  return editsOf({ ...range, top: from + 1 }, sheet, (column) => {
+    const value =
+      source === undefined || source.cuts.has(column.name) ? undefined : memberOf(source.record, column.name);
+    return value === undefined ? undefined : { value };
+  });
+}
+
+export const clearEdits = (range: Range, sheet: Sheet): RangeEdits => editsOf(range, sheet, () => ({ value: null }));
+
+function editsOf(
+  { top, bottom, left, right }: Range,
+  { columns, rowAt }: Sheet,
+  read: (column: RecordColumn, row: number, place: number) => Read | undefined,
+): RangeEdits {
+  const edits: { row: Row; values: Map<string, Json> }[] = [];
+  const mistakes: { id: string; name: string; text: string; message: string }[] = [];
+  let outside = 0;
+  let cells = 0;
+  for (let index = Math.max(0, top); index <= bottom; index++) {
+    const row = rowAt(index);
+    const values = new Map<string, Json>();
+    for (let at = left; at <= right; at++) {
+      const column = columns[at];
+      const value = column === undefined ? undefined : read(column, index - top, at - left);
+      if (row === undefined || column === undefined) outside++;
+      if (row === undefined || column === undefined || column.isReadOnly || value === undefined) continue;
+      if ('message' in value) mistakes.push({ id: row.id, name: column.name, ...value });
+      else if (row.cuts.has(column.name) || !isSameValue(memberOf(row.record, column.name), value.value))
+        values.set(column.name, value.value);
+    }
+    if (row !== undefined && values.size > 0) edits.push({ row, values });
+    cells += values.size;
+  }
+  return { edits, mistakes, left: outside, cells };
+}

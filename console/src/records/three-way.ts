@@ -1,0 +1,33 @@
+// What two people changed in a record since it was read.
+import type { Json } from '../api/json.ts';
+import type { Values } from './history.ts';
+import { isSameValue, memberOf, type RecordValue } from './value.ts';
+
+export interface Difference {
+  readonly name: string;
+  readonly before: Json | undefined;
+  /** Undefined: we did not touch it. */
+  readonly mine: Json | undefined;
+  readonly theirs: Json | undefined;
+  readonly isBoth: boolean;
+}
+
+export interface ThreeWay {
+  /** As it was read; of values that came cut nothing is known, so they are left out. */
+  readonly base: RecordValue;
+  readonly mine: Values;
+  readonly theirs: RecordValue;
+}
+
+/** Fields that either side has touched, in the order of `names`; what both made the same is no difference. */
+export function differences({ base, mine, theirs }: ThreeWay, names: readonly string[]): readonly Difference[] {
+  return names.flatMap((name): readonly Difference[] => {
+    const before = memberOf(base, name);
+    const now = memberOf(theirs, name);
+    const isTheirs = before !== undefined && !isSameValue(before, now);
+    const isMine = mine.has(name);
+    if (!isTheirs && !isMine) return [];
+    const isBoth = isMine && isTheirs && !isSameValue(mine.get(name), now);
+    return [{ name, before, mine: mine.get(name), theirs: now, isBoth }];
+  });
+}

@@ -1,0 +1,73 @@
+// The requests that write records: each carries the version that was read, and a key by which it is done once.
+import { askExact } from '../api/ask.ts';
+import { Digits } from '../api/json.ts';
+import type { Values } from './history.ts';
+import { type EntityPlace, entityPath, type Versioned, versionOf } from './requests.ts';
+import type { RecordValue } from './value.ts';
+
+/** 128 random bits: `crypto.randomUUID` is not there on plain http. */
+export const writeKey = (): string =>
+  [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+
+export interface Update {
+  readonly id: string;
+  readonly version: string;
+  readonly values: Values;
+}
+
+/** Changes the given fields alone, if the record still has this version. */
+export async function updateRecord(at: EntityPlace, { id, version, values }: Update, key: string): Promise<Versioned> {
+  const { data, etag } = await askExact<RecordValue>({
+    method: 'PATCH',
+    path: entityPath(at, `/${id}`),
+    body: Object.fromEntries(values),
+    headers: { 'Idempotency-Key': key, ...(version === '' ? {} : { 'If-Match': `"${version}"` }) },
+  });
+  return { record: data, version: versionOf(etag) };
+}
+
+// WDA_MAX_BULK as it is set when nobody sets it; the server refuses what is more than its own.
+export const MOST_AT_ONCE = 1000;
+
+/** Changes many records, all or none. */
+export async function updateRecords(at: EntityPlace, updates: readonly Update[], key: string): Promise<void> {
+  await askExact({
+    method: 'PATCH',
+    path: entityPath(at, '/_bulk?return=minimal'),
+    body: {
+      data: updates.map(({ id, version, values }) => ({
+        ...Object.fromEntries(values),
+        id: new Digits(id),
+        $version: version,
+      })),
+    },
+    headers: { 'Idempotency-Key': key },
+  });
+}
+
+/** Deletes records that still have these versions, all or none. */
+export async function deleteRecords(at: EntityPlace, versions: ReadonlyMap<string, string>): Promise<void> {
+  await askExact({
+    method: 'POST',
+    path: entityPath(at, '/_bulk/delete'),
+    body: { ids: [...versions.keys()].map((id) => new Digits(id)), versions: Object.fromEntries(versions) },
+    headers: { 'Idempotency-Key': writeKey() },
+  });
+}
+
+/** Deleted records come back with their ids; time stamps are the server's. Owners alone may give ids. */
+export async function restoreRecords(
+  at: EntityPlace,
+  records: readonly RecordValue[],
+  readOnly: readonly string[],
+): Promise<void> {
+  const data = records.map((record) =>
+    Object.fromEntries(Object.entries(record).filter(([name]) => !readOnly.includes(name))),
+  );
+  await askExact({
+    method: 'POST',
+    path: entityPath(at, '/_bulk?onConflict=id&conflict=skip&return=minimal'),
+    body: { data },
+    headers: { 'Idempotency-Key': writeKey() },
+  });
+}

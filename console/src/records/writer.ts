@@ -1,0 +1,294 @@
+// Writes of a list: one after the other for each record, each bound to the version that was read. What passes (a lost
+// connection, a migration) is waited for and sent once more with the same key; what is refused stays in its cells.
+import type { Json } from '../api/json.ts';
+import { isRefusal, type Refusal } from '../api/refusal.ts';
+import type { Drafts } from './drafts.ts';
+import {
+  type Change,
+  type Entry,
+  type History,
+  latestVersion,
+  NOTHING,
+  type Values,
+  withDone,
+  withRedone,
+  withStep,
+  withUndone,
+} from './history.ts';
+import type { Versioned } from './requests.ts';
+import type { Row } from './rows.ts';
+import { type Update, writeKey } from './write-requests.ts';
+
+export interface Edit {
+  /** As it was read; its values of the fields are whole. */
+  readonly row: Row;
+  readonly before: Values;
+  readonly values: Values;
+}
+
+/** Somebody else has changed, or deleted, the record. */
+export interface Conflict {
+  readonly row: Row;
+  readonly mine: Values;
+  /** Undefined: it is gone. */
+  readonly theirs: Versioned | undefined;
+}
+
+export type Outcome =
+  | { readonly kind: 'saved' }
+  | { readonly kind: 'conflict' }
+  | { readonly kind: 'refused'; readonly error: unknown; readonly messages: ReadonlyMap<string, string> };
+
+export interface WriterOptions {
+  readonly drafts: Drafts;
+  readonly update: (update: Update, key: string) => Promise<Versioned>;
+  readonly updateAll: (updates: readonly Update[], key: string) => Promise<void>;
+  readonly read: (id: string) => Promise<Versioned>;
+  readonly restore: (entry: Entry & { readonly kind: 'delete' }) => Promise<void>;
+  /** The record as the list has it now; undefined when it is not loaded. */
+  readonly row: (id: string) => Row | undefined;
+  /** Records were written: the answer of one, or ids whose rows are to be read anew. Gives their versions. */
+  readonly written: (
+    written: readonly { readonly id: string; readonly now: Versioned | undefined }[],
+  ) => Promise<ReadonlyMap<string, string>>;
+  readonly conflict: (conflict: Conflict) => void;
+  readonly refused: (error: unknown) => void;
+  readonly say: (words: string) => void;
+  /** Milliseconds until a refusal that passes is tried again. */
+  readonly pauseAfter: (error: unknown, failures: number) => number | undefined;
+  /** Resolves after a pause, or as soon as the connection is back. */
+  readonly wait: (milliseconds: number) => Promise<void>;
+}
+
+export class Writer {
+  readonly #options: WriterOptions;
+  readonly #queues = new Map<string, Promise<unknown>>();
+  readonly #listeners = new Set<() => void>();
+  #history: History = NOTHING;
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  };
+
+  readonly history = (): History => this.#history;
+
+  /** Saves fields of one record. `words` say what an undo takes back. */
+  save(edit: Edit, words: string): Promise<Outcome> {
+    const { id } = edit.row;
+    this.#mark(id, edit.values, 'saving', 'Saving');
+    return this.#inTurn(id, async () => {
+      const version = this.#options.row(id)?.version ?? edit.row.version;
+      const { outcome, change } = await this.#write(edit, version);
+      if (change !== undefined) this.#set(withDone(this.#history, { kind: 'update', words, changes: [change] }));
+      return outcome;
+    });
+  }
+
+  /** Saves fields of many records, all or none. */
+  async saveAll(edits: readonly Edit[], words: string): Promise<Outcome> {
+    for (const { row, values } of edits) this.#mark(row.id, values, 'saving', 'Saving');
+    await Promise.all(edits.map(({ row }) => this.#queues.get(row.id)));
+    const { outcome, changes } = await this.#writeAll(edits);
+    if (changes !== undefined) this.#set(withDone(this.#history, { kind: 'update', words, changes }));
+    return outcome;
+  }
+
+  deleted(entry: Entry): void {
+    this.#set(withDone(this.#history, entry));
+  }
+
+  async undo(): Promise<void> {
+    const entry = this.#history.done.at(-1);
+    if (entry === undefined) {
+      this.#options.say('Nothing to undo');
+      return;
+    }
+    await this.#takeBack(entry, withUndone, 'Undone');
+  }
+
+  async redo(): Promise<void> {
+    const entry = this.#history.undone.at(-1);
+    if (entry === undefined) {
+      this.#options.say('Nothing to do again');
+      return;
+    }
+    await this.#takeBack(entry, withRedone, 'Done again');
+  }
+
+  async #takeBack(entry: Entry, settle: typeof withUndone, said: string): Promise<void> {
+    const { say, refused, restore } = this.#options;
+    if (entry.kind === 'delete') {
+      try {
+        await restore(entry);
+        this.#set(settle(this.#history, undefined));
+        say(`${said}: ${entry.words}`);
+      } catch (error) {
+        refused(error);
+      }
+      return;
+    }
+    const edits = entry.changes.map(({ id, before, after, version }) => {
+      const at = latestVersion(this.#history, id, version);
+      const row = this.#options.row(id) ?? { id, record: Object.fromEntries(after), version: at, cuts: new Map() };
+      return { row: { ...row, version: at }, before: after, values: before };
+    });
+    const only = edits.length === 1 ? edits[0] : undefined;
+    const result =
+      only === undefined
+        ? await this.#writeAll(edits)
+        : await this.#inTurn(only.row.id, async () => {
+            const { outcome, change } = await this.#write(only, only.row.version);
+            return { outcome, changes: change === undefined ? undefined : [change] };
+          });
+    const { changes } = result;
+    this.#set(settle(this.#history, changes === undefined ? undefined : { ...entry, changes }));
+    if (changes === undefined) for (const { row, values } of edits) this.#clearUnless(row.id, values, 'conflict');
+    else say(`${said}: ${entry.words}`);
+  }
+
+  /** One write of one record; the change when it is done. */
+  async #write(
+    { row, before, values }: Edit,
+    version: string,
+  ): Promise<{ readonly outcome: Outcome; readonly change?: Change }> {
+    const { id } = row;
+    try {
+      const key = writeKey();
+      const now = await this.#passing([{ row, values }], () => this.#options.update({ id, version, values }, key));
+      this.#set(withStep(this.#history, id, version, now.version));
+      await this.#options.written([{ id, now }]);
+      this.#mark(id, values, 'saved', 'Saved');
+      this.#options.say('Saved');
+      setTimeout(() => this.#clearIf(id, values, 'saved'), 2000);
+      return { outcome: { kind: 'saved' }, change: { id, before, after: values, version: now.version } };
+    } catch (error) {
+      if (isRefusal(error, 'PRECONDITION_FAILED')) return { outcome: await this.#collide(row, values) };
+      return { outcome: this.#refuse(error, [{ row, before, values }]) };
+    }
+  }
+
+  async #writeAll(
+    edits: readonly Edit[],
+  ): Promise<{ readonly outcome: Outcome; readonly changes?: readonly Change[] }> {
+    const key = writeKey();
+    const updates = edits.map(({ row, values }) => ({ id: row.id, version: this.#versionOf(row), values }));
+    try {
+      await this.#passing(edits, () => this.#options.updateAll(updates, key));
+      const versions = await this.#options.written(updates.map(({ id }) => ({ id, now: undefined })));
+      const changes = edits.map(({ row: { id }, before, values }, index): Change => {
+        const version = versions.get(id) ?? '';
+        this.#set(withStep(this.#history, id, updates[index]?.version ?? '', version));
+        this.#mark(id, values, 'saved', 'Saved');
+        setTimeout(() => this.#clearIf(id, values, 'saved'), 2000);
+        return { id, before, after: values, version };
+      });
+      this.#options.say('Saved');
+      return { outcome: { kind: 'saved' }, changes };
+    } catch (error) {
+      if (isRefusal(error, 'PRECONDITION_FAILED')) {
+        const first = edits[error.details[0]?.index ?? -1];
+        for (const { row, values } of edits) this.#options.drafts.clear(row.id, values.keys());
+        if (first !== undefined) await this.#collide(first.row, first.values);
+        this.#options.refused(error);
+        return { outcome: { kind: 'conflict' } };
+      }
+      return { outcome: this.#refuse(error, edits) };
+    }
+  }
+
+  #versionOf(row: Row): string {
+    return row.version === '' ? (this.#options.row(row.id)?.version ?? '') : row.version;
+  }
+
+  /** Sends until it is answered; cells say what it waits for. */
+  async #passing<T>(edits: readonly Pick<Edit, 'row' | 'values'>[], send: () => Promise<T>): Promise<T> {
+    for (let failures = 0; ; failures++) {
+      try {
+        return await send();
+      } catch (error) {
+        const pause = this.#options.pauseAfter(error, failures);
+        if (pause === undefined) throw error;
+        const { message, isOffline } = waitingWords(error as Refusal, pause);
+        for (const { row, values } of edits) this.#mark(row.id, values, 'waiting', message);
+        if (failures === 0) this.#options.refused(isOffline ? new Error(message) : error);
+        await this.#options.wait(pause);
+      }
+    }
+  }
+
+  async #collide(row: Row, mine: Values): Promise<Outcome> {
+    this.#mark(row.id, mine, 'conflict', 'Somebody else has changed this record meanwhile');
+    try {
+      this.#options.conflict({ row, mine, theirs: await this.#options.read(row.id) });
+    } catch (error) {
+      if (isRefusal(error, 'NOT_FOUND')) this.#options.conflict({ row, mine, theirs: undefined });
+      else this.#options.refused(error);
+    }
+    return { kind: 'conflict' };
+  }
+
+  /** Cells that the refusal is about say so; the others of a request that was refused as a whole are as before. */
+  #refuse(error: unknown, edits: readonly Edit[]): Outcome {
+    const details = isRefusal(error) ? error.details : [];
+    const general = error instanceof Error ? error.message : String(error);
+    const messages = new Map<string, string>();
+    edits.forEach(({ row, values }, index) => {
+      this.#options.drafts.set(row.id, values.keys(), (name) => {
+        const detail = details.find((one) => one.field === name && (one.index ?? index) === index);
+        const isAbout =
+          detail !== undefined ||
+          (edits.length === 1 && !details.some(({ field }) => field !== null && values.has(field)));
+        if (!isAbout) return undefined;
+        const message = detail?.message ?? general;
+        messages.set(name, message);
+        return { kind: 'refused', value: values.get(name) as Json, message };
+      });
+    });
+    this.#options.refused(error);
+    return { kind: 'refused', error, messages };
+  }
+
+  #mark(id: string, values: Values, kind: 'saving' | 'saved' | 'waiting' | 'conflict', message: string): void {
+    this.#options.drafts.set(id, values.keys(), (name) => ({ kind, value: values.get(name) as Json, message }));
+  }
+
+  #clearIf(id: string, values: Values, kind: string): void {
+    const drafts = this.#options.drafts.of(id);
+    const names = [...values.keys()].filter((name) => drafts?.get(name)?.kind === kind);
+    if (names.length > 0) this.#options.drafts.clear(id, names);
+  }
+
+  #clearUnless(id: string, values: Values, kind: string): void {
+    const drafts = this.#options.drafts.of(id);
+    this.#options.drafts.clear(
+      id,
+      [...values.keys()].filter((name) => drafts?.get(name)?.kind !== kind),
+    );
+  }
+
+  #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
+    const turn = (this.#queues.get(id) ?? Promise.resolve()).then(work);
+    const settled = turn
+      .catch(() => undefined)
+      .then(() => {
+        if (this.#queues.get(id) === settled) this.#queues.delete(id);
+      });
+    this.#queues.set(id, settled);
+    return turn;
+  }
+
+  #set(history: History): void {
+    this.#history = history;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+function waitingWords(refusal: Refusal, pause: number): { readonly message: string; readonly isOffline: boolean } {
+  if (refusal.status === 0) return { message: 'Not saved, offline', isOffline: true };
+  return { message: `Not saved yet: ${refusal.message} Again in ${Math.ceil(pause / 1000)} s`, isOffline: false };
+}

@@ -1,0 +1,169 @@
+// The editor of a cell: Enter saves and goes down, Tab saves and goes on, Esc restores, leaving the cell saves. What the server
+// is likely to refuse is sent while the editor stays, so that the focus does.
+import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
+import { type Json, stringifyExact } from '../../api/json.ts';
+import type { WorkspaceSchema } from '../../api/schema.ts';
+import type { Move } from '../../grid/state.ts';
+import { isLong, type RecordColumn } from '../../records/fields.ts';
+import type { ZoneName } from '../../records/instant.ts';
+import { useUp } from '../../records/relation-picker.tsx';
+import { type EntityPlace, fetchRecord } from '../../records/requests.ts';
+import type { Row } from '../../records/rows.ts';
+import { editText, enumValues, isSameValue, memberOf, typedValue } from '../../records/value.ts';
+import { ValueEditor } from '../../records/value-editor.tsx';
+import type { Outcome } from '../../records/writer.ts';
+
+export interface CellEditorProps {
+  readonly at: EntityPlace;
+  readonly schema: WorkspaceSchema;
+  readonly row: Row;
+  readonly column: RecordColumn;
+  readonly zone: ZoneName;
+  readonly typed: string | undefined;
+  /** What was typed before and refused. */
+  readonly draft: Json | undefined;
+  readonly onLeave: (next?: Move) => void;
+  readonly onSave: (row: Row, values: ReadonlyMap<string, Json>) => Promise<Outcome>;
+  readonly onDiscard: () => void;
+}
+
+export function CellEditor({
+  at,
+  schema,
+  row,
+  column,
+  zone,
+  typed,
+  draft,
+  onLeave,
+  onSave,
+  onDiscard,
+}: CellEditorProps) {
+  const { name, type } = column;
+  const isCut = row.cuts.has(name) && draft === undefined;
+  // The record as it was when the edit began: a change that arrives meanwhile is a conflict, not a base.
+  const [base] = useState(row);
+  const stored = memberOf(base.record, name);
+  const [whole, setWhole] = useState<{ readonly value: Json | undefined; readonly row: Row } | undefined>(
+    isCut ? undefined : { value: stored, row: base },
+  );
+  const first = draft === undefined ? editText(stored, type, zone) : refusedText(draft, type, zone);
+  const [text, setText] = useState(startText(typed, first, column));
+  const [message, setMessage] = useState<string>();
+  const [isSending, setSending] = useState(false);
+  const isDone = useRef(false);
+  const box = useRef<HTMLDivElement>(null);
+  const isUp = useUp(box, true);
+  const words = useId();
+  useEffect(() => {
+    if (!isCut) return;
+    const controller = new AbortController();
+    fetchRecord(at, row.id, ['id', name], controller.signal).then(
+      ({ record, version }) => {
+        const value = memberOf(record, name);
+        setWhole({ value, row: { ...row, version } });
+        if (typed === undefined) setText(editText(value, type, zone));
+      },
+      (error: Error) => controller.signal.aborted || setMessage(error.message),
+    );
+    return () => controller.abort();
+  }, []);
+
+  function leave(next?: Move): void {
+    isDone.current = true;
+    onLeave(next);
+  }
+  async function commit(given: string, next: Move | undefined, isLeaving: boolean): Promise<void> {
+    if (isDone.current || whole === undefined || isSending) return;
+    const before = draft === undefined ? editText(whole.value, type, zone) : refusedText(draft, type, zone);
+    if (given === before && draft === undefined) return leave(next);
+    const result = typedValue(given, column, zone);
+    if (result.kind === 'mistake') {
+      setMessage(result.message);
+      if (isLeaving) leave(next);
+      return;
+    }
+    if (isSameValue(result.value, whole.value)) {
+      onDiscard();
+      return leave(next);
+    }
+    const saving = onSave(whole.row, new Map([[name, result.value]]));
+    if (result.isDoubtful !== true || isLeaving) return leave(next);
+    setSending(true);
+    const outcome = await saving;
+    setSending(false);
+    if (outcome.kind !== 'refused') return leave(next);
+    setMessage(outcome.messages.get(name) ?? 'was refused');
+  }
+  function onKeyDown(event: KeyboardEvent): void {
+    if (event.nativeEvent.isComposing) return;
+    const isBreak = event.key === 'Enter' && isLong(type) && (event.shiftKey || event.altKey);
+    if (event.key === 'Escape') {
+      event.preventDefault();
+      onDiscard();
+      leave();
+    } else if (event.key === 'Enter' && !isBreak) {
+      event.preventDefault();
+      void commit(text, 'down', false);
+    } else if (event.key === 'Tab') {
+      event.preventDefault();
+      void commit(text, event.shiftKey ? 'previous' : 'next', false);
+    }
+    event.stopPropagation();
+  }
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: leaving the editor saves
+    <div
+      ref={box}
+      className="cell-editor"
+      data-up={isUp || undefined}
+      data-long={isLong(type) || undefined}
+      onBlur={({ currentTarget, relatedTarget }) => {
+        if (relatedTarget instanceof Node && currentTarget.contains(relatedTarget)) return;
+        if (!isSending) void commit(text, undefined, true);
+      }}
+    >
+      <ValueEditor
+        place={at}
+        schema={schema}
+        column={column}
+        zone={zone}
+        text={whole === undefined ? '' : text}
+        onText={(next) => {
+          setText(next);
+          setMessage(undefined);
+        }}
+        label={`${name} of record ${row.id}`}
+        isInvalid={message !== undefined}
+        describedBy={message === undefined ? undefined : words}
+        isDisabled={whole === undefined}
+        key={whole === undefined ? 'loading' : 'there'}
+        takesFocus
+        selectsAll={typed === undefined}
+        onChosen={(id) => void commit(id, 'down', false)}
+        onKeyDown={onKeyDown}
+      />
+      {message !== undefined && (
+        <div id={words} role="alert" className="cell-editor-words">
+          <bdi>{message}</bdi>
+        </div>
+      )}
+    </div>
+  );
+}
+
+const refusedText = (value: Json, type: RecordColumn['type'], zone: ZoneName): string =>
+  typeof value === 'string' && type !== 'json'
+    ? editText(value, type, zone)
+    : value === null
+      ? ''
+      : stringifyExact(value);
+
+/** A key that began the edit replaces the value; of a choice it picks the first that begins with it. */
+function startText(typed: string | undefined, first: string, column: RecordColumn): string {
+  if (typed === undefined) return first;
+  const choices =
+    column.type === 'boolean' ? ['true', 'false'] : column.type === 'enum' ? enumValues(column.field) : [];
+  if (choices.length === 0) return typed;
+  return choices.find((one) => one.toLowerCase().startsWith(typed.toLowerCase())) ?? first;
+}

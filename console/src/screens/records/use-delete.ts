@@ -1,0 +1,98 @@
+// Deletes the selected records, all or none, if nobody has changed them since they were read; an owner can take it back.
+import { useState } from 'react';
+import { isRefusal } from '../../api/refusal.ts';
+import type { EntityDocument, WorkspaceSchema } from '../../api/schema.ts';
+import { counted } from '../../format/amount.ts';
+import { type EntityPlace, fetchRecord, fetchRecords } from '../../records/requests.ts';
+import type { Row, Rows } from '../../records/rows.ts';
+import { idOf } from '../../records/value.ts';
+import { deleteRecords, MOST_AT_ONCE } from '../../records/write-requests.ts';
+import type { Conflict } from '../../records/writer.ts';
+import { say } from '../../shell/said.tsx';
+import type { Question } from './dialogs.tsx';
+import type { Editing } from './use-editing.ts';
+
+export interface DeleteOptions {
+  readonly at: EntityPlace;
+  readonly schema: WorkspaceSchema;
+  readonly entity: EntityDocument;
+  readonly rows: Rows | undefined;
+  readonly editing: Editing;
+  readonly mayGiveIds: boolean;
+  readonly onDeleted: () => void;
+}
+
+/** Whether a delete takes more than the record itself with it, which no undo brings back. */
+export const isCascading = (schema: WorkspaceSchema, name: string): boolean =>
+  [...schema.entities.values()].some(({ relations }) =>
+    [...relations.values()].some(
+      ({ kind, entity, onDelete }) =>
+        kind === 'belongsTo' && entity === name && (onDelete === 'cascade' || onDelete === 'setNull'),
+    ),
+  );
+
+export function useDelete({ at, schema, entity, rows, editing, mayGiveIds, onDeleted }: DeleteOptions) {
+  const [conflict, setConflict] = useState<
+    (Conflict & { readonly versions: ReadonlyMap<string, string> }) | undefined
+  >();
+  const canUndo = mayGiveIds && !isCascading(schema, entity.name);
+
+  async function run(versions: ReadonlyMap<string, string>): Promise<void> {
+    const ids = [...versions.keys()];
+    const whole = canUndo ? await fetchRecords(at, ids) : [];
+    try {
+      await deleteRecords(at, versions);
+    } catch (error) {
+      const index = isRefusal(error, 'PRECONDITION_FAILED') ? error.details[0]?.index : undefined;
+      const id = ids[index ?? -1];
+      const row = id === undefined ? undefined : rows?.byId(id);
+      if (row === undefined) throw error;
+      setConflict({ row, mine: new Map(), theirs: await fetchRecord(at, row.id), versions });
+      return;
+    }
+    if (canUndo) {
+      const records = whole.map(({ record }) => record);
+      editing.writer.deleted({ kind: 'delete', words: `delete of ${counted(records.length, 'record')}`, records });
+    }
+    say(`${counted(ids.length, 'record')} deleted`);
+    onDeleted();
+  }
+
+  /** The question before records are deleted. */
+  function question(selected: readonly string[]): Question {
+    return {
+      title: `Delete ${counted(selected.length, 'record')} of ${entity.name}?`,
+      text: canUndo ? 'It can be undone as long as this page is open.' : 'This cannot be undone.',
+      action: 'Delete',
+      isDestroying: true,
+      async run() {
+        if (selected.length > MOST_AT_ONCE)
+          throw new Error(`At most ${counted(MOST_AT_ONCE, 'record')} are deleted at once`);
+        const known = new Map(selected.map((id) => [id, rows?.byId(id)]));
+        const missing = selected.filter((id) => known.get(id) === undefined);
+        const fetched = new Map(
+          (await fetchRecords(at, missing, ['id'])).map((one) => [idOf(one.record), one.version]),
+        );
+        await run(new Map(selected.map((id) => [id, known.get(id)?.version ?? fetched.get(id) ?? ''])));
+      },
+    };
+  }
+
+  return {
+    question,
+    conflict,
+    /** Deletes upon the version that was compared, or leaves the record. */
+    async resolve(isAnyway: boolean): Promise<void> {
+      if (conflict === undefined) return;
+      const { row, theirs, versions } = conflict;
+      setConflict(undefined);
+      if (!isAnyway || theirs === undefined) return;
+      rows?.replace({ ...(row satisfies Row), version: theirs.version });
+      try {
+        await run(new Map(versions).set(row.id, theirs.version));
+      } catch (error) {
+        editing.setRefused(error);
+      }
+    },
+  };
+}

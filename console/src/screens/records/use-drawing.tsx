@@ -1,0 +1,65 @@
+// The cells of the list with their drafts and editors. Another value whenever cells are to be drawn anew.
+import { useMemo } from 'react';
+import type { WorkspaceSchema } from '../../api/schema.ts';
+import type { GridDrawing } from '../../grid/grid-types.ts';
+import type { ZoneName } from '../../records/instant.ts';
+import type { Row } from '../../records/rows.ts';
+import { CellEditor } from './cell-editor.tsx';
+import { drawingOf } from './drawing.tsx';
+import type { Editing } from './use-editing.ts';
+import type { RecordsState } from './use-records.ts';
+
+export interface DrawingHookOptions {
+  readonly state: RecordsState;
+  readonly schema: WorkspaceSchema;
+  readonly zone: ZoneName;
+  readonly editing: Editing;
+  readonly selected: ReadonlySet<string>;
+  readonly setSelected: (selected: ReadonlySet<string>) => void;
+}
+
+export function useDrawing(options: DrawingHookOptions): GridDrawing<Row> {
+  const { state, schema, zone, editing, selected, setSelected } = options;
+  const { at, plan, control } = state;
+  const { drafts } = editing;
+  const revision = drafts.revision();
+  return useMemo(() => {
+    // Named here, as the drawing is another one when a draft has changed.
+    void revision;
+    return drawingOf({
+      place: at,
+      plan,
+      zone,
+      selected,
+      setSelected,
+      drafts,
+      editor: (row, column, typed) => (
+        <CellEditor
+          key={`${row.id}/${column.name}`}
+          at={at}
+          schema={schema}
+          row={row}
+          column={column}
+          zone={zone}
+          typed={typed}
+          draft={drafts.of(row.id)?.get(column.name)?.value}
+          onLeave={(next) => control.send({ kind: 'leaveEdit', ...(next === undefined ? {} : { next }) })}
+          onDiscard={() => {
+            if (drafts.of(row.id)?.has(column.name) !== true) return;
+            drafts.clear(row.id, [column.name]);
+            editing.setRefused(undefined);
+          }}
+          onSave={async (from, values) => {
+            if (!editing.isQueueing) return editing.save([{ row: from, values }]);
+            drafts.set(row.id, values.keys(), (name) => ({
+              kind: 'queued',
+              value: values.get(name) ?? null,
+              message: 'Not saved yet',
+            }));
+            return { kind: 'saved' };
+          }}
+        />
+      ),
+    });
+  }, [at, plan, zone, selected, setSelected, drafts, revision, schema, control.send, editing]);
+}

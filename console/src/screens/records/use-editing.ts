@@ -1,0 +1,217 @@
+// All that is written from the grid: cells one by one, ranges at once, deletes, and what takes them back.
+import { useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import type { EntityDocument } from '../../api/schema.ts';
+import { counted } from '../../format/amount.ts';
+import { type Draft, Drafts } from '../../records/drafts.ts';
+import type { History, Values } from '../../records/history.ts';
+import type { ListQuery } from '../../records/list-query.ts';
+import { isNarrowed } from '../../records/list-query.ts';
+import {
+  type EntityPlace,
+  fetchRecord,
+  fetchRecords,
+  fetchRows,
+  pauseAfter,
+  type Versioned,
+} from '../../records/requests.ts';
+import { type Row, type Rows, writtenRow } from '../../records/rows.ts';
+import { memberOf } from '../../records/value.ts';
+import { restoreRecords, updateRecord, updateRecords } from '../../records/write-requests.ts';
+import { type Conflict, type Edit, type Outcome, Writer } from '../../records/writer.ts';
+import { say } from '../../shell/said.tsx';
+
+export interface EditingOptions {
+  readonly at: EntityPlace;
+  readonly entity: EntityDocument;
+  readonly query: ListQuery;
+  readonly fields: readonly string[];
+  readonly rows: Rows | undefined;
+  readonly reload: () => void;
+}
+
+export interface RowEdit {
+  readonly row: Row;
+  readonly values: Values;
+}
+
+export interface Editing {
+  readonly drafts: Drafts;
+  readonly writer: Writer;
+  readonly history: History;
+  readonly conflict: Conflict | undefined;
+  /** The last refusal, until something is saved or it is dismissed. */
+  readonly refused: unknown;
+  readonly setRefused: (error: unknown) => void;
+  /** Edits are collected, and saved together. */
+  readonly isQueueing: boolean;
+  readonly setQueueing: (isOn: boolean) => void;
+  readonly save: (edits: readonly RowEdit[]) => Promise<Outcome>;
+  readonly saveQueue: () => Promise<Outcome>;
+  readonly discardQueue: () => void;
+  readonly resolve: (how: 'mine' | 'theirs' | 'later') => void;
+}
+
+export const READ_ONLY = ['createdAt', 'updatedAt'];
+
+export function useEditing(options: EditingOptions): Editing {
+  const latest = useRef(options);
+  latest.current = options;
+  const [conflicts, setConflicts] = useState<readonly Conflict[]>([]);
+  const [refused, setRefused] = useState<unknown>();
+  const [isQueueing, setQueueing] = useState(false);
+  const drafts = useMemo(() => new Drafts(), []);
+  const writer = useMemo(
+    () =>
+      new Writer({
+        drafts,
+        update: (update, key) => updateRecord(latest.current.at, update, key),
+        updateAll: (updates, key) => updateRecords(latest.current.at, updates, key),
+        read: (id) => fetchRecord(latest.current.at, id),
+        restore: async ({ records }) => {
+          const stamps = latest.current.entity.timestamps === true ? READ_ONLY : [];
+          await restoreRecords(latest.current.at, records, stamps);
+          latest.current.reload();
+        },
+        row: (id) => latest.current.rows?.byId(id),
+        written: (written) => showWritten(latest.current, written),
+        conflict: (conflict) => setConflicts((all) => [...all, conflict]),
+        refused: setRefused,
+        say(words) {
+          setRefused(undefined);
+          say(words);
+        },
+        pauseAfter,
+        wait: untilOnline,
+      }),
+    [drafts],
+  );
+  useSyncExternalStore(drafts.subscribe, drafts.revision);
+  const history = useSyncExternalStore(writer.subscribe, writer.history);
+
+  return useMemo(() => {
+    const save = async (given: readonly RowEdit[]): Promise<Outcome> => {
+      const edits = await wholeEdits(latest.current.at, given);
+      const only = edits.length === 1 ? edits[0] : undefined;
+      return only === undefined ? writer.saveAll(edits, wordsOf(edits)) : writer.save(only, wordsOf(edits));
+    };
+    const queued = (): readonly RowEdit[] => {
+      const byId = new Map<string, Map<string, Draft>>();
+      for (const { id, name, draft } of drafts.all('queued'))
+        byId.set(id, (byId.get(id) ?? new Map()).set(name, draft));
+      return [...byId].flatMap(([id, fields]) => {
+        const row = latest.current.rows?.byId(id);
+        const values = new Map([...fields].map(([name, { value }]) => [name, value]));
+        return row === undefined ? [] : [{ row, values }];
+      });
+    };
+    return {
+      drafts,
+      writer,
+      history,
+      conflict: conflicts[0],
+      refused,
+      setRefused,
+      isQueueing,
+      setQueueing,
+      save,
+      async saveQueue() {
+        const before = drafts.all('queued');
+        const outcome = await save(queued());
+        // A refused bulk write saved nothing: what it is not about waits in the queue as before.
+        if (outcome.kind !== 'saved')
+          for (const { id, name, draft } of before)
+            if (drafts.of(id)?.has(name) !== true) drafts.set(id, [name], () => draft);
+        return outcome;
+      },
+      discardQueue() {
+        for (const kind of ['queued', 'refused'] as const)
+          for (const { id, name } of drafts.all(kind)) drafts.clear(id, [name]);
+      },
+      resolve(how) {
+        const [conflict] = conflicts;
+        if (conflict === undefined) return;
+        setConflicts((all) => all.slice(1));
+        if (how === 'later') return;
+        const { row, mine, theirs } = conflict;
+        drafts.clear(row.id, mine.keys());
+        const { rows, reload } = latest.current;
+        if (theirs === undefined) {
+          reload();
+          return;
+        }
+        const now = writtenRow(rows?.byId(row.id) ?? row, theirs.record, theirs.version);
+        rows?.replace(now);
+        if (how === 'mine') void save([{ row: now, values: mine }]);
+        else say('Theirs is shown; yours was not saved');
+      },
+    };
+  }, [drafts, writer, history, conflicts, refused, isQueueing]);
+}
+
+/** Values that a list has cut are read whole before they are replaced: an undo needs them. */
+async function wholeEdits(at: EntityPlace, edits: readonly RowEdit[]): Promise<readonly Edit[]> {
+  const cut = edits.filter(({ row, values }) => [...values.keys()].some((name) => row.cuts.has(name)));
+  const names = [...new Set(cut.flatMap(({ row, values }) => [...values.keys()].filter((name) => row.cuts.has(name))))];
+  const whole = new Map<string, Versioned>();
+  if (cut.length > 0)
+    for (const one of await fetchRecords(
+      at,
+      cut.map(({ row }) => row.id),
+      names,
+    ))
+      whole.set(String(memberOf(one.record, 'id')), one);
+  return edits.map(({ row, values }) => {
+    const source = whole.get(row.id)?.record;
+    const before = new Map(
+      [...values.keys()].map((name) => [
+        name,
+        memberOf(row.cuts.has(name) ? (source ?? {}) : row.record, name) ?? null,
+      ]),
+    );
+    return { row, before, values };
+  });
+}
+
+function wordsOf(edits: readonly Edit[]): string {
+  const values = edits.reduce((sum, edit) => sum + edit.values.size, 0);
+  const only = edits.length === 1 ? edits[0] : undefined;
+  if (only !== undefined && only.values.size === 1) return `${[...only.values.keys()][0]} of record ${only.row.id}`;
+  return `${counted(values, 'value')} in ${counted(edits.length, 'record')}`;
+}
+
+/** What was written takes its place in the list; labels and whether it still matches are the server's to say. */
+async function showWritten(
+  { at, query, fields, rows }: EditingOptions,
+  written: readonly { readonly id: string; readonly now: Versioned | undefined }[],
+): Promise<ReadonlyMap<string, string>> {
+  const versions = new Map<string, string>();
+  for (const { id, now } of written) {
+    const row = rows?.byId(id);
+    if (now === undefined) continue;
+    versions.set(id, now.version);
+    if (row !== undefined) rows?.replace(writtenRow(row, now.record, now.version));
+  }
+  const isTold = written.every(({ now }) => now !== undefined) && !isNarrowed(query) && query.expand.length === 0;
+  if (isTold) return versions;
+  const ids = written.map(({ id }) => id);
+  for (let from = 0; from < ids.length; from += 100) {
+    const fresh = await fetchRows(at, query, fields, ids.slice(from, from + 100)).catch(() => []);
+    for (const row of fresh) {
+      rows?.replace(row);
+      if (!versions.has(row.id)) versions.set(row.id, row.version);
+    }
+  }
+  return versions;
+}
+
+/** Resolves after a pause, or when the browser says that it is online again. */
+const untilOnline = (milliseconds: number): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(end, milliseconds);
+    addEventListener('online', end, { once: true });
+    function end(): void {
+      clearTimeout(timer);
+      removeEventListener('online', end);
+      resolve();
+    }
+  });

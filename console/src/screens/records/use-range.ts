@@ -1,0 +1,166 @@
+// What is done with a range of cells: copy, paste, fill down, clear. More than a screen of changes is shown before it is done.
+import { useMemo, useRef } from 'react';
+import { Refusal } from '../../api/refusal.ts';
+import { counted } from '../../format/amount.ts';
+import { type Range, sizeOf } from '../../grid/state.ts';
+import { readTsv, writeTsv } from '../../grid/tsv.ts';
+import type { RecordColumn } from '../../records/fields.ts';
+import { clearEdits, fillEdits, pasteArea, pasteEdits, type RangeEdits, type Sheet } from '../../records/paste.ts';
+import { type EntityPlace, fetchRecords } from '../../records/requests.ts';
+import type { Row, Rows } from '../../records/rows.ts';
+import { copyText, idOf } from '../../records/value.ts';
+import { MOST_AT_ONCE } from '../../records/write-requests.ts';
+import { say } from '../../shell/said.tsx';
+import type { Question } from './dialogs.tsx';
+import { cellValue } from './drawing.tsx';
+import type { Editing } from './use-editing.ts';
+
+export interface RangeOptions {
+  readonly at: EntityPlace;
+  readonly sheet: Omit<Sheet, 'rowAt'>;
+  readonly rows: Rows | undefined;
+  readonly range: Range;
+  readonly editing: Editing;
+  readonly ask: (question: Question) => void;
+}
+
+const MOST_COPIED = 5000;
+// Fewer changes are seen at a glance, and taken back by Ctrl+Z.
+const PREVIEWED = 100;
+
+export function useRange(options: RangeOptions) {
+  const latest = useRef(options);
+  latest.current = options;
+  return useMemo(() => {
+    const apply = (made: RangeEdits, action: string): void => applyEdits(latest.current, made, action);
+    const withRows = async (range: Range, run: (sheet: Sheet) => void): Promise<void> => {
+      const { rows, sheet, editing } = latest.current;
+      if (rows === undefined) return;
+      const bottom = Math.min(range.bottom, rows.count.rows - 1);
+      if (bottom - range.top >= MOST_AT_ONCE) {
+        say(`At most ${counted(MOST_AT_ONCE, 'record')} are changed at once`);
+        return;
+      }
+      try {
+        await rows.load(Math.max(0, range.top - 1), bottom + 1);
+        run({ ...sheet, rowAt: (index) => rows.at(index) });
+      } catch (error) {
+        editing.setRefused(error);
+      }
+    };
+    return {
+      copy: (clipboard: DataTransfer) => copyRange(latest.current, clipboard),
+      paste(text: string) {
+        const cells = readTsv(text);
+        if (cells.length === 0) return;
+        const { range } = latest.current;
+        void withRows(pasteArea(cells, range), (sheet) => apply(pasteEdits(cells, range, sheet), 'Paste'));
+      },
+      fillDown() {
+        const { range } = latest.current;
+        void withRows(range, (sheet) => apply(fillEdits(range, sheet), 'Fill down'));
+      },
+      clear() {
+        const { range, ask } = latest.current;
+        void withRows(range, (sheet) => {
+          const made = clearEdits(range, sheet);
+          if (sizeOf(range) === 1 || made.cells === 0) apply(made, 'Clear');
+          else
+            ask({
+              title: `Clear ${counted(made.cells, 'value')}?`,
+              text: `They become NULL in ${counted(made.edits.length, 'record')}.`,
+              action: 'Clear',
+              run: async () => saved(await latest.current.editing.save(made.edits)),
+            });
+        });
+      },
+    };
+  }, []);
+}
+
+/** An outcome that is shown in a dialog when it is none. */
+function saved(outcome: Awaited<ReturnType<Editing['save']>>): void {
+  if (outcome.kind === 'refused') throw outcome.error;
+}
+
+function applyEdits({ editing, ask, sheet }: RangeOptions, made: RangeEdits, action: string): void {
+  const [mistake] = made.mistakes;
+  if (mistake !== undefined) {
+    for (const { id, name, text, message } of made.mistakes.slice(0, 100))
+      editing.drafts.set(id, [name], () => ({ kind: 'refused', value: text, message }));
+    const more = made.mistakes.length === 1 ? '' : ` (and ${made.mistakes.length - 1} more)`;
+    const words = `Nothing is saved: record ${mistake.id}, ${mistake.name}: "${mistake.text.slice(0, 40)}" ${mistake.message}${more}`;
+    editing.setRefused(new Refusal(words, { status: 400, code: 'VALIDATION_FAILED' }));
+    return;
+  }
+  if (made.cells === 0) {
+    say('Nothing changes');
+    return;
+  }
+  if (editing.isQueueing) {
+    for (const { row, values } of made.edits)
+      editing.drafts.set(row.id, values.keys(), (name) => ({
+        kind: 'queued',
+        value: values.get(name) ?? null,
+        message: 'Not saved yet',
+      }));
+    return;
+  }
+  const outside = made.left === 0 ? '' : ` ${counted(made.left, 'value')} beyond the list are left out.`;
+  const fields = new Set(made.edits.flatMap(({ values }) => [...values.keys()]));
+  if (made.cells <= PREVIEWED) {
+    void editing.save(made.edits);
+    if (outside !== '') say(outside.trim());
+  } else
+    ask({
+      title: `${action}: ${counted(made.cells, 'change')}?`,
+      text: `${counted(made.cells, 'change')} in ${counted(made.edits.length, 'record')}, in ${[...fields].filter((name) => sheet.columns.some((column) => column?.name === name)).join(', ')}.${outside} All of them are saved, or none.`,
+      action,
+      run: async () => saved(await editing.save(made.edits)),
+    });
+}
+
+const textsOf = (rows: readonly Row[], columns: readonly RecordColumn[]): string =>
+  writeTsv(rows.map(({ record }) => columns.map((column) => copyText(cellValue(record, column), column.type))));
+
+function copyRange({ at, rows, range, sheet, editing }: RangeOptions, clipboard: DataTransfer): void {
+  if (rows === undefined) return;
+  const columns = sheet.columns.slice(range.left, range.right + 1).filter((column) => column !== undefined);
+  const top = Math.max(0, range.top);
+  const count = range.bottom - top + 1;
+  if (range.bottom < 0) {
+    clipboard.setData('text/plain', columns.map(({ name }) => name).join('\t'));
+    return;
+  }
+  if (count > MOST_COPIED) {
+    say(`At most ${counted(MOST_COPIED, 'row')} are copied; Export gives all`);
+    return;
+  }
+  const seen = Array.from({ length: count }, (_, index) => rows.at(top + index));
+  const whole = seen.filter((row) => row !== undefined);
+  const isWhole = whole.length === count && !whole.some(({ cuts }) => columns.some(({ name }) => cuts.has(name)));
+  const words = `Copied ${counted(count * columns.length, 'value')}`;
+  if (isWhole) {
+    clipboard.setData('text/plain', textsOf(whole, columns));
+    say(words);
+    return;
+  }
+  // What is not loaded, or came cut, is fetched first.
+  void (async () => {
+    await rows.load(top, range.bottom + 1);
+    const all = Array.from({ length: count }, (_, index) => rows.at(top + index)).filter((row) => row !== undefined);
+    const cut = columns.filter(({ name }) => all.some(({ cuts }) => cuts.has(name))).map(({ name }) => name);
+    const full = new Map(
+      (
+        await fetchRecords(
+          at,
+          all.map(({ id }) => id),
+          cut,
+        )
+      ).map(({ record }) => [idOf(record), record]),
+    );
+    const complete = all.map((row) => ({ ...row, record: { ...row.record, ...full.get(row.id) } }));
+    await navigator.clipboard.writeText(textsOf(complete, columns));
+    say(words);
+  })().catch((error: unknown) => editing.setRefused(error));
+}

@@ -1,0 +1,103 @@
+// What the screen of records is about: the address as a query, the columns, the rows, and the state of the grid.
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useCallback, useMemo, useRef } from 'react';
+import { type Search, valuesOf } from '../../address.ts';
+import type { EntityDocument, WorkspaceSchema } from '../../api/schema.ts';
+import type { Place } from '../../api/workspace.ts';
+import { arranged } from '../../grid/columns.ts';
+import type { GridColumn } from '../../grid/grid-types.ts';
+import { useGrid } from '../../grid/use-grid.ts';
+import { type ListQuery, queryOf, searchOf, WINDOW } from '../../records/list-query.ts';
+import { useMayWrite } from '../../shell/rights.ts';
+import { columnPlan } from './column-plan.ts';
+import { useLayout } from './use-layout.ts';
+import { useList } from './use-list.ts';
+
+export interface RecordsViewProps extends Place {
+  readonly schema: WorkspaceSchema;
+  readonly entity: EntityDocument;
+}
+
+const SELECTOR: GridColumn = { name: '#select', title: 'Select', width: 36, isEditable: false, isSelector: true };
+
+/** The address of the screen, and how it is changed. */
+function useAddress() {
+  const search = useSearch({ strict: false }) as Search;
+  const navigate = useNavigate();
+  const latest = useRef(search);
+  latest.current = search;
+  const change = useCallback(
+    (next: Search, replace = false) =>
+      void navigate({ to: '.', search: { ...latest.current, ...next } as never, replace, resetScroll: false }),
+    [navigate],
+  );
+  return [search, change] as const;
+}
+
+export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
+  const at = useMemo(() => ({ org, ws, entity: entity.name }), [org, ws, entity.name]);
+  const [search, change] = useAddress();
+  const query = useMemo(() => queryOf(search), [search]);
+  const mayWrite = useMayWrite();
+
+  const setFields = useCallback((fields: string | undefined) => change({ fields }, true), [change]);
+  const [layout, setLayout] = useLayout(at, valuesOf(search, 'fields')[0], setFields);
+  const plan = useMemo(() => columnPlan(schema, entity, query.expand), [schema, entity, query.expand]);
+  const names = useMemo(() => arranged(layout, plan.names), [layout, plan]);
+  const columns = useMemo(() => {
+    const of = names.map((name) => plan.gridColumn(name, layout, query.sort));
+    return mayWrite ? [SELECTOR, ...of] : of;
+  }, [names, plan, layout, query.sort, mayWrite]);
+
+  const page = Number(valuesOf(search, 'page')[0] ?? 0);
+  const startRow = Number.isSafeInteger(page) && page > 0 ? page * WINDOW : 0;
+  const fields = useMemo(() => plan.requested(names), [plan, names]);
+  const list = useList({ at, query, fields, startRow });
+  const { rows } = list;
+  const count = rows?.count ?? { rows: 0, isExact: true };
+  const control = useGrid({ rowCount: count.rows, columnCount: columns.length });
+
+  const setQuery = useCallback(
+    (next: Partial<ListQuery>) => change({ ...searchOf({ ...query, ...next }), page: undefined }),
+    [change, query],
+  );
+  const setExpand = useCallback(
+    (expand: readonly string[]) => change({ expand: expand.length === 0 ? undefined : expand.join(',') }, true),
+    [change],
+  );
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const onRows = useCallback(
+    (from: number, to: number) => {
+      rows?.see(from, Math.max(from + 1, to));
+      clearTimeout(timer.current);
+      // The page that is looked at, once nobody scrolls.
+      timer.current = setTimeout(() => {
+        const now = Math.floor((from + 6) / WINDOW);
+        if (now !== page) change({ page: now === 0 ? undefined : String(now) }, true);
+      }, 400);
+    },
+    [rows, page, change],
+  );
+  const reload = useCallback(() => list.reload(Math.max(0, control.state.focus.row)), [list.reload, control]);
+  return {
+    at,
+    query,
+    setQuery,
+    setExpand,
+    layout,
+    setLayout,
+    plan,
+    names,
+    columns,
+    fields,
+    list,
+    rows,
+    count,
+    control,
+    onRows,
+    reload,
+    mayWrite,
+  };
+}
+
+export type RecordsState = ReturnType<typeof useRecords>;

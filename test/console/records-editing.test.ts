@@ -1,0 +1,221 @@
+// Records that are changed in the grid of the console: cells, ranges, deletes, and what takes them back.
+import assert from 'node:assert/strict';
+import type { Page } from '../support/browser.ts';
+import { useConsole } from '../support/console.ts';
+import { until } from '../support/until.ts';
+import { prepare, use } from '../support/use.ts';
+
+const { test, keys, server, shop } = useConsole();
+
+const notes = use(() =>
+  server.workspace('t/notes', {
+    entities: {
+      notes: {
+        fields: {
+          name: { type: 'string', required: true },
+          n: { type: 'bigint' },
+          d: { type: 'decimal', precision: 12, scale: 2 },
+          text: { type: 'text' },
+          data: { type: 'json' },
+        },
+      },
+    },
+  }),
+);
+prepare(() =>
+  notes.call('notes/_bulk', {
+    method: 'POST',
+    body: { data: Array.from({ length: 600 }, (_, at) => ({ name: `note ${at + 1}` })) },
+  }),
+);
+
+/** Numbers as they are written. */
+const stored = async (id: number): Promise<string> => (await notes.call(`notes/${id}`)).text;
+const cell = (page: Page, row: number, column: number) => page.locator(`[data-spot="${row}:${column}"]`);
+const [NAME, N, D, TEXT, DATA] = [2, 3, 4, 5, 6] as const;
+
+async function type(page: Page, row: number, column: number, text: string): Promise<void> {
+  await cell(page, row, column).click();
+  await page.keyboard.press('F2');
+  await page.locator('.value-editor').fill(text);
+  await page.keyboard.press('Enter');
+}
+
+const said = (page: Page, words: string | RegExp) => page.getByRole('status').filter({ hasText: words }).waitFor();
+
+test('a cell is changed, and nothing else; Esc restores; undo takes it back in words', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/t/notes/data/notes' });
+  const bodies: string[] = [];
+  page.on('request', (request) => {
+    if (request.method() === 'PATCH') bodies.push(request.postData() ?? '');
+  });
+  await cell(page, 0, NAME).click();
+  await page.keyboard.press('F2');
+  await page.locator('.value-editor').fill('never');
+  await page.keyboard.press('Escape');
+  assert.equal(await cell(page, 0, NAME).textContent(), 'note 1');
+  await type(page, 0, N, '9007199254740993');
+  await said(page, 'Saved');
+  await type(page, 0, D, '0.10');
+  await until('the second edit is saved', async () => (await stored(1)).includes('"d":0.10'));
+  assert.match(await stored(1), /"name":"note 1","n":9007199254740993,"d":0\.10/);
+  assert.deepEqual(bodies, ['{"n":9007199254740993}', '{"d":0.10}']);
+  await page.keyboard.press('Control+z');
+  await said(page, 'Undone: d of record 1');
+  assert.match(await stored(1), /"n":9007199254740993,"d":null/);
+});
+
+test('a mistake stays in its cell in the words of the server', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/t/notes/data/notes' });
+  await type(page, 1, N, 'many');
+  await page.locator('.value-editor[aria-invalid=true]').waitFor();
+  await page.getByRole('alert').filter({ hasText: 'must be an integer' }).first().waitFor();
+  assert.equal(await page.evaluate('document.activeElement.value'), 'many');
+  await page.keyboard.press('Escape');
+  assert.equal(await cell(page, 1, N).textContent(), 'NULL');
+  await cell(page, 1, NAME).click();
+  await page.keyboard.press('Delete');
+  await page.getByRole('alert').filter({ hasText: 'name: is required' }).waitFor();
+  assert.equal(await cell(page, 1, NAME).getAttribute('aria-invalid'), 'true');
+  await page.keyboard.press('Escape');
+  await type(page, 1, DATA, '{broken');
+  await page.getByRole('alert').filter({ hasText: 'is not JSON' }).waitFor();
+  await page.locator('.value-editor').fill('{"a":[1.10,9007199254740993]}');
+  await page.keyboard.press('Enter');
+  await said(page, 'Saved');
+  assert.match(await stored(2), /"data":\{"a": ?\[1\.10, ?9007199254740993\]\}/);
+});
+
+test('what somebody else has changed is compared, not overwritten', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/t/notes/data/notes' });
+  await cell(page, 2, NAME).waitFor();
+  await notes.call('notes/3', { method: 'PATCH', body: { name: 'theirs', d: 2 } });
+  await type(page, 2, NAME, 'mine');
+  const dialog = page.getByRole('dialog', { name: 'Record changed meanwhile' });
+  await dialog.waitFor();
+  await dialog.getByText('changed by both').waitFor();
+  assert.match(await stored(3), /"name":"theirs"/);
+  await page.getByRole('button', { name: 'Keep mine' }).click();
+  await said(page, 'Saved');
+  assert.match(await stored(3), /"name":"mine","n":null,"d":2\.00/);
+  await notes.call('notes/3', { method: 'PATCH', body: { name: 'again' } });
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await dialog.waitFor();
+  await page.getByRole('button', { name: 'Take theirs' }).click();
+  await page.getByRole('gridcell', { name: 'again' }).waitFor();
+  assert.match(await stored(3), /"name":"again"/);
+});
+
+test('cells are copied and pasted, all or none', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/t/notes/data/notes' });
+  await cell(page, 9, NAME).click();
+  for (const key of ['ArrowDown', 'ArrowDown', 'ArrowRight', 'ArrowRight']) await page.keyboard.press(`Shift+${key}`);
+  await page.keyboard.press('Control+c');
+  await said(page, 'Copied 9 values');
+  await cell(page, 12, NAME).click();
+  await page.keyboard.press('Control+v');
+  await said(page, 'Saved');
+  assert.match(await stored(15), /"name":"note 12"/);
+  const paste = (text: string) =>
+    page.evaluate(`(() => {
+      const clipboardData = new DataTransfer();
+      clipboardData.setData('text/plain', ${JSON.stringify(text)});
+      document.activeElement.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+    })()`);
+  await paste('x\t1\ny\tmany');
+  await page.getByRole('alert').filter({ hasText: 'Nothing is saved: record 14, n: "many"' }).waitFor();
+  assert.match(await stored(13), /"name":"note 10"/);
+  await cell(page, 15, NAME).click();
+  await paste(Array.from({ length: 500 }, (_, at) => `pasted ${at}`).join('\n'));
+  await page.getByRole('dialog', { name: 'Paste: 500 changes?' }).waitFor();
+  await page.getByRole('button', { name: 'Paste' }).click();
+  await until('the paste is saved', async () => (await stored(515)).includes('"name":"pasted 499"'));
+  const isBack = `document.activeElement.getAttribute('role') === 'gridcell'`;
+  await until('the grid has the focus again', () => page.evaluate<boolean>(isBack));
+  await page.keyboard.press('Control+z');
+  await said(page, 'Undone: 500 values in 500 records');
+  assert.match(await stored(515), /"name":"note 515"/);
+});
+
+test('selected records are deleted and come back with their ids; what refers to a record is told', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/t/notes/data/notes' });
+  for (const row of [3, 4, 5]) {
+    await cell(page, row, 1).click();
+    await page.keyboard.press('Space');
+  }
+  await page.getByRole('button', { name: 'Delete selected' }).click();
+  await page.getByRole('dialog', { name: 'Delete 3 records of notes?' }).waitFor();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.locator('[role=grid][aria-rowcount="598"]').waitFor();
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.locator('[role=grid][aria-rowcount="601"]').waitFor();
+  assert.match(await stored(5), /"name":"note 5"/);
+
+  await page.goto(`${server.url}/console/demo/shop/data/customers`);
+  await cell(page, 0, 1).click();
+  await page.keyboard.press('Space');
+  await page.getByRole('button', { name: 'Delete selected' }).click();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.getByRole('alert').filter({ hasText: 'records of orders refer to' }).waitFor();
+  await page.getByRole('link', { name: 'Records of orders that refer to it by customer' }).click();
+  await page.waitForURL(/data\/orders\?filter=customerId,in,1$/);
+});
+
+test('a record that leaves the filter stays in sight until a reload', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/data/orders?filter=status,eq,open' });
+  await cell(page, 0, 2).click();
+  await page.keyboard.press('F2');
+  await page.locator('select.value-editor').selectOption('paid');
+  await page.keyboard.press('Enter');
+  await page.locator('[role=row][data-marked]').filter({ hasText: 'paid' }).waitFor();
+  await page.getByRole('button', { name: 'Reload' }).click();
+  await page.locator('[role=grid][aria-rowcount="2"]').waitFor();
+});
+
+test('a related record is found at the server', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/data/orders?expand=customer' });
+  await cell(page, 2, 6).click();
+  await page.keyboard.press('Enter');
+  await page.getByRole('listbox').waitFor();
+  await page.locator('.value-editor').fill('hopp');
+  await page.locator('[role=option][aria-selected=true]').filter({ hasText: 'Grace Hopper' }).waitFor();
+  await until('one record is found', async () => (await page.getByRole('option').count()) === 1);
+  await page.keyboard.press('Enter');
+  await cell(page, 2, 7).filter({ hasText: 'Grace Hopper' }).waitFor();
+  assert.match((await shop.call('orders/3')).text, /"customerId":3/);
+});
+
+test('edits are queued and saved together, all or none', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/t/notes/data/notes' });
+  await page.getByRole('switch', { name: 'Queue edits' }).click();
+  await type(page, 6, NAME, 'queued 7');
+  await type(page, 6, TEXT, 'text 7');
+  await type(page, 7, N, 'many');
+  await page.getByRole('button', { name: 'Review 3 changes' }).click();
+  await page.getByRole('button', { name: 'Save all' }).click();
+  await page.locator('[role=gridcell][aria-invalid=true]').waitFor();
+  assert.match(await stored(7), /"name":"note 7"/);
+  await type(page, 7, N, '8');
+  let writes = 0;
+  page.on('request', (request) => {
+    if (request.method() !== 'GET') writes++;
+  });
+  await page.getByRole('button', { name: 'Review 3 changes' }).click();
+  await page.getByRole('button', { name: 'Save all' }).click();
+  await said(page, 'Saved');
+  assert.equal(writes, 1);
+  assert.match(await stored(7), /"name":"queued 7".*"text":"text 7"/);
+  assert.match(await stored(8), /"n":8/);
+});
+
+test('offline, an edit waits and is said to; online it is saved once', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/t/notes/data/notes' });
+  await cell(page, 8, NAME).click();
+  await page.context().setOffline(true);
+  await type(page, 8, NAME, 'from afar');
+  await page.getByRole('alert').filter({ hasText: 'Not saved, offline' }).waitFor();
+  assert.equal(await cell(page, 8, NAME).getAttribute('title'), 'Not saved, offline');
+  await page.context().setOffline(false);
+  await said(page, 'Saved');
+  assert.match(await stored(9), /"name":"from afar"/);
+});

@@ -1,0 +1,267 @@
+// The records of an entity in a browser: the grid, what is in the address, filters that are right and wrong, hostile values.
+import assert from 'node:assert/strict';
+import { type Page, violationsOf } from '../support/browser.ts';
+import { useConsole } from '../support/console.ts';
+import { prepare, use } from '../support/use.ts';
+
+const { test, keys, server } = useConsole();
+
+const THINGS = 100_000;
+const big = use(() =>
+  server.workspace('t/big', {
+    entities: {
+      things: {
+        fields: {
+          name: { type: 'string', required: true },
+          n: { type: 'bigint' },
+          d: { type: 'decimal', precision: 12, scale: 2 },
+        },
+      },
+    },
+  }),
+);
+prepare(async () => {
+  const lines = Array.from(
+    { length: THINGS },
+    (_, index) => `thing ${index + 1},${9223372036854675807n + BigInt(index + 1)},0.10`,
+  );
+  const { status, text } = await big.call('things/_import', {
+    method: 'POST',
+    headers: { 'content-type': 'text/csv' },
+    body: ['name,n,d', ...lines].join('\n'),
+  });
+  assert.equal(status, 200, text);
+});
+
+const WIDE = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`field${index}`, { type: 'string' }]));
+const wide = use(() => server.workspace('t/wide', { entities: { wide: { fields: WIDE }, none: { fields: {} } } }));
+prepare(() => wide.create('wide', [{ field0: 'first', field199: 'last' }]));
+
+const HOSTILE = [
+  '<img src=x onerror="window.__x=1">',
+  '"><script>window.__x=1</script>',
+  'x'.repeat(1_000_000),
+  '👩‍👩‍👧‍👦 family',
+  'שלום ‮abc',
+  'javascript:alert(1)',
+  '',
+  null,
+];
+const odd = use(() =>
+  server.workspace('t/odd', {
+    entities: {
+      constructor: {
+        fields: { toString: { type: 'text' }, valueOf: { type: 'string' }, hasOwnProperty: { type: 'integer' } },
+      },
+    },
+  }),
+);
+prepare(() =>
+  odd.create(
+    'constructor',
+    HOSTILE.map((value, index) => ({
+      toString: value,
+      valueOf: value?.slice(0, 100) ?? null,
+      hasOwnProperty: index,
+    })),
+  ),
+);
+
+const cell = (page: Page, row: number, column: number) => page.locator(`[data-spot="${row}:${column}"]`);
+
+/** Where the focus is: role, row and column as assistive technology counts them, and text. */
+const focused = (page: Page): Promise<readonly unknown[]> =>
+  page.evaluate(`(() => {
+    const cell = document.activeElement;
+    const row = cell.closest('[role=row]');
+    return [cell.getAttribute('role'), Number(row?.getAttribute('aria-rowindex')), Number(cell.getAttribute('aria-colindex')), cell.textContent];
+  })()`);
+
+test('a list of a hundred thousand records is reached from end to end, with few cells in the document', async ({
+  open,
+}) => {
+  const page = await open({ key: keys.admin, path: '/t/big/data/things' });
+  const grid = page.getByRole('grid', { name: 'Records of things' });
+  await page.getByRole('gridcell', { name: 'thing 1', exact: true }).click();
+  assert.equal(await grid.getAttribute('aria-rowcount'), String(THINGS + 1));
+  await page.keyboard.press('Control+End');
+  await page.getByRole('gridcell', { name: `thing ${THINGS}`, exact: true }).waitFor();
+  assert.deepEqual(await focused(page), ['gridcell', THINGS + 1, 5, '0.10']);
+  assert.match((await cell(page, THINGS - 1, 3).textContent()) ?? '', /^9223372036854775807$/);
+  await page.keyboard.press('Home');
+  await page.keyboard.press('ArrowRight');
+  assert.deepEqual(await focused(page), ['gridcell', THINGS + 1, 2, String(THINGS)]);
+  for (const key of ['Control+Home', 'PageDown', 'ArrowUp', 'ArrowRight', 'ArrowRight']) await page.keyboard.press(key);
+  const [role, row, column] = await focused(page);
+  assert.deepEqual([role, column], ['gridcell', 3]);
+  assert.equal(await cell(page, Number(row) - 2, 2).textContent(), `thing ${Number(row) - 1}`);
+  assert.ok((await page.getByRole('gridcell').count()) < 2000);
+});
+
+test('heads sort, and the address has it; a reload shows the same', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/data/orders' });
+  const head = page.getByRole('columnheader', { name: 'total' });
+  await head.click();
+  await page.locator('[role=columnheader][aria-sort=ascending]').waitFor();
+  await page.waitForURL(/sort=total$/);
+  await head.click();
+  await page.waitForURL(/sort=total,desc$/);
+  await page.locator('[data-spot="0:3"]').filter({ hasText: '95.00' }).waitFor();
+  await page.reload();
+  await page.locator('[data-spot="0:3"]').filter({ hasText: '95.00' }).waitFor();
+  assert.equal(await head.getAttribute('aria-sort'), 'descending');
+});
+
+test('a filter is chosen, told in words, and taken away', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/data/orders' });
+  await page.getByRole('button', { name: 'Filter', exact: true }).click();
+  await page.getByLabel('Field').selectOption('customer.country');
+  await page.getByLabel('Operator').selectOption('eq');
+  await page.getByLabel('Value').fill('GB');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/filter=customer\.country,eq,GB/);
+  await page.getByRole('status').filter({ hasText: '2 records' }).waitFor();
+  assert.equal(await page.getByRole('grid').getAttribute('aria-rowcount'), '3');
+  await page.getByRole('button', { name: 'Remove filter customer.country is GB' }).click();
+  await page.locator('[role=grid][aria-rowcount="7"]').waitFor();
+});
+
+test('a filter that the server refuses is marked, and the rows stay', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/data/orders?filter=id,gt,0' });
+  await page.locator('[role=grid][aria-rowcount="7"]').waitFor();
+  await page.getByRole('button', { name: 'Filter', exact: true }).click();
+  await page.getByLabel('Filter as text').fill('total,gte,abc');
+  await page.keyboard.press('Enter');
+  await page.getByRole('alert').filter({ hasText: 'Filter value for total must be a number' }).waitFor();
+  assert.equal(await page.locator('.chip[data-wrong]').count(), 1);
+  assert.match((await page.locator('.chip[data-wrong]').textContent()) ?? '', /total at least abc/);
+  assert.equal(await page.getByRole('grid').getAttribute('aria-rowcount'), '7');
+  await page.goto(`${server.url}/console/demo/shop/data/orders?filter=totl,gte,40`);
+  await page.getByRole('button', { name: 'Use total' }).click();
+  await page.waitForURL(/filter=total,gte,40$/);
+  await page.locator('[role=grid][aria-rowcount="3"]').waitFor();
+});
+
+test('only the answer to the last question is shown', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/data/orders' });
+  await page.getByRole('gridcell').first().waitFor();
+  await page.route(/filter=id,eq,1&/, async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    await route.continue().catch(() => undefined);
+  });
+  for (const id of ['1', '2']) {
+    await page.getByRole('button', { name: 'Filter', exact: true }).click();
+    await page.getByLabel('Filter as text').fill(`id,eq,${id}`);
+    await page.keyboard.press('Enter');
+    if (id === '1') await page.getByRole('button', { name: 'Remove filter id is 1' }).click();
+  }
+  await page.locator('[role=grid][aria-rowcount="2"]').waitFor();
+  await new Promise((resolve) => setTimeout(resolve, 900));
+  assert.equal(await cell(page, 0, 1).textContent(), '2');
+});
+
+test('columns are hidden, widened, moved and pinned by keyboard, kept, and reset', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/data/orders' });
+  const heads = () => page.getByRole('columnheader').allTextContents();
+  await page.getByRole('button', { name: 'Columns' }).focus();
+  await page.keyboard.press('Enter');
+  const press = async (role: string, name: string) => {
+    await page.getByRole(role, { name, exact: true }).focus();
+    await page.keyboard.press('Space');
+  };
+  await press('checkbox', 'note');
+  await press('button', 'Move total left');
+  await press('button', 'Pin placedAt');
+  await press('button', 'Make status wider');
+  await page.keyboard.press('Escape');
+  const changed = ['Select', 'placedAt', 'id', 'total', 'status', 'customerId'];
+  assert.deepEqual(await heads(), changed);
+  await page.reload();
+  await page.getByRole('gridcell').first().waitFor();
+  assert.deepEqual(await heads(), changed);
+  await page.getByRole('button', { name: 'Columns' }).click();
+  await page.getByRole('button', { name: 'Reset columns' }).click();
+  await page.getByRole('columnheader', { name: 'note' }).waitFor();
+  assert.deepEqual(await heads(), ['Select', 'id', 'status', 'total', 'placedAt', 'note', 'customerId']);
+});
+
+test('two hundred columns: heads and cells stand above each other, and few are in the document', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/t/wide/data/wide' });
+  await cell(page, 0, 1).click();
+  await page.keyboard.press('Control+ArrowRight');
+  assert.deepEqual(await focused(page), ['gridcell', 2, 202, 'last']);
+  const [head, value] = await Promise.all([cell(page, -1, 201).boundingBox(), cell(page, 0, 201).boundingBox()]);
+  assert.deepEqual([head?.x, head?.width], [value?.x, value?.width]);
+  assert.ok((await page.getByRole('gridcell').count()) < 2000);
+  await page.goto(`${server.url}/console/t/wide/data/none`);
+  await page.getByText('No records yet').waitFor();
+  await page.getByRole('link', { name: 'New record' }).first().waitFor();
+});
+
+test('labels of related records are a column, in one request', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/data/orders' });
+  await page.getByRole('gridcell').first().waitFor();
+  let requests = 0;
+  page.on('request', (request) => {
+    if (request.url().includes('/demo/shop/')) requests += request.url().includes('_schema') ? 0 : 1;
+  });
+  await page.getByRole('button', { name: 'Columns' }).click();
+  await page.getByRole('checkbox', { name: 'customer', exact: true }).check();
+  await page.getByRole('gridcell', { name: 'Grace Hopper' }).waitFor();
+  assert.equal(requests, 1);
+  assert.match(
+    (await page.getByRole('link', { name: 'Grace Hopper' }).getAttribute('href')) ?? '',
+    /\/data\/customers\/3$/,
+  );
+});
+
+test('moments are in UTC or in the zone of the browser, everywhere at once', async ({ open }) => {
+  const page = await open({
+    key: keys.owner,
+    path: '/demo/shop/data/orders?filter=placedAt,gte,2026-03-08T06:10:00Z',
+    context: { timezoneId: 'Asia/Tokyo' },
+  });
+  await page.getByRole('gridcell', { name: '2026-03-08 06:10:00 UTC' }).waitFor();
+  await page.getByText('Local', { exact: true }).click();
+  await page.getByRole('gridcell', { name: '2026-03-08 15:10:00 +09:00' }).waitFor();
+  await page.getByRole('button', { name: 'placedAt at least 2026-03-08 15:10:00 +09:00' }).first().waitFor();
+});
+
+test('values are text, whatever they look like; NULL, the empty text and a cut value are told apart', async ({
+  open,
+}) => {
+  const page = await open({ key: keys.admin, path: '/t/odd/data/constructor' });
+  for (const row of [0, 1, 5]) {
+    await page
+      .getByRole('gridcell', { name: HOSTILE[row] as string, exact: true })
+      .first()
+      .waitFor();
+  }
+  assert.match((await cell(page, 2, 2).textContent()) ?? '', /1,000,000 characters/);
+  assert.equal(await cell(page, 3, 2).textContent(), HOSTILE[3]);
+  assert.match((await cell(page, 6, 2).textContent()) ?? '', /empty text/);
+  assert.equal(await cell(page, 7, 2).textContent(), 'NULL');
+  assert.equal(await page.locator('[role=gridcell] a').count(), 0);
+  assert.equal(await cell(page, 4, 2).locator('bdi').getAttribute('dir'), 'auto');
+});
+
+test('who may only read sees no way to write', async ({ open }) => {
+  const page = await open({ key: keys.readOnly, path: '/demo/shop/data/orders' });
+  await page.getByRole('gridcell', { name: 'paid' }).first().dblclick();
+  await page.keyboard.press('x');
+  assert.equal(await page.locator('.cell-editor').count(), 0);
+  for (const name of ['New record', 'Import']) assert.equal(await page.getByRole('link', { name }).count(), 0);
+  await page.getByRole('button', { name: 'Export' }).waitFor();
+});
+
+test('the screen passes axe in light and dark', async ({ open }) => {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const page = await open({
+      key: keys.owner,
+      path: '/demo/shop/data/orders?filter=total,gte,1',
+      context: { colorScheme },
+    });
+    await page.getByRole('gridcell').first().waitFor();
+    assert.deepEqual(await violationsOf(page), [], colorScheme);
+  }
+});

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Refusal } from '../../../../console/src/api/refusal.ts';
+import { Drafts } from '../../../../console/src/records/drafts.ts';
+import type { Versioned } from '../../../../console/src/records/requests.ts';
+import type { Row } from '../../../../console/src/records/rows.ts';
+import type { Update } from '../../../../console/src/records/write-requests.ts';
+import { type Conflict, Writer, type WriterOptions } from '../../../../console/src/records/writer.ts';
+
+/** A record with versions 1, 2, 3 … as a server keeps it, and all that a writer says about it. */
+function desk(answers: readonly (Refusal | 'ok')[] = []) {
+  const left = [...answers];
+  const server = { version: 1, record: { id: '7', name: 'old', total: 'old' } as Record<string, string> };
+  const shown = { row: { id: '7', record: { ...server.record }, version: '1', cuts: new Map() } as Row };
+  const sent: { readonly update: Update; readonly key: string }[] = [];
+  const conflicts: Conflict[] = [];
+  const said: string[] = [];
+  const refused: unknown[] = [];
+  const drafts = new Drafts();
+  const update: WriterOptions['update'] = async (one, key): Promise<Versioned> => {
+    sent.push({ update: one, key });
+    await new Promise((resolve) => setImmediate(resolve));
+    const answer = left.shift() ?? 'ok';
+    if (answer !== 'ok') throw answer;
+    if (one.version !== String(server.version))
+      throw new Refusal('changed', { status: 412, code: 'PRECONDITION_FAILED' });
+    server.version++;
+    Object.assign(server.record, Object.fromEntries(one.values));
+    return { record: { ...server.record }, version: String(server.version) };
+  };
+  const writer = new Writer({
+    drafts,
+    update,
+    updateAll: async () => assert.fail('one record is not written by _bulk'),
+    read: async () => ({ record: { ...server.record }, version: String(server.version) }),
+    restore: async () => undefined,
+    row: () => shown.row,
+    async written([one]) {
+      if (one?.now !== undefined) shown.row = { ...shown.row, record: one.now.record, version: one.now.version };
+      return new Map();
+    },
+    conflict: (conflict) => conflicts.push(conflict),
+    refused: (error) => refused.push(error),
+    say: (words) => said.push(words),
+    pauseAfter: (error) => (error instanceof Refusal && error.status === 0 ? 10 : undefined),
+    wait: async () => undefined,
+  });
+  const save = (name: string, value: string) =>
+    writer.save(
+      { row: shown.row, before: new Map([[name, server.record[name] ?? '']]), values: new Map([[name, value]]) },
+      name,
+    );
+  return { server, shown, sent, conflicts, said, refused, drafts, writer, save };
+}
+
+test('writes of a record go one after the other, each upon the version that the one before gave', async () => {
+  const { save, sent, server } = desk();
+  await Promise.all([save('name', 'a'), save('total', 'b'), save('name', 'c')]);
+  assert.deepEqual(
+    sent.map(({ update }) => [update.version, ...update.values.keys()]),
+    [
+      ['1', 'name'],
+      ['2', 'total'],
+      ['3', 'name'],
+    ],
+  );
+  assert.deepEqual(server.record, { id: '7', name: 'c', total: 'b' });
+});
+
+test('undo and redo write the inverse; an undo of what somebody has changed since is a conflict', async () => {
+  const { save, server, writer, conflicts, said } = desk();
+  await save('name', 'a');
+  await save('total', 'b');
+  await writer.undo();
+  await writer.undo();
+  assert.deepEqual(server.record, { id: '7', name: 'old', total: 'old' });
+  await writer.redo();
+  assert.equal(server.record.name, 'a');
+  assert.equal(said.at(-1), 'Done again: name');
+  server.version++;
+  server.record.name = 'theirs';
+  await writer.undo();
+  assert.equal(server.record.name, 'theirs');
+  assert.equal(conflicts[0]?.mine.get('name'), 'old');
+  assert.equal(conflicts[0]?.theirs?.record.name, 'theirs');
+  await writer.undo();
+  assert.equal(said.at(-1), 'Nothing to undo');
+});
+
+test('a write that does not arrive is sent again with the same key, and its cell says what it waits for', async () => {
+  const lost = new Refusal('The server cannot be reached', { status: 0, code: 'UNREACHABLE' });
+  const { save, sent, drafts, refused } = desk([lost, lost, 'ok']);
+  const saving = save('name', 'a');
+  while (sent.length < 2) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(drafts.of('7')?.get('name')?.message, 'Not saved, offline');
+  assert.equal(drafts.isUnsaved, true);
+  assert.deepEqual(await saving, { kind: 'saved' });
+  assert.equal(new Set(sent.map(({ key }) => key)).size, 1);
+  assert.equal(refused.length, 1, 'it is said once');
+  assert.equal(drafts.of('7')?.get('name')?.kind, 'saved');
+});
+
+test('a refusal stands in its cell with what was typed', async () => {
+  const refusal = new Refusal('Validation failed', {
+    status: 400,
+    code: 'VALIDATION_FAILED',
+    details: [{ field: 'name', code: 'TOO_LONG', message: 'is too long' }],
+  });
+  const { save, drafts, server, writer } = desk([refusal]);
+  const outcome = await save('name', 'a');
+  assert.equal(outcome.kind, 'refused');
+  assert.deepEqual(drafts.of('7')?.get('name'), { kind: 'refused', value: 'a', message: 'is too long' });
+  assert.equal(server.version, 1);
+  assert.equal(writer.history().done.length, 0);
+});
