@@ -135,6 +135,23 @@ test('a key that is revoked ends its session, and opens none', async ({ open }) 
   await page.getByRole('heading', { name: 'Migrations', level: 1 }).waitFor();
 });
 
+test('what was typed outlives the session, and is saved once somebody is signed in again', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/data/customers/2' });
+  const country = page.getByRole('textbox', { name: 'country' });
+  await country.fill('NO');
+  const { data } = (await server.call('/api/admin/v1/sessions?size=1000', { credential: ADMIN_KEY })).json;
+  for (const { id } of data) {
+    await server.call(`/api/admin/v1/sessions/${id}`, { method: 'DELETE', credential: ADMIN_KEY });
+  }
+  await page.getByRole('button', { name: 'Save' }).click();
+  await dialogOf(page).waitFor();
+  await typeKey(page, keys.owner);
+  await page.getByRole('status').filter({ hasText: 'Saved' }).waitFor({ state: 'attached' });
+  assert.equal(page.url(), `${server.url}/console/demo/shop/data/customers/2`);
+  assert.equal(await country.inputValue(), 'NO');
+  assert.equal((await shop.call('customers/2')).json.data.country, 'NO');
+});
+
 test('a page of another port reaches nothing, by script or by form', async ({ open }) => {
   const page = await open({ key: keys.admin });
   await page.getByRole('heading', { name: 'Organizations', level: 1 }).waitFor();
