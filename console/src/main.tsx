@@ -12,7 +12,7 @@ import { makeRouter } from './router.tsx';
 import { watchForNewBuilds } from './shell/new-build.ts';
 import { watchDownloads } from './shell/plain-http.ts';
 import { SignInAgain } from './shell/sign-in-again.tsx';
-import { theme } from './theme.ts';
+import { cssVariablesResolver, theme } from './theme.ts';
 import { nonce } from './trusted-types.ts';
 
 const styleNonce = nonce();
@@ -24,7 +24,12 @@ watchDownloads();
 
 createRoot(document.getElementById('root') as HTMLElement).render(
   <StrictMode>
-    <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => styleNonce}>
+    <MantineProvider
+      theme={theme}
+      cssVariablesResolver={cssVariablesResolver}
+      defaultColorScheme="auto"
+      getStyleNonce={() => styleNonce}
+    >
       <QueryClientProvider client={queryClient}>
         <RouterProvider router={router} />
         <SignInAgain />

@@ -1,5 +1,5 @@
 // Quiet and dense: one accent, the fonts of the system, shades that reach the contrast of WCAG 2.2 AA in both schemes.
-import { createTheme, type MantineColorsTuple } from '@mantine/core';
+import { type CSSVariablesResolver, createTheme, type MantineColorsTuple } from '@mantine/core';
 
 const accent: MantineColorsTuple = [
   '#eef2ff',
@@ -43,4 +43,11 @@ export const theme = createTheme({
     Tooltip: { defaultProps: { openDelay: 400 } },
     Modal: { defaultProps: { overlayProps: { backgroundOpacity: 0.35 } } },
   },
+});
+
+/** Links that reach 4.5 to 1 on every ground of the dark scheme, that of fields among them. */
+export const cssVariablesResolver: CSSVariablesResolver = () => ({
+  variables: {},
+  light: {},
+  dark: { '--mantine-color-anchor': accent[2] },
 });

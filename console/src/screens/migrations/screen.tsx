@@ -24,7 +24,7 @@ export function Screen() {
       {data?.total === 0 && (
         <Text size="sm">
           No migrations yet. A change of the{' '}
-          <Anchor component={Link} to={screenPath(place, '/schema')} size="sm">
+          <Anchor component={Link} to={screenPath(place, '/schema')} size="sm" underline="always">
             schema
           </Anchor>{' '}
           is one.

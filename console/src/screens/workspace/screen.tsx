@@ -28,42 +28,44 @@ export function Screen() {
         <FirstSteps place={place} isAdministrator={isAdministrator} />
       )}
       {entities.length > 0 && (
-        <Table aria-label="Entities" stickyHeader maw={900}>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Entity</Table.Th>
-              <Table.Th ta="right">Fields</Table.Th>
-              {isAdministrator && <Table.Th ta="right">Records</Table.Th>}
-              {isAdministrator && <Table.Th ta="right">Size</Table.Th>}
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {entities.map(({ name, description, fields }) => {
-              const known = statistics.data?.get(name);
-              return (
-                <Table.Tr key={name}>
-                  <Table.Td>
-                    <Group gap="xs">
-                      <Anchor component={Link} to={screenPath(place, `/data/${name}`)} size="sm">
-                        <bdi>{name}</bdi>
-                      </Anchor>
-                      <Text size="xs" c="dimmed" truncate maw={360} dir="auto">
-                        {description}
-                      </Text>
-                    </Group>
-                  </Table.Td>
-                  <Table.Td ta="right">{fields.size}</Table.Td>
-                  {isAdministrator && (
-                    <Table.Td ta="right">{known && `${known.exact ? '' : '≈ '}${count(known.records)}`}</Table.Td>
-                  )}
-                  {isAdministrator && (
-                    <Table.Td ta="right">{known && bytes(known.tableBytes + known.indexBytes)}</Table.Td>
-                  )}
-                </Table.Tr>
-              );
-            })}
-          </Table.Tbody>
-        </Table>
+        <Table.ScrollContainer minWidth={480} maw={900}>
+          <Table aria-label="Entities">
+            <Table.Thead>
+              <Table.Tr>
+                <Table.Th>Entity</Table.Th>
+                <Table.Th ta="right">Fields</Table.Th>
+                {isAdministrator && <Table.Th ta="right">Records</Table.Th>}
+                {isAdministrator && <Table.Th ta="right">Size</Table.Th>}
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {entities.map(({ name, description, fields }) => {
+                const known = statistics.data?.get(name);
+                return (
+                  <Table.Tr key={name}>
+                    <Table.Td>
+                      <Group gap="xs">
+                        <Anchor component={Link} to={screenPath(place, `/data/${name}`)} size="sm">
+                          <bdi>{name}</bdi>
+                        </Anchor>
+                        <Text size="xs" c="dimmed" truncate maw={360} dir="auto">
+                          {description}
+                        </Text>
+                      </Group>
+                    </Table.Td>
+                    <Table.Td ta="right">{fields.size}</Table.Td>
+                    {isAdministrator && (
+                      <Table.Td ta="right">{known && `${known.exact ? '' : '≈ '}${count(known.records)}`}</Table.Td>
+                    )}
+                    {isAdministrator && (
+                      <Table.Td ta="right">{known && bytes(known.tableBytes + known.indexBytes)}</Table.Td>
+                    )}
+                  </Table.Tr>
+                );
+              })}
+            </Table.Tbody>
+          </Table>
+        </Table.ScrollContainer>
       )}
     </ScreenFrame>
   );

@@ -1,0 +1,160 @@
+// Every screen: one heading of level 1, a title that names it, nothing that axe finds, in light and dark, and nothing cut off
+// on a narrow page. Ways between them by keyboard.
+import assert from 'node:assert/strict';
+import { violationsOf } from '../support/browser.ts';
+import { useConsole } from '../support/console.ts';
+
+const { test, keys, server, shop } = useConsole();
+
+/** Below /console, with what stands on the screen once it is there. */
+const SCREENS: readonly (readonly [path: string, heading: RegExp])[] = [
+  ['/', /^Organizations$/],
+  ['/server', /^Server$/],
+  ['/server?tab=activity', /^Server$/],
+  ['/demo', /./],
+  ['/demo/shop', /shop/],
+  ['/demo/shop/data/orders', /orders/],
+  ['/demo/shop/data/orders/1', /^orders 1/],
+  ['/demo/shop/data/orders/new', /^New record of orders$/],
+  ['/demo/shop/data/orders/import', /^Import into orders$/],
+  ['/demo/shop/import', /^Import a file$/],
+  ['/demo/shop/schema', /^Schema$/],
+  ['/demo/shop/schema?tab=entities', /^Schema$/],
+  ['/demo/shop/schema?tab=document', /^Schema$/],
+  ['/demo/shop/migrations', /^Migrations$/],
+  ['/demo/shop/access/keys', /^API keys$/],
+  ['/demo/shop/access/clients', /^OAuth clients$/],
+  ['/demo/shop/access/provider', /^Identity provider$/],
+  ['/demo/shop/access/rules', /^Row rules$/],
+  ['/demo/shop/api/orders', /^API of orders$/],
+  ['/demo/shop/activity', /^Activity$/],
+  ['/demo/shop/settings', /^Settings$/],
+];
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  test(`axe finds nothing on any screen, ${colorScheme}`, async ({ open }) => {
+    const page = await open({ key: keys.admin, context: { colorScheme } });
+    const found: string[] = [];
+    for (const [path, heading] of SCREENS) {
+      await page.goto(`${server.url}/console${path}`);
+      await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+      await page.evaluate('new Promise((done) => setTimeout(done, 300))');
+      const headings = await page.getByRole('heading', { level: 1 }).count();
+      if (headings !== 1) found.push(`${path}: ${headings} headings of level 1`);
+      if (!/ · Console$/.test(await page.title())) found.push(`${path}: title ${await page.title()}`);
+      for (const line of await violationsOf(page)) found.push(`${path}: ${line}`);
+    }
+    assert.deepEqual(found, []);
+  });
+}
+
+test('at 320 pixels no screen is wider than the page', async ({ open }) => {
+  const page = await open({ key: keys.admin, context: { viewport: { width: 320, height: 640 } } });
+  const wide: string[] = [];
+  for (const [path, heading] of SCREENS) {
+    await page.goto(`${server.url}/console${path}`);
+    await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+    if (width > 320) wide.push(`${path}: ${width}`);
+  }
+  assert.deepEqual(wide, []);
+});
+
+test('Ctrl+K goes to an entity by typing, and Escape gives the focus back', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop' });
+  const find = page.getByRole('textbox', { name: 'Find an entity' });
+  await find.focus();
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Go to' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog', { name: 'Go to' }).waitFor({ state: 'hidden' });
+  assert.equal(await find.evaluate((element) => element === element.ownerDocument.activeElement), true);
+  await page.keyboard.press('Control+k');
+  const typed = page.getByRole('combobox', { name: 'Go to' });
+  await typed.fill('orders');
+  await page.getByRole('option', { name: /^orders/ }).waitFor();
+  await typed.press('Enter');
+  await page.getByRole('grid', { name: 'Records of orders' }).waitFor();
+});
+
+test('the first stop of Tab leads to the content, and ? shows the keys', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop' });
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.keyboard.press('Tab');
+  const first = await page.evaluate<string>('document.activeElement.textContent');
+  assert.equal(first, 'Skip to content');
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keys' }).getByText('Go to an entity or a screen').waitFor();
+});
+
+test('an empty workspace says what to do first', async ({ open }) => {
+  await server.workspace('t/empty', { entities: {} });
+  const page = await open({ key: keys.admin, path: '/t/empty' });
+  await page.getByRole('link', { name: 'Import a file' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Import a file' }).waitFor();
+  await page.goBack();
+  await page.getByRole('link', { name: 'Write a schema' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Schema' }).waitFor();
+  assert.match(page.url(), /tab=document/);
+});
+
+test('an owner is taken to the own workspace, and another one says that there is no access', async ({ open }) => {
+  await server.workspace('t/other', { entities: {} });
+  const page = await open({ key: keys.owner });
+  await page.getByRole('table', { name: 'Entities' }).waitFor();
+  assert.equal(await page.getByRole('link', { name: 'Organizations' }).count(), 0);
+  await page.goto(`${server.url}/console/t/other`);
+  await page.getByText('You have no access').waitFor();
+  await page.getByRole('link', { name: 'Back to the start' }).click();
+  await page.getByRole('table', { name: 'Entities' }).waitFor();
+});
+
+test('a pasted file is tried and imported, and its mistakes are told by row', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/data/products/import' });
+  const rows = page.getByRole('textbox', { name: 'Or paste rows' });
+  await rows.fill('SKU,Title,The price\nCUP-01,Cup,4.50\nCUP-02,Big cup,-1');
+  await page.getByRole('button', { name: 'Take these rows' }).click();
+  await page.getByRole('combobox', { name: 'Field for The price' }).click();
+  await page.getByRole('option', { name: 'price' }).click();
+  await page.getByRole('button', { name: 'Dry run' }).click();
+  await page
+    .getByRole('alert')
+    .getByText(/row 2.*price/)
+    .first()
+    .waitFor();
+  await rows.fill('SKU,Title,price\nCUP-01,Cup,4.50\nCUP-02,Big cup,1');
+  await page.getByRole('button', { name: 'Take these rows' }).click();
+  await page.getByRole('button', { name: 'Dry run' }).click();
+  await page.getByText(/Nothing is stored.*2 records inserted/).waitFor();
+  assert.equal((await shop.call('products?filter=sku,startsWith,CUP')).json.meta.totalElements, 0);
+  await page.getByRole('button', { name: 'Import' }).click();
+  await page.getByText(/^2 records inserted/).waitFor();
+  assert.equal((await shop.call('products?filter=sku,startsWith,CUP')).json.meta.totalElements, 2);
+});
+
+test('a file becomes a new entity with the types of its values', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/import' });
+  await page
+    .getByRole('textbox', { name: 'Or paste rows' })
+    .fill('First name,born,points\nAda,1815-12-10,1.50\nGrace,1906-12-09,2');
+  await page.getByRole('button', { name: 'Take these rows' }).click();
+  await page.getByRole('textbox', { name: 'Name of the entity' }).fill('people');
+  await page.getByRole('button', { name: 'Import' }).click();
+  await page.getByText(/^2 records inserted/).waitFor();
+  const { data } = (await shop.call('people?sort=id')).json;
+  assert.deepEqual(data[0], { id: 1, firstName: 'Ada', born: '1815-12-10', points: 1.5 });
+});
+
+test('the API page runs a request, and refuses in the words of the server', async ({ open }) => {
+  const page = await open({ key: keys.readOnly, path: '/demo/shop/api/orders' });
+  await page.getByRole('textbox', { name: 'filter' }).fill('status,eq,open');
+  await page.getByRole('button', { name: 'Run' }).click();
+  await page.getByText(/^200 in \d+ ms$/).waitFor();
+  assert.match((await page.getByRole('region', { name: 'Answer' }).textContent()) ?? '', /"status":"open"/);
+  await page.getByRole('textbox', { name: 'filter' }).fill('stat,eq,open');
+  await page.getByRole('button', { name: 'Run' }).click();
+  await page
+    .getByRole('alert')
+    .getByText(/Did you mean/)
+    .waitFor();
+});
