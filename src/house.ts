@@ -182,9 +182,11 @@ function consoleOf(
   { operatorHash }: Pick<ReadinessState, 'operatorHash'>,
 ) {
   const idleSeconds = config.sessionHours * 3600;
+  const cookies = makeStrangerShare(config.statementTimeoutMs);
   const sessions = makeSessions({
     findApiKey: (hash) => strangers(() => findApiKey(db, hash)),
-    find: (idHash) => strangers(() => findSession(db, idHash, idleSeconds)),
+    // Not among those who come with keys: a crowd of either keeps nobody of the other out.
+    find: (idHash) => cookies(() => findSession(db, idHash, idleSeconds)),
     store: (session) => createSession(db, session),
     remove: (idHash) => endSession(db, idHash),
     touch: (ids) => touchSessions(db, ids),

@@ -7,6 +7,7 @@ import type { SessionCredential } from '../model/credential.ts';
 import type { RateLimit } from '../pace/rate-limit.ts';
 import { json, noContent, type Reply } from '../response/reply.ts';
 import { type SessionCookie, sessionCookie } from './cookie.ts';
+import { countedAs } from './counted-as.ts';
 
 export interface SessionRooms {
   readonly sessions: {
@@ -47,7 +48,7 @@ export function makeSessionRooms({ sessions, instanceName, isHttps, attempts }: 
 
   async function signIn(raw: RawRequest): Promise<Reply> {
     const asked = readSignIn(await jsonValue(await raw.body(MAX_BODY), raw));
-    await attempts(raw.address ?? '');
+    await attempts(countedAs(raw.address));
     const agent = raw.headers['user-agent'] ?? '';
     const { id, expiresAt } =
       asked.key === undefined

@@ -163,10 +163,14 @@ export async function endSessionById(
   return rows.length > 0;
 }
 
-/** Notes that sessions were used; one statement for all of them. */
+/** Notes that sessions were used, and with them their keys; one statement for all of them. */
 export async function touchSessions(db: Database, ids: readonly string[]): Promise<void> {
   await db.run(
-    toQuery(sql`update wda.session set last_used_at = now() where id = any(${ids}::int8[])`, 'touch-sessions'),
+    toQuery(
+      sql`with used as (update wda.session set last_used_at = now() where id = any(${ids}::int8[]) returning api_key_id)
+update wda.api_key set last_used_at = now() where id in (select api_key_id from used)`,
+      'touch-sessions',
+    ),
     'write',
   );
 }

@@ -31,6 +31,12 @@ export async function findWorkspace(
   return rows[0];
 }
 
+/** By its id, which a principal knows. */
+export async function findWorkspaceById(db: Database, id: string): Promise<WorkspaceSummary | undefined> {
+  const rows = await db.query<WorkspaceSummary>(toQuery(sql`select ${COLUMNS} from ${WORKSPACES} where w.id = ${id}`));
+  return rows[0];
+}
+
 /** The workspaces of an organization that exists. */
 export function loadWorkspaces(
   db: Database,

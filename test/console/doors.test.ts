@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PAGE_HEADERS, postSession, signIn } from '../support/console-client.ts';
 import { ADMIN_KEY, type Answer } from '../support/server.ts';
+import { until } from '../support/until.ts';
 import { prepare, use, useServer } from '../support/use.ts';
 
 const OTHER_KEY = 'another-operator-key-of-the-tests-0123456789';
@@ -10,6 +11,7 @@ const OTHER_KEY = 'another-operator-key-of-the-tests-0123456789';
 const server = useServer({ WDA_SIGN_IN_RATE_LIMIT: '0' });
 const second = useServer({}, server);
 const otherOperator = useServer({ WDA_ADMIN_KEY: OTHER_KEY }, server);
+const https = useServer({ PUBLIC_URL: 'https://data.example.com' }, server);
 const off = useServer({ WDA_CONSOLE: 'off' }, server);
 const SCHEMA = { entities: { notes: { fields: { text: { type: 'string' } } } } };
 const shop = use(() => server.workspace('acme/shop', SCHEMA));
@@ -33,6 +35,23 @@ test('a key is exchanged for a cookie that no script reads and no other site sen
     json.data.map(({ slug }: { slug: string }) => slug),
     ['acme'],
   );
+});
+
+test('with https the cookie is bound to its host, and sent over https alone', async () => {
+  const { setCookie } = await signIn(https, ADMIN_KEY);
+  assert.match(setCookie, /^__Host-wda_[\w-]{8}=[\w-]{43}; .*; SameSite=Strict; Secure$/);
+});
+
+test('the requests of a session are uses of its key', async () => {
+  const { json } = await shop.admin('api-keys', { method: 'POST', body: { name: 'used', permissions: 'READ_ONLY' } });
+  const { call } = await signIn(server, json.data.key);
+  assert.equal((await call('/v1/acme/shop/notes')).status, 200);
+  await until('it is noted', async () => {
+    const { data } = (await shop.admin('api-keys?size=100')).json;
+    return data.some(
+      ({ name, lastUsedAt }: { name: string; lastUsedAt: string | null }) => name === 'used' && lastUsedAt !== null,
+    );
+  });
 });
 
 test('the answers at both doors are the same', async () => {

@@ -4,7 +4,7 @@ import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirro
 import { json } from '@codemirror/lang-json';
 import { yaml } from '@codemirror/lang-yaml';
 import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from '@codemirror/language';
-import { forceLinting, linter, lintGutter, lintKeymap } from '@codemirror/lint';
+import { type Diagnostic, lintGutter, lintKeymap, setDiagnostics } from '@codemirror/lint';
 import { highlightSelectionMatches, searchKeymap } from '@codemirror/search';
 import { Compartment, EditorState, type Extension } from '@codemirror/state';
 import {
@@ -51,8 +51,8 @@ export function DocumentEditor({ ref, format, text, marks, shape, onChange }: Do
   const parts = useRef({ scheme: new Compartment(), language: new Compartment() });
   const scheme = useComputedColorScheme('light');
   // What the extensions see: they are made once.
-  const seen = useRef({ format, marks, shape, onChange, sent: text });
-  Object.assign(seen.current, { format, marks, shape, onChange });
+  const seen = useRef({ format, shape, onChange, sent: text });
+  Object.assign(seen.current, { format, shape, onChange });
   useEffect(() => {
     if (place.current === null) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -74,7 +74,7 @@ export function DocumentEditor({ ref, format, text, marks, shape, onChange }: Do
       parent: place.current,
       state: EditorState.create({
         doc: seen.current.sent,
-        extensions: [...BASE, watch, schemePart.of([]), language.of([]), completion(seen), lint(seen)],
+        extensions: [...BASE, watch, schemePart.of([]), language.of([]), completion(seen)],
       }),
     });
     view.current = made;
@@ -99,7 +99,8 @@ export function DocumentEditor({ ref, format, text, marks, shape, onChange }: Do
     made.dispatch({ changes: { from: 0, to: made.state.doc.length, insert: text } });
   }, [text]);
   useEffect(() => {
-    if (view.current !== null) forceLinting(view.current);
+    const made = view.current;
+    made?.dispatch(setDiagnostics(made.state, diagnosticsOf(marks, made.state)));
   }, [marks]);
   useImperativeHandle(ref, () => ({
     go(offset) {
@@ -113,23 +114,17 @@ export function DocumentEditor({ ref, format, text, marks, shape, onChange }: Do
 }
 
 interface Seen {
-  readonly current: { readonly format: Format; readonly marks: readonly Mark[]; readonly shape: Json | undefined };
+  readonly current: { readonly format: Format; readonly shape: Json | undefined };
 }
 
-const lint = (seen: Seen): Extension => [
-  lintGutter(),
-  linter(
-    ({ state: { doc } }) =>
-      seen.current.marks.map(({ from, to, message }) => ({
-        from: Math.min(from, doc.length),
-        to: Math.min(Math.max(to, from), doc.length),
-        severity: 'error' as const,
-        message,
-      })),
-    // Mistakes come from outside, and are drawn when they come.
-    { delay: 60_000 },
-  ),
-];
+/** Marks as they fit into the text, which may be ahead of them by some letters. */
+const diagnosticsOf = (marks: readonly Mark[], { doc }: EditorState): Diagnostic[] =>
+  marks.map(({ from, to, message }) => ({
+    from: Math.min(from, doc.length),
+    to: Math.min(Math.max(to, from), doc.length),
+    severity: 'error',
+    message,
+  }));
 
 const completion = (seen: Seen): Extension =>
   autocompletion({
@@ -144,9 +139,24 @@ const completion = (seen: Seen): Extension =>
     ],
   });
 
+// Chromium writes over a selection in the style that it had, as a style attribute, which the page's policy forbids. Brackets
+// and quotation marks are put around a selection by closeBrackets.
+const replaceSelection = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { inputType, data } = event;
+    if (inputType !== 'insertText' || data === null || view.composing || view.state.selection.main.empty) return false;
+    if (/^[([{'"]$/.test(data)) return false;
+    event.preventDefault();
+    view.dispatch(view.state.replaceSelection(data), { userEvent: 'input.type', scrollIntoView: true });
+    return true;
+  },
+});
+
 const BASE: readonly Extension[] = [
+  replaceSelection,
   EditorView.cspNonce.of(nonce()),
   EditorView.contentAttributes.of({ 'aria-label': 'Schema document', spellcheck: 'false', tabindex: '0' }),
+  lintGutter(),
   lineNumbers(),
   highlightActiveLine(),
   highlightActiveLineGutter(),

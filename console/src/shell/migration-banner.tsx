@@ -1,10 +1,11 @@
 // Says on every screen of a workspace that its schema is being changed, and how far that is.
-import { Alert, Anchor, Group, Progress, Text } from '@mantine/core';
+import { Alert, Anchor, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from '@tanstack/react-router';
 import { isEnded, migrationsQuery } from '../api/migrations.ts';
 import { type Place, screenPath } from '../api/workspace.ts';
 import { progressOf, stepAtWork } from '../schema/migration.ts';
+import { ProgressBar } from '../schema/progress-bar.tsx';
 import { useMayAdminister } from './rights.ts';
 
 export function MigrationBanner({ place }: { readonly place: Place }) {
@@ -17,16 +18,13 @@ export function MigrationBanner({ place }: { readonly place: Place }) {
   const to = screenPath(place, `/migrations/${newest.id}`);
   // Its own screen says it all.
   if (pathname === to) return null;
-  const progress = Math.floor(progressOf(newest) * 100);
   return (
     <Alert role="status" color="accent" variant="light" p="xs" mb="sm" aria-label="A migration runs">
       <Group gap="sm" wrap="nowrap">
         <Text size="sm" truncate>
           The schema is being changed: <bdi>{stepAtWork(newest)?.description ?? 'almost done'}</bdi>
         </Text>
-        <Progress.Root w={120} miw={60}>
-          <Progress.Section value={progress} aria-label="The migration" />
-        </Progress.Root>
+        <ProgressBar label="The migration" value={progressOf(newest)} width={120} />
         <Anchor component={Link} to={to} size="sm">
           Show
         </Anchor>

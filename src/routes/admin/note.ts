@@ -8,6 +8,7 @@ import {
   type Noted,
   type WriteActivity,
 } from '../../directory/activity.ts';
+import { findWorkspaceById } from '../../directory/workspaces.ts';
 import type { Principal } from '../../model/principal.ts';
 
 /** What is told of a change: its subject by name, and what else there is to say, without secrets. */
@@ -30,7 +31,7 @@ interface Request extends Pick<Activity, 'organization' | 'workspace'> {
 export function makeNote(
   directory: Database,
   action: string,
-  { principal, organization, workspace }: Request,
+  request: Request,
 ): { readonly note: Note; readonly isUsed: () => boolean } {
   let isUsed = false;
 
@@ -39,8 +40,8 @@ export function makeNote(
     readonly write: (told: Partial<Activity>) => WriteActivity;
   }> {
     isUsed = true;
-    const actor = await actorOf(directory, principal);
-    const of = { actor, action, organization, workspace, entity: null, subject: '', details: {} };
+    const actor = await actorOf(directory, request.principal);
+    const of = { actor, action, ...(await placeOf(directory, request)), entity: null, subject: '', details: {} };
     return {
       actor,
       write:
@@ -65,4 +66,14 @@ export function makeNote(
     },
   };
   return { note, isUsed: () => isUsed };
+}
+
+/** Where the path leads; of an owner, where it leads nowhere, its workspace: so its owners read of it. */
+async function placeOf(
+  directory: Database,
+  { principal, organization, workspace }: Request,
+): Promise<Pick<Activity, 'organization' | 'workspace'>> {
+  if (organization !== null || principal.kind === 'operator') return { organization, workspace };
+  const own = await findWorkspaceById(directory, principal.workspaceId);
+  return { organization: own?.organization ?? null, workspace: own ?? null };
 }

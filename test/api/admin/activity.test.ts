@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { removeActivity } from '../../../src/directory/activity.ts';
+import { signIn } from '../../support/console-client.ts';
 import { ADMIN_KEY, type Answer } from '../../support/server.ts';
 import { prepare, use, useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
@@ -121,6 +122,16 @@ describe('what is written', () => {
         ['organizations.create', 'globex', null, { name: 'Globex' }],
       ],
     );
+  });
+
+  test('the end of a session, among those of the workspace of its key', async () => {
+    const { call } = await signIn(server, shop.key);
+    const sessions = (await call('/admin/v1/sessions')).json.data as readonly { id: number; current: boolean }[];
+    const own = sessions.find(({ current }) => current);
+    const ended = await server.call(`/api/admin/v1/sessions/${own?.id}`, { method: 'DELETE', credential: shop.key });
+    assert.equal(ended.status, 204, ended.text);
+    const [{ action, subject, organization } = { action: '', subject: '', organization: '' }] = await listed('?size=1');
+    assert.deepEqual([action, subject, organization], ['console.endSession', String(own?.id), 'acme']);
   });
 
   test('details that are too long are left out', async () => {

@@ -1,5 +1,5 @@
 // One migration: how far it is, how fast, how long yet; what stopped it; and the button that takes it back.
-import { Alert, Anchor, Badge, Button, Group, Progress, Stack, Table, Text } from '@mantine/core';
+import { Alert, Anchor, Badge, Button, Group, Stack, Table, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
@@ -15,6 +15,7 @@ import {
   STATE_COLORS,
   withSample,
 } from '../../schema/migration.ts';
+import { ProgressBar } from '../../schema/progress-bar.tsx';
 import { RecordsInTheWay } from '../../schema/records-in-the-way.tsx';
 import { secondsBetween, Time } from '../../schema/time.tsx';
 import { usePlace } from '../../schema/use-address.ts';
@@ -89,11 +90,7 @@ function Body({ place, migration, at }: BodyProps) {
           {took === '' ? '' : `, took ${took}`}
         </Text>
       </Group>
-      {!isEnded(migration) && (
-        <Progress.Root size="lg">
-          <Progress.Section value={progressOf(migration) * 100} aria-label="The whole migration" />
-        </Progress.Root>
-      )}
+      {!isEnded(migration) && <ProgressBar label="The whole migration" value={progressOf(migration)} size="lg" />}
       {waitingFor !== null && !isEnded(migration) && (
         <Alert color="yellow" variant="light" p="xs" role="status">
           Waiting for a lock that session {waitingFor.pid ?? 'unknown'} of PostgreSQL holds
@@ -171,11 +168,7 @@ function Step({ step, at, isRunning }: StepProps) {
     <Table.Tr>
       <Table.Td>
         <bdi>{description}</bdi>
-        {isRunning && state === 'running' && (
-          <Progress.Root mt={4} size="sm">
-            <Progress.Section value={progress * 100} aria-label={description} />
-          </Progress.Root>
-        )}
+        {isRunning && state === 'running' && <ProgressBar label={description} value={progress} />}
         {records != null && state === 'running' && (
           <Text size="xs" c="dimmed">
             {count(records.done)} of ≈ {counted(records.total, 'record')}
