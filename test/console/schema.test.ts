@@ -26,6 +26,7 @@ if (consoleSkip === false)
   prepare(async () => {
     await server.workspace('t/empty', { entities: {} });
     await server.workspace('t/notes', NOTES);
+    await server.workspace('t/two', NOTES);
     await server.workspace('t/people', PEOPLE);
     await server.workspace('t/odd', {
       entities: { constructor: { fields: { toString: { type: 'string' }, valueOf: { type: 'integer' } } } },
@@ -187,7 +188,7 @@ test('what is dropped has to be typed', async ({ open }) => {
 });
 
 test('two who change the schema lose nothing of each other', async ({ open }) => {
-  const path = '/t/notes/schema?tab=entities&entity=notes';
+  const path = '/t/two/schema?tab=entities&entity=notes';
   const page = await open({ key: keys.admin, path });
   await page.getByRole('button', { name: 'New field' }).click();
   await page.getByRole('textbox', { name: 'Name', exact: true }).fill('mine');
@@ -195,20 +196,21 @@ test('two who change the schema lose nothing of each other', async ({ open }) =>
   await planOf(page);
   const apply = page.getByRole('button', { name: 'Apply' });
   await apply.waitFor();
-  const target = '/api/admin/v1/organizations/t/workspaces/notes/schema';
-  const { entities } = (await documentOf('t/notes')) as { entities: Record<string, { fields: object }> };
+  const target = '/api/admin/v1/organizations/t/workspaces/two/schema';
+  const { entities } = (await documentOf('t/two')) as { entities: Record<string, { fields: object }> };
   const theirs = { entities: { notes: { fields: { ...entities.notes?.fields, theirs: { type: 'uuid' } } } } };
   await server.call(target, { method: 'PUT', credential: keys.admin, body: theirs });
   await apply.click();
   const alert = page.getByRole('alert', { name: 'The schema was changed meanwhile' });
   await alert.getByText('theirs: { type: uuid }').waitFor();
-  assert.deepEqual(await documentOf('t/notes'), theirs);
+  assert.deepEqual(await documentOf('t/two'), theirs);
   await alert.getByRole('button', { name: 'Merge' }).click();
   await until('it can be applied', () => apply.isEnabled());
   await apply.click();
   await ends(page, 'succeeded');
-  assert.deepEqual(Object.keys((await documentOf('t/notes')).entities.notes?.fields ?? {}).sort(), [
+  assert.deepEqual(Object.keys((await documentOf('t/two')).entities.notes?.fields ?? {}).sort(), [
     'mine',
+    'old',
     'text',
     'theirs',
   ]);

@@ -128,6 +128,7 @@ const diagnosticsOf = (marks: readonly Mark[], { doc }: EditorState): Diagnostic
 
 const completion = (seen: Seen): Extension =>
   autocompletion({
+    icons: false,
     override: [
       (context) => {
         const { format, shape } = seen.current;

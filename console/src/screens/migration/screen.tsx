@@ -82,7 +82,7 @@ function Body({ place, migration, at }: BodyProps) {
   return (
     <Stack gap="md" maw={1000}>
       <Group gap="sm">
-        <Badge color={STATE_COLORS[state]} variant="light" size="lg">
+        <Badge color={STATE_COLORS[state]} variant="light" tt="none" size="lg">
           {state}
         </Badge>
         <Text size="sm">
@@ -177,7 +177,7 @@ function Step({ step, at, isRunning }: StepProps) {
         )}
       </Table.Td>
       <Table.Td w={120}>
-        <Badge color={STATE_COLORS[state]} variant="light">
+        <Badge color={STATE_COLORS[state]} variant="light" tt="none">
           {state}
         </Badge>
       </Table.Td>

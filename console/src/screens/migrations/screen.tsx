@@ -53,7 +53,7 @@ export function Screen() {
                       {strategy === 'blocking' && ' blocking'}
                     </Table.Td>
                     <Table.Td>
-                      <Badge color={STATE_COLORS[state]} variant="light">
+                      <Badge color={STATE_COLORS[state]} variant="light" tt="none">
                         {state}
                       </Badge>
                     </Table.Td>

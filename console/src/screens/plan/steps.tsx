@@ -55,8 +55,16 @@ function Effects({ destructive, blocksReads, blocksWrites }: PlannedStep) {
   const closed = [...(blocksReads ? ['reads'] : []), ...(blocksWrites ? ['writes'] : [])].join(' and ');
   return (
     <Group gap={4}>
-      {destructive && <Badge color="red">destroys</Badge>}
-      {closed !== '' && <Badge color="yellow">blocks {closed}</Badge>}
+      {destructive && (
+        <Badge color="red" tt="none">
+          destroys
+        </Badge>
+      )}
+      {closed !== '' && (
+        <Badge color="yellow" tt="none">
+          blocks {closed}
+        </Badge>
+      )}
       {!destructive && closed === '' && <Text size="sm">requests go on</Text>}
     </Group>
   );
