@@ -107,6 +107,22 @@ test('a provider is refused in the words of the server, and its warnings are tol
   await until('the provider is off', async () => (await shop.admin('identity-provider')).json.data.enabled === false);
 });
 
+test('a provider that somebody else has changed meanwhile is not overwritten', async ({ open }) => {
+  const body = { issuerUrl: issuer.url, audience: 'first', defaultPermissions: 'READ_ONLY', enabled: true };
+  await shop.admin('identity-provider', { method: 'PUT', body });
+  const audience = async (): Promise<string> => (await shop.admin('identity-provider')).json.data.audience;
+  const page = await open({ key: keys.admin, path: '/demo/shop/access/provider' });
+  await page.getByRole('textbox', { name: 'Audience' }).fill('mine');
+  await shop.admin('identity-provider', { method: 'PUT', body: { audience: 'theirs' } });
+  await button(page, 'Save provider').click();
+  const dialog = page.getByRole('dialog', { name: 'Changed meanwhile' });
+  assert.match((await dialog.getByRole('region', { name: /^Theirs/ }).textContent()) ?? '', /"theirs"/);
+  assert.equal(await audience(), 'theirs');
+  await dialog.getByRole('button', { name: 'Keep mine' }).click();
+  await until('mine is stored', async () => (await audience()) === 'mine');
+  await dialog.waitFor({ state: 'hidden' });
+});
+
 test('the token debugger shows the checks in order, and the filter of each entity', async ({ open }) => {
   const tokenOf: TokenOf = await makeUsers(shop, issuer);
   await setRules('orders', [RULE]);
