@@ -82,7 +82,7 @@ export class Writer {
     const { id } = edit.row;
     this.#mark(id, edit.values, 'saving', 'Saving');
     return this.#inTurn(id, async () => {
-      const version = this.#options.row(id)?.version ?? edit.row.version;
+      const version = this.#versionOf(edit.row);
       const { outcome, change } = await this.#write(edit, version);
       if (change !== undefined) this.#set(withDone(this.#history, { kind: 'update', words, changes: [change] }));
       return outcome;
@@ -164,7 +164,7 @@ export class Writer {
       await this.#options.written([{ id, now }]);
       this.#mark(id, values, 'saved', 'Saved');
       this.#options.say('Saved');
-      setTimeout(() => this.#clearIf(id, values, 'saved'), 2000);
+      this.#fade([{ row, values }]);
       return { outcome: { kind: 'saved' }, change: { id, before, after: values, version: now.version } };
     } catch (error) {
       if (isRefusal(error, 'PRECONDITION_FAILED')) return { outcome: await this.#collide(row, values) };
@@ -184,9 +184,9 @@ export class Writer {
         const version = versions.get(id) ?? '';
         this.#set(withStep(this.#history, id, updates[index]?.version ?? '', version));
         this.#mark(id, values, 'saved', 'Saved');
-        setTimeout(() => this.#clearIf(id, values, 'saved'), 2000);
         return { id, before, after: values, version };
       });
+      this.#fade(edits);
       this.#options.say('Saved');
       return { outcome: { kind: 'saved' }, changes };
     } catch (error) {
@@ -201,8 +201,9 @@ export class Writer {
     }
   }
 
-  #versionOf(row: Row): string {
-    return row.version === '' ? (this.#options.row(row.id)?.version ?? '') : row.version;
+  /** The version that was read, or the one that our writes since have given: what others did since is a conflict. */
+  #versionOf({ id, version }: Row): string {
+    return latestVersion(this.#history, id, version);
   }
 
   /** Sends until it is answered; cells say what it waits for. */
@@ -255,6 +256,13 @@ export class Writer {
 
   #mark(id: string, values: Values, kind: 'saving' | 'saved' | 'waiting' | 'conflict', message: string): void {
     this.#options.drafts.set(id, values.keys(), (name) => ({ kind, value: values.get(name) as Json, message }));
+  }
+
+  /** What was saved says so for 2 s; all at once, as the list is drawn again for each task. */
+  #fade(edits: readonly Pick<Edit, 'row' | 'values'>[]): void {
+    setTimeout(() => {
+      for (const { row, values } of edits) this.#clearIf(row.id, values, 'saved');
+    }, 2000);
   }
 
   #clearIf(id: string, values: Values, kind: string): void {

@@ -51,11 +51,7 @@ export function useDrawing(options: DrawingHookOptions): GridDrawing<Row> {
           }}
           onSave={async (from, values) => {
             if (!editing.isQueueing) return editing.save([{ row: from, values }]);
-            drafts.set(row.id, values.keys(), (name) => ({
-              kind: 'queued',
-              value: values.get(name) ?? null,
-              message: 'Not saved yet',
-            }));
+            editing.queue([{ row: from, values }]);
             return { kind: 'saved' };
           }}
         />

@@ -46,6 +46,8 @@ export interface Editing {
   readonly isQueueing: boolean;
   readonly setQueueing: (isOn: boolean) => void;
   readonly save: (edits: readonly RowEdit[]) => Promise<Outcome>;
+  /** Keeps edits until `saveQueue`, with the records as they were read: the list may show others by then. */
+  readonly queue: (edits: readonly RowEdit[]) => void;
   readonly saveQueue: () => Promise<Outcome>;
   readonly discardQueue: () => void;
   readonly resolve: (how: 'mine' | 'theirs' | 'later') => void;
@@ -60,6 +62,7 @@ export function useEditing(options: EditingOptions): Editing {
   const [refused, setRefused] = useState<unknown>();
   const [isQueueing, setQueueing] = useState(false);
   const drafts = useMemo(() => new Drafts(), []);
+  const queuedRows = useRef(new Map<string, Row>());
   const writer = useMemo(
     () =>
       new Writer({
@@ -99,7 +102,7 @@ export function useEditing(options: EditingOptions): Editing {
       for (const { id, name, draft } of drafts.all('queued'))
         byId.set(id, (byId.get(id) ?? new Map()).set(name, draft));
       return [...byId].flatMap(([id, fields]) => {
-        const row = latest.current.rows?.byId(id);
+        const row = queuedRows.current.get(id) ?? latest.current.rows?.byId(id);
         const values = new Map([...fields].map(([name, { value }]) => [name, value]));
         return row === undefined ? [] : [{ row, values }];
       });
@@ -114,9 +117,20 @@ export function useEditing(options: EditingOptions): Editing {
       isQueueing,
       setQueueing,
       save,
+      queue(edits) {
+        for (const { row, values } of edits) {
+          if (!queuedRows.current.has(row.id)) queuedRows.current.set(row.id, row);
+          drafts.set(row.id, values.keys(), (name) => ({
+            kind: 'queued',
+            value: values.get(name) ?? null,
+            message: 'Not saved yet',
+          }));
+        }
+      },
       async saveQueue() {
         const before = drafts.all('queued');
         const outcome = await save(queued());
+        if (outcome.kind === 'saved') queuedRows.current.clear();
         // A refused bulk write saved nothing: what it is not about waits in the queue as before.
         if (outcome.kind !== 'saved')
           for (const { id, name, draft } of before)
@@ -124,6 +138,7 @@ export function useEditing(options: EditingOptions): Editing {
         return outcome;
       },
       discardQueue() {
+        queuedRows.current.clear();
         for (const kind of ['queued', 'refused'] as const)
           for (const { id, name } of drafts.all(kind)) drafts.clear(id, [name]);
       },

@@ -98,12 +98,7 @@ function applyEdits({ editing, ask, sheet }: RangeOptions, made: RangeEdits, act
     return;
   }
   if (editing.isQueueing) {
-    for (const { row, values } of made.edits)
-      editing.drafts.set(row.id, values.keys(), (name) => ({
-        kind: 'queued',
-        value: values.get(name) ?? null,
-        message: 'Not saved yet',
-      }));
+    editing.queue(made.edits);
     return;
   }
   const outside = made.left === 0 ? '' : ` ${counted(made.left, 'value')} beyond the list are left out.`;
