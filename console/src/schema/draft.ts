@@ -55,6 +55,12 @@ export const contentOf = (value: Json): Json =>
 
 export const isChange = (value: Json, inForce: Json): boolean => !isSame(contentOf(value), contentOf(inForce));
 
+/** Whether it says what it was made from: then it follows the document in force when somebody changes that. */
+export function isUntouched({ format, text, base }: Draft): boolean {
+  const { value } = parseText(format, text);
+  return value !== undefined && !isChange(value, parseExact(base));
+}
+
 /** The draft as text for a storage, and back; undefined when it is none. */
 export const packDraft = (draft: Draft): string => JSON.stringify(draft);
 

@@ -5,7 +5,17 @@ import { type Json, parseExact } from '../api/json.ts';
 import { isEnded, migrationQuery } from '../api/migrations.ts';
 import { type DocumentInForce, documentQuery } from '../api/schema-document.ts';
 import type { Place } from '../api/workspace.ts';
-import { type Draft, freshDraft, isChange, packDraft, unpackDraft, withFormat, withText, withValue } from './draft.ts';
+import {
+  type Draft,
+  freshDraft,
+  isChange,
+  isUntouched,
+  packDraft,
+  unpackDraft,
+  withFormat,
+  withText,
+  withValue,
+} from './draft.ts';
 import { type Format, type ParsedText, parseText } from './text.ts';
 
 const drafts = new Map<string, Draft | undefined>();
@@ -74,8 +84,9 @@ export function useDraft(place: Place): { readonly state: DraftState | undefined
   return { state, error: state === undefined ? error : null };
 }
 
-function stateOf(key: string, inForce: DocumentInForce, kept: Draft | undefined): DraftState {
-  const draft = kept ?? freshDraft(inForce.document, inForce.etag, preferred);
+function stateOf(key: string, inForce: DocumentInForce, found: Draft | undefined): DraftState {
+  const kept = found !== undefined && found.base !== inForce.text && isUntouched(found) ? undefined : found;
+  const draft = kept ?? freshDraft(inForce.document, inForce.etag, found?.format ?? preferred);
   const parsed = parseText(draft.format, draft.text);
   if (parsed.value !== undefined) lastGood.set(key, parsed.value);
   const value = parsed.value ?? lastGood.get(key) ?? inForce.document;

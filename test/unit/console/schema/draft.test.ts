@@ -4,6 +4,7 @@ import { parseExact } from '../../../../console/src/api/json.ts';
 import {
   freshDraft,
   isChange,
+  isUntouched,
   packDraft,
   unpackDraft,
   withFormat,
@@ -41,6 +42,13 @@ test('a draft that changes is no longer the one that is applied', () => {
   const changed = withValue(draft, withAt(IN_FORCE, ['entities', 'b'], {}));
   assert.equal(changed.applying, undefined);
   assert.match(changed.text, /^ {2}b: \{\}$/m);
+});
+
+test('a draft in another form is untouched, one that says something else is not', () => {
+  const draft = withFormat(freshDraft(IN_FORCE, undefined, 'yaml'), 'json');
+  assert.equal(isUntouched(draft), true);
+  assert.equal(isUntouched(withText(draft, `${draft.text},`)), false);
+  assert.equal(isUntouched(withValue(draft, withAt(IN_FORCE, ['entities', 'b'], {}))), false);
 });
 
 test('what is no draft is none', () => {
