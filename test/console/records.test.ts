@@ -142,6 +142,15 @@ test('a filter that the server refuses is marked, and the rows stay', async ({ o
   await page.locator('[role=grid][aria-rowcount="3"]').waitFor();
 });
 
+test('an address with a sort and a relation that are gone does not lock the list', async ({ open }) => {
+  const page = await open({
+    key: keys.owner,
+    path: '/demo/shop/data/orders?sort=gone,desc&expand=gone&filter=total,gte,40',
+  });
+  await page.getByRole('button', { name: 'Remove the sort' }).click();
+  await page.locator('[role=grid][aria-rowcount="3"]').waitFor();
+});
+
 test('only the answer to the last question is shown', async ({ open }) => {
   const page = await open({ key: keys.owner, path: '/demo/shop/data/orders' });
   await page.getByRole('gridcell').first().waitFor();

@@ -146,6 +146,12 @@ export function offending(message: string, chips: readonly Chip[]): readonly Chi
   return chips.filter((_, index) => scores[index] === most);
 }
 
+/** The keys of a sort that a refusal is about: those with a name that the server does not know. */
+export function mistakenSort(message: string, sort: readonly string[]): readonly string[] {
+  const wrong = /^Unknown (?:field|relation) (\S+?)[. ]/.exec(message)?.[1];
+  return wrong === undefined ? [] : sort.filter((key) => (key.split(',')[0] ?? '').split('.').includes(wrong));
+}
+
 /** What the server thinks was meant: `Unknown field totl on … Did you mean total?` gives totl and total. */
 export function suggestionOf(message: string): { readonly wrong: string; readonly right: string } | undefined {
   const found = /^Unknown (?:field|relation|filter operator) (\S+?)[. ].*?Did you mean (\S+?)\?/s.exec(message);

@@ -3,7 +3,7 @@
 import { Button, Group } from '@mantine/core';
 import { isRefusal } from '../../api/refusal.ts';
 import type { Chip } from '../../records/filter.ts';
-import { conditionsOf, mended, offending, suggestionOf, wordsOf } from '../../records/filter.ts';
+import { conditionsOf, mended, mistakenSort, offending, suggestionOf, wordsOf } from '../../records/filter.ts';
 import type { ZoneName } from '../../records/instant.ts';
 import { shownText } from '../../records/value.ts';
 import { Icon } from '../../shell/icon.tsx';
@@ -11,18 +11,23 @@ import { Refused } from '../../shell/refused.tsx';
 
 export interface FilterBarProps {
   readonly chips: readonly Chip[];
+  /** Keys of the sort, one of which may be what is refused. */
+  readonly sort: readonly string[];
   readonly refused: unknown;
   readonly zone: ZoneName;
   /** Whether values of a path are moments. */
   readonly isMoment: (path: string) => boolean;
   readonly onChips: (chips: readonly Chip[]) => void;
+  readonly onSort: (sort: readonly string[]) => void;
   readonly onEdit: (index: number) => void;
   readonly onRetry: () => void;
 }
 
-export function FilterBar({ chips, refused, zone, isMoment, onChips, onEdit, onRetry }: FilterBarProps) {
+export function FilterBar(props: FilterBarProps) {
+  const { chips, sort, refused, zone, isMoment, onChips, onSort, onEdit, onRetry } = props;
   const isMistaken = isRefusal(refused) && refused.status === 400;
-  const wrong = isMistaken ? offending(refused.message, chips) : [];
+  const wrongSort = isMistaken ? mistakenSort(refused.message, sort) : [];
+  const wrong = isMistaken && wrongSort.length === 0 ? offending(refused.message, chips) : [];
   const suggestion = isMistaken ? suggestionOf(refused.message) : undefined;
   const words = (chip: Chip): string =>
     conditionsOf(chip)
@@ -60,7 +65,10 @@ export function FilterBar({ chips, refused, zone, isMoment, onChips, onEdit, onR
       <Refused error={refused} onRetry={isMistaken ? undefined : onRetry} />
       {isMistaken && (
         <Group gap="xs">
-          {suggestion !== undefined && (
+          {wrongSort.length > 0 && (
+            <Button onClick={() => onSort(sort.filter((key) => !wrongSort.includes(key)))}>Remove the sort</Button>
+          )}
+          {suggestion !== undefined && wrong.length > 0 && (
             <Button
               onClick={() => onChips(chips.map((chip) => (wrong.includes(chip) ? mended(chip, suggestion) : chip)))}
             >

@@ -110,7 +110,9 @@ export function RecordsView(props: RecordsViewProps) {
           refused={list.refused}
           zone={zone}
           isMoment={(path) => columnAt(schema, entity, path)?.type === 'datetime'}
+          sort={query.sort}
           onChips={(chips) => setQuery({ chips })}
+          onSort={(sort) => setQuery({ sort })}
           onEdit={(chip) => setFilter({ chip })}
           onRetry={list.retry}
         />

@@ -37,7 +37,11 @@ function useAddress() {
 export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
   const at = useMemo(() => ({ org, ws, entity: entity.name }), [org, ws, entity.name]);
   const [search, change] = useAddress();
-  const query = useMemo(() => queryOf(search), [search]);
+  // A relation that is gone adds no column, and no refusal.
+  const query = useMemo(() => {
+    const asked = queryOf(search);
+    return { ...asked, expand: asked.expand.filter((name) => entity.relations.has(name)) };
+  }, [search, entity]);
   const mayWrite = useMayWrite();
 
   const setFields = useCallback((fields: string | undefined) => change({ fields }, true), [change]);

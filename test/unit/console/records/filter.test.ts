@@ -9,6 +9,7 @@ import {
   conditionText,
   listText,
   mended,
+  mistakenSort,
   offending,
   splitEscaped,
   suggestionOf,
@@ -74,6 +75,12 @@ test('a refusal marks the filter that it is about', () => {
   assert.deepEqual(offending('filter total is malformed: it takes <field>,<operator>,<value>', malformed), [
     malformed[1],
   ]);
+});
+
+test('a refusal names the key of a sort that is gone', () => {
+  const sort = ['total', 'customer.gone,desc', 'gone2'];
+  assert.deepEqual(mistakenSort('Unknown field gone on entity customers. Known: id', sort), ['customer.gone,desc']);
+  assert.deepEqual(mistakenSort('Filter value for total must be a number', sort), []);
 });
 
 test('what the server thinks was meant mends a filter', () => {
