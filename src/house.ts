@@ -13,6 +13,7 @@ import { makeTotals } from './beside/totals.ts';
 import { loadWorkspace } from './catalog/load-workspace.ts';
 import { makeWorkspaceCache, workspaceFigures } from './catalog/workspace-cache.ts';
 import type { Config } from './config.ts';
+import { shownAddress } from './db/connection-url.ts';
 import { type Database, databaseFigures, makeDatabase } from './db/pool.ts';
 import { makeClock } from './directory/clock.ts';
 import { findApiKey, touchApiKeys } from './directory/credentials.ts';
@@ -155,6 +156,7 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
     ...keys.figures(),
   ];
   return {
+    databaseAddress: shownAddress(connection),
     databases,
     cache,
     refusals,

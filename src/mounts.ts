@@ -18,6 +18,7 @@ import { adminRoutes } from './routes/admin/routes.ts';
 import { INDEX_ROUTE, metaRoutes } from './routes/meta.ts';
 import { oauthMounts } from './routes/oauth.ts';
 import { resourceMetadataMount } from './routes/resource-metadata.ts';
+import { settingsInForce } from './settings-in-force.ts';
 
 /** What the server serves; a request goes to the first that takes its URL. */
 export function mountsOf(config: Config, house: House, { log, metrics }: Observer, readiness: ReadinessState): Mount[] {
@@ -64,6 +65,12 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
         ...house.consoleRooms,
         makeLink: house.consoleRooms.sessions.makeLink,
         address: config.console ? publicUrl + CONSOLE_LOGIN : undefined,
+      },
+      server: {
+        startedAt: new Date(),
+        isEmbedded: config.databaseUrl === undefined,
+        address: house.databaseAddress,
+        settings: settingsInForce(config),
       },
       answerAs: records.answerAs,
       maxResponseBytes,

@@ -21,6 +21,10 @@ export function addServer(program: Command, examples: (command: Command, lines: 
     .command('whoami')
     .description('whose credential this is, and where it is good for what')
     .action(async (_own, command: Command) => (await import('./whoami.ts')).whoami(command.optsWithGlobals()));
+  program
+    .command('server')
+    .description('what runs: versions, database, processes and settings (needs the admin key)')
+    .action(async (_own, command: Command) => (await import('./server.ts')).showServer(command.optsWithGlobals()));
   const telling = program
     .command('activity')
     .description('who changed what, newest first')

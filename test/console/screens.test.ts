@@ -10,6 +10,7 @@ const { test, keys, server, shop } = useConsole();
 const SCREENS: readonly (readonly [path: string, heading: RegExp])[] = [
   ['/', /^Organizations$/],
   ['/server', /^Server$/],
+  ['/server?tab=sessions', /^Server$/],
   ['/server?tab=activity', /^Server$/],
   ['/demo', /./],
   ['/demo/shop', /shop/],

@@ -293,6 +293,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
     'openapi/admin.ts',
     'type readiness.ts',
     'routes',
+    'settings-in-force.ts',
   ],
   'app.ts': [
     'auth',
@@ -309,6 +310,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
     'setup',
   ],
   'main.ts': ['cli'],
+  'settings-in-force.ts': ['type config.ts'],
   'config.ts': ['db/connection-url.ts', 'model/closest.ts'],
   'observe.ts': ['type config.ts', 'type figure.ts', 'processes'],
 };

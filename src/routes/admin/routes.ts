@@ -11,6 +11,7 @@ import { type OAuthClientMaker, oauthClientRoutes } from './oauth-clients.ts';
 import { organizationRoutes } from './organizations.ts';
 import type { AdminRooms, AdminRoute } from './route.ts';
 import { schemaRoutes } from './schema.ts';
+import { type ServerRooms, serverRoutes } from './server.ts';
 import { sessionRoutes } from './session.ts';
 import { type SessionListRooms, sessionListRoutes } from './sessions.ts';
 import { settingsRoutes } from './settings.ts';
@@ -25,11 +26,13 @@ export function adminRoutes(
     ApiKeyMaker &
     IdentityProviderRooms &
     OAuthClientMaker &
+    ServerRooms &
     SessionListRooms &
     SigningKeyRooms,
   runner: Runner,
 ): AdminRoute[] {
   const routes = [
+    ...serverRoutes(rooms),
     ...sessionRoutes(rooms),
     ...sessionListRoutes(rooms),
     ...organizationRoutes(rooms),

@@ -48,6 +48,7 @@ const FOR_OPERATOR = [401, 403, 403, 403, 403] as const;
 const forOwner = (status: number): Line['statuses'] => [401, 403, 403, status, 403, status];
 
 const LINES: Readonly<Record<string, Line>> = {
+  'GET /server': { statuses: [...FOR_OPERATOR, 200] },
   'GET /session': { statuses: [401, 200, 403, 200, 200, 200] },
   'GET /sessions': { statuses: [401, 200, 403, 200, 200, 200] },
   'DELETE /sessions/:id': {

@@ -1,4 +1,4 @@
-// The server, for its operator: what runs, who is signed in, which keys sign tokens, and what was done lately.
+// The server, for its operator: what runs and by which settings, who is signed in, which keys sign tokens, and what was done lately.
 import { Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useLocation, useNavigate } from '@tanstack/react-router';
@@ -6,11 +6,12 @@ import { parseSearch, valuesOf } from '../../address.ts';
 import { sessionQuery } from '../../api/session.ts';
 import { ActivityList } from '../../shell/activity-list.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { About } from './about.tsx';
 import { Running } from './running.tsx';
 import { Sessions } from './sessions.tsx';
 import { SigningKeys } from './signing-keys.tsx';
 
-const TABS = ['sessions', 'migrations', 'signing keys', 'activity'] as const;
+const TABS = ['server', 'sessions', 'migrations', 'signing keys', 'activity'] as const;
 
 export function Screen() {
   const { data: session } = useQuery(sessionQuery);
@@ -31,6 +32,9 @@ export function Screen() {
             </Tabs.Tab>
           ))}
         </Tabs.List>
+        <Tabs.Panel value="server">
+          <About />
+        </Tabs.Panel>
         <Tabs.Panel value="sessions">
           <Sessions />
         </Tabs.Panel>

@@ -1,0 +1,80 @@
+// /server: what runs, for the operator. Versions, the database, the processes, and the settings in force without secrets.
+import Type, { type Static } from 'typebox';
+import manifest from '../../../package.json' with { type: 'json' };
+import { loadDatabaseFacts, loadProcesses } from '../../directory/server.ts';
+import { closed, data, listOf, single, Time, time } from './answer.ts';
+import { type AdminRooms, type AdminRoute, routeMaker } from './route.ts';
+
+export interface ServerRooms {
+  readonly server: {
+    readonly startedAt: Date;
+    /** Whether the database is the one that comes with the server. */
+    readonly isEmbedded: boolean;
+    /** `host:port` of the database, without user and password. */
+    readonly address: string;
+    /** Without secrets. */
+    readonly settings: readonly { readonly name: string; readonly value: string }[];
+  };
+}
+
+const Shown = closed(
+  {
+    version: Type.String({ description: 'Of the server.' }),
+    node: Type.String({ description: 'The version of Node.js.' }),
+    startedAt: { ...Time, description: 'When the process began that answers. ISO 8601 in UTC.' },
+    database: closed(
+      {
+        version: Type.String({ description: 'Of PostgreSQL.' }),
+        embedded: Type.Boolean({ description: 'Whether it is the one that comes with the server.' }),
+        address: Type.String({ description: 'host:port of each server; a socket has its folder for a host.' }),
+        name: Type.String(),
+        bytes: Type.Number({ minimum: 0, description: 'Its size on disk.' }),
+      },
+      { title: 'ServerDatabase' },
+    ),
+    processes: listOf(
+      closed(
+        { place: Type.String({ description: 'Host and process id.' }), startedAt: Time },
+        { title: 'ServerProcess', description: 'A process that answers requests of this database.' },
+      ),
+    ),
+    settings: listOf(
+      closed(
+        { name: Type.String(), value: Type.String({ description: 'Of a secret, `set` or `not set`.' }) },
+        { title: 'ServerSetting' },
+      ),
+    ),
+  },
+  { title: 'Server' },
+);
+
+export function serverRoutes(rooms: AdminRooms & ServerRooms): AdminRoute[] {
+  const route = routeMaker(rooms);
+  return [
+    route({
+      id: 'server.read',
+      method: 'GET',
+      path: '/server',
+      may: 'operator',
+      summary: 'What runs: versions, database, processes, and the settings in force without secrets',
+      description:
+        '`settings` are those of the process that answers, given or by default, and `processes` those that the others know, at most 1,000: one that was killed stays until somebody changes something.',
+      refuses: {},
+      answers: { 200: data(Shown) },
+      handle: async () => single(await show(rooms)),
+    }),
+  ];
+}
+
+async function show({ databases: { directory }, server }: AdminRooms & ServerRooms): Promise<Static<typeof Shown>> {
+  const [database, processes] = await Promise.all([loadDatabaseFacts(directory), loadProcesses(directory)]);
+  const { version, name, bytes } = database;
+  return {
+    version: manifest.version,
+    node: process.versions.node,
+    startedAt: time(server.startedAt),
+    database: { version, embedded: server.isEmbedded, address: server.address, name, bytes },
+    processes: processes.map(({ place, startedAt }) => ({ place, startedAt: time(startedAt) })),
+    settings: server.settings,
+  };
+}

@@ -1,0 +1,70 @@
+// The settings of a running server as its operator may see them: what holds, whether it was given or is the default. Of
+// settings that are or hold secrets, only whether they are set.
+import type { Config } from './config.ts';
+
+export interface SettingInForce {
+  readonly name: string;
+  readonly value: string;
+}
+
+const onOff = (isOn: boolean): string => (isOn ? 'on' : 'off');
+const isSet = (secret: string | undefined): string => (secret === undefined ? 'not set' : 'set');
+
+function networks(allowed: Config['idpPrivateNetwork']): string {
+  if (typeof allowed === 'boolean') return allowed ? 'allow' : 'deny';
+  return allowed.join(', ');
+}
+
+/**
+ * Each setting by its name in the environment, in the order of the reference page. Lanes for quick reads and writes are
+ * divided among the workers, each share rounded up: the value is that of all workers together.
+ */
+export function settingsInForce(config: Config): readonly SettingInForce[] {
+  const values: Readonly<Record<string, string | number>> = {
+    PORT: config.port,
+    HOST: config.host,
+    PUBLIC_URL: config.publicUrl,
+    // Its user, password and parameters are nobody's business.
+    DATABASE_URL: isSet(config.databaseUrl),
+    DATA_DIR: config.dataDir,
+    WDA_ADMIN_KEY: isSet(config.adminKey),
+    WDA_DEMO: onOff(config.demo),
+    LOG_LEVEL: config.logLevel,
+    WDA_MAX_PAGE_SIZE: config.maxPageSize,
+    WDA_MAX_BODY_BYTES: config.maxBodyBytes,
+    WDA_MAX_BULK: config.maxBulk,
+    WDA_MAX_BULK_BYTES: config.maxBulkBytes,
+    WDA_MAX_BATCH: config.maxBatch,
+    WDA_IDEMPOTENCY_HOURS: config.idempotencyHours,
+    WDA_ACTIVITY_DAYS: config.activityDays,
+    WDA_MAX_RESPONSE_BYTES: config.maxResponseBytes,
+    WDA_MAX_IMPORT_BYTES: config.maxImportBytes,
+    WDA_WORKERS: config.workers,
+    WDA_READ_CONNECTIONS: config.readConnections * config.workers,
+    WDA_WRITE_CONNECTIONS: config.writeConnections * config.workers,
+    WDA_SLOW_CONNECTIONS: config.slowConnections,
+    WDA_TRANSFER_CONNECTIONS: config.transferConnections,
+    WDA_BATCH_CONNECTIONS: config.batchConnections,
+    WDA_MAX_QUEUE: config.maxQueue,
+    WDA_STATEMENT_TIMEOUT_MS: config.statementTimeoutMs,
+    WDA_TRANSFER_TIMEOUT_MS: config.transferTimeoutMs,
+    WDA_MIN_IMPORT_BYTES_PER_SECOND: config.importFloor,
+    WDA_MIN_EXPORT_BYTES_PER_SECOND: config.exportFloor,
+    WDA_TRANSFER_WINDOW_SECONDS: config.floorSeconds,
+    WDA_BODY_TIMEOUT_MS: config.bodyTimeoutMs,
+    WDA_CORS_ORIGINS: config.corsOrigins === '*' ? '*' : config.corsOrigins.join(', '),
+    WDA_RATE_LIMIT: config.rateLimit,
+    WDA_MCP: onOff(config.mcp),
+    WDA_MCP_MAX_ROWS: config.mcpMaxRows,
+    WDA_MCP_MAX_BYTES: config.mcpMaxBytes,
+    WDA_MCP_RATE_LIMIT: config.mcpRateLimit,
+    WDA_CONSOLE: onOff(config.console),
+    WDA_SESSION_HOURS: config.sessionHours,
+    WDA_SIGN_IN_RATE_LIMIT: config.signInRateLimit,
+    WDA_TOKEN_LIFETIME_SECONDS: config.tokenLifetimeSeconds,
+    WDA_SIGNING_KEY_DAYS: config.signingKeyDays,
+    WDA_IDP_PRIVATE_NETWORK: networks(config.idpPrivateNetwork),
+    WDA_CLOCK_SKEW_SECONDS: config.clockSkewSeconds,
+  };
+  return Object.entries(values).map(([name, value]) => ({ name, value: String(value) }));
+}

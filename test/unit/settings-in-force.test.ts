@@ -1,0 +1,55 @@
+// The settings that an operator is shown: all of them, as they hold, and no secret.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readConfig, SETTINGS } from '../../src/config.ts';
+import { settingsInForce } from '../../src/settings-in-force.ts';
+
+const shown = (env: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(settingsInForce(readConfig(env)).map(({ name, value }) => [name, value]));
+
+test('every setting is there, in the order of the reference page', () => {
+  assert.deepEqual(
+    settingsInForce(readConfig({})).map(({ name }) => name),
+    SETTINGS.map(({ name }) => name),
+  );
+});
+
+test('no secret appears, only that it is set', () => {
+  const env = {
+    DATABASE_URL: 'postgres://marker-user:marker-password@db.example.com/marker-name?application_name=marker-parameter',
+    WDA_ADMIN_KEY: 'marker-key-0123456789012345678901234567',
+  };
+  const text = JSON.stringify(shown(env));
+  assert.doesNotMatch(text, /marker/);
+  const { DATABASE_URL, WDA_ADMIN_KEY } = shown(env);
+  assert.deepEqual([DATABASE_URL, WDA_ADMIN_KEY], ['set', 'set']);
+  const without = shown({});
+  assert.deepEqual([without.DATABASE_URL, without.WDA_ADMIN_KEY], ['not set', 'not set']);
+});
+
+// What a setting may be besides its default; of all that is no secret, what was given is what is shown.
+const GIVEN: Readonly<Record<string, string>> = {
+  HOST: '0.0.0.0',
+  PUBLIC_URL: 'https://data.example.com',
+  DATA_DIR: '/var/lib/data',
+  WDA_DEMO: 'off',
+  LOG_LEVEL: 'warn',
+  WDA_CORS_ORIGINS: 'https://a.example.com, https://b.example.com',
+  WDA_MCP: 'off',
+  WDA_CONSOLE: 'off',
+  WDA_IDP_PRIVATE_NETWORK: '10.1.0.0/16, 192.168.7.4/32',
+  WDA_WORKERS: '1',
+};
+
+for (const { name, default: standard } of SETTINGS) {
+  if (name === 'DATABASE_URL' || name === 'WDA_ADMIN_KEY') continue;
+  test(`${name} is shown as it was given`, () => {
+    const given = GIVEN[name] ?? String(Number(standard) + 1);
+    assert.equal(shown({ [name]: given })[name], given);
+  });
+}
+
+test('shares of workers are shown together, each rounded up', () => {
+  const { WDA_READ_CONNECTIONS, WDA_SLOW_CONNECTIONS } = shown({ WDA_WORKERS: '3' });
+  assert.deepEqual([WDA_READ_CONNECTIONS, WDA_SLOW_CONNECTIONS], ['6', '4']);
+});
