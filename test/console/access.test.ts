@@ -222,7 +222,7 @@ test('names and values that are markup or members of objects are shown as they a
   });
   await odd.create('constructor', [
     { toString: HOSTILE, valueOf: HOSTILE },
-    { toString: 'javascript:alert(1)', valueOf: '' },
+    { toString: '', valueOf: 'javascript:alert(1)' },
   ]);
   const page = await open({ key: keys.admin, path: '/t/odd/access/rules' });
   await button(page, 'Edit rules of constructor').click();
