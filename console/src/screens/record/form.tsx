@@ -8,8 +8,7 @@ import { stringifyExact } from '../../api/json.ts';
 import { isRefusal } from '../../api/refusal.ts';
 import type { EntityDocument } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
-import { ChangedDialog } from '../../records/changed-dialog.tsx';
-import { type Difference, differencesOf } from '../../records/comparison.ts';
+import { Comparison } from '../../records/comparison.tsx';
 import { type Draft, readDraft } from '../../records/draft.ts';
 import { FieldInput } from '../../records/field-input.tsx';
 import { columnsOf, type RecordColumn } from '../../records/fields.ts';
@@ -33,12 +32,6 @@ export interface RecordFormProps {
   readonly onSaved?: (saved: Versioned) => void;
 }
 
-/** What somebody else has made of the record while it was edited. */
-interface Meanwhile {
-  readonly differences: readonly Difference[];
-  readonly theirs: Versioned;
-}
-
 export function RecordForm({ at, entity, read, from, onSaved }: RecordFormProps) {
   const zone = useZone();
   const navigate = useNavigate();
@@ -52,7 +45,8 @@ export function RecordForm({ at, entity, read, from, onSaved }: RecordFormProps)
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
   const [isShown, setShown] = useState(false);
-  const [meanwhile, setMeanwhile] = useState<Meanwhile>();
+  // What somebody else has made of the record while it was edited.
+  const [meanwhile, setMeanwhile] = useState<Versioned | 'deleted'>();
   const form = useRef<HTMLFormElement>(null);
   const { changes, mistakes } = readDraft(columns, draft, read?.record, zone);
   const isDirty = changes.size > 0 || mistakes.size > 0;
@@ -108,11 +102,10 @@ export function RecordForm({ at, entity, read, from, onSaved }: RecordFormProps)
 
   async function compare(before: Versioned): Promise<void> {
     try {
-      const theirs = await fetchRecord(at, idOf(before.record));
-      const names = columns.filter(({ isReadOnly }) => !isReadOnly).map(({ name }) => name);
-      setMeanwhile({ theirs, differences: differencesOf(names, before.record, changes, theirs.record) });
+      setMeanwhile(await fetchRecord(at, idOf(before.record)));
     } catch (thrown) {
-      setError(thrown);
+      if (isRefusal(thrown) && thrown.status === 404) setMeanwhile('deleted');
+      else setError(thrown);
     }
   }
 
@@ -142,8 +135,7 @@ export function RecordForm({ at, entity, read, from, onSaved }: RecordFormProps)
         ? { method: 'GET', rest: `/${idOf(read.record)}` }
         : { method: 'PATCH', rest: `/${idOf(read.record)}`, body: stringifyExact(Object.fromEntries(changes)) }),
   });
-  const typeOf = (name: string): RecordColumn['type'] =>
-    columns.find((column) => column.name === name)?.type ?? 'string';
+  const theirs = meanwhile === 'deleted' ? undefined : meanwhile;
 
   return (
     <form
@@ -189,18 +181,23 @@ export function RecordForm({ at, entity, read, from, onSaved }: RecordFormProps)
         </Group>
       </Stack>
       <DraftGuard isDirty={isDirty && !leaving.current} />
-      <ChangedDialog
-        differences={meanwhile?.differences}
-        typeOf={typeOf}
-        zone={zone}
-        onClose={() => setMeanwhile(undefined)}
-        onKeepMine={() => void save(meanwhile?.theirs.version)}
-        onTakeTheirs={() => {
-          setDraft(new Map());
-          if (meanwhile !== undefined) onSaved?.(meanwhile.theirs);
-          setMeanwhile(undefined);
-        }}
-      />
+      {meanwhile !== undefined && read !== undefined && (
+        <Comparison
+          place={at}
+          columns={columns.filter(({ isReadOnly }) => !isReadOnly)}
+          zone={zone}
+          base={read.record}
+          mine={changes}
+          theirs={theirs?.record}
+          onClose={() => setMeanwhile(undefined)}
+          onKeepMine={() => void save(theirs?.version)}
+          onTakeTheirs={() => {
+            setDraft(new Map());
+            setMeanwhile(undefined);
+            if (theirs !== undefined) onSaved?.(theirs);
+          }}
+        />
+      )}
     </form>
   );
 }
