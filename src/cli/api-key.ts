@@ -79,6 +79,32 @@ export async function listKeys(options: GlobalOptions): Promise<void> {
   );
 }
 
+export interface KeyChangeOptions extends GlobalOptions {
+  readonly name?: string;
+  readonly expires?: string;
+}
+
+/** Gives a key another name or another end; `never` takes its end away. */
+export async function updateKey(id: string, options: KeyChangeOptions, now = new Date()): Promise<void> {
+  const { name, expires } = options;
+  if (name === undefined && expires === undefined) throw usageFailure('Nothing to change: give --name or --expires');
+  const address = chosenWorkspace(options);
+  const path = `${workspacePath(address)}/api-keys/${encodeURIComponent(id)}`;
+  const body = {
+    ...(name === undefined ? {} : { name }),
+    ...(expires === undefined ? {} : { expiresAt: expires === 'never' ? null : parseExpiry(expires, now) }),
+  };
+  const { data } = await connect(options).send('PUT', path, { body });
+  const key = data as ApiKey;
+  await printResult(options.json, data, () =>
+    renderPairs([
+      ['Id', key.id],
+      ['Name', key.name],
+      ['Expires', key.expiresAt ?? 'never'],
+    ]),
+  );
+}
+
 /** Revokes a key by its id; it stops working everywhere within a second. */
 export async function revokeKey(id: string, options: GlobalOptions): Promise<void> {
   const address = chosenWorkspace(options);

@@ -157,6 +157,15 @@ function addKeys(program: Command): void {
     .description('list the keys: prefix, permissions, last use')
     .action(async (_own, command: Command) => (await import('./api-key.ts')).listKeys(command.optsWithGlobals()));
   group
+    .command('update')
+    .description('give a key another name or another end')
+    .argument('<id>', 'id of the key, as key list shows it')
+    .option('--name <name>', 'what it is for')
+    .option('--expires <when>', '30d, 12h or 15m from now, a date, a date and time with Z or an offset, or never')
+    .action(async (id, _own, command: Command) =>
+      (await import('./api-key.ts')).updateKey(id, command.optsWithGlobals()),
+    );
+  group
     .command('revoke')
     .description('revoke a key; it stops working within a second')
     .argument('<id>', 'id of the key, as key list shows it')
@@ -166,6 +175,7 @@ function addKeys(program: Command): void {
   examples(group, [
     'wda key create website -w acme/shop --permissions READ_ONLY --expires 90d',
     'wda key list -w acme/shop',
+    'wda key update 3 -w acme/shop --expires 90d',
     'wda key revoke 3 -w acme/shop',
   ]);
 }

@@ -1,4 +1,4 @@
-// API keys of a workspace as its administrators see them: made, listed, revoked. credentials.ts looks up a key.
+// API keys of a workspace as its administrators see them: made, listed, changed, revoked. credentials.ts looks up a key.
 import type { Session } from '../db/pool.ts';
 import { conflict } from '../errors.ts';
 import type { Permissions, Scope } from '../model/principal.ts';
@@ -63,6 +63,40 @@ export function loadApiKeys(
   page: { readonly page: number; readonly size: number },
 ): Promise<PageOf<ApiKey>> {
   return loadPage(db, sql`select ${COLUMNS} from wda.api_key k where k.workspace_id = ${workspaceId}`, page);
+}
+
+/** What is left out stays; an end that is null is taken away. */
+export interface ApiKeyChange {
+  readonly name?: string | undefined;
+  readonly expiresAt?: Date | null | undefined;
+}
+
+/**
+ * Undefined when the workspace has none of this id. 409 when the end of a key is to be changed that has come: whoever
+ * saw a key expire may rely on it.
+ */
+export async function updateApiKey(
+  db: Pick<Session, 'query'>,
+  workspaceId: string,
+  id: string,
+  { name, expiresAt }: ApiKeyChange,
+): Promise<ApiKey | undefined> {
+  const rows = await db.query<ApiKey & { isLate: boolean }>(
+    toQuery(sql`with held as (
+  select id, ${expiresAt !== undefined}::bool and coalesce(expires_at <= now(), false) as late from wda.api_key
+  where id = ${id} and workspace_id = ${workspaceId} for no key update
+)
+update wda.api_key k set
+  name = case when held.late then k.name else coalesce(${name ?? null}, k.name) end,
+  expires_at = case when ${expiresAt !== undefined}::bool and not held.late
+    then ${expiresAt?.toISOString() ?? null}::timestamptz else k.expires_at end
+from held where k.id = held.id
+returning ${COLUMNS}, held.late as "isLate"`),
+  );
+  if (rows[0] === undefined) return undefined;
+  const { isLate, ...key } = rows[0];
+  if (isLate) throw conflict(`API key ${id} has expired, and stays so: make a new one`);
+  return key;
 }
 
 /** Revokes a key, and gives its name; undefined when the workspace has none of this id. */

@@ -1,11 +1,11 @@
-// /api-keys: made, listed and revoked. A key is shown once, when it is made.
+// /api-keys: made, listed, changed and revoked. A key is shown once, when it is made.
 import Type, { type Static } from 'typebox';
-import { type ApiKey, createApiKey, deleteApiKey, loadApiKeys } from '../../directory/api-keys.ts';
+import { type ApiKey, createApiKey, deleteApiKey, loadApiKeys, updateApiKey } from '../../directory/api-keys.ts';
 import type { Report } from '../../document/report.ts';
 import { notFound } from '../../errors.ts';
 import { parseDateTime } from '../../model/date-time.ts';
 import { noWorkspace } from './access.ts';
-import { closed, created, data, Id, list, NOTHING, nothing, orNull, pageOf, Time, time } from './answer.ts';
+import { closed, created, data, Id, list, NOTHING, nothing, orNull, pageOf, single, Time, time } from './answer.ts';
 import { refinedBody } from './body.ts';
 import { idParam } from './describe.ts';
 import { CreatedBy, DisplayName, KeyPermissions } from './names.ts';
@@ -30,6 +30,19 @@ const NewApiKey = closed(
     ),
   },
   { title: 'NewApiKey', description: 'Without `permissions` it is an OWNER.' },
+);
+
+const ApiKeyChange = closed(
+  {
+    name: Type.Optional(DisplayName),
+    expiresAt: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        description: 'A time to come, ISO 8601 with Z or an offset; null: it works until it is revoked.',
+      }),
+    ),
+  },
+  { title: 'ApiKeyChange', description: 'What is left out stays.' },
 );
 
 const SHOWN = {
@@ -106,6 +119,37 @@ export function apiKeyRoutes(rooms: AdminRooms & ApiKeyMaker): AdminRoute[] {
       },
     }),
     route({
+      id: 'apiKeys.update',
+      method: 'PUT',
+      path: `${WORKSPACE}/api-keys/:id`,
+      may: 'workspace',
+      changes: 'workspace',
+      activity: 'written',
+      summary: 'Gives an API key another name or another end',
+      description:
+        'The key itself stays. Permissions and entities cannot be changed: whoever has the key relies on them, so a new one is made.',
+      refuses: { CONFLICT: 'the key has expired, and its end was to be changed' },
+      params: { id: idParam('key') },
+      find: ({ params }) => idOf(params.id, 'API key'),
+      body: refinedBody(ApiKeyChange, ({ name, expiresAt }, report) => ({
+        name,
+        expiresAt: typeof expiresAt === 'string' ? timeToCome(expiresAt, report) : expiresAt,
+      })),
+      example: { name: 'nightly export of orders', expiresAt: null },
+      answers: { 200: data(Shown) },
+      async handle({ workspace, found: id, body, note }) {
+        const changed = await note.change(
+          async (session) => {
+            const key = await updateApiKey(session, workspace.id, id, body);
+            if (key === undefined) throw noKey(id);
+            return key;
+          },
+          ({ name, expiresAt }) => ({ subject: name, details: { id: Number(id), name, expiresAt: time(expiresAt) } }),
+        );
+        return single(show(changed));
+      },
+    }),
+    route({
       id: 'apiKeys.delete',
       method: 'DELETE',
       path: `${WORKSPACE}/api-keys/:id`,
@@ -122,7 +166,7 @@ export function apiKeyRoutes(rooms: AdminRooms & ApiKeyMaker): AdminRoute[] {
         await note.change(
           async (session) => {
             const name = await deleteApiKey(session, workspace.id, id);
-            if (name === undefined) throw notFound(`API key ${id} does not exist`);
+            if (name === undefined) throw noKey(id);
             return name;
           },
           (name) => ({ subject: name, details: { id: Number(id) } }),
@@ -132,6 +176,8 @@ export function apiKeyRoutes(rooms: AdminRooms & ApiKeyMaker): AdminRoute[] {
     }),
   ];
 }
+
+const noKey = (id: string) => notFound(`API key ${id} does not exist`);
 
 function timeToCome(given: string, report: Report): Date | null {
   const text = parseDateTime(given);

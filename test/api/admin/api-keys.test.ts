@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
+import { wda } from '../../cli/wda.ts';
 import { ADMIN_KEY, type Answer, startTestServer } from '../../support/server.ts';
 import { use, useServer } from '../../support/use.ts';
 
@@ -110,4 +111,69 @@ test('a key of another workspace cannot be revoked from here', async () => {
   );
   assert.equal((await workspace.admin(`api-keys/${row?.id}`, { method: 'DELETE' })).status, 404);
   assert.equal((await other.admin(`api-keys/${row?.id}`, { method: 'DELETE' })).status, 204);
+});
+
+const change = (id: number, body: unknown): Promise<Answer> =>
+  workspace.admin(`api-keys/${id}`, { method: 'PUT', body });
+
+test('a key gets another name and another end, in force at once and told among the activities', async () => {
+  const { key, ...made } = (await create({ name: 'tpyo', permissions: 'READ_ONLY' })).json.data;
+  const expiresAt = '2999-01-01T00:00:00Z';
+  assert.deepEqual((await change(made.id, { name: 'typo' })).json.data, { ...made, name: 'typo' });
+  const ended = await change(made.id, { expiresAt: '2999-01-01T02:00:00+02:00' });
+  assert.deepEqual(ended.json.data, { ...made, name: 'typo', expiresAt });
+  const session = await server.call('/api/admin/v1/session', { credential: key });
+  assert.deepEqual([session.json.data.name, session.json.data.expiresAt], ['typo', expiresAt]);
+  assert.equal((await change(made.id, {})).json.data.expiresAt, expiresAt);
+  assert.equal((await change(made.id, { expiresAt: null })).json.data.expiresAt, null);
+  const [last] = (await workspace.admin('activity?action=apiKeys.update&size=1')).json.data;
+  assert.deepEqual([last.subject, last.details], ['typo', { id: made.id, name: 'typo', expiresAt: null }]);
+});
+
+test('an end that is brought forward holds in every process', async () => {
+  const second = await startTestServer({}, server.database);
+  try {
+    const { key, id } = (await create({ name: 'ending' })).json.data;
+    const there = (): Promise<Answer> => second.call('/api/v1/acme/keys/notes', { credential: key });
+    assert.equal((await there()).status, 200);
+    await change(id, { expiresAt: new Date(Date.now() + 1000).toISOString() });
+    await until(async () => (await there()).status === 401);
+  } finally {
+    await second.stop();
+  }
+});
+
+test('a key that has expired stays so, and may be renamed', async () => {
+  const { key, id } = (await create({ name: 'over' })).json.data;
+  await server.database.query("update wda.api_key set expires_at = now() - interval '1 second' where id = $1", [id]);
+  for (const expiresAt of [null, '2999-01-01T00:00:00Z']) {
+    const refused = await change(id, { name: 'again', expiresAt });
+    assert.deepEqual([refused.status, refused.json.error.code], [409, 'CONFLICT']);
+    assert.equal(refused.json.error.message, `API key ${id} has expired, and stays so: make a new one`);
+  }
+  await until(async () => (await notes(key)).status === 401);
+  assert.equal((await change(id, { name: 'was over' })).json.data.name, 'was over');
+});
+
+test('a change of a key is refused with every mistake, of strangers and of keys that are not there', async () => {
+  const { id } = (await create({ name: 'kept' })).json.data;
+  const answer = await change(id, { name: '', expiresAt: '2001-01-01T00:00:00Z', permissions: 'OWNER' });
+  assert.equal(answer.status, 400);
+  const mistakes = answer.json.error.details.map((one: { field: string }) => one.field);
+  assert.deepEqual(mistakes.sort(), ['expiresAt', 'name', 'permissions']);
+  const other = await server.workspace('acme/neighbours', { entities: {} });
+  assert.equal((await other.admin(`api-keys/${id}`, { method: 'PUT', body: { name: 'mine' } })).status, 404);
+  assert.equal((await change(999_999, { name: 'none' })).status, 404);
+});
+
+test('wda key update', async () => {
+  const { id } = (await create({ name: 'website' })).json.data;
+  const env = { WDA_URL: server.url, WDA_KEY: ADMIN_KEY, WDA_WORKSPACE: 'acme/keys' };
+  const update = (...args: string[]) => wda(['key', 'update', String(id), ...args], { env });
+  const { stdout } = await update('--name', 'web site', '--expires', '2999-01-01');
+  assert.equal(stdout, `Id       ${id}\nName     web site\nExpires  2999-01-01T00:00:00Z\n`);
+  assert.equal(JSON.parse((await update('--expires', 'never', '--json')).stdout).expiresAt, null);
+  const nothing = await update();
+  assert.equal(nothing.code, 2);
+  assert.match(nothing.stderr, /--name or --expires/);
 });

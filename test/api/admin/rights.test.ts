@@ -105,6 +105,11 @@ const LINES: Readonly<Record<string, Line>> = {
   'PUT /organizations/:org/workspaces/:ws/entities/:entity/row-rules': { statuses: forOwner(200), body: () => [] },
   'GET /organizations/:org/workspaces/:ws/api-keys': { statuses: forOwner(200) },
   'POST /organizations/:org/workspaces/:ws/api-keys': { statuses: forOwner(201), body: () => ({ name: 'key' }) },
+  'PUT /organizations/:org/workspaces/:ws/api-keys/:id': {
+    statuses: forOwner(200),
+    body: () => ({ name: 'renamed' }),
+    at: below('/api-keys', 'POST', '/api-keys', { name: 'misnamed' }),
+  },
   'DELETE /organizations/:org/workspaces/:ws/api-keys/:id': {
     statuses: forOwner(204),
     at: below('/api-keys', 'POST', '/api-keys', { name: 'gone' }),
