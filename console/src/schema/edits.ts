@@ -139,7 +139,8 @@ function columnFollowed(document: Json, own: Path, old: string, name: string): J
 }
 
 function settingsFollowed(document: Json, own: Path, old: string, name: string): Json {
-  let next = document;
+  const label: Path = [...own, 'settings', 'label'];
+  let next = at(document, label) === old ? withAt(document, label, name) : document;
   for (const setting of ['defaultExpand', 'expandable', 'defaultFields']) {
     const path = [...own, 'settings', setting];
     const list = at(next, path);

@@ -39,6 +39,13 @@ export function SettingsForm({ form }: { readonly form: EntityFormState }) {
           />
         ))}
         <CommitInput
+          label="Label"
+          description="The field that names a record; not given: name, title, label, email, else the first string"
+          value={textOf(valueBelow(form, ['settings', 'label']))}
+          error={mistake('label')}
+          onCommit={(text) => setting('label', text.trim() === '' ? undefined : text.trim())}
+        />
+        <CommitInput
           label="Deepest expand"
           description="1 to 10; not given: 3"
           value={inputOf(valueBelow(form, ['settings', 'maxExpandDepth']))}

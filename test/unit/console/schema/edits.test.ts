@@ -8,6 +8,7 @@ const DOCUMENT: Json = {
   entities: {
     customers: {
       fields: { name: { type: 'string' } },
+      settings: { label: 'name' },
       relations: { orders: { kind: 'hasMany', entity: 'orders', inverse: 'customer' } },
     },
     orders: {
@@ -38,6 +39,13 @@ test('a renamed relation takes its column, indexes, rules, settings and the othe
   });
   assert.equal(at(next, ['entities', 'customers', 'relations', 'orders', 'inverse']), 'buyer');
   assert.deepEqual(withName(next, [...path.slice(0, -1), 'buyer'], 'customer', DOCUMENT), DOCUMENT);
+});
+
+test('a renamed field stays the label of its records', () => {
+  const path = ['entities', 'customers', 'fields', 'name'];
+  const next = withName(DOCUMENT, path, 'title', DOCUMENT);
+  assert.equal(at(next, ['entities', 'customers', 'settings', 'label']), 'title');
+  assert.deepEqual(withName(next, [...path.slice(0, -1), 'title'], 'name', DOCUMENT), DOCUMENT);
 });
 
 test('what is not in force yet has no former name', () => {
