@@ -30,7 +30,8 @@ export interface Sessions {
   makeLink(note?: WriteActivity): Promise<NewLink | undefined>;
   /** Whose session it is, and what it may do now; 401 when it has ended. */
   verify(credential: SessionCredential): Promise<Principal>;
-  end(credential: SessionCredential): Promise<void>;
+  /** False when there was none. */
+  end(credential: SessionCredential): Promise<boolean>;
   /** Writes the last use of the sessions that were used since the last flush. */
   flush(): Promise<void>;
   /** Removes those that have ended. */
@@ -42,7 +43,7 @@ export interface SessionOptions {
   readonly find: (idHash: Buffer) => Promise<StoredSession | undefined>;
   /** False when the key is gone. */
   readonly store: (session: SessionToStore) => Promise<boolean>;
-  readonly remove: (idHash: Buffer) => Promise<unknown>;
+  readonly remove: (idHash: Buffer) => Promise<boolean>;
   readonly touch: (ids: readonly string[]) => Promise<void>;
   readonly sweep: () => Promise<void>;
   readonly storeLink: (
@@ -72,26 +73,32 @@ export const sessionOf = (id: string): SessionCredential | undefined =>
 export function makeSessions(options: SessionOptions): Sessions {
   const used = new Set<string>();
 
-  async function open(subject: Subject, userAgent: string): Promise<NewSession> {
+  /** `until`: when its key expires, milliseconds since 1970. */
+  async function open(subject: Subject, userAgent: string, until = Number.POSITIVE_INFINITY): Promise<NewSession> {
     const id = makeSecret();
-    const expiresAt = new Date(options.now() + MAX_AGE_MS);
+    const expiresAt = new Date(Math.min(until, options.now() + MAX_AGE_MS));
     const session = { idHash: hashCredential(id), subject, expiresAt, userAgent: userAgent.slice(0, MAX_USER_AGENT) };
     if (!(await options.store(session))) throw invalidCredential();
     return { id, expiresAt };
   }
 
-  async function subjectOf(key: string): Promise<Subject> {
+  async function subjectOf(key: string): Promise<{ readonly subject: Subject; readonly until?: number }> {
     const operatorHash = options.operatorHash();
     const hash = hashCredential(key);
-    if (operatorHash !== undefined && timingSafeEqual(hash, Buffer.from(operatorHash, 'hex'))) return { operatorHash };
+    if (operatorHash !== undefined && timingSafeEqual(hash, Buffer.from(operatorHash, 'hex'))) {
+      return { subject: { operatorHash } };
+    }
     const found = isKey(key) ? await options.findApiKey(hash) : undefined;
     const expiresAt = found?.expiresAt ?? Number.POSITIVE_INFINITY;
     if (found === undefined || expiresAt <= options.now()) throw invalidCredential();
-    return { apiKeyId: found.id };
+    return { subject: { apiKeyId: found.id }, until: expiresAt };
   }
 
   return {
-    signIn: async (key, userAgent) => open(await subjectOf(key), userAgent),
+    async signIn(key, userAgent) {
+      const { subject, until } = await subjectOf(key);
+      return open(subject, userAgent, until);
+    },
     async signInByLink(code, userAgent) {
       const operatorHash = SECRET.test(code) ? await options.takeLink(hashCredential(code)) : undefined;
       if (operatorHash === undefined || operatorHash !== options.operatorHash()) throw invalidCredential();
@@ -111,9 +118,7 @@ export function makeSessions(options: SessionOptions): Sessions {
       if (used.size < MAX_USED) used.add(found.id);
       return principalOf(found);
     },
-    async end({ sessionHash }) {
-      await options.remove(sessionHash);
-    },
+    end: ({ sessionHash }) => options.remove(sessionHash),
     sweep: options.sweep,
     async flush() {
       if (used.size === 0) return;

@@ -1,8 +1,11 @@
 // The cookie of a session (RFC 6265): its name, and the header that sets or ends it.
 
 export interface SessionCookie {
-  /** The value in a Cookie header; undefined when it has none. */
-  readonly read: (header: string | undefined) => string | undefined;
+  /**
+   * The values in a Cookie header that have the name. Ours is the last one: browsers send longer paths first (RFC 6265 section
+   * 5.4), and over plain http a page on another port of the host may have set one for a path of ours.
+   */
+  readonly read: (header: string | undefined) => readonly string[];
   /** Set-Cookie; `seconds` 0 ends it. */
   readonly write: (value: string, seconds: number) => string;
 }
@@ -15,10 +18,11 @@ export function sessionCookie(instance: string, isHttps: boolean): SessionCookie
   const name = `${isHttps ? '__Host-' : ''}wda_${instance}`;
   const flags = `Path=/; HttpOnly; SameSite=Strict${isHttps ? '; Secure' : ''}`;
   return {
-    read(header) {
-      const found = (header ?? '').split(';').find((pair) => pair.trimStart().startsWith(`${name}=`));
-      return found?.slice(found.indexOf('=') + 1).trim();
-    },
+    read: (header) =>
+      (header ?? '').split(';').flatMap((pair) => {
+        const [given = '', ...value] = pair.split('=');
+        return given.trim() === name && value.length > 0 ? [value.join('=').trim()] : [];
+      }),
     write: (value, seconds) => `${name}=${value}; Max-Age=${seconds}; ${flags}`,
   };
 }

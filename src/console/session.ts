@@ -1,6 +1,6 @@
 // /console/api/session: a key or a link becomes a session, in a cookie that no script reads; DELETE ends it.
 import { sessionOf as toSession } from '../auth/sessions.ts';
-import { badRequest, methodNotAllowed } from '../errors.ts';
+import { badRequest, methodNotAllowed, sessionEnded } from '../errors.ts';
 import { jsonValue } from '../http/json-body.ts';
 import type { RawRequest } from '../http/raw-request.ts';
 import type { SessionCredential } from '../model/credential.ts';
@@ -13,7 +13,8 @@ export interface SessionRooms {
   readonly sessions: {
     readonly signIn: (key: string, userAgent: string) => Promise<Opened>;
     readonly signInByLink: (code: string, userAgent: string) => Promise<Opened>;
-    readonly end: (session: SessionCredential) => Promise<void>;
+    /** False when there was none. */
+    readonly end: (session: SessionCredential) => Promise<boolean>;
   };
   /** Part of the cookie's name. */
   readonly instanceName: () => Promise<string>;
@@ -36,15 +37,20 @@ interface Opened {
 }
 
 const MAX_BODY = 8192;
+// A browser has one; others were put there.
+const MAX_ENDED = 3;
 
 export function makeSessionRooms({ sessions, instanceName, isHttps, attempts }: SessionRooms): SessionDoor {
   const cookie = async (): Promise<SessionCookie> => sessionCookie(await instanceName(), isHttps);
 
-  async function sessionOf(cookies: string | undefined): Promise<SessionCredential | undefined> {
-    if (cookies === undefined) return undefined;
-    const id = (await cookie()).read(cookies);
-    return id === undefined ? undefined : toSession(id);
+  /** The last is the one that counts. */
+  async function sessionsIn(cookies: string | undefined): Promise<SessionCredential[]> {
+    if (cookies === undefined) return [];
+    return (await cookie()).read(cookies).flatMap((id) => toSession(id) ?? []);
   }
+
+  const sessionOf = async (cookies: string | undefined): Promise<SessionCredential | undefined> =>
+    (await sessionsIn(cookies)).at(-1);
 
   async function signIn(raw: RawRequest): Promise<Reply> {
     const asked = readSignIn(await jsonValue(await raw.body(MAX_BODY), raw));
@@ -60,16 +66,19 @@ export function makeSessionRooms({ sessions, instanceName, isHttps, attempts }: 
     return json(201, { data: { expiresAt: expiresAt.toISOString() } }, { 'Set-Cookie': write(id, seconds) });
   }
 
-  /** Whoever signs in anew leaves no session behind. */
-  async function signOut({ headers }: RawRequest): Promise<void> {
-    const session = await sessionOf(headers.cookie);
-    if (session !== undefined) await sessions.end(session);
+  /** Ends the sessions of a browser; false when it had none. Whoever signs in anew leaves none behind. */
+  async function signOut({ headers }: RawRequest): Promise<boolean> {
+    let isEnded = false;
+    for (const one of (await sessionsIn(headers.cookie)).slice(-MAX_ENDED))
+      isEnded = (await sessions.end(one)) || isEnded;
+    return isEnded;
   }
 
   async function session(raw: RawRequest): Promise<Reply> {
     if (raw.method === 'POST') return signIn(raw);
     if (raw.method !== 'DELETE') throw methodNotAllowed(raw.method, ['POST', 'DELETE']);
-    await signOut(raw);
+    // Refused like any request without a session, so at the pace of those.
+    if (!(await signOut(raw))) throw sessionEnded();
     const { write } = await cookie();
     return noContent({ 'Set-Cookie': write('', 0) });
   }

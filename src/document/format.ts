@@ -218,7 +218,11 @@ export const SettingsShape = Type.Object(
 const RowRule = Type.Object(
   {
     column: Type.String({ description: 'Field, or field that stores a relation, that is compared.' }),
-    claim: Type.String({ minLength: 1, description: 'Claim of the external token, by name or dotted path.' }),
+    claim: Type.String({
+      minLength: 1,
+      maxLength: 500,
+      description: 'Claim of the external token, by name or dotted path.',
+    }),
     enabled: Type.Optional(Flag('Whether the rule is in force. Default true.')),
   },
   { ...strict, description: 'External users only see records whose column equals the claim.' },

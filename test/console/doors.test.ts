@@ -129,6 +129,32 @@ test('signed out is signed out', async () => {
   refused(await call('/v1/acme/shop/notes', { headers: { cookie } }), 401, /sign in again/);
 });
 
+test('signing out without a session is refused as any request without one', async () => {
+  const { cookie, call } = await signIn(server, shop.key);
+  const name = cookie.split('=')[0];
+  const madeUp = { cookie: `${name}=${'x'.repeat(43)}` };
+  refused(await call('/session', { method: 'DELETE', headers: madeUp }), 401, /sign in again/);
+  assert.equal((await call('/v1/acme/shop/notes')).status, 200);
+});
+
+test('of several cookies of the name the last counts, and all of them end', async () => {
+  const theirs = await signIn(server, shop.readOnlyKey);
+  const { cookie, call } = await signIn(server, shop.key);
+  const headers = { cookie: `${theirs.cookie}; ${cookie}` };
+  assert.equal((await call('/admin/v1/session', { headers })).json.data.permissions, 'OWNER');
+  assert.equal((await call('/session', { method: 'DELETE', headers })).status, 204);
+  refused(await call('/admin/v1/session'), 401, /sign in again/);
+  refused(await theirs.call('/admin/v1/session'), 401, /sign in again/);
+});
+
+test('a session of a key that expires ends with it, and says so', async () => {
+  const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
+  const { json } = await shop.admin('api-keys', { method: 'POST', body: { name: 'hour', expiresAt } });
+  const answer = await postSession(server, { key: json.data.key });
+  assert.equal(answer.json.data.expiresAt, expiresAt);
+  assert.ok(Number(/Max-Age=(\d+)/.exec(answer.headers.get('set-cookie') ?? '')?.[1]) <= 3600);
+});
+
 test('a session ends with its key, at once and in every process', async () => {
   const { json } = await shop.admin('api-keys', { method: 'POST', body: { name: 'short', permissions: 'OWNER' } });
   const { call } = await signIn(server, json.data.key);
