@@ -22,6 +22,22 @@ const setRules = (entity: string, rules: readonly object[]) =>
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
+test('a key gets another name, and keeps what it may do', async ({ open }) => {
+  const { json } = await shop.admin('api-keys', {
+    method: 'POST',
+    body: { name: 'nightly', permissions: 'READ_ONLY' },
+  });
+  const page = await open({ key: keys.owner, path: '/demo/shop/access/keys' });
+  await page.getByRole('button', { name: 'Change nightly' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Change key' });
+  await dialog.getByRole('textbox', { name: 'Name' }).fill('nightly export');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('button', { name: 'Change nightly export' }).waitFor();
+  const { data } = (await shop.admin('api-keys')).json;
+  const key = data.find((one: { id: number }) => one.id === json.data.id);
+  assert.deepEqual([key.name, key.permissions, key.expiresAt], ['nightly export', 'READ_ONLY', null]);
+});
+
 test('a key is shown once, and stops when it is revoked', async ({ open }) => {
   const page = await open({ key: keys.admin, path: '/demo/shop/access/keys' });
   await button(page, 'New key').click();

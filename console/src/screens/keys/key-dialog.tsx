@@ -1,37 +1,53 @@
-// A new key: who uses it, what it may do, and until when.
+// A new key, or another name and end for one that exists: what it may do stays as it was made.
 import { Button, Group, Modal, Stack, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { Grant } from '../../access/credentials.ts';
+import type { ApiKey, Grant } from '../../access/credentials.ts';
 import { GrantFields, mistakeAt, NameField } from '../../access/grant.tsx';
 import { ask } from '../../api/ask.ts';
 import { adminPath, type Place } from '../../api/workspace.ts';
-import { momentOf } from '../../records/instant.ts';
+import { momentOf, momentText, type ZoneName } from '../../records/instant.ts';
 import { Refused } from '../../shell/refused.tsx';
 import { useZone } from '../../shell/zone.tsx';
 
+/** A moment for a field of type datetime-local: to the minute. */
+const fieldText = (instant: string, zone: ZoneName): string => momentText(instant, zone).slice(0, 16).replace(' ', 'T');
+
 export interface KeyDialogProps {
   readonly place: Place;
+  readonly before: ApiKey | undefined;
   readonly onClose: () => void;
-  /** With its secret. */
-  readonly onSaved: (secret: string) => void;
+  /** With the secret of a new key. */
+  readonly onSaved: (secret: string | undefined) => void;
 }
 
-export function KeyDialog({ place, onClose, onSaved }: KeyDialogProps) {
+export function KeyDialog({ place, before, onClose, onSaved }: KeyDialogProps) {
   const zone = useZone();
-  const [name, setName] = useState('');
+  const [name, setName] = useState(before?.name ?? '');
   const [grant, setGrant] = useState<Grant>({ permissions: 'READ_ONLY', entities: null });
-  const [expires, setExpires] = useState('');
+  const [expires, setExpires] = useState(before?.expiresAt == null ? '' : fieldText(before.expiresAt, zone));
   const saving = useMutation({
     mutationFn: async () => {
       const expiresAt = expires === '' ? null : (momentOf(expires, zone) ?? expires);
-      const body = { name, ...grant, expiresAt };
-      return (await ask<{ key: string }>({ method: 'POST', path: adminPath(place, '/api-keys'), body })).data.key;
+      if (before === undefined) {
+        const body = { name, ...grant, expiresAt };
+        return (await ask<{ key: string }>({ method: 'POST', path: adminPath(place, '/api-keys'), body })).data.key;
+      }
+      // What was not touched is not sent: a key that has expired keeps its end when it is renamed.
+      const isTouched = expires !== (before.expiresAt === null ? '' : fieldText(before.expiresAt, zone));
+      const body = { name, ...(isTouched ? { expiresAt } : {}) };
+      await ask({ method: 'PUT', path: adminPath(place, `/api-keys/${before.id}`), body });
+      return undefined;
     },
     onSuccess: onSaved,
   });
   return (
-    <Modal opened onClose={onClose} title="New key" closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal
+      opened
+      onClose={onClose}
+      title={before === undefined ? 'New key' : 'Change key'}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -40,7 +56,7 @@ export function KeyDialog({ place, onClose, onSaved }: KeyDialogProps) {
       >
         <Stack gap="sm">
           <NameField value={name} onChange={setName} error={saving.error} />
-          <GrantFields place={place} value={grant} onChange={setGrant} error={saving.error} />
+          {before === undefined && <GrantFields place={place} value={grant} onChange={setGrant} error={saving.error} />}
           <TextInput
             type="datetime-local"
             label={`Expires (${zone === 'UTC' ? 'UTC' : 'local time'})`}
@@ -55,7 +71,7 @@ export function KeyDialog({ place, onClose, onSaved }: KeyDialogProps) {
               Cancel
             </Button>
             <Button type="submit" loading={saving.isPending}>
-              Create
+              {before === undefined ? 'Create' : 'Save'}
             </Button>
           </Group>
         </Stack>

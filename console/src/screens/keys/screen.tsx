@@ -1,4 +1,4 @@
-// API keys: who has one, what it may do, when it was used; made and revoked.
+// API keys: who has one, what it may do, when it was used; made, changed and revoked.
 import { Badge, Button, Group, Table, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -19,7 +19,7 @@ type Dialog =
   | { readonly kind: 'none' }
   | { readonly kind: 'new' }
   | { readonly kind: 'made'; readonly secret: string }
-  | { readonly kind: 'revoke'; readonly key: ApiKey };
+  | { readonly kind: 'change' | 'revoke'; readonly key: ApiKey };
 
 export function Screen() {
   const [dialog, setDialog] = useState<Dialog>({ kind: 'none' });
@@ -56,14 +56,16 @@ function Opened({ place, dialog, onOpen }: OpenedProps) {
     case 'made':
       return <SecretDialog title="The new key" label="Key" secret={dialog.secret} onStored={close} />;
     case 'new':
+    case 'change':
       return (
         <KeyDialog
           place={place}
+          before={dialog.kind === 'change' ? dialog.key : undefined}
           onClose={close}
           onSaved={(secret) => {
             void reload();
-            say('Key made');
-            onOpen({ kind: 'made', secret });
+            say(dialog.kind === 'new' ? 'Key made' : 'Key changed');
+            onOpen(secret === undefined ? { kind: 'none' } : { kind: 'made', secret });
           }}
         />
       );
@@ -149,6 +151,14 @@ function KeyRow({ apiKey, onOpen }: { readonly apiKey: ApiKey; readonly onOpen: 
       </Table.Td>
       <Table.Td>
         <Group gap={4} wrap="nowrap" justify="flex-end">
+          <Button
+            variant="subtle"
+            size="compact-xs"
+            onClick={() => onOpen({ kind: 'change', key: apiKey })}
+            aria-label={`Change ${name}`}
+          >
+            Change
+          </Button>
           <Button
             variant="subtle"
             color="red"
