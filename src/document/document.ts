@@ -23,10 +23,12 @@ export function parseSchemaDocument(value: unknown, inForce: SchemaDocument = EM
   const report = makeReport(value);
   const loose = plainNumbers(value) as LooseDocument;
   checkShape(DocumentShape, loose, report, [], isName);
-  if (typeof loose !== 'object' || loose === null || typeof loose.entities !== 'object') return refused(report);
+  if (report.isFull() || typeof loose !== 'object' || loose === null || typeof loose.entities !== 'object')
+    return refused(report);
   restoreDigits(loose, value);
   const asked = viewOf(loose, value, report);
   for (const entity of asked.values()) {
+    if (report.isFull()) return refused(report);
     if (entity.name === 'id') report(entity.path, 'INVALID', 'id is reserved');
     checkFields(entity, report);
     checkRelations(entity, asked, report);
@@ -36,6 +38,7 @@ export function parseSchemaDocument(value: unknown, inForce: SchemaDocument = EM
   const merged = carryOver(loose, value, inForce, renames);
   const view = viewOf(merged, value, report);
   for (const entity of view.values()) {
+    if (report.isFull()) break;
     const said = saidOf(value, entity.name);
     checkSettings(entity, view, 'settings' in said ? report : withNote(report, KEPT));
     checkRowRules(entity, 'rowRules' in said ? report : withNote(report, KEPT));

@@ -13,6 +13,8 @@ export interface Report {
   readonly has: (path: Path) => boolean;
   /** Takes back REQUIRED at this path: the member is there, but misspelt. */
   readonly misspelt: (path: Path) => void;
+  /** True when there are so many mistakes that looking for more is of no use. */
+  readonly isFull: () => boolean;
   readonly details: () => Detail[];
 }
 
@@ -24,6 +26,8 @@ export function withNote(report: Report, note: string): Report {
 
 // Enough to work through; without it the answer to a document of mistakes only would be larger than the document.
 const MAX_DETAILS = 1000;
+// Of which those are listed that stand first. Going on to 40,000 took a second of the process.
+const MAX_FOUND = 2 * MAX_DETAILS;
 // A suggestion costs the edit distance to every known name, up to 0.3 ms; a document may hold 50,000 unknown ones.
 const MAX_HINTS = 200;
 // A path of known names is shorter; an unknown member may have a name of any length.
@@ -38,13 +42,14 @@ export const hint = (suggestion: string | undefined): string =>
 
 /** `document` is what the paths lead into; it gives the order of the mistakes. */
 export function makeReport(document: unknown): Report {
-  const found = new Map<string, Detail>();
+  const found = new Map<string, Mistake>();
   const misspelt = new Set<string>();
   let hints = 0;
   const report = (path: Path, code: DetailCode, message: string): void => {
     const field = pathText(path);
     if (found.has(field)) return;
-    found.set(field, { field: field === '' ? null : field, code, message: shown(message, MAX_MESSAGE_CHARACTERS) });
+    const detail = { field: field === '' ? null : field, code, message: shown(message, MAX_MESSAGE_CHARACTERS) };
+    found.set(field, { path, detail });
   };
   return Object.assign(report, {
     suggest(name: string, known: Iterable<string>) {
@@ -54,35 +59,59 @@ export function makeReport(document: unknown): Report {
     misspelt: (path: Path) => {
       misspelt.add(pathText(path));
     },
+    isFull: () => found.size >= MAX_FOUND,
     details() {
-      const details = [...found.values()].filter(
-        ({ code, field }) => !(code === 'REQUIRED' && field !== null && misspelt.has(field)),
+      const mistakes = [...found.values()].filter(
+        ({ detail: { code, field } }) => !(code === 'REQUIRED' && field !== null && misspelt.has(field)),
       );
-      return inOrder(document, details)
+      return inOrder(document, mistakes)
         .slice(0, MAX_DETAILS)
-        .map((detail) => ({ ...detail, field: detail.field && shown(detail.field, MAX_PATH_CHARACTERS) }));
+        .map(({ detail }) => ({ ...detail, field: detail.field && shown(detail.field, MAX_PATH_CHARACTERS) }));
     },
   });
 }
 
+interface Mistake {
+  readonly path: Path;
+  readonly detail: Detail;
+}
+
 /** Sorts by the place of each path in the document; a path that does not exist comes after its nearest ancestor. */
-function inOrder(document: unknown, details: readonly Detail[]): Detail[] {
-  if (details.length < 2) return [...details];
-  const places = new Map<string, number>();
-  const walk = (value: unknown, path: string): void => {
-    places.set(path, places.size);
-    if (typeof value !== 'object' || value === null) return;
-    for (const [key, member] of Object.entries(value)) walk(member, path === '' ? key : `${path}.${key}`);
+function inOrder(document: unknown, mistakes: readonly Mistake[]): Mistake[] {
+  const numbers = new Map<object, Map<string, number>>();
+  const numberOf = (parent: unknown, key: string): number | undefined => {
+    if (typeof parent !== 'object' || parent === null) return undefined;
+    let keys = numbers.get(parent);
+    if (keys === undefined) {
+      keys = new Map(Object.keys(parent).map((name, at) => [name, at]));
+      numbers.set(parent, keys);
+    }
+    return keys.get(key);
   };
-  walk(document, '');
-  const placeOf = (field: string): number => {
-    const place = places.get(field);
-    if (place !== undefined) return place;
-    const dot = field.lastIndexOf('.');
-    return dot === -1 ? 0 : placeOf(field.slice(0, dot)) + 0.5;
+  const placeOf = (path: Path): number[] => {
+    const place: number[] = [];
+    let value = document;
+    for (const part of path) {
+      const number = numberOf(value, String(part));
+      // Before the members that are there.
+      place.push(number ?? -1);
+      if (number === undefined) break;
+      value = (value as Record<string, unknown>)[part];
+    }
+    return place;
   };
-  return details
-    .map((detail) => ({ detail, place: placeOf(detail.field ?? '') }))
-    .sort((a, b) => a.place - b.place)
-    .map(({ detail }) => detail);
+  return mistakes
+    .map((mistake) => ({ mistake, place: placeOf(mistake.path) }))
+    .sort((a, b) => inPlaces(a.place, b.place))
+    .map(({ mistake }) => mistake);
+}
+
+/** What stands around comes before what stands in it. */
+function inPlaces(a: readonly number[], b: readonly number[]): number {
+  for (const [at, number] of a.entries()) {
+    const other = b[at];
+    if (other === undefined) return 1;
+    if (number !== other) return number - other;
+  }
+  return a.length - b.length;
 }

@@ -28,7 +28,7 @@ function validatorOf(shape: TSchema): ValidateFunction {
 /**
  * Reports what is wrong in the form of `value`, a copy without raw numbers (see plainNumbers), at paths below `prefix`,
  * and changes it in place: members of the wrong form are removed, except entries of `keeps`, which become `{}`, as
- * other parts may refer to their names.
+ * other parts may refer to their names. When the report becomes full the rest stays as it is.
  */
 export function checkShape(
   shape: TSchema,
@@ -46,6 +46,8 @@ export function checkShape(
   const validate = validatorOf(shape);
   if (validate(value)) return;
   for (const error of validate.errors ?? []) {
+    // What is left as it is must not be looked at by who asks isFull().
+    if (report.isFull()) return;
     const mistake = translate(error, report, prefix);
     if (mistake === undefined) continue;
     report([...prefix, ...mistake.path], mistake.code, mistake.message);

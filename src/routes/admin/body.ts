@@ -62,7 +62,7 @@ export function bodyOf<S extends TSchema>(
   const report = makeReport(raw);
   const plain = plainNumbers(raw);
   checkShape(shape, plain, report);
-  if (typeof plain === 'object' && plain !== null) {
+  if (typeof plain === 'object' && plain !== null && !report.isFull()) {
     for (const [name, value] of Object.entries(plain)) {
       if (typeof value === 'string' && !isStorable(value)) {
         report([name], 'INVALID', 'must not contain NUL characters or lone surrogates');

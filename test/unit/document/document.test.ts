@@ -539,6 +539,19 @@ test('a document of nothing but mistakes is answered in bounded time and size', 
   assert.equal(mistakes({ entities }).length, 1000);
 });
 
+test('of very many mistakes the first are listed, whatever kind they are, and the rest is not looked for', () => {
+  const entity = (more: object) => [Object.fromEntries(Array.from({ length: 400 }, (_, at) => [`m${at}`, more]))];
+  const fields = entity({ type: 'jsn' })[0];
+  const relations = entity({ kind: 'hasMany', entity: 'nobody' })[0];
+  const entities = Object.fromEntries(
+    Array.from({ length: 60 }, (_, at) => [`e${at}`, at % 2 === 0 ? { fields } : { fields: {}, relations }]),
+  );
+  const found = mistakes({ entities });
+  assert.equal(found.length, 1000);
+  assert.match(found[0] ?? '', /^entities\.e0\.fields\.m0\.type NOT_IN_ENUM/);
+  assert.match(found[399] ?? '', /^entities\.e0\.fields\.m399\.type /);
+});
+
 test('a default expansion follows 60 relations at most', () => {
   const names = Array.from({ length: 61 }, (_, at) => `r${at}`);
   const relations = Object.fromEntries(names.map((name) => [name, { kind: 'belongsTo', entity: 'b' }]));
