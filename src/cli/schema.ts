@@ -49,9 +49,12 @@ export async function planSchema(path: string, options: PlanOptions): Promise<vo
     .catch((error) => refuseWithLines(error, file));
   const plan = data as Plan;
   await printResult(options.json, plan, () =>
-    [describePlan(plan), ...(plan.steps.length === 0 ? [] : ['', exactly(plan, path, address)])].join('\n'),
+    [describePlan(plan), ...(canBeApplied(plan) ? ['', exactly(plan, path, address)] : [])].join('\n'),
   );
 }
+
+const canBeApplied = ({ steps }: Plan): boolean =>
+  steps.length > 0 && steps.every(({ conflicts }) => conflicts === null);
 
 const exactly = ({ basedOn }: Plan, path: string, address: WorkspaceAddress): string =>
   `Exactly this, or nothing:  wda schema apply ${path} -w ${workspaceName(address)} --based-on ${basedOn}`;
