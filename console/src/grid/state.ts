@@ -163,7 +163,7 @@ export function step(state: GridState, event: GridEvent, extent: Extent): GridSt
     }
     case 'selectAll':
       return extent.rowCount === 0
-        ? state
+        ? placed(state, state.focus, false, extent)
         : {
             ...state,
             focus: { row: 0, column: 0 },

@@ -160,5 +160,6 @@ test('whatever happens, the focus stays within the grid', () => {
         }
       }
     }),
+    { numRuns: 1000 },
   );
 });
