@@ -12,7 +12,7 @@ import { Comparison } from '../../records/comparison.tsx';
 import { type Draft, readDraft } from '../../records/draft.ts';
 import { FieldInput } from '../../records/field-input.tsx';
 import { columnsOf, type RecordColumn } from '../../records/fields.ts';
-import { type EntityPlace, entityPath, fetchRecord, type Versioned } from '../../records/requests.ts';
+import { type EntityPlace, entityPath, fetchRecord, type Versioned, versionOf } from '../../records/requests.ts';
 import { editText, idOf, memberOf, type RecordValue } from '../../records/value.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
 import { DraftGuard } from '../../shell/draft.tsx';
@@ -86,7 +86,7 @@ export function RecordForm({ at, entity, read, from, onSaved }: RecordFormProps)
 
   async function create(body: object): Promise<Versioned> {
     const { data, etag } = await askExact<RecordValue>({ method: 'POST', path: entityPath(at), body });
-    return { record: data, version: versionIn(etag) };
+    return { record: data, version: versionOf(etag) };
   }
 
   async function update(id: string, body: object, version: string): Promise<Versioned> {
@@ -97,7 +97,7 @@ export function RecordForm({ at, entity, read, from, onSaved }: RecordFormProps)
       body,
       headers,
     });
-    return { record: data, version: versionIn(etag) };
+    return { record: data, version: versionOf(etag) };
   }
 
   async function compare(before: Versioned): Promise<void> {
@@ -201,9 +201,6 @@ export function RecordForm({ at, entity, read, from, onSaved }: RecordFormProps)
     </form>
   );
 }
-
-const versionIn = (etag: string | undefined): string =>
-  (etag ?? '').replace(/^W\//, '').replaceAll('"', '').split('.')[0] ?? '';
 
 /** A new record with the values of another one, without what is the server's. */
 const copied = (columns: readonly RecordColumn[], from: RecordValue | undefined): Draft =>
