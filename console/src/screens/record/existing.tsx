@@ -7,7 +7,7 @@ import { stringifyExact } from '../../api/json.ts';
 import type { EntityDocument } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
 import { labelOf } from '../../records/fields.ts';
-import { type EntityPlace, fetchRecord } from '../../records/requests.ts';
+import { type EntityPlace, fetchRecord, type Versioned } from '../../records/requests.ts';
 import { memberOf } from '../../records/value.ts';
 import { Refused } from '../../shell/refused.tsx';
 import { useMayWrite } from '../../shell/rights.ts';
@@ -32,6 +32,16 @@ export function Existing({ at, entity, id }: ExistingProps) {
     queryFn: ({ signal }) => fetchRecord(at, id, ['*'], signal),
     staleTime: Number.POSITIVE_INFINITY,
   });
+  // An answer that is under way would bring back what was there before.
+  async function keep(saved: Versioned): Promise<void> {
+    await client.cancelQueries({ queryKey: key, exact: true });
+    client.setQueryData(key, saved);
+    const own = JSON.stringify(key);
+    void client.invalidateQueries({
+      queryKey: ['record', at.org, at.ws, at.entity],
+      predicate: ({ queryKey }) => JSON.stringify(queryKey) !== own,
+    });
+  }
   const [isDeleting, setDeleting] = useState(false);
   const mayWrite = useMayWrite();
   const label = labelOf(entity);
@@ -67,7 +77,7 @@ export function Existing({ at, entity, id }: ExistingProps) {
             <Tabs.Tab value="json">JSON</Tabs.Tab>
           </Tabs.List>
           <Tabs.Panel value="fields">
-            <RecordForm at={at} entity={entity} read={read.data} onSaved={(saved) => client.setQueryData(key, saved)} />
+            <RecordForm at={at} entity={entity} read={read.data} onSaved={keep} />
           </Tabs.Panel>
           <Tabs.Panel value="relations" keepMounted={false}>
             <Relations at={at} entity={entity} record={read.data.record} />

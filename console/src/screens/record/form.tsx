@@ -1,6 +1,6 @@
 // The form of a record. A save sends what was touched, with the version it began with; a refusal stands at its field.
 import { Button, Group, Stack, Text } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
+
 import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useMemo, useRef, useState } from 'react';
 import { askExact } from '../../api/ask.ts';
@@ -29,13 +29,12 @@ export interface RecordFormProps {
   readonly read?: Versioned | undefined;
   /** A record whose values a new one begins with. */
   readonly from?: RecordValue | undefined;
-  readonly onSaved?: (saved: Versioned) => void;
+  readonly onSaved?: (saved: Versioned) => Promise<void>;
 }
 
 export function RecordForm({ at, entity, read, from, onSaved }: RecordFormProps) {
   const zone = useZone();
   const navigate = useNavigate();
-  const client = useQueryClient();
   const mayWrite = useMayWrite() && entity.operations.includes(read === undefined ? 'create' : 'update');
   const columns = useMemo(
     () => columnsOf(entity).filter(({ isReadOnly }) => !isReadOnly || read !== undefined),
@@ -61,18 +60,19 @@ export function RecordForm({ at, entity, read, from, onSaved }: RecordFormProps)
     try {
       const body = Object.fromEntries(changes);
       const saved = read === undefined ? await create(body) : await update(idOf(read.record), body, version ?? '');
-      say('Saved');
+      leaving.current = read === undefined;
+      // The record is known before the draft goes, or the fields would show for a moment what they were before.
+      await onSaved?.(saved);
       setDraft(new Map());
       setMeanwhile(undefined);
-      await client.invalidateQueries({ queryKey: ['record', at.org, at.ws, at.entity] });
+      say('Saved');
       if (read === undefined) {
-        leaving.current = true;
         await navigate({
           to: screenPath(at, `/data/${at.entity}/${idOf(saved.record)}`),
           replace: true,
           ignoreBlocker: true,
         });
-      } else onSaved?.(saved);
+      }
     } catch (thrown) {
       if (isRefusal(thrown) && thrown.status === 412 && read !== undefined) await compare(read);
       else {
