@@ -33,7 +33,17 @@ await makeTemplate(url);
 
 const child = spawn(
   process.execPath,
-  ['--test', '--test-concurrency=2', '--test-timeout=300000', '--test-reporter=spec', ...options, ...files],
+  [
+    '--test',
+    '--test-concurrency=2',
+    '--test-timeout=300000',
+    ...['spec', join(import.meta.dirname, 'support/slowest.ts')].flatMap((reporter) => [
+      `--test-reporter=${reporter}`,
+      '--test-reporter-destination=stdout',
+    ]),
+    ...options,
+    ...files,
+  ],
   { stdio: 'inherit', env: { ...process.env, TEST_DATABASE_URL: url, NODE_ENV: 'test' } },
 );
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));
