@@ -208,8 +208,17 @@ test('edits are queued and saved together, all or none', async ({ open }) => {
   assert.match(await stored(8), /"n":8/);
 });
 
-test('offline, an edit waits and is said to; online it is saved once', async ({ open }) => {
+test('offline, an edit waits and is said to; online it is saved once, also when an answer was lost', async ({
+  open,
+}) => {
   const page = await open({ key: keys.admin, path: '/t/notes/data/notes' });
+  const [sent, answered]: [string[], number[]] = [[], []];
+  page.on('request', (one) => {
+    if (one.method() === 'PATCH') sent.push(one.headers()['idempotency-key'] ?? '');
+  });
+  page.on('response', (one) => {
+    if (one.request().method() === 'PATCH') answered.push(one.status());
+  });
   await cell(page, 8, NAME).click();
   await page.context().setOffline(true);
   await type(page, 8, NAME, 'from afar');
@@ -218,4 +227,19 @@ test('offline, an edit waits and is said to; online it is saved once', async ({ 
   await page.context().setOffline(false);
   await said(page, 'Saved');
   assert.match(await stored(9), /"name":"from afar"/);
+  assert.deepEqual([answered, new Set(sent).size], [[200], 1]);
+
+  // The server saves, and its answer does not arrive: the same write is sent again, and is answered with what was done.
+  const statuses: number[] = [];
+  await page.route(/\/notes\/10$/, async (route) => {
+    if (route.request().method() !== 'PATCH' || statuses.length > 0) return route.continue();
+    statuses.push((await route.fetch()).status());
+    return route.abort();
+  });
+  sent.length = answered.length = 0;
+  await type(page, 9, NAME, 'once');
+  await until('the write is answered', () => answered.length === 1);
+  await page.locator(`[data-spot="9:${NAME}"][title=Saved]`).waitFor();
+  assert.deepEqual([statuses, answered, sent.length, new Set(sent).size], [[200], [200], 2, 1]);
+  assert.match(await stored(10), /"name":"once"/);
 });

@@ -95,6 +95,8 @@ export interface WebResponse {
 export interface WebRoute {
   request(): WebRequest;
   continue(): Promise<void>;
+  /** Lets the request through, and keeps its answer from the page. */
+  fetch(): Promise<{ status(): number }>;
   abort(): Promise<void>;
   fulfill(answer: {
     readonly status?: number;

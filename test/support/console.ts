@@ -28,6 +28,8 @@ export interface OpenOptions {
   readonly key?: string;
   /** Below /console. */
   readonly path?: string;
+  /** Of another server on the same database, whose sessions are the same. */
+  readonly origin?: string;
   readonly context?: ContextOptions;
 }
 
@@ -95,19 +97,19 @@ export function useConsole(env: Readonly<Record<string, string>> = {}): Console 
       void nodeTest(name, async () => {
         const traps: Trap[] = [];
         const contexts: BrowserContext[] = [];
-        const show = async (context: BrowserContext, path: string): Promise<Page> => {
+        const show = async (context: BrowserContext, path: string, origin = server.url): Promise<Page> => {
           const page = await context.newPage();
           page.setDefaultTimeout(STEP_MS);
-          traps.push(trapOf(page, server.url));
-          await page.goto(`${server.url}/console${path}`);
+          traps.push(trapOf(page, origin));
+          await page.goto(`${origin}/console${path}`);
           return page;
         };
-        const open = async ({ key, path = '/', context: options }: OpenOptions = {}): Promise<Page> => {
+        const open = async ({ key, path = '/', origin, context: options }: OpenOptions = {}): Promise<Page> => {
           const context = await browser.newContext(options);
           contexts.push(context);
           await context.addInitScript(NOTE_VIOLATIONS);
           if (key !== undefined) await giveSession(context, server, key);
-          return show(context, path);
+          return show(context, path, origin);
         };
         try {
           await run({ open, tab: (page, path = '/') => show(page.context(), path) });

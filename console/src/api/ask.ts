@@ -1,6 +1,8 @@
 // Every request of the console goes through here: below /console/api, with the session's cookie, which no script can read. A
-// session that has ended is asked for again over the page, and the request is sent once more.
+// session that has ended is asked for again over the page, and the request is sent once more. So is one that was refused for a
+// while: the page says meanwhile what it waits for.
 import { type Json, parseExact, stringifyExact } from './json.ts';
+import { pauseAfter, waited } from './pause.ts';
 import { Refusal, type RefusalParts } from './refusal.ts';
 import { asSent, responseOfUser } from './view-as.ts';
 
@@ -16,6 +18,8 @@ export interface Ask {
   readonly signal?: AbortSignal | undefined;
   /** False: a 401 is thrown, and no session is asked for. */
   readonly signsInAgain?: boolean;
+  /** False: a refusal that passes is thrown too, by who says so in another place or shows the answer itself. */
+  readonly waits?: boolean;
 }
 
 export interface Answered<T> {
@@ -37,11 +41,14 @@ interface Watch {
   /** Resolves when a session is there again; called when a request was refused with 401. */
   signInAgain: () => Promise<void>;
   connection: (state: Connection) => void;
+  /** A request waits because of this refusal; undefined: it waits no longer. */
+  waiting: (one: Ask, refusal: Refusal | undefined) => void;
 }
 
 const watch: Watch = {
   signInAgain: () => Promise.reject(new Error('nobody asks for sessions')),
   connection: () => undefined,
+  waiting: () => undefined,
 };
 
 /** The shell says how a session is asked for and where the state of the connection is shown. */
@@ -76,17 +83,29 @@ async function answered<T>(one: Ask, parse: (text: string) => unknown): Promise<
 
 /** The response to a request that was not refused: for streams and documents. Throws Refusal. */
 export async function send(one: Ask): Promise<Response> {
-  for (;;) {
-    const sent = asSent(one);
-    const outer = await reached(fetch(DOOR + sent.path, initOf(sent)), one.signal);
-    const response = outer.ok && sent !== one ? responseOfUser(await textOf(outer), outer.headers) : outer;
-    if (response.ok) return response;
-    const refusal = await refusalOf(response);
-    if (refusal.status !== 401 || one.signsInAgain === false) throw refusal;
-    await watch.signInAgain();
-    one.signal?.throwIfAborted();
+  try {
+    for (let failures = 0; ; failures++) {
+      const sent = asSent(one);
+      const outer = await reached(fetch(DOOR + sent.path, initOf(sent)), one.signal);
+      const response = outer.ok && sent !== one ? responseOfUser(await textOf(outer), outer.headers) : outer;
+      if (response.ok) return response;
+      const refusal = await refusalOf(response);
+      const pause = mayWait(one, refusal) ? pauseAfter(refusal, failures) : undefined;
+      if (pause !== undefined) {
+        watch.waiting(one, refusal);
+        await waited(pause, one.signal);
+      } else if (refusal.status === 401 && one.signsInAgain !== false) await watch.signInAgain();
+      else throw refusal;
+      one.signal?.throwIfAborted();
+    }
+  } finally {
+    watch.waiting(one, undefined);
   }
 }
+
+/** A 429 has done nothing, whatever was asked; of a write that met a 503 its screen says that it is not saved. */
+const mayWait = ({ method = 'GET', waits }: Ask, { status }: Refusal): boolean =>
+  waits !== false && (status === 429 || method === 'GET');
 
 function initOf({ method = 'GET', body, content, headers = {}, signal }: Ask): RequestInit {
   const type = content?.type ?? (method === 'GET' ? undefined : 'application/json');

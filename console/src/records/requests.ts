@@ -2,7 +2,6 @@
 
 import { stringifySearch } from '../address.ts';
 import { askExact } from '../api/ask.ts';
-import { isRefusal } from '../api/refusal.ts';
 import { dataPath, type Place } from '../api/workspace.ts';
 import type { Chip } from './filter.ts';
 import { isNarrowed, type ListQuery, narrowing, type Wanted, windowSearch } from './list-query.ts';
@@ -93,15 +92,6 @@ export async function fetchRecords(
     for (const row of windowOf(data, meta).rows) found.set(row.id, { record: row.record, version: row.version });
   }
   return ids.flatMap((id) => found.get(id) ?? []);
-}
-
-/** Milliseconds until what is refused for a while is asked for again; undefined: the refusal stands. */
-export function pauseAfter(error: unknown, failures: number): number | undefined {
-  if (!isRefusal(error)) return undefined;
-  const isPassing =
-    error.status === 0 || error.status === 429 || (error.status === 503 && error.code !== 'QUERY_TIMEOUT');
-  if (!isPassing) return undefined;
-  return error.retryAfterSeconds === undefined ? Math.min(300 * 2 ** failures, 3000) : error.retryAfterSeconds * 1000;
 }
 
 /** Rows of a list by their ids as the list has them now, those that its filters no longer take marked. At most a hundred. */

@@ -2,6 +2,7 @@
 // forgotten. A neighbour is fetched by the cursor of the window before it, a jump by its number; what a write answered takes
 // the place of the record with its id.
 import { Digits, type Json, stringifyExact } from '../api/json.ts';
+import { waited } from '../api/pause.ts';
 import { PREVIEW, WINDOW } from './list-query.ts';
 import { idOf, type RecordValue } from './value.ts';
 
@@ -199,15 +200,6 @@ export class Rows {
     for (const listener of this.#listeners) listener();
   }
 }
-
-const waited = (milliseconds: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 
 interface ListMeta {
   readonly nextCursor?: string | null;

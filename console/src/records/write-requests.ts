@@ -21,6 +21,7 @@ export async function updateRecord(at: EntityPlace, { id, version, values }: Upd
     method: 'PATCH',
     path: entityPath(at, `/${id}`),
     body: Object.fromEntries(values),
+    waits: false,
     headers: { 'Idempotency-Key': key, ...(version === '' ? {} : { 'If-Match': `"${version}"` }) },
   });
   return { record: data, version: versionOf(etag) };
@@ -41,6 +42,7 @@ export async function updateRecords(at: EntityPlace, updates: readonly Update[],
         $version: version,
       })),
     },
+    waits: false,
     headers: { 'Idempotency-Key': key },
   });
 }

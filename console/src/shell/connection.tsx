@@ -1,14 +1,24 @@
 // Whether the server answers, for the whole page. While it does not, it is asked each second, and what the page shows is asked for
 // again once it does.
 import { Alert } from '@mantine/core';
-import { type Query, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
-import { watchRequests } from '../api/ask.ts';
-import { isRefusal, type Refusal } from '../api/refusal.ts';
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect } from 'react';
+import { type Ask, watchRequests } from '../api/ask.ts';
+import type { Refusal } from '../api/refusal.ts';
 import { makeStore } from './store.ts';
 
 const lost = makeStore(false);
-watchRequests({ connection: (state) => lost.set(state === 'lost') });
+/** Requests that were refused for a while, and wait; the last one is told. */
+const waiting = new Map<Ask, Refusal>();
+const waitedFor = makeStore<Refusal | undefined>(undefined);
+watchRequests({
+  connection: (state) => lost.set(state === 'lost'),
+  waiting(one, refusal) {
+    if (refusal === undefined) waiting.delete(one);
+    else waiting.set(one, refusal);
+    waitedFor.set([...waiting.values()].at(-1));
+  },
+});
 
 const PAUSE_MS = 1000;
 
@@ -32,7 +42,7 @@ export function ConnectionBanner() {
     }, PAUSE_MS);
     return () => clearInterval(timer);
   }, [isLost, client]);
-  const waited = useWaitedFor();
+  const waited = waitedFor.use();
   if (isLost) {
     return (
       <Alert role="alert" color="orange" variant="light" p="xs" mb="sm">
@@ -47,20 +57,4 @@ export function ConnectionBanner() {
       {waited.retryAfterSeconds === undefined ? '. Trying again' : `. Trying again in ${waited.retryAfterSeconds} s`}
     </Alert>
   );
-}
-
-/** A refusal that passes, for which a query of the page waits. */
-function useWaitedFor(): Refusal | undefined {
-  const client = useQueryClient();
-  const [refusal, setRefusal] = useState<Refusal>();
-  useEffect(() => {
-    const cache = client.getQueryCache();
-    const waits = ({ state }: Query): boolean =>
-      state.fetchStatus === 'fetching' && isRefusal(state.fetchFailureReason) && state.fetchFailureReason.status >= 429;
-    return cache.subscribe(() => {
-      const reason = cache.getAll().find(waits)?.state.fetchFailureReason;
-      setRefusal(isRefusal(reason) ? reason : undefined);
-    });
-  }, [client]);
-  return refusal;
 }

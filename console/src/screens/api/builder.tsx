@@ -53,7 +53,10 @@ export function Builder({ place, entity }: { readonly place: Place; readonly ent
     const begun = performance.now();
     try {
       const search = new URLSearchParams(query.map(([name, value]) => [name, value.trim()]));
-      const response = await send({ path: dataPath(place, `/${encodeURIComponent(entity.name)}?${search}`) });
+      const response = await send({
+        path: dataPath(place, `/${encodeURIComponent(entity.name)}?${search}`),
+        waits: false,
+      });
       const text = await response.text();
       setShown({ status: response.status, milliseconds: performance.now() - begun, text: pretty(text) });
     } catch (thrown) {

@@ -1,4 +1,4 @@
-// The end of a record: says first what refers to it, and is refused when somebody changed it meanwhile.
+// The end of a record: says first what refers to it. What somebody else changed meanwhile is compared before it goes.
 import { Anchor, Button, Group, List, Modal, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -8,19 +8,22 @@ import { isRefusal } from '../../api/refusal.ts';
 import { type EntityDocument, schemaQuery } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
 import { count } from '../../format/amount.ts';
-import { keyOf } from '../../records/fields.ts';
-import { type EntityPlace, entityPath } from '../../records/requests.ts';
-import type { RecordValue } from '../../records/value.ts';
+import { Comparison } from '../../records/comparison.tsx';
+import { columnsOf, keyOf } from '../../records/fields.ts';
+import { type EntityPlace, entityPath, fetchRecord, type Versioned } from '../../records/requests.ts';
+import { idOf, type RecordValue } from '../../records/value.ts';
 import { Refused } from '../../shell/refused.tsx';
 import { say } from '../../shell/said.tsx';
+import { useZone } from '../../shell/zone.tsx';
 
 export interface DeleteDialogProps {
   readonly at: EntityPlace;
   readonly entity: EntityDocument;
-  readonly id: string;
-  readonly version: string;
+  readonly read: Versioned;
   readonly onClose: () => void;
   readonly onDeleted: () => void;
+  /** Somebody else's change is to be shown, and nothing deleted. */
+  readonly onTakeTheirs: (theirs: Versioned) => void;
 }
 
 /** An entity whose records hold the id of this one. */
@@ -29,31 +32,53 @@ interface Referrer {
   readonly column: string;
 }
 
-export function DeleteDialog({ at, entity, id, version, onClose, onDeleted }: DeleteDialogProps) {
+export function DeleteDialog({ at, entity, read, onClose, onDeleted, onTakeTheirs }: DeleteDialogProps) {
+  const id = idOf(read.record);
   const { data: schema } = useQuery(schemaQuery(at));
   const client = useQueryClient();
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
+  const [theirs, setTheirs] = useState<Versioned>();
+  const zone = useZone();
   const referrers = [...(schema?.entities.values() ?? [])].flatMap((other): Referrer[] =>
     [...other.relations.values()]
       .filter((relation) => relation.kind === 'belongsTo' && relation.entity === entity.name)
       .map((relation) => ({ entity: other.name, column: keyOf(relation) })),
   );
-  async function remove(): Promise<void> {
+  async function remove(version: string): Promise<void> {
     setBusy(true);
     setError(undefined);
+    setTheirs(undefined);
     try {
       await ask({ method: 'DELETE', path: entityPath(at, `/${id}`), headers: { 'If-Match': `"${version}"` } });
       say(`${entity.name} ${id} deleted`);
       await client.invalidateQueries({ queryKey: ['record', at.org, at.ws, at.entity] });
       onDeleted();
     } catch (thrown) {
-      setError(thrown);
+      if (!isRefusal(thrown, 'PRECONDITION_FAILED')) return setError(thrown);
+      await fetchRecord(at, id).then(setTheirs, setError);
     } finally {
       setBusy(false);
     }
   }
-  const isChanged = isRefusal(error) && error.status === 412;
+  if (theirs !== undefined)
+    return (
+      <Comparison
+        place={at}
+        columns={columnsOf(entity).filter(({ isReadOnly }) => !isReadOnly)}
+        zone={zone}
+        base={read.record}
+        mine={new Map()}
+        theirs={theirs.record}
+        isDelete
+        onKeepMine={() => void remove(theirs.version)}
+        onTakeTheirs={() => {
+          onTakeTheirs(theirs);
+          onClose();
+        }}
+        onClose={onClose}
+      />
+    );
   return (
     <Modal opened onClose={onClose} title={`Delete ${entity.name} ${id}?`} closeButtonProps={{ 'aria-label': 'Close' }}>
       {referrers.length > 0 && (
@@ -66,13 +91,12 @@ export function DeleteDialog({ at, entity, id, version, onClose, onDeleted }: De
           </List>
         </>
       )}
-      {isChanged && <Text size="sm">Record changed meanwhile. Close this, look at it again, and delete it then.</Text>}
       <Refused error={error} />
       <Group justify="flex-end">
         <Button variant="default" onClick={onClose} data-autofocus>
           Cancel
         </Button>
-        <Button color="red" loading={isBusy} disabled={isChanged} onClick={() => void remove()}>
+        <Button color="red" loading={isBusy} onClick={() => void remove(read.version)}>
           Delete
         </Button>
       </Group>

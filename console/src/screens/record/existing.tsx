@@ -93,10 +93,10 @@ export function Existing({ at, entity, id }: ExistingProps) {
         <DeleteDialog
           at={at}
           entity={entity}
-          id={id}
-          version={read.data.version}
+          read={read.data}
           onClose={() => setDeleting(false)}
           onDeleted={() => void navigate({ to: list, ignoreBlocker: true })}
+          onTakeTheirs={(theirs) => void keep(theirs)}
         />
       )}
     </ScreenFrame>

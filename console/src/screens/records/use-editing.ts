@@ -1,19 +1,13 @@
 // All that is written from the grid: cells one by one, ranges at once, deletes, and what takes them back.
 import { useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { pauseAfter } from '../../api/pause.ts';
 import type { EntityDocument } from '../../api/schema.ts';
 import { counted } from '../../format/amount.ts';
 import { type Draft, Drafts } from '../../records/drafts.ts';
 import type { History, Values } from '../../records/history.ts';
 import type { ListQuery } from '../../records/list-query.ts';
 import { isNarrowed } from '../../records/list-query.ts';
-import {
-  type EntityPlace,
-  fetchRecord,
-  fetchRecords,
-  fetchRows,
-  pauseAfter,
-  type Versioned,
-} from '../../records/requests.ts';
+import { type EntityPlace, fetchRecord, fetchRecords, fetchRows, type Versioned } from '../../records/requests.ts';
 import { type Row, type Rows, writtenRow } from '../../records/rows.ts';
 import { memberOf } from '../../records/value.ts';
 import { restoreRecords, updateRecord, updateRecords } from '../../records/write-requests.ts';
