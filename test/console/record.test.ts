@@ -99,3 +99,32 @@ test('relations are links, and who may only read has no button that writes', asy
     assert.equal(await page.getByRole('button', { name }).count(), 0, name);
   }
 });
+
+test('a related record is found at the server, chosen by the keys, and a link to it stands beside it', async ({
+  open,
+}) => {
+  const page = await open({ key: keys.owner, path: at('orders', 5) });
+  const customer = page.getByRole('combobox', { name: 'customerId' });
+  await customer.fill('hopp');
+  await page.locator('[role=option][aria-selected=true]').filter({ hasText: 'Grace Hopper' }).waitFor();
+  await customer.press('Enter');
+  await page.getByRole('link', { name: 'Grace Hopper' }).waitFor();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('status').filter({ hasText: 'Saved' }).waitFor({ state: 'attached' });
+  const grace = (await shop.call('customers?filter=name,contains,Hopper')).json.data[0].id;
+  assert.equal((await shop.call('orders/5')).json.data.customerId, grace);
+});
+
+test('the calendar changes the day of a moment, and no other digit', async ({ open }) => {
+  await shop.call('orders/6', { method: 'PATCH', body: { placedAt: '2026-01-05T09:30:15.123Z' } });
+  const page = await open({ key: keys.owner, path: at('orders', 6) });
+  const placed = page.getByRole('textbox', { name: 'placedAt' });
+  assert.equal(await placed.inputValue(), '2026-01-05 09:30:15.123');
+  await page.getByRole('button', { name: 'Choose the day of placedAt' }).waitFor();
+  // What a browser's calendar gives to its field.
+  await page.locator('input[type=date]').fill('2024-02-29');
+  assert.equal(await placed.inputValue(), '2024-02-29 09:30:15.123');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('status').filter({ hasText: 'Saved' }).waitFor({ state: 'attached' });
+  assert.equal((await shop.call('orders/6')).json.data.placedAt, '2024-02-29T09:30:15.123Z');
+});

@@ -18,9 +18,14 @@ export function momentText(iso: string, zone: ZoneName): string {
   const time = utc
     ? `${two(at.getUTCHours())}:${two(at.getUTCMinutes())}:${two(at.getUTCSeconds())}`
     : `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
-  const milliseconds = at.getUTCMilliseconds();
-  return `${day} ${time}${milliseconds === 0 ? '' : `.${String(milliseconds).padStart(3, '0')}`}`;
+  return `${day} ${time}${fractionOf(iso)}`;
 }
+
+/** All digits after the point, as they came: a Date has three. */
+const fractionOf = (iso: string): string => {
+  const digits = /:\d{2}\.(\d+)/.exec(iso)?.[1] ?? '';
+  return /^0*$/.test(digits) ? '' : `.${digits}`;
+};
 
 /** What stands beside a moment: `UTC`, or the offset at that moment, such as `+09:00`. */
 export function zoneText(iso: string, zone: ZoneName): string {
@@ -46,23 +51,22 @@ export function momentOf(text: string, zone: ZoneName): string | undefined {
     number,
     number,
   ];
-  const milliseconds = Number((parts[7] ?? '').slice(0, 3).padEnd(3, '0'));
   const at = new Date(0);
   const offset = parts[8] === undefined ? (zone === 'UTC' ? 0 : undefined) : offsetOf(parts[8]);
   if (offset === undefined) {
     at.setFullYear(year, month - 1, day);
-    at.setHours(hour, minute, second, milliseconds);
+    at.setHours(hour, minute, second);
   } else {
     at.setUTCFullYear(year, month - 1, day);
-    at.setUTCHours(hour, minute, second, milliseconds);
+    at.setUTCHours(hour, minute, second);
     // 31 February would become a day of March.
     if (at.getUTCDate() !== day || at.getUTCHours() !== hour || minute > 59 || second > 59) return undefined;
     at.setTime(at.getTime() - offset * 60_000);
   }
   if (Number.isNaN(at.getTime()) || month < 1 || month > 12) return undefined;
   if (offset === undefined && (at.getDate() !== day || minute > 59 || second > 59)) return undefined;
-  const iso = at.toISOString();
-  return iso.endsWith('.000Z') ? `${iso.slice(0, -5)}Z` : iso;
+  const fraction = /^0*$/.test(parts[7] ?? '') ? '' : `.${(parts[7] ?? '').padEnd(3, '0')}`;
+  return at.toISOString().replace('.000Z', `${fraction}Z`);
 }
 
 /** Minutes east of UTC. */
@@ -70,4 +74,15 @@ function offsetOf(text: string): number {
   if (/^(Z|UTC)$/i.test(text)) return 0;
   const minutes = Number(text.slice(1, 3)) * 60 + Number(text.slice(-2));
   return text.startsWith('-') ? -minutes : minutes;
+}
+
+const DAY = /^\s*(\d{4}-\d{2}-\d{2})/;
+
+/** The day that a date or a moment begins with, for a calendar; '' when it begins with none. */
+export const dayIn = (text: string): string => DAY.exec(text)?.[1] ?? '';
+
+/** The text with another day; its time, its fractions and its zone stay as they were typed. */
+export function withDay(text: string, day: string, type: 'date' | 'datetime'): string {
+  if (type === 'date') return day;
+  return dayIn(text) === '' ? `${day} 00:00:00` : text.replace(DAY, day);
 }

@@ -1,157 +1,183 @@
-// Chooses a related record: the server is asked as one types, by the label of records or by their id.
-import { Anchor, Combobox, Group, ScrollArea, Text, TextInput, useCombobox } from '@mantine/core';
+// Chooses a related record: the server is asked for those whose label has what is typed, or whose id it is, so that any
+// record is found, however many there are (the combobox pattern of WAI-ARIA's authoring practices, with a list).
+import { Anchor } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useState } from 'react';
-import { stringifySearch } from '../address.ts';
+import { type ComponentProps, type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { askExact } from '../api/ask.ts';
 import { schemaQuery } from '../api/schema.ts';
 import type { Place } from '../api/workspace.ts';
+import { calledOf, candidatesSearch, isId } from './candidates.ts';
 import { recordPath } from './cell.tsx';
-import { labelOf, type RecordColumn } from './fields.ts';
+import { labelOf } from './fields.ts';
 import { entityPath } from './requests.ts';
-import { idOf, memberOf, type RecordValue } from './value.ts';
+import { useUp } from './use-up.ts';
+import { idOf, type RecordValue } from './value.ts';
 
-export interface RecordPickerProps {
-  readonly place: Place;
-  readonly column: RecordColumn;
-  /** The id. */
-  readonly text: string | null | undefined;
-  readonly label: string;
-  readonly placeholder: string;
-  readonly isReadOnly: boolean;
-  readonly mistake: string | undefined;
-  readonly onChange: (id: string) => void;
+/** After the last key, before the server is asked. */
+const PAUSE_MS = 150;
+
+function useLabel(place: Place, target: string): string | undefined {
+  const schema = useQuery(schemaQuery(place));
+  return labelOf(schema.data?.entities.get(target));
 }
 
-const SHOWN = 20;
-const PAUSE_MS = 200;
-
-/** The records of an entity that fit what is typed: their labels hold it, or their id is it. */
-function useCandidates(place: Place, target: string, typed: string, isOpen: boolean) {
-  const schema = useQuery(schemaQuery(place));
-  const label = labelOf(schema.data?.entities.get(target));
-  const query = useQuery({
-    queryKey: ['candidates', place.org, place.ws, target, label, typed],
-    enabled: isOpen && schema.data !== undefined,
-    queryFn: async ({ signal }) => {
-      const isId = /^\d{1,18}$/.test(typed);
-      const byLabel = label === undefined ? [] : [`${label},contains,${typed.replaceAll(';', '\\;')}`];
-      const alternatives = [...(isId ? [`id,eq,${typed}`] : []), ...byLabel];
-      const search = stringifySearch({
-        or: typed === '' || alternatives.length === 0 ? undefined : alternatives.join(';'),
-        fields: label === undefined ? 'id' : `id,${label}`,
-        expand: '',
-        count: 'none',
-        size: String(SHOWN),
-      });
-      return (
-        await askExact<readonly RecordValue[]>({ path: entityPath({ ...place, entity: target }, search), signal })
-      ).data;
-    },
+function useCandidates(place: Place, target: string, text: string, isOn: boolean) {
+  const label = useLabel(place, target);
+  const search = candidatesSearch(label, text);
+  const path = entityPath({ ...place, entity: target }, search);
+  const found = useQuery({
+    queryKey: ['candidates', path],
+    queryFn: async ({ signal }) => (await askExact<readonly RecordValue[]>({ path, signal })).data,
+    enabled: isOn && search !== undefined,
+    placeholderData: (before) => before,
   });
-  return { label, ...query };
+  const records = search === undefined ? [] : (found.data ?? []);
+  return { label, records, error: found.error, isFetching: found.isFetching };
 }
 
-/** What a record is called, for people: its label, or nothing. */
-function useLabelOf(place: Place, target: string, id: string | null | undefined): string | undefined {
-  const schema = useQuery(schemaQuery(place));
-  const label = labelOf(schema.data?.entities.get(target));
+export interface RecordPickerProps extends Omit<ComponentProps<'input'>, 'onChange' | 'value' | 'ref' | 'onKeyDown'> {
+  readonly place: Place;
+  /** The entity whose records are offered. */
+  readonly target: string;
+  /** The id, or what is typed to find one. */
+  readonly text: string;
+  readonly onText: (text: string) => void;
+  readonly onChosen?: ((id: string) => void) | undefined;
+  readonly takesFocus: boolean;
+  readonly onKeyDown?: ((event: KeyboardEvent) => void) | undefined;
+}
+
+export function RecordPicker({ place, target, text, onText, onChosen, takesFocus, ...rest }: RecordPickerProps) {
+  const [isOpen, setOpen] = useState(takesFocus);
+  const [active, setActive] = useState(0);
+  // What stands there at first is the id of now; it is not searched for until something is typed.
+  const [isTyped, setTyped] = useState(false);
+  const wanted = isTyped ? text : '';
+  const [settled] = useDebouncedValue(wanted, PAUSE_MS);
+  const asked = wanted === '' ? '' : settled;
+  const { label, records, error, isFetching } = useCandidates(place, target, asked, isOpen);
+  const input = useRef<HTMLInputElement>(null);
+  const list = useRef<HTMLDivElement>(null);
+  const id = useId();
+  const isUp = useUp(input, isOpen);
+  const isEditable = rest.readOnly !== true && rest.disabled !== true;
+  useEffect(() => {
+    if (!takesFocus) return;
+    input.current?.focus({ preventScroll: true });
+    input.current?.select();
+  }, [takesFocus]);
+  useEffect(() => {
+    list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' });
+  });
+  function choose(record: RecordValue): void {
+    onText(idOf(record));
+    setTyped(false);
+    setOpen(false);
+    onChosen?.(idOf(record));
+  }
+  function onKeyDown(event: KeyboardEvent): void {
+    const chosen = isOpen && (isTyped || active > 0) ? records[active] : undefined;
+    if (isEditable && (event.key === 'ArrowDown' || event.key === 'ArrowUp')) {
+      event.preventDefault();
+      if (!isOpen) setOpen(true);
+      else setActive(Math.max(0, Math.min(active + (event.key === 'ArrowDown' ? 1 : -1), records.length - 1)));
+      return;
+    }
+    // Until the answer to what was typed is here, the first of the list is that of another text.
+    if (event.key === 'Enter' && chosen !== undefined && asked === wanted && !isFetching) {
+      event.preventDefault();
+      event.stopPropagation();
+      choose(chosen);
+      return;
+    }
+    if (event.key === 'Escape' && isOpen) setOpen(false);
+    rest.onKeyDown?.(event);
+  }
+  return (
+    <div className="picker">
+      <input
+        {...rest}
+        ref={input}
+        type="text"
+        role="combobox"
+        autoComplete="off"
+        dir="auto"
+        aria-expanded={isOpen}
+        aria-controls={`${id}-list`}
+        aria-autocomplete="list"
+        aria-activedescendant={isOpen && records[active] !== undefined ? `${id}-${active}` : undefined}
+        value={text}
+        onChange={(event) => {
+          onText(event.currentTarget.value);
+          setTyped(true);
+          setOpen(true);
+          setActive(0);
+        }}
+        onClick={() => setOpen(isEditable)}
+        onKeyDown={onKeyDown}
+        onBlur={() => setOpen(false)}
+      />
+      {isOpen && (
+        <div
+          ref={list}
+          id={`${id}-list`}
+          role="listbox"
+          aria-label={`Records of ${target}`}
+          className="picker-list"
+          data-up={isUp || undefined}
+        >
+          {records.map((record, index) => (
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field
+            <div
+              key={idOf(record)}
+              id={`${id}-${index}`}
+              role="option"
+              tabIndex={-1}
+              aria-selected={index === active}
+              // The field keeps the focus.
+              onPointerDown={(event) => event.preventDefault()}
+              onMouseDown={(event) => event.preventDefault()}
+              onClick={() => choose(record)}
+            >
+              <bdi dir="auto">{calledOf(record, label)}</bdi>
+              <small>{idOf(record)}</small>
+            </div>
+          ))}
+          {records.length === 0 && (
+            <div role="presentation">{error === null ? (isFetching ? '…' : 'No record matches') : error.message}</div>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** The record of an id by what it is called, as a link. */
+export function RecordLink({
+  place,
+  target,
+  id,
+}: {
+  readonly place: Place;
+  readonly target: string;
+  readonly id: string;
+}) {
+  const label = useLabel(place, target);
   const { data } = useQuery({
     queryKey: ['label', place.org, place.ws, target, label, id],
-    enabled: label !== undefined && typeof id === 'string' && /^\d+$/.test(id),
+    enabled: label !== undefined && isId(id),
     retry: false,
-    queryFn: async ({ signal }) =>
-      (
-        await askExact<RecordValue>({
-          path: entityPath({ ...place, entity: target }, `/${id}?fields=${label}&expand=`),
-          signal,
-        })
-      ).data,
+    queryFn: async ({ signal }) => {
+      const path = entityPath({ ...place, entity: target }, `/${id}?fields=id,${label}&expand=`);
+      return (await askExact<RecordValue>({ path, signal })).data;
+    },
   });
-  const value = data === undefined || label === undefined ? undefined : memberOf(data, label);
-  return value === undefined || value === null ? undefined : String(value);
-}
-
-export function RecordPicker({
-  place,
-  column,
-  text,
-  label: title,
-  placeholder,
-  isReadOnly,
-  mistake,
-  onChange,
-}: RecordPickerProps) {
-  const target = column.target ?? '';
-  const combobox = useCombobox({ onDropdownClose: () => combobox.resetSelectedOption() });
-  const [typed, setTyped] = useState<string>();
-  const [settled] = useDebouncedValue(typed ?? '', PAUSE_MS);
-  const candidates = useCandidates(place, target, settled, combobox.dropdownOpened);
-  const called = useLabelOf(place, target, text);
-  const shown = typed ?? (text === null || text === undefined ? '' : text);
+  if (!isId(id)) return null;
   return (
-    <Combobox
-      store={combobox}
-      withinPortal
-      onOptionSubmit={(id) => {
-        onChange(id);
-        setTyped(undefined);
-        combobox.closeDropdown();
-      }}
-    >
-      <Combobox.Target>
-        <TextInput
-          flex={1}
-          label={title}
-          placeholder={placeholder}
-          value={shown}
-          readOnly={isReadOnly}
-          error={mistake}
-          onFocus={() => !isReadOnly && combobox.openDropdown()}
-          onBlur={() => {
-            combobox.closeDropdown();
-            if (typed !== undefined && typed.trim() !== '') onChange(typed.trim());
-            setTyped(undefined);
-          }}
-          onChange={(event) => {
-            setTyped(event.currentTarget.value);
-            combobox.openDropdown();
-            combobox.updateSelectedOptionIndex();
-          }}
-          rightSectionWidth="auto"
-          rightSection={
-            typeof text === 'string' && text !== '' ? (
-              <Anchor component={Link} to={recordPath(place, target, text)} size="xs" px="xs" maw={200} truncate>
-                <bdi>{called ?? 'Open'}</bdi>
-              </Anchor>
-            ) : null
-          }
-        />
-      </Combobox.Target>
-      <Combobox.Dropdown>
-        <Combobox.Options aria-label={`Records of ${target}`}>
-          <ScrollArea.Autosize mah={240} type="scroll">
-            {candidates.data?.map((record) => (
-              <Combobox.Option key={idOf(record)} value={idOf(record)}>
-                <Group justify="space-between" wrap="nowrap">
-                  <Text size="sm" truncate dir="auto">
-                    {candidates.label === undefined ? '' : String(memberOf(record, candidates.label) ?? '')}
-                  </Text>
-                  <Text size="xs" c="dimmed">
-                    {idOf(record)}
-                  </Text>
-                </Group>
-              </Combobox.Option>
-            ))}
-            {candidates.data?.length === 0 && <Combobox.Empty>No record is called so</Combobox.Empty>}
-            {candidates.error !== null && candidates.error !== undefined && (
-              <Combobox.Empty>{String(candidates.error.message)}</Combobox.Empty>
-            )}
-          </ScrollArea.Autosize>
-        </Combobox.Options>
-      </Combobox.Dropdown>
-    </Combobox>
+    <Anchor component={Link} to={recordPath(place, target, id)} size="xs" maw={220} truncate>
+      <bdi>{data === undefined ? 'Open' : calledOf(data, label)}</bdi>
+    </Anchor>
   );
 }

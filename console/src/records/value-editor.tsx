@@ -1,17 +1,16 @@
-// An editor for a value of a field, as fits its type: in cells and in forms alike. What is typed is text (`typedValue` says
+// An editor for a value of a field, as fits its type: in cells, forms and dialogs alike. What is typed is text (`typedValue` says
 // what it means); what stands beside it, such as labels and messages, is the matter of who shows it.
 import './value-editor.css';
 import { type KeyboardEvent, useEffect, useRef } from 'react';
-import type { WorkspaceSchema } from '../api/schema.ts';
 import type { Place } from '../api/workspace.ts';
+import { Icon } from '../shell/icon.tsx';
+import { editorOf } from './editors.ts';
 import { isLong, type RecordColumn } from './fields.ts';
-import { momentOf, type ZoneName, zoneText } from './instant.ts';
-import { RelationPicker } from './relation-picker.tsx';
-import { enumValues } from './value.ts';
+import { dayIn, momentOf, withDay, type ZoneName, zoneText } from './instant.ts';
+import { RecordPicker } from './record-picker.tsx';
 
 export interface ValueEditorProps {
   readonly place: Place;
-  readonly schema: WorkspaceSchema;
   readonly column: RecordColumn;
   readonly zone: ZoneName;
   readonly text: string;
@@ -22,6 +21,9 @@ export interface ValueEditorProps {
   readonly isInvalid: boolean;
   readonly describedBy?: string | undefined;
   readonly isDisabled?: boolean;
+  readonly isReadOnly?: boolean;
+  /** What no text means: `NULL` unless it says so. */
+  readonly nothing?: string;
   readonly takesFocus?: boolean;
   /** False: what was typed to begin stays as it is, the caret behind it. */
   readonly selectsAll?: boolean;
@@ -30,16 +32,8 @@ export interface ValueEditorProps {
   readonly onKeyDown?: (event: KeyboardEvent) => void;
 }
 
-const HINTS: ReadonlyMap<string, string> = new Map([
-  ['date', 'yyyy-mm-dd'],
-  ['time', 'hh:mm:ss'],
-  ['datetime', 'yyyy-mm-dd hh:mm:ss'],
-  ['uuid', '00000000-0000-0000-0000-000000000000'],
-  ['json', '{}'],
-]);
-
 export function ValueEditor(props: ValueEditorProps) {
-  const { place, schema, column, zone, text, onText, label, id, isInvalid, describedBy, isDisabled } = props;
+  const { place, column, zone, text, onText, isDisabled, isReadOnly = false, nothing } = props;
   const element = useRef<HTMLInputElement & HTMLTextAreaElement & HTMLSelectElement>(null);
   const { takesFocus, selectsAll = true } = props;
   useEffect(() => {
@@ -51,80 +45,141 @@ export function ValueEditor(props: ValueEditorProps) {
     field.setSelectionRange(selectsAll && !isLong(column.type) ? 0 : end, end);
   }, [takesFocus, selectsAll, column.type]);
   const common = {
-    id,
-    'aria-label': label,
-    'aria-invalid': isInvalid || undefined,
-    'aria-describedby': describedBy,
-    'aria-required': column.isRequired || undefined,
+    id: props.id,
+    name: column.name,
+    'aria-label': props.label,
+    'aria-invalid': props.isInvalid || undefined,
+    'aria-describedby': props.describedBy,
+    'aria-required': (column.isRequired && !isReadOnly) || undefined,
     disabled: isDisabled,
     className: 'value-editor',
     onKeyDown: props.onKeyDown,
   };
-  const { type } = column;
-  if (type === 'relation')
-    return (
-      <RelationPicker
-        {...common}
-        place={place}
-        schema={schema}
-        column={column}
-        text={text}
-        onText={onText}
-        onChosen={props.onChosen}
-        takesFocus={takesFocus === true}
-      />
-    );
-  const values = type === 'boolean' ? ['true', 'false'] : enumValues(column.field);
-  if (type === 'boolean' || (type === 'enum' && values.length > 0))
-    return (
-      <select {...common} ref={element} value={text} onChange={(event) => onText(event.currentTarget.value)}>
-        {(!column.isRequired || !values.includes(text)) && (
-          <option value={values.includes(text) ? '' : text}>
-            {values.includes(text) || text === '' ? 'NULL' : text}
-          </option>
-        )}
-        {values.map((value) => (
-          <option key={value} value={value}>
-            {value}
-          </option>
-        ))}
-      </select>
-    );
-  if (isLong(type))
-    return (
-      <textarea
-        {...common}
-        ref={element}
-        dir="auto"
-        rows={5}
-        spellCheck={type === 'text'}
-        data-type={type}
-        value={text}
-        onChange={(event) => onText(event.currentTarget.value)}
-      />
-    );
-  const input = (
-    <input
-      {...common}
-      ref={element}
-      dir="auto"
-      type="text"
-      autoComplete="off"
-      inputMode={type === 'integer' || type === 'bigint' ? 'numeric' : undefined}
-      placeholder={HINTS.get(type)}
-      value={text}
-      onChange={(event) => onText(event.currentTarget.value)}
-    />
-  );
-  if (type !== 'datetime') return input;
+  const typed = {
+    dir: 'auto',
+    readOnly: isReadOnly,
+    value: text,
+    onChange: (event: { readonly currentTarget: { readonly value: string } }) => onText(event.currentTarget.value),
+  } as const;
+  const editor = editorOf(column);
+  switch (editor.kind) {
+    case 'record':
+      return (
+        <RecordPicker
+          {...common}
+          place={place}
+          target={column.target ?? ''}
+          text={text}
+          onText={onText}
+          onChosen={props.onChosen}
+          takesFocus={takesFocus === true}
+          readOnly={isReadOnly}
+          placeholder={nothing}
+        />
+      );
+    case 'choice': {
+      const { values } = editor;
+      const isKnown = values.includes(text);
+      return (
+        <select {...common} ref={element} value={text} onChange={typed.onChange} disabled={isDisabled || isReadOnly}>
+          {(!column.isRequired || !isKnown) && (
+            <option value={isKnown ? '' : text}>{isKnown || text === '' ? (nothing ?? 'NULL') : text}</option>
+          )}
+          {values.map((value) => (
+            <option key={value} value={value}>
+              {value}
+            </option>
+          ))}
+        </select>
+      );
+    }
+    case 'lines':
+      return (
+        <textarea
+          {...common}
+          {...typed}
+          ref={element}
+          rows={5}
+          spellCheck={column.type === 'text'}
+          data-type={column.type}
+          placeholder={nothing}
+        />
+      );
+    case 'line': {
+      const input = (
+        <input
+          {...common}
+          {...typed}
+          ref={element}
+          type="text"
+          autoComplete="off"
+          inputMode={editor.isInteger ? 'numeric' : undefined}
+          placeholder={nothing || editor.hint}
+        />
+      );
+      if (editor.calendar === undefined) return input;
+      const kind = editor.calendar;
+      return (
+        <span className="value-dated">
+          {input}
+          {kind === 'datetime' && <span className="value-zone">{zoneWords(text, zone)}</span>}
+          {!isReadOnly && isDisabled !== true && (
+            <Calendar
+              name={column.name}
+              day={dayIn(text)}
+              isTabbed={takesFocus !== true}
+              onDay={(day) => {
+                onText(withDay(text, day, kind));
+                element.current?.focus({ preventScroll: true });
+              }}
+            />
+          )}
+        </span>
+      );
+    }
+    default:
+      return editor satisfies never;
+  }
+}
+
+/** The offset of the moment that is typed; before there is one, which zone counts. */
+function zoneWords(text: string, zone: ZoneName): string {
+  const moment = momentOf(text, zone);
+  return zone === 'UTC' ? 'UTC' : moment === undefined ? 'local' : zoneText(moment, zone);
+}
+
+interface CalendarProps {
+  readonly name: string;
+  readonly day: string;
+  /** In a cell Tab saves: the calendar is reached with the mouse, the text by the keys. */
+  readonly isTabbed: boolean;
+  readonly onDay: (day: string) => void;
+}
+
+/** The browser's own calendar, which changes the day and leaves all other digits of the text. */
+function Calendar({ name, day, isTabbed, onDay }: CalendarProps) {
+  const picker = useRef<HTMLInputElement>(null);
   return (
-    <span className="value-zoned">
-      {input}
-      <span className="value-zone">
-        {zoneText(momentOf(text, zone) ?? '', zone) === 'UTC' && zone === 'local'
-          ? 'local'
-          : zoneText(momentOf(text, zone) ?? '', zone)}
-      </span>
+    <span className="value-calendar">
+      <button
+        type="button"
+        tabIndex={isTabbed ? 0 : -1}
+        aria-label={`Choose the day of ${name}`}
+        title="Calendar"
+        // The text keeps the focus.
+        onMouseDown={(event) => event.preventDefault()}
+        onClick={() => picker.current?.showPicker()}
+      >
+        <Icon name="calendar" />
+      </button>
+      <input
+        ref={picker}
+        type="date"
+        tabIndex={-1}
+        aria-hidden="true"
+        value={day}
+        onChange={({ currentTarget: { value } }) => value !== '' && onDay(value)}
+      />
     </span>
   );
 }

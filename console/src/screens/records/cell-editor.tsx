@@ -2,20 +2,19 @@
 // is likely to refuse is sent while the editor stays, so that the focus does.
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { type Json, stringifyExact } from '../../api/json.ts';
-import type { WorkspaceSchema } from '../../api/schema.ts';
 import type { Move } from '../../grid/state.ts';
+import { choicesOf } from '../../records/editors.ts';
 import { isLong, type RecordColumn } from '../../records/fields.ts';
 import type { ZoneName } from '../../records/instant.ts';
-import { useUp } from '../../records/relation-picker.tsx';
 import { type EntityPlace, fetchRecord } from '../../records/requests.ts';
 import type { Row } from '../../records/rows.ts';
-import { editText, enumValues, isSameValue, memberOf, typedValue } from '../../records/value.ts';
+import { useUp } from '../../records/use-up.ts';
+import { editText, isSameValue, memberOf, typedValue } from '../../records/value.ts';
 import { ValueEditor } from '../../records/value-editor.tsx';
 import type { Outcome } from '../../records/writer.ts';
 
 export interface CellEditorProps {
   readonly at: EntityPlace;
-  readonly schema: WorkspaceSchema;
   readonly row: Row;
   readonly column: RecordColumn;
   readonly zone: ZoneName;
@@ -27,18 +26,7 @@ export interface CellEditorProps {
   readonly onDiscard: () => void;
 }
 
-export function CellEditor({
-  at,
-  schema,
-  row,
-  column,
-  zone,
-  typed,
-  draft,
-  onLeave,
-  onSave,
-  onDiscard,
-}: CellEditorProps) {
+export function CellEditor({ at, row, column, zone, typed, draft, onLeave, onSave, onDiscard }: CellEditorProps) {
   const { name, type } = column;
   const isCut = row.cuts.has(name) && draft === undefined;
   // The record as it was when the edit began: a change that arrives meanwhile is a conflict, not a base.
@@ -125,7 +113,6 @@ export function CellEditor({
     >
       <ValueEditor
         place={at}
-        schema={schema}
         column={column}
         zone={zone}
         text={whole === undefined ? '' : text}
@@ -162,8 +149,7 @@ const refusedText = (value: Json, type: RecordColumn['type'], zone: ZoneName): s
 /** A key that began the edit replaces the value; of a choice it picks the first that begins with it. */
 function startText(typed: string | undefined, first: string, column: RecordColumn): string {
   if (typed === undefined) return first;
-  const choices =
-    column.type === 'boolean' ? ['true', 'false'] : column.type === 'enum' ? enumValues(column.field) : [];
+  const choices = choicesOf(column);
   if (choices.length === 0) return typed;
   return choices.find((one) => one.toLowerCase().startsWith(typed.toLowerCase())) ?? first;
 }

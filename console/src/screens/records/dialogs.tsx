@@ -100,7 +100,6 @@ function Referring({
 
 export interface BulkEditProps {
   readonly at: EntityPlace;
-  readonly schema: WorkspaceSchema;
   readonly columns: readonly RecordColumn[];
   readonly zone: ZoneName;
   readonly count: number;
@@ -109,7 +108,7 @@ export interface BulkEditProps {
 }
 
 /** One field of all selected records gets one value. */
-export function BulkEditDialog({ at, schema, columns, zone, count, onClose, onSave }: BulkEditProps) {
+export function BulkEditDialog({ at, columns, zone, count, onClose, onSave }: BulkEditProps) {
   const editable = columns.filter(({ isReadOnly }) => !isReadOnly);
   const [name, setName] = useState(editable[0]?.name ?? '');
   const [text, setText] = useState('');
@@ -147,7 +146,6 @@ export function BulkEditDialog({ at, schema, columns, zone, count, onClose, onSa
             <ValueEditor
               key={name}
               place={at}
-              schema={schema}
               column={column}
               zone={zone}
               text={text}

@@ -1,7 +1,6 @@
 // Below the grid: how many records there are, what is selected and waits, and the last refusal.
 import { Button, Switch } from '@mantine/core';
 import { useState } from 'react';
-import type { WorkspaceSchema } from '../../api/schema.ts';
 import { counted } from '../../format/amount.ts';
 import { useFocusBack } from '../../grid/use-grid.ts';
 import type { ZoneName } from '../../records/instant.ts';
@@ -16,7 +15,6 @@ import type { RecordsState } from './use-records.ts';
 
 export interface FootProps {
   readonly state: RecordsState;
-  readonly schema: WorkspaceSchema;
   readonly zone: ZoneName;
   readonly editing: Editing;
   readonly selected: ReadonlySet<string>;
@@ -24,7 +22,7 @@ export interface FootProps {
   readonly onDeselect: () => void;
 }
 
-export function Foot({ state, schema, zone, editing, selected, onDelete, onDeselect }: FootProps) {
+export function Foot({ state, zone, editing, selected, onDelete, onDeselect }: FootProps) {
   const { rows, count, mayWrite, at } = state;
   const [isBulk, setBulk] = useState(false);
   const [isReview, setReview] = useState(false);
@@ -111,7 +109,6 @@ export function Foot({ state, schema, zone, editing, selected, onDelete, onDesel
       {isBulk && (
         <BulkEditDialog
           at={at}
-          schema={schema}
           columns={state.plan.own}
           zone={zone}
           count={selected.size}

@@ -57,7 +57,7 @@ export function RecordsView(props: RecordsViewProps) {
   useScreenKeys(KEYS);
   useFocusBack(question !== undefined || editing.conflict !== undefined || deleting.conflict !== undefined, control);
 
-  const drawing = useDrawing({ state, schema, zone, editing, selected, setSelected });
+  const drawing = useDrawing({ state, zone, editing, selected, setSelected });
   const onChip = (chip: Chip): void => {
     const { chips } = query;
     setQuery({ chips: filter?.chip === undefined ? [...chips, chip] : chips.with(filter.chip, chip) });
@@ -152,7 +152,6 @@ export function RecordsView(props: RecordsViewProps) {
         )}
         <Foot
           state={state}
-          schema={schema}
           zone={zone}
           editing={editing}
           selected={selected}

@@ -1,6 +1,5 @@
 // The cells of the list with their drafts and editors. Another value whenever cells are to be drawn anew.
 import { useMemo } from 'react';
-import type { WorkspaceSchema } from '../../api/schema.ts';
 import type { GridDrawing } from '../../grid/grid-types.ts';
 import type { ZoneName } from '../../records/instant.ts';
 import type { Row } from '../../records/rows.ts';
@@ -11,7 +10,6 @@ import type { RecordsState } from './use-records.ts';
 
 export interface DrawingHookOptions {
   readonly state: RecordsState;
-  readonly schema: WorkspaceSchema;
   readonly zone: ZoneName;
   readonly editing: Editing;
   readonly selected: ReadonlySet<string>;
@@ -19,7 +17,7 @@ export interface DrawingHookOptions {
 }
 
 export function useDrawing(options: DrawingHookOptions): GridDrawing<Row> {
-  const { state, schema, zone, editing, selected, setSelected } = options;
+  const { state, zone, editing, selected, setSelected } = options;
   const { at, plan, control } = state;
   const { drafts } = editing;
   const revision = drafts.revision();
@@ -37,7 +35,6 @@ export function useDrawing(options: DrawingHookOptions): GridDrawing<Row> {
         <CellEditor
           key={`${row.id}/${column.name}`}
           at={at}
-          schema={schema}
           row={row}
           column={column}
           zone={zone}
@@ -57,5 +54,5 @@ export function useDrawing(options: DrawingHookOptions): GridDrawing<Row> {
         />
       ),
     });
-  }, [at, plan, zone, selected, setSelected, drafts, revision, schema, control.send, editing]);
+  }, [at, plan, zone, selected, setSelected, drafts, revision, control.send, editing]);
 }

@@ -41,7 +41,7 @@ test('NULL and the empty text are different, and a new record sends what was tou
 });
 
 test('a moment that was not retyped keeps its fractions', () => {
-  assert.deepEqual(changed([['at', '2026-01-05 09:30:00.123']], RECORD), []);
+  assert.deepEqual(changed([['at', '2026-01-05 09:30:00.123456']], RECORD), []);
 });
 
 test('what is no JSON is not sent', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { momentOf, momentText, zoneText } from '../../../../console/src/records/instant.ts';
+import { dayIn, momentOf, momentText, withDay, zoneText } from '../../../../console/src/records/instant.ts';
 
 /** The zone of the process is that of the browser in this test. */
 function inZone(name: string, run: () => void): void {
@@ -19,6 +19,7 @@ test('moments are shown in UTC or in the zone of the browser, with the zone', ()
   inZone('Asia/Tokyo', () => {
     for (const [iso, utc, local] of [
       ['2026-01-05T09:30:00Z', '2026-01-05 09:30:00', '2026-01-05 18:30:00'],
+      ['2026-01-05T09:30:00.123456Z', '2026-01-05 09:30:00.123456', '2026-01-05 18:30:00.123456'],
       ['2026-12-31T23:00:00.120Z', '2026-12-31 23:00:00.120', '2027-01-01 08:00:00.120'],
       ['0001-01-01T00:00:00Z', '0001-01-01 00:00:00', undefined],
     ] as const) {
@@ -38,6 +39,8 @@ test('what is typed is a moment of the page unless it names its zone', () => {
       ['2026-01-05 09:30', 'local', '2026-01-05T00:30:00Z'],
       ['2026-01-05', 'local', '2026-01-04T15:00:00Z'],
       ['2026-01-05T09:30:00.5Z', 'local', '2026-01-05T09:30:00.500Z'],
+      ['2026-01-05 09:30:00.123456', 'local', '2026-01-05T00:30:00.123456Z'],
+      ['2026-01-05 09:30:00.000', 'UTC', '2026-01-05T09:30:00Z'],
       ['2026-01-05 09:30 +02:00', 'local', '2026-01-05T07:30:00Z'],
       ['2026-01-05 09:30 UTC', 'local', '2026-01-05T09:30:00Z'],
       ['2026-02-31', 'UTC', undefined],
@@ -63,4 +66,18 @@ test('what is shown in an editor means the same moment, in any zone', () => {
       );
     });
   }
+});
+
+test('a calendar changes the day, and no other digit', () => {
+  for (const [text, type, changed] of [
+    ['2026-01-05 09:30:00.123456', 'datetime', '2024-02-29 09:30:00.123456'],
+    ['2026-01-05T09:30:00+02:00', 'datetime', '2024-02-29T09:30:00+02:00'],
+    ['2026-01-05', 'datetime', '2024-02-29'],
+    ['', 'datetime', '2024-02-29 00:00:00'],
+    ['soon', 'datetime', '2024-02-29 00:00:00'],
+    ['2026-01-05', 'date', '2024-02-29'],
+    ['soon', 'date', '2024-02-29'],
+  ] as const)
+    assert.equal(withDay(text, '2024-02-29', type), changed, text);
+  assert.deepEqual(['2026-01-05 09:30', ' 2026-01-05', '5 Jan', ''].map(dayIn), ['2026-01-05', '2026-01-05', '', '']);
 });

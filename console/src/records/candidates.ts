@@ -1,0 +1,41 @@
+// The records that a picker offers: which are asked for by what was typed, and what they are called. Pure.
+import { stringifySearch } from '../address.ts';
+import { idOf, memberOf, type RecordValue } from './value.ts';
+
+/** As many as are read at a glance; who does not see theirs types on. */
+const MOST = 20;
+
+/** What a record is called is a line. */
+const LONGEST = 100;
+
+/** An id of the API, which ends at 2^63 - 1; one digit less is never too large. */
+export const isId = (text: string): boolean => /^\d{1,18}$/.test(text);
+
+/**
+ * The query of the list of candidates: their label holds what was typed, or their id is it; all of them, by their label, for no
+ * text. `label`: the field by which people know a record, where there is one. undefined: none can fit.
+ */
+export function candidatesSearch(label: string | undefined, text: string): string | undefined {
+  const typed = text.trim();
+  const conditions = [
+    ...(isId(typed) ? [`id,eq,${typed}`] : []),
+    ...(label === undefined || typed === '' ? [] : [`${label},contains,${typed}`]),
+  ];
+  if (typed !== '' && conditions.length === 0) return undefined;
+  return stringifySearch({
+    or: conditions.length === 0 ? undefined : conditions.map((one) => one.replaceAll(';', '\\;')).join(';'),
+    // Who types an id wants that record before those whose label has its digits.
+    sort: isId(typed) || label === undefined ? 'id' : label,
+    fields: label === undefined ? 'id' : `id,${label}`,
+    expand: '',
+    count: 'none',
+    preview: String(LONGEST),
+    size: String(MOST),
+  });
+}
+
+/** What a record is called, for people. */
+export function calledOf(record: RecordValue, label: string | undefined): string {
+  const value = label === undefined ? undefined : memberOf(record, label);
+  return typeof value === 'string' && value !== '' ? value : `record ${idOf(record)}`;
+}

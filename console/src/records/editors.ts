@@ -1,0 +1,42 @@
+// What fits which type of field: the one place that says by what a value is edited, in cells, forms and dialogs alike. Pure.
+import { isLong, type RecordColumn } from './fields.ts';
+import { enumValues } from './value.ts';
+
+export type Editor =
+  /** One of these, or none. */
+  | { readonly kind: 'choice'; readonly values: readonly string[] }
+  /** A record of another entity. */
+  | { readonly kind: 'record' }
+  /** Text of several lines. */
+  | { readonly kind: 'lines' }
+  /** Text of one line, for some types with a calendar beside it. */
+  | {
+      readonly kind: 'line';
+      readonly hint?: string | undefined;
+      readonly isInteger: boolean;
+      readonly calendar?: 'date' | 'datetime';
+    };
+
+const HINTS: ReadonlyMap<string, string> = new Map([
+  ['date', 'yyyy-mm-dd'],
+  ['time', 'hh:mm:ss'],
+  ['datetime', 'yyyy-mm-dd hh:mm:ss'],
+  ['uuid', '00000000-0000-0000-0000-000000000000'],
+]);
+
+export function editorOf({ type, field }: Pick<RecordColumn, 'type' | 'field'>): Editor {
+  if (type === 'relation') return { kind: 'record' };
+  if (isLong(type)) return { kind: 'lines' };
+  const values = choicesOf({ type, field });
+  if (values.length > 0) return { kind: 'choice', values };
+  return {
+    kind: 'line',
+    hint: HINTS.get(type),
+    isInteger: type === 'integer' || type === 'bigint',
+    ...(type === 'date' || type === 'datetime' ? { calendar: type } : {}),
+  };
+}
+
+/** The values that a field takes, where they can be listed. */
+export const choicesOf = ({ type, field }: { readonly type: string; readonly field?: RecordColumn['field'] }) =>
+  type === 'boolean' ? ['true', 'false'] : type === 'enum' ? enumValues(field) : [];
