@@ -1,6 +1,7 @@
 // Which screen stands at which address. Each screen is a file of its own that is loaded when it is opened.
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
 import { parseSearch, type Search, stringifySearch } from './address.ts';
+import { Administered } from './shell/administered.tsx';
 import { NotFoundScreen, ScreenFailed } from './shell/failures.tsx';
 import { Frame } from './shell/frame.tsx';
 
@@ -10,6 +11,9 @@ const validateSearch = (search: Record<string, unknown>): Search => search as Se
 
 /** What has the frame: navigation, banner and main. */
 const framed = createRoute({ getParentRoute: () => rootRoute, id: 'framed', component: Frame, validateSearch });
+
+/** What owners of a workspace alone have. */
+const administered = createRoute({ getParentRoute: () => framed, id: 'administered', component: Administered });
 
 const login = createRoute({
   getParentRoute: () => rootRoute,
@@ -23,6 +27,9 @@ type ScreenFile = Promise<Record<'Screen', any>>;
 const screen = <Path extends string>(path: Path, load: () => ScreenFile) =>
   createRoute({ getParentRoute: () => framed, path, component: lazyRouteComponent(load, 'Screen') });
 
+const ownersScreen = <Path extends string>(path: Path, load: () => ScreenFile) =>
+  createRoute({ getParentRoute: () => administered, path, component: lazyRouteComponent(load, 'Screen') });
+
 const routeTree = rootRoute.addChildren([
   login,
   framed.addChildren([
@@ -30,21 +37,23 @@ const routeTree = rootRoute.addChildren([
     screen('/server', () => import('./screens/server/screen.tsx')),
     screen('/$org', () => import('./screens/organization/screen.tsx')),
     screen('/$org/$ws', () => import('./screens/workspace/screen.tsx')),
-    screen('/$org/$ws/import', () => import('./screens/import/screen.tsx')),
     screen('/$org/$ws/data/$entity', () => import('./screens/records/screen.tsx')),
     screen('/$org/$ws/data/$entity/import', () => import('./screens/import/screen.tsx')),
     screen('/$org/$ws/data/$entity/$id', () => import('./screens/record/screen.tsx')),
-    screen('/$org/$ws/schema', () => import('./screens/schema/screen.tsx')),
-    screen('/$org/$ws/schema/plan', () => import('./screens/plan/screen.tsx')),
-    screen('/$org/$ws/migrations', () => import('./screens/migrations/screen.tsx')),
-    screen('/$org/$ws/migrations/$id', () => import('./screens/migration/screen.tsx')),
-    screen('/$org/$ws/access/keys', () => import('./screens/keys/screen.tsx')),
-    screen('/$org/$ws/access/clients', () => import('./screens/clients/screen.tsx')),
-    screen('/$org/$ws/access/provider', () => import('./screens/provider/screen.tsx')),
-    screen('/$org/$ws/access/rules', () => import('./screens/rules/screen.tsx')),
     screen('/$org/$ws/api/$entity', () => import('./screens/api/screen.tsx')),
-    screen('/$org/$ws/activity', () => import('./screens/activity/screen.tsx')),
-    screen('/$org/$ws/settings', () => import('./screens/settings/screen.tsx')),
+    administered.addChildren([
+      ownersScreen('/$org/$ws/import', () => import('./screens/import/screen.tsx')),
+      ownersScreen('/$org/$ws/schema', () => import('./screens/schema/screen.tsx')),
+      ownersScreen('/$org/$ws/schema/plan', () => import('./screens/plan/screen.tsx')),
+      ownersScreen('/$org/$ws/migrations', () => import('./screens/migrations/screen.tsx')),
+      ownersScreen('/$org/$ws/migrations/$id', () => import('./screens/migration/screen.tsx')),
+      ownersScreen('/$org/$ws/access/keys', () => import('./screens/keys/screen.tsx')),
+      ownersScreen('/$org/$ws/access/clients', () => import('./screens/clients/screen.tsx')),
+      ownersScreen('/$org/$ws/access/provider', () => import('./screens/provider/screen.tsx')),
+      ownersScreen('/$org/$ws/access/rules', () => import('./screens/rules/screen.tsx')),
+      ownersScreen('/$org/$ws/activity', () => import('./screens/activity/screen.tsx')),
+      ownersScreen('/$org/$ws/settings', () => import('./screens/settings/screen.tsx')),
+    ]),
   ]),
 ]);
 

@@ -21,6 +21,18 @@ const orders = (page: Page) => page.getByRole('grid', { name: 'Records of orders
 const rowCount = (page: Page, count: number) =>
   page.locator(`[role="grid"][aria-rowcount="${count}"]`).waitFor({ timeout: 15_000 });
 
+/** What the palette offers to do with orders. */
+async function actions(page: Page): Promise<string[]> {
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Go to' }).fill('orders');
+  const found = page.getByRole('listbox', { name: 'Found' }).getByRole('option');
+  await found.filter({ hasText: 'Entity' }).first().waitFor();
+  const labels = await found.filter({ hasText: 'Action' }).allTextContents();
+  await page.keyboard.press('Escape');
+  await found.first().waitFor({ state: 'hidden' });
+  return labels.map((label) => label.replace('Action', '')).sort();
+}
+
 async function viewAs(page: Page, pasted: string): Promise<void> {
   await button(page, 'View as').click();
   await page.getByLabel('Token or claims').fill(pasted);
@@ -37,6 +49,7 @@ test('grid, record, relation, export and copies are those of the user, until "Le
   await orders(page).waitFor();
   await rowCount(page, 7);
   await page.getByRole('link', { name: 'New record' }).waitFor();
+  assert.deepEqual(await actions(page), ['Import into orders', 'New record of orders']);
   await viewAs(page, '{"customer_id": 1}');
   await rowCount(page, 3);
   await page.getByRole('banner').getByText('customer_id 1').waitFor();
@@ -44,6 +57,10 @@ test('grid, record, relation, export and copies are those of the user, until "Le
     for (const name of ['New record', 'Import', 'Delete selected'])
       assert.equal(await page.getByRole(role, { name }).count(), 0, name);
   assert.deepEqual(await violationsOf(page), []);
+  assert.deepEqual(await actions(page), []);
+  const nav = page.getByRole('navigation', { name: 'Workspace' });
+  await nav.getByRole('link', { name: 'API' }).waitFor();
+  assert.equal(await nav.getByRole('link', { name: 'Schema' }).count(), 0);
 
   await button(page, 'Copy as').click();
   await page.getByRole('menuitem', { name: 'curl' }).click();
@@ -73,6 +90,19 @@ test('grid, record, relation, export and copies are those of the user, until "Le
   await page.goto(`${origin}/console/demo/shop/data/orders/1`);
   await page.getByRole('main').getByText('Wrap it, please').first().waitFor();
   assert.equal(await page.getByRole('button', { name: /^(Save|Delete)/ }).count(), 0);
+
+  // What an address that is typed shows.
+  for (const [path, words] of [
+    ['schema', 'The user whom you view as has no such screen'],
+    ['access/keys', 'The user whom you view as has no such screen'],
+    ['import', 'The user whom you view as has no such screen'],
+    ['data/orders/import', 'Nothing can be imported while you view as a user'],
+    ['data/orders/new', 'Nothing can be made while you view as a user'],
+  ] as const) {
+    await page.goto(`${origin}/console/demo/shop/${path}`);
+    await page.getByRole('main').getByText(words).waitFor();
+    assert.equal(await page.getByRole('main').getByRole('button').count(), 0, path);
+  }
 
   const ordersOf = async (customer: number): Promise<number> => {
     await page.goto(`${origin}/console/demo/shop/data/customers/${customer}`);

@@ -1,10 +1,10 @@
 // Access is one place with four tabs; each tab is a screen with an address of its own.
-import { Anchor, Group, Text } from '@mantine/core';
+import { Group } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { adminPath, type Place, screenPath } from '../api/workspace.ts';
 import { CopyAs } from '../shell/copy-as.tsx';
-import { useMayAdminister, usePlace } from '../shell/rights.ts';
+import { usePlace } from '../shell/rights.ts';
 import { ScreenFrame } from '../shell/screen-frame.tsx';
 import classes from './access.module.css';
 
@@ -25,19 +25,7 @@ export interface AccessFrameProps {
 
 export function AccessFrame({ title, noun, actions, children }: AccessFrameProps) {
   const place = usePlace();
-  const mayAdminister = useMayAdminister();
   if (place === undefined) return null;
-  if (!mayAdminister)
-    return (
-      <ScreenFrame title={title}>
-        <Text size="sm">
-          This needs a key with owner permissions.{' '}
-          <Anchor component={Link} to={screenPath(place)} size="sm">
-            Back to the workspace
-          </Anchor>
-        </Text>
-      </ScreenFrame>
-    );
   return (
     <ScreenFrame
       title={title}

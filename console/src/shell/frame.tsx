@@ -51,7 +51,7 @@ export function Frame() {
       </AppShell.Header>
       {place !== undefined && session.data !== undefined && (
         <AppShell.Navbar component="nav" aria-label="Workspace" p="xs" onClick={close}>
-          <Navigation place={place} session={session.data} />
+          <Navigation place={place} />
         </AppShell.Navbar>
       )}
       <AppShell.Main id="content" tabIndex={-1}>

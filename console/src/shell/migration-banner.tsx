@@ -6,12 +6,13 @@ import { isEnded, migrationsQuery } from '../api/migrations.ts';
 import { type Place, screenPath } from '../api/workspace.ts';
 import { progressOf, stepAtWork } from '../schema/migration.ts';
 import { ProgressBar } from '../schema/progress-bar.tsx';
-import { useMayAdminister } from './rights.ts';
+import { useIsOwner, useMayAdminister } from './rights.ts';
 
 export function MigrationBanner({ place }: { readonly place: Place }) {
   const mayAdminister = useMayAdminister();
+  const isOwner = useIsOwner();
   // One migration of a workspace runs at a time, and is its newest.
-  const { data } = useQuery({ ...migrationsQuery(place, 0, 1), enabled: mayAdminister });
+  const { data } = useQuery({ ...migrationsQuery(place, 0, 1), enabled: isOwner });
   const { pathname } = useLocation();
   const [newest] = data?.migrations ?? [];
   if (newest === undefined || isEnded(newest)) return null;
@@ -25,9 +26,11 @@ export function MigrationBanner({ place }: { readonly place: Place }) {
           The schema is being changed: <bdi>{stepAtWork(newest)?.description ?? 'almost done'}</bdi>
         </Text>
         <ProgressBar label="The migration" value={progressOf(newest)} width={120} />
-        <Anchor component={Link} to={to} size="sm">
-          Show
-        </Anchor>
+        {mayAdminister && (
+          <Anchor component={Link} to={to} size="sm">
+            Show
+          </Anchor>
+        )}
       </Group>
     </Alert>
   );

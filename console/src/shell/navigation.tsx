@@ -5,15 +5,16 @@ import { Link, useLocation } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useRef, useState } from 'react';
 import { schemaQuery } from '../api/schema.ts';
-import type { Session } from '../api/session.ts';
 import { type Place, screenPath } from '../api/workspace.ts';
 import { Icon } from './icon.tsx';
 import { Refused } from './refused.tsx';
+import { useMayAdminister } from './rights.ts';
 import { waysOf } from './ways.ts';
 
 const ROW = 30;
 
-export function Navigation({ place, session }: { readonly place: Place; readonly session: Session }) {
+export function Navigation({ place }: { readonly place: Place }) {
+  const mayAdminister = useMayAdminister();
   const { pathname } = useLocation();
   const schema = useQuery(schemaQuery(place));
   const [typed, setTyped] = useState('');
@@ -27,7 +28,7 @@ export function Navigation({ place, session }: { readonly place: Place; readonly
     estimateSize: () => ROW,
     overscan: 8,
   });
-  const ways = waysOf(place, session, schema.data?.entities.keys().next().value);
+  const ways = waysOf(place, mayAdminister, schema.data?.entities.keys().next().value);
   const isAt = (to: string): boolean => pathname === to || pathname.startsWith(`${to}/`);
   return (
     <>

@@ -9,7 +9,8 @@ import type { Session } from '../api/session.ts';
 import { type Place, screenPath } from '../api/workspace.ts';
 import classes from './palette.module.css';
 import { found, type Goal } from './palette.ts';
-import { waysOf } from './ways.ts';
+import { useMayAdminister, useMayWrite } from './rights.ts';
+import { actionsOf, waysOf } from './ways.ts';
 
 export interface PaletteProps {
   readonly session: Session;
@@ -20,6 +21,8 @@ const NOWHERE: Place = { org: '', ws: '' };
 
 function useGoals({ session, place }: PaletteProps, isOpen: boolean): readonly Goal[] {
   const schema = useQuery({ ...schemaQuery(place ?? NOWHERE), enabled: isOpen && place !== undefined });
+  const mayWrite = useMayWrite();
+  const mayAdminister = useMayAdminister();
   const isOperator = session.kind === 'operator';
   const organizations = useQuery({ ...organizationsQuery(), enabled: isOpen && isOperator });
   const here = useQuery({ ...workspacesQuery(place?.org ?? ''), enabled: isOpen && isOperator && place !== undefined });
@@ -29,11 +32,15 @@ function useGoals({ session, place }: PaletteProps, isOpen: boolean): readonly G
       ? []
       : [
           ...names.map((name) => ({ label: name, kind: 'Entity', to: screenPath(place, `/data/${name}`) })),
-          ...waysOf(place, session, names[0]).map(({ label, to }) => ({ label, kind: 'Screen', to })),
+          ...waysOf(place, mayAdminister, names[0]).map(({ label, to }) => ({ label, kind: 'Screen', to })),
           { label: 'Overview', kind: 'Screen', to: screenPath(place) },
         ]),
     ...(here.data ?? []).map(({ slug, name }) => ({ label: name, kind: 'Workspace', to: `/${place?.org}/${slug}` })),
     ...(organizations.data ?? []).map(({ slug, name }) => ({ label: name, kind: 'Organization', to: `/${slug}` })),
+    ...(place === undefined
+      ? []
+      : actionsOf(place, { mayWrite, mayAdminister }, schema.data?.entities.values() ?? [])
+    ).map((action) => ({ ...action, kind: 'Action' })),
     ...(isOperator
       ? [
           { label: 'Organizations', kind: 'Screen', to: '/' },

@@ -34,5 +34,11 @@ export function useMayWrite(): boolean {
   return useViewAs() === undefined && (permissions === 'OWNER' || permissions === 'READ_WRITE');
 }
 
-/** Whether the schema, the access and the settings of this workspace may be changed. */
-export const useMayAdminister = (): boolean => usePermissions() === 'OWNER';
+/** Whether the schema, the access and the settings of this workspace may be seen and changed: not those of a user. */
+export function useMayAdminister(): boolean {
+  const isOwner = useIsOwner();
+  return useViewAs() === undefined && isOwner;
+}
+
+/** Whether the session is that of an owner here, whoever is viewed as. */
+export const useIsOwner = (): boolean => usePermissions() === 'OWNER';

@@ -8,7 +8,7 @@ import { queryClient } from '../queries.ts';
 import { DiscardDialog, hasDraft } from './draft.tsx';
 import { Icon } from './icon.tsx';
 import { Refused } from './refused.tsx';
-import { useMayAdminister, useViewAs, useViewing } from './rights.ts';
+import { useIsOwner, useViewAs, useViewing } from './rights.ts';
 import { say } from './said.tsx';
 
 /** Records that were read for somebody else are forgotten; Frame mounts the screen anew. */
@@ -30,7 +30,7 @@ export function ViewAsLine() {
     <Group px="sm" gap="sm" wrap="nowrap" h={32} className="viewing-as">
       <Icon name="eye" />
       <Text size="xs" truncate flex={1} title={nameOfUser(current.claims)}>
-        Viewing {isHere ? '' : `${org}/${ws} `}as <bdi>{nameOfUser(current.claims)}</bdi>; no record can be changed
+        Viewing {isHere ? '' : `${org}/${ws} `}as <bdi>{nameOfUser(current.claims)}</bdi>; nothing can be changed
       </Text>
       <Button size="compact-xs" variant="default" onClick={leave}>
         Leave
@@ -49,9 +49,9 @@ export function ViewAsLine() {
 
 export function ViewAsButton({ place }: { readonly place: Place }) {
   const [isOpen, setOpen] = useState(false);
-  const mayAdminister = useMayAdminister();
+  const isOwner = useIsOwner();
   const open = (): void => setOpen(true);
-  if (!mayAdminister || useViewing() !== undefined) return null;
+  if (!isOwner || useViewing() !== undefined) return null;
   return (
     <>
       <Button

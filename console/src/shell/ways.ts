@@ -1,5 +1,5 @@
-// Where one can go in a workspace, by what the credential may do. Pure: the navigation and the palette show the same.
-import { mayAdminister, type Session } from '../api/session.ts';
+// Where one can go in a workspace, by what one may do there. Pure: the navigation and the palette show the same.
+import type { EntityDocument } from '../api/schema.ts';
 import { type Place, screenPath } from '../api/workspace.ts';
 
 export interface Way {
@@ -11,8 +11,7 @@ export interface Way {
 }
 
 /** `entity`: the first of the workspace, whose API page is opened. */
-export function waysOf(place: Place, session: Session, entity: string | undefined): readonly Way[] {
-  const isAdministrator = mayAdminister(session);
+export function waysOf(place: Place, isAdministrator: boolean, entity: string | undefined): readonly Way[] {
   const way = (icon: Way['icon'], label: string, rest: string, below = rest): Way => ({
     icon,
     label,
@@ -29,5 +28,31 @@ export function waysOf(place: Place, session: Session, entity: string | undefine
       : []),
     ...(entity === undefined ? [] : [way('code', 'API', `/api/${entity}`, '/api')]),
     ...(isAdministrator ? [way('clock', 'Activity', '/activity'), way('gear', 'Settings', '/settings')] : []),
+  ];
+}
+
+export interface Rights {
+  readonly mayWrite: boolean;
+  readonly mayAdminister: boolean;
+}
+
+export interface Action {
+  readonly label: string;
+  readonly to: string;
+}
+
+/** What can be begun in a workspace from anywhere. */
+export function actionsOf(
+  place: Place,
+  { mayWrite, mayAdminister }: Rights,
+  entities: Iterable<Pick<EntityDocument, 'name' | 'operations'>>,
+): readonly Action[] {
+  const writable = mayWrite ? [...entities].filter(({ operations }) => operations.includes('create')) : [];
+  return [
+    ...writable.flatMap(({ name }) => [
+      { label: `New record of ${name}`, to: screenPath(place, `/data/${name}/new`) },
+      { label: `Import into ${name}`, to: screenPath(place, `/data/${name}/import`) },
+    ]),
+    ...(mayAdminister ? [{ label: 'Import a file as a new entity', to: screenPath(place, '/import') }] : []),
   ];
 }

@@ -7,12 +7,14 @@ import { endpointsOf } from '../../api/endpoints.ts';
 import { schemaQuery } from '../../api/schema.ts';
 import { dataPath, type Place, screenPath } from '../../api/workspace.ts';
 import { Refused } from '../../shell/refused.tsx';
+import { useMayAdminister } from '../../shell/rights.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { Builder } from './builder.tsx';
 
 export function Screen() {
   const { entity: name = '', ...place } = useParams({ strict: false }) as Place & { readonly entity?: string };
   const navigate = useNavigate();
+  const mayAdminister = useMayAdminister();
   const schema = useQuery(schemaQuery(place));
   const entity = schema.data?.entities.get(name);
   const names = [...(schema.data?.entities.keys() ?? [])];
@@ -71,9 +73,11 @@ export function Screen() {
                 >
                   OpenAPI 3.1 document
                 </Anchor>
-                <Anchor size="sm" component={Link} to={screenPath(place, '/access/keys')}>
-                  Make a key
-                </Anchor>
+                {mayAdminister && (
+                  <Anchor size="sm" component={Link} to={screenPath(place, '/access/keys')}>
+                    Make a key
+                  </Anchor>
+                )}
               </Group>
             </Paper>
           </div>

@@ -6,7 +6,7 @@ import { useState } from 'react';
 import { schemaQuery } from '../../api/schema.ts';
 import type { Place } from '../../api/workspace.ts';
 import { Refused } from '../../shell/refused.tsx';
-import { useMayAdminister, useMayWrite } from '../../shell/rights.ts';
+import { useMayWrite, useViewAs } from '../../shell/rights.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { type Sample, sampleOf } from '../../transfer/sample.ts';
 import { nameFor } from '../../transfer/types.ts';
@@ -27,7 +27,7 @@ export function Screen() {
   const [chosen, setChosen] = useState<Chosen>();
   const [error, setError] = useState<unknown>();
   const mayWrite = useMayWrite();
-  const mayAdminister = useMayAdminister();
+  const isViewing = useViewAs() !== undefined;
   const entity = name === undefined ? undefined : schema.data?.entities.get(name);
   async function choose(file: Blob | null, called: string): Promise<void> {
     if (file === null) return;
@@ -42,11 +42,16 @@ export function Screen() {
       setError(thrown);
     }
   }
-  const isAllowed = name === undefined ? mayAdminister : mayWrite;
+  // That of a new entity is a screen of owners.
+  const isAllowed = name === undefined || mayWrite;
   return (
     <ScreenFrame title={name === undefined ? 'Import a file' : `Import into ${name}`}>
       <Refused error={schema.error} />
-      {schema.data !== undefined && !isAllowed && <Text>You may not import here.</Text>}
+      {schema.data !== undefined && !isAllowed && (
+        <Text size="sm">
+          {isViewing ? 'Nothing can be imported while you view as a user.' : 'This needs a key that may write.'}
+        </Text>
+      )}
       {isAllowed && (
         <Stack maw={1000}>
           <Source onChosen={(file, called) => void choose(file, called)} />

@@ -7,6 +7,7 @@ import { schemaQuery } from '../../api/schema.ts';
 import type { Place } from '../../api/workspace.ts';
 import { fetchRecord } from '../../records/requests.ts';
 import { Refused } from '../../shell/refused.tsx';
+import { useMayWrite, useViewAs } from '../../shell/rights.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { Existing } from './existing.tsx';
 import { RecordForm, type RecordFormProps } from './form.tsx';
@@ -41,6 +42,8 @@ type NewProps = Pick<RecordFormProps, 'at' | 'entity'>;
 
 /** `?from=17` begins with the values of another record. */
 function New({ at, entity }: NewProps) {
+  const mayWrite = useMayWrite();
+  const isViewing = useViewAs() !== undefined;
   const { searchStr } = useLocation();
   const [from] = valuesOf(parseSearch(searchStr), 'from');
   const original = useQuery({
@@ -51,7 +54,12 @@ function New({ at, entity }: NewProps) {
   return (
     <ScreenFrame title={`New record of ${at.entity}`}>
       <Refused error={original.error} />
-      {(from === undefined || original.data !== undefined) && (
+      {!mayWrite && (
+        <Text size="sm">
+          {isViewing ? 'Nothing can be made while you view as a user.' : 'This needs a key that may write.'}
+        </Text>
+      )}
+      {mayWrite && (from === undefined || original.data !== undefined) && (
         <RecordForm at={at} entity={entity} from={original.data?.record} />
       )}
     </ScreenFrame>

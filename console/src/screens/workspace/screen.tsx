@@ -3,18 +3,17 @@ import { Anchor, Badge, Button, Group, Paper, Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { schemaQuery } from '../../api/schema.ts';
-import { mayAdminister, sessionQuery } from '../../api/session.ts';
 import { statisticsQuery } from '../../api/statistics.ts';
 import { type Place, screenPath } from '../../api/workspace.ts';
 import { bytes, count } from '../../format/amount.ts';
 import { Refused } from '../../shell/refused.tsx';
+import { useMayAdminister } from '../../shell/rights.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 
 export function Screen() {
   const place = useParams({ strict: false }) as Place;
-  const { data: session } = useQuery(sessionQuery);
   const schema = useQuery(schemaQuery(place));
-  const isAdministrator = session !== undefined && mayAdminister(session);
+  const isAdministrator = useMayAdminister();
   const statistics = useQuery({ ...statisticsQuery(place), enabled: isAdministrator });
   const entities = [...(schema.data?.entities.values() ?? [])];
   return (
