@@ -1,8 +1,30 @@
 // A record in a form: what is sent, what is refused, what somebody else changed meanwhile.
 import assert from 'node:assert/strict';
+import type { Page } from '../support/browser.ts';
 import { useConsole } from '../support/console.ts';
+import { until } from '../support/until.ts';
+import { prepare, use } from '../support/use.ts';
 
-const { test, shop, keys } = useConsole();
+const { test, server, shop, keys } = useConsole();
+
+const kinds = use(() =>
+  server.workspace('t/kinds', {
+    entities: {
+      kinds: {
+        fields: {
+          isOpen: { type: 'boolean' },
+          size: { type: 'enum', values: ['small', 'large'] },
+          day: { type: 'date' },
+          at: { type: 'datetime' },
+          code: { type: 'uuid' },
+          data: { type: 'json' },
+        },
+      },
+    },
+  }),
+);
+const AT = '2026-03-08T06:10:00Z';
+prepare(() => kinds.create('kinds', [{ at: AT, data: { price: 1 } }, { at: AT }, { at: AT }]));
 
 const at = (entity: string, id: number | string): string => `/demo/shop/data/${entity}/${id}`;
 
@@ -127,4 +149,137 @@ test('the calendar changes the day of a moment, and no other digit', async ({ op
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('status').filter({ hasText: 'Saved' }).waitFor({ state: 'attached' });
   assert.equal((await shop.call('orders/6')).json.data.placedAt, '2024-02-29T09:30:15.123Z');
+});
+
+const UUID = '6f1c1f5e-3c44-4c1a-9d8e-0d6a4f6b2c11';
+const EXACT = '{"price": 1.10, "id": 9007199254740993}';
+
+/** Of `kinds`; digits as they are written. */
+const stored = async (id: number): Promise<string> => (await kinds.call(`kinds/${id}`)).text;
+
+const cell = (page: Page, row: number, column: number) => page.locator(`[data-spot="${row}:${column}"]`);
+const [IS_OPEN, SIZE, DAY, MOMENT, CODE, DATA] = [2, 3, 4, 5, 6, 7] as const;
+
+/** Opens the editor of a cell of the first row. */
+async function editorOf(page: Page, column: number, role: 'combobox' | 'textbox', field: string) {
+  await cell(page, 0, column).click();
+  await page.keyboard.press('F2');
+  const editor = page.getByRole(role, { name: `${field} of record 1` });
+  await editor.waitFor();
+  return editor;
+}
+
+test('each type has its editor in the grid, and what is no JSON is not sent', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/t/kinds/data/kinds' });
+  const bodies: string[] = [];
+  page.on('request', (request) => void (request.method() === 'PATCH' && bodies.push(request.postData() ?? '')));
+  const choose = async (column: number, field: string, choices: readonly string[], choice: string) => {
+    const editor = await editorOf(page, column, 'combobox', field);
+    assert.deepEqual(await editor.getByRole('option').allTextContents(), choices);
+    await editor.selectOption(choice);
+    await page.keyboard.press('Enter');
+    await cell(page, 0, column).filter({ hasText: choice }).waitFor();
+  };
+  await choose(IS_OPEN, 'isOpen', ['NULL', 'true', 'false'], 'true');
+  await choose(SIZE, 'size', ['NULL', 'small', 'large'], 'large');
+  const type = async (column: number, field: string, form: string, wrong: string, words: RegExp, right: string) => {
+    const editor = await editorOf(page, column, 'textbox', field);
+    assert.equal(await editor.getAttribute('placeholder'), form);
+    await editor.fill(wrong);
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').filter({ hasText: words }).first().waitFor();
+    assert.equal(await editor.getAttribute('aria-invalid'), 'true');
+    await editor.fill(right);
+    await page.keyboard.press('Enter');
+    await editor.waitFor({ state: 'detached' });
+  };
+  await type(DAY, 'day', 'yyyy-mm-dd', '29.2.2024', /must be a date/, '2024-02-29');
+  await type(CODE, 'code', '00000000-0000-0000-0000-000000000000', 'abc', /must be a UUID/, UUID);
+  await until('both are saved', async () => (await stored(1)).includes(UUID));
+  bodies.length = 0;
+  const json = await editorOf(page, DATA, 'textbox', 'data');
+  await json.fill('{broken');
+  await page.keyboard.press('Enter');
+  await page.getByRole('alert').filter({ hasText: 'is not JSON' }).waitFor();
+  assert.deepEqual(bodies, []);
+  await json.fill(EXACT);
+  await page.keyboard.press('Enter');
+  await until('the digits are stored', async () => (await stored(1)).includes('9007199254740993'));
+  assert.deepEqual(bodies, ['{"data":{"price":1.10,"id":9007199254740993}}']);
+  const text = await stored(1);
+  for (const one of [/"isOpen":true/, /"size":"large"/, /"day":"2024-02-29"/, /"price": ?1\.10/])
+    assert.match(text, one);
+});
+
+test('each type has its editor in the form, and what is no JSON is not sent', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/t/kinds/data/kinds/2' });
+  const bodies: string[] = [];
+  page.on('request', (request) => void (request.method() === 'PATCH' && bodies.push(request.postData() ?? '')));
+  for (const [field, choices, choice] of [
+    ['isOpen', ['NULL', 'true', 'false'], 'false'],
+    ['size', ['NULL', 'small', 'large'], 'small'],
+  ] as const) {
+    const editor = page.getByRole('combobox', { name: field });
+    await editor.waitFor();
+    assert.deepEqual(await editor.getByRole('option').allTextContents(), choices);
+    await editor.selectOption(choice);
+  }
+  const field = (name: string) => page.getByRole('textbox', { name });
+  await field('day').fill('2024-02-29');
+  await field('code').fill(UUID);
+  await field('data').fill('{"price": 1.10,');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('is not JSON').waitFor();
+  assert.equal(await field('data').getAttribute('aria-invalid'), 'true');
+  assert.deepEqual(bodies, []);
+  await field('data').fill(EXACT);
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('status').filter({ hasText: 'Saved' }).waitFor({ state: 'attached' });
+  assert.deepEqual(bodies, [
+    `{"isOpen":false,"size":"small","day":"2024-02-29","code":"${UUID}","data":{"price":1.10,"id":9007199254740993}}`,
+  ]);
+  await field('day').fill('2024-03-01');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await until('the day is stored', async () => (await stored(2)).includes('2024-03-01'));
+  assert.match(await stored(2), /"data":\{"id": 9007199254740993, "price": 1\.10\}/);
+});
+
+test('editors turn to another zone with the page, and what was typed stays the same moment', async ({ open }) => {
+  const page = await open({
+    key: keys.admin,
+    path: '/t/kinds/data/kinds/3',
+    context: { timezoneId: 'Asia/Tokyo' },
+  });
+  const zone = (name: string) => page.getByText(name, { exact: true }).click();
+  const moment = page.getByRole('textbox', { name: 'at', exact: true });
+  const save = async (): Promise<void> => {
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('button', { name: 'Reset' }).waitFor({ state: 'detached' });
+  };
+  await until('it is in UTC', async () => (await moment.inputValue()) === '2026-03-08 06:10:00');
+  await zone('Local');
+  await until('it is in Tokyo', async () => (await moment.inputValue()) === '2026-03-08 15:10:00');
+  await page.getByRole('main').getByText('+09:00').waitFor();
+  // Another field is saved, and the moment is not among what is sent.
+  const sent = page.waitForRequest((request) => request.method() === 'PATCH');
+  await page.getByRole('textbox', { name: 'day' }).fill('2026-03-09');
+  await save();
+  assert.equal((await sent).postData(), '{"day":"2026-03-09"}');
+  await moment.fill('2026-03-08 16:00:00');
+  await zone('UTC');
+  assert.equal(await moment.inputValue(), '2026-03-08 07:00:00');
+  await save();
+  assert.match(await stored(3), /"at":"2026-03-08T07:00:00Z"/);
+
+  await page.goto(`${server.url}/console/t/kinds/data/kinds`);
+  await cell(page, 0, MOMENT).filter({ hasText: '2026-03-08 06:10:00 UTC' }).waitFor();
+  await zone('Local');
+  const editor = await editorOf(page, MOMENT, 'textbox', 'at');
+  assert.equal(await editor.inputValue(), '2026-03-08 15:10:00');
+  await cell(page, 0, MOMENT).getByText('+09:00').waitFor();
+  // To leave the cell is to save: in the zone in which it was typed.
+  await editor.fill('2026-03-08 17:30');
+  await zone('UTC');
+  await cell(page, 0, MOMENT).filter({ hasText: '2026-03-08 08:30:00 UTC' }).waitFor();
+  await until('it is stored', async () => (await stored(1)).includes('"at":"2026-03-08T08:30:00Z"'));
 });

@@ -142,6 +142,36 @@ test('a filter that the server refuses is marked, and the rows stay', async ({ o
   await page.locator('[role=grid][aria-rowcount="3"]').waitFor();
 });
 
+test('a filter on a field that somebody renames is marked, and a click mends it or takes it away', async ({ open }) => {
+  const renaming = await server.workspace('t/renaming', {
+    entities: { items: { fields: { amount: { type: 'integer' }, colour: { type: 'string' } } } },
+  });
+  await renaming.create('items', [
+    { amount: 1, colour: 'red' },
+    { amount: 2, colour: 'red' },
+  ]);
+  const page = await open({ key: keys.admin, path: '/t/renaming/data/items?filter=amount,gte,2&filter=colour,eq,red' });
+  await page.locator('[role=grid][aria-rowcount="2"]').waitFor();
+  const fields = {
+    amounts: { type: 'integer', renamedFrom: 'amount' },
+    shade: { type: 'string', renamedFrom: 'colour' },
+  };
+  const renamed = await renaming.admin('schema', { method: 'PUT', body: { entities: { items: { fields } } } });
+  assert.equal(renamed.json.data.state, 'succeeded', renamed.text);
+  const wrong = page.locator('.chip[data-wrong]');
+  await page.getByRole('button', { name: 'Reload' }).click();
+  await page.getByRole('alert').filter({ hasText: 'Did you mean amounts?' }).waitFor();
+  assert.match((await wrong.textContent()) ?? '', /^Mistaken: amount at least 2$/);
+  await page.getByRole('button', { name: 'Use amounts' }).click();
+  await page.waitForURL(/filter=amounts,gte,2&filter=colour,eq,red$/);
+  await page.getByRole('alert').filter({ hasText: 'Unknown field colour' }).waitFor();
+  assert.match((await wrong.textContent()) ?? '', /^Mistaken: colour is red$/);
+  await page.getByRole('button', { name: 'Remove this filter' }).click();
+  await page.waitForURL(/filter=amounts,gte,2$/);
+  await page.getByRole('columnheader', { name: 'shade' }).waitFor();
+  await page.locator('[role=grid][aria-rowcount="2"]').waitFor();
+});
+
 test('an address with a sort and a relation that are gone does not lock the list', async ({ open }) => {
   const page = await open({
     key: keys.owner,
@@ -172,6 +202,8 @@ test('only the answer to the last question is shown', async ({ open }) => {
 test('columns are hidden, widened, moved and pinned by keyboard, kept, and reset', async ({ open }) => {
   const page = await open({ key: keys.owner, path: '/demo/shop/data/orders' });
   const heads = () => page.getByRole('columnheader').allTextContents();
+  const width = async () => (await page.getByRole('columnheader', { name: 'status' }).boundingBox())?.width ?? 0;
+  const plain = await width();
   await page.getByRole('button', { name: 'Columns' }).focus();
   await page.keyboard.press('Enter');
   const press = async (role: string, name: string) => {
@@ -184,14 +216,16 @@ test('columns are hidden, widened, moved and pinned by keyboard, kept, and reset
   await press('button', 'Make status wider');
   await page.keyboard.press('Escape');
   const changed = ['Select', 'placedAt', 'id', 'total', 'status', 'customerId'];
-  assert.deepEqual(await heads(), changed);
+  assert.deepEqual([await heads(), await width()], [changed, plain + 24]);
   await page.reload();
   await page.getByRole('gridcell').first().waitFor();
-  assert.deepEqual(await heads(), changed);
-  await page.getByRole('button', { name: 'Columns' }).click();
-  await page.getByRole('button', { name: 'Reset columns' }).click();
+  assert.deepEqual([await heads(), await width()], [changed, plain + 24]);
+  await page.getByRole('button', { name: 'Columns' }).focus();
+  await page.keyboard.press('Enter');
+  await press('button', 'Reset columns');
   await page.getByRole('columnheader', { name: 'note' }).waitFor();
   assert.deepEqual(await heads(), ['Select', 'id', 'status', 'total', 'placedAt', 'note', 'customerId']);
+  assert.equal(await width(), plain);
 });
 
 test('two hundred columns: heads and cells stand above each other, and few are in the document', async ({ open }) => {

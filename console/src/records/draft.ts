@@ -1,7 +1,7 @@
 // What a form of a record holds beyond the record: texts of the fields that were touched, and what they mean. Pure.
 import type { Json } from '../api/json.ts';
 import type { RecordColumn } from './fields.ts';
-import type { ZoneName } from './instant.ts';
+import { momentOf, momentText, type ZoneName } from './instant.ts';
 import { editText, isSameValue, memberOf, type RecordValue, typedValue } from './value.ts';
 
 /** By field: a text, or null for NULL. Fields that are not in it were not touched. */
@@ -36,3 +36,13 @@ export function readDraft(
   }
   return { changes, mistakes };
 }
+
+/** The same moments in another zone; what is no moment yet stays as it was typed. */
+export const draftInZone = (columns: readonly RecordColumn[], draft: Draft, from: ZoneName, to: ZoneName): Draft =>
+  new Map(
+    [...draft].map(([name, text]) => {
+      const isMoment = columns.some((column) => column.name === name && column.type === 'datetime');
+      const moment = isMoment && text !== null ? momentOf(text, from) : undefined;
+      return [name, moment === undefined ? text : momentText(moment, to)];
+    }),
+  );

@@ -9,9 +9,10 @@ import { isRefusal } from '../../api/refusal.ts';
 import type { EntityDocument } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
 import { Comparison } from '../../records/comparison.tsx';
-import { type Draft, readDraft } from '../../records/draft.ts';
+import { type Draft, draftInZone, readDraft } from '../../records/draft.ts';
 import { FieldInput } from '../../records/field-input.tsx';
 import { columnsOf, type RecordColumn } from '../../records/fields.ts';
+import type { ZoneName } from '../../records/instant.ts';
 import { type EntityPlace, entityPath, fetchRecord, type Versioned, versionOf } from '../../records/requests.ts';
 import { editText, idOf, memberOf, type RecordValue } from '../../records/value.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
@@ -40,7 +41,13 @@ export function RecordForm({ at, entity, read, from, onSaved }: RecordFormProps)
     () => columnsOf(entity).filter(({ isReadOnly }) => !isReadOnly || read !== undefined),
     [entity, read],
   );
-  const [draft, setDraft] = useState<Draft>(() => copied(columns, from));
+  const [draft, setDraft] = useState<Draft>(() => copied(columns, from, zone));
+  // What was typed means the same moment when the page turns to another zone.
+  const [typedIn, setTypedIn] = useState(zone);
+  if (typedIn !== zone) {
+    setTypedIn(zone);
+    setDraft(draftInZone(columns, draft, typedIn, zone));
+  }
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
   const [isShown, setShown] = useState(false);
@@ -203,19 +210,17 @@ export function RecordForm({ at, entity, read, from, onSaved }: RecordFormProps)
 }
 
 /** A new record with the values of another one, without what is the server's. */
-const copied = (columns: readonly RecordColumn[], from: RecordValue | undefined): Draft =>
+const copied = (columns: readonly RecordColumn[], from: RecordValue | undefined, zone: ZoneName): Draft =>
   new Map(
     from === undefined
       ? []
       : columns.flatMap(({ name, type, isReadOnly }): [string, string | null][] => {
           const value = memberOf(from, name);
-          return isReadOnly || value === undefined
-            ? []
-            : [[name, value === null ? null : editText(value, type, 'UTC')]];
+          return isReadOnly || value === undefined ? [] : [[name, value === null ? null : editText(value, type, zone)]];
         }),
   );
 
-function textOf({ name, type }: RecordColumn, draft: Draft, record: RecordValue | undefined, zone: 'UTC' | 'local') {
+function textOf({ name, type }: RecordColumn, draft: Draft, record: RecordValue | undefined, zone: ZoneName) {
   if (draft.has(name)) return draft.get(name);
   if (record === undefined) return undefined;
   const value = memberOf(record, name);

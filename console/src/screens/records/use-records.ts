@@ -1,8 +1,10 @@
 // What the screen of records is about: the address as a query, the columns, the rows, and the state of the grid.
+import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useCallback, useMemo, useRef } from 'react';
+import { useCallback, useEffect, useMemo, useRef } from 'react';
 import { type Search, valuesOf } from '../../address.ts';
-import type { EntityDocument, WorkspaceSchema } from '../../api/schema.ts';
+import { isRefusal } from '../../api/refusal.ts';
+import { type EntityDocument, schemaQuery, type WorkspaceSchema } from '../../api/schema.ts';
 import type { Place } from '../../api/workspace.ts';
 import { arranged } from '../../grid/columns.ts';
 import type { GridColumn } from '../../grid/grid-types.ts';
@@ -57,7 +59,13 @@ export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
   const startRow = Number.isSafeInteger(page) && page > 0 ? page * WINDOW : 0;
   const fields = useMemo(() => plan.requested(names), [plan, names]);
   const list = useList({ at, query, fields, startRow });
-  const { rows } = list;
+  const { rows, refused } = list;
+  const client = useQueryClient();
+  // A name that the server does not know may have been renamed since the schema was read.
+  useEffect(() => {
+    if (isRefusal(refused) && refused.status === 400)
+      void client.invalidateQueries({ queryKey: schemaQuery({ org, ws }).queryKey });
+  }, [refused, client, org, ws]);
   const count = rows?.count ?? { rows: 0, isExact: true };
   const control = useGrid({ rowCount: count.rows, columnCount: columns.length });
 

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Digits, parseExact } from '../../../../console/src/api/json.ts';
-import { readDraft } from '../../../../console/src/records/draft.ts';
+import { draftInZone, readDraft } from '../../../../console/src/records/draft.ts';
 import type { ColumnType, RecordColumn } from '../../../../console/src/records/fields.ts';
 import type { RecordValue } from '../../../../console/src/records/value.ts';
+
+// The zone of the process is that of the browser in these tests.
+process.env.TZ = 'Asia/Tokyo';
 
 const column = (name: string, type: ColumnType): RecordColumn => ({ name, type, isReadOnly: false, isRequired: false });
 const COLUMNS = [
@@ -48,4 +51,20 @@ test('what is no JSON is not sent', () => {
   const { changes, mistakes } = readDraft(COLUMNS, new Map([['j', '{']]), RECORD, 'UTC');
   assert.equal(changes.size, 0);
   assert.deepEqual([...mistakes.keys()], ['j']);
+});
+
+test('what was typed is the same moment in another zone', () => {
+  const draft = new Map([
+    ['at', '2026-01-05 09:30:00'],
+    ['note', '2026-01-05 09:30:00'],
+    ['j', null],
+  ]);
+  const local = draftInZone(COLUMNS, draft, 'UTC', 'local');
+  assert.equal(local.get('at'), '2026-01-05 18:30:00');
+  assert.deepEqual(draftInZone(COLUMNS, local, 'local', 'UTC'), draft);
+  const of = (texts: typeof draft | typeof local, zone: 'UTC' | 'local') =>
+    readDraft(COLUMNS, texts, undefined, zone).changes;
+  assert.deepEqual(of(local, 'local'), of(draft, 'UTC'));
+  const half = new Map([['at', '2026-01']]);
+  assert.deepEqual(draftInZone(COLUMNS, half, 'UTC', 'local'), half);
 });
