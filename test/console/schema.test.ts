@@ -216,6 +216,37 @@ test('two who change the schema lose nothing of each other', async ({ open }) =>
   ]);
 });
 
+test('a plan of an older draft is told, and the command that is copied is that of the plan shown', async ({ open }) => {
+  const page = await open({
+    key: keys.admin,
+    path: '/t/two/schema?tab=entities&entity=notes',
+    context: { permissions: ['clipboard-read', 'clipboard-write'] },
+  });
+  await page.getByRole('button', { name: 'New field' }).click();
+  await page.getByRole('textbox', { name: 'Name', exact: true }).fill('late');
+  await page.keyboard.press('Enter');
+  await planOf(page);
+  await page.getByRole('table', { name: 'Steps of the plan' }).waitFor();
+  await page.getByRole('button', { name: 'Copy as', exact: true }).click();
+  await page.getByRole('menuitem', { name: 'curl' }).click();
+  const curl = await page.evaluate<string>('navigator.clipboard.readText()');
+  assert.match(curl, /-X PUT .*Bearer \$WDA_KEY/);
+  assert.match(curl, /"late":/);
+  const { entities } = (await documentOf('t/two')) as { entities: Record<string, { fields: object }> };
+  const theirs = { entities: { notes: { fields: { ...entities.notes?.fields, sooner: { type: 'uuid' } } } } };
+  const target = '/api/admin/v1/organizations/t/workspaces/two/schema';
+  const before = (await server.call(target, { credential: keys.admin })).headers.get('etag');
+  assert.ok(curl.includes(`If-Match: ${before}`), curl);
+  await server.call(target, { method: 'PUT', credential: keys.admin, body: theirs });
+  const refused = page.waitForResponse((response) => response.url().includes('/schema/plan?'));
+  await page.getByRole('button', { name: 'Plan again' }).click();
+  assert.equal((await refused).status(), 412);
+  await page
+    .getByRole('alert', { name: 'The schema was changed meanwhile' })
+    .getByText('sooner: { type: uuid }')
+    .waitFor();
+});
+
 test('an empty workspace begins with an example', async ({ open }) => {
   const page = await open({ key: keys.admin, path: '/t/empty' });
   await page.getByRole('link', { name: 'Write a schema' }).click();

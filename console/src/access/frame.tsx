@@ -2,10 +2,11 @@
 import { Group } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { adminPath, type Place, screenPath } from '../api/workspace.ts';
+import { type Place, screenPath } from '../api/workspace.ts';
 import { CopyAs } from '../shell/copy-as.tsx';
 import { usePlace } from '../shell/rights.ts';
 import { ScreenFrame } from '../shell/screen-frame.tsx';
+import { adminCall } from '../snippets/admin.ts';
 import classes from './access.module.css';
 
 const TABS = [
@@ -15,10 +16,18 @@ const TABS = [
   { to: '/access/rules', label: 'Row rules' },
 ] as const;
 
+/** What reads them on the command line. */
+const COMMANDS = {
+  'api-keys': 'key list',
+  'oauth-clients': 'client list',
+  'identity-provider': 'idp show',
+  schema: 'schema show',
+} as const;
+
 export interface AccessFrameProps {
   readonly title: (typeof TABS)[number]['label'];
   /** Below the workspace in the admin API: what the screen shows. */
-  readonly noun: string;
+  readonly noun: keyof typeof COMMANDS;
   readonly actions?: ReactNode;
   readonly children: (place: Place) => ReactNode;
 }
@@ -32,7 +41,7 @@ export function AccessFrame({ title, noun, actions, children }: AccessFrameProps
       actions={
         <>
           <CopyAs
-            call={() => ({ origin: location.origin, method: 'GET', path: `/api${adminPath(place, `/${noun}`)}` })}
+            call={() => adminCall({ origin: location.origin, ...place }, { rest: `/${noun}`, wda: COMMANDS[noun] })}
           />
           {actions}
         </>

@@ -22,6 +22,8 @@ export interface PlannedStep {
 export interface Plan {
   readonly steps: readonly PlannedStep[];
   readonly destructive: boolean;
+  /** The tag of the document that it was compared with. */
+  readonly basedOn: string;
 }
 
 export type MigrationState = 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
@@ -86,15 +88,21 @@ export const migrationsQuery = (place: Place, page = 0, size = 20) =>
     staleTime: 0,
   });
 
-/** What a document would change. A document with mistakes is refused with their paths. */
-export const planQuery = (place: Place, document: Json, strategy: Strategy) =>
+/**
+ * What a document would change. A document with mistakes is refused with their paths. `basedOn`: the tag of the document in
+ * force that it was made from; when another one is in force, the plan is refused with 412.
+ */
+export const planQuery = (place: Place, document: Json, strategy: Strategy, basedOn?: string) =>
   queryOptions({
-    queryKey: ['plan', place.org, place.ws, strategy, stringifyExact(document)],
+    queryKey: ['plan', place.org, place.ws, strategy, basedOn, stringifyExact(document)],
     queryFn: async ({ signal }) =>
       (
         await ask<Plan>({
           method: 'POST',
-          path: adminPath(place, `/schema/plan?strategy=${strategy}`),
+          path: adminPath(
+            place,
+            `/schema/plan?strategy=${strategy}${basedOn === undefined ? '' : `&basedOn=${encodeURIComponent(basedOn)}`}`,
+          ),
           body: document,
           signal,
         })
@@ -106,15 +114,15 @@ export interface Change {
   readonly document: Json;
   readonly strategy: Strategy;
   readonly allowDestructive: boolean;
-  /** Of the document that it was made from: another one in force is refused with 412. */
-  readonly etag: string | undefined;
+  /** The tag of the document that it was planned for: another one in force is refused with 412. */
+  readonly basedOn: string;
 }
 
 /** Begins the migration to a document, without waiting for its end. */
 export async function startMigration(place: Place, change: Change): Promise<Migration> {
-  const { document, strategy, allowDestructive, etag } = change;
+  const { document, strategy, allowDestructive, basedOn } = change;
   const path = adminPath(place, `/schema?strategy=${strategy}&allowDestructive=${allowDestructive}&wait=0`);
-  const headers = etag === undefined ? {} : { 'If-Match': etag };
+  const headers = { 'If-Match': `"${basedOn}"` };
   return (await ask<Migration>({ method: 'PUT', path, body: document, headers })).data;
 }
 

@@ -1,22 +1,30 @@
 // "Copy as": what the screen shows, or is about to send, as a command or a program.
 import { Button, Menu } from '@mantine/core';
 import { stringifyExact } from '../api/json.ts';
-import { type AdminCall, type Call, callAsUser, snippet, type Tool } from '../snippets/snippets.ts';
+import { type AdminCall, type Call, callAsUser, snippets, type Tool } from '../snippets/snippets.ts';
 import { Icon } from './icon.tsx';
 import { useViewAs } from './rights.ts';
 import { say } from './said.tsx';
 
 const TOOLS: readonly Tool[] = ['curl', 'fetch', 'TypeScript', 'wda'];
 
-/** `call` is asked for when something is copied. While a user is viewed as, the copy gets what that user gets. */
-export function CopyAs({ call }: { readonly call: () => Call | AdminCall }) {
+type AnyCall = Call | AdminCall;
+
+export interface CopyAsProps {
+  /** Asked for when something is copied. */
+  readonly call: () => AnyCall | readonly AnyCall[];
+  /** Where a screen has several. */
+  readonly label?: string;
+}
+
+/** While a user is viewed as, the copy gets what that user gets. */
+export function CopyAs({ call, label = 'Copy as' }: CopyAsProps) {
   const viewAs = useViewAs();
-  function copied(): Call | AdminCall {
-    const asked = call();
-    return viewAs === undefined || 'path' in asked ? asked : callAsUser(asked, stringifyExact(viewAs.claims));
-  }
+  const asUser = (asked: AnyCall): AnyCall =>
+    viewAs === undefined || 'path' in asked ? asked : callAsUser(asked, stringifyExact(viewAs.claims));
   async function copy(tool: Tool): Promise<void> {
-    const text = snippet(tool, copied());
+    const asked = call();
+    const text = snippets(tool, ('length' in asked ? asked : [asked]).map(asUser));
     if (text === undefined) {
       say(`${tool} has no words for this request`);
       return;
@@ -28,7 +36,7 @@ export function CopyAs({ call }: { readonly call: () => Call | AdminCall }) {
     <Menu position="bottom-end" withinPortal>
       <Menu.Target>
         <Button variant="default" leftSection={<Icon name="copy" />}>
-          Copy as
+          {label}
         </Button>
       </Menu.Target>
       <Menu.Dropdown>

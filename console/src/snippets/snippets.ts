@@ -22,6 +22,9 @@ export interface AdminCall {
   readonly path: string;
   /** JSON text. */
   readonly body?: string | undefined;
+  readonly headers?: readonly (readonly [name: string, value: string])[];
+  /** The command that sends it, where there is one. */
+  readonly wda?: string;
 }
 
 /** The request by which an administrator gets the answer of a user with these claims, which are JSON text. */
@@ -39,6 +42,16 @@ export function callAsUser(call: Call, claims: string): AdminCall {
 
 export type Tool = 'curl' | 'fetch' | 'TypeScript' | 'wda';
 
+/** Requests that are sent one after the other; undefined when the tool has no words for one of them. */
+export function snippets(tool: Tool, calls: readonly (Call | AdminCall)[]): string | undefined {
+  const texts = calls.map((call) => snippet(tool, call));
+  if (texts.length === 0 || texts.includes(undefined)) return undefined;
+  // Each of several programs has names of its own.
+  return texts.length === 1 || tool === 'curl' || tool === 'wda'
+    ? texts.join('\n')
+    : texts.map((text) => `{\n${text}\n}`).join('\n');
+}
+
 /** The request for a tool; undefined when it has no words for it. */
 export function snippet(tool: Tool, call: Call | AdminCall): string | undefined {
   switch (tool) {
@@ -49,7 +62,7 @@ export function snippet(tool: Tool, call: Call | AdminCall): string | undefined 
     case 'TypeScript':
       return 'path' in call ? undefined : typed(call);
     case 'wda':
-      return 'path' in call ? undefined : wda(call);
+      return 'path' in call ? call.wda : wda(call);
     default:
       return tool satisfies never;
   }
@@ -69,18 +82,24 @@ const anyUrlOf = (call: Call | AdminCall): string => ('path' in call ? call.orig
 function curl(call: Call | AdminCall): string {
   const method = call.method === 'GET' ? '' : ` -X ${call.method}`;
   const body = call.body === undefined ? '' : ` \\\n  -H 'Content-Type: application/json' -d ${shellWord(call.body)}`;
-  return `curl${method} -H "Authorization: Bearer $WDA_KEY"${body} \\\n  ${shellWord(anyUrlOf(call))}`;
+  const headers = headersOf(call).map(([name, value]) => ` \\\n  -H ${shellWord(`${name}: ${value}`)}`);
+  return `curl${method} -H "Authorization: Bearer $WDA_KEY"${headers.join('')}${body} \\\n  ${shellWord(anyUrlOf(call))}`;
 }
+
+const headersOf = (call: Call | AdminCall) => ('path' in call ? (call.headers ?? []) : []);
 
 // Of the program that is copied: not a placeholder of this one.
 const BEARER = 'Authorization: `Bearer \u0024{process.env.WDA_KEY}`';
 
 function fetched(call: Call | AdminCall): string {
+  const headers = [
+    BEARER,
+    ...(call.body === undefined ? [] : ["'Content-Type': 'application/json'"]),
+    ...headersOf(call).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`),
+  ];
   const lines = [
     ...(call.method === 'GET' ? [] : [`  method: '${call.method}',`]),
-    call.body === undefined
-      ? `  headers: { ${BEARER} },`
-      : `  headers: { ${BEARER}, 'Content-Type': 'application/json' },`,
+    `  headers: { ${headers.join(', ')} },`,
     ...(call.body === undefined ? [] : [`  body: ${JSON.stringify(call.body)},`]),
   ];
   const isText = call.method === 'DELETE' || ('rest' in call && call.rest === '/_export');

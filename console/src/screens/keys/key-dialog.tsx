@@ -7,8 +7,10 @@ import { GrantFields, mistakeAt, NameField } from '../../access/grant.tsx';
 import { ask } from '../../api/ask.ts';
 import { adminPath, type Place } from '../../api/workspace.ts';
 import { momentOf, momentText, type ZoneName } from '../../records/instant.ts';
+import { CopyAs } from '../../shell/copy-as.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { useZone } from '../../shell/zone.tsx';
+import { adminCall } from '../../snippets/admin.ts';
 
 /** A moment for a field of type datetime-local: to the minute. */
 const fieldText = (instant: string, zone: ZoneName): string => momentText(instant, zone).slice(0, 16).replace(' ', 'T');
@@ -26,18 +28,23 @@ export function KeyDialog({ place, before, onClose, onSaved }: KeyDialogProps) {
   const [name, setName] = useState(before?.name ?? '');
   const [grant, setGrant] = useState<Grant>({ permissions: 'READ_ONLY', entities: null });
   const [expires, setExpires] = useState(before?.expiresAt == null ? '' : fieldText(before.expiresAt, zone));
+  function request() {
+    const expiresAt = expires === '' ? null : (momentOf(expires, zone) ?? expires);
+    if (before === undefined)
+      return { method: 'POST', rest: '/api-keys', body: { name, ...grant, expiresAt } } as const;
+    // What was not touched is not sent: a key that has expired keeps its end when it is renamed.
+    const isTouched = expires !== (before.expiresAt === null ? '' : fieldText(before.expiresAt, zone));
+    return {
+      method: 'PUT',
+      rest: `/api-keys/${before.id}`,
+      body: { name, ...(isTouched ? { expiresAt } : {}) },
+    } as const;
+  }
   const saving = useMutation({
     mutationFn: async () => {
-      const expiresAt = expires === '' ? null : (momentOf(expires, zone) ?? expires);
-      if (before === undefined) {
-        const body = { name, ...grant, expiresAt };
-        return (await ask<{ key: string }>({ method: 'POST', path: adminPath(place, '/api-keys'), body })).data.key;
-      }
-      // What was not touched is not sent: a key that has expired keeps its end when it is renamed.
-      const isTouched = expires !== (before.expiresAt === null ? '' : fieldText(before.expiresAt, zone));
-      const body = { name, ...(isTouched ? { expiresAt } : {}) };
-      await ask({ method: 'PUT', path: adminPath(place, `/api-keys/${before.id}`), body });
-      return undefined;
+      const { method, rest, body } = request();
+      const { data } = await ask<{ key?: string }>({ method, path: adminPath(place, rest), body });
+      return before === undefined ? data.key : undefined;
     },
     onSuccess: onSaved,
   });
@@ -67,6 +74,12 @@ export function KeyDialog({ place, before, onClose, onSaved }: KeyDialogProps) {
           />
           <Refused error={saving.error} />
           <Group justify="flex-end">
+            <CopyAs
+              call={() => {
+                const { method, rest, body } = request();
+                return adminCall({ origin: location.origin, ...place }, { method, rest, body: JSON.stringify(body) });
+              }}
+            />
             <Button variant="default" onClick={onClose}>
               Cancel
             </Button>

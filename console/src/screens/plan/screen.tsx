@@ -2,7 +2,8 @@
 import { Alert, Anchor, Button, Group, Radio, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
+import { stringifyExact } from '../../api/json.ts';
 import { type Plan, planQuery, type Strategy, startMigration } from '../../api/migrations.ts';
 import { isRefusal } from '../../api/refusal.ts';
 import { type Place, screenPath } from '../../api/workspace.ts';
@@ -12,8 +13,10 @@ import { contentOf } from '../../schema/draft.ts';
 import { droppedName } from '../../schema/migration.ts';
 import { useAddress, usePlace } from '../../schema/use-address.ts';
 import { type DraftState, useDraft } from '../../schema/use-draft.ts';
+import { CopyAs } from '../../shell/copy-as.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { applyCall, planCall, tagOf } from '../../snippets/admin.ts';
 import { Renamings } from './renamings.tsx';
 import { Steps } from './steps.tsx';
 
@@ -36,8 +39,19 @@ export function Screen() {
 function Body({ place, state }: { readonly place: Place; readonly state: DraftState }) {
   const [read, write] = useAddress();
   const strategy: Strategy = read('strategy') === 'blocking' ? 'blocking' : 'online';
-  const isPlanned = state.isChanged && state.isReadable;
-  const plan = useQuery({ ...planQuery(place, contentOf(state.value), strategy), enabled: isPlanned, staleTime: 0 });
+  const client = useQueryClient();
+  const isPlanned = state.isChanged && state.isReadable && !state.isBehind;
+  const basedOn = tagOf(state.draft.etag);
+  const plan = useQuery({
+    ...planQuery(place, contentOf(state.value), strategy, basedOn),
+    enabled: isPlanned,
+    staleTime: 0,
+  });
+  // Somebody was quicker: once their document is here, the draft is behind, and the page says what to do.
+  const isOvertaken = isRefusal(plan.error) && plan.error.status === 412;
+  useEffect(() => {
+    if (isOvertaken) void client.invalidateQueries({ queryKey: ['document'] });
+  }, [isOvertaken, client]);
   if (!state.isChanged) return <Text size="sm">The draft changes nothing: it says what is in force.</Text>;
   if (!state.isReadable)
     return (
@@ -69,7 +83,7 @@ function Body({ place, state }: { readonly place: Place; readonly state: DraftSt
           <Radio size="xs" value="blocking" label="Blocking: quicker, what it closes answers 503 meanwhile" />
         </Group>
       </Radio.Group>
-      <Refused error={plan.error} onRetry={() => void plan.refetch()} />
+      <Refused error={isOvertaken ? null : plan.error} onRetry={() => void plan.refetch()} />
       {isRefusal(plan.error, 'VALIDATION_FAILED') && (
         <Anchor component={Link} to={screenPath(place, '/schema')} search={{ tab: 'document' } as never} size="sm">
           Mend the document
@@ -79,6 +93,15 @@ function Body({ place, state }: { readonly place: Place; readonly state: DraftSt
         <>
           <Steps place={place} plan={plan.data} />
           <Group gap="xs">
+            <CopyAs
+              label="Copy the plan as"
+              call={() =>
+                planCall(
+                  { origin: location.origin, ...place },
+                  { document: stringifyExact(contentOf(state.value)), strategy, basedOn },
+                )
+              }
+            />
             <Button variant="default" onClick={() => void plan.refetch()} loading={plan.isFetching}>
               Plan again
             </Button>
@@ -119,13 +142,12 @@ function Apply({ place, state, plan, strategy }: ApplyProps) {
         document: contentOf(state.value),
         strategy,
         allowDestructive: plan.destructive,
-        etag: state.inForce.etag,
+        basedOn: plan.basedOn,
       });
       state.begin(String(migration.id));
       void client.invalidateQueries({ queryKey: ['migrations', place.org, place.ws] });
       await navigate({ to: screenPath(place, `/migrations/${migration.id}`) });
     } catch (thrown) {
-      // Somebody applied another one: once that is here, the draft is behind, and the page says what to do.
       if (isRefusal(thrown) && thrown.status === 412) await client.invalidateQueries({ queryKey: ['document'] });
       else setError(thrown);
     } finally {
@@ -156,6 +178,19 @@ function Apply({ place, state, plan, strategy }: ApplyProps) {
         >
           Apply
         </Button>
+        <CopyAs
+          call={() =>
+            applyCall(
+              { origin: location.origin, ...place },
+              {
+                document: stringifyExact(contentOf(state.value)),
+                strategy,
+                basedOn: plan.basedOn,
+                allowDestructive: plan.destructive,
+              },
+            )
+          }
+        />
         {blocked > 0 && (
           <Text size="sm" c="dimmed">
             Mend the records in the way first, then plan again.

@@ -7,12 +7,14 @@ import { mistakeAt } from '../../access/grant.tsx';
 import { PRESETS, placeholdersIn } from '../../access/presets.ts';
 import { type Provider, putProvider, readProvider, warningsOf } from '../../access/provider.ts';
 import type { Versioned } from '../../access/versioned.ts';
-import { prettyExact } from '../../api/json.ts';
+import { prettyExact, stringifyExact } from '../../api/json.ts';
 import { isRefusal } from '../../api/refusal.ts';
 import type { Place } from '../../api/workspace.ts';
+import { CopyAs } from '../../shell/copy-as.tsx';
 import { DraftGuard } from '../../shell/draft.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { say } from '../../shell/said.tsx';
+import { adminCall } from '../../snippets/admin.ts';
 
 const EMPTY: Provider = {
   issuerUrl: '',
@@ -136,6 +138,22 @@ export function ProviderForm({ place, stored, onSaved }: ProviderFormProps) {
             <Button variant="default" onClick={() => setDraft(before)}>
               Discard changes
             </Button>
+          )}
+          {isDirty && (
+            <CopyAs
+              label="Copy the change as"
+              call={() =>
+                adminCall(
+                  { origin: location.origin, ...place },
+                  {
+                    method: 'PUT',
+                    rest: '/identity-provider',
+                    body: stringifyExact({ ...draft }),
+                    ifMatch: stored.etag,
+                  },
+                )
+              }
+            />
           )}
         </Group>
       </Stack>

@@ -9,9 +9,11 @@ import { type Rule, type RulesByEntity, rulesText, withRules } from '../../acces
 import { rulesQuery, saveRules } from '../../access/rules-api.ts';
 import type { Place } from '../../api/workspace.ts';
 import { counted } from '../../format/amount.ts';
+import { CopyAs } from '../../shell/copy-as.tsx';
 import { DraftGuard } from '../../shell/draft.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { say } from '../../shell/said.tsx';
+import { adminCall } from '../../snippets/admin.ts';
 import { Matrix } from './matrix.tsx';
 import { Tester } from './tester.tsx';
 
@@ -59,6 +61,21 @@ function Rules({ place }: { readonly place: Place }) {
             <Button size="compact-sm" variant="default" onClick={() => setDraft(new Map())}>
               Discard changes
             </Button>
+            <CopyAs
+              label="Copy the change as"
+              call={() =>
+                [...draft].map(([entity, rules]) =>
+                  adminCall(
+                    { origin: location.origin, ...place },
+                    {
+                      method: 'PUT',
+                      rest: `/entities/${encodeURIComponent(entity)}/row-rules`,
+                      body: JSON.stringify(rules),
+                    },
+                  ),
+                )
+              }
+            />
           </Group>
         </Alert>
       )}

@@ -2,13 +2,17 @@
 import { Alert, Badge, Button, Loader, Tabs, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
+import { stringifyExact } from '../../api/json.ts';
 import { type Place, screenPath } from '../../api/workspace.ts';
 import { Behind } from '../../schema/behind.tsx';
+import { contentOf } from '../../schema/draft.ts';
 import { useAddress, usePlace } from '../../schema/use-address.ts';
 import { type DraftState, useDraft } from '../../schema/use-draft.ts';
 import { useMistakes } from '../../schema/use-mistakes.ts';
+import { CopyAs } from '../../shell/copy-as.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { adminCall, planCall, tagOf } from '../../snippets/admin.ts';
 import { EntitiesTab } from './entities-tab.tsx';
 
 // The picture takes 75 kB and the editor 155: each is loaded when its tab is opened.
@@ -31,6 +35,7 @@ export function Screen() {
 function Actions({ place, state }: { readonly place: Place; readonly state: DraftState }) {
   return (
     <>
+      <CopyAs call={() => (state.isChanged && state.isReadable ? planned(place, state) : shown(place))} />
       {state.isChanged && (
         <Badge variant="default" tt="none">
           Draft, not applied
@@ -51,6 +56,16 @@ function Actions({ place, state }: { readonly place: Place; readonly state: Draf
     </>
   );
 }
+
+const shown = (place: Place) =>
+  adminCall({ origin: location.origin, ...place }, { rest: '/schema', wda: 'schema show' });
+
+/** What comes next of a draft. */
+const planned = (place: Place, { value, draft }: DraftState) =>
+  planCall(
+    { origin: location.origin, ...place },
+    { document: stringifyExact(contentOf(value)), strategy: 'online', basedOn: tagOf(draft.etag) },
+  );
 
 function Parts({ place, state }: { readonly place: Place; readonly state: DraftState }) {
   const [read, write] = useAddress();

@@ -1,0 +1,78 @@
+// Requests of the admin API in the words of tools. Pure.
+import { type AdminCall, shellWord } from './snippets.ts';
+
+/** A workspace of a server. */
+export interface Target {
+  readonly origin: string;
+  readonly org: string;
+  readonly ws: string;
+}
+
+export interface AdminRequest {
+  readonly method?: AdminCall['method'];
+  /** Below the workspace, with its slash. */
+  readonly rest: string;
+  /** JSON text. */
+  readonly body?: string | undefined;
+  /** An entity tag with its quotes. */
+  readonly ifMatch?: string | undefined;
+  /** The same for the command line, without workspace and server. */
+  readonly wda?: string;
+  /** What the command reads, without line breaks. */
+  readonly input?: string;
+}
+
+export function adminCall({ origin, org, ws }: Target, request: AdminRequest): AdminCall {
+  const { method = 'GET', rest, body, ifMatch, wda, input } = request;
+  const where = `-w ${shellWord(`${org}/${ws}`)} --url ${shellWord(origin)}`;
+  return {
+    origin,
+    method,
+    path: `/api/admin/v1/organizations/${encodeURIComponent(org)}/workspaces/${encodeURIComponent(ws)}${rest}`,
+    ...(body === undefined ? {} : { body }),
+    ...(ifMatch === undefined ? {} : { headers: [['If-Match', ifMatch]] }),
+    ...(wda === undefined
+      ? {}
+      : { wda: `WDA_KEY="$WDA_KEY" wda ${wda} ${where}${input === undefined ? '' : ` <<'JSON'\n${input}\nJSON`}` }),
+  };
+}
+
+/** What a document would change, or changes. */
+export interface SchemaChange {
+  /** JSON text without line breaks. */
+  readonly document: string;
+  readonly strategy: 'online' | 'blocking';
+  /** The tag of the document that it begins with, without quotes. */
+  readonly basedOn: string | undefined;
+}
+
+export function planCall(target: Target, { document, strategy, basedOn }: SchemaChange): AdminCall {
+  const based = basedOn === undefined ? '' : `&basedOn=${encodeURIComponent(basedOn)}`;
+  return adminCall(target, {
+    method: 'POST',
+    rest: `/schema/plan?strategy=${strategy}${based}`,
+    body: document,
+    wda: `schema plan - --strategy ${strategy}${basedOption(basedOn)}`,
+    input: document,
+  });
+}
+
+export function applyCall(target: Target, change: SchemaChange & { readonly allowDestructive: boolean }): AdminCall {
+  const { document, strategy, basedOn, allowDestructive } = change;
+  const destroys = allowDestructive ? ' --allow-destructive' : '';
+  return adminCall(target, {
+    method: 'PUT',
+    rest: `/schema?strategy=${strategy}&allowDestructive=${allowDestructive}&wait=0`,
+    body: document,
+    ifMatch: basedOn === undefined ? undefined : `"${basedOn}"`,
+    wda: `schema apply - --strategy ${strategy}${destroys}${basedOption(basedOn)} --wait 0`,
+    input: document,
+  });
+}
+
+const basedOption = (basedOn: string | undefined): string =>
+  basedOn === undefined ? '' : ` --based-on ${shellWord(basedOn)}`;
+
+/** The tag within an entity tag: `"abc.def"` and `W/"abc"` are of the document `abc`. */
+export const tagOf = (etag: string | undefined): string | undefined =>
+  etag === undefined ? undefined : /^(?:W\/)?"?([^".]*)/.exec(etag)?.[1];
