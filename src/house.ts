@@ -8,6 +8,7 @@ import { makeInternalOAuth } from './auth/internal-oauth.ts';
 import { keySetFigures, makeKeySets } from './auth/key-set.ts';
 import { makeSessions } from './auth/sessions.ts';
 import { makeStrangerShare, type StrangerShare } from './auth/stranger-share.ts';
+import { type BackupLimits, makeBackups } from './backup/backup.ts';
 import { makeKeys } from './beside/keys.ts';
 import { makeTotals } from './beside/totals.ts';
 import { loadWorkspace } from './catalog/load-workspace.ts';
@@ -137,13 +138,7 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
   });
   const keys = makeKeys(db, config.idempotencyHours);
   const transfer = makeTransferHandlers({ config, databases, keys, changed });
-  const agents = makeAgents({
-    config,
-    rateLimit: makeServerRateLimit('agents', config.mcpRateLimit),
-    confirmations: makeConfirmations(makeSecret(db, 'agent_secret'), () => Date.now()),
-    onCall: (facts) => log.info('call of an agent', facts),
-    onError: onFault,
-  });
+  const agents = agentsOf(config, db, log, onFault);
   const served = { keys, totals, config, databases, cache, authenticator, rateLimit, transfer, agents };
   const records = makeRecords({ ...served, tokenUrl: config.publicUrl + TOKEN_PATH });
   const figures = [
@@ -165,6 +160,7 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
     rateLimit,
     totals,
     keys,
+    backups: makeBackups(db, backupLimits(config)),
     runner,
     outbound,
     externalTokens,
@@ -173,6 +169,33 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
     consoleRooms: visits,
     records,
     figures,
+  };
+}
+
+function agentsOf(
+  config: Config,
+  db: Database,
+  log: Observer['log'],
+  onError: (message: string, error: unknown) => void,
+) {
+  return makeAgents({
+    config,
+    rateLimit: makeServerRateLimit('agents', config.mcpRateLimit),
+    confirmations: makeConfirmations(makeSecret(db, 'agent_secret'), () => Date.now()),
+    onCall: (facts) => log.info('call of an agent', facts),
+    onError,
+  });
+}
+
+function backupLimits(config: Config): BackupLimits {
+  const seconds = config.floorSeconds;
+  return {
+    timeoutMs: config.transferTimeoutMs,
+    waitMs: config.statementTimeoutMs,
+    stallMs: config.bodyTimeoutMs,
+    readFloor: { bytesPerSecond: config.exportFloor, seconds },
+    sendFloor: { bytesPerSecond: config.importFloor, seconds },
+    maxBytes: config.maxImportBytes,
   };
 }
 

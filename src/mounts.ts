@@ -72,6 +72,7 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
         address: house.databaseAddress,
         settings: settingsInForce(config),
       },
+      backups: house.backups,
       answerAs: records.answerAs,
       maxResponseBytes,
       // Asked for by requests, when the mounts are there.

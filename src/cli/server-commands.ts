@@ -25,6 +25,25 @@ export function addServer(program: Command, examples: (command: Command, lines: 
     .command('server')
     .description('what runs: versions, database, processes and settings (needs the admin key)')
     .action(async (_own, command: Command) => (await import('./server.ts')).showServer(command.optsWithGlobals()));
+  const saving = program
+    .command('backup')
+    .description(
+      'all of the instance, or with -w one workspace, into a file (needs the admin key, or an owner key of it)',
+    )
+    .argument('<file>', '- for stdout')
+    .action(async (file: string, _own, command: Command) =>
+      (await import('./backup.ts')).backup(file, command.optsWithGlobals()),
+    );
+  const bringing = program
+    .command('restore')
+    .description(
+      'make workspaces of a backup; all of it or nothing, and what exists is left alone (needs the admin key)',
+    )
+    .argument('<file>')
+    .option('--as <org/workspace>', 'another name for the workspace of the file')
+    .action(async (file: string, _own, command: Command) =>
+      (await import('./backup.ts')).restore(file, command.optsWithGlobals()),
+    );
   const telling = program
     .command('activity')
     .description('who changed what, newest first')
@@ -35,6 +54,8 @@ export function addServer(program: Command, examples: (command: Command, lines: 
     .option('--since <when>', 'date and time with Z or an offset')
     .option('--first <number>', 'so many, up to 1000', '20')
     .action(async (_own, command: Command) => (await import('./activity.ts')).showActivity(command.optsWithGlobals()));
+  examples(saving, ['wda backup everything.wda', 'wda backup shop.wda -w acme/shop']);
+  examples(bringing, ['wda restore everything.wda', 'wda restore shop.wda --as acme/shop-of-monday']);
   examples(telling, [
     'wda activity -w acme/shop --action schema.update',
     'wda activity --all --since 2026-01-31T00:00:00Z --json',

@@ -5,18 +5,18 @@ import { finished } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { Query } from '../sql/fragment.ts';
 import type { Database, Session } from './pool.ts';
-import { type Row, streamOnce } from './statement.ts';
+import { copyOnce, type Row, streamOnce } from './statement.ts';
 
 /**
  * Sends lines of copyLine() to a `copy … from stdin`. What the source throws undoes the COPY and is thrown. `broken` is
- * called when the COPY itself fails, so that a source that waits for its client can stop.
+ * called when the COPY itself fails, so that a source that waits for its client can stop. Gives the number of rows.
  */
 export async function copyInto(
   session: Session,
   text: string,
-  lines: AsyncIterable<string>,
+  lines: AsyncIterable<string | Uint8Array>,
   broken: (error: Error) => void,
-): Promise<void> {
+): Promise<number> {
   const stream = session.client.query(copyFrom(text));
   let failure: Error | undefined;
   stream.on('error', (error: Error) => {
@@ -42,6 +42,7 @@ export async function copyInto(
   if (failure !== undefined) throw failure;
   stream.end();
   await ended;
+  return stream.rowCount;
 }
 
 const ESCAPED = /[\\\t\n\r]/g;
@@ -107,11 +108,14 @@ export interface RowStream {
  * columns to CSV): the same speed, and no batch whose size in bytes is not known before it is in memory.
  */
 export function streamRows(session: Session, backend: Backend, query: Query, onRow: (row: Row) => void): RowStream {
+  return flowing(session, backend, streamOnce(session.client, query, onRow));
+}
+
+function flowing(session: Session, backend: Backend, answered: Promise<void>): RowStream {
   // What the driver's client has beyond its types.
   const { stream } = (session.client as unknown as { connection: { stream: NodeJS.ReadableStream } }).connection;
   let isOver = false;
   let isCancelled = false;
-  const answered = streamOnce(session.client, query, onRow);
   return {
     pause: () => void (isOver || isCancelled || stream.pause()),
     resume: () => void (isOver || stream.resume()),
@@ -128,6 +132,63 @@ export function streamRows(session: Session, backend: Backend, query: Query, onR
       return backend.settled();
     }),
   };
+}
+
+// Parts that wait for whoever reads them.
+const PARTS_AHEAD = 2;
+
+/**
+ * The text of a `copy … to stdout` in parts of `size` bytes, the last one shorter; lines go across them. PostgreSQL waits
+ * while nobody reads, and stops when the reading ends.
+ */
+export async function* copyOut(session: Session, backend: Backend, text: string, size: number): AsyncGenerator<Buffer> {
+  const parts: Buffer[] = [];
+  let part = Buffer.allocUnsafe(size);
+  let filled = 0;
+  let wake: (() => void) | undefined;
+  let end: { readonly error?: unknown } | undefined;
+  const onBytes = (bytes: Uint8Array): void => {
+    for (let at = 0; at < bytes.length; ) {
+      const count = Math.min(bytes.length - at, size - filled);
+      part.set(bytes.subarray(at, at + count), filled);
+      at += count;
+      filled += count;
+      if (filled < size) return;
+      parts.push(part);
+      part = Buffer.allocUnsafe(size);
+      filled = 0;
+      if (parts.length >= PARTS_AHEAD) rows.pause();
+      wake?.();
+    }
+  };
+  const rows = flowing(session, backend, copyOnce(session.client, text, onBytes));
+  const done = rows.done.then(
+    () => ({}),
+    (error: unknown) => ({ error }),
+  );
+  void done.then((how) => {
+    end = how;
+    wake?.();
+  });
+  try {
+    for (;;) {
+      const next = parts.shift();
+      if (next !== undefined) {
+        yield next;
+        continue;
+      }
+      if (end !== undefined) break;
+      rows.resume();
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+    if (end.error !== undefined) throw end.error;
+    if (filled > 0) yield part.subarray(0, filled);
+  } finally {
+    rows.cancel();
+    await done;
+  }
 }
 
 /** Runs `work` in a savepoint: what it throws undoes what it did and nothing else. */

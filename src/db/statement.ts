@@ -51,6 +51,14 @@ export function streamOnce(client: pg.ClientBase, query: Query, onRow: (row: Row
   return stream(client, query, UNNAMED, onRow);
 }
 
+/** Runs a COPY … TO STDOUT and hands over its bytes as they arrive; they are valid during the call alone. */
+export function copyOnce(client: pg.ClientBase, text: string, onBytes: (bytes: Uint8Array) => void): Promise<void> {
+  const run = { ...UNNAMED, text, parameters: [], gather: false };
+  return new Promise((resolve, reject) => {
+    submit(client, new CopyRun(run, onBytes, (error) => (error === null ? resolve() : reject(error))));
+  });
+}
+
 function stream(
   client: pg.ClientBase,
   { text, values }: Query,
@@ -109,6 +117,20 @@ class TextRun {
 
   handleError(error: Error): void {
     this.callback(error);
+  }
+}
+
+/** The same for a COPY, whose answer is no rows. */
+class CopyRun extends TextRun {
+  readonly #onBytes: (bytes: Uint8Array) => void;
+
+  constructor(run: StatementRun, onBytes: (bytes: Uint8Array) => void, callback: (error: Error | null) => void) {
+    super(run, () => undefined, callback);
+    this.#onBytes = onBytes;
+  }
+
+  handleCopyData({ chunk }: { readonly chunk: Uint8Array }): void {
+    this.#onBytes(chunk);
   }
 }
 

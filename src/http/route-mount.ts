@@ -88,6 +88,12 @@ function requestOf(
       value ??= jsonOf(raw, maxBodyBytes);
       return value;
     },
+    upload(mediaType) {
+      if (raw.headers['content-type']?.split(';')[0]?.trim().toLowerCase() !== mediaType)
+        throw unsupportedMediaType(mediaType);
+      return raw.stream();
+    },
+    caller: raw.caller,
   };
 }
 

@@ -1,9 +1,11 @@
 // Routes outside the data API as values: method, pattern, description and handler. Handlers take a RouteRequest and give a Reply; a
 // table of them is a mount (route-mount.ts).
 
+import type { Readable } from 'node:stream';
 import type { Credential } from '../model/credential.ts';
 import type { Operation } from '../openapi/operation.ts';
 import type { Reply } from '../response/reply.ts';
+import type { Caller } from './raw-request.ts';
 
 export interface RouteRequest {
   readonly id: string;
@@ -20,6 +22,9 @@ export interface RouteRequest {
    * Nothing of it is read before a handler asks, which it does only for a known sender: 415, 413 or 400.
    */
   readonly body: () => Promise<unknown>;
+  /** The body as a stream, in place of body(): 415 unless it is of this media type. Errors when it is silent for too long. */
+  readonly upload: (mediaType: string) => Readable;
+  readonly caller: Caller;
 }
 
 /** What it does not describe it refuses: unknown query parameters are 400. */

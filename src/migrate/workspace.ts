@@ -1,6 +1,7 @@
 // Creates and deletes workspaces: row, PostgreSQL schema and tables, in one transaction.
 
 import { withLockRetry } from '../db/lock-retry.ts';
+import type { Session } from '../db/pool.ts';
 import { inTransaction, LOCK_BUDGET_MS } from '../db/transaction.ts';
 import type { WriteActivity } from '../directory/activity.ts';
 import type { Databases } from '../directory/databases.ts';
@@ -11,10 +12,10 @@ import {
   workspaceRefusal,
 } from '../directory/workspaces.ts';
 import { EMPTY_DOCUMENT, type SchemaDocument } from '../document/format.ts';
-import { tablesOf } from '../document/tables.ts';
+import { type Table, tablesOf } from '../document/tables.ts';
 import { anotherMigrationRuns } from '../errors.ts';
 import { script } from '../sql/fragment.ts';
-import { createSchema, createTables, dropSchema } from './ddl.ts';
+import { addKeys, createBareTable, createSchema, createTables, dropSchema, finishTable } from './ddl.ts';
 import { findExtensions } from './extensions.ts';
 import { withWorkspaceLock } from './workspace-lock.ts';
 
@@ -61,6 +62,45 @@ export async function createWorkspace(
     });
 }
 
+export interface EmptyWorkspace {
+  readonly workspace: WorkspaceSummary;
+  /** By entity; without keys and indexes until complete(). */
+  readonly tables: ReadonlyMap<string, Table>;
+  /** Keys, indexes and references, once the records are there. Throws the database's error for records that do not fit. */
+  readonly complete: () => Promise<void>;
+}
+
+/**
+ * Makes a workspace whose tables take records before they get their keys, which is twice as fast, in the transaction of
+ * `session`. Undefined when there is no such organization; 409 when the slug is taken in it.
+ */
+export async function createEmptyWorkspace(
+  session: Session,
+  { organization, slug, name, document }: Required<NewWorkspace>,
+): Promise<EmptyWorkspace | undefined> {
+  const extensions = await findExtensions(session, document);
+  const created = await insertWorkspace(session, organization, {
+    slug,
+    name,
+    document: JSON.stringify(document),
+  }).catch((error) => {
+    throw workspaceRefusal(error, slug);
+  });
+  if (created === undefined) return undefined;
+  const tables = tablesOf(document, created.databaseSchema);
+  const all = [...tables.values()];
+  await session.execute(script([createSchema(created.databaseSchema), ...all.map(createBareTable)]));
+  return {
+    workspace: created,
+    tables,
+    async complete() {
+      // References of each lead to the keys of others.
+      await session.execute(script(all.map(addKeys)));
+      await session.execute(script(all.flatMap((table) => finishTable(table, extensions))));
+    },
+  };
+}
+
 /** Deletes a workspace with all of its records and keys; 409 while its schema is being changed. `note` is written with it. */
 export async function deleteWorkspace(
   databases: Databases,
@@ -74,7 +114,7 @@ export async function deleteWorkspace(
       withLockRetry(() =>
         inTransaction(session, LOCK_BUDGET_MS, async () => {
           await deleteWorkspaceRow(session, workspace.id);
-          await session.execute(script([dropSchema(workspace.databaseSchema)]));
+          await dropWorkspaceSchema(session, workspace.databaseSchema);
           await note?.(session);
         }),
       ),
@@ -83,3 +123,7 @@ export async function deleteWorkspace(
     throw workspaceRefusal(error, workspace.slug);
   });
 }
+
+/** Drops the tables of a workspace whose row the transaction has deleted. */
+export const dropWorkspaceSchema = (session: Pick<Session, 'execute'>, databaseSchema: string): Promise<void> =>
+  session.execute(script([dropSchema(databaseSchema)]));

@@ -19,6 +19,7 @@ export const TAGS = {
   console: 'Who is signed in to the console.',
   oauth: 'OAuth 2.0: tokens for clients, and what others need to verify them.',
   activity: 'Who changed what, and when.',
+  backups: 'All that a workspace or the instance has, as a file, and back.',
   server: 'How the server is, and what it serves.',
 } as const;
 

@@ -2,6 +2,7 @@
 // and when a process dies in the middle.
 import { randomBytes } from 'node:crypto';
 import { hashCredential, makeKey } from '../auth/api-key.ts';
+import { DEMO_DIGEST, digestOf } from '../backup/emptiness.ts';
 import { loadWorkspace } from '../catalog/load-workspace.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../db/pool.ts';
@@ -86,6 +87,9 @@ function ensureDemo(databases: Databases, maxResponseBytes: number, secrets: Sec
         else if ((await findOrganization(directory, DEMO.organization)) !== undefined) return;
         await storeFact(directory, 'demo', 'creating');
         secrets.demoKey = await createDemo(databases, maxResponseBytes);
+        // By this a restore knows that nobody has changed it.
+        const digest = await digestOf(directory, DEMO.organization, DEMO.slug);
+        if (digest !== undefined) await storeFact(directory, DEMO_DIGEST, digest);
         await storeFact(directory, 'demo', 'done');
       } finally {
         await session.query(toQuery(sql`select pg_advisory_unlock(${DEMO_LOCK}::int8)`));

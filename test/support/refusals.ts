@@ -31,6 +31,7 @@ export interface Refusal {
 
 const details = [{ field: 'weight', code: 'DESTRUCTIVE', message: 'drop field weight of notes' }] as const;
 const gate = { blocksReads: true, blocksWrites: true, retryAfterSeconds: 1 };
+const BACKUPS = 'api/admin/backup.test.ts';
 const DOORS = 'console/doors.test.ts';
 const FORGED = 'api/access/external-forged.test.ts';
 const TOKENS = 'api/access/external-tokens.test.ts';
@@ -48,6 +49,48 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     file: 'api/reading/paging.test.ts',
     words: 'Query parameter size may be given only once',
     made: () => errors.repeatedParameter('size'),
+  },
+  backupForeign: {
+    file: BACKUPS,
+    words: 'This is no backup: the file does not begin as those of wda backup do. Nothing was changed',
+    made: () => errors.backupForeign(),
+  },
+  backupDamaged: {
+    file: BACKUPS,
+    words: /^The backup is damaged: .+\. Nothing was changed$/,
+    made: () => errors.backupDamaged('it is cut off after 9 bytes'),
+  },
+  backupNewer: {
+    file: BACKUPS,
+    words:
+      /^The backup was written by a newer version \(.+, form \d+\); this one reads forms up to 1: restore it there\. Nothing was changed$/,
+    made: () => errors.backupNewer('9.9.9', 2, 1),
+  },
+  backupUnfit: {
+    file: BACKUPS,
+    words: /^The backup has records of \w+ that do not fit its schema\. Nothing was changed$/,
+    made: () => errors.backupUnfit('orders'),
+  },
+  workspaceInTheWay: {
+    file: BACKUPS,
+    words:
+      'Workspace acme/shop exists already, and a restore replaces nothing: restore under another name (as=acme/<another>)',
+    made: () => errors.workspaceInTheWay('acme', 'shop'),
+  },
+  notEmptyForRestore: {
+    file: BACKUPS,
+    words: /^A backup of a whole instance is restored into an empty one\. This one has: .+\. Nothing was changed$/,
+    made: () => errors.notEmptyForRestore(['acme/shop']),
+  },
+  asIsForWorkspaces: {
+    file: BACKUPS,
+    words: 'as is for the backup of one workspace; this is one of a whole instance',
+    made: () => errors.asIsForWorkspaces(),
+  },
+  notAnAddress: {
+    file: BACKUPS,
+    words: 'as must be <organization>/<workspace>, such as acme/shop, not shop',
+    made: () => errors.notAnAddress('shop'),
   },
   sessionEnded: {
     file: DOORS,

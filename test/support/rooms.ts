@@ -157,6 +157,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'sql/indexed.ts',
     ],
   },
+  backup: {
+    purpose: 'backups: a snapshot of the installation or of a workspace as a file, and workspaces of such a file',
+    entrances: ['backup.ts', 'emptiness.ts', 'format.ts'],
+    imports: ['catalog', 'db', 'directory', 'document', 'migrate', 'model', 'pace', 'sql/fragment.ts'],
+  },
   http: {
     purpose: 'bytes ↔ values: listens, finds the mount of a request and its route, answers what was thrown',
     entrances: ['json-body.ts', 'mount.ts', 'raw-request.ts', 'route-mount.ts', 'routes.ts', 'server.ts'],
@@ -209,6 +214,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'type records',
       'records/asked.ts',
       'auth',
+      'type backup',
       'catalog',
       'type config.ts',
       'db',
@@ -235,20 +241,33 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   setup: {
     purpose: 'what the first start leaves behind: operator key, demo workspace',
     entrances: ['bootstrap.ts'],
-    imports: ['auth', 'catalog', 'type config.ts', 'db', 'directory', 'document', 'migrate', 'model', 'plan', 'sql'],
+    imports: [
+      'auth',
+      'backup/emptiness.ts',
+      'catalog',
+      'type config.ts',
+      'db',
+      'directory',
+      'document',
+      'migrate',
+      'model',
+      'plan',
+      'sql',
+    ],
   },
   // A client of the HTTP API; only `serve` runs the server.
   cli: {
     purpose: 'the command line; `serve` runs the server, everything else is a client of the HTTP API',
     entrances: ['run.ts'],
-    imports: ['config.ts', 'model/exact-json.ts'],
+    imports: ['backup/format.ts', 'config.ts', 'model/exact-json.ts'],
   },
 };
 
 /** Files that lie in no room, and those that may import more than their room. */
 export const FILES: Readonly<Record<string, readonly string[]>> = {
   'api-error.ts': [],
-  'errors.ts': ['api-error.ts'],
+  'backup-errors.ts': ['api-error.ts'],
+  'errors.ts': ['api-error.ts', 'backup-errors.ts'],
   'routes/meta.ts': ['request', 'db', 'http', 'observe.ts', 'openapi/operation.ts', 'response', 'sql'],
   'cli/serve.ts': [
     'app.ts',
@@ -267,6 +286,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
   'trace.ts': [],
   'house.ts': [
     'auth',
+    'backup',
     'beside',
     'catalog',
     'type config.ts',

@@ -6,9 +6,9 @@ import type { Database, Session } from '../../db/pool.ts';
 import type { Caller } from '../../db/work.ts';
 import { queryTimeout } from '../../errors.ts';
 import { nameExport } from '../../migrate/holders.ts';
+import { type Floor, makeMeter } from '../../pace/arrival.ts';
 import type { ExportFile } from '../../response/export-file.ts';
 import type { Query } from '../../sql/fragment.ts';
-import { type Floor, makeMeter } from './arrival.ts';
 
 export interface ExportLimits {
   readonly timeoutMs: number;

@@ -72,7 +72,7 @@ export async function organizationFor(db: Database, principal: Operator | Owner,
 }
 
 const SLUG = new RegExp(SLUG_PATTERN);
-const isSlug = (text: string): boolean => SLUG.test(text);
+export const isSlug = (text: string): boolean => SLUG.test(text);
 
 const mayNot = (): Error => forbidden('The credential gives no right to administer this');
 

@@ -1,4 +1,5 @@
 // Answers of admin routes: their shapes, and replies whose type is the shape.
+import type { Readable } from 'node:stream';
 import Type, { type Static, type TProperties, type TSchema } from 'typebox';
 import type { PageOf } from '../../directory/pages.ts';
 import { json, jsonText, noContent, type Reply } from '../../response/reply.ts';
@@ -79,6 +80,11 @@ export const pageOf = <S extends TSchema>(shape: S) =>
 /** The shape of answers without a body: 204 and 304. */
 export const NOTHING = Type.Unsafe<undefined>({});
 
+export const BINARY_TYPE = 'application/octet-stream';
+
+/** The shape of bodies that are bytes: of them there is nothing to say. */
+export const BYTES = Type.Unsafe<Readable>({});
+
 /* ---- replies ---- */
 
 export function answer<T, Status extends number>(
@@ -100,6 +106,14 @@ export const created = <T>(value: T, location: string): Answered<{ data: T }, 20
   answer(201, { data: value }, { Location: location });
 
 export const nothing = (): Answered<undefined, 204> => noContent() as Answered<undefined, 204>;
+
+export function bytes(stream: Readable, fileName: string): Answered<Readable, 200> {
+  const headers = { 'Content-Disposition': `attachment; filename="${fileName}"` };
+  return { status: 200, headers, body: { kind: 'stream', contentType: BINARY_TYPE, stream } } as unknown as Answered<
+    Readable,
+    200
+  >;
+}
 
 export function list<Row, T>({ rows, total }: PageOf<Row>, { page, size }: PageRequest, show: (row: Row) => T) {
   const meta = { page, size, totalElements: total, totalPages: Math.ceil(total / size) };

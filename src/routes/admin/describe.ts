@@ -1,9 +1,9 @@
 // An admin route as documents describe it: what its author says, and what follows from who may, the path and the body.
 import Type, { type TSchema } from 'typebox';
-import type { Description, Shape, Tag } from '../../openapi/operation.ts';
+import type { Content, Description, Shape, Tag } from '../../openapi/operation.ts';
 import { QUERY, type Refuses, toRefusals, UNREADY } from '../refuses.ts';
 import type { May } from './access.ts';
-import { type Answers, NOTHING } from './answer.ts';
+import { type Answers, BINARY_TYPE, BYTES, NOTHING } from './answer.ts';
 import { Slug } from './names.ts';
 import type { Query } from './query.ts';
 
@@ -49,11 +49,13 @@ interface Described extends Words {
   readonly params: Readonly<Record<string, TSchema>>;
   readonly query: Query;
   readonly body: { readonly shape: TSchema } | undefined;
+  /** The body is bytes. */
+  readonly uploads?: boolean | undefined;
   readonly answers: Answers;
 }
 
 export function describe(route: Described): Description {
-  const { id, summary, description, path, may, params, query, body, answers, example, guarded } = route;
+  const { id, summary, description, path, may, params, query, answers, guarded } = route;
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name as string);
   return {
     id,
@@ -62,21 +64,29 @@ export function describe(route: Described): Description {
     credential: may === 'anyone' ? 'none' : 'bearer',
     params: Object.fromEntries(names.map((name) => [name, { ...PLACES, ...params }[name] as Shape])),
     query: Object.fromEntries(Object.entries(query).map(([name, { shape }]) => [name, shape])),
-    body: body === undefined ? undefined : { shape: body.shape, ...(example === undefined ? {} : { example }) },
+    body: bodyOf(route),
     guarded,
     answers: Object.fromEntries(
-      Object.entries(answers).map(([status, shape]) => [status, shape === NOTHING ? null : { shape }]),
+      Object.entries(answers).map(([status, shape]) => [status, shape === NOTHING ? null : contentOf(shape)]),
     ),
     refusals: toRefusals(refusesOf(route)),
   };
 }
 
-function refusesOf({ may, path, body, guarded, refuses }: Described): Refuses {
+const contentOf = (shape: TSchema): Content => (shape === BYTES ? { shape, type: BINARY_TYPE } : { shape });
+
+function bodyOf({ body, uploads, example }: Described): Content | undefined {
+  if (uploads === true) return contentOf(BYTES);
+  return body && { shape: body.shape, ...(example === undefined ? {} : { example }) };
+}
+
+function refusesOf({ may, path, body, uploads, guarded, refuses }: Described): Refuses {
   return {
     ...QUERY,
     ...(may === 'anyone' ? {} : OF_PRINCIPALS),
     ...(path.includes(':') ? OF_PLACES : {}),
     ...(body === undefined ? {} : OF_BODIES),
+    ...(uploads === true ? OF_UPLOADS : {}),
     ...(guarded === undefined ? {} : { PRECONDITION_FAILED: `the ${guarded} is not that of If-Match any more` }),
     ...UNREADY,
     ...refuses,
@@ -96,4 +106,9 @@ const OF_BODIES: Refuses = {
   VALIDATION_FAILED: 'the body is not as described; `details` has every mistake',
   PAYLOAD_TOO_LARGE: 'the body has more bytes than a body may have',
   UNSUPPORTED_MEDIA_TYPE: 'the body is not application/json',
+};
+
+const OF_UPLOADS: Refuses = {
+  PAYLOAD_TOO_LARGE: 'the file has more bytes than an import may have',
+  UNSUPPORTED_MEDIA_TYPE: `the body is not ${BINARY_TYPE}`,
 };

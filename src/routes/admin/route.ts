@@ -1,6 +1,7 @@
 // The maker of admin routes. A route is a value: who may use it, what it reads, what it answers, in shapes and in words. The maker refuses in
 // the order that is documented, credential (401), right (403), existence (404), query parameters (400), body (400), and
 // answers no change before it is in force everywhere.
+import type { Readable } from 'node:stream';
 import type { TSchema } from 'typebox';
 import { controlError } from '../../directory/control-error.ts';
 import type { Databases } from '../../directory/databases.ts';
@@ -12,7 +13,7 @@ import { MAX_INT64 } from '../../model/decimal.ts';
 import type { Operator, Owner } from '../../model/principal.ts';
 import type { Reply } from '../../response/reply.ts';
 import { type Admitted, type Authenticate, admit, type May, organizationFor, workspaceFor } from './access.ts';
-import type { AnswerOf, Answers } from './answer.ts';
+import { type AnswerOf, type Answers, BINARY_TYPE } from './answer.ts';
 import type { Body } from './body.ts';
 import { describe, type Words } from './describe.ts';
 import { makeNote, type Note } from './note.ts';
@@ -47,6 +48,10 @@ export interface Visit<Path extends string, M extends May> {
   readonly workspace: 'ws' extends Names<Path> ? WorkspaceSummary : undefined;
   /** The header of a conditional read, as sent. */
   readonly ifNoneMatch: string | undefined;
+  /** Who waits for the answer. */
+  readonly caller: RouteRequest['caller'];
+  /** The body as a stream, of a route that `uploads`. */
+  readonly upload: () => Readable;
   /** What If-Match asks for; of a route that is `guarded`. To be called where nothing can change between it and the change. */
   readonly mustMatch: MustMatch;
   /** Only for paths that end above the workspaces. */
@@ -71,6 +76,8 @@ interface Spec<Path extends string, M extends May, Found, Q extends Query, B, A 
   readonly query?: Q;
   /** Without it no body is read. */
   readonly body?: Body<B, NoInfer<Found>>;
+  /** Its body is bytes, which the handler reads. */
+  readonly uploads?: boolean;
   /** The shapes of the whole answer, by status. */
   readonly answers: A;
   readonly handle: (
@@ -125,9 +132,20 @@ export function routeMaker({ databases, authenticate, announced }: AdminRooms) {
       const workspace = ws === undefined ? undefined : await workspaceFor(databases.directory, admitted, org ?? '', ws);
       const isAbove = ws === undefined && org !== undefined;
       const organization = isAbove ? await organizationFor(databases.directory, admitted, org) : undefined;
-      const { params, ifNoneMatch } = request;
+      const { params, ifNoneMatch, caller } = request;
+      const upload = (): Readable => request.upload(BINARY_TYPE);
       const must = mustMatch(guarded === undefined ? undefined : request.ifMatch, guarded ?? '');
-      const visit = { principal, params, ifNoneMatch, mustMatch: must, workspace, organization, changed };
+      const visit = {
+        principal,
+        params,
+        ifNoneMatch,
+        caller,
+        upload,
+        mustMatch: must,
+        workspace,
+        organization,
+        changed,
+      };
       // The lines above give what the type Visit says for this path and this right.
       return visit as Visit<Path, M>;
     }

@@ -4,6 +4,7 @@ import { type AccessTestRooms, accessTestRoutes } from './access-test.ts';
 import { activityRoutes } from './activity.ts';
 import { agentRoutes } from './agents.ts';
 import { type ApiKeyMaker, apiKeyRoutes } from './api-keys.ts';
+import { type BackupRooms, backupRoutes } from './backup.ts';
 import { type AdminDocumentRooms, documentRoutes } from './document.ts';
 import { type IdentityProviderRooms, identityProviderRoutes } from './identity-provider.ts';
 import { migrationRoutes } from './migrations.ts';
@@ -24,6 +25,7 @@ export function adminRoutes(
     AccessTestRooms &
     AdminDocumentRooms &
     ApiKeyMaker &
+    BackupRooms &
     IdentityProviderRooms &
     OAuthClientMaker &
     ServerRooms &
@@ -47,6 +49,7 @@ export function adminRoutes(
     ...accessTestRoutes(rooms),
     ...identityProviderRoutes(rooms),
     ...agentRoutes(rooms),
+    ...backupRoutes(rooms),
     ...documentRoutes(rooms),
   ];
   return [...routes, ...activityRoutes(rooms, routes)];

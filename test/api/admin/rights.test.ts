@@ -120,6 +120,10 @@ const LINES: Readonly<Record<string, Line>> = {
     statuses: forOwner(204),
     at: below('/oauth-clients', 'POST', '/oauth-clients', { name: 'gone' }),
   },
+  'GET /backup': { statuses: [...FOR_OPERATOR, 200] },
+  'GET /organizations/:org/workspaces/:ws/backup': { statuses: forOwner(200) },
+  // With the bytes of a file: backup.test.ts.
+  'POST /restore': { statuses: [...FOR_OPERATOR, 415], body: () => ({}) },
   'GET /signing-keys': { statuses: [...FOR_OPERATOR, 200] },
   'POST /signing-keys/rotate': { statuses: [...FOR_OPERATOR, 200] },
   'POST /organizations/:org/workspaces/:ws/access/test': {

@@ -21,6 +21,9 @@ interface Section {
   readonly answer: string;
 }
 
+/** In place of a body that is no JSON. */
+const BYTES = '(the bytes of the file)';
+
 const SECTIONS = new Map<string, Section>(
   PAGE.split(/^### /m)
     .slice(1)
@@ -48,11 +51,15 @@ for (const route of ADMIN_ROUTES) {
     assert.equal(method, route.method);
     assert.match(`/api/admin/v1${path}`, new RegExp(`^${route.pattern.replaceAll(/:\w+/g, '[^/]+')}$`));
     for (const name of new URLSearchParams(query).keys()) assert.ok(name in known, name);
-    assert.deepEqual(section.body === '' ? undefined : JSON.parse(section.body), body?.example);
-    assert.equal(section.body === '', body === undefined);
+    if (body?.type === undefined) {
+      assert.deepEqual(section.body === '' ? undefined : JSON.parse(section.body), body?.example);
+      assert.equal(section.body === '', body === undefined);
+    } else assert.equal(section.body, BYTES);
     const [, status = '', answer = ''] = /^(\d+)(?: ([\s\S]*))?$/.exec(section.answer) ?? [];
     assert.ok(status in answers, status);
-    if (answers[Number(status)] === null) assert.equal(answer, '');
+    const content = answers[Number(status)];
+    if (content === null) assert.equal(answer, '');
+    else if (content?.type !== undefined) assert.equal(answer, BYTES);
     else
       assert.equal(
         mistakesOf(JSON.parse(answer), ...answerPlace(route, Number(status), 'application/json')),

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
-import { makeArrival } from '../../../../src/records/transfer/arrival.ts';
+import { makeArrival } from '../../../../src/pace/arrival.ts';
 import { ImportFault, readCsv, readLines } from '../../../../src/records/transfer/import-source.ts';
 
 setFlagsFromString('--expose-gc');

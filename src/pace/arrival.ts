@@ -1,7 +1,7 @@
 // The body of an import as it arrives: its chunks, pulled one by one, until somebody ends it. A client that sends less
 // than the floor while it is waited for ends it, too; time that the database takes is not the client's.
 import type { Readable } from 'node:stream';
-import { badRequest } from '../../errors.ts';
+import { badRequest } from '../errors.ts';
 
 export interface Arrival {
   /** To be read once. Throws what `end` was given, or 400 when the body breaks off or arrives too slowly. */
@@ -68,7 +68,7 @@ function cause({ errored }: Readable): string {
 }
 
 function tooSlow({ bytesPerSecond, seconds }: Floor): string {
-  return `The request body arrives too slowly: less than ${bytesPerSecond} bytes a second over ${seconds} s. Nothing was imported`;
+  return `The request body arrives too slowly: less than ${bytesPerSecond} bytes a second over ${seconds} s. Nothing was changed`;
 }
 
 /** Counts bytes against the time that they were waited for; a rate below the floor is reported once a window is full. */

@@ -1,0 +1,45 @@
+// Refusals of backups and restores; errors.ts gives them on with all others.
+import { ApiError, listed, shown } from './api-error.ts';
+
+const UNCHANGED = 'Nothing was changed';
+
+/** Another product's file, or none at all. */
+export const backupForeign = (): ApiError =>
+  new ApiError('BAD_REQUEST', `This is no backup: the file does not begin as those of wda backup do. ${UNCHANGED}`);
+
+/** `what`: a clause. */
+export const backupDamaged = (what: string): ApiError =>
+  new ApiError('BAD_REQUEST', `The backup is damaged: ${what}. ${UNCHANGED}`);
+
+/** `version`: of the server that has written it. */
+export const backupNewer = (version: string, format: number, most: number): ApiError =>
+  new ApiError(
+    'BAD_REQUEST',
+    `The backup was written by a newer version (${shown(version)}, form ${format}); this one reads forms up to ${most}: restore it there. ${UNCHANGED}`,
+  );
+
+/** Its checksums are right, but not what it says. */
+export const backupUnfit = (entity: string, cause?: unknown): ApiError =>
+  new ApiError('BAD_REQUEST', `The backup has records of ${shown(entity)} that do not fit its schema. ${UNCHANGED}`, {
+    cause,
+  });
+
+export const workspaceInTheWay = (organization: string, slug: string, cause?: unknown): ApiError =>
+  new ApiError(
+    'CONFLICT',
+    `Workspace ${organization}/${slug} exists already, and a restore replaces nothing: restore under another name (as=${organization}/<another>)`,
+    { cause },
+  );
+
+/** `found`: what there is, as paths. */
+export const notEmptyForRestore = (found: Iterable<string>): ApiError =>
+  new ApiError(
+    'CONFLICT',
+    `A backup of a whole instance is restored into an empty one. This one has: ${listed(found)}. ${UNCHANGED}`,
+  );
+
+export const asIsForWorkspaces = (): ApiError =>
+  new ApiError('BAD_REQUEST', 'as is for the backup of one workspace; this is one of a whole instance');
+
+export const notAnAddress = (text: string): ApiError =>
+  new ApiError('BAD_REQUEST', `as must be <organization>/<workspace>, such as acme/shop, not ${shown(text)}`);

@@ -1,0 +1,154 @@
+// Backups as streams of bytes, and restores from them. What may be at once is limited, as each holds a connection for as
+// long as it takes.
+import { once } from 'node:events';
+import { PassThrough, type Readable } from 'node:stream';
+import manifest from '../../package.json' with { type: 'json' };
+import type { Database, Session } from '../db/pool.ts';
+import type { Caller } from '../db/work.ts';
+import { payloadTooLarge, queryTimeout } from '../errors.ts';
+import { type Floor, makeArrival, makeMeter } from '../pace/arrival.ts';
+import { makeTurns } from '../pace/transfer-turns.ts';
+import { inHeldSnapshot, piecesOf, snapshotTime, TENANT, type Wanted } from './dump.ts';
+import { makeRoom } from './emptiness.ts';
+import { MAX_DATA, readFile, writeFile } from './format.ts';
+import { type Address, type Restored, restoreAll } from './restore.ts';
+
+export interface BackupLimits {
+  /** Longest time of one, and of each of its statements. */
+  readonly timeoutMs: number;
+  /** How long one waits for its turn. */
+  readonly waitMs: number;
+  /** Longest time that a client may leave the stream unread. */
+  readonly stallMs: number;
+  readonly readFloor: Floor;
+  readonly sendFloor: Floor;
+  /** Longest file that is restored, in bytes. */
+  readonly maxBytes: number;
+}
+
+export interface Restore {
+  readonly source: Readable;
+  readonly caller: Caller;
+  /** Where the one workspace of the file goes; missing: where it was. */
+  readonly as?: Address | undefined;
+  /** Written in its transaction. */
+  readonly note: (session: Session, restored: Restored) => Promise<void>;
+}
+
+export interface Backups {
+  /** The bytes of a backup, once its snapshot is taken: an error until then is thrown, a later one destroys the stream. */
+  readonly open: (wanted: Wanted, caller: Caller) => Promise<Readable>;
+  /** All of a file or nothing. */
+  readonly restore: (restore: Restore) => Promise<Restored>;
+}
+
+// A client has two backups, or a backup and a restore, under way; more would take the connections of imports and exports.
+const AT_ONCE = 2;
+const MAX_WAITING = 20;
+
+export function makeBackups(db: Database, limits: BackupLimits): Backups {
+  const { timeoutMs, waitMs } = limits;
+  const turns = makeTurns({ count: AT_ONCE, of: 'backups and restores', maxWaiting: MAX_WAITING });
+  const turnOf = (whose: string, caller: Caller): Promise<() => void> =>
+    turns.take({ workspace: whose, user: undefined, caller, deadline: performance.now() + waitMs });
+
+  return {
+    async open(wanted, caller) {
+      const ended = await turnOf(wanted ?? 'instance', caller);
+      const { opened, done } = openStream(db, limits, wanted, caller);
+      void done.finally(ended);
+      return opened;
+    },
+    async restore({ source, caller, as, note }) {
+      const ended = await turnOf('restore', caller);
+      const arrival = makeArrival(source, limits.sendFloor);
+      const timer = setTimeout(() => arrival.end(queryTimeout()), timeoutMs);
+      const stay = caller.onGone(() => arrival.end(new Error('the client has left')));
+      try {
+        return await db.transaction(
+          async (session) => {
+            const file = await readFile(bounded(arrival.chunks, limits.maxBytes));
+            if (file.header.scope === 'instance') await makeRoom(session);
+            const restored = await restoreAll(session, file, as);
+            await note(session, restored);
+            return restored;
+          },
+          {
+            statementTimeoutMs: timeoutMs,
+            purpose: 'transfer',
+            tenant: TENANT,
+            caller,
+            deadline: performance.now() + waitMs,
+          },
+        );
+      } finally {
+        clearTimeout(timer);
+        stay();
+        ended();
+      }
+    },
+  };
+}
+
+async function* bounded(chunks: AsyncIterable<Buffer>, most: number): AsyncGenerator<Buffer> {
+  let size = 0;
+  for await (const chunk of chunks) {
+    size += chunk.length;
+    if (size > most) throw payloadTooLarge(most);
+    yield chunk;
+  }
+}
+
+/** `done`: when its connection is free again; never rejects. */
+function openStream(
+  db: Database,
+  { timeoutMs, waitMs, stallMs, readFloor }: BackupLimits,
+  wanted: Wanted,
+  caller: Caller,
+): { readonly opened: Promise<Readable>; readonly done: Promise<void> } {
+  const { promise: opened, resolve, reject } = Promise.withResolvers<Readable>();
+  const stream = new PassThrough({ highWaterMark: MAX_DATA });
+  // The pipeline of the response listens later; until then an error must not end the process.
+  stream.on('error', () => undefined);
+  const stop = (why: string) => (): void => void stream.destroy(new Error(why));
+  const stay = caller.onGone(stop('the client has left'));
+  const timer = setTimeout(stop('the backup took too long'), timeoutMs);
+  const meter = makeMeter(readFloor, stop('the client reads too slowly'));
+  const write = async (bytes: Buffer): Promise<void> => {
+    if (stream.destroyed) throw stream.errored ?? new Error('the client has left');
+    meter.count(bytes.length);
+    if (stream.write(bytes)) return;
+    const stalled = setTimeout(stop('the client stopped reading'), stallMs);
+    const goOn = meter.wait();
+    const ends = new AbortController();
+    await Promise.race([once(stream, 'drain', ends), once(stream, 'close', ends)]).catch(() => undefined);
+    ends.abort();
+    goOn();
+    clearTimeout(stalled);
+  };
+  const done = inHeldSnapshot(
+    db,
+    wanted,
+    { statementTimeoutMs: timeoutMs, caller, deadline: performance.now() + waitMs },
+    async (session, backend) => {
+      const scope = wanted === null ? 'instance' : 'workspace';
+      const header = { scope, version: manifest.version, createdAt: await snapshotTime(session) } as const;
+      resolve(stream);
+      for await (const bytes of writeFile(header, piecesOf(session, backend, wanted))) await write(bytes);
+    },
+  )
+    .then(
+      () => void stream.end(),
+      (error) => {
+        stream.destroy(error);
+        reject(error);
+      },
+    )
+    .finally(() => {
+      clearTimeout(timer);
+      stay();
+    });
+  return { opened, done };
+}
+
+export type { Address, Restored } from './restore.ts';

@@ -1,0 +1,268 @@
+// The file of a backup: pieces -> bytes and back. The first line is its header as JSON, for people and for versions to come;
+// then frames, each with its length and checksum; the last one has a digest of all bytes before it. Whoever reads a file to
+// its end without an error has read what was written. Memory: some frames of a megabyte.
+//
+//     {"product":"workspace-data-api","format":1,"version":"1.4.0","scope":"workspace","createdAt":"…"}\n
+//     kind (1 byte)  bytes of the content (4)  bytes that follow (4)  CRC-32 of all of the frame but itself (4)  content (zstd)
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { crc32, zstdCompress, zstdDecompress } from 'node:zlib';
+import { backupDamaged, backupForeign, backupNewer } from '../errors.ts';
+
+/** The newest form that this version reads, and the one that it writes. */
+export const FORMAT = 1;
+const PRODUCT = 'workspace-data-api';
+
+export type Scope = 'instance' | 'workspace';
+
+export interface Header {
+  readonly scope: Scope;
+  /** Of the server that has written it. */
+  readonly version: string;
+  /** ISO 8601 in UTC: when its snapshot was taken. */
+  readonly createdAt: string;
+}
+
+/** What the data that follows it is: a JSON object with at least a `kind`. */
+export interface Entry {
+  readonly kind: string;
+  readonly [member: string]: unknown;
+}
+
+/** An entry, or a part of the data of the last one. */
+export type Piece = { readonly entry: Entry } | { readonly data: Buffer };
+
+/** The longest part of data in bytes. */
+export const MAX_DATA = 1_048_576;
+const MAX_HEADER = 1024;
+const FRAME_HEAD = 13;
+// zstd makes what it cannot compress a little longer.
+const MAX_STORED = MAX_DATA + 65_536;
+
+const ENTRY = 0x45;
+const DATA = 0x44;
+const END = 0x5a;
+
+const compress = promisify(zstdCompress);
+const decompress = promisify(zstdDecompress);
+
+/** The bytes of a file. Frames are compressed beside each other, in the threads of the system. */
+export async function* writeFile(header: Header, pieces: AsyncIterable<Piece>): AsyncGenerator<Buffer> {
+  const digest = createHash('sha256');
+  const told = (bytes: Buffer): Buffer => {
+    digest.update(bytes);
+    return bytes;
+  };
+  yield told(Buffer.from(`${JSON.stringify({ product: PRODUCT, format: FORMAT, ...header })}\n`));
+  let frames = 0;
+  for await (const frame of ahead(pieces, (piece) =>
+    'entry' in piece ? frameOf(ENTRY, jsonBytes(piece.entry)) : frameOf(DATA, piece.data),
+  )) {
+    frames++;
+    yield told(frame);
+  }
+  yield await frameOf(END, jsonBytes({ frames, sha256: digest.digest('hex') }));
+}
+
+const jsonBytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
+
+async function frameOf(kind: number, content: Buffer): Promise<Buffer> {
+  const stored = await compress(content);
+  const frame = Buffer.allocUnsafe(FRAME_HEAD + stored.length);
+  frame[0] = kind;
+  frame.writeUInt32BE(content.length, 1);
+  frame.writeUInt32BE(stored.length, 5);
+  stored.copy(frame, FRAME_HEAD);
+  frame.writeUInt32BE(checksum(frame.subarray(0, 9), stored), 9);
+  return frame;
+}
+
+const checksum = (head: Buffer, stored: Buffer): number => crc32(stored, crc32(head));
+
+// Two at work and one that waits: more would not keep two processors busier.
+const AHEAD = 3;
+
+/** `work` on each value, some at once, the results in order. */
+async function* ahead<T, R>(values: AsyncIterable<T>, work: (value: T) => Promise<R>): AsyncGenerator<R> {
+  const under: Promise<R>[] = [];
+  for await (const value of values) {
+    const result = work(value);
+    // Awaited below; until then its failure must not end the process.
+    result.catch(() => undefined);
+    under.push(result);
+    if (under.length === AHEAD) yield await (under.shift() as Promise<R>);
+  }
+  for (const result of under) yield await result;
+}
+
+export interface OpenedFile {
+  readonly header: Header;
+  /** To be read to its end, once: only there it is known that nothing is missing. Throws what is wrong with the file. */
+  readonly pieces: AsyncIterable<Piece>;
+}
+
+/** Reads the header of a file. Throws for one of something else, of a newer version, or a damaged one. */
+export async function readFile(bytes: AsyncIterable<Uint8Array>): Promise<OpenedFile> {
+  const source = makeSource(bytes);
+  const header = headerOf(await source.line(MAX_HEADER));
+  return { header, pieces: piecesOf(source) };
+}
+
+const FIRST_LINE = 'its first line is not as it was written';
+const FIRST_BYTES = `{"product":"${PRODUCT}",`;
+
+function headerOf(line: string): Header {
+  if (!line.startsWith(FIRST_BYTES.slice(0, line.length)) || line === '') throw backupForeign();
+  if (!line.endsWith('\n')) throw backupDamaged('it is cut off in its first line');
+  const { format, scope, version, createdAt } = parsed(line, FIRST_LINE);
+  const isHeader = typeof version === 'string' && typeof createdAt === 'string' && Number.isSafeInteger(format);
+  if (!isHeader) throw backupDamaged(FIRST_LINE);
+  if ((format as number) > FORMAT) throw backupNewer(version, format as number, FORMAT);
+  if (format !== FORMAT || (scope !== 'instance' && scope !== 'workspace')) throw backupDamaged(FIRST_LINE);
+  return { scope, version, createdAt };
+}
+
+function parsed(text: string, otherwise: string): Readonly<Record<string, unknown>> {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw backupDamaged(otherwise);
+  }
+}
+
+async function* piecesOf(source: Source): AsyncGenerator<Piece> {
+  try {
+    for (let frames = 0; ; frames++) {
+      const sha256 = source.digest();
+      const { kind, content } = await readFrame(source);
+      if (kind === DATA) yield { data: content };
+      else if (kind === ENTRY) yield { entry: parsed(content.toString(), NOT_JSON) as Entry };
+      else if (kind === END) {
+        const end = parsed(content.toString(), NOT_JSON);
+        if (end.sha256 !== sha256 || end.frames !== frames)
+          throw backupDamaged('its parts are not those that were written');
+        if (!(await source.isOver())) throw backupDamaged('something follows its end');
+        return;
+      } else throw brokenAt(source.at());
+    }
+  } finally {
+    await source.close();
+  }
+}
+
+async function readFrame(source: Source): Promise<{ readonly kind: number | undefined; readonly content: Buffer }> {
+  const head = await source.take(FRAME_HEAD);
+  const [size, length] = [head.readUInt32BE(1), head.readUInt32BE(5)];
+  if (size > MAX_DATA || length > MAX_STORED) throw brokenAt(source.at());
+  const stored = await source.take(length);
+  if (checksum(head.subarray(0, 9), stored) !== head.readUInt32BE(9)) throw brokenAt(source.at());
+  const content = await decompress(stored, { maxOutputLength: MAX_DATA }).catch(() => undefined);
+  if (content?.length !== size) throw brokenAt(source.at());
+  return { kind: head[0], content };
+}
+
+const NOT_JSON = 'a part of it is no JSON';
+const brokenAt = (byte: number): Error => backupDamaged(`a part that ends at byte ${byte} has another checksum`);
+
+interface Source {
+  /** So many bytes; throws when the file ends before. */
+  readonly take: (count: number) => Promise<Buffer>;
+  /** Up to and with the end of the line, or what there is. */
+  readonly line: (most: number) => Promise<string>;
+  readonly isOver: () => Promise<boolean>;
+  /** Of all bytes that were taken, in hex. */
+  readonly digest: () => string;
+  /** How many were taken. */
+  readonly at: () => number;
+  /** Nobody reads any more. */
+  readonly close: () => Promise<unknown>;
+}
+
+function makeSource(bytes: AsyncIterable<Uint8Array>): Source {
+  const arriving = bytes[Symbol.asyncIterator]();
+  const digest = createHash('sha256');
+  let held: Buffer[] = [];
+  let size = 0;
+  let taken = 0;
+
+  async function more(): Promise<boolean> {
+    const { done, value } = await arriving.next();
+    if (done === true) return false;
+    if (value.length > 0) held.push(Buffer.from(value.buffer, value.byteOffset, value.length));
+    size += value.length;
+    return true;
+  }
+
+  function cut(count: number): Buffer {
+    const whole = held.length === 1 ? (held[0] as Buffer) : Buffer.concat(held);
+    const part = whole.subarray(0, count);
+    held = whole.length > count ? [whole.subarray(count)] : [];
+    size -= part.length;
+    taken += part.length;
+    digest.update(part);
+    return part;
+  }
+
+  return {
+    async take(count) {
+      while (size < count) {
+        if (!(await more())) throw backupDamaged(`it is cut off after ${taken + size} bytes`);
+      }
+      return cut(count);
+    },
+    async line(most) {
+      for (;;) {
+        const whole = Buffer.concat(held);
+        const end = whole.indexOf('\n');
+        if (end >= 0 && end < most) return cut(end + 1).toString();
+        if (size >= most || !(await more())) return whole.subarray(0, most).toString();
+      }
+    },
+    isOver: async () => size === 0 && !(await more().then((came) => came && size > 0)),
+    digest: () => digest.copy().digest('hex'),
+    at: () => taken,
+    close: async () => arriving.return?.(),
+  };
+}
+
+/** A piece of data with the entry that it belongs to. */
+export interface Section {
+  readonly entry: Entry;
+  readonly data: AsyncIterable<Buffer>;
+}
+
+/** The entries, each with its data; what is left unread of it is passed over. */
+export async function* sectionsOf(pieces: AsyncIterable<Piece>): AsyncGenerator<Section> {
+  const reader = pieces[Symbol.asyncIterator]();
+  let next: Piece | undefined;
+  const step = async (): Promise<void> => {
+    const { done, value } = await reader.next();
+    next = done === true ? undefined : value;
+  };
+  async function* data(): AsyncGenerator<Buffer> {
+    for (await step(); next !== undefined && 'data' in next; await step()) yield next.data;
+  }
+  try {
+    await step();
+    while (next !== undefined) {
+      const current: Piece = next;
+      if (!('entry' in current)) throw backupDamaged('it has data that belongs to nothing');
+      yield { entry: current.entry, data: data() };
+      while (next === current || (next !== undefined && 'data' in next)) await step();
+    }
+  } finally {
+    await reader.return?.();
+  }
+}
+
+/** All of it, at most so many bytes. */
+export async function wholeText(data: AsyncIterable<Buffer>, most: number): Promise<string> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of data) {
+    size += part.length;
+    if (size > most) throw backupDamaged('a document in it is longer than any');
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString();
+}

@@ -1,0 +1,139 @@
+// What a workspace has beside its document and its records, each kind as lines of JSON: how they are read, and how they
+// become rows of another workspace. Ids and names of schemas are not in them; entities go by their names. A member that a
+// later version adds is missing in older files, and null then.
+import { empty, type Fragment, ident, join, sql, type TableName, tableRef, wholeNumber } from '../sql/fragment.ts';
+
+export interface Part {
+  /** Its name in the file. */
+  readonly name: string;
+  /** A select of lines, for COPY: values stand in the text. */
+  readonly lines: (workspaceId: string) => Fragment;
+  /** Makes rows of the lines in a table with the one column `line`. Rows that another workspace has are left out. */
+  readonly insert: (workspaceId: string, lines: TableName) => Fragment;
+}
+
+interface Said {
+  readonly name: string;
+  readonly table: Fragment;
+  /** What a line has, of the row `t`: by name, the expression. */
+  readonly members: Readonly<Record<string, Fragment>>;
+  readonly where?: Fragment;
+  readonly order: Fragment;
+  /** The types of the members, for json_to_record. */
+  readonly types: Fragment;
+  /** The columns other than workspace_id, and their values from the members, `r`. */
+  readonly columns: Fragment;
+  readonly values: Fragment;
+  readonly conflict?: Fragment;
+}
+
+// Scopes by the names of entities: an id of one that is gone names nothing any more.
+const SCOPE = sql`case when t.entities is not null then (
+  select coalesce(json_agg(e.key order by e.key), '[]') from wda.workspace w, jsonb_each_text(w.entity_ids) e
+  where w.id = t.workspace_id and e.value::bigint = any(t.entities)) end`;
+const SCOPE_IDS = sql`case when json_typeof(r.entities) = 'array' then (
+  select coalesce(array_agg((w.entity_ids ->> e.name)::bigint), '{}') from json_array_elements_text(r.entities) e (name)
+  where w.entity_ids ? e.name) end`;
+
+const members = (names: Readonly<Record<string, Fragment>>): Fragment =>
+  sql`select ${join(Object.entries(names).map(([name, value]) => sql`${value} as ${ident(name)}`))}`;
+
+const partOf = ({ name, table, members: read, where, order, types, columns, values, conflict }: Said): Part => ({
+  name,
+  lines: (workspaceId) =>
+    sql`select row_to_json(l)::text from (${members(read)} from ${table} t
+where t.workspace_id = ${wholeNumber(Number(workspaceId))}${where === undefined ? empty : sql` and ${where}`} order by ${order}) l`,
+  insert: (workspaceId, lines) => sql`insert into ${table} (workspace_id, ${columns})
+select w.id, ${values} from ${tableRef(lines)} l cross join json_to_record(l.line::json) r (${types})
+join wda.workspace w on w.id = ${workspaceId}::bigint order by l.at${conflict === undefined ? empty : sql` on conflict ${conflict} do nothing`}`,
+});
+
+const PERMISSIONS = sql`t.permissions`;
+const NAME = sql`t.name`;
+const CREATED = sql`t.created_at`;
+
+/** In this order in a file. */
+export const PARTS: readonly Part[] = [
+  partOf({
+    name: 'apiKeys',
+    table: sql`wda.api_key`,
+    members: {
+      name: NAME,
+      prefix: sql`t.prefix`,
+      hash: sql`encode(t.hash, 'hex')`,
+      permissions: PERMISSIONS,
+      entities: SCOPE,
+      expires_at: sql`t.expires_at`,
+      created_at: CREATED,
+      last_used_at: sql`t.last_used_at`,
+    },
+    order: sql`t.id`,
+    types: sql`name text, prefix text, hash text, permissions text, entities json, expires_at timestamptz, created_at timestamptz, last_used_at timestamptz`,
+    columns: sql`name, prefix, hash, permissions, entities, expires_at, created_at, last_used_at`,
+    values: sql`r.name, r.prefix, decode(r.hash, 'hex'), r.permissions, ${SCOPE_IDS}, r.expires_at, r.created_at, r.last_used_at`,
+    conflict: sql`(hash)`,
+  }),
+  partOf({
+    name: 'oauthClients',
+    table: sql`wda.oauth_client`,
+    members: {
+      client_id: sql`t.client_id`,
+      name: NAME,
+      secret_hash: sql`encode(t.secret_hash, 'hex')`,
+      permissions: PERMISSIONS,
+      entities: SCOPE,
+      created_at: CREATED,
+    },
+    order: sql`t.id`,
+    types: sql`client_id text, name text, secret_hash text, permissions text, entities json, created_at timestamptz`,
+    columns: sql`client_id, name, secret_hash, permissions, entities, created_at`,
+    values: sql`r.client_id, r.name, decode(r.secret_hash, 'hex'), r.permissions, ${SCOPE_IDS}, r.created_at`,
+    conflict: sql`(client_id)`,
+  }),
+  partOf({
+    name: 'identityProvider',
+    table: sql`wda.identity_provider`,
+    members: {
+      issuer_url: sql`t.issuer_url`,
+      jwks_uri: sql`t.jwks_uri`,
+      audience: sql`t.audience`,
+      default_permissions: sql`t.default_permissions`,
+      enabled: sql`t.enabled`,
+      created_at: CREATED,
+      updated_at: sql`t.updated_at`,
+    },
+    order: sql`t.workspace_id`,
+    types: sql`issuer_url text, jwks_uri text, audience text, default_permissions text, enabled boolean, created_at timestamptz, updated_at timestamptz`,
+    columns: sql`issuer_url, jwks_uri, audience, default_permissions, enabled, created_at, updated_at`,
+    values: sql`r.issuer_url, r.jwks_uri, r.audience, r.default_permissions, r.enabled, r.created_at, r.updated_at`,
+  }),
+  partOf({
+    name: 'agents',
+    table: sql`wda.agent_settings`,
+    members: { enabled: sql`t.enabled`, writes: sql`t.writes`, entities: SCOPE },
+    order: sql`t.workspace_id`,
+    types: sql`enabled boolean, writes text, entities json`,
+    columns: sql`enabled, writes, entities`,
+    values: sql`r.enabled, r.writes, ${SCOPE_IDS}`,
+  }),
+  // History: one that is open ends where it runs.
+  partOf({
+    name: 'migrations',
+    table: sql`wda.migration`,
+    members: {
+      state: sql`t.state`,
+      strategy: sql`t.strategy`,
+      steps: sql`t.steps`,
+      error: sql`t.error`,
+      document: sql`t.document`,
+      created_at: CREATED,
+      started_at: sql`t.started_at`,
+      finished_at: sql`t.finished_at`,
+    },
+    where: sql`t.state not in ('pending', 'running')`,
+    order: sql`t.id`,
+    types: sql`state text, strategy text, steps jsonb, error jsonb, document json, created_at timestamptz, started_at timestamptz, finished_at timestamptz`,
+    columns: sql`state, strategy, steps, error, document, created_at, started_at, finished_at`,
+    values: sql`r.state, r.strategy, r.steps, r.error, r.document, r.created_at, r.started_at, r.finished_at`,
+  }),
+];

@@ -1,0 +1,204 @@
+// The pieces of a backup -> workspaces, in the transaction of whoever calls: when anything is wrong with the file, also at
+// its last byte, all of it is undone. Ids, names of schemas and versions are new, so nothing that somebody remembers of
+// the workspaces before fits them by chance.
+import { copyInto } from '../db/copy.ts';
+import { sqlState } from '../db/pg-error.ts';
+import type { Session } from '../db/pool.ts';
+import { createOrganization } from '../directory/organizations.ts';
+import { parseSchemaDocument } from '../document/document.ts';
+import type { Table } from '../document/tables.ts';
+import { asIsForWorkspaces, backupDamaged, backupUnfit, workspaceInTheWay } from '../errors.ts';
+import { createEmptyWorkspace, type EmptyWorkspace } from '../migrate/workspace.ts';
+import { parseExact } from '../model/exact-json.ts';
+import { ident, join, sql, type TableName, tableRef, toQuery } from '../sql/fragment.ts';
+import { type Entry, type OpenedFile, sectionsOf, wholeText } from './format.ts';
+import { PARTS } from './parts.ts';
+
+export interface Address {
+  readonly organization: string;
+  readonly slug: string;
+}
+
+export interface RestoredWorkspace extends Address {
+  readonly id: string;
+  readonly records: number;
+}
+
+export interface Restored {
+  readonly workspaces: readonly RestoredWorkspace[];
+  /** Rows that were left out, as another workspace has them: by the name of their part. */
+  readonly leftOut: Readonly<Record<string, number>>;
+}
+
+// As long as any document may be set to be.
+const MAX_DOCUMENT = 268_435_456;
+
+/** `as`: another address for the workspace of the file. */
+export async function restoreAll(session: Session, { header, pieces }: OpenedFile, as?: Address): Promise<Restored> {
+  if (as !== undefined && header.scope === 'instance') throw asIsForWorkspaces();
+  const workspaces: RestoredWorkspace[] = [];
+  const leftOut: Record<string, number> = {};
+  let current: Current | undefined;
+  const conclude = async (): Promise<void> => {
+    if (current === undefined) return;
+    const { workspace, complete } = current.made;
+    await fitting(current.entity, complete());
+    workspaces.push({ ...current.address, id: workspace.id, records: current.records });
+    current = undefined;
+  };
+  await session.execute(
+    sql`create temp table ${tableRef(LINES)} (at bigint generated always as identity, line text) on commit drop`.text,
+  );
+  for await (const { entry, data } of sectionsOf(pieces)) {
+    const { kind } = entry;
+    if (kind === 'organization') await ensureOrganization(session, textIn(entry, 'slug'), entry, as);
+    else if (kind === 'workspace') {
+      await conclude();
+      if (header.scope === 'workspace' && workspaces.length > 0) throw backupDamaged('it has more than one workspace');
+      current = await beginWorkspace(session, entry, await wholeText(data, MAX_DOCUMENT), as);
+    } else if (kind === 'records') await fillTable(session, inside(current), entry, data);
+    else if (kind === 'rows') {
+      const of = textIn(entry, 'of');
+      const left = await insertRows(session, inside(current), of, data);
+      if (left > 0) leftOut[of] = (leftOut[of] ?? 0) + left;
+    } else throw backupDamaged(`it has a part of an unknown kind, ${kind}`);
+  }
+  await conclude();
+  if (header.scope === 'workspace' && workspaces.length === 0) throw backupDamaged('it has no workspace');
+  return { workspaces, leftOut };
+}
+
+const LINES: TableName = { schema: 'pg_temp', name: 'backup_lines' };
+
+/** The workspace that is being filled. */
+interface Current {
+  readonly made: EmptyWorkspace;
+  readonly address: Address;
+  records: number;
+  /** The last one that got records, for messages. */
+  entity: string;
+}
+
+function inside(current: Current | undefined): Current {
+  if (current === undefined) throw backupDamaged('it has a part that belongs to no workspace');
+  return current;
+}
+
+function textIn(entry: Entry, member: string): string {
+  const value = entry[member];
+  if (typeof value !== 'string') throw backupDamaged(`its part ${entry.kind} has no ${member}`);
+  return value;
+}
+
+/** What is there already stays as it is. Under another address a new organization has its slug for a name. */
+async function ensureOrganization(session: Session, own: string, entry: Entry, as: Address | undefined): Promise<void> {
+  const slug = as?.organization ?? own;
+  const found = await session.query(toQuery(sql`select from wda.organization where slug = ${slug}`));
+  if (found.length > 0) return;
+  await createOrganization(session, { slug, name: slug === own ? textIn(entry, 'name') : slug });
+  if (slug !== own) return;
+  const createdAt = textIn(entry, 'createdAt');
+  await fitting(
+    slug,
+    session.query(
+      toQuery(sql`update wda.organization set created_at = ${createdAt}::timestamptz where slug = ${slug}`),
+    ),
+  );
+}
+
+async function beginWorkspace(session: Session, entry: Entry, text: string, as: Address | undefined): Promise<Current> {
+  const address = as ?? { organization: textIn(entry, 'organization'), slug: textIn(entry, 'slug') };
+  const parsed = parseSchemaDocument(exactly(text));
+  if (!parsed.ok) throw backupDamaged(`its schema document is not valid (${parsed.details[0]?.message ?? ''})`);
+  const { document } = parsed;
+  const [taken] = await session.query(
+    toQuery(sql`select from wda.workspace w join wda.organization o on o.id = w.organization_id
+where o.slug = ${address.organization} and w.slug = ${address.slug}`),
+  );
+  if (taken !== undefined) throw workspaceInTheWay(address.organization, address.slug);
+  const made = await createEmptyWorkspace(session, { ...address, name: textIn(entry, 'name'), document });
+  if (made === undefined) throw backupDamaged(`it has no organization ${address.organization}`);
+  const createdAt = textIn(entry, 'createdAt');
+  await fitting(
+    address.slug,
+    session.query(
+      toQuery(sql`update wda.workspace set created_at = ${createdAt}::timestamptz where id = ${made.workspace.id}`),
+    ),
+  );
+  return { made, address, records: 0, entity: '' };
+}
+
+function exactly(text: string): unknown {
+  try {
+    return parseExact(text);
+  } catch {
+    throw backupDamaged('its schema document is no JSON');
+  }
+}
+
+async function fillTable(session: Session, current: Current, entry: Entry, data: AsyncIterable<Buffer>): Promise<void> {
+  const entity = textIn(entry, 'entity');
+  const table = current.made.tables.get(entity);
+  if (table === undefined) throw backupUnfit(entity);
+  const columns = columnsOf(table, entry.fields);
+  current.entity = entity;
+  // Nobody sees the table before the end: its pages may say at once that all may see what is in them.
+  const copy = sql`copy ${tableRef(table)} (${join(columns.map(ident))}) from stdin (freeze)`;
+  current.records += await fitting(
+    entity,
+    copyInto(session, copy.text, data, () => undefined),
+  );
+  await moveSequence(session, table, entry.lastId);
+}
+
+function columnsOf({ columns, entity }: Table, fields: unknown): readonly string[] {
+  if (!Array.isArray(fields)) throw backupDamaged('its records have no fields');
+  return fields.map((field) => {
+    const column = columns.get(String(field))?.column;
+    if (column === undefined) throw backupUnfit(entity);
+    return column;
+  });
+}
+
+/** No id is given again, also not one of a record that was deleted before the backup. */
+async function moveSequence(session: Session, table: Table, lastId: unknown): Promise<void> {
+  if (lastId === null) return;
+  if (typeof lastId !== 'string' || !/^\d{1,16}$/.test(lastId))
+    throw backupDamaged('a sequence of ids in it has no number');
+  const sequence = tableRef({ schema: table.schema, name: table.sequence }).text;
+  await fitting(table.entity, session.query(toQuery(sql`select setval(${sequence}::regclass, ${lastId}::bigint)`)));
+}
+
+/** Gives the number of rows that were left out. */
+async function insertRows(
+  session: Session,
+  { made: { workspace } }: Current,
+  name: string,
+  data: AsyncIterable<Buffer>,
+): Promise<number> {
+  const part = PARTS.find((one) => one.name === name);
+  if (part === undefined) throw backupDamaged(`it has rows of an unknown kind, ${name}`);
+  const rows = await copyInto(session, sql`copy ${tableRef(LINES)} (line) from stdin`.text, data, () => undefined);
+  if (rows === 0) return 0;
+  const inserted = await fitting(
+    name,
+    session.query(
+      toQuery(
+        sql`with made as (${part.insert(workspace.id, LINES)} returning 1) select count(*)::int4 as count from made`,
+      ),
+    ),
+  );
+  await session.execute(sql`truncate ${tableRef(LINES)}`.text);
+  return rows - (inserted[0] as { count: number }).count;
+}
+
+/** What breaks a constraint or is no value of its type was not written by a server. */
+async function fitting<T>(entity: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    // Tables of a new workspace have the names of their entities.
+    if (/^2[23]/.test(sqlState(error) ?? '')) throw backupUnfit((error as { table?: string }).table ?? entity, error);
+    throw error;
+  }
+}

@@ -1,0 +1,121 @@
+// `wda backup` and `wda restore`: all of an instance or of a workspace as a file, and back. A file is read to its end before
+// it is kept, and before it is sent: one that is cut off or damaged is found out here.
+import { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { type Header, readFile } from '../backup/format.ts';
+import { ApiError } from '../errors.ts';
+import { ADMIN_PREFIX } from './admin-client.ts';
+import { connect, type GlobalOptions, parseWorkspace, workspaceName, workspacePath } from './connection.ts';
+import { CommandFailure, failed, unreachable, usageFailure } from './failure.ts';
+import { openSource } from './import.ts';
+import { printResult } from './output.ts';
+import { formatBytes, formatDuration, showsProgress, startTransferBar } from './progress.ts';
+import { formatCount } from './table.ts';
+import { explainLoss, fileTarget, isBrokenPipe, stdoutTarget } from './target-file.ts';
+
+const BINARY = 'application/octet-stream';
+
+/** Of the whole instance, or of the workspace that -w names; WDA_WORKSPACE is not looked at, so that nothing is left out by accident. */
+export async function backup(file: string, options: GlobalOptions): Promise<void> {
+  const address = options.workspace === undefined ? undefined : parseWorkspace(options.workspace);
+  const toStdout = file === '-';
+  if (toStdout && options.json) throw usageFailure('--json needs a FILE: the backup itself goes to stdout');
+  const client = connect(options);
+  const subject = address === undefined ? 'the instance' : workspaceName(address);
+  const startedAt = performance.now();
+  const target = toStdout ? stdoutTarget() : await fileTarget(file);
+  const bar = startTransferBar(showsProgress(options.json) && !toStdout, subject, 'bytes', null);
+  let bytes = 0;
+  const meter = new Transform({
+    transform(chunk: Uint8Array, _encoding, done) {
+      bytes += chunk.byteLength;
+      bar.update(bytes);
+      done(null, chunk);
+    },
+  });
+  try {
+    const path = address === undefined ? ADMIN_PREFIX : workspacePath(address);
+    await pipeline(await client.download(`${path}/backup`, [], BINARY), meter, target.stream);
+    await target.keep();
+  } catch (error) {
+    await target.discard();
+    if (isBrokenPipe(error) && toStdout) return;
+    throw explainLoss(error, 'backup', file);
+  } finally {
+    bar.stop();
+  }
+  if (toStdout) return;
+  const header = await inspect(file);
+  await printResult(
+    options.json,
+    { file, ...header, bytes },
+    () => `Backup of ${subject} to ${file}: ${formatBytes(bytes)} in ${formatDuration(performance.now() - startedAt)}`,
+  );
+}
+
+export async function restore(file: string, options: GlobalOptions & { readonly as?: string }): Promise<void> {
+  const as = options.as === undefined ? undefined : workspaceName(parseWorkspace(options.as));
+  const client = connect(options);
+  const startedAt = performance.now();
+  await inspect(file);
+  const source = await openSource(file);
+  const bar = startTransferBar(showsProgress(options.json), 'restore', 'bytes', source.size);
+  let whole = false;
+  const counted = async function* (): AsyncGenerator<Uint8Array> {
+    let sent = 0;
+    for await (const chunk of source.chunks) {
+      sent += chunk.byteLength;
+      yield chunk;
+      bar.update(sent);
+    }
+    whole = true;
+    bar.update(sent, 'building indexes');
+  };
+  try {
+    const { data } = await client.upload(`${ADMIN_PREFIX}/restore`, [['as', as]], BINARY, counted());
+    bar.stop();
+    await printResult(options.json, data, () => describeRestore(data as Restored, performance.now() - startedAt));
+  } catch (error) {
+    if (!(error instanceof CommandFailure) || error.failure.kind !== 'unreachable') throw error;
+    const consequence = whole
+      ? 'The whole file had been sent: look what is there before trying again.'
+      : 'Nothing was restored.';
+    throw unreachable(`${error.failure.message}. ${consequence}`, error);
+  } finally {
+    bar.stop();
+    await source.close();
+  }
+}
+
+interface Restored {
+  readonly workspaces: readonly { readonly organization: string; readonly slug: string; readonly records: number }[];
+  readonly leftOut: Readonly<Record<'apiKeys' | 'oauthClients', number>>;
+}
+
+function describeRestore({ workspaces, leftOut }: Restored, milliseconds: number): string {
+  const lines = workspaces.map(
+    ({ organization, slug, records }) => `Restored ${organization}/${slug}: ${formatCount(records)} records`,
+  );
+  if (leftOut.apiKeys + leftOut.oauthClients > 0) {
+    lines.push(
+      `Left out, as another workspace has them: ${formatCount(leftOut.apiKeys)} keys, ${formatCount(leftOut.oauthClients)} OAuth clients`,
+    );
+  }
+  return [...lines, `In ${formatDuration(milliseconds)}`].join('\n');
+}
+
+/** Reads a file to its end. A failure says what is wrong with it. */
+async function inspect(file: string): Promise<Header> {
+  if (file === '-') throw usageFailure('A restore needs a FILE: it is read to its end before it is sent');
+  const source = await openSource(file);
+  try {
+    const { header, pieces } = await readFile(source.chunks);
+    for await (const _ of pieces);
+    return header;
+  } catch (error) {
+    if (error instanceof ApiError) throw failed(`${file}: ${error.message}`, undefined, error);
+    throw error;
+  } finally {
+    await source.close();
+  }
+}

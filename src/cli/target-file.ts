@@ -1,0 +1,75 @@
+// Where a command writes what it downloads. A file appears under its name only when it is whole: it is written beside its
+// place and renamed.
+import { createWriteStream, rmSync } from 'node:fs';
+import { open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { constants } from 'node:os';
+import { Writable } from 'node:stream';
+import { CommandFailure, failed, unreachable } from './failure.ts';
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+export interface Target {
+  readonly stream: Writable;
+  /** Gives the written file its name. */
+  readonly keep: () => Promise<void>;
+  readonly discard: () => Promise<void>;
+}
+
+export function stdoutTarget(): Target {
+  // stdout is never ended, so a stream of our own takes its place in the pipeline.
+  const stream = new Writable({
+    write: (chunk, _encoding, done) => {
+      process.stdout.write(chunk, done);
+    },
+  });
+  return { stream, keep: async () => {}, discard: async () => {} };
+}
+
+export async function fileTarget(file: string): Promise<Target> {
+  try {
+    const existing = await stat(file).catch(() => undefined);
+    if (existing?.isDirectory()) throw new Error('it is a directory');
+    // A device or a pipe is written as it is: renaming over it would replace it.
+    if (existing !== undefined && !existing.isFile())
+      return { stream: createWriteStream(file, { flags: 'w' }), keep: async () => {}, discard: async () => {} };
+    const place = existing === undefined ? file : await realpath(file);
+    const part = `${place}.${process.pid}.part`;
+    const handle = await open(part, 'wx', existing?.mode ?? 0o666);
+    const discard = async (): Promise<void> => {
+      stopListening();
+      await handle.close().catch(() => undefined);
+      await rm(part, { force: true });
+    };
+    const onSignal = (signal: NodeJS.Signals): void => {
+      rmSync(part, { force: true });
+      process.exit(128 + constants.signals[signal]);
+    };
+    const stopListening = (): void => {
+      for (const signal of SIGNALS) process.off(signal, onSignal);
+    };
+    for (const signal of SIGNALS) process.once(signal, onSignal);
+    return {
+      // Flushed before it is closed, so that the file is complete under its new name, even after a power cut.
+      stream: handle.createWriteStream({ flush: true }),
+      keep: async () => {
+        await rename(part, place);
+        stopListening();
+      },
+      discard,
+    };
+  } catch (error) {
+    throw failed(`Cannot write ${file}: ${(error as Error).message}`, undefined, error);
+  }
+}
+
+/** Why a download failed, and what is in the file now. `what`: the noun, such as `export`. */
+export function explainLoss(error: unknown, what: string, file: string): unknown {
+  if (error instanceof CommandFailure) return error;
+  const { code, message } = error as NodeJS.ErrnoException;
+  const consequence = file === '-' ? 'What was printed is not whole.' : `${file} is as it was before.`;
+  if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE')
+    return unreachable(`The connection was lost in the middle of the ${what}. ${consequence}`, error);
+  return failed(`The ${what} failed: ${message}. ${consequence}`, undefined, error);
+}
+
+export const isBrokenPipe = (error: unknown): boolean => (error as NodeJS.ErrnoException | null)?.code === 'EPIPE';
