@@ -19,7 +19,7 @@ const styleNonce = nonce();
 // Dialogs keep the page behind them from scrolling by a style element, whose maker looks for the nonce here.
 Object.assign(globalThis, { __webpack_nonce__: styleNonce });
 const router = makeRouter();
-watchForNewBuilds();
+watchForNewBuilds(() => router.state.isLoading);
 watchDownloads();
 
 createRoot(document.getElementById('root') as HTMLElement).render(

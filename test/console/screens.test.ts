@@ -61,6 +61,48 @@ test('at 320 pixels no screen is wider than the page', async ({ open }) => {
   assert.deepEqual(wide, []);
 });
 
+test('names of 200 characters with markup are text, wherever they stand, and nothing is cut off', async ({ open }) => {
+  const name = '<img src=x onerror="window.__x=1">"><script>window.__x=1</script> \u202Eabc '.padEnd(200, 'n');
+  const long = await server.workspace('long/names', { entities: { notes: { fields: {} } } });
+  const renamed = await server.call('/api/admin/v1/organizations/long', {
+    method: 'PUT',
+    credential: keys.admin,
+    body: { slug: 'long', name },
+  });
+  assert.equal(renamed.status, 200, renamed.text);
+  const made = await long.admin('api-keys', { method: 'POST', body: { name, permissions: 'OWNER' } });
+  const page = await open({ key: made.json.data.key, path: '/long/names/settings' });
+  await page.getByRole('button', { name: 'Rename' }).click();
+  await page.getByRole('dialog', { name: 'Rename workspace' }).getByRole('textbox', { name: 'Name' }).fill(name);
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('cell', { name }).waitFor();
+  // An owner's key stands in the menu of the account.
+  await page.getByRole('button', { name: 'Account' }).click();
+  await page.getByRole('menu').getByText(name).waitFor();
+
+  const operator = await open({ key: keys.admin, context: { viewport: { width: 320, height: 640 } } });
+  for (const path of [
+    '/',
+    '/long',
+    '/long/names',
+    '/long/names/settings',
+    '/long/names/access/keys',
+    '/server?tab=sessions',
+    '/long/names/activity',
+  ]) {
+    await operator.goto(`${server.url}/console${path}`);
+    await operator.getByRole('main').getByText(name).first().waitFor();
+    assert.equal(await operator.evaluate('document.documentElement.scrollWidth'), 320, path);
+  }
+  assert.deepEqual(await violationsOf(operator), []);
+  await operator.goto(`${server.url}/console/long`);
+  await operator.getByRole('heading', { level: 1, name }).waitFor();
+  await operator.keyboard.press('Control+k');
+  await operator.getByRole('combobox', { name: 'Go to' }).fill('onerror');
+  await operator.getByRole('option', { name }).first().waitFor();
+  assert.equal(await operator.evaluate('document.documentElement.scrollWidth'), 320);
+});
+
 test('Ctrl+K goes to an entity by typing, and Escape gives the focus back', async ({ open }) => {
   const page = await open({ key: keys.owner, path: '/demo/shop' });
   const find = page.getByRole('textbox', { name: 'Find an entity' });

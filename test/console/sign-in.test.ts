@@ -242,6 +242,42 @@ test('a page that stayed open over an upgrade loads itself anew', async ({ open 
   assert.equal(loads, 1, 'the page itself was loaded');
 });
 
+test('with a draft that page asks before it loads itself anew, and a link that is pointed at loads nothing', async ({
+  open,
+}) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/data/customers/2' });
+  const country = page.getByRole('textbox', { name: 'country' });
+  await country.fill('draft');
+  let isGone = true;
+  let loads = 0;
+  page.on('request', (request) => {
+    if (!request.url().endsWith('/console/demo/shop/schema')) return;
+    loads++;
+    isGone = false;
+  });
+  await page.route(/\/console\/assets\/.*\.js$/, (route) =>
+    isGone ? route.fulfill({ status: 404, body: 'gone' }) : route.continue(),
+  );
+  const dialogs: unknown[] = [];
+  page.on('dialog', (dialog) => {
+    dialogs.push(dialog);
+    void dialog.dismiss();
+  });
+  const schema = page.getByRole('navigation', { name: 'Workspace' }).getByRole('link', { name: 'Schema' });
+  const missed = page.waitForResponse((response) => response.status() === 404);
+  await schema.hover();
+  await missed;
+  await schema.click();
+  const asked = page.getByRole('dialog', { name: 'Discard changes?' });
+  await asked.getByRole('button', { name: 'Keep editing' }).click();
+  assert.equal(await country.inputValue(), 'draft');
+  assert.equal(loads, 0);
+  await schema.click();
+  await asked.getByRole('button', { name: 'Discard' }).click();
+  await page.getByRole('heading', { name: 'Schema', level: 1 }).waitFor();
+  assert.deepEqual([loads, dialogs.length], [1, 0], 'loaded once, and asked once');
+});
+
 async function signOut(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Account' }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();

@@ -2,6 +2,7 @@
 import { Button, Group, Modal, Table, Text } from '@mantine/core';
 import type { Json } from '../api/json.ts';
 import type { Place } from '../api/workspace.ts';
+import { WideTable } from '../shell/wide-table.tsx';
 import { CellValue } from './cell.tsx';
 import type { RecordColumn } from './fields.ts';
 import type { Values } from './history.ts';
@@ -48,7 +49,7 @@ export function Comparison(props: ComparisonProps) {
       {theirs === undefined ? (
         <Text size="sm">Somebody else has deleted the record. What you typed cannot be saved in it.</Text>
       ) : (
-        <Table.ScrollContainer minWidth={420}>
+        <WideTable label="What was changed" minWidth={420}>
           <Table aria-label="What was changed" layout="fixed">
             <Table.Thead>
               <Table.Tr>
@@ -76,7 +77,7 @@ export function Comparison(props: ComparisonProps) {
               ))}
             </Table.Tbody>
           </Table>
-        </Table.ScrollContainer>
+        </WideTable>
       )}
       <Group justify="flex-end" mt="md">
         <Button variant="default" onClick={onTakeTheirs} data-autofocus>

@@ -8,6 +8,7 @@ import { activityQuery, type Entry } from '../api/activity.ts';
 import type { Place } from '../api/workspace.ts';
 import { Instant } from './instant.tsx';
 import { Refused } from './refused.tsx';
+import { WideTable } from './wide-table.tsx';
 
 const FILTERS = [
   { name: 'actor', placeholder: 'name or id' },
@@ -52,7 +53,7 @@ export function ActivityList({ place }: { readonly place?: Place }) {
         <Text size="sm">Nothing was changed yet, or nothing fits the filter.</Text>
       )}
       {entries.length > 0 && (
-        <Table.ScrollContainer minWidth={720}>
+        <WideTable label="Activity" minWidth={720}>
           <Table aria-label="Activity" verticalSpacing={4}>
             <Table.Thead>
               <Table.Tr>
@@ -70,7 +71,7 @@ export function ActivityList({ place }: { readonly place?: Place }) {
               ))}
             </Table.Tbody>
           </Table>
-        </Table.ScrollContainer>
+        </WideTable>
       )}
       {pages.hasNextPage && (
         <Button variant="default" mt="sm" loading={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>

@@ -1,7 +1,7 @@
 // What was typed and is not saved: leaving it asks first.
 import { Button, Group, Modal, Text } from '@mantine/core';
 import { useBlocker } from '@tanstack/react-router';
-import { useEffect } from 'react';
+import { useEffect, useRef } from 'react';
 
 let drafts = 0;
 
@@ -16,18 +16,25 @@ export interface DraftGuardProps {
 
 /** Asks "Discard changes?" before another address, and before the tab closes, while there is a draft. */
 export function DraftGuard({ isDirty, keeps }: DraftGuardProps) {
+  const isDiscarded = useRef(false);
   const { status, proceed, reset } = useBlocker({
     shouldBlockFn: ({ current, next }) =>
       isDirty && current.pathname !== next.pathname && keeps?.(next.pathname) !== true,
-    enableBeforeUnload: () => isDirty,
+    enableBeforeUnload: () => isDirty && !isDiscarded.current,
     withResolver: true,
   });
   useEffect(() => {
     if (!isDirty) return;
+    isDiscarded.current = false;
     drafts++;
     return () => void drafts--;
   }, [isDirty]);
-  return <DiscardDialog isOpen={status === 'blocked'} onKeep={() => reset?.()} onDiscard={() => proceed?.()} />;
+  const discard = (): void => {
+    // The next screen may have to load the page anew, while this one still stands: it is not asked for twice.
+    isDiscarded.current = true;
+    proceed?.();
+  };
+  return <DiscardDialog isOpen={status === 'blocked'} onKeep={() => reset?.()} onDiscard={discard} />;
 }
 
 export interface DiscardDialogProps {

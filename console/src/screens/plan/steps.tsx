@@ -5,11 +5,12 @@ import type { Place } from '../../api/workspace.ts';
 import { counted } from '../../format/amount.ts';
 import { duration } from '../../schema/migration.ts';
 import { RecordsInTheWay } from '../../schema/records-in-the-way.tsx';
+import { WideTable } from '../../shell/wide-table.tsx';
 
 export function Steps({ place, plan: { steps } }: { readonly place: Place; readonly plan: Plan }) {
   if (steps.length === 0) return <Text size="sm">No steps: only the text of the document changes.</Text>;
   return (
-    <Table.ScrollContainer minWidth={560}>
+    <WideTable label="Steps of the plan" minWidth={560}>
       <Table aria-label="Steps of the plan">
         <Table.Thead>
           <Table.Tr>
@@ -47,7 +48,7 @@ export function Steps({ place, plan: { steps } }: { readonly place: Place; reado
           ))}
         </Table.Tbody>
       </Table>
-    </Table.ScrollContainer>
+    </WideTable>
   );
 }
 

@@ -10,14 +10,15 @@ import { useAddress, usePlace } from '../../schema/use-address.ts';
 import { type DraftState, useDraft } from '../../schema/use-draft.ts';
 import { useMistakes } from '../../schema/use-mistakes.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
+import { opening } from '../../shell/new-build.ts';
 import { Refused } from '../../shell/refused.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { adminCall, planCall, tagOf } from '../../snippets/admin.ts';
 import { EntitiesTab } from './entities-tab.tsx';
 
 // The picture takes 75 kB and the editor 155: each is loaded when its tab is opened.
-const PictureTab = lazy(() => import('./picture-tab.tsx'));
-const DocumentTab = lazy(() => import('./document-tab.tsx'));
+const PictureTab = lazy(() => opening(import('./picture-tab.tsx')));
+const DocumentTab = lazy(() => opening(import('./document-tab.tsx')));
 
 const TABS = ['picture', 'entities', 'document'] as const;
 
