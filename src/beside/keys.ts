@@ -65,6 +65,9 @@ const MAX_TEXTS = 8_388_608;
 // The estimate of the planner, or before the first ANALYZE one by size: counting would read all of the table.
 const SIZE = sql`select case when reltuples >= 0 then reltuples else pg_relation_size(oid) / 200 end::float8 as rows from pg_class where oid = ${TABLE.text}::regclass`;
 
+// Of a write that gives its row under the name `$w`.
+const END = sql` select * from "$w"`.text;
+
 const PRIMARY_KEY = 'idempotency_key_pkey';
 
 export function makeKeys(db: Database, hours: number): Keys {
@@ -156,5 +159,7 @@ function keyedText(write: string, slots: number, isDelete: boolean): string {
   const answer = isDelete
     ? ''
     : `, '"' || "$w".version || '.' || ${slot(5, 'text')} || '"', ${slot(6, 'text')} || "$w".id, case when octet_length("$w".data) < ${MOST_KEPT - 16} then '{"data":' || "$w".data || '}' end`;
-  return `with "$w" as (${write}), "$k" as (insert into ${TABLE.text} (${columns}${isDelete ? '' : ', etag, location, body'}) select ${values}${answer} from "$w") select * from "$w"`;
+  // Inserts have parts of their own, and end so (sql/write.ts).
+  const own = write.endsWith(END) ? write.slice(0, -END.length) : `with "$w" as (${write})`;
+  return `${own}, "$k" as (insert into ${TABLE.text} (${columns}${isDelete ? '' : ', etag, location, body'}) select ${values}${answer} from "$w")${END}`;
 }

@@ -9,14 +9,15 @@ import type { Scan } from '../plan/scan.ts';
 import { bind, makeAliases, renderScan, where } from './expression.ts';
 import { type Fragment, ident, join, keyword, sql } from './fragment.ts';
 import { targetOf } from './table.ts';
-import { insertedValues, resultColumns } from './write.ts';
+import { insertedRow, resultColumns, writtenColumns } from './write.ts';
 
 /**
  * `data`, `version`, `id` and `created`; no row when a reference points at a record that the principal cannot see, when
  * the record with the key is one, or when it is left as it is and came after the statement began to look:
  *
- *     insert into tags as r0 (name, note) values ($1, $2)
- *     on conflict (name) do update set note = excluded.note where <row filter> returning …, r0.xmax = 0 as created
+ *     with "$r" as (insert into tags as r0 (name, note) values ($1, $2)
+ *     on conflict (name) do update set note = excluded.note where <row filter> returning …, r0.xmax = 0 as "$created"),
+ *     "$w" as (select … from "$r" r0) select * from "$w"
  *
  * A row that was inserted has no xmax; one that was locked to be changed has.
  */
@@ -24,20 +25,23 @@ export function upsertRecord(plan: UpsertPlan, maxBytes: number): Fragment {
   const aliases = makeAliases();
   const root = aliases.next('r');
   const { condition } = renderScan(plan.scan, root);
-  const target = sql`insert into ${targetOf(plan.scan)} as ${root} ${insertedValues(plan, [...plan.values.keys()], aliases)} on conflict ${conflictTarget(plan.key)}`;
-  const result = (row: Fragment): Fragment => resultColumns(plan.projection, row, maxBytes);
+  const { before, columns, source } = insertedRow(plan, [...plan.values.keys()], aliases);
+  const target = sql`insert into ${targetOf(plan.scan)} as ${root} ${columns}${source} on conflict ${conflictTarget(plan.key)}`;
+  const given = writtenColumns(plan.projection, root);
+  const answer = sql`${resultColumns(plan.projection, root, maxBytes, keyword('"$version"'))}`;
   if (plan.changes.length > 0) {
     const sets = plan.changes.map(({ column }) => sql`${ident(column)} = excluded.${ident(column)}`);
-    return sql`${target} do update set ${join([...sets, ...touched(plan.scan)])}${where(condition)} returning ${result(root)}, (${root}.xmax = 0)::text as created`;
+    return sql`with ${before}"$r" as (${target} do update set ${join([...sets, ...touched(plan.scan)])}${where(condition)} returning ${given}, (${root}.xmax = 0) as "$created"),
+"$w" as (select ${answer}, ${root}."$created"::text as created from "$r" ${root}) select * from "$w"`;
   }
   const near = aliases.next('r');
   const there = renderScan(plan.scan, near);
   const same = plan.key.fields.map(
     (field) => sql`${near}.${ident(field.column)} = ${asStored(bind(bodyOperand(field)), field)}`,
   );
-  return sql`with "$w" as (${target} do nothing returning ${result(root)})
-select data, version, id, 'true' as created from "$w"
-union all select ${result(near)}, 'false' as created from ${there.table}${where(...same, there.condition, keyword('not exists (select from "$w")'))}`;
+  return sql`with ${before}"$r" as (${target} do nothing returning ${given}),
+"$w" as (select ${answer}, 'true' as created from "$r" ${root}
+union all select ${resultColumns(plan.projection, near, maxBytes)}, 'false' as created from ${there.table}${where(...same, there.condition, keyword('not exists (select from "$r")'))}) select * from "$w"`;
 }
 
 export function conflictTarget({ fields }: ConflictKey): Fragment {

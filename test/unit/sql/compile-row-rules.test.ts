@@ -24,6 +24,10 @@ const plain = (text: string): string => text.replace(/"([a-z]\d+)"/g, '$1');
 const RECORD =
   '(select case when octet_length(q.t) <= 1000 then q.t else wda.bounded_text(q.t, 1000) end from (select (select row_to_json("$") from (select r0."id", r0."status", r0."total", case when r0."placedAt"::timestamptz(0) = r0."placedAt" then replace(replace(r0."placedAt"::text, \' \', \'T\'), \'+00\', \'Z\') else to_char(r0."placedAt", \'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"\') end as "placedAt", r0."customerId") "$")::text as t offset 0) q) as data, r0.xmin::text as version, r0."id"::text as id';
 
+/** Of an insert, whose version comes by name, and the rest of its statement. */
+const GIVEN = 'r0."id", r0."status", r0."total", r0."placedAt", r0."customerId", r0.xmin as "$version"';
+const INSERTED = `returning ${GIVEN}), "$w" as (select ${RECORD.replace('r0.xmin', 'r0."$version"')} from "$r" r0) select * from "$w"`;
+
 function created(principal: Principal, body: Record<string, string | null>) {
   const plan = planCreate(new Map(Object.entries(body)), orders, viewpoint(shop, principal));
   return bindQuery(compile(plan, OPTIONS), { principal, body: plan.values });
@@ -39,7 +43,7 @@ test('a create is stamped, and looks for what it refers to in the statement that
   const { text, values } = created(ADA, { total: '9.5' });
   assert.equal(
     plain(text),
-    `insert into "ws7_shop"."orders" as r0 ("total", "customerId") select $1::numeric, $2::int8 where exists (select from "ws7_shop"."customers" k1 where k1."id" = $3::int8 and k1."email" = $4::text) returning ${RECORD}`,
+    `with "$s" as materialized (select nextval((select pg_get_serial_sequence('"ws7_shop"."orders"', 'id')::regclass)) as "id"), "$r" as (insert into "ws7_shop"."orders" as r0 ("id", "total", "customerId") select "$s"."id", $1::numeric, $2::int8 from "$s" where exists (select from "ws7_shop"."customers" k1 where k1."id" = $3::int8 and k1."email" = $4::text) ${INSERTED}`,
   );
   assert.deepEqual(values, ['9.5', '7', '7', 'ada@example.com']);
 });
@@ -48,7 +52,7 @@ test("an owner's create leaves references to the foreign key", () => {
   const { text, values } = created(OWNER, { total: '9.5', customerId: '8' });
   assert.equal(
     plain(text),
-    `insert into "ws7_shop"."orders" as r0 ("total", "customerId") values ($1::numeric, $2::int8) returning ${RECORD}`,
+    `with "$r" as (insert into "ws7_shop"."orders" as r0 ("total", "customerId") values ($1::numeric, $2::int8) ${INSERTED}`,
   );
   assert.deepEqual(values, ['9.5', '8']);
 });

@@ -38,7 +38,7 @@ test('a create names the columns that the body gives, and answers with all', () 
   assert.equal(
     text,
     flat(
-      `insert into "ws7_shop"."customers" as "r0" ("email", "name") values ($1::text, $2::text) returning ${CUSTOMER}`,
+      `with "$r" as (insert into "ws7_shop"."customers" as "r0" ("email", "name") values ($1::text, $2::text) returning "r0"."id", "r0"."name", "r0"."email", "r0"."country", "r0"."createdAt", "r0"."updatedAt", "r0".xmin as "$version"), "$w" as (select ${CUSTOMER.replace('"r0".xmin', '"r0"."$version"')} from "$r" "r0") select * from "$w"`,
     ),
   );
   assert.deepEqual(values, [null, 'Ann']);
@@ -48,7 +48,7 @@ test('a create of nothing takes the defaults', () => {
   const { text, values } = create('categories', {});
   assert.match(
     text,
-    /^insert into "ws7_shop"\."categories" as "r0" default values returning \(select case when octet_length/,
+    /^with "\$r" as \(insert into "ws7_shop"\."categories" as "r0" default values returning "r0"\."id", .*"r0"\.xmin as "\$version"\), "\$w" as \(select \(select case when octet_length/,
   );
   assert.deepEqual(values, []);
 });
