@@ -28,18 +28,23 @@ const SMALL_PAGES = 10;
 
 /**
  * A row for each entity of the workspaces, in the order of the document. A table that is locked by a migration, or soon
- * will be, is not waited for: its sizes are those of the last vacuum.
+ * will be, is not waited for: its sizes are those of the last vacuum. Documents are taken apart once, before their tables are
+ * looked for: else PostgreSQL may do so for every table: of 500 entities, on a busy machine, 19 s instead of 0.4 s.
  */
 const sizesOf = (workspaceIds: readonly string[]): Fragment => sql`with locked as materialized (
   select relation from pg_locks where locktype = 'relation' and mode = 'AccessExclusiveLock'
-), place as materialized (
-  select w.id as workspace, e.name as entity, e.at, c.oid, c.relpages::int8 as last_pages, c.reltuples as last_records,
-    n.nspname || '.' || c.relname as relation, c.oid in (select relation from locked) as is_locked
+), named as materialized (
+  select w.id as workspace, e.name as entity, e.at, n.oid as namespace, n.nspname,
+    coalesce(w.names -> 'tables' ->> e.name, e.name) as table_name
   from wda.workspace w
   join pg_namespace n on n.nspname = w.database_schema
   cross join lateral json_object_keys(w.document -> 'entities') with ordinality e (name, at)
-  join pg_class c on c.relnamespace = n.oid and c.relname = coalesce(w.names -> 'tables' ->> e.name, e.name)
   where w.id = any(${workspaceIds}::bigint[])
+), place as materialized (
+  select e.workspace, e.entity, e.at, c.oid, c.relpages::int8 as last_pages, c.reltuples as last_records,
+    e.nspname || '.' || c.relname as relation, c.oid in (select relation from locked) as is_locked
+  from named e
+  join pg_class c on c.relnamespace = e.namespace and c.relname = e.table_name
 ), measured as (
   select p.*, b.size as block, pg_stat_get_live_tuples(p.oid) as counted,
     case when p.is_locked then p.last_pages else coalesce(pg_relation_size(p.oid), 0) / b.size end as pages,

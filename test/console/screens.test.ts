@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { violationsOf } from '../support/browser.ts';
 import { useConsole } from '../support/console.ts';
+import { until } from '../support/until.ts';
 
 const { test, keys, server, shop } = useConsole();
 
@@ -200,4 +201,26 @@ test('the API page runs a request, and refuses in the words of the server', asyn
     .getByRole('alert')
     .getByText(/Did you mean/)
     .waitFor();
+});
+
+test('long lists are shown a page at a time, and the address has the page', async ({ open }) => {
+  const make = (path: string, slug: string) =>
+    server.call(`/api/admin/v1/organizations${path}`, {
+      method: 'POST',
+      credential: keys.admin,
+      body: { slug, name: slug },
+    });
+  await make('', 'crowd');
+  for (let at = 1; at <= 51; at++) await make('/crowd/workspaces', `w${at}`);
+  const page = await open({ key: keys.admin, path: '/crowd' });
+  const rows = page.getByRole('table', { name: 'Workspaces' }).getByRole('link');
+  await page.getByText('1 to 50 of 51').waitFor();
+  assert.equal(await rows.count(), 50);
+  await page.getByRole('button', { name: 'Page 2', exact: true }).click();
+  await page.getByText('51 to 51 of 51').waitFor();
+  await until('the last workspace is alone', async () => (await rows.count()) === 1);
+  assert.match(page.url(), /\/crowd\?page=1$/);
+  assert.deepEqual(await violationsOf(page), []);
+  await page.goto(`${server.url}/console/`);
+  await page.getByRole('link', { name: 'All 51 workspaces' }).waitFor();
 });

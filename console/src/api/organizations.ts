@@ -1,5 +1,5 @@
 // Organizations and their workspaces, as the operator sees them.
-import { queryOptions } from '@tanstack/react-query';
+import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { ask } from './ask.ts';
 
 export interface Organization {
@@ -22,15 +22,26 @@ export interface WorkspaceSummary extends Organization {
 export const organizationPath = (slug: string, rest = ''): string =>
   `/admin/v1/organizations/${encodeURIComponent(slug)}${rest}`;
 
-// As many as a page of the API has.
+// As many names as a page of the API has.
 const MOST = 1000;
-const MOST_WITH_STATISTICS = 100;
 
-export const organizationsQuery = () =>
+/** A page of a list, and how many there are in all. */
+export interface Paged<T> {
+  readonly list: readonly T[];
+  readonly total: number;
+}
+
+const paged = async <T>(path: string, signal: AbortSignal): Promise<Paged<T>> => {
+  const { data, meta } = await ask<readonly T[]>({ path, signal });
+  return { list: data, total: Number(meta.totalElements ?? data.length) };
+};
+
+/** The pages that the API has of it: 1,000 names at most. */
+export const organizationsQuery = (page = 0, size = MOST) =>
   queryOptions({
-    queryKey: ['organizations'],
-    queryFn: async ({ signal }) =>
-      (await ask<readonly Organization[]>({ path: `/admin/v1/organizations?size=${MOST}`, signal })).data,
+    queryKey: ['organizations', page, size],
+    queryFn: ({ signal }) => paged<Organization>(`/admin/v1/organizations?page=${page}&size=${size}`, signal),
+    placeholderData: keepPreviousData,
   });
 
 export const organizationQuery = (slug: string) =>
@@ -39,14 +50,18 @@ export const organizationQuery = (slug: string) =>
     queryFn: async ({ signal }) => (await ask<Organization>({ path: organizationPath(slug), signal })).data,
   });
 
-export const workspacesQuery = (slug: string) =>
+/** Workspaces with their sizes, which the API tells of pages up to 100. */
+export const workspacesQuery = (slug: string, page: number, size: number) =>
   queryOptions({
-    queryKey: ['workspaces', slug],
-    queryFn: async ({ signal }) =>
-      (
-        await ask<readonly WorkspaceSummary[]>({
-          path: organizationPath(slug, `/workspaces?statistics=true&size=${MOST_WITH_STATISTICS}`),
-          signal,
-        })
-      ).data,
+    queryKey: ['workspaces', slug, page, size],
+    queryFn: ({ signal }) =>
+      paged<WorkspaceSummary>(organizationPath(slug, `/workspaces?statistics=true&page=${page}&size=${size}`), signal),
+    placeholderData: (before, query) => (query?.queryKey[1] === slug ? before : undefined),
+  });
+
+/** The first 1,000 workspaces by their names. */
+export const workspaceNamesQuery = (slug: string) =>
+  queryOptions({
+    queryKey: ['workspaces', slug, 'names'],
+    queryFn: ({ signal }) => paged<WorkspaceSummary>(organizationPath(slug, `/workspaces?size=${MOST}`), signal),
   });

@@ -64,6 +64,8 @@ export function FieldInput({ place, column, zone, text, isReadOnly, mistake, onC
             color="gray"
             size="compact-xs"
             mt={4}
+            fw={400}
+            c="dimmed"
             aria-label={`Set ${name} to NULL`}
             onClick={() => onChange(null)}
           >

@@ -27,7 +27,7 @@ export function SettingsForm({ form }: { readonly form: EntityFormState }) {
       <Text component="h2" size="sm" fw={600} mb={4}>
         Settings
       </Text>
-      <div className={classes.form} style={{ alignItems: 'start' }}>
+      <div className={classes.form}>
         {LISTS.map(([name, label, description]) => (
           <CommitLines
             key={name}

@@ -93,9 +93,11 @@ function Line({ entry, place }: { readonly entry: Entry; readonly place: Place |
       </Table.Td>
       <Table.Td>
         <bdi>{actor.name ?? actor.kind}</bdi>{' '}
-        <Text span size="xs" c="dimmed">
-          {actor.kind}
-        </Text>
+        {actor.name !== null && actor.name !== actor.kind && (
+          <Text span size="xs" c="dimmed">
+            {actor.kind}
+          </Text>
+        )}
       </Table.Td>
       <Table.Td>
         <Code>{action}</Code>

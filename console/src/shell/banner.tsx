@@ -22,7 +22,16 @@ export function Banner({ session, place }: { readonly session: Session; readonly
     <Group justify="space-between" flex={1} miw={0} wrap="nowrap" gap="sm">
       <Group gap="xs" wrap="nowrap" miw={0}>
         {session.kind === 'operator' ? (
-          <Anchor component={Link} to="/" fw={600} size="sm" truncate miw={0}>
+          // On a narrow screen the names of where one is are worth more; that of the organization leads up, too.
+          <Anchor
+            component={Link}
+            to="/"
+            fw={600}
+            size="sm"
+            truncate
+            miw={0}
+            {...(place === undefined ? {} : { visibleFrom: 'sm' })}
+          >
             Organizations
           </Anchor>
         ) : (
@@ -32,7 +41,15 @@ export function Banner({ session, place }: { readonly session: Session; readonly
         )}
         {place !== undefined && (
           <Text size="sm" truncate miw={0}>
-            / <bdi>{place.org}</bdi> / <bdi>{place.ws}</bdi>
+            /{' '}
+            {session.kind === 'operator' ? (
+              <Anchor component={Link} to={`/${place.org}`} size="sm">
+                <bdi>{place.org}</bdi>
+              </Anchor>
+            ) : (
+              <bdi>{place.org}</bdi>
+            )}{' '}
+            / <bdi>{place.ws}</bdi>
           </Text>
         )}
         {!mayWrite(session) && <Badge color="gray">Read only</Badge>}

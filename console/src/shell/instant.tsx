@@ -9,5 +9,11 @@ export const momentWords = (instant: string, zone: Zone): string =>
 /** `instant` in ISO 8601; null: `none` stands there. */
 export function Instant({ instant, none = '' }: { readonly instant: string | null; readonly none?: string }) {
   const zone = useZone();
-  return instant === null ? none : <time dateTime={instant}>{momentWords(instant, zone)}</time>;
+  return instant === null ? (
+    none
+  ) : (
+    <time dateTime={instant} style={{ whiteSpace: 'nowrap' }}>
+      {momentWords(instant, zone)}
+    </time>
+  );
 }

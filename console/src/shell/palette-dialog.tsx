@@ -3,7 +3,7 @@ import { Group, Modal, ScrollArea, Text, TextInput, UnstyledButton } from '@mant
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent as ReactKeyboardEvent, useEffect, useId, useState } from 'react';
-import { organizationsQuery, workspacesQuery } from '../api/organizations.ts';
+import { organizationsQuery, workspaceNamesQuery } from '../api/organizations.ts';
 import { schemaQuery } from '../api/schema.ts';
 import type { Session } from '../api/session.ts';
 import { type Place, screenPath } from '../api/workspace.ts';
@@ -25,7 +25,10 @@ function useGoals({ session, place }: PaletteProps, isOpen: boolean): readonly G
   const mayAdminister = useMayAdminister();
   const isOperator = session.kind === 'operator';
   const organizations = useQuery({ ...organizationsQuery(), enabled: isOpen && isOperator });
-  const here = useQuery({ ...workspacesQuery(place?.org ?? ''), enabled: isOpen && isOperator && place !== undefined });
+  const here = useQuery({
+    ...workspaceNamesQuery(place?.org ?? ''),
+    enabled: isOpen && isOperator && place !== undefined,
+  });
   const names = place === undefined ? [] : [...(schema.data?.entities.keys() ?? [])];
   return [
     ...(place === undefined
@@ -35,8 +38,16 @@ function useGoals({ session, place }: PaletteProps, isOpen: boolean): readonly G
           ...waysOf(place, mayAdminister, names[0]).map(({ label, to }) => ({ label, kind: 'Screen', to })),
           { label: 'Overview', kind: 'Screen', to: screenPath(place) },
         ]),
-    ...(here.data ?? []).map(({ slug, name }) => ({ label: name, kind: 'Workspace', to: `/${place?.org}/${slug}` })),
-    ...(organizations.data ?? []).map(({ slug, name }) => ({ label: name, kind: 'Organization', to: `/${slug}` })),
+    ...(here.data?.list ?? []).map(({ slug, name }) => ({
+      label: name,
+      kind: 'Workspace',
+      to: `/${place?.org}/${slug}`,
+    })),
+    ...(organizations.data?.list ?? []).map(({ slug, name }) => ({
+      label: name,
+      kind: 'Organization',
+      to: `/${slug}`,
+    })),
     ...(place === undefined
       ? []
       : actionsOf(place, { mayWrite, mayAdminister }, schema.data?.entities.values() ?? [])

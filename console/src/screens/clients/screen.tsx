@@ -20,6 +20,7 @@ import { ask } from '../../api/ask.ts';
 import { schemaQuery } from '../../api/schema.ts';
 import { adminPath, type Place } from '../../api/workspace.ts';
 import { Instant } from '../../shell/instant.tsx';
+import { useFound } from '../../shell/pages.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { say } from '../../shell/said.tsx';
 
@@ -172,11 +173,13 @@ function NewClient({ place, onClose, onMade }: NewClientProps) {
 
 function Clients({ place, onOpen }: { readonly place: Place; readonly onOpen: (dialog: Dialog) => void }) {
   const clients = useQuery(oauthClientsQuery(place));
+  const { shown, find, pages } = useFound(clients.data ?? [], ({ name }) => name);
   if (clients.data?.length === 0)
     return <Text size="sm">No clients yet. Programs that prefer short-lived tokens to a key need one.</Text>;
   return (
     <>
       <Refused error={clients.error} onRetry={() => void clients.refetch()} />
+      {find}
       <Table.ScrollContainer minWidth={720} type="native">
         <Table aria-label="OAuth clients" verticalSpacing={4} aria-busy={clients.isPending}>
           <Table.Thead>
@@ -188,7 +191,7 @@ function Clients({ place, onOpen }: { readonly place: Place; readonly onOpen: (d
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
-            {clients.data?.map((client) => (
+            {shown.map((client) => (
               <Table.Tr key={client.id}>
                 <Table.Th scope="row" fw={400} className={classes.name ?? ''}>
                   <bdi>{client.name}</bdi>
@@ -225,6 +228,7 @@ function Clients({ place, onOpen }: { readonly place: Place; readonly onOpen: (d
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
+      {pages}
     </>
   );
 }

@@ -10,6 +10,7 @@ import { SecretDialog } from '../../access/secret.tsx';
 import { ask } from '../../api/ask.ts';
 import { adminPath, type Place } from '../../api/workspace.ts';
 import { Instant, momentWords } from '../../shell/instant.tsx';
+import { useFound } from '../../shell/pages.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { say } from '../../shell/said.tsx';
 import { useZone } from '../../shell/zone.tsx';
@@ -96,10 +97,12 @@ function Opened({ place, dialog, onOpen }: OpenedProps) {
 
 function Keys({ place, onOpen }: { readonly place: Place; readonly onOpen: (dialog: Dialog) => void }) {
   const keys = useQuery(apiKeysQuery(place));
+  const { shown, find, pages } = useFound(keys.data ?? [], ({ name }) => name);
   if (keys.data?.length === 0) return <Text size="sm">No keys yet. Programs need one to read and write records.</Text>;
   return (
     <>
       <Refused error={keys.error} onRetry={() => void keys.refetch()} />
+      {find}
       <Table.ScrollContainer minWidth={800} type="native">
         <Table aria-label="API keys" verticalSpacing={4} aria-busy={keys.isPending}>
           <Table.Thead>
@@ -111,12 +114,13 @@ function Keys({ place, onOpen }: { readonly place: Place; readonly onOpen: (dial
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
-            {keys.data?.map((key) => (
+            {shown.map((key) => (
               <KeyRow key={key.id} apiKey={key} onOpen={onOpen} />
             ))}
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
+      {pages}
     </>
   );
 }

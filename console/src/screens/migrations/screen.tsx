@@ -1,12 +1,13 @@
 // The changes of the schema so far, newest first.
-import { Anchor, Badge, Pagination, Table, Text } from '@mantine/core';
+import { Anchor, Badge, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { migrationsQuery } from '../../api/migrations.ts';
 import { screenPath } from '../../api/workspace.ts';
 import { STATE_COLORS } from '../../schema/migration.ts';
 import { secondsBetween, Time } from '../../schema/time.tsx';
-import { useAddress, usePlace } from '../../schema/use-address.ts';
+import { usePlace } from '../../schema/use-address.ts';
+import { Pages, usePage } from '../../shell/pages.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 
@@ -14,10 +15,8 @@ const SIZE = 50;
 
 export function Screen() {
   const place = usePlace();
-  const [read, write] = useAddress();
-  const page = Math.max(0, Math.trunc(Number(read('page') ?? 0)) || 0);
+  const [page, go] = usePage();
   const { data, error, refetch } = useQuery(migrationsQuery(place, page, SIZE));
-  const pages = Math.ceil((data?.total ?? 0) / SIZE);
   return (
     <ScreenFrame title="Migrations">
       <Refused error={error} onRetry={() => void refetch()} />
@@ -75,15 +74,7 @@ export function Screen() {
           </Table>
         </Table.ScrollContainer>
       )}
-      {pages > 1 && (
-        <Pagination
-          mt="sm"
-          size="sm"
-          total={pages}
-          value={page + 1}
-          onChange={(next) => write({ page: String(next - 1) })}
-        />
-      )}
+      <Pages total={data?.total ?? 0} size={SIZE} page={page} onPage={go} />
     </ScreenFrame>
   );
 }

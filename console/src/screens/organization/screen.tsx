@@ -10,6 +10,7 @@ import { bytes, count } from '../../format/amount.ts';
 import { ConfirmByName } from '../../shell/confirm-by-name.tsx';
 import { Icon } from '../../shell/icon.tsx';
 import { NameDialog } from '../../shell/name-form.tsx';
+import { Pages, ROWS, usePage } from '../../shell/pages.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 
@@ -52,17 +53,18 @@ interface WorkspacesProps {
 }
 
 function Workspaces({ org, name, dialog, onClose }: WorkspacesProps) {
-  const workspaces = useQuery(workspacesQuery(org));
+  const [page, go] = usePage();
+  const workspaces = useQuery(workspacesQuery(org, page, ROWS));
   const client = useQueryClient();
   const navigate = useNavigate();
   return (
     <>
       <Refused error={workspaces.error} onRetry={() => void workspaces.refetch()} />
-      {workspaces.data?.length === 0 && (
+      {workspaces.data?.total === 0 && (
         <Text size="sm">No workspaces yet. A workspace has a schema, records and its own keys.</Text>
       )}
-      {(workspaces.data?.length ?? 0) > 0 && (
-        <Table aria-label="Workspaces" maw={800}>
+      {(workspaces.data?.total ?? 0) > 0 && (
+        <Table aria-label="Workspaces" maw={800} aria-busy={workspaces.isPlaceholderData}>
           <Table.Thead>
             <Table.Tr>
               <Table.Th>Workspace</Table.Th>
@@ -72,7 +74,7 @@ function Workspaces({ org, name, dialog, onClose }: WorkspacesProps) {
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
-            {workspaces.data?.map(({ slug, name: title, statistics }) => (
+            {workspaces.data?.list.map(({ slug, name: title, statistics }) => (
               <Table.Tr key={slug}>
                 <Table.Td>
                   <Anchor component={Link} to={`/${org}/${slug}`} size="sm">
@@ -89,6 +91,7 @@ function Workspaces({ org, name, dialog, onClose }: WorkspacesProps) {
           </Table.Tbody>
         </Table>
       )}
+      <Pages total={workspaces.data?.total ?? 0} page={page} onPage={go} />
       <NameDialog
         title="New workspace"
         isOpen={dialog === 'workspace'}

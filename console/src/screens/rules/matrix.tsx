@@ -7,6 +7,7 @@ import { type Rule, type RulesByEntity, restricts, ruleColumns } from '../../acc
 import { schemaQuery } from '../../api/schema.ts';
 import type { Place } from '../../api/workspace.ts';
 import { Icon } from '../../shell/icon.tsx';
+import { useFound } from '../../shell/pages.tsx';
 import { Refused } from '../../shell/refused.tsx';
 
 export interface MatrixProps {
@@ -20,21 +21,12 @@ export interface MatrixProps {
 
 export function Matrix({ place, inForce, draft, error, onChange }: MatrixProps) {
   const schema = useQuery(schemaQuery(place));
-  const [typed, setTyped] = useState('');
   const [edited, setEdited] = useState<string>();
-  const names = [...inForce.keys()].filter((name) => name.toLowerCase().includes(typed.trim().toLowerCase()));
+  const { shown, find, pages } = useFound([...inForce.keys()], (name) => name, 'Find an entity with rules');
   if (inForce.size === 0) return <Text size="sm">There are no entities yet.</Text>;
   return (
     <Stack gap="xs">
-      {inForce.size > 12 && (
-        <TextInput
-          aria-label="Find an entity with rules"
-          placeholder="Find an entity"
-          value={typed}
-          onChange={(event) => setTyped(event.currentTarget.value)}
-          maw={320}
-        />
-      )}
+      {find}
       <Refused error={error} />
       <Table.ScrollContainer minWidth={560} type="native">
         <Table aria-label="Row rules" verticalSpacing={4}>
@@ -46,7 +38,7 @@ export function Matrix({ place, inForce, draft, error, onChange }: MatrixProps) 
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
-            {names.map((entity) => {
+            {shown.map((entity) => {
               const document = schema.data?.entities.get(entity);
               return (
                 <EntityRules
@@ -64,6 +56,7 @@ export function Matrix({ place, inForce, draft, error, onChange }: MatrixProps) 
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
+      {pages}
     </Stack>
   );
 }

@@ -8,6 +8,7 @@ import type { WorkspaceSummary } from '../../api/organizations.ts';
 import { sessionQuery } from '../../api/session.ts';
 import { adminPath, type Place } from '../../api/workspace.ts';
 import { ConfirmByName } from '../../shell/confirm-by-name.tsx';
+import { Instant } from '../../shell/instant.tsx';
 import { NameDialog } from '../../shell/name-form.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
@@ -43,7 +44,9 @@ export function Screen() {
               </Table.Tr>
               <Table.Tr>
                 <Table.Th scope="row">Made</Table.Th>
-                <Table.Td>{data.createdAt}</Table.Td>
+                <Table.Td>
+                  <Instant instant={data.createdAt} />
+                </Table.Td>
               </Table.Tr>
             </Table.Tbody>
           </Table>

@@ -9,6 +9,7 @@ import { sessionQuery } from '../../api/session.ts';
 import { bytes, counted } from '../../format/amount.ts';
 import { Icon } from '../../shell/icon.tsx';
 import { NameDialog } from '../../shell/name-form.tsx';
+import { Pages, usePage } from '../../shell/pages.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 
@@ -32,8 +33,13 @@ export function Screen() {
   );
 }
 
+// Each card asks for its workspaces.
+const CARDS = 20;
+const WORKSPACES = 6;
+
 function Organizations() {
-  const organizations = useQuery(organizationsQuery());
+  const [page, go] = usePage();
+  const organizations = useQuery(organizationsQuery(page, CARDS));
   const client = useQueryClient();
   const [isMaking, setMaking] = useState(false);
   const make = (
@@ -44,7 +50,7 @@ function Organizations() {
   return (
     <ScreenFrame title="Organizations" actions={make}>
       <Refused error={organizations.error} onRetry={() => void organizations.refetch()} />
-      {organizations.data?.length === 0 && (
+      {organizations.data?.total === 0 && (
         <Paper withBorder p="lg" maw={520}>
           <Text mb="sm">
             There is no organization yet. An organization holds workspaces; a workspace has a schema and records.
@@ -53,10 +59,11 @@ function Organizations() {
         </Paper>
       )}
       <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="sm">
-        {organizations.data?.map((one) => (
+        {organizations.data?.list.map((one) => (
           <OrganizationCard key={one.slug} {...one} />
         ))}
       </SimpleGrid>
+      <Pages total={organizations.data?.total ?? 0} size={CARDS} page={page} onPage={go} />
       <NameDialog
         title="New organization"
         isOpen={isMaking}
@@ -71,7 +78,7 @@ function Organizations() {
 }
 
 function OrganizationCard({ slug, name }: Organization) {
-  const workspaces = useQuery(workspacesQuery(slug));
+  const workspaces = useQuery(workspacesQuery(slug, 0, WORKSPACES));
   return (
     <Paper withBorder p="sm">
       <Group justify="space-between" wrap="nowrap" mb={4}>
@@ -83,15 +90,15 @@ function OrganizationCard({ slug, name }: Organization) {
         </Text>
       </Group>
       <Refused error={workspaces.error} />
-      {workspaces.data?.length === 0 && (
+      {workspaces.data?.total === 0 && (
         <Text size="sm" c="dimmed">
           No workspaces yet
         </Text>
       )}
-      {(workspaces.data?.length ?? 0) > 0 && (
+      {(workspaces.data?.total ?? 0) > 0 && (
         <Table verticalSpacing={2} aria-label={`Workspaces of ${name}`}>
           <Table.Tbody>
-            {workspaces.data?.map((one) => (
+            {workspaces.data?.list.map((one) => (
               <Table.Tr key={one.slug}>
                 <Table.Td>
                   <Anchor component={Link} to={`/${slug}/${one.slug}`} size="sm">
@@ -109,6 +116,11 @@ function OrganizationCard({ slug, name }: Organization) {
             ))}
           </Table.Tbody>
         </Table>
+      )}
+      {(workspaces.data?.total ?? 0) > WORKSPACES && (
+        <Anchor component={Link} to={`/${slug}`} size="xs" px="xs">
+          All {counted(workspaces.data?.total ?? 0, 'workspace')}
+        </Anchor>
       )}
     </Paper>
   );

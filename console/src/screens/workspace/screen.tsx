@@ -6,6 +6,7 @@ import { schemaQuery } from '../../api/schema.ts';
 import { statisticsQuery } from '../../api/statistics.ts';
 import { type Place, screenPath } from '../../api/workspace.ts';
 import { bytes, count } from '../../format/amount.ts';
+import { useFound } from '../../shell/pages.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { useMayAdminister } from '../../shell/rights.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
@@ -16,6 +17,7 @@ export function Screen() {
   const isAdministrator = useMayAdminister();
   const statistics = useQuery({ ...statisticsQuery(place), enabled: isAdministrator });
   const entities = [...(schema.data?.entities.values() ?? [])];
+  const { shown, find, pages } = useFound(entities, ({ name }) => name);
   return (
     <ScreenFrame title={schema.data?.name ?? `${place.org}/${place.ws}`}>
       {schema.error !== null && schema.data === undefined ? (
@@ -27,44 +29,52 @@ export function Screen() {
         <FirstSteps place={place} isAdministrator={isAdministrator} />
       )}
       {entities.length > 0 && (
-        <Table.ScrollContainer minWidth={480} maw={900}>
-          <Table aria-label="Entities">
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th>Entity</Table.Th>
-                <Table.Th ta="right">Fields</Table.Th>
-                {isAdministrator && <Table.Th ta="right">Records</Table.Th>}
-                {isAdministrator && <Table.Th ta="right">Size</Table.Th>}
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {entities.map(({ name, description, fields }) => {
-                const known = statistics.data?.get(name);
-                return (
-                  <Table.Tr key={name}>
-                    <Table.Td>
-                      <Group gap="xs">
-                        <Anchor component={Link} to={screenPath(place, `/data/${name}`)} size="sm">
-                          <bdi>{name}</bdi>
-                        </Anchor>
-                        <Text size="xs" c="dimmed" truncate maw={360} dir="auto">
-                          {description}
-                        </Text>
-                      </Group>
-                    </Table.Td>
-                    <Table.Td ta="right">{fields.size}</Table.Td>
-                    {isAdministrator && (
-                      <Table.Td ta="right">{known && `${known.exact ? '' : '≈ '}${count(known.records)}`}</Table.Td>
-                    )}
-                    {isAdministrator && (
-                      <Table.Td ta="right">{known && bytes(known.tableBytes + known.indexBytes)}</Table.Td>
-                    )}
-                  </Table.Tr>
-                );
-              })}
-            </Table.Tbody>
-          </Table>
-        </Table.ScrollContainer>
+        <>
+          {find}
+          <Table.ScrollContainer minWidth={480} maw={900} type="native">
+            <Table aria-label="Entities">
+              <Table.Thead>
+                <Table.Tr>
+                  <Table.Th>Entity</Table.Th>
+                  <Table.Th ta="right">Fields</Table.Th>
+                  {isAdministrator && <Table.Th ta="right">Records</Table.Th>}
+                  {isAdministrator && <Table.Th ta="right">Size</Table.Th>}
+                </Table.Tr>
+              </Table.Thead>
+              <Table.Tbody>
+                {shown.map(({ name, description, fields }) => {
+                  const known = statistics.data?.get(name);
+                  return (
+                    <Table.Tr key={name}>
+                      <Table.Td>
+                        <Group gap="xs">
+                          <Anchor component={Link} to={screenPath(place, `/data/${name}`)} size="sm">
+                            <bdi>{name}</bdi>
+                          </Anchor>
+                          <Text size="xs" c="dimmed" truncate maw={360} dir="auto">
+                            {description}
+                          </Text>
+                        </Group>
+                      </Table.Td>
+                      <Table.Td ta="right">{fields.size}</Table.Td>
+                      {isAdministrator && (
+                        <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
+                          {known && `${known.exact ? '' : '≈ '}${count(known.records)}`}
+                        </Table.Td>
+                      )}
+                      {isAdministrator && (
+                        <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
+                          {known && bytes(known.tableBytes + known.indexBytes)}
+                        </Table.Td>
+                      )}
+                    </Table.Tr>
+                  );
+                })}
+              </Table.Tbody>
+            </Table>
+          </Table.ScrollContainer>
+          {pages}
+        </>
       )}
     </ScreenFrame>
   );
