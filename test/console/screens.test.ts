@@ -5,7 +5,7 @@ import { violationsOf } from '../support/browser.ts';
 import { useConsole } from '../support/console.ts';
 import { until } from '../support/until.ts';
 
-const { test, keys, server, shop } = useConsole();
+const { test, keys, server } = useConsole();
 
 /** Below /console, with what stands on the screen once it is there. */
 const SCREENS: readonly (readonly [path: string, heading: RegExp])[] = [
@@ -151,42 +151,6 @@ test('an owner is taken to the own workspace, and another one says that there is
   await page.getByText('You have no access').waitFor();
   await page.getByRole('link', { name: 'Back to the start' }).click();
   await page.getByRole('table', { name: 'Entities' }).waitFor();
-});
-
-test('a pasted file is tried and imported, and its mistakes are told by row', async ({ open }) => {
-  const page = await open({ key: keys.owner, path: '/demo/shop/data/products/import' });
-  const rows = page.getByRole('textbox', { name: 'Or paste rows' });
-  await rows.fill('SKU,Title,The price\nCUP-01,Cup,4.50\nCUP-02,Big cup,-1');
-  await page.getByRole('button', { name: 'Take these rows' }).click();
-  await page.getByRole('combobox', { name: 'Field for The price' }).click();
-  await page.getByRole('option', { name: 'price' }).click();
-  await page.getByRole('button', { name: 'Dry run' }).click();
-  await page
-    .getByRole('alert')
-    .getByText(/row 2.*price/)
-    .first()
-    .waitFor();
-  await rows.fill('SKU,Title,price\nCUP-01,Cup,4.50\nCUP-02,Big cup,1');
-  await page.getByRole('button', { name: 'Take these rows' }).click();
-  await page.getByRole('button', { name: 'Dry run' }).click();
-  await page.getByText(/Nothing is stored.*2 records inserted/).waitFor();
-  assert.equal((await shop.call('products?filter=sku,startsWith,CUP')).json.meta.totalElements, 0);
-  await page.getByRole('button', { name: 'Import' }).click();
-  await page.getByText(/^2 records inserted/).waitFor();
-  assert.equal((await shop.call('products?filter=sku,startsWith,CUP')).json.meta.totalElements, 2);
-});
-
-test('a file becomes a new entity with the types of its values', async ({ open }) => {
-  const page = await open({ key: keys.owner, path: '/demo/shop/import' });
-  await page
-    .getByRole('textbox', { name: 'Or paste rows' })
-    .fill('First name,born,points\nAda,1815-12-10,1.50\nGrace,1906-12-09,2');
-  await page.getByRole('button', { name: 'Take these rows' }).click();
-  await page.getByRole('textbox', { name: 'Name of the entity' }).fill('people');
-  await page.getByRole('button', { name: 'Import' }).click();
-  await page.getByText(/^2 records inserted/).waitFor();
-  const { data } = (await shop.call('people?sort=id')).json;
-  assert.deepEqual(data[0], { id: 1, firstName: 'Ada', born: '1815-12-10', points: 1.5 });
 });
 
 test('the API page runs a request, and refuses in the words of the server', async ({ open }) => {

@@ -79,6 +79,8 @@ export interface Locator extends Finder {
 
 export interface WebRequest {
   url(): string;
+  /** `fetch` of a request of the page's own code. */
+  resourceType(): string;
   method(): string;
   postData(): string | null;
   headers(): Readonly<Record<string, string>>;

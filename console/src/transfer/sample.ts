@@ -74,6 +74,6 @@ export function rowsOf(text: string, numbers: ReadonlySet<number>): string {
     skip_empty_lines: true,
   }) as unknown as (string | { readonly raw: string })[];
   const raw = (one: string | { readonly raw: string }): string =>
-    (typeof one === 'string' ? one : one.raw).replace(/\r?\n$/, '');
+    (typeof one === 'string' ? one : one.raw).replace(/\r?\n?$/, '');
   return [raw(header), ...rows.filter((_, at) => numbers.has(at + 1)).map(raw)].join('\n');
 }

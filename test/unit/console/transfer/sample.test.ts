@@ -29,5 +29,7 @@ test('NDJSON keeps digits and names the members of all lines', () => {
 
 test('the rows that were refused are written as they were, with the header', () => {
   assert.equal(rowsOf('a,b\n1,"x\ny"\n\n2,z\n3,w\n', new Set([1, 3])), 'a,b\n1,"x\ny"\n3,w');
+  // The parser gives the half of a line end of two characters with the row before it.
+  assert.equal(rowsOf('\uFEFFa,b\r\n1,x\r\n2,"y\r\n"\r\n', new Set([1, 2])), 'a,b\n1,x\n2,"y\r\n"');
   assert.equal(rowsOf('{"a":1}\n\n{"a":2}\n', new Set([2])), '{"a":2}');
 });

@@ -1,0 +1,174 @@
+// Files into the console and out of it, and requests that are copied from it: each is run, against the API and with a key.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import type { Page } from '../support/browser.ts';
+import { useConsole } from '../support/console.ts';
+
+const { test, keys, server, shop } = useConsole();
+const run = promisify(execFile);
+const CLIENT = pathToFileURL(join(import.meta.dirname, '../../client/src/index.ts')).href;
+
+/** What a click saves as a file. */
+async function downloaded(page: Page, click: () => Promise<void>) {
+  const [download] = await Promise.all([page.waitForEvent('download'), click()]);
+  return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
+}
+
+test('an export has the bytes of the API, with filter, order and columns, and the page reads nothing of it', async ({
+  open,
+}) => {
+  const query = 'filter=total,gte,40&sort=total,desc&fields=status,total';
+  const page = await open({ key: keys.readOnly, path: `/demo/shop/data/orders?${query}` });
+  const fetched: string[] = [];
+  page.on('request', (request) => {
+    if (request.resourceType() === 'fetch' && request.url().includes('_export')) fetched.push(request.url());
+  });
+  for (const format of ['csv', 'ndjson']) {
+    await page.getByRole('button', { name: 'Export' }).click();
+    const file = await downloaded(page, () =>
+      page.getByRole('menuitem', { name: format.toUpperCase(), exact: true }).click(),
+    );
+    const answer = await fetch(`${server.url}/api/v1/demo/shop/orders/_export?format=${format}&${query}`, {
+      headers: { authorization: `Bearer ${keys.readOnly}` },
+    });
+    assert.equal(answer.status, 200);
+    assert.deepEqual(file, { name: `orders.${format}`, bytes: Buffer.from(await answer.arrayBuffer()) });
+    assert.match(file.bytes.toString(), /^(?:status,total\r?\n\w+,|\{"status":"\w+","total":)95\.00/);
+  }
+  assert.deepEqual(fetched, []);
+});
+
+test('strange headers are mapped and tried; bad rows are a file, and a broken file leaves nothing', async ({
+  open,
+}) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/data/products/import' });
+  const total = async (): Promise<number> => (await shop.call('products?size=1')).json.meta.totalElements;
+  const before = await total();
+  const header = ' S.K.U. ,"Title, in full",The price';
+  const good = Array.from({ length: 60 }, (_, at) => `STRANGE-${at},"Thing ""${at}""",${at}.50`);
+  const bad = '"STRANGE-X","Too\ncheap",-1';
+  const choose = async (name: string, lines: readonly string[]): Promise<void> => {
+    const buffer = Buffer.from(`\uFEFF${[header, ...lines].join('\r\n')}\r\n`);
+    await page.locator('input[type=file]').setInputFiles({ name, mimeType: 'text/csv', buffer });
+    await page.getByRole('combobox', { name: 'Field for The price' }).waitFor();
+    for (const [column, field] of [
+      ['Title, in full', 'title'],
+      ['The price', 'price'],
+    ] as const) {
+      await page.getByRole('combobox', { name: `Field for ${column}` }).click();
+      await page.getByRole('option', { name: field }).click();
+    }
+    assert.equal(await page.getByRole('combobox', { name: 'Field for S.K.U.' }).inputValue(), 'sku');
+  };
+  await choose('things.csv', [...good, bad]);
+  await page.getByRole('button', { name: 'Dry run' }).click();
+  await page
+    .getByRole('alert')
+    .getByText(/row 61.*price.*must be at least 0/)
+    .first()
+    .waitFor();
+  await page.getByText('Nothing of the file is stored').waitFor();
+  const file = await downloaded(page, () => page.getByRole('button', { name: 'Download the bad rows' }).click());
+  assert.deepEqual([file.name, file.bytes.toString()], ['things.bad.csv', [header, bad].join('\n')]);
+  assert.equal(await total(), before);
+
+  await choose('broken.csv', [...good, 'STRANGE-Y,"never closed,1']);
+  await page.getByRole('button', { name: 'Import' }).click();
+  await page.getByText('Nothing of the file is stored').waitFor();
+  assert.equal(await total(), before);
+
+  await choose('good.csv', good);
+  await page.getByRole('button', { name: 'Dry run' }).click();
+  await page.getByText(/Nothing is stored.*60 records inserted/).waitFor();
+  assert.equal(await total(), before);
+  await page.getByRole('button', { name: 'Import' }).click();
+  await page.getByText(/^60 records inserted/).waitFor();
+  assert.equal(await total(), before + 60);
+});
+
+test('what is copied runs with a key, gives the rows that are shown, and has no credential', async ({ open }) => {
+  const page = await open({
+    key: keys.readOnly,
+    path: '/demo/shop/data/orders?filter=total,gte,40&or=status,eq,paid;note,notNull&sort=total,desc&fields=id,status,total',
+    context: { permissions: ['clipboard-read', 'clipboard-write'] },
+  });
+  await page.getByRole('gridcell').first().waitFor();
+  const cells = await page.getByRole('gridcell').allTextContents();
+  const shown = Array.from({ length: cells.length / 3 }, (_, row) => cells.slice(row * 3, row * 3 + 3));
+  assert.ok(shown.length > 0);
+  const folder = mkdtempSync(join(tmpdir(), 'copied-'));
+  const env = { ...process.env, WDA_KEY: keys.readOnly };
+  try {
+    for (const tool of ['curl', 'fetch', 'TypeScript']) {
+      await page.getByRole('button', { name: 'Copy as' }).click();
+      await page.getByRole('menuitem', { name: tool, exact: true }).click();
+      await page
+        .getByRole('status')
+        .filter({ hasText: `Copied as ${tool}` })
+        .waitFor({ state: 'attached' });
+      const text = await page.evaluate<string>('navigator.clipboard.readText()');
+      assert.ok(!text.includes('wda_') && text.includes('WDA_KEY'), text);
+      const program = join(folder, `${tool}.mts`);
+      // The package as it stands in this repository, and the answer as JSON.
+      writeFileSync(
+        program,
+        text
+          .replace("'workspace-data-client'", JSON.stringify(CLIENT))
+          .replace(/console\.log\((?:response\.status, )?(.*)\);$/, 'console.log(JSON.stringify($1));'),
+      );
+      const { stdout } = await (tool === 'curl'
+        ? run('sh', ['-c', `${text} -sS`], { env })
+        : run(process.execPath, [program], { env }));
+      const answer = JSON.parse(stdout);
+      const rows = (answer.data ?? answer) as readonly Record<string, string | number>[];
+      assert.deepEqual(
+        rows.map(({ id, status, total }) => [String(id), status, Number(total)]),
+        shown.map(([id, status, total]) => [id, status, Number(total)]),
+        tool,
+      );
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('a pasted file is tried and imported, and its mistakes are told by row', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/data/products/import' });
+  const rows = page.getByRole('textbox', { name: 'Or paste rows' });
+  await rows.fill('SKU,Title,The price\nCUP-01,Cup,4.50\nCUP-02,Big cup,-1');
+  await page.getByRole('button', { name: 'Take these rows' }).click();
+  await page.getByRole('combobox', { name: 'Field for The price' }).click();
+  await page.getByRole('option', { name: 'price' }).click();
+  await page.getByRole('button', { name: 'Dry run' }).click();
+  await page
+    .getByRole('alert')
+    .getByText(/row 2.*price/)
+    .first()
+    .waitFor();
+  await rows.fill('SKU,Title,price\nCUP-01,Cup,4.50\nCUP-02,Big cup,1');
+  await page.getByRole('button', { name: 'Take these rows' }).click();
+  await page.getByRole('button', { name: 'Dry run' }).click();
+  await page.getByText(/Nothing is stored.*2 records inserted/).waitFor();
+  assert.equal((await shop.call('products?filter=sku,startsWith,CUP')).json.meta.totalElements, 0);
+  await page.getByRole('button', { name: 'Import' }).click();
+  await page.getByText(/^2 records inserted/).waitFor();
+  assert.equal((await shop.call('products?filter=sku,startsWith,CUP')).json.meta.totalElements, 2);
+});
+
+test('a file becomes a new entity with the types of its values', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/import' });
+  await page
+    .getByRole('textbox', { name: 'Or paste rows' })
+    .fill('First name,born,points\nAda,1815-12-10,1.50\nGrace,1906-12-09,2');
+  await page.getByRole('button', { name: 'Take these rows' }).click();
+  await page.getByRole('textbox', { name: 'Name of the entity' }).fill('people');
+  await page.getByRole('button', { name: 'Import' }).click();
+  await page.getByText(/^2 records inserted/).waitFor();
+  const { data } = (await shop.call('people?sort=id')).json;
+  assert.deepEqual(data[0], { id: 1, firstName: 'Ada', born: '1815-12-10', points: 1.5 });
+});
