@@ -7,7 +7,7 @@ import type { EntityDocument, WorkspaceSchema } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
 import { recordPath } from '../../records/cell.tsx';
 import type { ZoneName } from '../../records/instant.ts';
-import { type ListQuery, narrowing, searchOf } from '../../records/list-query.ts';
+import { type ListQuery, narrowing, searchOf, WINDOW } from '../../records/list-query.ts';
 import { pathsOf } from '../../records/paths.ts';
 import { type EntityPlace, entityPath } from '../../records/requests.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
@@ -34,10 +34,11 @@ export function Toolbar({ state, schema, entity, zone, filter }: ToolbarProps) {
     entity: at.entity,
     method: 'GET' as const,
     rest: '',
-    query: Object.entries({ ...searchOf(query), fields: fields.join(',') }).flatMap(([name, value]) =>
-      value === undefined
-        ? []
-        : (typeof value === 'string' ? [value] : value).map((one): [string, string] => [name, one]),
+    query: Object.entries({ ...searchOf(query), fields: fields.join(','), size: String(WINDOW) }).flatMap(
+      ([name, value]) =>
+        value === undefined
+          ? []
+          : (typeof value === 'string' ? [value] : value).map((one): [string, string] => [name, one]),
     ),
   });
   return (
