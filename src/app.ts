@@ -1,11 +1,12 @@
 // A server from its start to its end: makes the rooms, refuses requests until the database is prepared, begins what
 // runs in the background, closes all of it in order.
-import type pg from 'pg';
 import { hashCredential } from './auth/api-key.ts';
 import { install } from './catalog/install.ts';
 import type { Config } from './config.ts';
 import { shownAddress } from './db/connection-url.ts';
 import { untilUsable } from './db/outage.ts';
+import { checkPooler } from './db/pooler.ts';
+import type { Route, Routes } from './db/route.ts';
 import { removeActivity } from './directory/activity.ts';
 import { makeHouse } from './house.ts';
 import { makeHttpServer } from './http/server.ts';
@@ -35,12 +36,15 @@ const KEY_SWEEP_MS = 300_000;
 const ACTIVITY_SWEEP_MS = 600_000;
 const SESSION_SWEEP_MS = 600_000;
 
-export function makeApp(config: Config, connection: pg.ClientConfig, observer: Observer): App {
+export function makeApp(config: Config, connection: Route, observer: Observer): App {
   const { log } = observer;
   const readiness = makeReadiness(
     config.adminKey === undefined ? undefined : hashCredential(config.adminKey).toString('hex'),
   );
-  const house = makeHouse(config, connection, observer, readiness);
+  const { databaseDirectUrl } = config;
+  const direct: Route = databaseDirectUrl === undefined ? connection : { connectionString: databaseDirectUrl };
+  const routes: Routes = { connection, direct };
+  const house = makeHouse(config, routes, observer, readiness);
   const { databases, presence, authenticator, runner, totals, keys, refusals, outbound } = house;
   const { sessions } = house.consoleRooms;
   const server = makeHttpServer({
@@ -105,7 +109,8 @@ export function makeApp(config: Config, connection: pg.ClientConfig, observer: O
       const work = async () => {
         if (config.console && isConsoleStale())
           log.warn('the console was built from other sources; npm run build builds it');
-        await install(connection, (message) => log.info(message));
+        await checkPooler(routes);
+        await install(direct, (message) => log.info(message));
         const welcome = await bootstrap({ databases, config, knownOperator, secrets });
         await runner.recover();
         await totals.check();

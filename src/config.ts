@@ -1,8 +1,8 @@
 // The only reader of process.env. Takes the environment, gives one frozen Config or the full list of mistakes in it.
-import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { DatabaseUrlError, parseDatabaseUrl } from './db/connection-url.ts';
+import { corsOrigins, databaseMistakes, isBaseUrl, privateNetwork } from './config-values.ts';
+import type { Pooler } from './db/route.ts';
 import { closest } from './model/closest.ts';
 
 export interface Config {
@@ -10,6 +10,10 @@ export interface Config {
   readonly host: string;
   readonly publicUrl: string;
   readonly databaseUrl: string | undefined;
+  /** What stands at `databaseUrl`. */
+  readonly pooler: Pooler;
+  /** Set when the pooler is of transactions: PostgreSQL itself. */
+  readonly databaseDirectUrl: string | undefined;
   readonly dataDir: string;
   readonly adminKey: string | undefined;
   readonly demo: boolean;
@@ -95,6 +99,16 @@ export const SETTINGS: readonly Setting[] = [
     name: 'DATABASE_URL',
     default: '(embedded PostgreSQL)',
     says: 'postgres:// URL of a PostgreSQL 15 or newer, with one host or several; nothing embedded is started then',
+  },
+  {
+    name: 'WDA_POOLER',
+    default: 'none',
+    says: 'what stands between the server and PostgreSQL at DATABASE_URL: none, a pooler in session mode, or one in transaction mode',
+  },
+  {
+    name: 'DATABASE_DIRECT_URL',
+    default: '(none)',
+    says: 'postgres:// URL of the same database without the pooler; needed with WDA_POOLER=transaction',
   },
   { name: 'DATA_DIR', default: './data', says: 'folder of the embedded PostgreSQL' },
   {
@@ -254,7 +268,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
 
   const port = integer('PORT', 3000, 0, 65535);
   const databaseUrl = text('DATABASE_URL');
-  if (databaseUrl !== undefined) mistakes.push(...databaseUrlMistakes(databaseUrl));
+  const pooler = choice('WDA_POOLER', 'none', ['none', 'session', 'transaction']);
+  const databaseDirectUrl = text('DATABASE_DIRECT_URL');
+  mistakes.push(...databaseMistakes({ databaseUrl, pooler, databaseDirectUrl }));
   const adminKey = text('WDA_ADMIN_KEY');
   if (adminKey !== undefined && (adminKey.length < 32 || !/^[\x21-\x7e]+$/.test(adminKey))) {
     mistakes.push('WDA_ADMIN_KEY must have 32 printable ASCII characters or more, without spaces');
@@ -276,6 +292,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     host: text('HOST') ?? '127.0.0.1',
     publicUrl: (publicUrl ?? `http://localhost:${port}`).replace(/\/+$/, ''),
     databaseUrl,
+    pooler,
+    databaseDirectUrl,
     dataDir: resolve(text('DATA_DIR') ?? './data'),
     adminKey,
     demo: choice('WDA_DEMO', databaseUrl === undefined ? 'on' : 'off', ['on', 'off']) === 'on',
@@ -341,54 +359,3 @@ export function clientSettings(): {
 
 /** Where a server of this environment listens, as far as it says so. */
 export const serverPort = (): string => process.env.PORT || '3000';
-
-function databaseUrlMistakes(text: string): readonly string[] {
-  try {
-    parseDatabaseUrl(text);
-    return [];
-  } catch (error) {
-    if (!(error instanceof DatabaseUrlError)) throw error;
-    return error.mistakes.map((mistake) => `DATABASE_URL ${mistake}`);
-  }
-}
-
-/** RFC 8414 section 2: an issuer has no query and no fragment. */
-function isBaseUrl(text: string): boolean {
-  if (!isHttpUrl(text) || /[?#]/.test(text)) return false;
-  const { username, password } = new URL(text);
-  return username === '' && password === '';
-}
-
-function isHttpUrl(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
-}
-
-function privateNetwork(value: string, mistakes: string[]): boolean | readonly string[] {
-  if (value === 'deny' || value === 'allow') return value === 'allow';
-  const networks = value.split(',').map((network) => network.trim());
-  for (const network of networks) {
-    const [, address = '', prefix = ''] = /^([0-9a-fA-F:.]+)\/(\d{1,3})$/.exec(network) ?? [];
-    if (isIP(address) !== 0 && Number(prefix) <= (isIP(address) === 4 ? 32 : 128)) continue;
-    mistakes.push(
-      `WDA_IDP_PRIVATE_NETWORK must be deny, allow, or networks such as 10.1.0.0/16, has ${JSON.stringify(network)}`,
-    );
-    return false;
-  }
-  return networks;
-}
-
-function corsOrigins(value: string | undefined, mistakes: string[]): '*' | readonly string[] {
-  if (value === undefined || value.trim() === '*') return '*';
-  const origins = value
-    .split(',')
-    .map((origin) => origin.trim())
-    .filter((origin) => origin !== '');
-  for (const origin of origins) {
-    if (!isHttpUrl(origin) || new URL(origin).origin !== origin) {
-      mistakes.push(
-        `WDA_CORS_ORIGINS must list origins such as https://app.example.com, has ${JSON.stringify(origin)}`,
-      );
-    }
-  }
-  return origins;
-}

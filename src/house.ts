@@ -1,6 +1,5 @@
 // The rooms, built from a Config and a database connection and wired together.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type pg from 'pg';
 import { credentialFigures, makeAuthenticator } from './auth/authenticate.ts';
 import { makeExternalTokens } from './auth/external-token.ts';
 import { makeIdentifyExternal } from './auth/identify-external.ts';
@@ -16,6 +15,7 @@ import { makeWorkspaceCache, workspaceFigures } from './catalog/workspace-cache.
 import type { Config } from './config.ts';
 import { shownAddress } from './db/connection-url.ts';
 import { type Database, databaseFigures, makeDatabase } from './db/pool.ts';
+import type { Routes } from './db/route.ts';
 import { makeClock } from './directory/clock.ts';
 import { findApiKey, touchApiKeys } from './directory/credentials.ts';
 import { makeDatabases } from './directory/databases.ts';
@@ -56,10 +56,10 @@ const SNAPSHOT_MS = 3000;
 export type House = ReturnType<typeof makeHouse>;
 
 /** All rooms, wired together, with nothing running yet. */
-export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: Observer, readiness: ReadinessState) {
+export function makeHouse(config: Config, routes: Routes, { log }: Observer, readiness: ReadinessState) {
   const onFault = (message: string, error: unknown): void => log.error(message, { err: rootOf(error) });
   const db = makeDatabase({
-    connection,
+    ...routes,
     processes: config.workers,
     readConnections: config.readConnections,
     writeConnections: config.writeConnections,
@@ -75,7 +75,7 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
   const refusals = makeRefusalPace(() => performance.now(), sleep);
   const strangers = makeStrangerShare(config.statementTimeoutMs);
   const now = makeClock();
-  const presence = makeProcessPresence({ db, connection, now, busy: () => records.busy() });
+  const presence = makeProcessPresence({ db, connection: routes.direct, now, busy: () => records.busy() });
   const cache = makeWorkspaceCache({
     load: (organization, slug) => strangers(() => loadWorkspace(databases, organization, slug)),
     look: presence.look,
@@ -151,7 +151,7 @@ export function makeHouse(config: Config, connection: pg.ClientConfig, { log }: 
     ...keys.figures(),
   ];
   return {
-    databaseAddress: shownAddress(connection),
+    databaseAddress: shownAddress(routes.connection),
     databases,
     cache,
     refusals,

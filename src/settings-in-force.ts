@@ -26,6 +26,8 @@ export function settingsInForce(config: Config): readonly SettingInForce[] {
     PUBLIC_URL: config.publicUrl,
     // Its user, password and parameters are nobody's business.
     DATABASE_URL: isSet(config.databaseUrl),
+    WDA_POOLER: config.pooler,
+    DATABASE_DIRECT_URL: isSet(config.databaseDirectUrl),
     DATA_DIR: config.dataDir,
     WDA_ADMIN_KEY: isSet(config.adminKey),
     WDA_DEMO: onOff(config.demo),

@@ -1,10 +1,10 @@
 // `wda serve`: settings, database, server, start screen, signals. Takes the environment, ends with an exit code. It
 // listens at once, alone or with workers, and answers 503 until the database is prepared.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type pg from 'pg';
 import { type App, makeApp } from '../app.ts';
 import { type Config, ConfigError, processConfig } from '../config.ts';
 import { InstallError } from '../db/install.ts';
+import type { Route } from '../db/route.ts';
 import { type EmbeddedDatabase, type EmbeddedStart, embeddedAddress, openEmbedded } from '../embedded/embedded.ts';
 import { answerForWorkers, makeObserver, type Observer } from '../observe.ts';
 import { answerWorkers, askPrimary, isWorker } from '../processes/primary.ts';
@@ -145,9 +145,9 @@ async function followPrimary(app: App): Promise<void> {
 }
 
 /** Workers find an embedded database as their primary does: by DATA_DIR. */
-function connectionOf({ databaseUrl, dataDir }: Config, embedded: EmbeddedStart | undefined): pg.ClientConfig {
-  if (databaseUrl !== undefined) return { connectionString: databaseUrl };
-  return (embedded?.address ?? embeddedAddress({ dataDir })) as pg.ClientConfig;
+function connectionOf({ databaseUrl, pooler, dataDir }: Config, embedded: EmbeddedStart | undefined): Route {
+  if (databaseUrl !== undefined) return { connectionString: databaseUrl, pooler };
+  return (embedded?.address ?? embeddedAddress({ dataDir })) as Route;
 }
 
 function configOrExit(): Config | undefined {

@@ -3,14 +3,22 @@
 // datetimes leave in another zone, statements run without a limit, and acknowledged writes not wait for the disk.
 import type { Socket } from 'node:net';
 import pg from 'pg';
+import { requestCancel } from './cancel-request.ts';
 import { addressOf, type DatabaseHost } from './connection-url.ts';
 import { LONGEST_MESSAGE, refuseLongMessages } from './message-limit.ts';
 import { sqlState } from './pg-error.ts';
+import type { Route } from './route.ts';
+import {
+  type Opening,
+  openingOf,
+  requiredSettings,
+  sessionSettings,
+  startupOptions,
+  type TimeLimits,
+} from './session-settings.ts';
 
-/** What a connection is for: how long its statements may take, and wait for a lock. */
-export interface ConnectionLimits {
-  readonly statementTimeoutMs: number;
-  readonly lockTimeoutMs: number;
+/** What a connection is for. */
+export interface ConnectionLimits extends TimeLimits {
   /** True when several statements may be under way at once. */
   readonly pipeline?: boolean;
   /** Longest answer of one message, in bytes; missing: what JavaScript can hold. */
@@ -19,8 +27,12 @@ export interface ConnectionLimits {
 
 export interface OpenedConnection {
   readonly client: pg.Client;
-  /** Of the backend; a pooler makes up the number that the protocol tells. */
+  /** Of the backend; a pooler makes up the number that the protocol tells. Without use where each transaction has another. */
   readonly pid: number;
+  /** Where each transaction may have another backend: how it begins. */
+  readonly opening?: Opening;
+  /** Where a backend's number does not say what it does for this connection: stops what it does at the moment. */
+  readonly cancel?: () => Promise<void>;
   /**
    * Calls once, with the reason, when the connection is of no more use for new statements: it broke, or its server no
    * longer takes writes. At once when that is so already.
@@ -43,31 +55,9 @@ const CONNECT_TIMEOUT_MS = 3000;
 const ONE_OF_SEVERAL_TIMEOUT_MS = 2000;
 // A peer that lost power or network says nothing: it is found within 25 s, by the system at either end.
 const KEEP_ALIVE_MS = 10_000;
-const IDLE_IN_TRANSACTION_MS = 15_000;
 
-const SETTINGS = {
-  TimeZone: 'UTC',
-  DateStyle: 'ISO, MDY',
-  search_path: 'pg_catalog',
-  synchronous_commit: 'on',
-  extra_float_digits: '1',
-} as const;
-
-function optionsOf({ statementTimeoutMs, lockTimeoutMs }: ConnectionLimits, own: string | undefined): string {
-  return [
-    ...(own === undefined ? [] : [own]),
-    `-c statement_timeout=${statementTimeoutMs}`,
-    `-c lock_timeout=${lockTimeoutMs}`,
-    `-c idle_in_transaction_session_timeout=${IDLE_IN_TRANSACTION_MS}`,
-    ...Object.entries(SETTINGS).map(([name, value]) => `-c ${name}=${value.replace(' ', '\\ ')}`),
-    // Lists and expansions are index look-ups with a small limit; compiling them costs more than running them.
-    '-c jit=off',
-    '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=30000',
-  ].join(' ');
-}
-
-/** `connection`: a form of the driver's own, or a URL. */
-export function makeConnect(connection: pg.ClientConfig): Connect {
+/** `route`: a form of the driver's own, or a URL. */
+export function makeConnect({ pooler = 'none', ...connection }: Route): Connect {
   const { hosts, target, config, options } = addressOf(connection);
 
   async function openOn(host: DatabaseHost, limits: ConnectionLimits): Promise<OpenedConnection> {
@@ -79,17 +69,23 @@ export function makeConnect(connection: pg.ClientConfig): Connect {
       connectionTimeoutMillis: hosts.length > 1 ? ONE_OF_SEVERAL_TIMEOUT_MS : CONNECT_TIMEOUT_MS,
       application_name: config.application_name ?? 'workspace-data-api',
       pipeline: limits.pipeline === true,
-      options: optionsOf(limits, options),
+      // A pooler refuses what it cannot keep for each client.
+      options: pooler === 'none' ? startupOptions(limits, options) : options,
     } as pg.ClientConfig);
     const retirement = watchRetirement(client, target !== 'any');
     try {
       await client.connect();
       const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
       refuseLongMessages(stream, limits.maxMessageBytes ?? LONGEST_MESSAGE);
+      const opening = pooler === 'transaction' ? openingOf(limits) : undefined;
+      if (pooler === 'session') await client.query(sessionSettings(limits) as pg.QueryConfig);
+      if (opening !== undefined) await client.query(`begin; ${opening.text}`);
       const pid = await readBack(client, limits, target);
+      if (opening !== undefined) await client.query('commit');
       // It may have ended in the bytes that opened it: the loss is reported before this line runs.
       if (retirement.reason !== undefined) throw retirement.reason;
-      return { client, pid, onRetired: retirement.listen };
+      const opened = { client, pid, onRetired: retirement.listen };
+      return opening === undefined ? opened : { ...opened, opening, cancel: () => requestCancel(client) };
     } catch (error) {
       client.end().catch(() => undefined);
       throw wordsFor(error);
@@ -147,11 +143,7 @@ const READ_ONLY = 'The database takes no writes: it is a standby, or read-only';
 
 /** Asks for what was asked for; gives the backend's number. */
 async function readBack(client: pg.Client, limits: ConnectionLimits, target: string): Promise<number> {
-  const wanted: Record<string, string> = {
-    ...SETTINGS,
-    statement_timeout: String(limits.statementTimeoutMs),
-    lock_timeout: String(limits.lockTimeoutMs),
-  };
+  const wanted = requiredSettings(limits);
   const { rows } = await client.query<[pid: string, isStandby: string, isReadOnly: string, settings: string]>({
     text: `select pg_backend_pid()::text, pg_is_in_recovery()::text, current_setting('default_transaction_read_only'),
   (select json_object_agg(name, setting)::text from pg_catalog.pg_settings where name = any($1))`,
@@ -164,7 +156,7 @@ async function readBack(client: pg.Client, limits: ConnectionLimits, target: str
   if (others.length > 0) {
     const list = others.map(([name, value]) => `${name} is ${settings[name] ?? 'unknown'} instead of ${value}`);
     throw new UnfitConnection(
-      `The pooler in front of the database, or the database, ignores our settings: ${list.join(', ')}. Connect to PostgreSQL directly, or let the pooler pass the start-up parameter options on`,
+      `The pooler in front of the database, or the database, ignores our settings: ${list.join(', ')}. Connect to PostgreSQL directly, or say by WDA_POOLER what the pooler does`,
     );
   }
   if (target !== 'any' && (isStandby === 'true' || (target === 'read-write' && isReadOnly === 'on'))) {
@@ -185,6 +177,6 @@ function wordsFor(error: unknown): unknown {
   const message = error instanceof Error ? error.message : '';
   if (!/unsupported startup parameter/i.test(message)) return error;
   return new UnfitConnection(
-    `The pooler in front of the database refuses our settings (${message}). Connect to PostgreSQL directly`,
+    `The pooler in front of the database refuses our settings (${message}). Connect to PostgreSQL directly, or say by WDA_POOLER what the pooler does`,
   );
 }

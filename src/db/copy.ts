@@ -82,7 +82,7 @@ export function backendOf(db: Database, session: Session): Backend {
   let cancelling: Promise<void> = Promise.resolve();
   return {
     cancel() {
-      cancelling = db.cancel(session.pid).catch(() => undefined);
+      cancelling = db.cancel(session).catch(() => undefined);
     },
     settled: () => cancelling,
   };

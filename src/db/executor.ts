@@ -24,7 +24,7 @@ export interface Executor {
 }
 
 export interface SessionExecutorOptions {
-  readonly connection: WatchedConnection;
+  readonly connection: Omit<WatchedConnection, 'opening'>;
   readonly cancel: Cancel;
   /** How long a statement may take whose work names no deadline. */
   readonly statementTimeoutMs: number;
@@ -44,8 +44,8 @@ export function makeSessionExecutor(options: SessionExecutorOptions): Executor {
   let sent: Promise<unknown> = Promise.resolve();
   let cancelling: Promise<void> | undefined;
   // One for all that were sent: the transaction ends with the statement that it meets.
-  const cancel: Cancel = (pid) => {
-    cancelling ??= options.cancel(pid).finally(() => {
+  const cancel: Cancel = (one) => {
+    cancelling ??= options.cancel(one).finally(() => {
       cancelling = undefined;
     });
     return cancelling;

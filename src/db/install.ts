@@ -5,6 +5,7 @@ import { basename, dirname, parse } from 'node:path';
 import { type RunnerOption, runner } from 'node-pg-migrate';
 import pg from 'pg';
 import { makeConnect } from './connect.ts';
+import type { Route } from './route.ts';
 
 /** Numbered SQL files that are run in their order, each in the transaction of all that have not run yet. */
 export interface FileRow {
@@ -43,7 +44,7 @@ const LOCK = 7_764_610_001;
 
 /** Throws InstallError when the database is unfit or a newer version has installed it, the driver's error when it is away or a file fails. */
 export async function runInstallation(
-  connection: pg.ClientConfig,
+  connection: Route,
   installation: Installation,
   log: (message: string) => void,
 ): Promise<void> {

@@ -1,13 +1,14 @@
 // The connections of a lane: opened one at a time as they are needed, left when they are of no more use.
 import type { OpenedConnection } from './connect.ts';
-import { makePrepared, type Naming, type Prepared } from './prepared.ts';
+import { makePrepared, type Prepared } from './prepared.ts';
 import { watchSilence } from './silence.ts';
+import type { StatementRun } from './statement.ts';
 import type { Waiting } from './waiting-line.ts';
 
 /** A statement on its way: sent, and not answered. */
 export interface Sent {
   readonly waiting: Waiting;
-  readonly naming: Naming;
+  readonly run: StatementRun;
   readonly started: number;
   readonly isAlone: boolean;
   readonly work: number;

@@ -26,7 +26,9 @@ export interface LanesOptions {
   readonly writeConnections: number;
   readonly maxQueue: number;
   readonly statementTimeoutMs: number;
-  readonly opener: (limits: ConnectionLimits) => () => Promise<OpenedConnection>;
+  readonly opener: Opener;
+  /** Given when statements of nobody go another way: whoever has one of few backends of a pooler may wait for them. */
+  readonly directOpener?: Opener | undefined;
   /** Lends connections for slow statements of tenants, and for those of nobody. */
   readonly slow: SessionPool;
   readonly control: SessionPool;
@@ -36,13 +38,22 @@ export interface LanesOptions {
   readonly onError: (message: string, error: unknown) => void;
 }
 
-export interface Lanes extends Readonly<Record<Lane, PipelinedLane>> {
+export type Opener = (limits: ConnectionLimits) => () => Promise<OpenedConnection>;
+
+type LanePair = Readonly<Record<Lane, PipelinedLane>>;
+
+export interface Lanes extends LanePair {
+  /** For statements of nobody, where they go another way. */
+  readonly direct: LanePair | undefined;
   readonly run: Executor['run'];
 }
 
 // The promise of the quick lanes. Lock waits end first, so that the error tells them from slow statements.
 const QUICK_READ = { statementTimeoutMs: 200, lockTimeoutMs: 100 };
 const QUICK_WRITE = { statementTimeoutMs: 250, lockTimeoutMs: 150 };
+
+// Credentials, workspaces and other processes are asked for once in a while.
+const DIRECT_CONNECTIONS = { read: 2, write: 1 };
 
 /** How many backends this process can keep busy with quick reads: of a database on this machine, as many as cores are left. */
 function parallelReads(connection: pg.ClientConfig, processes: number): number {
@@ -59,12 +70,12 @@ function isFault(error: unknown): boolean {
 }
 
 export function makeLanes(options: LanesOptions): Lanes {
-  const { slow, control, cancel, maxQueue, statementTimeoutMs, opener, onReadOnly, onError } = options;
+  const { slow, control, cancel, maxQueue, statementTimeoutMs, opener, directOpener, onReadOnly, onError } = options;
   const conduct = makeConduct();
   const costs = makeCosts();
-  const lanes = {
-    read: makePipelinedLane(options.readConnections, {
-      open: opener({ ...QUICK_READ, pipeline: true }),
+  const lanePair = (open: Opener, sizes: Readonly<Record<Lane, number>>): LanePair => ({
+    read: makePipelinedLane(sizes.read, {
+      open: open({ ...QUICK_READ, pipeline: true }),
       parallel: parallelReads(options.connection, options.processes),
       maxQueue,
       statementTimeoutMs,
@@ -74,10 +85,10 @@ export function makeLanes(options: LanesOptions): Lanes {
       onReadOnly,
       onError,
     }),
-    write: makePipelinedLane(options.writeConnections, {
-      open: opener({ ...QUICK_WRITE, pipeline: true }),
+    write: makePipelinedLane(sizes.write, {
+      open: open({ ...QUICK_WRITE, pipeline: true }),
       // Writes wait for the disk, together if they are on different connections.
-      parallel: options.writeConnections,
+      parallel: sizes.write,
       maxQueue,
       statementTimeoutMs,
       repeatable: false,
@@ -86,13 +97,17 @@ export function makeLanes(options: LanesOptions): Lanes {
       onReadOnly,
       onError,
     }),
-  };
+  });
+  const lanes = lanePair(opener, { read: options.readConnections, write: options.writeConnections });
+  const direct = directOpener && lanePair(directOpener, DIRECT_CONNECTIONS);
+  const laneOf = (lane: Lane, { tenant }: Work): PipelinedLane =>
+    (tenant === undefined && direct !== undefined ? direct : lanes)[lane];
   const runSlow = makeSlowLane({
     take: (work) => (work.tenant === undefined ? control : slow).take(work),
     cancel,
     statementTimeoutMs,
     isQuick,
-    runQuick: (query, lane, work, cost) => lanes[lane].run(query, work, cost),
+    runQuick: (query, lane, work, cost) => laneOf(lane, work).run(query, work, cost),
   });
 
   function isQuick({ tenant }: Work, cost: StatementCost | undefined): boolean {
@@ -122,11 +137,12 @@ export function makeLanes(options: LanesOptions): Lanes {
 
   function run(query: Query, lane: Lane, work: Work = {}): Promise<readonly Row[]> {
     const cost = costs.of(query, work.expected);
-    return isQuick(work, cost) ? lanes[lane].run(query, work, cost) : runSlow(query, lane, work, cost);
+    return isQuick(work, cost) ? laneOf(lane, work).run(query, work, cost) : runSlow(query, lane, work, cost);
   }
 
   return {
     ...lanes,
+    direct,
     run: (query, lane, work) =>
       STATEMENTS.hasSubscribers
         ? traceStatement(query.text, lane, () => run(query, lane, work))

@@ -3,13 +3,14 @@
 // told meanwhile.
 import type pg from 'pg';
 import { makeConnect } from './connect.ts';
+import type { Route } from './route.ts';
 
 export interface Listener {
   close(): Promise<void>;
 }
 
 export interface ListenOptions {
-  readonly connection: pg.ClientConfig;
+  readonly connection: Route;
   /** A name of ours, in small letters. */
   readonly channel: 'wda_process';
   /** Something was told; without a payload: something may have been, while nobody listened. */
@@ -42,9 +43,9 @@ export function listen({ connection, channel, heard }: ListenOptions): Listener 
   async function open(): Promise<void> {
     const opened = await connect(LIMITS);
     client = opened.client;
-    // A pooler makes up the number of the backend. Notifications to a session of its server reach nobody.
+    // A pooler makes up the number of the backend. Unless it keeps the session for us, notifications to it reach nobody.
     const { processID } = client as unknown as { processID: number };
-    if (closed || opened.pid !== processID) {
+    if (closed || (opened.pid !== processID && connection.pooler !== 'session')) {
       pause = POOLER_PAUSE_MS;
       throw new Error('nobody would hear');
     }

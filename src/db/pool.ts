@@ -2,16 +2,18 @@
 // Quick reads and writes go pipelined over a few connections each (measured: 1.18 of the throughput of the same connections
 // without pipelining). Whatever keeps these waiting is ended after a moment and goes on elsewhere, where each workspace has
 // a bounded share; administration, imports and exports, and migrations have connections of their own.
-import type pg from 'pg';
 import type { Figure } from '../figure.ts';
 import type { Query } from '../sql/fragment.ts';
-import { type ConnectionLimits, makeConnect } from './connect.ts';
+import { type Connect, type ConnectionLimits, makeConnect } from './connect.ts';
 import type { Expected } from './cost.ts';
 import type { Executor } from './executor.ts';
 import { makeLanes } from './lanes.ts';
+import type { PipelinedLane } from './pipeline.ts';
+import type { Route } from './route.ts';
 import { makeSessionPool, type SessionPool } from './session-pool.ts';
 import {
   makeSessions,
+  type OwnSessionOptions,
   type Purpose,
   type Session,
   type SessionOptions,
@@ -34,10 +36,11 @@ export interface Database extends Executor {
   run(query: Query, lane: Lane, work?: Work): Promise<readonly Row[]>;
   /** One statement, rows as objects, on a connection for the control tables. */
   query<T = Record<string, unknown>>(query: Query): Promise<T[]>;
-  session<T>(work: (session: Session) => Promise<T>, options?: SessionOptions): Promise<T>;
+  /** Connected to PostgreSQL itself, whatever pooler the statements of requests go through. */
+  session<T>(work: (session: Session) => Promise<T>, options?: OwnSessionOptions): Promise<T>;
   transaction<T>(work: (transaction: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
-  /** Stops what a backend of ours does at the moment; its statement ends with 57014. */
-  cancel(pid: number): Promise<void>;
+  /** Stops what a session does at the moment; its statement ends with 57014. */
+  cancel(session: Pick<Session, 'pid' | 'cancel'>): Promise<void>;
   stats(): DatabaseStats;
   /** Sessions that are not given back after `graceMs` are cut. */
   close(graceMs?: number): Promise<void>;
@@ -51,7 +54,10 @@ export interface DatabaseStats {
 }
 
 export interface DatabaseOptions {
-  readonly connection: pg.ClientConfig;
+  /** For statements of requests. */
+  readonly connection: Route;
+  /** For sessions, and for the control tables; missing: the same. */
+  readonly direct?: Route;
   /** Server processes on this machine. */
   readonly processes: number;
   readonly readConnections: number;
@@ -80,17 +86,19 @@ const LEAST_MESSAGE = 33_554_432;
 
 export function makeDatabase(options: DatabaseOptions): Database {
   const { statementTimeoutMs, maxQueue, onError } = options;
-  const connect = makeConnect(options.connection);
+  const { connection, direct = connection } = options;
   const maxMessageBytes = Math.max(options.maxResponseBytes, LEAST_MESSAGE) + MESSAGE_SLACK;
-  const opener = (limits: ConnectionLimits) => () =>
+  const openerBy = (connect: Connect) => (limits: ConnectionLimits) => () =>
     connect({
       ...limits,
       statementTimeoutMs: Math.min(limits.statementTimeoutMs, statementTimeoutMs),
       maxMessageBytes,
     });
-  const poolOf = (size: number, perTenant: number, pipeline = false): SessionPool =>
+  const opener = openerBy(makeConnect(connection));
+  const directOpener = openerBy(makeConnect(direct));
+  const poolOf = (size: number, perTenant: number, { open = opener, pipeline = false } = {}): SessionPool =>
     makeSessionPool({
-      open: opener({ statementTimeoutMs, lockTimeoutMs: LOCK_TIMEOUT_MS, pipeline }),
+      open: open({ statementTimeoutMs, lockTimeoutMs: LOCK_TIMEOUT_MS, pipeline }),
       size,
       perTenant,
       maxQueue,
@@ -99,21 +107,27 @@ export function makeDatabase(options: DatabaseOptions): Database {
   const half = (count: number): number => Math.max(1, Math.floor(count / 2));
   const slow = poolOf(options.slowConnections, half(options.slowConnections));
   const pools: Readonly<Record<Purpose, SessionPool>> = {
-    control: poolOf(CONTROL_CONNECTIONS, CONTROL_CONNECTIONS),
+    control: poolOf(CONTROL_CONNECTIONS, CONTROL_CONNECTIONS, { open: directOpener }),
     transfer: poolOf(options.transferConnections, half(options.transferConnections)),
-    batch: poolOf(options.batchConnections, half(options.batchConnections), true),
-    migration: poolOf(MIGRATION_CONNECTIONS, half(MIGRATION_CONNECTIONS)),
+    batch: poolOf(options.batchConnections, half(options.batchConnections), { pipeline: true }),
+    migration: poolOf(MIGRATION_CONNECTIONS, half(MIGRATION_CONNECTIONS), { open: directOpener }),
   };
-  const canceller = poolOf(1, 1);
+  const canceller = poolOf(1, 1, { open: directOpener });
   const sessions = makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly: renew });
   const lanes = makeLanes({
     ...options,
+    // Where PostgreSQL runs; a pooler may be anywhere.
+    connection: direct,
     opener,
+    directOpener: direct === connection ? undefined : directOpener,
     slow,
     control: pools.control,
     cancel: sessions.cancel,
     onReadOnly: renew,
   });
+  const own = lanes.direct === undefined ? [] : [lanes.direct.read, lanes.direct.write];
+  const quick = [lanes.read, lanes.write, ...own];
+  const sum = (of: (lane: PipelinedLane) => number): number => own.reduce((all, lane) => all + of(lane), 0);
   let renewedAt = Number.NEGATIVE_INFINITY;
 
   /**
@@ -124,7 +138,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
     if (performance.now() - renewedAt < RENEW_PAUSE_MS) return;
     renewedAt = performance.now();
     onError('the database takes no writes: its connections are left for new ones', new Error('25006'));
-    for (const one of [lanes.read, lanes.write, slow, canceller, ...Object.values(pools)]) one.renew();
+    for (const one of [...quick, slow, canceller, ...Object.values(pools)]) one.renew();
   }
 
   return {
@@ -136,7 +150,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
         read: lanes.read.pending(),
         write: lanes.write.pending(),
         slow: slow.waiting(),
-        control: pools.control.waiting(),
+        control: pools.control.waiting() + sum((lane) => lane.pending()),
         transfer: pools.transfer.waiting(),
         batch: pools.batch.waiting(),
         migration: pools.migration.waiting(),
@@ -145,7 +159,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
         read: lanes.read.size(),
         write: lanes.write.size(),
         slow: slow.size(),
-        control: pools.control.size() + canceller.size(),
+        control: pools.control.size() + canceller.size() + sum((lane) => lane.size()),
         transfer: pools.transfer.size(),
         batch: pools.batch.size(),
         migration: pools.migration.size(),
@@ -153,8 +167,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
     }),
     async close(graceMs = CLOSE_GRACE_MS) {
       await Promise.all([
-        lanes.read.close(),
-        lanes.write.close(),
+        ...quick.map((lane) => lane.close()),
         slow.close(graceMs),
         canceller.close(graceMs),
         ...Object.values(pools).map((pool) => pool.close(graceMs)),

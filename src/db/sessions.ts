@@ -7,7 +7,7 @@ import type { OpenedConnection } from './connect.ts';
 import { type Executor, makeSessionExecutor } from './executor.ts';
 import { isConnectionLoss, isReadOnlyServer, translateConnectionError } from './pg-error.ts';
 import type { SessionPool } from './session-pool.ts';
-import { answeredWithin, watchStatement } from './statement-watch.ts';
+import { answeredWithin, type Cancel, watchStatement } from './statement-watch.ts';
 import type { Work } from './work.ts';
 
 /**
@@ -24,13 +24,20 @@ export interface Session {
   execute(text: string): Promise<void>;
   /** The driver's client, for COPY streams. */
   readonly client: pg.ClientBase;
-  /** The backend's number, for Database.cancel(). */
+  /** The backend's number; where a pooler gives each transaction another one, without use. */
   readonly pid: number;
+  /** For Database.cancel(), where the number is without use. */
+  readonly cancel?: (() => Promise<void>) | undefined;
 }
 
 /** Who asks for a session: what one tenant has at once is bounded, and nobody waits longer than the deadline. */
 export interface SessionOptions extends Pick<Work, 'tenant' | 'deadline' | 'caller'> {
   readonly purpose?: Purpose;
+}
+
+/** A session outlives its transactions, so it is none of those that may go through a pooler. */
+export interface OwnSessionOptions extends SessionOptions {
+  readonly purpose?: 'control' | 'migration';
 }
 
 export interface TransactionOptions extends SessionOptions {
@@ -58,9 +65,9 @@ export interface SessionsOptions {
 /** See Database. */
 export interface Sessions {
   query<T = Record<string, unknown>>(query: Query): Promise<T[]>;
-  session<T>(work: (session: Session) => Promise<T>, options?: SessionOptions): Promise<T>;
+  session<T>(work: (session: Session) => Promise<T>, options?: OwnSessionOptions): Promise<T>;
   transaction<T>(work: (transaction: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
-  cancel(pid: number): Promise<void>;
+  readonly cancel: Cancel;
 }
 
 export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly }: SessionsOptions): Sessions {
@@ -85,11 +92,12 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
     }
   }
 
-  async function cancel(pid: number): Promise<void> {
+  async function cancel(connection: Parameters<Cancel>[0]): Promise<void> {
+    if (connection.cancel !== undefined) return connection.cancel();
     const lent = await canceller.take();
     let isBroken = true;
     try {
-      await lent.connection.client.query({ text: 'select pg_cancel_backend($1)', values: [pid] });
+      await lent.connection.client.query({ text: 'select pg_cancel_backend($1)', values: [connection.pid] });
       isBroken = false;
     } finally {
       lent.release(isBroken);
@@ -114,7 +122,7 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
 
   function executorOn(connection: OpenedConnection, broken: () => void): Executor {
     return makeSessionExecutor({
-      connection,
+      connection: withoutOpening(connection),
       cancel,
       statementTimeoutMs,
       onError(error) {
@@ -139,7 +147,8 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
         const most = limit ?? (asker.deadline === undefined ? undefined : statementTimeoutMs);
         const end = (text: string): Promise<void> =>
           most === undefined ? session.execute(text) : answeredWithin(connection, most, () => session.execute(text));
-        const begin = `begin isolation level ${isolation}${readOnly ? ' read only' : ''}${limits}`;
+        const opening = connection.opening === undefined ? '' : `; ${connection.opening.text}`;
+        const begin = `begin isolation level ${isolation}${readOnly ? ' read only' : ''}${opening}${limits}`;
         await answeredWithin(connection, statementTimeoutMs, () => session.execute(begin)).catch((error) => {
           // Nothing was done yet.
           if (isConnectionLoss(error)) broken();
@@ -159,10 +168,14 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
   };
 }
 
-function sessionOf({ client, pid }: OpenedConnection): Session {
+/** In a transaction that has begun. */
+const withoutOpening = ({ opening: _, ...connection }: OpenedConnection): OpenedConnection => connection;
+
+function sessionOf({ client, pid, cancel }: OpenedConnection): Session {
   return {
     client,
     pid,
+    cancel,
     async query<T>(query: Query) {
       const result = await client.query({ text: query.text, values: query.values as unknown[] });
       return result.rows as T[];

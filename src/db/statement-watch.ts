@@ -27,13 +27,14 @@ export interface StatementLimits extends Pick<Work, 'caller'> {
   readonly end?: number | undefined;
 }
 
-export type WatchedConnection = Pick<OpenedConnection, 'client' | 'pid'>;
+export type WatchedConnection = Pick<OpenedConnection, 'client' | 'pid' | 'cancel' | 'opening'>;
 
-/** Stops what a backend does, by its number. */
-export type Cancel = (pid: number) => Promise<void>;
+/** Stops what a connection does at the moment. */
+export type Cancel = (connection: Pick<OpenedConnection, 'pid' | 'cancel'>) => Promise<void>;
 
 /**
- * Runs one statement on a connection that runs nothing else, until its limits. Rejects with the error of the database or of the
+ * Runs one statement on a connection that runs nothing else, until its limits; as a transaction of its own where the
+ * connection has an opening. Rejects with the error of the database or of the
  * connection, when nothing is under way any more that could hit what the connection does next.
  */
 export async function runWatched(
@@ -46,7 +47,7 @@ export async function runWatched(
   const watch = watchStatement(connection, cancel, limits);
   let isBroken = false;
   try {
-    return await runAlone(connection.client, query, prepared);
+    return await runAlone(connection, query, prepared);
   } catch (error) {
     isBroken = isConnectionLoss(error);
     throw error;
@@ -82,7 +83,7 @@ export function watchStatement(
   let again: NodeJS.Timeout | undefined;
   const stop = (): void => {
     clearTimeout(again);
-    cancelling ??= cancel(connection.pid)
+    cancelling ??= cancel(connection)
       .catch(() => undefined)
       .then(() => {
         cancelling = undefined;

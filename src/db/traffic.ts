@@ -4,9 +4,8 @@ import { makeLearner } from './cost.ts';
 import type { LaneConnections, PipelinedConnection, Sent } from './lane-connections.ts';
 import { MessageTooLong } from './message-limit.ts';
 import { isConnectionLoss, isReadOnlyServer, lostStatement } from './pg-error.ts';
-import { type Row, runStatement } from './statement.ts';
+import { forgetFailed, namedOn, type Row, runStatement } from './statement.ts';
 import { refusalOf, type Waiting } from './waiting-line.ts';
-import type { Parameter } from './wire.ts';
 import { shuttingDown } from './work.ts';
 
 export interface TrafficRules {
@@ -52,11 +51,12 @@ export function makeTraffic({ connections, again, answered, ...rules }: TrafficO
       return;
     }
     const { query, cost } = waiting;
-    const naming = connection.prepared.name(query);
-    const run = { ...naming, text: query.text, parameters: query.values as Parameter[], gather: sent > 0 };
+    const { opening } = connection.opened;
+    const before = opening && namedOn(connection.prepared, opening.query);
+    const run = { ...namedOn(connection.prepared, query), opening: before, gather: sent > 0 };
     const one: Sent = {
       waiting,
-      naming,
+      run,
       started: now,
       isAlone: connection.sent.length === 0,
       work: cost?.work ?? UNKNOWN_MS,
@@ -71,7 +71,7 @@ export function makeTraffic({ connections, again, answered, ...rules }: TrafficO
   }
 
   function answer(connection: PipelinedConnection, one: Sent, error: Error | null, rows: readonly Row[]): void {
-    const { waiting, naming } = one;
+    const { waiting, run } = one;
     const isFirst = take(connection, one);
     const now = performance.now();
     if (error === null) {
@@ -80,7 +80,7 @@ export function makeTraffic({ connections, again, answered, ...rules }: TrafficO
       waiting.resolve(rows);
     } else {
       connection.answeredAt = now;
-      connection.prepared.failed(naming, error);
+      forgetFailed(connection.prepared, run, error);
       if (isReadOnlyServer(error)) rules.onReadOnly();
       const isLost = isConnectionLoss(error) || error instanceof MessageTooLong;
       if (isLost) lose(connection, isFirst);

@@ -4,20 +4,28 @@
 /** A parameter; everything goes as text, arrays in the form of array literals. */
 export type Parameter = string | number | boolean | null | undefined | Uint8Array | readonly Parameter[];
 
-// Execute of the unnamed portal without a limit of rows, then Sync.
-const RUN = Buffer.from([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0x53, 0, 0, 0, 4]);
+// Execute of the unnamed portal without a limit of rows.
+const EXECUTE = Buffer.from([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0]);
+// The same, then Sync.
+const RUN = Buffer.from([...EXECUTE, 0x53, 0, 0, 0, 4]);
 const BIND = 0x42;
 const CLOSE = 0x43;
 const PARSE = 0x50;
 const STATEMENT = 0x53;
 
 /** Bind of a prepared statement to the unnamed portal with parameters and results as text, Execute and Sync. */
-export function bindAndRun(name: string, parameters: readonly Parameter[]): Buffer {
+export const bindAndRun = (name: string, parameters: readonly Parameter[]): Buffer => bind(name, parameters, RUN);
+
+/** The same without Sync: what follows up to the next one is in the same transaction. */
+export const bindAndExecute = (name: string, parameters: readonly Parameter[]): Buffer =>
+  bind(name, parameters, EXECUTE);
+
+function bind(name: string, parameters: readonly Parameter[], end: Buffer): Buffer {
   const texts = parameters.map(textOf);
   // Type, length, names with their ends, no formats, number of parameters, no formats of results.
   let size = 1 + 4 + 1 + (name.length + 1) + 2 + 2 + 2;
   for (const text of texts) size += 4 + (text === null ? 0 : Buffer.byteLength(text));
-  const bytes = Buffer.allocUnsafe(size + RUN.length);
+  const bytes = Buffer.allocUnsafe(size + end.length);
   bytes[0] = BIND;
   bytes.writeInt32BE(size - 1, 1);
   bytes[5] = 0;
@@ -32,7 +40,7 @@ export function bindAndRun(name: string, parameters: readonly Parameter[]): Buff
     at += 4 + Math.max(0, length);
   }
   bytes.writeInt16BE(0, at);
-  RUN.copy(bytes, size);
+  end.copy(bytes, size);
   return bytes;
 }
 

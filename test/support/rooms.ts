@@ -109,6 +109,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'outage.ts',
       'pg-error.ts',
       'pool.ts',
+      'pooler.ts',
+      'route.ts',
       'transaction.ts',
       'work.ts',
     ],
@@ -331,7 +333,8 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
   ],
   'main.ts': ['cli'],
   'settings-in-force.ts': ['type config.ts'],
-  'config.ts': ['db/connection-url.ts', 'model/closest.ts'],
+  'config.ts': ['config-values.ts', 'type db', 'model/closest.ts'],
+  'config-values.ts': ['db/connection-url.ts', 'type db'],
   'observe.ts': ['type config.ts', 'type figure.ts', 'processes'],
 };
 

@@ -20,6 +20,8 @@ const DEFAULTS: Config = {
   host: '127.0.0.1',
   publicUrl: 'http://localhost:3000',
   databaseUrl: undefined,
+  pooler: 'none',
+  databaseDirectUrl: undefined,
   dataDir: resolve('data'),
   adminKey: undefined,
   demo: true,
@@ -95,6 +97,11 @@ const GOOD: readonly (readonly [env: Readonly<Record<string, string>>, config: P
     { databaseUrl: 'postgresql:///wda?host=/run/postgresql' },
   ],
   [{ DATABASE_URL: 'postgres://db/wda', WDA_DEMO: 'on' }, { demo: true }],
+  [{ DATABASE_URL: 'postgres://db/wda', WDA_POOLER: 'session' }, { pooler: 'session' }],
+  [
+    { DATABASE_URL: 'postgres://pool/wda', WDA_POOLER: 'transaction', DATABASE_DIRECT_URL: 'postgres://db/wda' },
+    { pooler: 'transaction', databaseDirectUrl: 'postgres://db/wda' },
+  ],
   [{ DATABASE_URL: 'postgres://a:1,b/wda' }, { databaseUrl: 'postgres://a:1,b/wda', demo: false }],
   [{ WDA_DEMO: 'off' }, { demo: false }],
   [{ DATA_DIR: '/var/lib/wda' }, { dataDir: '/var/lib/wda' }],
@@ -197,6 +204,23 @@ const BAD: readonly (readonly [env: Readonly<Record<string, string>>, mistake: s
   ...['postgres://', 'postgres:///wda'].map(
     (url) => [{ DATABASE_URL: url }, /^DATABASE_URL names no host; it looks like postgres:/] as const,
   ),
+  [{ WDA_POOLER: 'session' }, 'WDA_POOLER is about what stands at DATABASE_URL, which is not set'],
+  [
+    { DATABASE_URL: 'postgres://db/wda', WDA_POOLER: 'statement' },
+    'WDA_POOLER must be one of none, session, transaction, is "statement"',
+  ],
+  [
+    { DATABASE_URL: 'postgres://db/wda', WDA_POOLER: 'transaction' },
+    /^WDA_POOLER=transaction needs DATABASE_DIRECT_URL/,
+  ],
+  [
+    { DATABASE_URL: 'postgres://db/wda', WDA_POOLER: 'session', DATABASE_DIRECT_URL: 'postgres://db/wda' },
+    /^DATABASE_DIRECT_URL is for WDA_POOLER=transaction alone/,
+  ],
+  [
+    { DATABASE_URL: 'postgres://db/wda', WDA_POOLER: 'transaction', DATABASE_DIRECT_URL: 'postgres://db:99999/wda' },
+    'DATABASE_DIRECT_URL has the port 99999; a port is a number from 1 to 65535',
+  ],
   [{ DATABASE_URL: 'postgres://db:port/wda' }, /^DATABASE_URL has a host that is not name, name:port or/],
   [{ DATABASE_URL: 'postgres://db:99999/wda' }, 'DATABASE_URL has the port 99999; a port is a number from 1 to 65535'],
   [

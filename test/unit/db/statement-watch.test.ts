@@ -14,7 +14,7 @@ test('a backend that was told to stop before it had begun the statement is told 
   const connection = await makeConnect({ connectionString: database.url })(LIMITS);
   after(() => connection.client.end());
   let told = 0;
-  const cancel = async (pid: number): Promise<void> => {
+  const cancel = async ({ pid }: { readonly pid: number }): Promise<void> => {
     // PostgreSQL forgets the first one, as it does for a backend that is idle.
     if (++told > 1) await database.query(`select pg_cancel_backend(${pid})`);
   };
