@@ -24,6 +24,8 @@ export interface WorkspaceRow {
   readonly document: SchemaDocument;
   readonly names: PhysicalNames;
   readonly entityIds: Readonly<Record<string, number>>;
+  /** Of no other workspace, and not of the one that this was restored from. */
+  readonly epoch?: string;
   /** What a running migration refuses, by entity. */
   readonly gates: Readonly<Record<string, MigrationGate>>;
 }
@@ -35,7 +37,10 @@ export function makeWorkspace(
 ): Workspace {
   const ungated = entitiesOf(row.document, row.databaseSchema, row.names);
   const entities = new Map(
-    [...ungated].map(([name, entity]) => [name, { ...entity, gate: member(row.gates, name) ?? null }]),
+    [...ungated].map(([name, entity]) => [
+      name,
+      { ...entity, epoch: row.epoch ?? '', gate: member(row.gates, name) ?? null },
+    ]),
   );
   const constraints = new Map<string, ConstraintOwner>();
   for (const entity of entities.values()) {
@@ -77,7 +82,7 @@ function* ownersOf(table: Table): Iterable<readonly [string, ConstraintOwner]> {
   }
 }
 
-const COLUMNS = sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text,
+const COLUMNS = sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text, w.epoch,
   a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
 
 /**
@@ -101,7 +106,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
   );
   const row = rows[0];
   if (row === undefined) return undefined;
-  const [id, org, workspaceSlug, name, version, databaseSchema, document, names, gates, entityIds, ...settings] =
+  const [id, org, workspaceSlug, name, version, databaseSchema, document, names, gates, entityIds, epoch, ...settings] =
     row as readonly string[];
   return makeWorkspace(
     {
@@ -115,6 +120,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
       names: JSON.parse(names as string),
       gates: JSON.parse(gates as string),
       entityIds: JSON.parse(entityIds as string),
+      epoch: epoch as string,
     },
     identityProviderOf(settings.slice(3)),
     agentSettingsOf(settings),

@@ -118,6 +118,8 @@ export interface Entity {
   readonly description: string | undefined;
   /** PostgreSQL schema and table. */
   readonly table: { readonly schema: string; readonly name: string };
+  /** Part of the versions of its records, and of cursors; '' or missing: none. */
+  readonly epoch?: string;
   /** Every column in the order of the document: id first, then fields, references, timestamps. */
   readonly fields: ReadonlyMap<string, Field>;
   readonly relations: ReadonlyMap<string, Relation>;

@@ -28,6 +28,12 @@ export interface Ordering {
 
 /** Sort terms of a request; no term: id ascending. */
 export function planOrdering(terms: readonly SortTerm[], entity: Entity, viewpoint: Viewpoint): Ordering {
+  const { keys, text } = planKeys(terms, entity, viewpoint);
+  // A workspace that was restored goes on with no cursor of the one before.
+  return { keys, text: entity.epoch ? `${text};${entity.epoch}` : text };
+}
+
+function planKeys(terms: readonly SortTerm[], entity: Entity, viewpoint: Viewpoint): Ordering {
   const keys: OrderKey[] = [];
   const paths: string[] = [];
   for (const term of terms) {

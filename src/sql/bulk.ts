@@ -24,7 +24,7 @@ import type { Scan } from '../plan/scan.ts';
 import { runningBound } from './bounds.ts';
 import { type Aliases, bind, makeAliases, outputColumn, RECORD, renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber } from './fragment.ts';
-import { sequenceOf, targetOf } from './table.ts';
+import { sequenceOf, targetOf, versionOf } from './table.ts';
 
 export const S = ident('s');
 export const R = ident('r');
@@ -64,7 +64,7 @@ export function updateRecords(plan: BulkUpdatePlan, maxBytes: number): Fragment 
   const { table, condition } = renderScan(plan.scan, R);
   const rows = sql`select u.* from ${listedRows([ID_LIST, VERSION_LIST, ...listOperands(plan)], plan, [ID, VERSION])}`;
   const kept = plan.references.map(({ field }) => sql`${R}.${ident(field.column)} as ${ident(field.name)}`);
-  const held = sql`select ${join([sql`${R}."id" as ${ID}`, sql`${R}.xmin::text as ${VERSION}`, ...kept])} from ${table}${where(sql`${R}."id" = any(${bind(ID_LIST)})`, condition)} order by ${R}."id" for no key update of ${R}`;
+  const held = sql`select ${join([sql`${R}."id" as ${ID}`, sql`${versionOf(plan.scan, R)} as ${VERSION}`, ...kept])} from ${table}${where(sql`${R}."id" = any(${bind(ID_LIST)})`, condition)} order by ${R}."id" for no key update of ${R}`;
   const isWhole = where(
     sql`(select count(*) from ${HELD}) = cardinality(${bind(ID_LIST)})`,
     plan.guarded ? everyVersion() : empty,
@@ -100,7 +100,7 @@ export function deleteRecords(plan: BulkDeletePlan): Fragment {
     plan.guarded ? everyVersion() : empty,
   );
   return sql`with ${S} as materialized (${rows}),
-${HELD} as materialized (select ${R}."id" as ${ID}, ${R}.xmin::text as ${VERSION} from ${table}${where(own, condition)} order by ${R}."id" for update of ${R}),
+${HELD} as materialized (select ${R}."id" as ${ID}, ${versionOf(plan.scan, R)} as ${VERSION} from ${table}${where(own, condition)} order by ${R}."id" for update of ${R}),
 "$whole" as materialized (select${isWhole}),
 ${W} as (delete from ${table}${where(own, condition, sql`exists (select from "$whole")`)} returning 1)
 select count(*)::text as count from ${W}`;
@@ -109,7 +109,7 @@ select count(*)::text as count from ${W}`;
 /** `id` and `version` of those of the listed records that the principal can see. */
 export function findRecords({ scan }: FindPlan): Fragment {
   const { table, condition } = renderScan(scan, R);
-  return sql`select ${R}."id"::text as id, ${R}.xmin::text as version from ${table}${where(sql`${R}."id" = any(${bind(ID_LIST)})`, condition)}`;
+  return sql`select ${R}."id"::text as id, ${versionOf(scan, R)} as version from ${table}${where(sql`${R}."id" = any(${bind(ID_LIST)})`, condition)}`;
 }
 
 // Mistakes that one request is told.

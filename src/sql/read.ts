@@ -29,7 +29,7 @@ import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber }
 import { cutsOf, previewColumn } from './preview.ts';
 import { countFound, rankedIds, withFound } from './ranked.ts';
 import { inOneProcess, ONE_PROCESS } from './search.ts';
-import { nameOf } from './table.ts';
+import { nameOf, versionOf } from './table.ts';
 
 /**
  * One record: columns `data` (JSON text), `version` (the row's version, for ETag). With expansions `data` is null when it
@@ -48,10 +48,10 @@ export function selectRecord(plan: ReadPlan, maxBytes: number, careful = false):
       !careful && isTold(plan.projection)
         ? shortText(text, plan.projection, root, maxBytes)
         : guardedResult(text, plan.projection, maxBytes);
-    return sql`select ${data} as data, ${root}.xmin::text as version ${from}`;
+    return sql`select ${data} as data, ${versionOf(plan.scan, root)} as version ${from}`;
   }
   // `offset 0` keeps PostgreSQL from building the JSON once for the length and once for the text.
-  return sql`select case when octet_length(q.data) <= ${wholeNumber(maxBytes)} then q.data end as data, q.version from (select row_to_json(${RECORD})::text as data, ${root}.xmin::text as version ${from} offset 0) q`;
+  return sql`select case when octet_length(q.data) <= ${wholeNumber(maxBytes)} then q.data end as data, q.version from (select row_to_json(${RECORD})::text as data, ${versionOf(plan.scan, root)} as version ${from} offset 0) q`;
 }
 
 /**
@@ -108,7 +108,7 @@ function pageRows(plan: ListPlan, aliases: Aliases): Fragment {
   const { table, condition } = renderScan(plan.scan, root);
   const most = lookAhead(plan) === 'none' ? plan.size : plan.size + 1;
   const needed = [...neededColumns(plan.projection)].map((name) => sql`${root}.${ident(name)}`);
-  if (plan.versions) needed.push(sql`${root}.xmin::text as "$version"`);
+  if (plan.versions) needed.push(sql`${versionOf(plan.scan, root)} as "$version"`);
   if (ordering.ranked !== undefined) {
     const byId = where(sql`${root}."id" = chosen."id"`, condition);
     return clauses(

@@ -2,7 +2,7 @@
 // renderScan(), which reads by the filter, the only place that knows where the records of an entity lie.
 import type { Entity } from '../model/entity.ts';
 import type { Scan } from '../plan/scan.ts';
-import { type Fragment, literal, sql, tableRef } from './fragment.ts';
+import { type Fragment, keyword, literal, sql, tableRef } from './fragment.ts';
 
 /** The table of a scan where no condition can stand: as the target of an insert, or to be locked. Nothing is read by it. */
 export const targetOf = ({ entity }: Scan): Fragment => tableRef(entity.table);
@@ -12,6 +12,16 @@ export const nameOf = ({ entity }: Scan): { readonly quoted: Fragment; readonly 
   quoted: literal(tableRef(entity.table).text),
   plain: literal(`${entity.table.schema}.${entity.table.name}`),
 });
+
+/**
+ * The version of a record, under the alias of its table, or of what has its `xmin` as another column: the number of the transaction that wrote it, with the epoch of its
+ * workspace (install/data/000023-epochs.sql). Whoever got it sends it back as it is.
+ */
+export function versionOf({ entity }: Scan, alias: Fragment, column: Fragment = keyword('xmin')): Fragment {
+  const { epoch = '' } = entity;
+  const own = sql`${alias}.${column}::text`;
+  return epoch === '' ? own : sql`${own} || ${literal(`-${epoch}`)}`;
+}
 
 /** The PostgreSQL schema of the entity's workspace, where functions of it lie. */
 export const schemaOf = (entity: Entity): string => entity.table.schema;

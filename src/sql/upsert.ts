@@ -28,7 +28,7 @@ export function upsertRecord(plan: UpsertPlan, maxBytes: number): Fragment {
   const { before, columns, source } = insertedRow(plan, [...plan.values.keys()], aliases);
   const target = sql`insert into ${targetOf(plan.scan)} as ${root} ${columns}${source} on conflict ${conflictTarget(plan.key)}`;
   const given = writtenColumns(plan.projection, root);
-  const answer = sql`${resultColumns(plan.projection, root, maxBytes, keyword('"$version"'))}`;
+  const answer = sql`${resultColumns(plan, root, maxBytes, keyword('"$version"'))}`;
   if (plan.changes.length > 0) {
     const sets = plan.changes.map(({ column }) => sql`${ident(column)} = excluded.${ident(column)}`);
     return sql`with ${before}"$r" as (${target} do update set ${join([...sets, ...touched(plan.scan)])}${where(condition)} returning ${given}, (${root}.xmax = 0) as "$created"),
@@ -41,7 +41,7 @@ export function upsertRecord(plan: UpsertPlan, maxBytes: number): Fragment {
   );
   return sql`with ${before}"$r" as (${target} do nothing returning ${given}),
 "$w" as (select ${answer}, 'true' as created from "$r" ${root}
-union all select ${resultColumns(plan.projection, near, maxBytes)}, 'false' as created from ${there.table}${where(...same, there.condition, keyword('not exists (select from "$r")'))}) select * from "$w"`;
+union all select ${resultColumns(plan, near, maxBytes)}, 'false' as created from ${there.table}${where(...same, there.condition, keyword('not exists (select from "$r")'))}) select * from "$w"`;
 }
 
 export function conflictTarget({ fields }: ConflictKey): Fragment {

@@ -18,7 +18,7 @@ import {
   where,
 } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
-import { sequenceOf, targetOf } from './table.ts';
+import { sequenceOf, targetOf, versionOf } from './table.ts';
 
 const VERSION = ident('$version');
 
@@ -37,7 +37,7 @@ export function insertRecord(plan: CreatePlan, maxBytes: number): Fragment {
   const root = aliases.next('r');
   const { before, columns, source } = insertedRow(plan, [...plan.values.keys()], aliases);
   const insert = sql`insert into ${targetOf(plan.scan)} as ${root} ${columns}${source} returning ${writtenColumns(plan.projection, root)}`;
-  return sql`with ${before}"$r" as (${insert}), ${answerOf(plan.projection, root, maxBytes)}`;
+  return sql`with ${before}"$r" as (${insert}), ${answerOf(plan, root, maxBytes)}`;
 }
 
 /** What an insert gives: the columns of the answer, `id`, and `"$version"`. */
@@ -47,8 +47,8 @@ export function writtenColumns(projection: Projection, root: Fragment): Fragment
 }
 
 /** `"$w"`: the answer with what `"$r"` gave, and the rest of the statement. A key of the request goes between (beside/keys.ts). */
-function answerOf(projection: Projection, root: Fragment, maxBytes: number): Fragment {
-  return sql`"$w" as (select ${resultColumns(projection, root, maxBytes, VERSION)} from "$r" ${root}) select * from "$w"`;
+function answerOf(plan: Written, root: Fragment, maxBytes: number): Fragment {
+  return sql`"$w" as (select ${resultColumns(plan, root, maxBytes, VERSION)} from "$r" ${root}) select * from "$w"`;
 }
 
 /** The one row of an insert. */
@@ -101,43 +101,45 @@ export function updateRecord(plan: UpdatePlan, maxBytes: number): Fragment {
   const condition_ = where(
     sql`${root}."id" = ${bind(ID_OPERAND)}`,
     condition,
-    plan.guarded ? hasVersion(root) : empty,
+    plan.guarded ? hasVersion(plan.scan, root) : empty,
     ...plan.references.map((check) => sql`(${isUnchanged(check, root)} or ${isVisible(check, aliases)})`),
   );
   const names = [...plan.values.keys()];
   // A body that changes nothing is answered with the record; locking and rewriting the row would be for nothing.
   if (names.length === 0) {
-    return sql`select ${resultColumns(plan.projection, root, maxBytes)} from ${table}${condition_}`;
+    return sql`select ${resultColumns(plan, root, maxBytes)} from ${table}${condition_}`;
   }
   const sets = names.map((name) => {
     const field = fieldOf(plan.scan, name);
     return sql`${ident(field.column)} = ${bind(bodyOperand(field))}`;
   });
   if (entity.timestamps) sets.push(sql`${ident(fieldOf(plan.scan, 'updatedAt').column)} = now()`);
-  return sql`update ${table} set ${join(sets)}${condition_} ${returning(plan.projection, root, maxBytes)}`;
+  return sql`update ${table} set ${join(sets)}${condition_} ${returning(plan, root, maxBytes)}`;
 }
 
 /** delete … returning the id; no row when the record is not there (or not of that version). */
 export function deleteRecord(plan: DeletePlan): Fragment {
   const root = makeAliases().next('r');
   const { table, condition } = renderScan(plan.scan, root);
-  return sql`delete from ${table}${where(sql`${root}."id" = ${bind(ID_OPERAND)}`, condition, plan.guarded ? hasVersion(root) : empty)} returning ${root}."id"::text`;
+  return sql`delete from ${table}${where(sql`${root}."id" = ${bind(ID_OPERAND)}`, condition, plan.guarded ? hasVersion(plan.scan, root) : empty)} returning ${root}."id"::text`;
 }
 
-function returning(projection: Projection, root: Fragment, maxBytes: number): Fragment {
-  return sql`returning ${resultColumns(projection, root, maxBytes)}`;
+function returning(plan: Written, root: Fragment, maxBytes: number): Fragment {
+  return sql`returning ${resultColumns(plan, root, maxBytes)}`;
 }
+
+type Written = Pick<CreatePlan, 'scan' | 'projection'>;
 
 /** A record that no answer could hold is an error, which undoes the write. `version`: the column that has it. */
 export function resultColumns(
-  projection: Projection,
+  { scan, projection }: Written,
   root: Fragment,
   maxBytes: number,
-  version: Fragment = keyword('xmin'),
+  version?: Fragment,
 ): Fragment {
   const columns = shownFields(projection).map((field) => outputColumn(field, root));
   const data = sql`(select row_to_json(${RECORD}) from (select ${join(columns)}) ${RECORD})::text`;
-  return sql`${guardedResult(data, projection, maxBytes)} as data, ${root}.${version}::text as version, ${root}."id"::text as id`;
+  return sql`${guardedResult(data, projection, maxBytes)} as data, ${versionOf(scan, root, version)} as version, ${root}."id"::text as id`;
 }
 
 function shownFields(projection: Projection): readonly Field[] {
@@ -153,7 +155,7 @@ function fieldOf(scan: Scan, name: string): Field {
   return field;
 }
 
-function hasVersion(root: Fragment): Fragment {
+function hasVersion(scan: Scan, root: Fragment): Fragment {
   const versions: Operand = { kind: 'versions', type: 'text[]' };
-  return sql`${root}.xmin::text = any(${bind(versions)})`;
+  return sql`${versionOf(scan, root)} = any(${bind(versions)})`;
 }

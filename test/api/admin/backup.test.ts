@@ -109,6 +109,28 @@ test('a workspace that is restored under another name has the same records, and 
   assert.equal(made.json.data.id, 6);
 });
 
+test('no version and no cursor of before fits by chance, also where the numbers of transactions are the same', async () => {
+  await restored(server, await backupOf(shop), 'acme/shop-4');
+  const copy = (path: string, headers = {}, method = 'GET', body?: unknown) =>
+    server.call(`/api/v1/acme/shop-4/${path}`, { method, credential: ADMIN_KEY, headers, body });
+  const versionIn = (answer: Answer): string => /^"([^.]+)\./.exec(answer.headers.get('etag') ?? '')?.[1] ?? '';
+  const [before, after] = [versionIn(await shop.call('tags/1')), versionIn(await copy('tags/1'))];
+  const [, epoch] = /^\d+-([0-9a-f]{8})$/.exec(before) ?? [];
+  const [, transaction, ownEpoch] = /^(\d+)-([0-9a-f]{8})$/.exec(after) ?? [];
+  assert.notEqual(epoch, ownEpoch);
+  const stale = `${transaction}-${epoch}`;
+  const change = { name: 'present' };
+  assert.equal((await copy('tags/1', { 'if-match': `"${stale}.x"` }, 'PUT', change)).status, 412);
+  assert.equal((await copy('tags/1', { 'if-match': `"${transaction}"` }, 'PUT', change)).status, 412);
+  assert.equal((await copy('tags/_bulk/delete', {}, 'POST', { ids: [1], versions: { 1: stale } })).status, 412);
+  const listed = (await copy('tags?versions=true&size=1&sort=id')).json.meta;
+  assert.deepEqual(listed.versions, [after]);
+  assert.equal((await copy('tags/1', { 'if-match': `"${after}"` }, 'PUT', change)).status, 200);
+  const { nextCursor } = (await shop.call('tags?size=1&sort=id')).json.meta;
+  assert.equal((await copy(`tags?size=1&sort=id&after=${nextCursor}`)).status, 400);
+  assert.equal((await copy(`tags?size=1&sort=id&after=${listed.nextCursor}`)).status, 200);
+});
+
 test('constraints, references and indexes are there again', async () => {
   await restored(server, await backupOf(shop), 'acme/shop-3');
   const call = (path: string, method: string, body?: unknown) =>
@@ -212,8 +234,8 @@ test('what is no whole backup is refused, and nothing is changed', async () => {
   await refused(JSON.stringify({ product: 'another', format: 1 }), /^This is no backup/);
   const newer = Buffer.from(bytes.toString('latin1').replace('"format":1', '"format":2'), 'latin1');
   await refused(newer, /^The backup was written by a newer version/);
-  for (let share = 1; share < 20; share++) {
-    const at = Math.floor((bytes.length * share) / 20);
+  for (let share = 1; share < 6; share++) {
+    const at = Math.floor((bytes.length * share) / 6);
     await refused(
       bytes.subarray(0, at),
       /^The backup is damaged: it is cut off (after \d+ bytes|in its first line)\. Nothing was changed$/,
@@ -325,7 +347,7 @@ test('a backup is of one moment, and neither reads nor writes wait for it', asyn
       batches++;
     }
   })();
-  for (let round = 1; round <= 5; round++) {
+  for (let round = 1; round <= 2; round++) {
     const reached = batches;
     await until('more was written', async () => batches > reached + 3);
     await restored(server, await backupOf(bank), `acme/bank-${round}`);
