@@ -2,6 +2,7 @@
 // runs in the background, closes all of it in order.
 import { hashCredential } from './auth/api-key.ts';
 import { install } from './catalog/install.ts';
+import { makeRaising } from './catalog/raise.ts';
 import type { Config } from './config.ts';
 import { shownAddress } from './db/connection-url.ts';
 import { untilUsable } from './db/outage.ts';
@@ -32,7 +33,6 @@ export interface App {
 
 const SWEEP_MS = 5000;
 const FLUSH_MS = 5000;
-const KEY_SWEEP_MS = 300_000;
 const ACTIVITY_SWEEP_MS = 600_000;
 const SESSION_SWEEP_MS = 600_000;
 
@@ -47,6 +47,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
   const house = makeHouse(config, routes, observer, readiness);
   const { databases, presence, authenticator, runner, totals, keys, refusals, outbound } = house;
   const { sessions } = house.consoleRooms;
+  const raising = makeRaising(databases.directory);
   const server = makeHttpServer({
     host: config.host,
     port: config.port,
@@ -67,10 +68,18 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
         everyMs: SWEEP_MS,
         run: () => runner.recover().then(runner.settle),
       },
+      {
+        name: 'raise-workspaces',
+        once: 'process',
+        everyMs: raising.pauseMs,
+        run: async () => {
+          if ((await raising.turn()) > 0) totals.lookAgain();
+        },
+      },
       { name: 'fold-totals', once: 'process', everyMs: totals.pauseMs, run: totals.fold },
       { name: 'note-session-use', once: 'process', everyMs: FLUSH_MS, run: sessions.flush },
       { name: 'remove-sessions', once: 'process', everyMs: SESSION_SWEEP_MS, run: sessions.sweep },
-      { name: 'remove-idempotency-keys', once: 'process', everyMs: KEY_SWEEP_MS, run: keys.sweep },
+      { name: 'remove-idempotency-keys', once: 'process', everyMs: keys.pauseMs, run: keys.sweep },
       {
         name: 'remove-activity',
         once: 'installation',

@@ -292,10 +292,10 @@ function placeBreaches(sources: readonly Source[]): string[] {
   );
 }
 
-/** What stands beside the tables of a workspace: its names, so that it can lie elsewhere one day, and its triggers. */
+/** What stands beside the tables of a workspace lies in their schema: its names, those of before, and its triggers. */
 const BESIDE: readonly (readonly [pattern: RegExp, only: string])[] = [
   [
-    /\bwda\.(?:total|is_total_kept|fold_totals|count_records|migration_conflict|as_[a-z]+|bounded_text|goes_on)/,
+    /\bwda\.(?:total|is_total_kept|fold_totals|count_records|migration_conflict|idempotency_key|import_outcome|settle_import|as_[a-z]+|bounded_text|goes_on|reached_id|is_whole)/,
     'sql/beside-names.ts',
   ],
   [/\b(?:create(?: or replace)?(?: constraint)?|enable always) trigger\b/i, 'beside/trigger.ts'],

@@ -4,17 +4,7 @@ import { withLockRetry } from '../db/lock-retry.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { inSnapshot, inTransaction, LOCK_BUDGET_MS, lockTable } from '../db/transaction.ts';
 import { beside } from '../sql/beside-names.ts';
-import {
-  empty,
-  type Fragment,
-  literal,
-  script,
-  sql,
-  type TableName,
-  tableRef,
-  toQuery,
-  wholeNumber,
-} from '../sql/fragment.ts';
+import { empty, type Fragment, literal, sql, type TableName, tableRef, toQuery, wholeNumber } from '../sql/fragment.ts';
 import { mendTriggers, type StandingTrigger, standingTriggers, type Trigger, watcher } from './trigger.ts';
 
 /** A total that was wrong, and is right now. */
@@ -27,9 +17,9 @@ export interface Difference {
 /** `first`: it is not kept yet. `again`: to see whether it is right. */
 export type Reason = 'first' | 'again';
 
-// Advisory locks of two numbers, as install/data/000006 knows them: 0 folds, 1 counts again, else the oid of a table.
+// Advisory locks of two numbers, as install/workspace/000001 knows them: 1 counts again, else the oid of a table; that of the
+// totals themselves folds.
 const LOCK_CLASS = 0x776461;
-const FOLDS = 0;
 const COUNTS_AGAIN = 1;
 // 64 MB: 0.05 to 0.1 s from memory. Between two slices nobody is kept waiting.
 const SLICE_PAGES = 8192;
@@ -63,12 +53,13 @@ export async function countAnew(
           const difference = await countInSnapshot(session, table, relid, signal);
           await postpone(
             session,
+            table,
             relid,
             Math.max(LEAST_PAUSE_S, (PAUSE_FACTOR * (performance.now() - started)) / 1000),
           );
           return difference;
         } catch (error) {
-          await postpone(session, relid, AFTER_FAILURE_S).catch(() => undefined);
+          await postpone(session, table, relid, AFTER_FAILURE_S).catch(() => undefined);
           if (error instanceof GiveWay) return undefined;
           throw error;
         }
@@ -88,7 +79,11 @@ export async function countAnew(
 /** Somebody waits for a lock on the table, or the server ends. */
 class GiveWay extends Error {}
 
-const name = ({ schema, name: own }: TableName): string => `${schema}.${own}`;
+const totalsOf = ({ schema }: TableName): Fragment => beside(schema, 'total');
+
+/** Nobody folds the totals of the workspace until the transaction ends. */
+const lockFolds = (table: TableName): Fragment =>
+  sql`select pg_advisory_xact_lock(${LOCK_CLASS}::int4, ${literal(totalsOf(table).text)}::regclass::oid::int4)`;
 
 /** The oid of the table, which belongs to this session from now on; undefined when it is gone or somebody else's. */
 async function takeTable(session: Session, table: TableName, why: Reason): Promise<string | undefined> {
@@ -107,31 +102,57 @@ where relid is not null and case when ${again}true then pg_try_advisory_lock(${L
  */
 async function prepare(session: Session, table: TableName, relid: string, why: Reason): Promise<boolean> {
   const [row] = await session.query<{ triggers: StandingTrigger[]; subscribed: boolean }>(
-    toQuery(sql`select ${standingTriggers(sql`${relid}::oid`, COUNTING)} as triggers,
+    toQuery(sql`select ${standingTriggers(sql`${relid}::oid`, 'total', countingOf(table))} as triggers,
   exists (select from pg_subscription_rel where srrelid = ${relid}::oid) as subscribed`),
   );
   const { triggers, subscribed } = row as NonNullable<typeof row>;
   const changes = subscribed ? undefined : mendTriggers(table, totalTriggers(table), triggers);
   if (changes === undefined) return false;
-  if (changes.length > 0) await session.execute(script(changes));
-  await session.query(toQuery(sql`select pg_advisory_xact_lock(${LOCK_CLASS}::int4, ${FOLDS}::int4)`));
+  if (why === 'first') await makeRoom(session, table);
+  for (const change of changes) await session.execute(change.text);
+  await session.query(toQuery(lockFolds(table)));
   await session.query(
-    toQuery(
-      sql`delete from ${beside('total')} where relid = ${relid}::oid and not (select ${beside('is_total_kept')}(${relid}::oid))`,
-    ),
+    toQuery(sql`delete from ${totalsOf(table)} where relid = ${relid}::oid and not (select ${isKept(table, relid)})`),
   );
   const [base] = await session.query(
-    toQuery(sql`select from ${beside('total')} where relid = ${relid}::oid and slot < 0`),
+    toQuery(sql`select from ${totalsOf(table)} where relid = ${relid}::oid and slot < 0`),
   );
   // Another process was faster.
   return why === 'again' || base === undefined;
 }
 
+const isKept = ({ schema }: TableName, relid: string): Fragment =>
+  sql`${beside(schema, 'is_total_kept')}(${relid}::oid)`;
+
+// 37 pages.
+const ROOM = 5000;
+
+/**
+ * A table of a few pages is read whole, by a plan that a connection keeps when the table has grown. So totals get some pages
+ * with the first that is kept, which stay; setting the same option again makes connections forget their plans.
+ */
+async function makeRoom(session: Session, table: TableName): Promise<void> {
+  const totals = totalsOf(table);
+  const [small] = await session.query(
+    toQuery(
+      sql`select where pg_relation_size(${literal(totals.text)}::regclass) < 32 * current_setting('block_size')::int8`,
+    ),
+  );
+  if (small === undefined) return;
+  await session.query(
+    toQuery(
+      sql`insert into ${totals} (relid, slot, n, relation) select 0, 0, 0, '' from generate_series(1, ${wholeNumber(ROOM)})`,
+    ),
+  );
+  await session.query(toQuery(sql`delete from ${totals} where relid = 0`));
+  await session.execute(sql`alter table ${totals} set (vacuum_truncate = false)`.text);
+}
+
 /** What adds the records that a statement has written or removed. */
-const COUNTING = beside('count_records');
+const countingOf = ({ schema }: TableName): Fragment => beside(schema, 'count_records');
 
 export const totalTriggers = (table: TableName): readonly Trigger[] =>
-  (['insert', 'delete', 'truncate'] as const).map((event) => watcher(table, 'total', event, COUNTING));
+  (['insert', 'delete', 'truncate'] as const).map((event) => watcher(table, 'total', event, countingOf(table)));
 
 /**
  * Everything that is written from the triggers on is added by them, and one snapshot sees both that and the records. The
@@ -145,7 +166,7 @@ async function countInSnapshot(
 ): Promise<Difference | undefined> {
   return inSnapshot(session, lockTable(table, 'access share'), async () => {
     const [row] = await session.query<{ kept: string | null; trusted: boolean; pages: string }>(
-      toQuery(sql`select ${beside('total_of')}(${relid}::oid) as kept, ${beside('is_total_kept')}(${relid}::oid) as trusted,
+      toQuery(sql`select ${beside(table.schema, 'total_of')}(${relid}::oid) as kept, ${isKept(table, relid)} as trusted,
   pg_relation_size(${relid}::oid) / current_setting('block_size')::int8 as pages`),
     );
     const { kept, trusted, pages } = row as NonNullable<typeof row>;
@@ -162,7 +183,7 @@ async function countInSnapshot(
     }
     if (BigInt(kept) === counted) return undefined;
     await session.query(toQuery(storeDifference(table, relid, counted - BigInt(kept))));
-    return { relation: name(table), kept, counted: String(counted) };
+    return { relation: `${table.schema}.${table.name}`, kept, counted: String(counted) };
   });
 }
 
@@ -181,22 +202,22 @@ async function countSlice(session: Session, table: TableName, relid: string, pag
 
 /** What the triggers have added that the snapshot sees is counted with the records. */
 const storeBase = (table: TableName, relid: string, counted: bigint): Fragment => sql`with gone as (
-  delete from ${beside('total')} where relid = ${relid}::oid
+  delete from ${totalsOf(table)} where relid = ${relid}::oid
 )
-insert into ${beside('total')} (relid, slot, n, relation, pending, recount_at)
-select ${relid}::oid, -17 - pg_snapshot_xmax(pg_current_snapshot())::text::int8, ${String(counted)}::int8, ${name(table)},
+insert into ${totalsOf(table)} (relid, slot, n, relation, pending, recount_at)
+select ${relid}::oid, -17 - pg_snapshot_xmax(pg_current_snapshot())::text::int8, ${String(counted)}::int8, ${table.name},
   array(select 17 + xid::text::int8 from pg_snapshot_xip(pg_current_snapshot()) xid), now() + interval '1 hour'`;
 
 const storeDifference = (table: TableName, relid: string, difference: bigint): Fragment =>
-  sql`insert into ${beside('total')} (relid, slot, n, relation)
-select ${relid}::oid, 17 + pg_current_xact_id()::text::int8, ${String(difference)}::int8, ${name(table)}`;
+  sql`insert into ${totalsOf(table)} (relid, slot, n, relation)
+select ${relid}::oid, 17 + pg_current_xact_id()::text::int8, ${String(difference)}::int8, ${table.name}`;
 
 /** When the table is counted again. Beside no fold, which would put another base in the place of the one that is marked. */
-async function postpone(session: Session, relid: string, seconds: number): Promise<void> {
+async function postpone(session: Session, table: TableName, relid: string, seconds: number): Promise<void> {
   await inTransaction(session, 2000, async () => {
-    await session.query(toQuery(sql`select pg_advisory_xact_lock(${LOCK_CLASS}::int4, ${FOLDS}::int4)`));
+    await session.query(toQuery(lockFolds(table)));
     await session.query(
-      toQuery(sql`update ${beside('total')} set recount_at = clock_timestamp() + ${wholeNumber(Math.ceil(seconds))} * interval '1 second'
+      toQuery(sql`update ${totalsOf(table)} set recount_at = clock_timestamp() + ${wholeNumber(Math.ceil(seconds))} * interval '1 second'
 where relid = ${relid}::oid and slot < 0 and pending is not null`),
     );
   });

@@ -1,18 +1,22 @@
 // Keys of requests that must not be done twice: written with the records, in one transaction, beside their tables. What two
 // requests with one key do at the same time is decided by the primary key of the table: the second waits for the first.
 import { LRUCache } from 'lru-cache';
-import { isOwnConflict, isOwnWait } from '../db/pg-error.ts';
-import type { Database, Executor } from '../db/pool.ts';
+import { isOwnConflict, isOwnWait, isStaleSnapshot } from '../db/pg-error.ts';
+import type { Database, Executor, Session } from '../db/pool.ts';
 import type { Work } from '../db/work.ts';
 import type { Figure } from '../figure.ts';
-import { beside } from '../sql/beside-names.ts';
-import { type Query, sql, toQuery } from '../sql/fragment.ts';
+import { beside, installed } from '../sql/beside-names.ts';
+import { type Fragment, type Query, sql, toQuery } from '../sql/fragment.ts';
+
+/** Where a key is found. */
+export type KeyName = Pick<RequestKey, 'scope' | 'schema'>;
 
 /** Which request a key stands for: hashes as PostgreSQL writes bytea. */
 export interface RequestKey {
   readonly scope: string;
   readonly fingerprint: string;
-  readonly workspaceId: string;
+  /** The PostgreSQL schema of the workspace. */
+  readonly schema: string;
 }
 
 /** What a replay answers with. */
@@ -43,11 +47,13 @@ export interface Keys {
   /** Stores the answer, in the same transaction. */
   finish(executor: Executor, key: RequestKey, answer: KeptAnswer, work: Work): Promise<void>;
   /** The answer of the request that was done with the key. */
-  find(executor: Executor, scope: string, work: Work): Promise<(KeptAnswer & { fingerprint: string }) | undefined>;
+  find(executor: Executor, key: KeyName, work: Work): Promise<(KeptAnswer & { fingerprint: string }) | undefined>;
   /** Makes room for a key that has expired and is still there. */
-  forget(executor: Executor, scope: string, work: Work): Promise<void>;
-  /** Removes keys that have expired, some at a time. */
+  forget(executor: Executor, key: KeyName, work: Work): Promise<void>;
+  /** Removes keys that have expired from the next workspaces, some at a time. */
   sweep(): Promise<void>;
+  /** Milliseconds until the next sweep: fewer while there are workspaces left. */
+  pauseMs(): number;
   /** True for the error of a statement when somebody has the key already. */
   isConflict(error: unknown): boolean;
   /** True when somebody had the key for longer than a statement waits for a lock, and has not ended yet. */
@@ -56,74 +62,101 @@ export interface Keys {
   figures(): readonly Figure[];
 }
 
-const TABLE = beside('idempotency_key');
 // Longest body that is kept, in bytes.
 const MOST_KEPT = 65_536;
 const SWEPT_AT_ONCE = 5000;
+// Of one turn. Looking into an empty table takes 0.2 ms.
+const WORKSPACES_SWEPT = 100;
+const ROUND_MS = 300_000;
+const TURN_MS = 1000;
 const MAX_TEXTS = 8_388_608;
 
-// The estimate of the planner, or before the first ANALYZE one by size: counting would read all of the table.
-const SIZE = sql`select case when reltuples >= 0 then reltuples else pg_relation_size(oid) / 200 end::float8 as rows from pg_class where oid = ${TABLE.text}::regclass`;
+const tableIn = (schema: string): Fragment => beside(schema, 'idempotency_key');
+
+// The estimate of the planner, or before the first ANALYZE one by size: counting would read all of the tables.
+const SIZE = sql`select coalesce(sum(case when reltuples >= 0 then reltuples else pg_relation_size(oid) / 200 end), 0)::float8 as rows
+from pg_class where relname = '$idempotency_key' and relkind = 'r'`;
+
+const tablesAfter = (oid: string): Fragment => sql`select c.oid::int8 as oid, n.nspname as schema
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where c.relname = '$idempotency_key' and c.relkind = 'r' and c.oid > ${oid}::oid order by c.oid limit ${String(WORKSPACES_SWEPT)}::int8`;
 
 // Of a write that gives its row under the name `$w`.
 const END = sql` select * from "$w"`.text;
 
-const PRIMARY_KEY = 'idempotency_key_pkey';
+const PRIMARY_KEY = '$idempotency_key_pkey';
 
 export function makeKeys(db: Database, hours: number): Keys {
   const texts = new LRUCache<string, string>({ maxSize: MAX_TEXTS, sizeCalculation: (text) => text.length });
   const counts: Record<KeyEvent, number> = { stored: 0, replayed: 0, read: 0, reused: 0, inUse: 0 };
   let removed = 0;
   let kept = 0;
+  /** The table that was swept last; 0 between two rounds. */
+  let swept = '0';
   const isValid = sql`created_at > now() - make_interval(hours => ${String(hours)}::int4)`;
 
-  function textOf(text: string, slots: number, isDelete: boolean): string {
+  async function sweepTable(table: Fragment): Promise<void> {
+    for (;;) {
+      const expired = sql`select scope from ${table} where not (${isValid}) limit ${String(SWEPT_AT_ONCE)}::int8 for update skip locked`;
+      const rows = await db.query(toQuery(sql`delete from ${table} where scope in (${expired}) returning 1`));
+      removed += rows.length;
+      if (rows.length < SWEPT_AT_ONCE) return;
+    }
+  }
+
+  function textOf(text: string, slots: number, { schema }: KeyName, isDelete: boolean): string {
     const cacheKey = isDelete ? `-${text}` : text;
     const known = texts.get(cacheKey);
     if (known !== undefined) return known;
-    const made = keyedText(text, slots, isDelete);
+    const made = keyedText(text, slots, tableIn(schema).text, isDelete);
     texts.set(cacheKey, made);
     return made;
   }
 
   return {
-    keyed({ text, values, name }, { scope, fingerprint, workspaceId }, { status, tag, place }) {
+    keyed({ text, values, name }, key, { status, tag, place }) {
       const isDelete = status === 204;
-      const more = [scope, fingerprint, workspaceId, String(status)];
-      const whole = textOf(text, values.length, isDelete);
+      const more = [key.scope, key.fingerprint, String(status)];
+      const whole = textOf(text, values.length, key, isDelete);
       const bound = [...values, ...more, ...(isDelete ? [] : [tag ?? '', place ?? null])];
       return name === undefined ? { text: whole, values: bound } : { text: whole, values: bound, name: `${name}.k` };
     },
-    async begin(executor, { scope, fingerprint, workspaceId }, work) {
-      const taken = sql`insert into ${TABLE} (scope, fingerprint, workspace_id) values (${scope}::bytea, ${fingerprint}::bytea, ${workspaceId}::int8)`;
-      await executor.run(toQuery(taken, 'key.begin'), 'write', work);
+    async begin(executor, { schema, scope, fingerprint }, work) {
+      const taken = sql`insert into ${tableIn(schema)} (scope, fingerprint) values (${scope}::bytea, ${fingerprint}::bytea)`;
+      await executor.run(toQuery(taken, `key.begin.${schema}`), 'write', work);
     },
-    async finish(executor, { scope }, { status, etag, location, body, records }, work) {
+    async finish(executor, { schema, scope }, { status, etag, location, body, records }, work) {
       const kept = body !== null && Buffer.byteLength(body) > MOST_KEPT ? null : body;
-      const done = sql`update ${TABLE} set status = ${String(status)}::int2, etag = ${etag}, location = ${location}, body = ${kept}, records = ${records} where scope = ${scope}::bytea`;
-      await executor.run(toQuery(done, 'key.finish'), 'write', work);
+      const done = sql`update ${tableIn(schema)} set status = ${String(status)}::int2, etag = ${etag}, location = ${location}, body = ${kept}, records = ${records} where scope = ${scope}::bytea`;
+      await executor.run(toQuery(done, `key.finish.${schema}`), 'write', work);
     },
-    async find(executor, scope, work) {
-      const found = sql`select status::text, etag, location, body, records, fingerprint::text from ${TABLE} where scope = ${scope}::bytea and ${isValid}`;
-      const [row] = await executor.run(toQuery(found, 'key.find'), 'write', work);
+    async find(executor, { schema, scope }, work) {
+      const found = sql`select status::text, etag, location, body, records, fingerprint::text from ${tableIn(schema)} where scope = ${scope}::bytea and ${isValid}`;
+      const [row] = await executor.run(toQuery(found, `key.find.${schema}`), 'write', work);
       if (row === undefined) return undefined;
       const [status, etag = null, location = null, body = null, records = null, fingerprint] = row;
       return { status: Number(status), etag, location, body, records, fingerprint: fingerprint as string };
     },
-    async forget(executor, scope, work) {
-      const gone = sql`delete from ${TABLE} where scope = ${scope}::bytea and not (${isValid})`;
-      await executor.run(toQuery(gone, 'key.forget'), 'write', work);
+    async forget(executor, { schema, scope }, work) {
+      const gone = sql`delete from ${tableIn(schema)} where scope = ${scope}::bytea and not (${isValid})`;
+      await executor.run(toQuery(gone, `key.forget.${schema}`), 'write', work);
     },
     async sweep() {
-      for (;;) {
-        const expired = sql`select scope from ${TABLE} where not (${isValid}) limit ${String(SWEPT_AT_ONCE)}::int8 for update skip locked`;
-        const rows = await db.query(toQuery(sql`delete from ${TABLE} where scope in (${expired}) returning 1`));
-        removed += rows.length;
-        if (rows.length < SWEPT_AT_ONCE) break;
+      const tables = await db.query<{ oid: string; schema: string }>(toQuery(tablesAfter(swept)));
+      for (const { oid, schema } of tables) {
+        swept = oid;
+        await sweepTable(tableIn(schema)).catch((error) => {
+          // The workspace was deleted.
+          if (!isStaleSnapshot(error)) throw error;
+        });
       }
+      if (tables.length === WORKSPACES_SWEPT) return;
+      swept = '0';
+      await sweepTable(installed('idempotency_key'));
       const [row] = await db.query<{ rows: number }>(toQuery(SIZE));
       kept = Math.round(row?.rows ?? 0);
     },
+    pauseMs: () => (swept === '0' ? ROUND_MS : TURN_MS),
     isConflict: (error) => isOwnConflict(error, PRIMARY_KEY),
     isWait: (error) => isOwnWait(error, PRIMARY_KEY),
     note: (event) => void counts[event]++,
@@ -148,18 +181,25 @@ export function makeKeys(db: Database, hours: number): Keys {
   };
 }
 
+/** Those that servers of the version before keep for a workspace that is deleted; its own go with its schema. */
+export async function forgetKeysOf(session: Pick<Session, 'query'>, workspaceId: string): Promise<void> {
+  await session.query(
+    toQuery(sql`delete from ${installed('idempotency_key')} where workspace_id = ${workspaceId}::int8`),
+  );
+}
+
 /**
  * The write as a part of a statement that stores its answer; `slots`: how many values it has. It gives the rows of the
  * write.
  */
-function keyedText(write: string, slots: number, isDelete: boolean): string {
+function keyedText(write: string, slots: number, table: string, isDelete: boolean): string {
   const slot = (index: number, type: string): string => `$${slots + index}::${type}`;
-  const columns = 'scope, fingerprint, workspace_id, status, records';
-  const values = `${slot(1, 'bytea')}, ${slot(2, 'bytea')}, ${slot(3, 'int8')}, ${slot(4, 'int2')}, '[' || "$w".id || ']'`;
+  const columns = 'scope, fingerprint, status, records';
+  const values = `${slot(1, 'bytea')}, ${slot(2, 'bytea')}, ${slot(3, 'int2')}, '[' || "$w".id || ']'`;
   const answer = isDelete
     ? ''
-    : `, '"' || "$w".version || '.' || ${slot(5, 'text')} || '"', ${slot(6, 'text')} || "$w".id, case when octet_length("$w".data) < ${MOST_KEPT - 16} then '{"data":' || "$w".data || '}' end`;
+    : `, '"' || "$w".version || '.' || ${slot(4, 'text')} || '"', ${slot(5, 'text')} || "$w".id, case when octet_length("$w".data) < ${MOST_KEPT - 16} then '{"data":' || "$w".data || '}' end`;
   // Inserts have parts of their own, and end so (sql/write.ts).
   const own = write.endsWith(END) ? write.slice(0, -END.length) : `with "$w" as (${write})`;
-  return `${own}, "$k" as (insert into ${TABLE.text} (${columns}${isDelete ? '' : ', etag, location, body'}) select ${values}${answer} from "$w")${END}`;
+  return `${own}, "$k" as (insert into ${table} (${columns}${isDelete ? '' : ', etag, location, body'}) select ${values}${answer} from "$w")${END}`;
 }

@@ -35,13 +35,13 @@ export function createSync(table: TableName, sync: Sync): readonly Fragment[] {
   const body = sql`begin
   ${to} := ${sync.value(from)};
   if ${to} is null and ${from} is not null then
-    insert into ${beside('migration_conflict')} (subject, record_id) values (${literal(sync.subject)}, new."id");${placeholder}
+    insert into ${beside(table.schema, 'migration_conflict')} (subject, record_id) values (${literal(sync.subject)}, new."id");${placeholder}
   end if;
   return new;
 end`;
   const changed = sql`old.${ident(sync.from)} is distinct from ${from}`;
   return [
-    // Whoever writes to the table directly need not have rights on the platform's own; with a search path of theirs they
+    // Whoever writes to the table directly need not have rights on what stands beside it; with a search path of theirs they
     // would have all of them (CREATE FUNCTION, "Writing SECURITY DEFINER Functions Safely").
     sql`create function ${functionRef(table, sync.name)} returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as ${literal(body.text)}`,
     // In this order: with the one for inserts alone there for a moment, a record that was inserted and then updated would
@@ -80,8 +80,8 @@ export function silentSyncs(
 }
 
 /** What a sync has noted: records by their ids. */
-export const notedRecords = (subject: string): Fragment =>
-  sql`select record_id from ${beside('migration_conflict')} where subject = ${literal(subject)}`;
+export const notedRecords = (schema: string, subject: string): Fragment =>
+  sql`select record_id from ${beside(schema, 'migration_conflict')} where subject = ${literal(subject)}`;
 
-export const forgetConflicts = (subject: string): Fragment =>
-  sql`delete from ${beside('migration_conflict')} where subject = ${literal(subject)}`;
+export const forgetConflicts = (schema: string, subject: string): Fragment =>
+  sql`delete from ${beside(schema, 'migration_conflict')} where subject = ${literal(subject)}`;

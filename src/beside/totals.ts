@@ -1,9 +1,10 @@
 // Kept totals: begins to keep the number of records of a table that has grown large enough for counting to cost, without
-// holding up its writers; looks after the totals that are kept. Their tables and functions are in install/data/000006.
+// holding up its writers; looks after the totals that are kept. Their tables and functions are in install/workspace/000001.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isStaleSnapshot } from '../db/pg-error.ts';
 import type { Database } from '../db/pool.ts';
 import type { Entity } from '../model/entity.ts';
-import { beside } from '../sql/beside-names.ts';
+import { beside, installed } from '../sql/beside-names.ts';
 import { type Fragment, literal, sql, type TableName, tableRef, toQuery } from '../sql/fragment.ts';
 import { countAnew, type Difference, type Reason } from './count.ts';
 
@@ -13,10 +14,12 @@ export interface Totals {
   /** Forgets totals that cannot be trusted any more, as their table is gone, or its triggers are; folds the others. */
   check(): Promise<void>;
   /**
-   * Puts what was added to the totals into their bases, and counts a table that is due; of several processes one does.
-   * Once a minute it checks them, too.
+   * Puts what was added to the totals of some workspaces into their bases, and counts a table that is due; of several
+   * processes one does. Once a minute it looks for workspaces with totals, and checks them, too.
    */
   fold(): Promise<void>;
+  /** Some workspaces have lately got what totals need. */
+  lookAgain(): void;
   /** Milliseconds until the next fold: fewer while much is written. */
   pauseMs(): number;
   /** Gives up counting; resolves when it has ended, or soon. */
@@ -37,6 +40,8 @@ const BUSY_FOLD_MS = 250;
 const BUSY_ROWS = 100;
 // Looking for triggers that were silenced takes 0.1 ms a table.
 const THOROUGH_MS = 60_000;
+// Workspaces of a turn: a statement each, of 0.3 ms when there is nothing to fold.
+const WORKSPACES_PER_TURN = 64;
 // The database may be silent; sessions that are left are cut when it is closed.
 const STOP_MS = 1000;
 
@@ -48,6 +53,11 @@ export function makeTotals({ db, onError }: TotalsOptions): Totals {
   let working: Promise<void> | undefined;
   let thoroughAt = performance.now() + THOROUGH_MS;
   let pause = FOLD_MS;
+  /** PostgreSQL schemas of workspaces with totals, and those of them that are still to be folded in this round. */
+  let schemas = new Set<string>();
+  let left: string[] = [];
+  /** Those that are to be checked. */
+  const suspect = new Set<string>();
 
   /** One table at a time. */
   function count(table: TableName, why: Reason): void {
@@ -63,22 +73,57 @@ export function makeTotals({ db, onError }: TotalsOptions): Totals {
       });
   }
 
-  async function foldAll(isThorough: boolean): Promise<void> {
-    pause = FOLD_MS;
+  /** Finds the workspaces with totals, whichever process has begun them. */
+  async function look(): Promise<void> {
+    const rows = await db.query<{ schema: string; outdated: readonly string[] }>(toQuery(WATCHED));
+    schemas = new Set(rows.map(({ schema }) => schema));
+    suspect.clear();
+    for (const schema of schemas) suspect.add(schema);
+    for (const { schema, outdated } of rows) for (const name of outdated) forget({ schema, name });
+    thoroughAt = performance.now() + THOROUGH_MS;
+  }
+
+  function forget(table: TableName): void {
+    if (forgotten.size < MAX_REMEMBERED) forgotten.set(relationOf(table), table);
+  }
+
+  /** Gives the number of rows folded. */
+  async function foldOf(schema: string): Promise<number> {
     const [row] = await db.query<{ folded: string; forgotten: string[]; due: string | null }>(
-      toQuery(sql`select folded, forgotten, due from ${beside('fold_totals')}(${isThorough})`),
+      toQuery(sql`select folded, forgotten, due from ${beside(schema, 'fold_totals')}(${suspect.has(schema)})`),
     );
     const { folded, forgotten: names, due } = row as NonNullable<typeof row>;
-    if (isThorough) thoroughAt = performance.now() + THOROUGH_MS;
-    if (Number(folded) > BUSY_ROWS) pause = BUSY_FOLD_MS;
-    for (const name of names) if (forgotten.size < MAX_REMEMBERED) forgotten.set(name, tableOf(name));
-    if (working !== undefined || stopping.signal.aborted) return;
-    const [next] = forgotten;
-    if (next !== undefined) {
-      forgotten.delete(next[0]);
-      count(next[1], 'first');
-    } else if (due !== null) count(tableOf(due), 'again');
+    suspect.delete(schema);
+    for (const name of names) forget({ schema, name });
+    if (working === undefined && !stopping.signal.aborted) {
+      const [next] = forgotten;
+      if (next !== undefined) {
+        forgotten.delete(next[0]);
+        count(next[1], 'first');
+      } else if (due !== null) count({ schema, name: due }, 'again');
+    }
+    return Number(folded);
   }
+
+  async function foldSome(most: number): Promise<void> {
+    if (left.length === 0) left = [...schemas];
+    let isBusy = false;
+    for (const schema of left.splice(0, most)) {
+      if (stopping.signal.aborted) return;
+      isBusy = (await foldOf(schema).catch(ifGone(schema))) > BUSY_ROWS || isBusy;
+    }
+    pause = isBusy || left.length > 0 ? BUSY_FOLD_MS : FOLD_MS;
+  }
+
+  /** A workspace that was deleted, as the next look tells. */
+  const ifGone =
+    (schema: string) =>
+    (error: unknown): number => {
+      if (!isStaleSnapshot(error)) throw error;
+      schemas.delete(schema);
+      thoroughAt = 0;
+      return 0;
+    };
 
   return {
     keep({ table }) {
@@ -88,10 +133,21 @@ export function makeTotals({ db, onError }: TotalsOptions): Totals {
       if (now - (tried.get(name) ?? Number.NEGATIVE_INFINITY) < RETRY_MS) return;
       if (tried.size >= MAX_REMEMBERED) tried.clear();
       tried.set(name, now);
+      schemas.add(table.schema);
       count(table, 'first');
     },
-    check: () => foldAll(true),
-    fold: () => foldAll(performance.now() >= thoroughAt),
+    async check() {
+      await look();
+      left = [];
+      await foldSome(schemas.size);
+    },
+    lookAgain() {
+      thoroughAt = 0;
+    },
+    async fold() {
+      if (performance.now() >= thoroughAt) await look();
+      await foldSome(WORKSPACES_PER_TURN);
+    },
     pauseMs: () => pause,
     async stop() {
       stopping.abort();
@@ -100,16 +156,25 @@ export function makeTotals({ db, onError }: TotalsOptions): Totals {
   };
 }
 
-/** Names of ours hold no dot. */
-function tableOf(relation: string): TableName {
-  const dot = relation.indexOf('.');
-  return { schema: relation.slice(0, dot), name: relation.slice(dot + 1) };
-}
-
 const wordsFor = ({ relation, kept, counted }: Difference): string => `${relation}: ${kept} kept, ${counted} counted`;
+
+/**
+ * Schemas with tables that count for a total, and those of the tables that do it as an earlier version made them: by the
+ * functions, on which their triggers depend. A workspace without its own function is raised first.
+ */
+const WATCHED = sql`select n.nspname as schema,
+  coalesce(array_agg(distinct c.relname::text) filter (where p.pronamespace <> c.relnamespace), '{}') as outdated
+from pg_proc p
+join pg_depend d on d.refclassid = 'pg_proc'::regclass and d.refobjid = p.oid and d.classid = 'pg_trigger'::regclass
+join pg_trigger t on t.oid = d.objid
+join pg_class c on c.oid = t.tgrelid
+join pg_namespace n on n.oid = c.relnamespace
+where (p.proname = '$count_records' or p.oid = to_regproc(${installed('count_records').text}))
+  and exists (select from pg_proc o where o.proname = '$count_records' and o.pronamespace = c.relnamespace)
+group by n.nspname`;
 
 /** For the transaction that renames the table: its total is known by its name, too. */
 export const renameTotal = (from: TableName, to: TableName): Fragment =>
-  sql`update ${beside('total')} set relation = ${literal(relationOf(to))} where relid = ${literal(tableRef(to).text)}::regclass and relation = ${literal(relationOf(from))}`;
+  sql`update ${beside(to.schema, 'total')} set relation = ${literal(to.name)} where relid = ${literal(tableRef(to).text)}::regclass and relation = ${literal(from.name)}`;
 
 const relationOf = ({ schema, name }: TableName): string => `${schema}.${name}`;

@@ -12,6 +12,7 @@ import { parseExact } from '../model/exact-json.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
 import type { ConstraintOwner, IdentityProvider, Workspace } from '../model/workspace.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
+import { isBehind, raiseWorkspace } from './raise.ts';
 
 /** One workspace as the control tables have it; `document` is what parseSchemaDocument gave. */
 export interface WorkspaceRow {
@@ -83,18 +84,18 @@ function* ownersOf(table: Table): Iterable<readonly [string, ConstraintOwner]> {
 }
 
 const COLUMNS = sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text, w.epoch,
-  a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
+  wda.workspace_stage(w.database_schema)::text, a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
 
 /**
  * The snapshot of a workspace by its slugs; undefined when there is none. One statement, as the directory and the
- * workspace lie in one database.
+ * workspace lie in one database. A workspace of an earlier version is raised first.
  */
 export async function loadWorkspace(
-  { directory }: Databases,
+  databases: Databases,
   organization: string,
   slug: string,
 ): Promise<Workspace | undefined> {
-  const rows = await directory.run(
+  const rows = await databases.directory.run(
     toQuery(
       sql`select ${COLUMNS} from ${WORKSPACES}
 left join wda.identity_provider p on p.workspace_id = w.id
@@ -106,8 +107,22 @@ where o.slug = ${organization} and w.slug = ${slug}`,
   );
   const row = rows[0];
   if (row === undefined) return undefined;
-  const [id, org, workspaceSlug, name, version, databaseSchema, document, names, gates, entityIds, epoch, ...settings] =
-    row as readonly string[];
+  const [
+    id,
+    org,
+    workspaceSlug,
+    name,
+    version,
+    databaseSchema,
+    document,
+    names,
+    gates,
+    entityIds,
+    epoch,
+    stage,
+    ...settings
+  ] = row as readonly string[];
+  if (isBehind(Number(stage))) await raiseWorkspace(databases.of({ id: id as string }), id as string);
   return makeWorkspace(
     {
       id: id as string,

@@ -1,6 +1,5 @@
 // How large workspaces are, by what PostgreSQL and the kept totals know already: no record is looked at.
 import type { Database } from '../db/pool.ts';
-import { beside } from '../sql/beside-names.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 
 export interface Size {
@@ -33,8 +32,11 @@ const SMALL_PAGES = 10;
  */
 const sizesOf = (workspaceIds: readonly string[]): Fragment => sql`with locked as materialized (
   select relation from pg_locks where locktype = 'relation' and mode = 'AccessExclusiveLock'
+), kept as materialized (
+  select k.relid, k.relation, k.n from wda.workspace w cross join lateral wda.kept_totals(w.database_schema) k
+  where w.id = any(${workspaceIds}::bigint[])
 ), named as materialized (
-  select w.id as workspace, e.name as entity, e.at, n.oid as namespace, n.nspname,
+  select w.id as workspace, e.name as entity, e.at, n.oid as namespace,
     coalesce(w.names -> 'tables' ->> e.name, e.name) as table_name
   from wda.workspace w
   join pg_namespace n on n.nspname = w.database_schema
@@ -42,16 +44,14 @@ const sizesOf = (workspaceIds: readonly string[]): Fragment => sql`with locked a
   where w.id = any(${workspaceIds}::bigint[])
 ), place as materialized (
   select e.workspace, e.entity, e.at, c.oid, c.relpages::int8 as last_pages, c.reltuples as last_records,
-    e.nspname || '.' || c.relname as relation, c.oid in (select relation from locked) as is_locked
+    c.relname as relation, c.oid in (select relation from locked) as is_locked
   from named e
   join pg_class c on c.relnamespace = e.namespace and c.relname = e.table_name
 ), measured as (
   select p.*, b.size as block, pg_stat_get_live_tuples(p.oid) as counted,
     case when p.is_locked then p.last_pages else coalesce(pg_relation_size(p.oid), 0) / b.size end as pages,
-    case when p.relation = (
-      select t.relation from ${beside('total')} t where t.relid = p.oid and t.slot < 0 order by t.slot limit 1
-    ) then ${beside('total_of')}(p.oid) end as kept
-  from place p, (select current_setting('block_size')::int8 as size) b
+    k.n as kept
+  from place p left join kept k on k.relid = p.oid and k.relation = p.relation, (select current_setting('block_size')::int8 as size) b
 )
 select m.workspace, m.entity, m.at,
   coalesce(m.kept, case

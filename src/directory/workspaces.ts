@@ -74,7 +74,6 @@ returning created_at as "createdAt"`),
 
 /** Deletes the row with all that refers to it, for a transaction that drops the tables. */
 export async function deleteWorkspaceRow(session: Pick<Session, 'query'>, id: string): Promise<void> {
-  await session.query(toQuery(sql`delete from wda.idempotency_key where workspace_id = ${id}`));
   await session.query(toQuery(sql`delete from wda.workspace where id = ${id}`));
 }
 

@@ -10,8 +10,8 @@ export type Cast =
   | { readonly kind: 'none' }
   /** PostgreSQL changes the type without looking at a record. */
   | { readonly kind: 'widen' }
-  /** Each value is converted; null for null, and for what the new type cannot hold. */
-  | { readonly kind: 'convert'; readonly value: (column: Fragment) => Fragment }
+  /** Each value is converted, by functions of the `schema`; null for null, and for what the new type cannot hold. */
+  | { readonly kind: 'convert'; readonly value: (column: Fragment, schema: string) => Fragment }
   /** No value of the one type means anything in the other. */
   | { readonly kind: 'never' };
 
@@ -22,7 +22,9 @@ export function castOf(was: Field, now: Field): Cast {
   if (fieldType(was.type).columnType(was) === fieldType(now.type).columnType(now)) return { kind: 'none' };
   if (was.type === 'decimal' && now.type === 'decimal' && isWider(was, now)) return { kind: 'widen' };
   const convert = CONVERSIONS[was.type][now.type];
-  return convert === 'never' ? { kind: 'never' } : { kind: 'convert', value: (column) => convert(column, now) };
+  return convert === 'never'
+    ? { kind: 'never' }
+    : { kind: 'convert', value: (column, schema) => convert(column, now, schema) };
 }
 
 /** PostgreSQL rewrites a numeric column unless the scale stays and the precision grows, or both bounds go. */
@@ -32,7 +34,7 @@ function isWider(was: Field, now: Field): boolean {
 }
 
 /** Gives SQL of a value of the new type, null where it cannot hold the old one exactly. */
-type Convert = (value: Fragment, now: Field) => Fragment;
+type Convert = (value: Fragment, now: Field, schema: string) => Fragment;
 type Conversions = Readonly<Record<FieldTypeName, Convert | 'never'>>;
 
 const same: Convert = (value) => value;
@@ -48,8 +50,8 @@ const isoDateTime: Convert = (value) =>
 const member: Convert = (value) => sql`to_jsonb(${value})`;
 const memberOf =
   (text: Convert): Convert =>
-  (value, now) =>
-    sql`to_jsonb(${text(value, now)})`;
+  (value, now, schema) =>
+    sql`to_jsonb(${text(value, now, schema)})`;
 
 interface Width {
   readonly type: Fragment;
@@ -77,14 +79,14 @@ const wholeFloat =
   };
 
 const truth: Convert = (value) => sql`case ${value} when 0 then false when 1 then true end`;
-const exactFloat: Convert = (value) => sql`${beside('as_float')}(${value}::text)`;
+const exactFloat: Convert = (value, _now, schema) => sql`${beside(schema, 'as_float')}(${value}::text)`;
 
 /** For an expensive expression, such as a function of text; for a plain column use decimalColumn. */
-const decimal: Convert = (value, now) => {
+const decimal: Convert = (value, now, schema) => {
   if (now.precision === undefined) return value;
   const scale = wholeNumber(now.scale ?? 0);
   const whole = wholeNumber(now.precision - (now.scale ?? 0));
-  return sql`${beside('as_decimal')}(${value}, ${whole}, ${scale})::${columnType(now)}`;
+  return sql`${beside(schema, 'as_decimal')}(${value}, ${whole}, ${scale})::${columnType(now)}`;
 };
 
 /** The same without a function call, which takes longer than three looks at a plain value. */
@@ -95,9 +97,9 @@ const decimalColumn: Convert = (value, now) => {
   return sql`case when round(${value}, ${scale}) = ${value} and abs(${value}) < ${limit} then ${value}::${columnType(now)} end`;
 };
 
-const wholeToDecimal: Convert = (value, now) => decimalColumn(sql`${value}::numeric`, now);
+const wholeToDecimal: Convert = (value, now, schema) => decimalColumn(sql`${value}::numeric`, now, schema);
 // The shortest text that reads as the same float; a direct cast keeps 15 digits.
-const floatToDecimal: Convert = (value, now) => decimal(sql`${value}::text::numeric`, now);
+const floatToDecimal: Convert = (value, now, schema) => decimal(sql`${value}::text::numeric`, now, schema);
 
 const midnight: Convert = (value) => sql`${value}::timestamp at time zone 'UTC'`;
 const dayOf: Convert = (value) => {
@@ -112,23 +114,23 @@ const timeOf: Convert = (value) =>
 /** Text that is a value as bodies and filters write it. */
 const FROM_TEXT = {
   ...texts(same),
-  integer: (value) => sql`${beside('as_integer')}(${value})`,
-  bigint: (value) => sql`${beside('as_bigint')}(${value})`,
-  decimal: (value, now) => decimal(sql`${beside('as_numeric')}(${value})`, now),
-  float: (value) => sql`${beside('as_float')}(${value})`,
+  integer: (value, _now, schema) => sql`${beside(schema, 'as_integer')}(${value})`,
+  bigint: (value, _now, schema) => sql`${beside(schema, 'as_bigint')}(${value})`,
+  decimal: (value, now, schema) => decimal(sql`${beside(schema, 'as_numeric')}(${value})`, now, schema),
+  float: (value, _now, schema) => sql`${beside(schema, 'as_float')}(${value})`,
   boolean: (value) => sql`case ${value} when 'true' then true when 'false' then false end`,
-  date: (value) => sql`${beside('as_date')}(${value})`,
-  datetime: (value) => sql`${beside('as_datetime')}(${value})`,
+  date: (value, _now, schema) => sql`${beside(schema, 'as_date')}(${value})`,
+  datetime: (value, _now, schema) => sql`${beside(schema, 'as_datetime')}(${value})`,
   time: timeOf,
-  uuid: (value) => sql`${beside('as_uuid')}(${value})`,
-  json: (value) => sql`${beside('as_json')}(${value})`,
+  uuid: (value, _now, schema) => sql`${beside(schema, 'as_uuid')}(${value})`,
+  json: (value, _now, schema) => sql`${beside(schema, 'as_json')}(${value})`,
 } satisfies Conversions;
 
 /** A JSON value that is one of the type, as a body would give it. */
 const fromJson =
   (type: keyof typeof FROM_TEXT): Convert =>
-  (value, now) =>
-    sql`case when jsonb_typeof(${value}) = ${literal(fieldType(type).json)} then ${FROM_TEXT[type](sql`(${value} #>> '{}')`, now)} end`;
+  (value, now, schema) =>
+    sql`case when jsonb_typeof(${value}) = ${literal(fieldType(type).json)} then ${FROM_TEXT[type](sql`(${value} #>> '{}')`, now, schema)} end`;
 
 /** From the type of a row to that of a member: every pair is thought of, and a new type does not compile before it is. */
 const CONVERSIONS: Readonly<Record<FieldTypeName, Conversions>> = {

@@ -5,7 +5,7 @@ import type { Check, Index, Reference, Table } from '../document/tables.ts';
 import type { Field } from '../model/entity.ts';
 import { columnDefault, fieldType } from '../model/field-types.ts';
 import type { OnDelete } from '../model/relation.ts';
-import { beside } from '../sql/beside-names.ts';
+import { installed } from '../sql/beside-names.ts';
 import {
   empty,
   type Fragment,
@@ -244,7 +244,7 @@ function indexed(table: TableName, { fields, method }: Index, { trigrams }: Exte
 }
 
 /** Drops the function of search indexes unless some index has it. */
-export const leaveWords = (schema: string): Fragment => sql`select ${beside('leave_words')}(${literal(schema)})`;
+export const leaveWords = (schema: string): Fragment => sql`select ${installed('leave_words')}(${literal(schema)})`;
 
 /** What an index needs that is not there in every database; nothing is made twice. */
 export function readyFor(table: TableName, { method }: Index): readonly Fragment[] {
@@ -252,9 +252,9 @@ export function readyFor(table: TableName, { method }: Index): readonly Fragment
     case 'values':
       return [];
     case 'words':
-      return [sql`select ${beside('use_words')}(${literal(table.schema)})`];
+      return [sql`select ${installed('use_words')}(${literal(table.schema)})`];
     case 'parts':
-      return [sql`select ${beside('use_extension')}('pg_trgm')`];
+      return [sql`select ${installed('use_extension')}('pg_trgm')`];
     default:
       return method satisfies never;
   }

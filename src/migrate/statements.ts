@@ -120,7 +120,7 @@ export async function revert(
   for (const [, ofTable] of Map.groupBy(inOrder, (one) => one.table)) {
     const statements = ofTable.flatMap((one) => [
       undo(schema, one),
-      ...(one.kind === 'sync' ? [forgetConflicts(one.subject)] : []),
+      ...(one.kind === 'sync' ? [forgetConflicts(schema, one.subject)] : []),
     ]);
     await take(() => atOnce(script(statements)));
   }

@@ -2,7 +2,10 @@
 // however that ends, so a migration in the state "running" whose lock is free has lost its process.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMigrating } from '../catalog/migrations.ts';
+import { isBehind, raiseIn, stageOfWorkspace } from '../catalog/raise.ts';
+import { withLockRetry } from '../db/lock-retry.ts';
 import type { Database, Session } from '../db/pool.ts';
+import { inTransaction, LOCK_BUDGET_MS } from '../db/transaction.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 
 // "wda" in ASCII in the upper bytes, so that it differs from the keys of other users of the database.
@@ -35,6 +38,7 @@ export async function withWorkspaceLock<T, B>(
       if (!(await takeLock(session, workspaceId))) return busy();
       try {
         await session.execute(SETTINGS);
+        await raise(session, workspaceId);
         return await work(session);
       } finally {
         await session
@@ -47,6 +51,13 @@ export async function withWorkspaceLock<T, B>(
     },
     { purpose: 'migration', tenant: workspaceId },
   );
+}
+
+/** A workspace of an earlier version gets what the statements of this one name. */
+async function raise(session: Session, workspaceId: string): Promise<void> {
+  const stage = await stageOfWorkspace(session, workspaceId);
+  if (stage === undefined || !isBehind(stage)) return;
+  await withLockRetry(() => inTransaction(session, LOCK_BUDGET_MS, () => raiseIn(session, workspaceId)));
 }
 
 async function takeLock(session: Session, workspaceId: string): Promise<boolean> {

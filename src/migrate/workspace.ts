@@ -1,5 +1,7 @@
 // Creates and deletes workspaces: row, PostgreSQL schema and tables, in one transaction.
 
+import { installBeside } from '../beside/install.ts';
+import { forgetKeysOf } from '../beside/keys.ts';
 import { withLockRetry } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
 import { inTransaction, LOCK_BUDGET_MS } from '../db/transaction.ts';
@@ -51,7 +53,9 @@ export async function createWorkspace(
         if (created === undefined) return undefined;
         const { databaseSchema } = created;
         const tables = [...tablesOf(document, databaseSchema).values()];
-        await session.execute(script([createSchema(databaseSchema), ...createTables(tables, extensions)]));
+        await session.execute(createSchema(databaseSchema).text);
+        await installBeside(session, databaseSchema);
+        await session.execute(script(createTables(tables, extensions)));
         await note?.(session, { workspace: created });
         return created;
       },
@@ -89,7 +93,9 @@ export async function createEmptyWorkspace(
   if (created === undefined) return undefined;
   const tables = tablesOf(document, created.databaseSchema);
   const all = [...tables.values()];
-  await session.execute(script([createSchema(created.databaseSchema), ...all.map(createBareTable)]));
+  await session.execute(createSchema(created.databaseSchema).text);
+  await installBeside(session, created.databaseSchema);
+  await session.execute(script(all.map(createBareTable)));
   return {
     workspace: created,
     tables,
@@ -113,6 +119,7 @@ export async function deleteWorkspace(
     (session) =>
       withLockRetry(() =>
         inTransaction(session, LOCK_BUDGET_MS, async () => {
+          await forgetKeysOf(session, workspace.id);
           await deleteWorkspaceRow(session, workspace.id);
           await dropWorkspaceSchema(session, workspace.databaseSchema);
           await note?.(session);

@@ -60,7 +60,8 @@ export async function once(
   const { keys, executor, visitor, sender, clock, scope, fingerprint } = request;
   const tenant = visitor.workspace.id;
   const work = (): Work => ({ tenant, deadline: clock.deadline, caller: sender.caller });
-  const key = async (): Promise<RequestKey> => ({ scope, fingerprint: await fingerprint(), workspaceId: tenant });
+  const name = { scope, schema: visitor.workspace.databaseSchema };
+  const key = async (): Promise<RequestKey> => ({ ...name, fingerprint: await fingerprint() });
   const single: KeyOfWrite = { wrap: async (query, form) => keys.keyed(query, await key(), form) };
   const several: KeyOfTransaction = {
     begin: async (session) => keys.begin(session, await key(), work()),
@@ -89,7 +90,7 @@ export async function once(
       if (isLate) throw keys.isConflict(cause) ? keyInUse(error) : refusalOf(error);
       // Also of a write whose connection was lost: what became of it is known by its key. When nobody can look, nothing
       // is known: what stands in the way may be what the same request has written.
-      const kept = await keys.find(executor, scope, work()).catch((unseen) => {
+      const kept = await keys.find(executor, name, work()).catch((unseen) => {
         throw refusalOf(unseen);
       });
       if (kept !== undefined) {
@@ -104,7 +105,7 @@ export async function once(
       if (!keys.isConflict(cause)) throw refusalOf(error);
       if (++conflicts === ATTEMPTS) throw keyInUse(error);
       // It has expired, or who had it was undone.
-      await keys.forget(executor, scope, work());
+      await keys.forget(executor, name, work());
     }
   }
 }

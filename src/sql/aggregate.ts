@@ -13,7 +13,7 @@ import {
   MORE_DIGITS,
   type Source,
 } from '../plan/aggregate.ts';
-import { runningBound } from './bounds.ts';
+import { boundOf, runningBound } from './bounds.ts';
 import {
   bind,
   dateTimeText,
@@ -67,7 +67,12 @@ function bodyOf(plan: AggregatePlan, kept: Fragment, maxBytes: number): Fragment
 }
 
 /** The groups of a page as JSON objects, with what is carried along; no more of them are made than an answer may hold. */
-function objects({ groups, functions }: AggregatePlan, page: Fragment, carried: Fragment, maxBytes: number): Fragment {
+function objects(
+  { scan, groups, functions }: AggregatePlan,
+  page: Fragment,
+  carried: Fragment,
+  maxBytes: number,
+): Fragment {
   const row = keyword('p');
   // json_build_object() and not row_to_json(): a name of PostgreSQL ends after 63 bytes.
   const members = [...groups, ...functions].map(
@@ -78,7 +83,10 @@ function objects({ groups, functions }: AggregatePlan, page: Fragment, carried: 
     .filter(({ source }) => source !== undefined && fieldType(source.field.type).size(source.field) !== 'fixed')
     .map(({ field }) => sql`coalesce(octet_length((${row}.${ident(field.column)})::text), 0)::int8`);
   if (sizes.length === 0) return sql`select ${made} from (${page}) ${row}`;
-  return runningBound(sql`select ${made}, ${join(sizes, ' + ')} as "$size" from (${page}) ${row}`, maxBytes);
+  return runningBound(
+    sql`select ${made}, ${join(sizes, ' + ')} as "$size" from (${page}) ${row}`,
+    boundOf(scan, maxBytes),
+  );
 }
 
 /** True when the result is as long as a value of the field, false for a number of records. */

@@ -3,14 +3,24 @@
 import type { Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 import type { Projection } from '../plan/projection.ts';
+import type { Scan } from '../plan/scan.ts';
 import { beside } from './beside-names.ts';
 import { empty, type Fragment, ident, join, keyword, sql, wholeNumber } from './fragment.ts';
 import { previewText } from './preview.ts';
+import { schemaOf } from './table.ts';
 
 // Of a member besides its name: quotes, colon, comma and a digit.
 const LEAST_MEMBER = 5;
 // A control character takes six characters in JSON.
 const ESCAPED = 6;
+
+/** Most bytes of an answer, and the PostgreSQL schema whose functions refuse more. */
+export interface Bound {
+  readonly schema: string;
+  readonly bytes: number;
+}
+
+export const boundOf = ({ entity }: Scan, bytes: number): Bound => ({ schema: schemaOf(entity), bytes });
 
 const sizeOf = (field: Field): 'fixed' | 'text' | 'printed' => fieldType(field.type).size(field);
 
@@ -55,13 +65,13 @@ export function shortText(text: Fragment, projection: Projection, row: Fragment,
   return sql`case when ${isLarge(projection, row, few)} then null else ${text} end`;
 }
 
-/** The JSON text of a record; an error of our own when it is longer than `maxBytes`. */
-export function guardedResult(text: Fragment, projection: Projection, maxBytes: number): Fragment {
+/** The JSON text of a record; an error of our own when it is longer than the bound. */
+export function guardedResult(text: Fragment, projection: Projection, { schema, bytes }: Bound): Fragment {
   if (!isUnbounded(projection)) return text;
-  const limit = wholeNumber(maxBytes);
+  const limit = wholeNumber(bytes);
   // `offset 0` keeps PostgreSQL from building the text once for its length and once for itself. The function is for the
   // long ones alone: calling it costs 10 µs.
-  return sql`(select case when octet_length(q.t) <= ${limit} then q.t else ${beside('bounded_text')}(q.t, ${limit}) end from (select ${text} as t offset 0) q)`;
+  return sql`(select case when octet_length(q.t) <= ${limit} then q.t else ${beside(schema, 'bounded_text')}(q.t, ${limit}) end from (select ${text} as t offset 0) q)`;
 }
 
 /**
@@ -93,11 +103,11 @@ function nameOf(output: Projection['outputs'][number]): string {
 }
 
 /**
- * The rows, which tell their `"$size"`, until they come to more than `maxBytes` together: then an error of our own, and
+ * The rows, which tell their `"$size"`, until they come to more than the bound together: then an error of our own, and
  * no further row is made.
  */
-export function runningBound(rows: Fragment, maxBytes: number, order: Fragment = empty): Fragment {
+export function runningBound(rows: Fragment, { schema, bytes }: Bound, order: Fragment = empty): Fragment {
   const running = sql`select s.*, sum(s."$size") over (rows unbounded preceding) as "$sum" from (${rows}) s`;
-  const limit = wholeNumber(maxBytes);
-  return sql`select w.* from (${running}) w where case when w."$sum" <= ${limit} then ${keyword('true')} else ${beside('goes_on')}(w."$sum", ${limit}) end${order}`;
+  const limit = wholeNumber(bytes);
+  return sql`select w.* from (${running}) w where case when w."$sum" <= ${limit} then ${keyword('true')} else ${beside(schema, 'goes_on')}(w."$sum", ${limit}) end${order}`;
 }

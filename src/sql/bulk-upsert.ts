@@ -3,6 +3,7 @@ import type { Field } from '../model/entity.ts';
 import { type BulkUpsertPlan, GIVEN, listOperands } from '../plan/bulk.ts';
 import { listOperand } from '../plan/operand.ts';
 import { beside } from './beside-names.ts';
+import { boundOf } from './bounds.ts';
 import { createdValue, ID, listedRows, nothingDangles, R, RECORDS, ROW, recordRows, S, W } from './bulk.ts';
 import { bind, makeAliases, renderScan, where } from './expression.ts';
 import { type Fragment, ident, join, keyword, sql, wholeNumber } from './fragment.ts';
@@ -26,10 +27,11 @@ const CREATED = ident('$created');
  */
 export function upsertRecords(plan: BulkUpsertPlan, maxBytes: number): Fragment {
   const { scan, key } = plan;
+  const bound = boundOf(scan, maxBytes);
   const [first] = key.fields as readonly [Field];
   const isById = first.role === 'id';
   const id = isById
-    ? sql`${beside('reached_id')}(${sequenceOf(scan)}, u.${ident(first.name)})`
+    ? sql`${beside(bound.schema, 'reached_id')}(${sequenceOf(scan)}, u.${ident(first.name)})`
     : sql`nextval(${sequenceOf(scan)})`;
   const rows = sql`select ${id} as ${ID}, u.* from ${listedRows(listOperands(plan), plan)}`;
   const others = plan.columns.filter(({ role }) => role !== 'id');
@@ -53,7 +55,7 @@ export function upsertRecords(plan: BulkUpsertPlan, maxBytes: number): Fragment 
     const from = sql`${S} join (${found}) ${W} on ${W}.${AT} = ${S}.${ROW}`;
     const wanted = sql`cardinality(${bind(listOperand(first))})::int8`;
     return sql`select ${RECORDS} as data, (select count(*) from ${W} where ${W}.${CREATED})::text as inserted
-from (${recordRows(plan.projection, from, maxBytes)}) q having ${beside('is_whole')}(${count}, ${wanted})`;
+from (${recordRows(plan.projection, from, bound)}) q having ${beside(bound.schema, 'is_whole')}(${count}, ${wanted})`;
   };
   if (plan.changes.length === 0) {
     const there = sql`select ${S}.${ROW}, ${R}.*, false from ${S}, ${table}${where(same(R), condition, sql`not exists (select from ${W} where ${W}."id" = ${S}.${ID})`)}`;

@@ -21,7 +21,7 @@ import { valueOperand } from '../plan/operand.ts';
 import type { Projection } from '../plan/projection.ts';
 import type { Reference } from '../plan/references.ts';
 import type { Scan } from '../plan/scan.ts';
-import { runningBound } from './bounds.ts';
+import { type Bound, boundOf, runningBound } from './bounds.ts';
 import { type Aliases, bind, makeAliases, outputColumn, RECORD, renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber } from './fragment.ts';
 import { sequenceOf, targetOf, versionOf } from './table.ts';
@@ -51,7 +51,7 @@ export function insertRecords(plan: BulkCreatePlan, maxBytes: number): Fragment 
   select ${join(values)} from ${S}${where(nothingDangles(plan.references, aliases))} order by ${S}.${ROW} returning ${R}.*`;
   return sql`with ${S} as materialized (${rows}),
 ${W} as (${insert})
-${recordsOf(plan.projection, sql`${S} join ${W} on ${W}."id" = ${S}.${ID}`, maxBytes)}`;
+${recordsOf(plan.projection, sql`${S} join ${W} on ${W}."id" = ${S}.${ID}`, boundOf(plan.scan, maxBytes))}`;
 }
 
 /**
@@ -71,7 +71,7 @@ export function updateRecords(plan: BulkUpdatePlan, maxBytes: number): Fragment 
     unchangedOrVisible(plan, aliases),
   );
   const sets = plan.columns.map((field) => sql`${ident(field.column)} = ${changedValue(plan, field)}`);
-  const result = (from: Fragment): Fragment => recordsOf(plan.projection, from, maxBytes);
+  const result = (from: Fragment): Fragment => recordsOf(plan.projection, from, boundOf(plan.scan, maxBytes));
   const listed = sql`with ${S} as materialized (${rows}),
 ${HELD} as materialized (${held}),
 "$whole" as materialized (select${isWhole})`;
@@ -175,23 +175,23 @@ export function listedRows(operands: readonly Operand[], plan: Listed, before: r
   return sql`unnest(${join(operands.map(bind))}) with ordinality as u (${join(names)})`;
 }
 
-/** `data`: the records of `w` as a JSON array, in the order of the rows; an error of our own beyond `maxBytes`. No row without records. */
-function recordsOf(projection: Projection, from: Fragment, maxBytes: number): Fragment {
-  return sql`select ${RECORDS} as data from (${recordRows(projection, from, maxBytes)}) q having count(*) > 0`;
+/** `data`: the records of `w` as a JSON array, in the order of the rows; an error of our own beyond the bound. No row without records. */
+function recordsOf(projection: Projection, from: Fragment, bound: Bound): Fragment {
+  return sql`select ${RECORDS} as data from (${recordRows(projection, from, bound)}) q having count(*) > 0`;
 }
 
 /** Of recordRows() `q`. */
 export const RECORDS = sql`'[' || string_agg(q."$text", ',' order by q.${ROW}) || ']'`;
 
-/** The records of `w` as JSON; an error of our own beyond `maxBytes`. */
-export function recordRows(projection: Projection, from: Fragment, maxBytes: number): Fragment {
+/** The records of `w` as JSON; an error of our own beyond the bound. */
+export function recordRows(projection: Projection, from: Fragment, bound: Bound): Fragment {
   const columns = projection.outputs.map((output) => {
     if (output.kind !== 'column') throw new TypeError('a write answers with columns alone');
     return outputColumn(output.field, W);
   });
   const texts = sql`select (select row_to_json(${RECORD}) from (select ${join(columns)}) ${RECORD})::text as "$text", ${S}.${ROW} from ${from} order by ${S}.${ROW}`;
   const sized = sql`select t.*, octet_length(t."$text") + 1 as "$size" from (${texts}) t`;
-  return runningBound(sized, maxBytes);
+  return runningBound(sized, bound);
 }
 
 /** What a create stores: what the record gives, else its default. */

@@ -279,8 +279,8 @@ function defaultOf(field: Field): Fragment | undefined {
 const OUTCOMES_REMOVED = 1000;
 
 /** Writes the token of an import (a UUID) in its transaction, and removes tokens of a day ago. */
-export function noteOutcome(token: string): Query {
-  const table = beside('import_outcome');
+export function noteOutcome(schema: string, token: string): Query {
+  const table = beside(schema, 'import_outcome');
   const old = sql`select token from ${table} where created_at < clock_timestamp() - interval '1 day' limit ${keyword(String(OUTCOMES_REMOVED))} for update skip locked`;
   return toQuery(
     sql`with old as (delete from ${table} where token in (${old})) insert into ${table} (token, is_done) values (${token}::uuid, true)`,
@@ -288,6 +288,6 @@ export function noteOutcome(token: string): Query {
 }
 
 /** One row, `is_done`: whether the import with the token has committed; if not, it cannot any more. */
-export function settleOutcome(token: string): Query {
-  return toQuery(sql`select ${beside('settle_import')}(${token}::uuid) as is_done`);
+export function settleOutcome(schema: string, token: string): Query {
+  return toQuery(sql`select ${beside(schema, 'settle_import')}(${token}::uuid) as is_done`);
 }

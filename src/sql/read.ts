@@ -7,7 +7,7 @@ import { hasSearch } from '../plan/predicate.ts';
 import type { Output, Projection } from '../plan/projection.ts';
 import type { Scan } from '../plan/scan.ts';
 import { beside } from './beside-names.ts';
-import { guardedResult, isTold, recordBytes, runningBound, shortText } from './bounds.ts';
+import { boundOf, guardedResult, isTold, recordBytes, runningBound, shortText } from './bounds.ts';
 import {
   type Aliases,
   bind,
@@ -29,7 +29,7 @@ import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber }
 import { cutsOf, previewColumn } from './preview.ts';
 import { countFound, rankedIds, withFound } from './ranked.ts';
 import { inOneProcess, ONE_PROCESS } from './search.ts';
-import { nameOf, versionOf } from './table.ts';
+import { nameOf, schemaOf, versionOf } from './table.ts';
 
 /**
  * One record: columns `data` (JSON text), `version` (the row's version, for ETag). With expansions `data` is null when it
@@ -47,7 +47,7 @@ export function selectRecord(plan: ReadPlan, maxBytes: number, careful = false):
     const data =
       !careful && isTold(plan.projection)
         ? shortText(text, plan.projection, root, maxBytes)
-        : guardedResult(text, plan.projection, maxBytes);
+        : guardedResult(text, plan.projection, boundOf(plan.scan, maxBytes));
     return sql`select ${data} as data, ${versionOf(plan.scan, root)} as version ${from}`;
   }
   // `offset 0` keeps PostgreSQL from building the JSON once for the length and once for the text.
@@ -174,7 +174,7 @@ function pageRecords(plan: ListPlan, page: Fragment, aliases: Aliases, most: num
   if (most === undefined) return sql`select ${RECORD}, ${join(carried)} ${made}${inOrder(outer, ident('id'))}`;
   const placed = isNumbered ? [...carried, sql`${outer}."$row"`] : carried;
   const measured = sql`select ${RECORD}, ${join(placed)}, ${size} as "$size" ${made}`;
-  return runningBound(measured, most, inOrder(ident('w'), ident('$key')));
+  return runningBound(measured, boundOf(plan.scan, most), inOrder(ident('w'), ident('$key')));
 }
 
 /** The one row of the statement: the records as one text, and what is known of those that are not on the page. */
@@ -256,14 +256,15 @@ function isWhole({ scan, predicate }: ListPlan): boolean {
 
 /**
  * The number of records as the triggers keep it, of the snapshot of the statement; null while it is not kept. The newest
- * base and what it has not seen, as install/data/000006-versions-and-totals.sql explains: three look-ups in one index. `offset 0` keeps
+ * base and what it has not seen, as install/workspace/000001-beside-tables.sql explains: three look-ups in one index. `offset 0` keeps
  * PostgreSQL from doing them twice, as `n` is asked for twice.
  */
 export function keptTotal({ scan }: { readonly scan: Scan }): Fragment {
   const { quoted, plain } = nameOf(scan);
+  const total = beside(schemaOf(scan.entity), 'total');
   const added = (isNew: Fragment): Fragment =>
-    sql`(select coalesce(sum(t.n), 0)::int8 from ${beside('total')} t where t.relid = b.relid and t.slot ${isNew})`;
-  return sql`select (select case when b.pending is not null and b.relation = ${plain} then b.n + ${added(sql`>= -b.slot`)} + ${added(sql`= any(b.pending)`)} end from ${beside('total')} b where b.relid = ${quoted}::regclass and b.slot < 0 order by b.slot limit 1) as n offset 0`;
+    sql`(select coalesce(sum(t.n), 0)::int8 from ${total} t where t.relid = b.relid and t.slot ${isNew})`;
+  return sql`select (select case when b.pending is not null and b.relation = ${plain} then b.n + ${added(sql`>= -b.slot`)} + ${added(sql`= any(b.pending)`)} end from ${total} b where b.relid = ${quoted}::regclass and b.slot < 0 order by b.slot limit 1) as n offset 0`;
 }
 
 /** The rows of the list without page and order, for the planner's estimate. */
@@ -351,7 +352,7 @@ function renderExpansion(
     // In their order before anything is joined to them: sorting them later would hold the JSON of all.
     const placed = sql`select ${near}.*, row_number() over () as "$row" from (select ${near}.* from ${table}${chosen}) ${near}`;
     const made = sql`select ${RECORD}, ${near}."$row", ${size} as "$size" from (${placed}) ${near}${joins} cross join lateral (select ${columns}) ${RECORD}`;
-    return sql`select coalesce(json_agg(x.${RECORD}), '[]') as j from (${runningBound(made, most, sql` order by w."$row"`)}) x`;
+    return sql`select coalesce(json_agg(x.${RECORD}), '[]') as j from (${runningBound(made, boundOf(output.link.scan, most), sql` order by w."$row"`)}) x`;
   }
   const rows = sql`select ${columns} from ${table}${joins}${chosen}`;
   return sql`select coalesce(json_agg(${RECORD}), '[]') as j from (${rows}) ${RECORD}`;

@@ -7,10 +7,10 @@ import { type Fragment, keyword, literal, sql, tableRef } from './fragment.ts';
 /** The table of a scan where no condition can stand: as the target of an insert, or to be locked. Nothing is read by it. */
 export const targetOf = ({ entity }: Scan): Fragment => tableRef(entity.table);
 
-/** The table by its name, for functions and control tables: `quoted` as SQL has it, `plain` with a point. */
+/** The table by its name, for functions and kept totals: `quoted` as SQL has it, `plain` without its schema. */
 export const nameOf = ({ entity }: Scan): { readonly quoted: Fragment; readonly plain: Fragment } => ({
   quoted: literal(tableRef(entity.table).text),
-  plain: literal(`${entity.table.schema}.${entity.table.name}`),
+  plain: literal(entity.table.name),
 });
 
 /**

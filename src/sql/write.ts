@@ -5,7 +5,7 @@ import type { CreatePlan, DeletePlan, UpdatePlan } from '../plan/plan.ts';
 import type { Projection } from '../plan/projection.ts';
 import type { Scan } from '../plan/scan.ts';
 import { beside } from './beside-names.ts';
-import { guardedResult } from './bounds.ts';
+import { boundOf, guardedResult } from './bounds.ts';
 import {
   type Aliases,
   bind,
@@ -18,7 +18,7 @@ import {
   where,
 } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
-import { sequenceOf, targetOf, versionOf } from './table.ts';
+import { schemaOf, sequenceOf, targetOf, versionOf } from './table.ts';
 
 const VERSION = ident('$version');
 
@@ -71,7 +71,9 @@ export function insertedRow(
   const columns = fields.map((field) => ident(field.column));
   const values = fields.map((field) => {
     const value = bind(bodyOperand(field));
-    return field.role === 'id' ? sql`${beside('reached_id')}(${sequenceOf(plan.scan)}, ${value})` : value;
+    return field.role === 'id'
+      ? sql`${beside(schemaOf(plan.scan.entity), 'reached_id')}(${sequenceOf(plan.scan)}, ${value})`
+      : value;
   });
   // One statement, so that nothing can come between the look and the write.
   if (plan.references.length === 0) {
@@ -139,7 +141,7 @@ export function resultColumns(
 ): Fragment {
   const columns = shownFields(projection).map((field) => outputColumn(field, root));
   const data = sql`(select row_to_json(${RECORD}) from (select ${join(columns)}) ${RECORD})::text`;
-  return sql`${guardedResult(data, projection, maxBytes)} as data, ${versionOf(scan, root, version)} as version, ${root}."id"::text as id`;
+  return sql`${guardedResult(data, projection, boundOf(scan, maxBytes))} as data, ${versionOf(scan, root, version)} as version, ${root}."id"::text as id`;
 }
 
 function shownFields(projection: Projection): readonly Field[] {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
+import { installBeside } from '../../src/beside/install.ts';
 import { install } from '../../src/catalog/install.ts';
 import { readConfig } from '../../src/config.ts';
 import { makeDatabase, type Session } from '../../src/db/pool.ts';
@@ -9,6 +10,8 @@ import { outcomeOf } from '../../src/records/transfer/import-outcome.ts';
 import { noteOutcome } from '../../src/sql/import.ts';
 import { openProxy } from '../support/database-proxy.ts';
 import { openFolder, postmasterPid, query, startHere, until, untilAnswers } from './support.ts';
+
+const SCHEMA = 'ws1_shop';
 
 async function start(t: TestContext) {
   const embedded = await startHere(t, openFolder(t));
@@ -29,6 +32,10 @@ async function start(t: TestContext) {
     connection: { connectionString: proxy.database.url },
     processes: 1,
     onError: () => undefined,
+  });
+  await db.transaction(async (session) => {
+    await session.execute(`create schema ${SCHEMA}`);
+    await installBeside(session, SCHEMA);
   });
   t.after(async () => {
     await db.close();
@@ -63,7 +70,7 @@ test('it was not done, although another transaction has its number by now', asyn
     const token = randomUUID();
     let lost = 0n;
     const work = async (session: Session): Promise<void> => {
-      await session.query(noteOutcome(token));
+      await session.query(noteOutcome(SCHEMA, token));
       const [row] = await session.query<{ id: string }>({
         text: 'select pg_current_xact_id()::text as id',
         values: [],
@@ -76,15 +83,15 @@ test('it was not done, although another transaction has its number by now', asyn
     const [[status] = []] = await query(connection, `select pg_xact_status('${lost}'::xid8)`);
     isGivenAgain = status === 'committed';
     proxy.restore();
-    assert.equal(await outcomeOf(db, token), 'aborted');
+    assert.equal(await outcomeOf(db, SCHEMA, token), 'aborted');
   }
 });
 
 test('it was done', async (t) => {
   const { proxy, db, crash } = await start(t);
   const token = randomUUID();
-  await db.transaction((session) => session.query(noteOutcome(token)));
+  await db.transaction((session) => session.query(noteOutcome(SCHEMA, token)));
   await crash();
   proxy.restore();
-  assert.equal(await outcomeOf(db, token), 'committed');
+  assert.equal(await outcomeOf(db, SCHEMA, token), 'committed');
 });

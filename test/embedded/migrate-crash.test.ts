@@ -58,7 +58,7 @@ test('PostgreSQL that is killed leaves nothing of a migration behind', async (t)
   (select json_agg(indexrelid::regclass || ' ' || indisvalid order by indexrelid::regclass::text) from pg_index where indrelid = $1::regclass) as indexes,
   (select json_agg(tgname order by tgname) from pg_trigger where tgrelid = $1::regclass and tgname <> all($2)) as triggers,
   (select json_agg(proname order by proname) from pg_proc where pronamespace = (select relnamespace from pg_class where oid = $1::regclass)) as functions,
-  (select count(*)::int from wda.migration_conflict) as conflicts,
+  (select count(*)::int from "${row?.name}"."$migration_conflict") as conflicts,
   (select json_agg(gates) from wda.workspace) as gates,
   (select count(*)::int from wda.migration where state in ('pending', 'running')) as running`,
       [table, LASTING_TRIGGERS],

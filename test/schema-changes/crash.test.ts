@@ -106,7 +106,7 @@ async function traces(): Promise<unknown> {
   (select json_agg(tgname order by tgname) from pg_trigger join pg_class c on c.oid = tgrelid where c.relnamespace = n.oid and not tgisinternal
     and tgname <> all($2)) as triggers,
   (select json_agg(proname order by proname) from pg_proc where pronamespace = n.oid) as functions,
-  (select count(*)::int from wda.migration_conflict) as conflicts,
+  (select count(*)::int from "${schema}"."$migration_conflict") as conflicts,
   (select json_agg(gates) from wda.workspace) as gates,
   (select json_agg(names) from wda.workspace) as names,
   (select count(*)::int from wda.migration where state in ('pending', 'running')) as running

@@ -209,7 +209,7 @@ test('what a dead process left behind is taken back by the next change, and its 
        gates = '{"notes": {"blocksReads": true, "blocksWrites": true, "retryAfterSeconds": 7}}' where slug = 'm${count}'`,
   );
   await server.database.query(
-    `insert into wda.migration_conflict (subject, record_id) values ($1, 1), ('of another migration', 1)`,
+    `insert into "${schema}"."$migration_conflict" (subject, record_id) values ($1, 1), ('of another migration', 1)`,
     [subject],
   );
   // From here on a sweep may take it back, too.
@@ -223,7 +223,7 @@ test('what a dead process left behind is taken back by the next change, and its 
   assert.deepEqual(await everything(String(schema)), before);
   const [, dead] = (await workspace.admin('migrations')).json.data;
   assert.deepEqual([dead.state, dead.error.code], ['failed', 'INTERRUPTED']);
-  assert.deepEqual(await server.database.query('select subject from wda.migration_conflict'), [
+  assert.deepEqual(await server.database.query(`select subject from "${schema}"."$migration_conflict"`), [
     { subject: 'of another migration' },
   ]);
   const gates = await server.database.query(`select gates from wda.workspace where slug = 'm${count}'`);

@@ -189,7 +189,7 @@ test('the total of a table is kept on under its new name', async () => {
   const schema = await schemaOf(server, workspace);
   await query(`insert into "${schema}".notes (a) select n::text from generate_series(1, 6000) n`);
   const isKept = async (table: string): Promise<boolean> => {
-    const [row] = await query(`select wda.is_total_kept('"${schema}".${table}'::regclass) as kept`);
+    const [row] = await query(`select "${schema}"."$is_total_kept"('"${schema}".${table}'::regclass) as kept`);
     return row?.kept === true;
   };
   await until('the total is kept', async () => {

@@ -36,20 +36,24 @@ export const schemaOf = async (server: TestServer, workspace: TestWorkspace): Pr
 /** Names of triggers that stay on a table for good. */
 export const LASTING_TRIGGERS: readonly string[] = totalTriggers({ schema: '', name: '' }).map(({ name }) => name);
 
-/** Tables, columns, constraints and indexes of a PostgreSQL schema, and everything else that it holds. */
+/** Tables, columns, constraints and indexes of a PostgreSQL schema, and everything else that it holds, but for what stands beside its tables. */
 async function inventory(database: TestDatabase, schema: string): Promise<string[]> {
   const rows = await database.query(
-    `select 'table ' || relname as line from pg_class where relnamespace = $1::regnamespace and relkind = 'r'
-     union all select concat_ws(' ', 'column', c.relname, attname) from pg_attribute join pg_class c on c.oid = attrelid
-     where c.relnamespace = $1::regnamespace and c.relkind = 'r' and attnum > 0 and not attisdropped
+    `with own as (
+       select oid, relname, relkind from pg_class where relnamespace = $1::regnamespace and not relname ^@ '$'
+     )
+     select 'table ' || relname as line from own where relkind = 'r'
+     union all select concat_ws(' ', 'column', c.relname, attname) from pg_attribute join own c on c.oid = attrelid
+     where c.relkind = 'r' and attnum > 0 and not attisdropped
      union all select 'constraint ' || conname || case when convalidated then '' else ' not valid' end
-     from pg_constraint where connamespace = $1::regnamespace and contype <> 'n'
+     from pg_constraint where conrelid in (select oid from own) and contype <> 'n'
      union all select 'index ' || c.relname || case when i.indisvalid then '' else ' invalid' end
-     from pg_index i join pg_class c on c.oid = i.indexrelid where c.relnamespace = $1::regnamespace
-     union all select 'trigger ' || tgname from pg_trigger join pg_class c on c.oid = tgrelid
-     where c.relnamespace = $1::regnamespace and not tgisinternal and tgname <> all($2)
-     union all select 'function ' || proname from pg_proc where pronamespace = $1::regnamespace
-     union all select 'conflict ' || subject from wda.migration_conflict where subject like $1 || '.%'`,
+     from pg_index i join own c on c.oid = i.indexrelid
+     union all select 'trigger ' || tgname from pg_trigger join own c on c.oid = tgrelid
+     where not tgisinternal and tgname <> all($2)
+     union all select 'function ' || proname from pg_proc
+     where pronamespace = $1::regnamespace and (not proname ^@ '$' or proname = '$words')
+     union all select 'conflict ' || subject from "${schema}"."$migration_conflict"`,
     [schema, LASTING_TRIGGERS],
   );
   return rows.map(({ line }) => String(line)).sort();

@@ -124,7 +124,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   beside: {
     purpose:
       'what stands beside the tables of a workspace in its database: totals, keys of requests, syncs of columns that change their type; makes all triggers',
-    entrances: ['keys.ts', 'sync.ts', 'totals.ts'],
+    entrances: ['install.ts', 'keys.ts', 'sync.ts', 'totals.ts'],
     imports: ['db', 'type figure.ts', 'model', 'sql/beside-names.ts', 'sql/fragment.ts'],
   },
   directory: {
@@ -135,7 +135,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   catalog: {
     purpose:
       'the control tables of a workspace, in the database of its records: schema document, migrations; its snapshot and the cache of snapshots',
-    imports: ['db', 'directory', 'document', 'type figure.ts', 'model', 'sql/beside-names.ts', 'sql/fragment.ts'],
+    imports: ['beside', 'db', 'directory', 'document', 'type figure.ts', 'model', 'sql/fragment.ts'],
   },
   auth: {
     purpose:

@@ -88,15 +88,15 @@ function wordsFor(field: Field): string {
 type Parts = Partial<Operation>;
 
 const converterOf =
-  (cast: Cast, now: Field) =>
+  (cast: Cast, now: Field, { schema }: Table) =>
   (column: Fragment): Fragment =>
-    cast.kind === 'convert' ? cast.value(column) : sql`null::${columnType(now)}`;
+    cast.kind === 'convert' ? cast.value(column, schema) : sql`null::${columnType(now)}`;
 
 /** Under one lock: all that depends on the column is dropped before and made again after. */
 function rewrite(change: TypeChange, cast: Cast): Parts {
   const { changed, old, was, now, reference, targetIsNew } = change;
   const { table } = changed;
-  const value = converterOf(cast, now);
+  const value = converterOf(cast, now, table);
   const obstacle = refused(change, value);
   const indexes = [...old.indexes.values()].filter((index) => index.fields.includes(was));
   const keys = old.references.filter((one) => one.field === was);
@@ -134,7 +134,7 @@ function rewrite(change: TypeChange, cast: Cast): Parts {
 function convert(change: TypeChange, cast: Cast): Parts {
   const { changed, old, was, now, reference, targetIsNew } = change;
   const { table } = changed;
-  const value = converterOf(cast, now);
+  const value = converterOf(cast, now, table);
   const [from, to] = [ident(was.column), ident(now.column)];
   const sync = syncNames(table, now.column);
   const notNull = derivedName(table.name, [now.column], 'ck_null');
@@ -168,7 +168,7 @@ function convert(change: TypeChange, cast: Cast): Parts {
         ? []
         : [together('build', addReference(table, reference, reference.name, false)), validate(reference.name)]),
       together('detach', dropSync(table, sync.name)),
-      together('detach', forgetConflicts(sync.subject)),
+      together('detach', forgetConflicts(table.schema, sync.subject)),
       together('detach', dropColumn(table, was.column)),
       ...(now.required
         ? [together('attach', setNotNull(table, now.column)), together('attach', dropConstraint(table, notNull))]
@@ -190,7 +190,7 @@ function convert(change: TypeChange, cast: Cast): Parts {
       ...obstacle,
       query: standing(
         tableRef(table),
-        sql`id in (${notedRecords(sync.subject)}) and ${from} is not null and ${value(from)} is null`,
+        sql`id in (${notedRecords(table.schema, sync.subject)}) and ${from} is not null and ${value(from)} is null`,
       ),
     },
   };

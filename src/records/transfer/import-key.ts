@@ -47,7 +47,8 @@ export async function importOnce(keyed: KeyedImport, run: RunImport): Promise<Re
     deadline: performance.now() + waitMs,
     caller: sender.caller,
   });
-  const key = () => ({ scope, fingerprint: fingerprint(), workspaceId: workspace.id });
+  const name = { scope, schema: workspace.databaseSchema };
+  const key = () => ({ ...name, fingerprint: fingerprint() });
 
   /** Once the file has been read. */
   function replay(kept: KeptAnswer & { readonly fingerprint: string }): Reply {
@@ -66,7 +67,7 @@ export async function importOnce(keyed: KeyedImport, run: RunImport): Promise<Re
     }
   }
 
-  const before = await keys.find(executor, scope, work());
+  const before = await keys.find(executor, name, work());
   if (before !== undefined) {
     let size = 0;
     for await (const chunk of hashed()) {
@@ -75,7 +76,7 @@ export async function importOnce(keyed: KeyedImport, run: RunImport): Promise<Re
     }
     return replay(before);
   }
-  await keys.forget(executor, scope, work());
+  await keys.forget(executor, name, work());
   let other: 'done' | 'running' | undefined;
   const own: KeyOfImport = {
     async begin(session) {
@@ -96,7 +97,7 @@ export async function importOnce(keyed: KeyedImport, run: RunImport): Promise<Re
     return reply;
   } catch (error) {
     if (other === undefined) throw refusalOf(error);
-    const kept = other === 'done' ? await keys.find(executor, scope, work()) : undefined;
+    const kept = other === 'done' ? await keys.find(executor, name, work()) : undefined;
     if (kept !== undefined) return replay(kept);
     keys.note('inUse');
     throw keyInUse(error);

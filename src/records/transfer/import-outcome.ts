@@ -13,11 +13,11 @@ const PAUSE_MS = 100;
  * Asks until the import with the token has ended, for some seconds. `aborted` is certain, also when its backend is still
  * there: it can no longer commit.
  */
-export async function outcomeOf(db: Database, token: string): Promise<Outcome> {
+export async function outcomeOf(db: Database, schema: string, token: string): Promise<Outcome> {
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
     try {
-      const [row] = await db.query<{ is_done: boolean }>(settleOutcome(token));
+      const [row] = await db.query<{ is_done: boolean }>(settleOutcome(schema, token));
       if (row !== undefined) return row.is_done ? 'committed' : 'aborted';
     } catch {
       // The import is still at its COMMIT, or there is no database.

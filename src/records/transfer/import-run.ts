@@ -92,7 +92,7 @@ export async function runImport<T>(
             throw UNDONE;
           }
           await key?.finish(own, importReply(counts));
-          await own.query(noteOutcome(token));
+          await own.query(noteOutcome(visit.workspace.databaseSchema, token));
           await noteImport(own, visit, counts);
           written = counts;
           return counts;
@@ -107,7 +107,7 @@ export async function runImport<T>(
   } catch (error) {
     if (error === UNDONE && undone !== undefined) return undone;
     if (written !== undefined && isConnectionLoss(error)) {
-      const outcome = await outcomeOf(db, token);
+      const outcome = await outcomeOf(db, visit.workspace.databaseSchema, token);
       if (outcome === 'committed') return written;
       if (outcome === 'unknown') throw writeUnknown(error);
     }

@@ -38,6 +38,8 @@ after(async () => {
   await database.drop();
 });
 
+const schema = '"ws1_totals"';
+
 async function importThings(first: number, count: number): Promise<number> {
   const lines = Array.from({ length: count }, (_, index) => `${first + index},${1 + (index % 20)}`);
   const answer = await workspace.call('things/_import', {
@@ -55,7 +57,7 @@ const counted = async (): Promise<number> => Number((await database.query(`selec
 
 /** What is kept; null while nothing is. */
 const kept = async (): Promise<number | null> => {
-  const [row] = await database.query('select wda.total_of($1::regclass) as n', [table]);
+  const [row] = await database.query(`select ${schema}."$total_of"($1::regclass) as n`, [table]);
   return row?.n === null || row?.n === undefined ? null : Number(row.n);
 };
 
@@ -73,7 +75,7 @@ test('the total of a table that has grown large is kept from the first list on',
   await keeping();
   assert.equal(await kept(), RECORDS);
   // The list shows what is kept, not what is counted.
-  await database.query('update wda.total set n = n + 7 where slot < 0');
+  await database.query(`update ${schema}."$total" set n = n + 7 where slot < 0`);
   assert.equal(await total(), RECORDS + 7);
   assert.equal((await workspace.call('things?size=1&filter=id,gt,0')).json.meta.totalElements, RECORDS);
   const count = async (query: string): Promise<number> =>
@@ -82,17 +84,17 @@ test('the total of a table that has grown large is kept from the first list on',
   assert.equal(await count(`&having=count,gt,${RECORDS}`), RECORDS + 7);
   assert.equal(await count('&filter=id,gt,0'), RECORDS);
   assert.equal(await count(',max:size'), RECORDS);
-  await database.query('update wda.total set n = n - 7 where slot < 0');
+  await database.query(`update ${schema}."$total" set n = n - 7 where slot < 0`);
 });
 
 test('a small table is counted', async () => {
   assert.equal((await workspace.call('groups')).json.meta.totalElements, 20);
-  const rows = await database.query(`select 1 from wda.total where relation like '%groups'`);
+  const rows = await database.query(`select 1 from ${schema}."$total" where relation like '%groups'`);
   assert.deepEqual(rows, []);
 });
 
 test('writing while the keeping begins is not lost', async () => {
-  await database.query('delete from wda.total');
+  await database.query(`delete from ${schema}."$total"`);
   await server.stop();
   server = await startTestServer({}, database);
   const same = workspace;

@@ -9,6 +9,8 @@ import { use, useServer } from '../../support/use.ts';
 const server = useServer({ WDA_STATEMENT_TIMEOUT_MS: '4000', WDA_MAX_IMPORT_BYTES: '1048576' });
 const notes = use(() => makeNotes(server, 'acme/files'));
 
+const KEYS = '"ws1_files"."$idempotency_key"';
+
 const csv = (...texts: readonly string[]): string => `text\n${texts.join('\n')}\n`;
 
 function send(key: string, body: string, query = '', options: Call = {}): Promise<Answer> {
@@ -73,7 +75,7 @@ test('a key is of its principal, and a new one after it has expired', async () =
   assert.equal((await send('whose', csv('whose'))).status, 200);
   const other = await send('whose', csv('whose'), '', { credential: notes.readWriteKey });
   assert.deepEqual([other.status, replayed(other)], [200, null]);
-  await server.database.query("update wda.idempotency_key set created_at = now() - interval '25 hours'");
+  await server.database.query(`update ${KEYS} set created_at = now() - interval '25 hours'`);
   const again = await send('whose', csv('whose'));
   assert.deepEqual([again.status, replayed(again)], [200, null], again.text);
   assert.equal(await countOf('whose'), 3);
@@ -97,9 +99,9 @@ test('a key that another request has until the deadline is told as in use', asyn
     assert.equal((await send('held', csv('held'))).status, 200);
     // As an import that has taken the key and goes on.
     await client.query('begin');
-    await client.query('create temp table taken on commit drop as select * from wda.idempotency_key');
-    await server.database.query('delete from wda.idempotency_key');
-    await client.query('insert into wda.idempotency_key select * from taken');
+    await client.query(`create temp table taken on commit drop as select * from ${KEYS}`);
+    await server.database.query(`delete from ${KEYS}`);
+    await client.query(`insert into ${KEYS} select * from taken`);
     const answer = await send('held', csv('held'));
     refused(answer, 409, 'IDEMPOTENCY_KEY_IN_USE');
     assert.equal(answer.headers.get('retry-after'), '1');

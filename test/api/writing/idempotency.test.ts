@@ -11,6 +11,8 @@ import { LOCAL_PROVIDER } from '../../support/users.ts';
 const server = useServer({ ...LOCAL_PROVIDER, WDA_STATEMENT_TIMEOUT_MS: '4000' });
 const notes = use(() => makeNotes(server, 'acme/once'));
 
+const KEYS = '"ws1_once"."$idempotency_key"';
+
 let next = 0;
 const newKey = (): string => `key-${next++}`;
 
@@ -186,7 +188,7 @@ test('an answer that is too long to be kept is read anew', async () => {
 test('a key that has expired is a new one', async () => {
   const key = newKey();
   await send(key, 'POST', 'notes', { text: 'old' });
-  await server.database.query("update wda.idempotency_key set created_at = now() - interval '25 hours'");
+  await server.database.query(`update ${KEYS} set created_at = now() - interval '25 hours'`);
   const again = await send(key, 'POST', 'notes', { text: 'new' });
   assert.deepEqual([again.status, replayed(again)], [201, null], again.text);
 });
@@ -209,7 +211,7 @@ test('a key that somebody has until the deadline is told as in use', async () =>
   await client.connect();
   try {
     await client.query('begin');
-    await client.query('delete from wda.idempotency_key');
+    await client.query(`delete from ${KEYS}`);
     const inUse = await Promise.all([
       send(key, 'POST', 'notes', { text: 'held' }),
       send(key, 'POST', 'notes/_bulk', bulk),

@@ -1,30 +1,46 @@
-// Keys of requests that have expired are removed, and no others.
+// Keys of requests that have expired are removed, in every workspace, and no others.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { installBeside } from '../../../src/beside/install.ts';
 import { makeKeys } from '../../../src/beside/keys.ts';
 import { readConfig } from '../../../src/config.ts';
 import { makeDatabase } from '../../../src/db/pool.ts';
 import { useServer } from '../../support/use.ts';
 
 const server = useServer();
+const SCHEMAS = ['ws1_shop', 'ws2_shop'];
+const TABLES = SCHEMAS.map((schema) => `${schema}."$idempotency_key"`);
 
 test('a sweep removes what has expired, and tells how many', async () => {
   const { database } = server;
-  await database.query(`insert into wda.idempotency_key (scope, fingerprint, workspace_id, created_at)
-    select sha256(n::text::bytea), '', 1, now() - make_interval(mins => n) from generate_series(1, 6000) n`);
   const connection = { connectionString: database.url };
   const db = makeDatabase({ ...readConfig({}), connection, processes: 1, onError: () => undefined });
+  const count = async (table: string): Promise<unknown> =>
+    (await database.query(`select count(*)::int4 as count from ${table}`))[0]?.count;
   try {
+    for (const schema of SCHEMAS) {
+      await db.transaction(async (session) => {
+        await session.execute(`create schema ${schema}`);
+        await installBeside(session, schema);
+      });
+    }
+    for (const table of TABLES) {
+      await database.query(`insert into ${table} (scope, fingerprint, created_at)
+    select sha256(n::text::bytea), '', now() - make_interval(mins => n) from generate_series(1, 6000) n`);
+    }
+    // What servers of the version before have left.
+    await database.query(`insert into wda.idempotency_key (scope, fingerprint, workspace_id, created_at)
+    select sha256(n::text::bytea), '', 1, now() - make_interval(mins => n) from generate_series(1, 100) n`);
     const keys = makeKeys(db, 1);
     await keys.sweep();
-    const [row] = await database.query('select count(*)::int4 as count from wda.idempotency_key');
-    assert.equal(row?.count, 59);
+    assert.deepEqual(await Promise.all(TABLES.map(count)), [59, 59]);
+    assert.equal(await count('wda.idempotency_key'), 59);
     const figures = new Map(keys.figures().map(({ name, read }) => [name, read()]));
-    assert.equal(figures.get('wda_idempotency_keys_removed_total'), 5941);
-    await database.query('vacuum analyze wda.idempotency_key');
+    assert.equal(figures.get('wda_idempotency_keys_removed_total'), 2 * 5941 + 41);
+    for (const table of TABLES) await database.query(`vacuum analyze ${table}`);
     await keys.sweep();
     const [kept] = keys.figures().filter(({ name }) => name === 'wda_idempotency_keys_kept');
-    assert.equal(kept?.read(), 59);
+    assert.equal(kept?.read(), 118);
   } finally {
     await db.close();
   }

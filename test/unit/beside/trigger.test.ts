@@ -1,5 +1,5 @@
-// Triggers of ours are known by names that installations have had since before there was one maker of triggers: those that
-// are there are found, and what is missing of them is told.
+// Triggers of ours are known by names that installations have had since the first version that kept totals: those that are
+// there are found, and what is missing of them is told.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { totalTriggers } from '../../../src/beside/count.ts';
@@ -9,11 +9,10 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.ts
 
 const THINGS = { schema: 'ws1_shop', name: 'things' };
 
-/** Word for word what the first version that kept totals has left in databases. */
-const EARLIER = [
-  'create trigger "$total_insert" after insert on "ws1_shop"."things" referencing new table as added for each statement execute function wda.count_records()',
-  'create trigger "$total_delete" after delete on "ws1_shop"."things" referencing old table as removed for each statement execute function wda.count_records()',
-  'create trigger "$total_truncate" after truncate on "ws1_shop"."things" for each statement execute function wda.count_records()',
+const OWN = [
+  'create or replace trigger "$total_insert" after insert on "ws1_shop"."things" referencing new table as added for each statement execute function "ws1_shop"."$count_records"()',
+  'create or replace trigger "$total_delete" after delete on "ws1_shop"."things" referencing old table as removed for each statement execute function "ws1_shop"."$count_records"()',
+  'create or replace trigger "$total_truncate" after truncate on "ws1_shop"."things" for each statement execute function "ws1_shop"."$count_records"()',
 ];
 const always = (name: string): string => `alter table "ws1_shop"."things" enable always trigger "${name}"`;
 
@@ -22,6 +21,9 @@ before(async () => {
   database = await createTestDatabase();
   await database.query('create schema ws1_shop');
   await database.query('create table ws1_shop.things (id bigint primary key)');
+  await database.query(
+    'create function ws1_shop."$count_records"() returns trigger language plpgsql as $$ begin return null; end $$',
+  );
   // Somebody's own, which is nobody else's business.
   await database.query(
     'create function public.look() returns trigger language plpgsql as $$ begin return null; end $$',
@@ -34,21 +36,22 @@ after(() => database.drop());
 
 async function toDo(): Promise<string[] | undefined> {
   const [row] = await database.query(
-    sql`select ${standingTriggers(sql`'ws1_shop.things'::regclass`, sql`wda.count_records`)} as standing`.text,
+    sql`select ${standingTriggers(sql`'ws1_shop.things'::regclass`, 'total', sql`"ws1_shop"."$count_records"`)} as standing`
+      .text,
   );
   const standing = row?.standing as StandingTrigger[];
   return mendTriggers(THINGS, totalTriggers(THINGS), standing)?.map(({ text }) => text);
 }
 
-test('the triggers of totals have the words that they have always had', () => {
+test('the triggers of totals run a function of their workspace', () => {
   assert.deepEqual(
     totalTriggers(THINGS).map(({ definition }) => definition.text),
-    EARLIER,
+    OWN,
   );
 });
 
-test('triggers of an earlier version are found, mended until they fire always, and then tidy', async () => {
-  const [insert, remove, truncate] = EARLIER as [string, string, string];
+test('triggers are found, mended until they fire always, and then tidy', async () => {
+  const [insert, remove, truncate] = OWN as [string, string, string];
   assert.deepEqual(await toDo(), [
     insert,
     always('$total_insert'),
@@ -57,9 +60,19 @@ test('triggers of an earlier version are found, mended until they fire always, a
     truncate,
     always('$total_truncate'),
   ]);
-  for (const statement of EARLIER) await database.query(statement);
+  for (const statement of OWN) await database.query(statement);
   assert.deepEqual(await toDo(), ['$total_insert', '$total_delete', '$total_truncate'].map(always));
   await database.query('drop trigger "$total_delete" on ws1_shop.things');
+  for (const statement of (await toDo()) ?? []) await database.query(statement);
+  assert.deepEqual(await toDo(), []);
+});
+
+test('triggers that run another function, as those of an earlier version do, are replaced', async () => {
+  await database.query('drop trigger "$total_insert" on ws1_shop.things');
+  await database.query(
+    'create trigger "$total_insert" after insert on ws1_shop.things for each statement execute function public.look()',
+  );
+  assert.deepEqual(await toDo(), [OWN[0], always('$total_insert')]);
   for (const statement of (await toDo()) ?? []) await database.query(statement);
   assert.deepEqual(await toDo(), []);
 });

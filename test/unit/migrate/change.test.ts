@@ -280,7 +280,7 @@ const CHANGES: readonly [what: string, change: (json: Json) => void, online: str
       'column: alter table "ws1"."orders" enable always trigger "~iorders$placedAt$7$sync"',
       'fill batches: ',
       'detach: drop function if exists "ws1"."orders$placedAt$7$sync"() cascade',
-      "detach: delete from wda.migration_conflict where subject = 'ws1.orders.placedAt$7'",
+      `detach: delete from "ws1"."$migration_conflict" where subject = 'ws1.orders.placedAt$7'`,
       'detach: alter table if exists "ws1"."orders" drop column if exists "placedAt"',
       'addIndex entities.orders.indexes',
       'build none: create index concurrently "orders$status$placedAt$7$ix" on "ws1"."orders" ("status", "placedAt$7")',
@@ -389,7 +389,7 @@ const CHANGES: readonly [what: string, change: (json: Json) => void, online: str
       `build: alter table "ws1"."orders" add constraint "orders$total$7$ck_range" check ("total$7" >= '0'::numeric and "total$7" <= '99.5'::numeric) not valid`,
       'build own: alter table "ws1"."orders" validate constraint "orders$total$7$ck_range"',
       'detach: drop function if exists "ws1"."orders$total$7$sync"() cascade',
-      "detach: delete from wda.migration_conflict where subject = 'ws1.orders.total$7'",
+      `detach: delete from "ws1"."$migration_conflict" where subject = 'ws1.orders.total$7'`,
       'detach: alter table if exists "ws1"."orders" drop column if exists "total"',
     ],
     [

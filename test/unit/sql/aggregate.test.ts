@@ -42,7 +42,9 @@ const OBJECT = `json_build_object('status', p."g0", 'customer.country', p."g1", 
 const SIZE = flat(
   `coalesce(octet_length((p."g0")::text), 0)::int8 + coalesce(octet_length((p."g1")::text), 0)::int8 as "$size"`,
 );
-const BOUND = flat(`p) s) w where case when w."$sum" <= 1000 then true else wda.goes_on(w."$sum", 1000) end) x) q`);
+const BOUND = flat(
+  `p) s) w where case when w."$sum" <= 1000 then true else "ws7_shop"."$goes_on"(w."$sum", 1000) end) x) q`,
+);
 const RUNNING = 'select w.* from (select s.*, sum(s."$size") over (rows unbounded preceding) as "$sum" from (';
 const WHOLE =
   'select=count,sum:total&group=status,customer.country&filter=total,gt,5&having=count,gte,2&sort=count,desc&size=10';

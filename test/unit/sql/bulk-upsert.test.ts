@@ -70,7 +70,7 @@ test('records are written in the order of their keys, and those that are there t
   select "s"."$id", "s"."name", "s"."email" from "s" order by ${KEY}, "s"."$row" on conflict ("email") do update set "name" = excluded."name", "updatedAt" = now() `,
   );
   assert.match(text, /returning "r"\.\*, \("r"\.xmax = 0\) as "\$created"\)/);
-  assert.match(text, /having wda\.is_whole\(count\(\*\), cardinality\(\$3::text\[\]\)::int8\)$/);
+  assert.match(text, /having "ws7_shop"\."\$is_whole"\(count\(\*\), cardinality\(\$3::text\[\]\)::int8\)$/);
   assert.ok(
     text.includes(
       `union all select "s"."$row", "w".* from "s" join "w" on "w"."email" = ${KEY} where not "w"."$created"`,
@@ -87,7 +87,7 @@ test('records that are left as they are are read, and a key that stands twice is
     ),
   );
   assert.equal(
-    between(text, 'having wda.is_whole(', ', cardinality'),
+    between(text, 'having "ws7_shop"."$is_whole"(', ', cardinality'),
     `case when exists (select from "s" where ${KEY} is not null group by ${KEY} having count(*) > 1) then -1 else count(*) end`,
   );
 });
@@ -116,7 +116,7 @@ test('an id comes by way of the sequence, and finds its record alone', () => {
   const { text } = queryOf([{ id: 7, name: 'Ann' }], { fields: ['id'], mode: 'update' });
   assert.match(
     text,
-    /^with "s" as materialized \(select wda\.reached_id\(\(select pg_get_serial_sequence\(.*\)::regclass\), u\."id"\) as "\$id", u\.\* /,
+    /^with "s" as materialized \(select "ws7_shop"\."\$reached_id"\(\(select pg_get_serial_sequence\(.*\)::regclass\), u\."id"\) as "\$id", u\.\* /,
   );
   assert.ok(!text.includes('union all'));
   assert.match(text, / order by "s"\."id"::int8, "s"\."\$row" on conflict \("id"\) do update set /);

@@ -19,14 +19,14 @@ const SHOP = makeShop({
 });
 const USER = external({ country: 'zqclaim', tag: 7 });
 
-/** Every word that may stand in a statement outside of quotes. */
+/** Every word that may stand in a statement outside of quotes. `wda` is none: records are asked for in their own schema. */
 const WORDS = new Set(
   `select from where and or not exists is null true false distinct any between in order by asc desc limit offset as on left cross
   join lateral case when then else end over collate coalesce json_agg row_to_json json_build_array array_agg count max least
   row_number octet_length strpos starts_with right length upper lower replace to_char explain format json
   text int4 int8 numeric float8 bool date timestamptz uuid jsonb xmin data total last more version q x s j
-  answer records numbered chosen n t b wda counted relid relation slot pending sum any int8 regclass
-  rows unbounded preceding w goes_on bounded_text`.split(/\s+/),
+  answer records numbered chosen n t b counted relid relation slot pending sum any int8 regclass
+  rows unbounded preceding w`.split(/\s+/),
 );
 
 /** Names of the schema, and what our statements call things themselves. */
@@ -44,6 +44,9 @@ const NAMES = new Set<string>([
   '$seen',
   '$size',
   '$sum',
+  '$total',
+  '$goes_on',
+  '$bounded_text',
   'w',
   'und-x-icu',
 ]);
@@ -56,7 +59,7 @@ for (const [name, entity] of Object.entries(SHOP_DOCUMENT.entities)) {
 
 /** Literals of our own: an empty list, and how datetimes are written. */
 const LITERALS = new Set([
-  ...Object.keys(SHOP_DOCUMENT.entities).flatMap((name) => [`'"ws7_shop"."${name}"'`, `'ws7_shop.${name}'`]),
+  ...Object.keys(SHOP_DOCUMENT.entities).flatMap((name) => [`'"ws7_shop"."${name}"'`, `'${name}'`]),
   "'[]'",
   "' '",
   "'T'",

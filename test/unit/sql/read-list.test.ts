@@ -13,14 +13,14 @@ const TOO_LARGE = 'select case when octet_length(answer.data) <= 1000 then answe
 
 /** The total as triggers keep it, of a list without filters. */
 const kept = (table: string): string =>
-  `, (select (select case when b.pending is not null and b.relation = 'ws7_shop.${table}'
+  `, (select (select case when b.pending is not null and b.relation = '${table}'
       then b.n + (select coalesce(sum(t.n), 0)::int8
-          from wda.total t
+          from "ws7_shop"."$total" t
           where t.relid = b.relid and t.slot >= -b.slot)
         + (select coalesce(sum(t.n), 0)::int8
-          from wda.total t
+          from "ws7_shop"."$total" t
           where t.relid = b.relid and t.slot = any(b.pending)) end
-      from wda.total b
+      from "ws7_shop"."$total" b
       where b.relid = '"ws7_shop"."${table}"'::regclass and b.slot < 0
       order by b.slot
       limit 1) as n

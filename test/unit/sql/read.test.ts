@@ -93,7 +93,7 @@ for (const [name, entity, query, text] of READS) {
 test('a read with a json looks at the length of its text', () => {
   assert.equal(
     compileRead('fields=aJson', { entity: 'things' }).text,
-    flat(`select (select case when octet_length(q.t) <= 1000 then q.t else wda.bounded_text(q.t, 1000) end
+    flat(`select (select case when octet_length(q.t) <= 1000 then q.t else "ws7_shop"."$bounded_text"(q.t, 1000) end
     from (select row_to_json("$")::text as t offset 0) q) as data, "r0".xmin::text as version from "ws7_shop"."things" "r0"
     cross join lateral (select "r0"."aJson") "$" where "r0"."id" = $1::int8`),
   );
@@ -112,7 +112,7 @@ test('the careful text of a read stops at the limit while it builds lists', () =
     (select "r2".*, row_number() over () as "$row" from (select "r2".* from "ws7_shop"."items" "r2"
     where "r2"."orderId" = "r0"."id" and "r2"."product" = $1::text order by "r2"."id" asc limit 3) "r2") "r2"
     cross join lateral (select "r2"."product") "$") s) w
-    where case when w."$sum" <= 1000 then true else wda.goes_on(w."$sum", 1000) end order by w."$row") x) "e1" on true
+    where case when w."$sum" <= 1000 then true else "ws7_shop"."$goes_on"(w."$sum", 1000) end order by w."$row") x) "e1" on true
     cross join lateral (select "e1".j as "items") "$" where "r0"."id" = $2::int8 offset 0) q`),
   );
   assert.deepEqual(bound(statement).careful?.().values, ['x', '5']);
@@ -122,7 +122,7 @@ test('the careful text of a read stops at the limit while it builds lists', () =
 test('the careful text of a record with a long text tells its length by itself', () => {
   assert.equal(
     compileRead('', { entity: 'tags' }).careful?.().text,
-    flat(`select (select case when octet_length(q.t) <= 1000 then q.t else wda.bounded_text(q.t, 1000) end
+    flat(`select (select case when octet_length(q.t) <= 1000 then q.t else "ws7_shop"."$bounded_text"(q.t, 1000) end
     from (select row_to_json("$")::text as t offset 0) q) as data, "r0".xmin::text as version from "ws7_shop"."tags" "r0"
     cross join lateral (select "r0"."id", "r0"."name") "$" where "r0"."id" = $1::int8`),
   );

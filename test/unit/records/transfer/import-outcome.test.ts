@@ -2,13 +2,23 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
+import { installBeside } from '../../../../src/beside/install.ts';
 import { readConfig } from '../../../../src/config.ts';
 import { type Database, makeDatabase } from '../../../../src/db/pool.ts';
 import { outcomeOf } from '../../../../src/records/transfer/import-outcome.ts';
 import { noteOutcome } from '../../../../src/sql/import.ts';
-import { useServer } from '../../../support/use.ts';
+import { prepare, useServer } from '../../../support/use.ts';
 
+const SCHEMA = 'ws1_shop';
 const server = useServer();
+prepare(() =>
+  withDatabase((db) =>
+    db.transaction(async (session) => {
+      await session.execute(`create schema ${SCHEMA}`);
+      await installBeside(session, SCHEMA);
+    }),
+  ),
+);
 
 async function withDatabase(work: (db: Database) => Promise<void>): Promise<void> {
   const connection = { connectionString: server.database.url };
@@ -32,9 +42,9 @@ test('the answer waits for an import that is at its end', () =>
       await db
         .transaction(
           async (session) => {
-            await session.query(noteOutcome(token));
+            await session.query(noteOutcome(SCHEMA, token));
             let isTold = false;
-            asked = outcomeOf(db, token).finally(() => {
+            asked = outcomeOf(db, SCHEMA, token).finally(() => {
               isTold = true;
             });
             await session.query({ text: 'select pg_sleep(0.5)', values: [] });
@@ -51,12 +61,12 @@ test('the answer waits for an import that is at its end', () =>
 test('an import that was told as not done cannot be done any more', () =>
   withDatabase(async (db) => {
     const token = randomUUID();
-    assert.equal(await outcomeOf(db, token), 'aborted');
+    assert.equal(await outcomeOf(db, SCHEMA, token), 'aborted');
     await assert.rejects(
-      db.transaction((session) => session.query(noteOutcome(token))),
+      db.transaction((session) => session.query(noteOutcome(SCHEMA, token))),
       (error: { code?: string }) => error.code === '23505',
     );
-    assert.equal(await outcomeOf(db, token), 'aborted');
+    assert.equal(await outcomeOf(db, SCHEMA, token), 'aborted');
   }));
 
 test('an import removes tokens of a day ago, some at a time, and no others', () =>
@@ -66,14 +76,14 @@ test('an import removes tokens of a day ago, some at a time, and no others', () 
       const [row] =
         await database.query(`select count(*) filter (where created_at < now() - interval '1 day')::int4 as old,
       count(*) filter (where created_at between now() - interval '1 day' and now() - interval '1 hour')::int4 as new
-      from wda.import_outcome`);
+      from ${SCHEMA}."$import_outcome"`);
       return row;
     };
-    await database.query(`insert into wda.import_outcome (token, is_done, created_at)
+    await database.query(`insert into ${SCHEMA}."$import_outcome" (token, is_done, created_at)
     select gen_random_uuid(), true, now() - make_interval(mins => n, secs => 30) from generate_series(61, 2939) n`);
     assert.deepEqual(await left(), { old: 1500, new: 1379 });
-    await db.query(noteOutcome(randomUUID()));
+    await db.query(noteOutcome(SCHEMA, randomUUID()));
     assert.deepEqual(await left(), { old: 500, new: 1379 });
-    await db.query(noteOutcome(randomUUID()));
+    await db.query(noteOutcome(SCHEMA, randomUUID()));
     assert.deepEqual(await left(), { old: 0, new: 1379 });
   }));
