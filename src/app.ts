@@ -80,6 +80,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       { name: 'note-session-use', once: 'process', everyMs: FLUSH_MS, run: sessions.flush },
       { name: 'remove-sessions', once: 'process', everyMs: SESSION_SWEEP_MS, run: sessions.sweep },
       { name: 'remove-idempotency-keys', once: 'process', everyMs: keys.pauseMs, run: keys.sweep },
+      { name: 'make-backups', once: 'process', everyMs: house.schedule.pauseMs, run: house.schedule.look },
       {
         name: 'remove-activity',
         once: 'installation',
@@ -90,7 +91,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
     ],
     log,
   });
-  observer.show([...house.figures, ...jobFigures(jobs)]);
+  observer.show([...house.figures, ...house.schedule.figures(), ...jobFigures(jobs)]);
 
   function begin(operatorHash: string | undefined): void {
     if (!readiness.open(operatorHash)) return;

@@ -83,3 +83,11 @@ export function corsOrigins(value: string | undefined, mistakes: string[]): '*' 
   }
   return origins;
 }
+
+/** A time of the day such as `03:00`. */
+export function timeOfDay(name: string, value: string, mistakes: string[]): string {
+  if (!/^([01]\d|2[0-3]):[0-5]\d$/.test(value)) {
+    mistakes.push(`${name} must be a time of the day such as 03:00, is ${JSON.stringify(value)}`);
+  }
+  return value;
+}

@@ -1,7 +1,7 @@
 // The only reader of process.env. Takes the environment, gives one frozen Config or the full list of mistakes in it.
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { corsOrigins, databaseMistakes, isBaseUrl, privateNetwork } from './config-values.ts';
+import { corsOrigins, databaseMistakes, isBaseUrl, privateNetwork, timeOfDay } from './config-values.ts';
 import type { Pooler } from './db/route.ts';
 import { closest } from './model/closest.ts';
 
@@ -28,6 +28,11 @@ export interface Config {
   /** How long the key of a request is remembered. */
   readonly idempotencyHours: number;
   readonly activityDays: number;
+  /** Where the server puts backups of its own; undefined: it makes none. */
+  readonly backupDir: string | undefined;
+  /** Time of the day, `03:00` (UTC). */
+  readonly backupAt: string;
+  readonly backupKeep: number;
   readonly maxResponseBytes: number;
   readonly maxImportBytes: number;
   /** Server processes behind the port. */
@@ -128,6 +133,13 @@ export const SETTINGS: readonly Setting[] = [
   { name: 'WDA_MAX_BULK_BYTES', default: '10485760', says: 'largest body of a bulk request or a batch' },
   { name: 'WDA_MAX_BATCH', default: '100', says: 'most operations of one batch' },
   { name: 'WDA_IDEMPOTENCY_HOURS', default: '24', says: 'how long an Idempotency-Key is remembered' },
+  {
+    name: 'WDA_BACKUP_DIR',
+    default: '(none)',
+    says: 'folder where the server puts a backup of the instance every day; unset: it makes none by itself',
+  },
+  { name: 'WDA_BACKUP_AT', default: '03:00', says: 'when it makes it, hours and minutes in UTC' },
+  { name: 'WDA_BACKUP_KEEP', default: '14', says: 'how many of these backups stay' },
   { name: 'WDA_ACTIVITY_DAYS', default: '365', says: 'how long it is kept who changed what' },
   { name: 'WDA_MAX_RESPONSE_BYTES', default: '33554432', says: 'largest response of a list or a read with expansions' },
   { name: 'WDA_MAX_IMPORT_BYTES', default: '10737418240', says: 'largest import body' },
@@ -286,6 +298,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     1,
     MAX_WORKERS,
   );
+  const backupDir = text('WDA_BACKUP_DIR');
   const share = (connections: number): number => Math.ceil(connections / workers);
   const config: Config = {
     port,
@@ -305,6 +318,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     maxBatch: integer('WDA_MAX_BATCH', 100, 1, 1000),
     idempotencyHours: integer('WDA_IDEMPOTENCY_HOURS', 24, 1, 8760),
     activityDays: integer('WDA_ACTIVITY_DAYS', 365, 1, 36_500),
+    backupDir: backupDir === undefined ? undefined : resolve(backupDir),
+    backupAt: timeOfDay('WDA_BACKUP_AT', text('WDA_BACKUP_AT') ?? '03:00', mistakes),
+    backupKeep: integer('WDA_BACKUP_KEEP', 14, 1, 10_000),
     maxResponseBytes: integer('WDA_MAX_RESPONSE_BYTES', 33_554_432, 1024, 268_435_456),
     maxImportBytes: integer('WDA_MAX_IMPORT_BYTES', 10_737_418_240, 1024, Number.MAX_SAFE_INTEGER),
     workers,

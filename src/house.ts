@@ -8,6 +8,7 @@ import { keySetFigures, makeKeySets } from './auth/key-set.ts';
 import { makeSessions } from './auth/sessions.ts';
 import { makeStrangerShare, type StrangerShare } from './auth/stranger-share.ts';
 import { type BackupLimits, makeBackups } from './backup/backup.ts';
+import { makeSchedule } from './backup/schedule.ts';
 import { makeKeys } from './beside/keys.ts';
 import { makeTotals } from './beside/totals.ts';
 import { loadWorkspace } from './catalog/load-workspace.ts';
@@ -160,7 +161,7 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
     rateLimit,
     totals,
     keys,
-    backups: makeBackups(db, backupLimits(config)),
+    ...backupsOf(config, db, log),
     runner,
     outbound,
     externalTokens,
@@ -185,6 +186,13 @@ function agentsOf(
     onCall: (facts) => log.info('call of an agent', facts),
     onError,
   });
+}
+
+/** Those that are asked for, and those of every day. */
+function backupsOf(config: Config, db: Database, log: Observer['log']) {
+  const { backupDir: folder, backupAt: at, backupKeep: keep } = config;
+  const backups = makeBackups(db, backupLimits(config));
+  return { backups, schedule: makeSchedule({ db, backups, folder, at, keep, now: () => Date.now(), log }) };
 }
 
 function backupLimits(config: Config): BackupLimits {

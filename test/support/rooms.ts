@@ -161,8 +161,18 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   backup: {
     purpose: 'backups: a snapshot of the installation or of a workspace as a file, and workspaces of such a file',
-    entrances: ['backup.ts', 'emptiness.ts', 'format.ts'],
-    imports: ['catalog', 'db', 'directory', 'document', 'migrate', 'model', 'pace', 'sql/fragment.ts'],
+    entrances: ['backup.ts', 'emptiness.ts', 'format.ts', 'schedule.ts'],
+    imports: [
+      'catalog',
+      'db',
+      'directory',
+      'document',
+      'type figure.ts',
+      'migrate',
+      'model',
+      'pace',
+      'sql/fragment.ts',
+    ],
   },
   http: {
     purpose: 'bytes ↔ values: listens, finds the mount of a request and its route, answers what was thrown',

@@ -1,0 +1,145 @@
+// Backups that the server makes by itself, once a day. Of all processes the one makes it that first writes down which day's
+// it is; a file has its name when it is whole, and only then older ones go.
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { Database } from '../db/pool.ts';
+import { loadFact, storeFact } from '../directory/instance.ts';
+import type { Figure } from '../figure.ts';
+import { sql, toQuery } from '../sql/fragment.ts';
+import type { Backups } from './backup.ts';
+import { readFile } from './format.ts';
+
+export interface ScheduleOptions {
+  readonly db: Database;
+  readonly backups: Pick<Backups, 'open'>;
+  /** Folder of the files; undefined: none are made. */
+  readonly folder: string | undefined;
+  /** `03:00`, UTC. */
+  readonly at: string;
+  /** How many files stay. */
+  readonly keep: number;
+  readonly now: () => number;
+  readonly log: Record<'info' | 'error', (message: string, facts: Record<string, unknown>) => void>;
+}
+
+export interface Schedule {
+  /** Makes the backup that is due, if this process is the first to see it. Throws when it could not. */
+  readonly look: () => Promise<void>;
+  /** Until the next look: short before the first, as a server may have been down when one was due. */
+  readonly pauseMs: () => number;
+  readonly figures: () => readonly Figure[];
+}
+
+const DAY_MS = 86_400_000;
+const FIRST_LOOK_MS = 1000;
+const LOOK_MS = 20_000;
+// After one that failed: a disk may be cleared, and another process may have room.
+const AGAIN_MS = 600_000;
+/** The facts that have the day whose backup was begun last, and when one was made. */
+const BEGUN = 'backup_begun';
+const MADE = 'backup_made';
+
+const NAME = /^wda-\d{4}-\d\d-\d\dT\d{6}Z\.wda$/;
+const UNFINISHED = /^wda-\d{4}-\d\d-\d\dT\d{6}Z\.wda\.part$/;
+
+export function makeSchedule({ db, backups, folder, at, keep, now, log }: ScheduleOptions): Schedule {
+  let failed = 0;
+  let made = 0;
+  let lastMade = 0;
+  let notBefore = 0;
+  let looks = 0;
+
+  async function look(): Promise<void> {
+    looks++;
+    if (folder === undefined) return;
+    lastMade = Number((await loadFact(db, MADE)) ?? 0);
+    const due = lastDue(at, now());
+    if (now() < notBefore || !(await begin(db, due))) return;
+    const begunAt = now();
+    try {
+      const { file, size } = await makeFile(folder, begunAt, backups);
+      await removeOld(folder, keep);
+      made++;
+      lastMade = Math.floor(begunAt / 1000);
+      await storeFact(db, MADE, String(lastMade));
+      log.info('a backup was made', { file, bytes: size, milliseconds: now() - begunAt });
+    } catch (error) {
+      failed++;
+      notBefore = now() + AGAIN_MS;
+      log.error('a backup could not be made; trying again', {
+        folder,
+        error: String(error),
+        minutes: AGAIN_MS / 60_000,
+      });
+      await storeFact(db, BEGUN, new Date(due - DAY_MS).toISOString());
+    }
+  }
+
+  return {
+    look,
+    pauseMs: () => (looks === 0 ? FIRST_LOOK_MS : LOOK_MS),
+    figures: () => [
+      {
+        name: 'wda_backups_total',
+        help: 'Backups that this process has made by itself, or could not make',
+        read: () => ({ made, failed }),
+      },
+      {
+        name: 'wda_backup_made_timestamp_seconds',
+        help: 'When the last backup of the schedule was made, Unix time; 0: never',
+        read: () => lastMade,
+        across: 'max',
+      },
+    ],
+  };
+}
+
+/** The last moment, in milliseconds, at which the clock showed the time of the day. */
+export function lastDue(at: string, now: number): number {
+  const [hours = 0, minutes = 0] = at.split(':').map(Number);
+  const today = now - (now % DAY_MS) + (hours * 60 + minutes) * 60_000;
+  return today <= now ? today : today - DAY_MS;
+}
+
+/** True for the first who writes down the day. */
+async function begin(db: Database, due: number): Promise<boolean> {
+  const rows = await db.query(
+    toQuery(sql`insert into wda.instance as i (name, value) values (${BEGUN}, ${new Date(due).toISOString()})
+on conflict (name) do update set value = excluded.value where i.value < excluded.value returning name`),
+  );
+  return rows.length > 0;
+}
+
+/** A file that was read again to its end. When that is not possible, nothing of it is left. */
+async function makeFile(
+  folder: string,
+  now: number,
+  backups: Pick<Backups, 'open'>,
+): Promise<{ readonly file: string; readonly size: number }> {
+  await mkdir(folder, { recursive: true });
+  const name = `wda-${new Date(now).toISOString().slice(0, 19).replaceAll(':', '')}Z.wda`;
+  const file = join(folder, name);
+  const part = `${file}.part`;
+  try {
+    const stream = await backups.open(null, { isGone: () => false, onGone: () => () => undefined });
+    // It has all of the records: for nobody else.
+    await pipeline(stream, createWriteStream(part, { flags: 'wx', mode: 0o600, flush: true }));
+    const { pieces } = await readFile(createReadStream(part));
+    for await (const _ of pieces);
+    await rename(part, file);
+    return { file, size: (await stat(file)).size };
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error;
+  }
+}
+
+/** Leaves the newest; what a process has left that was killed goes, too. */
+async function removeOld(folder: string, keep: number): Promise<void> {
+  const names = (await readdir(folder)).sort();
+  const old = names.filter((name) => NAME.test(name)).slice(0, -keep);
+  for (const name of [...old, ...names.filter((one) => UNFINISHED.test(one))])
+    await rm(join(folder, name), { force: true });
+}
