@@ -3,6 +3,7 @@
 import { hashCredential } from './auth/api-key.ts';
 import { install } from './catalog/install.ts';
 import { makeRaising } from './catalog/raise.ts';
+import { makeTextOrder } from './catalog/text-order.ts';
 import type { Config } from './config.ts';
 import { shownAddress } from './db/connection-url.ts';
 import { untilUsable } from './db/outage.ts';
@@ -58,6 +59,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
     unready: readiness.unready,
     observer,
   });
+  const textOrder = makeTextOrder({ db: databases.directory, log });
   const jobs = makeJobs({
     jobs: [
       { name: 'note-key-use', once: 'process', everyMs: FLUSH_MS, run: authenticator.flush },
@@ -80,6 +82,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       { name: 'note-session-use', once: 'process', everyMs: FLUSH_MS, run: sessions.flush },
       { name: 'remove-sessions', once: 'process', everyMs: SESSION_SWEEP_MS, run: sessions.sweep },
       { name: 'remove-idempotency-keys', once: 'process', everyMs: keys.pauseMs, run: keys.sweep },
+      { name: 'rebuild-text-indexes', once: 'process', everyMs: textOrder.pauseMs, run: textOrder.look },
       { name: 'make-backups', once: 'process', everyMs: house.schedule.pauseMs, run: house.schedule.look },
       {
         name: 'remove-activity',

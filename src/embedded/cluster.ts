@@ -80,7 +80,7 @@ function checkVersion({ dataDirectory, binaries }: Place): void {
   throw embeddedFailure(
     `The data in ${dataDirectory} were written by PostgreSQL ${version}, and this version of the server brings PostgreSQL ${binaries.major}.`,
     '',
-    `Use the version of the server that brought PostgreSQL ${version} to export the data, or run a PostgreSQL ${version} on them and set DATABASE_URL.`,
+    `Nothing was changed. Start the version of the server that brought PostgreSQL ${version} and run: wda backup everything.wda. Then start this one on an empty DATA_DIR and run: wda restore everything.wda. Or run a PostgreSQL ${version} on the data and set DATABASE_URL.`,
   );
 }
 
