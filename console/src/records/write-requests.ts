@@ -1,6 +1,8 @@
 // The requests that write records: each carries the version that was read, and a key by which it is done once.
 import { askExact } from '../api/ask.ts';
 import { Digits } from '../api/json.ts';
+import { pauseAfter, waited } from '../api/pause.ts';
+import { isRefusal } from '../api/refusal.ts';
 import type { Values } from './history.ts';
 import { type EntityPlace, entityPath, type Versioned, versionOf } from './requests.ts';
 import type { RecordValue } from './value.ts';
@@ -8,6 +10,29 @@ import type { RecordValue } from './value.ts';
 /** 128 random bits: `crypto.randomUUID` is not there on plain http. */
 export const writeKey = (): string =>
   [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+
+/** Keys of a form: a request that is sent again as it was has the same key, and is done once. */
+export function requestKeys(): (request: string) => string {
+  let last: { readonly request: string; readonly key: string } | undefined;
+  return (request) => {
+    if (last?.request !== request) last = { request, key: writeKey() };
+    return last.key;
+  };
+}
+
+/** Sends until an answer arrives, which asks for a request with a key; `isWanted` false: what was lost stays lost. */
+export async function untilAnswered<T>(send: () => Promise<T>, isWanted: () => boolean): Promise<T> {
+  for (let failures = 0; ; failures++) {
+    try {
+      return await send();
+    } catch (error) {
+      const pause = isRefusal(error, 'UNREACHABLE') ? pauseAfter(error, failures) : undefined;
+      if (pause === undefined) throw error;
+      await waited(pause, undefined);
+      if (!isWanted()) throw error;
+    }
+  }
+}
 
 export interface Update {
   readonly id: string;

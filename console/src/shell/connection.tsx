@@ -32,15 +32,15 @@ export function ConnectionBanner() {
     if (!isLost) return;
     const timer = setInterval(() => {
       fetch('/readyz', { cache: 'no-store' }).then(
-        ({ ok }) => {
-          if (!ok) return;
-          lost.set(false);
-          void client.invalidateQueries();
-        },
+        ({ ok }) => ok && lost.set(false),
         () => undefined,
       );
     }, PAUSE_MS);
-    return () => clearInterval(timer);
+    // Whoever was first to get an answer again.
+    return () => {
+      clearInterval(timer);
+      void client.invalidateQueries();
+    };
   }, [isLost, client]);
   const waited = waitedFor.use();
   if (isLost) {

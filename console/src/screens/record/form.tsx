@@ -3,7 +3,7 @@ import { Button, Group, Stack, Text } from '@mantine/core';
 
 import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useMemo, useRef, useState } from 'react';
-import { askExact } from '../../api/ask.ts';
+import { type Ask, askExact } from '../../api/ask.ts';
 import { stringifyExact } from '../../api/json.ts';
 import { isRefusal } from '../../api/refusal.ts';
 import type { EntityDocument } from '../../api/schema.ts';
@@ -15,6 +15,7 @@ import { columnsOf, type RecordColumn } from '../../records/fields.ts';
 import type { ZoneName } from '../../records/instant.ts';
 import { type EntityPlace, entityPath, fetchRecord, type Versioned, versionOf } from '../../records/requests.ts';
 import { editText, idOf, memberOf, type RecordValue } from '../../records/value.ts';
+import { requestKeys, untilAnswered } from '../../records/write-requests.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
 import { DraftGuard } from '../../shell/draft.tsx';
 import { Refused } from '../../shell/refused.tsx';
@@ -33,9 +34,11 @@ export interface RecordFormProps {
   readonly onSaved?: (saved: Versioned) => Promise<void>;
 }
 
-export function RecordForm({ at, entity, read, from, onSaved }: RecordFormProps) {
+export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFormProps) {
   const zone = useZone();
   const navigate = useNavigate();
+  // What the draft was begun upon: a record that is read anew meanwhile must not become the version that a save overwrites.
+  const [read, setRead] = useState(newest);
   const mayWrite = useMayWrite() && entity.operations.includes(read === undefined ? 'create' : 'update');
   const columns = useMemo(
     () => columnsOf(entity).filter(({ isReadOnly }) => !isReadOnly || read !== undefined),
@@ -58,11 +61,18 @@ export function RecordForm({ at, entity, read, from, onSaved }: RecordFormProps)
   const isDirty = changes.size > 0 || mistakes.size > 0;
   const told = mistakesOf(error, columns);
   const leaving = useRef(false);
+  const sending = useRef(false);
+  const isThere = useRef(true);
+  const [keyOf] = useState(requestKeys);
+  if (read !== newest && !isDirty && !isBusy) setRead(newest);
 
   async function save(version = read?.version): Promise<void> {
+    // Ctrl+S presses no button that is off.
+    if (sending.current) return;
     setShown(true);
     setError(undefined);
     if (mistakes.size > 0) return focusMistake();
+    sending.current = true;
     setBusy(true);
     try {
       const body = Object.fromEntries(changes);
@@ -70,7 +80,9 @@ export function RecordForm({ at, entity, read, from, onSaved }: RecordFormProps)
       leaving.current = read === undefined;
       // The record is known before the draft goes, or the fields would show for a moment what they were before.
       await onSaved?.(saved);
-      setDraft(new Map());
+      if (read !== undefined) setRead(saved);
+      // What was typed since has not been sent.
+      setDraft((now) => new Map([...now].filter(([name, text]) => draft.get(name) !== text)));
       setMeanwhile(undefined);
       say('Saved');
       if (read === undefined) {
@@ -87,23 +99,21 @@ export function RecordForm({ at, entity, read, from, onSaved }: RecordFormProps)
         focusMistake();
       }
     } finally {
+      sending.current = false;
       setBusy(false);
     }
   }
 
-  async function create(body: object): Promise<Versioned> {
-    const { data, etag } = await askExact<RecordValue>({ method: 'POST', path: entityPath(at), body });
-    return { record: data, version: versionOf(etag) };
-  }
+  const create = (body: object): Promise<Versioned> => written({ method: 'POST', path: entityPath(at), body });
+  const update = (id: string, body: object, version: string): Promise<Versioned> =>
+    written({ method: 'PATCH', path: entityPath(at, `/${id}`), body, headers: { 'If-Match': `"${version}"` } });
 
-  async function update(id: string, body: object, version: string): Promise<Versioned> {
-    const headers = { 'If-Match': `"${version}"` };
-    const { data, etag } = await askExact<RecordValue>({
-      method: 'PATCH',
-      path: entityPath(at, `/${id}`),
-      body,
-      headers,
-    });
+  async function written(one: Ask): Promise<Versioned> {
+    const headers = { ...one.headers, 'Idempotency-Key': keyOf(stringifyExact(one)) };
+    const { data, etag } = await untilAnswered(
+      () => askExact<RecordValue>({ ...one, headers }),
+      () => isThere.current,
+    );
     return { record: data, version: versionOf(etag) };
   }
 
@@ -128,7 +138,11 @@ export function RecordForm({ at, entity, read, from, onSaved }: RecordFormProps)
       form.current?.requestSubmit();
     };
     addEventListener('keydown', onKey);
-    return () => removeEventListener('keydown', onKey);
+    isThere.current = true;
+    return () => {
+      isThere.current = false;
+      removeEventListener('keydown', onKey);
+    };
   }, []);
 
   const call = (): Call => ({
@@ -161,7 +175,8 @@ export function RecordForm({ at, entity, read, from, onSaved }: RecordFormProps)
             place={at}
             column={column}
             zone={zone}
-            isReadOnly={column.isReadOnly || !mayWrite}
+            // A new record is another screen once it is stored.
+            isReadOnly={column.isReadOnly || !mayWrite || (isBusy && read === undefined)}
             text={textOf(column, draft, read?.record, zone)}
             mistake={(isShown ? mistakes.get(column.name) : undefined) ?? told.get(column.name)}
             onChange={(text) => setDraft(new Map([...draft, [column.name, text ?? null]]))}
@@ -175,7 +190,7 @@ export function RecordForm({ at, entity, read, from, onSaved }: RecordFormProps)
             </Button>
           )}
           {isDirty && read !== undefined && (
-            <Button variant="default" onClick={() => setDraft(new Map())}>
+            <Button variant="default" disabled={isBusy} onClick={() => setDraft(new Map())}>
               Reset
             </Button>
           )}

@@ -1,0 +1,96 @@
+// What nobody loses in the console when answers are slow or lost, when keys are pressed twice, and when others write meanwhile.
+import assert from 'node:assert/strict';
+import type { Page } from '../support/browser.ts';
+import { useConsole } from '../support/console.ts';
+import { until } from '../support/until.ts';
+import { prepare, use } from '../support/use.ts';
+
+const { test, keys, server, shop } = useConsole();
+
+const notes = use(() =>
+  server.workspace('t/notes', {
+    entities: { notes: { fields: { name: { type: 'string' }, text: { type: 'string' } } } },
+  }),
+);
+prepare(() => notes.create('notes', [{ name: 'one' }, { name: 'two' }, { name: 'three' }]));
+
+const said = (page: Page, words: string) =>
+  page.getByRole('status').filter({ hasText: words }).waitFor({ state: 'attached' });
+const field = (page: Page, name: string) => page.getByRole('textbox', { name, exact: true });
+const named = async (name: string): Promise<number> =>
+  (await notes.call(`notes?filter=name,eq,${name}`)).json.meta.totalElements;
+
+/** Holds back requests of a method until they are let through; `sent` are their bodies. */
+async function held(page: Page, url: RegExp, method: string) {
+  const sent: (string | null)[] = [];
+  const gate = Promise.withResolvers<void>();
+  await page.route(url, async (route) => {
+    if (route.request().method() !== method) return route.continue();
+    sent.push(route.request().postData());
+    await gate.promise;
+    return route.continue();
+  });
+  return { sent, letThrough: gate.resolve };
+}
+
+test('a form that is saved twice at once is saved once, and what is typed meanwhile stays to be saved', async ({
+  open,
+}) => {
+  const page = await open({ key: keys.admin, path: '/t/notes/data/notes/new' });
+  const created = await held(page, /\/notes$/, 'POST');
+  await field(page, 'name').fill('fresh');
+  await page.keyboard.press('Control+s');
+  await page.keyboard.press('Control+s');
+  await until('it is sent', () => created.sent.length > 0);
+  created.letThrough();
+  await page.getByRole('heading', { level: 1, name: /: fresh$/ }).waitFor();
+  assert.equal(created.sent.length, 1);
+  assert.equal(await named('fresh'), 1);
+
+  const changed = await held(page, /\/notes\/\d+$/, 'PATCH');
+  await field(page, 'name').fill('changed');
+  await page.keyboard.press('Control+s');
+  await until('it is sent', () => changed.sent.length > 0);
+  await page.keyboard.press('Control+s');
+  await field(page, 'text').fill('typed meanwhile');
+  changed.letThrough();
+  await said(page, 'Saved');
+  assert.equal(await field(page, 'text').inputValue(), 'typed meanwhile');
+  await page.getByText('1 field changed').waitFor();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('1 field changed').waitFor({ state: 'detached' });
+  assert.deepEqual(changed.sent, ['{"name":"changed"}', '{"text":"typed meanwhile"}']);
+});
+
+test('a new record whose answer is lost is there once', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/t/notes/data/notes/new' });
+  const statuses: number[] = [];
+  await page.route(/\/notes$/, async (route) => {
+    if (route.request().method() !== 'POST' || statuses.length > 0) return route.continue();
+    statuses.push((await route.fetch()).status());
+    return route.abort();
+  });
+  await field(page, 'name').fill('lost');
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('heading', { level: 1, name: /: lost$/ }).waitFor();
+  assert.deepEqual(statuses, [201]);
+  assert.equal(await named('lost'), 1);
+});
+
+test('a record that is read anew under a draft is compared with what the draft began upon', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/data/customers/1' });
+  await field(page, 'country').fill('XM');
+  await shop.call('customers/1', { method: 'PATCH', body: { country: 'XT' } });
+  await page.context().setOffline(true);
+  await page.getByRole('tab', { name: 'Relations' }).click();
+  const lost = page.getByRole('alert').filter({ hasText: 'Connection lost' });
+  await lost.waitFor();
+  const read = page.waitForResponse(/\/customers\/1\?/);
+  await page.context().setOffline(false);
+  await read;
+  await lost.waitFor({ state: 'detached' });
+  await page.getByRole('tab', { name: 'Fields' }).click();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('dialog', { name: 'Record changed meanwhile' }).getByText('XT').first().waitFor();
+  assert.equal((await shop.call('customers/1')).json.data.country, 'XT');
+});
