@@ -75,7 +75,7 @@ export function makeTotals({ db, onError }: TotalsOptions): Totals {
 
   /** Finds the workspaces with totals, whichever process has begun them. */
   async function look(): Promise<void> {
-    const rows = await db.query<{ schema: string; outdated: readonly string[] }>(toQuery(WATCHED));
+    const rows = await db.query<{ schema: string; outdated: readonly string[] }>(toQuery(COUNTED));
     schemas = new Set(rows.map(({ schema }) => schema));
     suspect.clear();
     for (const schema of schemas) suspect.add(schema);
@@ -108,8 +108,10 @@ export function makeTotals({ db, onError }: TotalsOptions): Totals {
   async function foldSome(most: number): Promise<void> {
     if (left.length === 0) left = [...schemas];
     let isBusy = false;
-    for (const schema of left.splice(0, most)) {
-      if (stopping.signal.aborted) return;
+    // What follows one that fails has its turn all the same.
+    for (let count = 0; count < most && !stopping.signal.aborted; count++) {
+      const schema = left.shift();
+      if (schema === undefined) break;
       isBusy = (await foldOf(schema).catch(ifGone(schema))) > BUSY_ROWS || isBusy;
     }
     pause = isBusy || left.length > 0 ? BUSY_FOLD_MS : FOLD_MS;
@@ -159,19 +161,20 @@ export function makeTotals({ db, onError }: TotalsOptions): Totals {
 const wordsFor = ({ relation, kept, counted }: Difference): string => `${relation}: ${kept} kept, ${counted} counted`;
 
 /**
- * Schemas with tables that count for a total, and those of the tables that do it as an earlier version made them: by the
- * functions, on which their triggers depend. A workspace without its own function is raised first.
+ * Schemas in which totals are or were kept: their table is not empty, whatever became of the triggers. With them tables that
+ * count as an earlier version made them do it, which are known by the function that their triggers run; a workspace without a
+ * table of its own for totals is raised first.
  */
-const WATCHED = sql`select n.nspname as schema,
-  coalesce(array_agg(distinct c.relname::text) filter (where p.pronamespace <> c.relnamespace), '{}') as outdated
-from pg_proc p
-join pg_depend d on d.refclassid = 'pg_proc'::regclass and d.refobjid = p.oid and d.classid = 'pg_trigger'::regclass
-join pg_trigger t on t.oid = d.objid
-join pg_class c on c.oid = t.tgrelid
-join pg_namespace n on n.oid = c.relnamespace
-where (p.proname = '$count_records' or p.oid = to_regproc(${installed('count_records').text}))
-  and exists (select from pg_proc o where o.proname = '$count_records' and o.pronamespace = c.relnamespace)
-group by n.nspname`;
+const COUNTED = sql`with outdated as (
+  select c.relnamespace, array_agg(distinct c.relname::text) as names
+  from pg_depend d join pg_trigger t on t.oid = d.objid join pg_class c on c.oid = t.tgrelid
+  where d.refclassid = 'pg_proc'::regclass and d.classid = 'pg_trigger'::regclass
+    and d.refobjid = to_regproc(${installed('count_records').text})
+  group by c.relnamespace
+)
+select n.nspname as schema, coalesce(o.names, '{}') as outdated
+from pg_class c join pg_namespace n on n.oid = c.relnamespace left join outdated o on o.relnamespace = n.oid
+where c.relname = '$total' and c.relkind = 'r' and (o.names is not null or pg_relation_size(c.oid) > 0)`;
 
 /** For the transaction that renames the table: its total is known by its name, too. */
 export const renameTotal = (from: TableName, to: TableName): Fragment =>

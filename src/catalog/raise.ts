@@ -10,7 +10,7 @@ export const isBehind = (stage: number): boolean => stage < LAST_STAGE;
 // A million keys of requests take 10 s to copy.
 const RAISE_TIMEOUT_MS = 600_000;
 
-/** Runs what is missing; does nothing for a workspace that is gone. */
+/** Runs what is missing; does nothing for a workspace that is gone, or whose schema is. */
 export async function raiseWorkspace(db: Database, id: string): Promise<void> {
   await db.transaction(
     async (transaction) => {
@@ -27,7 +27,8 @@ export async function raiseIn(session: Pick<Session, 'query' | 'execute'>, id: s
   await lockStage(session, id);
   // With this lock on the row nobody drops the schema meanwhile.
   const [row] = await session.query<{ schema: string }>(
-    toQuery(sql`select database_schema as schema from wda.workspace where id = ${id}::bigint for key share`),
+    toQuery(sql`select database_schema as schema from wda.workspace
+where id = ${id}::bigint and to_regnamespace(quote_ident(database_schema)) is not null for key share`),
   );
   if (row !== undefined) await raiseBeside(session, id, row.schema);
 }

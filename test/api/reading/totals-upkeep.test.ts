@@ -133,6 +133,16 @@ test('a difference is found and mended in the background', async () => {
   await assertExact();
 });
 
+test('a total whose triggers somebody has dropped is not believed', async () => {
+  await keeping();
+  for (const event of ['insert', 'delete', 'truncate']) await query(`drop trigger "$total_${event}" on ${TABLE}`);
+  await query(`insert into ${TABLE} (size) values (1)`);
+  await restart();
+  assert.equal(await total(), await counted());
+  await keeping();
+  await assertExact();
+});
+
 test('of a table that logical replication writes to no total is kept', async () => {
   await keeping();
   await query(`create subscription incoming connection 'dbname=none' publication none
