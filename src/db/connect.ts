@@ -73,6 +73,7 @@ export function makeConnect({ pooler = 'none', ...connection }: Route): Connect 
       options: pooler === 'none' ? startupOptions(limits, options) : options,
     } as pg.ClientConfig);
     const retirement = watchRetirement(client, target !== 'any');
+    loseUnreplicated(client);
     try {
       await client.connect();
       const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
@@ -137,6 +138,20 @@ function watchRetirement(client: pg.Client, needsWrites: boolean): Retirement {
     if (isReadOnly && needsWrites) retire(new UnfitConnection(READ_ONLY));
   });
   return retirement;
+}
+
+/**
+ * A statement that is cancelled while its COMMIT waits for a synchronous standby is reported as done, with a warning: its
+ * transaction is kept here and may be on no other server. Nobody may be told that it was written, so the connection counts
+ * as lost before the end of the statement is read. The function's name stands in the warning in every language.
+ */
+function loseUnreplicated(client: pg.Client): void {
+  client.on('notice', ({ routine }: { routine?: string | undefined }) => {
+    if (routine !== 'SyncRepWaitForLSN') return;
+    const { connection } = client as unknown as { connection: NodeJS.EventEmitter & { stream: Socket } };
+    connection.emit('error', new Error('Connection terminated: the standby has not confirmed a write'));
+    connection.stream.destroy();
+  });
 }
 
 const READ_ONLY = 'The database takes no writes: it is a standby, or read-only';

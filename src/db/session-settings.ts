@@ -18,6 +18,8 @@ const CONSTANT: Settings = {
   search_path: 'pg_catalog',
   synchronous_commit: 'on',
   extra_float_digits: '1',
+  // A warning tells that a write is on no standby.
+  client_min_messages: 'notice',
 };
 
 // These change no answer.

@@ -144,7 +144,8 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
             ? ''
             : `; set local statement_timeout = ${milliseconds}; set local idle_in_transaction_session_timeout = ${milliseconds}`;
         // BEGIN has nothing to wait for; what the end waits for has the limit of a statement.
-        const most = limit ?? (asker.deadline === undefined ? undefined : statementTimeoutMs);
+        const isLong = asker.deadline === undefined && (asker.purpose ?? 'control') !== 'control';
+        const most = limit ?? (isLong ? undefined : statementTimeoutMs);
         const end = (text: string): Promise<void> =>
           most === undefined ? session.execute(text) : answeredWithin(connection, most, () => session.execute(text));
         const opening = connection.opening === undefined ? '' : `; ${connection.opening.text}`;
