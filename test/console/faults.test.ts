@@ -94,3 +94,48 @@ test('a record that is read anew under a draft is compared with what the draft b
   await page.getByRole('dialog', { name: 'Record changed meanwhile' }).getByText('XT').first().waitFor();
   assert.equal((await shop.call('customers/1')).json.data.country, 'XT');
 });
+
+test('rules and a provider that are read anew under a draft are compared with what the draft began upon', async ({
+  open,
+}) => {
+  const rules = () => shop.admin('entities/orders/row-rules');
+  const page = await open({ key: keys.owner, path: '/demo/shop/access/rules' });
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  const dialog = page.getByRole('dialog', { name: 'Changed meanwhile' });
+  /** Saves without a connection, which comes back: what the page shows is asked for anew. */
+  const saveOffline = async (name: string, url: RegExp): Promise<void> => {
+    await page.context().setOffline(true);
+    await button(name).click();
+    const lost = page.getByRole('alert').filter({ hasText: 'Connection lost' });
+    await lost.waitFor();
+    const read = page.waitForResponse(url);
+    await page.context().setOffline(false);
+    await read;
+    await lost.waitFor({ state: 'detached' });
+  };
+  await button('Edit rules of orders').click();
+  await button('Add rule').click();
+  await field(page, 'Claim').fill('mine');
+  const theirs = [{ column: 'note', claim: 'theirs', enabled: true }];
+  await shop.admin('entities/orders/row-rules', { method: 'PUT', body: theirs });
+  await saveOffline('Save rules', /admin.*\/schema$/);
+  await button('Save rules').click();
+  await dialog.waitFor();
+  assert.deepEqual((await rules()).json.data, theirs);
+  await dialog.getByRole('button', { name: 'Take theirs' }).click();
+  await dialog.waitFor({ state: 'detached' });
+
+  const provider = { issuerUrl: 'https://nobody.invalid/', defaultPermissions: 'READ_ONLY', enabled: true };
+  await page.goto(`${server.url}/console/demo/shop/access/provider`);
+  await field(page, 'Audience').fill('mine');
+  await field(page, 'Issuer').fill('https://mine.invalid/');
+  await shop.admin('identity-provider', { method: 'PUT', body: { ...provider, audience: 'theirs' } });
+  await saveOffline('Save provider', /identity-provider$/);
+  assert.equal(await field(page, 'Audience').inputValue(), 'mine');
+  await button('Save provider').click();
+  await dialog.waitFor();
+  assert.equal((await shop.admin('identity-provider')).json.data.audience, 'theirs');
+  await dialog.getByRole('button', { name: 'Take theirs' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  assert.equal(await field(page, 'Audience').inputValue(), 'theirs');
+});

@@ -41,14 +41,17 @@ export const putProvider = (
   place: Place,
   body: Partial<Provider>,
   etag: string | undefined,
-): Promise<Answered<Provider>> =>
-  ask({ method: 'PUT', path: path(place), body, ...(etag === undefined ? {} : { headers: { 'If-Match': etag } }) });
+): Promise<Answered<Provider>> => ask({ method: 'PUT', path: path(place), body, ...conditionOf(etag) });
+
+const conditionOf = (etag: string | undefined) => (etag === undefined ? {} : { headers: { 'If-Match': etag } });
 
 /** What does not work at the moment, from `meta` of an answer. */
 export const warningsOf = ({ warnings }: Readonly<Record<string, unknown>>): readonly string[] =>
   Array.isArray(warnings) ? warnings.map(String) : [];
 
-export const deleteProvider = (place: Place): Promise<unknown> => ask({ method: 'DELETE', path: path(place) });
+/** If it is still the one that was read. Throws Refusal. */
+export const deleteProvider = (place: Place, etag: string | undefined): Promise<unknown> =>
+  ask({ method: 'DELETE', path: path(place), ...conditionOf(etag) });
 
 export interface TokenCheck {
   readonly check: string;

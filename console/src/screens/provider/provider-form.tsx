@@ -24,13 +24,24 @@ const EMPTY: Provider = {
   enabled: true,
 };
 
+/** What the form is about: the switch is beside it. */
+const formOf = ({ enabled: _, ...rest }: Provider): string => JSON.stringify(rest);
+
+/** What is in force, with what of a draft is no longer as it was `before`. */
+const withStored = (draft: Provider, before: Provider, stored: Provider): Provider => ({
+  ...stored,
+  ...Object.fromEntries(Object.entries(draft).filter(([name, value]) => value !== before[name as keyof Provider])),
+});
+
 export interface ProviderFormProps {
   readonly place: Place;
   readonly stored: Versioned<Provider | undefined>;
   readonly onSaved: (next: Versioned<Provider | undefined>, warnings: readonly string[]) => void;
 }
 
-export function ProviderForm({ place, stored, onSaved }: ProviderFormProps) {
+export function ProviderForm({ place, stored: newest, onSaved }: ProviderFormProps) {
+  // What the draft was begun upon: what is read anew meanwhile is compared when it is saved.
+  const [stored, setStored] = useState(newest);
   const before = stored.value ?? EMPTY;
   const [draft, setDraft] = useState(before);
   const [theirs, setTheirs] = useState<Versioned<Provider | undefined>>();
@@ -39,10 +50,20 @@ export function ProviderForm({ place, stored, onSaved }: ProviderFormProps) {
   const change = (part: Partial<Provider>): void => setDraft({ ...draft, ...part });
   const isDirty = JSON.stringify(draft) !== JSON.stringify(before);
   const saving = useMutation({
-    mutationFn: (etag: string | undefined) => putProvider(place, draft, etag),
-    onSuccess: ({ data, etag, meta }) => {
+    mutationFn: async ({ etag, sent }: { readonly etag: string | undefined; readonly sent: Provider }) => {
+      // No version says that there is none yet.
+      const there = etag === undefined ? await readProvider(place) : undefined;
+      if (there?.value === undefined) return putProvider(place, sent, etag);
+      setTheirs(there);
+      return undefined;
+    },
+    onSuccess: (saved, { sent }) => {
+      if (saved === undefined) return;
+      const { data, etag, meta } = saved;
       setTheirs(undefined);
       say('Provider saved');
+      setStored({ value: data, etag });
+      setDraft((now) => withStored(now, sent, data));
       onSaved({ value: data, etag }, warningsOf(meta));
     },
     onError: async (thrown) => {
@@ -50,6 +71,11 @@ export function ProviderForm({ place, stored, onSaved }: ProviderFormProps) {
       setTheirs(await readProvider(place));
     },
   });
+  const isSwitched = newest.value !== undefined && formOf(newest.value) === formOf(before);
+  if (newest !== stored && !saving.isPending && (!isDirty || isSwitched)) {
+    setStored(newest);
+    setDraft(withStored(draft, before, newest.value ?? EMPTY));
+  }
   const left = placeholdersIn(draft.issuerUrl);
   const error = theirs === undefined ? saving.error : null;
   return (
@@ -57,7 +83,7 @@ export function ProviderForm({ place, stored, onSaved }: ProviderFormProps) {
       aria-label="Identity provider"
       onSubmit={(event) => {
         event.preventDefault();
-        saving.mutate(stored.etag);
+        saving.mutate({ etag: stored.etag, sent: draft });
       }}
     >
       <Stack gap="sm" maw={640}>
@@ -163,8 +189,13 @@ export function ProviderForm({ place, stored, onSaved }: ProviderFormProps) {
           mine={prettyExact(draft)}
           theirs={theirs.value === undefined ? 'No provider any more' : prettyExact(theirs.value)}
           onClose={() => setTheirs(undefined)}
-          onKeepMine={() => saving.mutate(theirs.etag)}
-          onTakeTheirs={() => onSaved(theirs, [])}
+          onKeepMine={() => saving.mutate({ etag: theirs.etag, sent: draft })}
+          onTakeTheirs={() => {
+            setDraft(theirs.value ?? EMPTY);
+            setStored(theirs);
+            setTheirs(undefined);
+            onSaved(theirs, []);
+          }}
         />
       )}
     </form>

@@ -6,6 +6,7 @@ import { Confirm } from '../../access/confirm.tsx';
 import { AccessFrame } from '../../access/frame.tsx';
 import { deleteProvider, type Provider, providerQuery, putProvider, warningsOf } from '../../access/provider.ts';
 import type { Versioned } from '../../access/versioned.ts';
+import { isRefusal } from '../../api/refusal.ts';
 import type { Place } from '../../api/workspace.ts';
 import { Refused } from '../../shell/refused.tsx';
 import { say } from '../../shell/said.tsx';
@@ -50,8 +51,7 @@ function Configuration({ place }: { readonly place: Place }) {
           </List>
         </Alert>
       )}
-      {/* Another version is another form: the fields begin with what is in force. */}
-      <ProviderForm key={JSON.stringify(stored.value)} place={place} stored={stored} onSaved={onSaved} />
+      <ProviderForm place={place} stored={stored} onSaved={onSaved} />
     </Stack>
   );
 }
@@ -64,12 +64,16 @@ interface InForceProps {
 
 function InForce({ place, stored, onSaved }: InForceProps) {
   const [isRemoving, setRemoving] = useState(false);
+  const queries = useQueryClient();
+  const { queryKey } = providerQuery(place);
   const switching = useMutation({
     mutationFn: (enabled: boolean) => putProvider(place, { enabled }, stored.etag),
     onSuccess: ({ data, etag, meta }) => {
       say(data.enabled ? 'The provider is on' : 'The provider is off: its tokens are refused');
       onSaved({ value: data, etag }, warningsOf(meta));
     },
+    // Somebody else has changed it: what is in force is shown beside the refusal.
+    onError: (thrown) => void (isRefusal(thrown) && thrown.status === 412 && queries.invalidateQueries({ queryKey })),
   });
   return (
     <>
@@ -96,7 +100,7 @@ function InForce({ place, stored, onSaved }: InForceProps) {
           action="Remove"
           onClose={() => setRemoving(false)}
           onConfirmed={async () => {
-            await deleteProvider(place);
+            await deleteProvider(place, stored.etag);
             say('Provider removed');
             onSaved({ value: undefined, etag: undefined }, []);
           }}

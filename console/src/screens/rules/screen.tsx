@@ -33,9 +33,11 @@ interface Conflict {
 function Rules({ place }: { readonly place: Place }) {
   const rules = useQuery(rulesQuery(place));
   const [draft, setDraft] = useState<RulesByEntity>(new Map());
-  const { saving, conflict, settle, close } = useSave(place, rules.data ?? new Map(), draft, setDraft);
-  if (rules.data === undefined) return <Refused error={rules.error} onRetry={() => void rules.refetch()} />;
-  const inForce = rules.data;
+  // What the draft was begun upon: rules that are read anew meanwhile are compared when it is saved.
+  const [inForce, setInForce] = useState(rules.data);
+  const { saving, conflict, settle, close } = useSave(place, { inForce, setInForce, draft, setDraft });
+  if (rules.data !== inForce && draft.size === 0 && !saving.isPending) setInForce(rules.data);
+  if (inForce === undefined) return <Refused error={rules.error} onRetry={() => void rules.refetch()} />;
   return (
     <Stack gap="lg">
       <Text size="sm">
@@ -94,11 +96,22 @@ function Rules({ place }: { readonly place: Place }) {
   );
 }
 
+interface Drafted {
+  readonly inForce: RulesByEntity | undefined;
+  readonly setInForce: (next: RulesByEntity) => void;
+  readonly draft: RulesByEntity;
+  readonly setDraft: (next: RulesByEntity) => void;
+}
+
 /** Saves entity by entity, and stops at the first that somebody else has changed or that is refused. */
-function useSave(place: Place, inForce: RulesByEntity, draft: RulesByEntity, setDraft: (next: RulesByEntity) => void) {
+function useSave(place: Place, { inForce, setInForce, draft, setDraft }: Drafted) {
   const queries = useQueryClient();
   const [conflict, setConflict] = useState<Conflict>();
   const { queryKey } = rulesQuery(place);
+  const put = (next: RulesByEntity): void => {
+    queries.setQueryData(queryKey, next);
+    setInForce(next);
+  };
   const saving = useMutation({
     mutationFn: async (base: RulesByEntity) => {
       const known = new Map(base);
@@ -111,7 +124,7 @@ function useSave(place: Place, inForce: RulesByEntity, draft: RulesByEntity, set
           left.delete(entity);
         }
       } finally {
-        queries.setQueryData(queryKey, known);
+        put(known);
         setDraft(left);
       }
       return undefined;
@@ -127,7 +140,7 @@ function useSave(place: Place, inForce: RulesByEntity, draft: RulesByEntity, set
     close: () => setConflict(undefined),
     settle({ entity, theirs }: Conflict, whose: 'mine' | 'theirs'): void {
       const base = new Map(inForce).set(entity, theirs);
-      queries.setQueryData(queryKey, base);
+      put(base);
       setConflict(undefined);
       if (whose === 'mine') saving.mutate(base);
       else {
