@@ -4,13 +4,14 @@ import { hashCredential } from './auth/api-key.ts';
 import { install } from './catalog/install.ts';
 import { makeRaising } from './catalog/raise.ts';
 import { makeTextOrder } from './catalog/text-order.ts';
+import { makeTimelineWatch } from './catalog/timeline.ts';
 import type { Config } from './config.ts';
 import { shownAddress } from './db/connection-url.ts';
 import { untilUsable } from './db/outage.ts';
 import { checkPooler } from './db/pooler.ts';
 import type { Route, Routes } from './db/route.ts';
 import { removeActivity } from './directory/activity.ts';
-import { makeHouse } from './house.ts';
+import { type House, makeHouse } from './house.ts';
 import { makeHttpServer } from './http/server.ts';
 import { jobFigures, makeJobs } from './jobs/jobs.ts';
 import { isConsoleStale, mountsOf } from './mounts.ts';
@@ -34,6 +35,7 @@ export interface App {
 
 const SWEEP_MS = 5000;
 const FLUSH_MS = 5000;
+const TIMELINE_MS = 2000;
 const ACTIVITY_SWEEP_MS = 600_000;
 const SESSION_SWEEP_MS = 600_000;
 
@@ -59,7 +61,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
     unready: readiness.unready,
     observer,
   });
-  const textOrder = makeTextOrder({ db: databases.directory, log });
+  const { textOrder, timeline } = watchesOf(house, observer);
   const jobs = makeJobs({
     jobs: [
       { name: 'note-key-use', once: 'process', everyMs: FLUSH_MS, run: authenticator.flush },
@@ -82,6 +84,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       { name: 'note-session-use', once: 'process', everyMs: FLUSH_MS, run: sessions.flush },
       { name: 'remove-sessions', once: 'process', everyMs: SESSION_SWEEP_MS, run: sessions.sweep },
       { name: 'remove-idempotency-keys', once: 'process', everyMs: keys.pauseMs, run: keys.sweep },
+      { name: 'watch-timeline', once: 'process', everyMs: TIMELINE_MS, run: timeline.look },
       { name: 'rebuild-text-indexes', once: 'process', everyMs: textOrder.pauseMs, run: textOrder.look },
       { name: 'make-backups', once: 'process', everyMs: house.schedule.pauseMs, run: house.schedule.look },
       {
@@ -154,5 +157,13 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       await Promise.all([stopped, totals.stop()]);
       await databases.directory.close();
     },
+  };
+}
+
+/** What the database may bring along without a word: another order of texts, another timeline. */
+function watchesOf({ databases: { directory }, presence }: House, { log }: Observer) {
+  return {
+    textOrder: makeTextOrder({ db: directory, log }),
+    timeline: makeTimelineWatch(directory, presence.everywhere),
   };
 }

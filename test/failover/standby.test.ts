@@ -107,10 +107,19 @@ for (const workers of ['1', '2']) {
     await startServer(workers);
     const kept = await create('before');
     assert.equal(kept.status, 201, kept.text);
+    const tag = kept.headers.get('etag');
+    await until('the timeline is written down', async () => {
+      return (await first.query(`select from wda.instance where name = 'timeline'`)).length === 1;
+    });
     await caughtUp();
     await switchOver(first, second);
     await writes('promoted');
     assert.equal((await workspace.call(`notes/${kept.json.data.id}`)).json.data?.text, 'before');
+    // The new primary gives numbers of transactions that the lost one may have given: no version of before holds.
+    const again = (): Promise<Answer> => workspace.call(`notes/${kept.json.data.id}`);
+    await until('its version is of another epoch', async () => (await again()).headers.get('etag') !== tag);
+    const late = { method: 'PUT', body: { text: 'late' }, headers: { 'if-match': tag ?? '' } };
+    assert.equal((await workspace.call(`notes/${kept.json.data.id}`, late)).status, 412);
     // The first of the two is there again, and takes no writes.
     await follow(first, second);
     await writes('beside a demoted one');

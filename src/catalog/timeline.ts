@@ -1,0 +1,56 @@
+// Failovers: a standby that takes over gives numbers of transactions that the lost primary had given, too, so the version of a
+// lost write could be that of another record. PostgreSQL begins another timeline then, and all workspaces another epoch.
+import { sqlState } from '../db/pg-error.ts';
+import type { Database } from '../db/pool.ts';
+import { keepFact } from '../directory/instance.ts';
+import { sql, toQuery } from '../sql/fragment.ts';
+
+export interface TimelineWatch {
+  readonly look: () => Promise<void>;
+}
+
+/** The fact that has the timeline whose numbers the versions are. */
+const KEPT = 'timeline';
+
+/** `announced` is called when the workspaces have other epochs. */
+export function makeTimelineWatch(db: Database, announced: () => Promise<unknown>): TimelineWatch {
+  let isUnknown = false;
+  let known: string | undefined;
+
+  return {
+    async look() {
+      if (isUnknown) return;
+      const now = await timelineOf(db);
+      isUnknown = now === undefined;
+      if (now === undefined || now === known) return;
+      const kept = await keepFact(db, KEPT, now);
+      if (kept !== now && (await renew(db, kept, now))) await announced();
+      known = now;
+    },
+  };
+}
+
+/** Undefined where PostgreSQL does not tell: databases of some clouds have no log of this form. */
+async function timelineOf(db: Database): Promise<string | undefined> {
+  try {
+    const [row] = await db.query<{ timeline: string }>(
+      toQuery(sql`select left(pg_walfile_name(pg_current_wal_lsn()), 8) as timeline`),
+    );
+    return row?.timeline;
+  } catch (error) {
+    // Not supported, no such function, not allowed.
+    if (['0A000', '42883', '42501'].includes(sqlState(error) ?? '')) return undefined;
+    throw error;
+  }
+}
+
+/** True for the first process that sees it. */
+async function renew(db: Database, from: string, to: string): Promise<boolean> {
+  const rows = await db.query(
+    toQuery(sql`with first as (
+  update wda.instance set value = ${to} where name = ${KEPT} and value = ${from} returning name
+)
+update wda.workspace set epoch = default where exists (select from first) returning id`),
+  );
+  return rows.length > 0;
+}
