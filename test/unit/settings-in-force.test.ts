@@ -17,12 +17,17 @@ test('every setting is there, in the order of the reference page', () => {
 test('no secret appears, only that it is set', () => {
   const env = {
     DATABASE_URL: 'postgres://marker-user:marker-password@db.example.com/marker-name?application_name=marker-parameter',
+    WDA_POOLER: 'transaction',
+    DATABASE_DIRECT_URL: 'postgres://marker-user:marker-password@direct.example.com/marker-name',
     WDA_ADMIN_KEY: 'marker-key-0123456789012345678901234567',
   };
   const text = JSON.stringify(shown(env));
   assert.doesNotMatch(text, /marker/);
-  const { DATABASE_URL, WDA_ADMIN_KEY } = shown(env);
-  assert.deepEqual([DATABASE_URL, WDA_ADMIN_KEY], ['set', 'set']);
+  const { DATABASE_URL, WDA_POOLER, DATABASE_DIRECT_URL, WDA_ADMIN_KEY } = shown(env);
+  assert.deepEqual(
+    [DATABASE_URL, WDA_POOLER, DATABASE_DIRECT_URL, WDA_ADMIN_KEY],
+    ['set', 'transaction', 'set', 'set'],
+  );
   const without = shown({});
   assert.deepEqual([without.DATABASE_URL, without.WDA_ADMIN_KEY], ['not set', 'not set']);
 });
@@ -39,10 +44,14 @@ const GIVEN: Readonly<Record<string, string>> = {
   WDA_CONSOLE: 'off',
   WDA_IDP_PRIVATE_NETWORK: '10.1.0.0/16, 192.168.7.4/32',
   WDA_WORKERS: '1',
+  WDA_BACKUP_DIR: '/var/backups/wda',
+  WDA_BACKUP_AT: '23:30',
 };
+// Secrets, and what needs the URL of a database beside it.
+const APART = ['DATABASE_URL', 'WDA_POOLER', 'DATABASE_DIRECT_URL', 'WDA_ADMIN_KEY'];
 
 for (const { name, default: standard } of SETTINGS) {
-  if (name === 'DATABASE_URL' || name === 'WDA_ADMIN_KEY') continue;
+  if (APART.includes(name)) continue;
   test(`${name} is shown as it was given`, () => {
     const given = GIVEN[name] ?? String(Number(standard) + 1);
     assert.equal(shown({ [name]: given })[name], given);
