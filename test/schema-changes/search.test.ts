@@ -201,9 +201,10 @@ test('names settle with their indexes', async () => {
   const answer = await applySchema(workspace, asked, '?wait=60');
   assert.equal(answer.json.data?.state, 'succeeded', answer.text);
   await settled(server, 'settles');
-  const rows = await server.database.query('select indexname from pg_indexes where schemaname = $1 order by 1', [
-    await schemaOf(server, workspace),
-  ]);
+  const rows = await server.database.query(
+    "select indexname from pg_indexes where schemaname = $1 and tablename = 'notes' order by 1",
+    [await schemaOf(server, workspace)],
+  );
   assert.deepEqual(
     rows.map(({ indexname }) => indexname),
     ['notes$heading$words$words', 'notes$id$pk', 'notes$words$parts'],
