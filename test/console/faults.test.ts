@@ -1,5 +1,6 @@
 // What nobody loses in the console when answers are slow or lost, when keys are pressed twice, and when others write meanwhile.
 import assert from 'node:assert/strict';
+import { parseExact } from '../../src/model/exact-json.ts';
 import type { Page } from '../support/browser.ts';
 import { useConsole } from '../support/console.ts';
 import { until } from '../support/until.ts';
@@ -9,7 +10,9 @@ const { test, keys, server, shop } = useConsole();
 
 const notes = use(() =>
   server.workspace('t/notes', {
-    entities: { notes: { fields: { name: { type: 'string' }, text: { type: 'string' } } } },
+    entities: {
+      notes: { fields: { name: { type: 'string' }, text: { type: 'string' } } },
+    },
   }),
 );
 prepare(() => notes.create('notes', [{ name: 'one' }, { name: 'two' }, { name: 'three' }]));
@@ -138,4 +141,43 @@ test('rules and a provider that are read anew under a draft are compared with wh
   await dialog.getByRole('button', { name: 'Take theirs' }).click();
   await dialog.waitFor({ state: 'detached' });
   assert.equal(await field(page, 'Audience').inputValue(), 'theirs');
+});
+
+test('a file whose answer is lost is imported once, and what is known of it is told', async ({ open }) => {
+  const page = await open({ key: keys.admin, path: '/t/notes/data/notes/import' });
+  const statuses: number[] = [];
+  await page.route(/_import/, async (route) => {
+    if (statuses.length > 0) return route.continue();
+    statuses.push((await route.fetch()).status());
+    return route.abort();
+  });
+  const button = page.getByRole('button', { name: 'Import', exact: true });
+  const choose = async (): Promise<void> => {
+    await page.getByRole('textbox', { name: 'Or paste rows' }).fill('name,text\nimported,1\nimported,2');
+    await page.getByRole('button', { name: 'Take these rows' }).click();
+  };
+  await choose();
+  await button.click();
+  await page.getByText(/stored whole, or not at all/).waitFor();
+  await button.click();
+  await page.getByText(/^2 records inserted/).waitFor();
+  assert.deepEqual([statuses, await named('imported')], [[200], 2]);
+  assert.equal(await button.isEnabled(), false);
+  await choose();
+  await button.click();
+  await page.getByText(/^2 records inserted/).waitFor();
+  assert.equal(await named('imported'), 4, 'who chooses it again wants it again');
+});
+
+test('an import that makes its entity leaves what others have written to the last digit', async ({ open }) => {
+  const document = parseExact('{"entities":{"sums":{"fields":{"sum":{"type":"bigint","max":9007199254740993}}}}}');
+  const exact = await server.workspace('t/exact', document as object);
+  const stored = async () => (await exact.admin('schema')).text;
+  assert.match(await stored(), /"max":9007199254740993\b/);
+  const page = await open({ key: keys.admin, path: '/t/exact/import' });
+  await page.getByRole('textbox', { name: 'Or paste rows' }).fill('name\none');
+  await page.getByRole('button', { name: 'Take these rows' }).click();
+  await page.getByRole('button', { name: 'Import', exact: true }).click();
+  await page.getByText(/^1 record inserted/).waitFor();
+  assert.match(await stored(), /"max":9007199254740993\b/);
 });

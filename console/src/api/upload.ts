@@ -8,6 +8,8 @@ export interface Upload {
   readonly path: string;
   readonly type: 'text/csv' | 'application/x-ndjson';
   readonly file: Blob;
+  /** By which it is stored once, however often it is sent; without it, nothing is stored. */
+  readonly key: string | undefined;
   readonly onProgress: (bytes: number) => void;
   readonly signal: AbortSignal;
 }
@@ -29,12 +31,13 @@ export async function upload<T>(one: Upload): Promise<Answered<T>> {
   }
 }
 
-function sent({ path, type, file, onProgress, signal }: Upload): Promise<Response> {
+function sent({ path, type, file, key, onProgress, signal }: Upload): Promise<Response> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open('POST', DOOR + path);
     request.setRequestHeader('Content-Type', type);
     request.setRequestHeader('X-Console', '1');
+    if (key !== undefined) request.setRequestHeader('Idempotency-Key', key);
     request.upload.onprogress = ({ loaded }) => onProgress(loaded);
     request.onload = () => {
       const headers = new Headers();

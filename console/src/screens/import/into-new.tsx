@@ -1,7 +1,7 @@
 // A file into a new entity: its fields are guessed from the first rows, and made when the file is imported.
 import { Select, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useRef, useState } from 'react';
-import { ask } from '../../api/ask.ts';
+import { ask, askExact } from '../../api/ask.ts';
 import { adminPath, type Place } from '../../api/workspace.ts';
 import { mapParameter } from '../../transfer/mapping.ts';
 import { type GuessedField, type GuessedType, guessField, nameFor } from '../../transfer/types.ts';
@@ -10,11 +10,6 @@ import type { Chosen } from './screen.tsx';
 import { Sending } from './sending.tsx';
 
 const TYPES: readonly GuessedType[] = ['string', 'text', 'bigint', 'decimal', 'boolean', 'date', 'datetime', 'uuid'];
-
-interface Document {
-  readonly entities: Readonly<Record<string, unknown>>;
-  readonly [more: string]: unknown;
-}
 
 function fieldsOf({ sample }: Chosen): readonly (GuessedField | null)[] {
   const taken = new Set<string>();
@@ -44,10 +39,12 @@ export function IntoNew({ place, chosen, suggested }: IntoNewProps) {
   const mapping = new Map(headers.map((header, at) => [header, fields[at]?.name ?? 'id']));
   async function make(): Promise<void> {
     if (made.current === name) return;
-    const { data } = await ask<Document>({ path: adminPath(place, '/schema') });
+    // What others have written stays, to the last digit.
+    const { data, etag } = await askExact<{ readonly entities?: object }>({ path: adminPath(place, '/schema') });
     const own = fields.flatMap((field) => (field === null ? [] : [[field.name, definitionOf(field)] as const]));
     const entities = { ...data.entities, [name]: { fields: Object.fromEntries(own) } };
-    await ask({ method: 'PUT', path: adminPath(place, '/schema?wait=30'), body: { ...data, entities } });
+    const headers = etag === undefined ? {} : { 'If-Match': etag };
+    await ask({ method: 'PUT', path: adminPath(place, '/schema?wait=30'), body: { ...data, entities }, headers });
     made.current = name;
   }
   return (

@@ -17,6 +17,8 @@ export interface Chosen {
   readonly file: Blob;
   readonly name: string;
   readonly sample: Sample;
+  /** Of the choice: the same file chosen again is another one. */
+  readonly number: number;
 }
 
 const SAMPLE_BYTES = 262_144;
@@ -36,7 +38,7 @@ export function Screen() {
       const text = await file.slice(0, SAMPLE_BYTES).text();
       const sample = sampleOf(text, file.size <= SAMPLE_BYTES);
       if (sample.headers.length === 0) throw new Error('The file has no rows');
-      setChosen({ file, name: called, sample });
+      setChosen((last) => ({ file, name: called, sample, number: (last?.number ?? 0) + 1 }));
     } catch (thrown) {
       setChosen(undefined);
       setError(thrown);
@@ -57,11 +59,11 @@ export function Screen() {
           <Source onChosen={(file, called) => void choose(file, called)} />
           <Refused error={error} />
           {chosen !== undefined && entity !== undefined && (
-            <IntoEntity key={chosen.name + chosen.file.size} place={place} entity={entity} chosen={chosen} />
+            <IntoEntity key={chosen.number} place={place} entity={entity} chosen={chosen} />
           )}
           {chosen !== undefined && name === undefined && schema.data !== undefined && (
             <IntoNew
-              key={chosen.name + chosen.file.size}
+              key={chosen.number}
               place={place}
               chosen={chosen}
               suggested={nameFor(chosen.name.replace(/\.[^.]*$/, ''), new Set(schema.data.entities.keys()))}

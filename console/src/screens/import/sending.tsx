@@ -2,12 +2,14 @@
 import { Alert, Anchor, Button, Group, Progress, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { isRefusal } from '../../api/refusal.ts';
 import { upload } from '../../api/upload.ts';
 import { dataPath, type Place, screenPath } from '../../api/workspace.ts';
 import { bytes, counted } from '../../format/amount.ts';
+import { requestKeys } from '../../records/write-requests.ts';
 import { saveFile } from '../../shell/download.tsx';
+import { DraftGuard } from '../../shell/draft.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { rowsOf } from '../../transfer/sample.ts';
 import type { Chosen } from './screen.tsx';
@@ -40,35 +42,46 @@ export function Sending({ place, entity, chosen, parameters, before, hasDryRun =
   const [sent, setSent] = useState<number>();
   const [result, setResult] = useState<Result>();
   const [error, setError] = useState<unknown>();
+  const [isStoring, setStoring] = useState(false);
+  const [stored, setStored] = useState<string>();
+  const [keyOf] = useState(requestKeys);
   const stop = useRef<AbortController>(undefined);
+  useEffect(() => () => stop.current?.abort(), []);
   const client = useQueryClient();
   const { file, name, sample } = chosen;
+  const given = Object.entries(parameters).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]]));
+  const pathWith = (more: string[][]): string =>
+    dataPath(place, `/${encodeURIComponent(entity)}/_import?${new URLSearchParams([...given, ...more])}`);
+  const path = pathWith([]);
   async function run(isDryRun: boolean): Promise<void> {
     const controller = new AbortController();
     stop.current = controller;
     setError(undefined);
     setResult(undefined);
     setSent(0);
+    setStoring(!isDryRun);
     try {
       await before?.();
-      const query = new URLSearchParams();
-      for (const [key, value] of Object.entries({ ...parameters, ...(isDryRun ? { dryRun: 'true' } : {}) }))
-        if (value !== undefined) query.set(key, value);
       const { data } = await upload<Done>({
-        path: dataPath(place, `/${encodeURIComponent(entity)}/_import?${query}`),
+        path: isDryRun ? pathWith([['dryRun', 'true']]) : path,
+        key: isDryRun ? undefined : keyOf(path),
         type: sample.kind === 'csv' ? 'text/csv' : 'application/x-ndjson',
         file,
         onProgress: setSent,
         signal: controller.signal,
       });
       setResult({ ...data, isDryRun });
-      if (!isDryRun) await client.invalidateQueries();
+      if (isDryRun) return;
+      // A second click imports nothing twice.
+      setStored(path);
+      await client.invalidateQueries();
     } catch (thrown) {
-      if (!controller.signal.aborted) setError(thrown);
+      setError(controller.signal.aborted ? new Error('Cancelled') : thrown);
     } finally {
       setSent(undefined);
     }
   }
+  const isSurelyNot = !isStoring || (isRefusal(error) && error.status >= 400 && error.status < 500);
   const rows = isRefusal(error)
     ? new Set(error.details.flatMap(({ row }) => (row === undefined || row === 0 ? [] : [row])))
     : new Set<number>();
@@ -78,13 +91,14 @@ export function Sending({ place, entity, chosen, parameters, before, hasDryRun =
   }
   return (
     <Stack gap="xs">
+      <DraftGuard isDirty={isStoring && sent !== undefined} />
       <Group>
         {hasDryRun && (
           <Button variant="default" disabled={sent !== undefined} onClick={() => void run(true)}>
             Dry run
           </Button>
         )}
-        <Button disabled={sent !== undefined} onClick={() => void run(false)}>
+        <Button disabled={sent !== undefined || stored === path} onClick={() => void run(false)}>
           Import
         </Button>
         {sent !== undefined && (
@@ -119,7 +133,11 @@ export function Sending({ place, entity, chosen, parameters, before, hasDryRun =
       <Refused error={error} />
       {error !== undefined && (
         <Group>
-          <Text size="sm">Nothing of the file is stored.</Text>
+          <Text size="sm">
+            {isSurelyNot
+              ? 'Nothing of the file is stored.'
+              : 'The file is stored whole, or not at all. Import it again to know: no record is stored twice.'}
+          </Text>
           {rows.size > 0 && file.size <= MOST_BYTES && (
             <Button variant="default" onClick={() => void saveBadRows()}>
               Download the bad rows
