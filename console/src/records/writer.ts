@@ -60,10 +60,14 @@ export interface WriterOptions {
   readonly wait: (milliseconds: number) => Promise<void>;
 }
 
+// What was written could not be read anew: the next write of it is compared. No record has this version.
+const UNKNOWN = 'unknown';
+
 export class Writer {
   readonly #options: WriterOptions;
   readonly #queues = new Map<string, Promise<unknown>>();
   readonly #listeners = new Set<() => void>();
+  #undoing: Promise<unknown> = Promise.resolve();
   #history: History = NOTHING;
 
   constructor(options: WriterOptions) {
@@ -81,7 +85,7 @@ export class Writer {
   save(edit: Edit, words: string): Promise<Outcome> {
     const { id } = edit.row;
     this.#mark(id, edit.values, 'saving', 'Saving');
-    return this.#inTurn(id, async () => {
+    return this.#inTurn([id], async () => {
       const version = this.#versionOf(edit.row);
       const { outcome, change } = await this.#write(edit, version);
       if (change !== undefined) this.#set(withDone(this.#history, { kind: 'update', words, changes: [change] }));
@@ -92,32 +96,38 @@ export class Writer {
   /** Saves fields of many records, all or none. */
   async saveAll(edits: readonly Edit[], words: string): Promise<Outcome> {
     for (const { row, values } of edits) this.#mark(row.id, values, 'saving', 'Saving');
-    await Promise.all(edits.map(({ row }) => this.#queues.get(row.id)));
-    const { outcome, changes } = await this.#writeAll(edits);
-    if (changes !== undefined) this.#set(withDone(this.#history, { kind: 'update', words, changes }));
-    return outcome;
+    return this.#inTurn(idsOf(edits), async () => {
+      const { outcome, changes } = await this.#writeAll(edits);
+      if (changes !== undefined) this.#set(withDone(this.#history, { kind: 'update', words, changes }));
+      return outcome;
+    });
   }
 
   deleted(entry: Entry): void {
     this.#set(withDone(this.#history, entry));
   }
 
-  async undo(): Promise<void> {
-    const entry = this.#history.done.at(-1);
-    if (entry === undefined) {
-      this.#options.say('Nothing to undo');
-      return;
-    }
-    await this.#takeBack(entry, withUndone, 'Undone');
+  undo(): Promise<void> {
+    return this.#afterAll(async () => {
+      const entry = this.#history.done.at(-1);
+      if (entry === undefined) this.#options.say('Nothing to undo');
+      else await this.#takeBack(entry, withUndone, 'Undone');
+    });
   }
 
-  async redo(): Promise<void> {
-    const entry = this.#history.undone.at(-1);
-    if (entry === undefined) {
-      this.#options.say('Nothing to do again');
-      return;
-    }
-    await this.#takeBack(entry, withRedone, 'Done again');
+  redo(): Promise<void> {
+    return this.#afterAll(async () => {
+      const entry = this.#history.undone.at(-1);
+      if (entry === undefined) this.#options.say('Nothing to do again');
+      else await this.#takeBack(entry, withRedone, 'Done again');
+    });
+  }
+
+  /** Once all that was begun is done: what is undone is the last that was asked for, not the last that was answered. */
+  #afterAll(work: () => Promise<void>): Promise<void> {
+    const turn = this.#undoing.then(() => Promise.all(this.#queues.values())).then(work);
+    this.#undoing = turn.catch(() => undefined);
+    return turn;
   }
 
   async #takeBack(entry: Entry, settle: typeof withUndone, said: string): Promise<void> {
@@ -138,14 +148,11 @@ export class Writer {
       return { row: { ...row, version: at }, before: after, values: before };
     });
     const only = edits.length === 1 ? edits[0] : undefined;
-    const result =
-      only === undefined
-        ? await this.#writeAll(edits)
-        : await this.#inTurn(only.row.id, async () => {
-            const { outcome, change } = await this.#write(only, only.row.version);
-            return { outcome, changes: change === undefined ? undefined : [change] };
-          });
-    const { changes } = result;
+    const changes = await this.#inTurn(idsOf(edits), async () => {
+      if (only === undefined) return (await this.#writeAll(edits)).changes;
+      const { change } = await this.#write(only, only.row.version);
+      return change === undefined ? undefined : [change];
+    });
     this.#set(settle(this.#history, changes === undefined ? undefined : { ...entry, changes }));
     if (changes === undefined) for (const { row, values } of edits) this.#clearUnless(row.id, values, 'conflict');
     else say(`${said}: ${entry.words}`);
@@ -162,7 +169,7 @@ export class Writer {
       const now = await this.#passing([{ row, values }], () => this.#options.update({ id, version, values }, key));
       this.#set(withStep(this.#history, id, version, now.version));
       await this.#options.written([{ id, now }]);
-      this.#mark(id, values, 'saved', 'Saved');
+      this.#markSaved(id, values);
       this.#options.say('Saved');
       this.#fade([{ row, values }]);
       return { outcome: { kind: 'saved' }, change: { id, before, after: values, version: now.version } };
@@ -181,9 +188,9 @@ export class Writer {
       await this.#passing(edits, () => this.#options.updateAll(updates, key));
       const versions = await this.#options.written(updates.map(({ id }) => ({ id, now: undefined })));
       const changes = edits.map(({ row: { id }, before, values }, index): Change => {
-        const version = versions.get(id) ?? '';
-        this.#set(withStep(this.#history, id, updates[index]?.version ?? '', version));
-        this.#mark(id, values, 'saved', 'Saved');
+        const version = versions.get(id) ?? UNKNOWN;
+        if (version !== UNKNOWN) this.#set(withStep(this.#history, id, updates[index]?.version ?? '', version));
+        this.#markSaved(id, values);
         return { id, before, after: values, version };
       });
       this.#fade(edits);
@@ -258,6 +265,16 @@ export class Writer {
     this.#options.drafts.set(id, values.keys(), (name) => ({ kind, value: values.get(name) as Json, message }));
   }
 
+  /** What was typed into a cell since is another draft, and stays. */
+  #markSaved(id: string, values: Values): void {
+    const drafts = this.#options.drafts.of(id);
+    const own = [...values].filter(([name, value]) => {
+      const draft = drafts?.get(name);
+      return draft === undefined || draft.value === value;
+    });
+    this.#mark(id, new Map(own), 'saved', 'Saved');
+  }
+
   /** What was saved says so for 2 s; all at once, as the list is drawn again for each task. */
   #fade(edits: readonly Pick<Edit, 'row' | 'values'>[]): void {
     setTimeout(() => {
@@ -279,14 +296,14 @@ export class Writer {
     );
   }
 
-  #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
-    const turn = (this.#queues.get(id) ?? Promise.resolve()).then(work);
+  #inTurn<T>(ids: readonly string[], work: () => Promise<T>): Promise<T> {
+    const turn = Promise.all(ids.map((id) => this.#queues.get(id))).then(work);
     const settled = turn
       .catch(() => undefined)
       .then(() => {
-        if (this.#queues.get(id) === settled) this.#queues.delete(id);
+        for (const id of ids) if (this.#queues.get(id) === settled) this.#queues.delete(id);
       });
-    this.#queues.set(id, settled);
+    for (const id of ids) this.#queues.set(id, settled);
     return turn;
   }
 
@@ -295,6 +312,8 @@ export class Writer {
     for (const listener of this.#listeners) listener();
   }
 }
+
+const idsOf = (edits: readonly Edit[]): readonly string[] => edits.map(({ row }) => row.id);
 
 function waitingWords(refusal: Refusal, pause: number): { readonly message: string; readonly isOffline: boolean } {
   if (refusal.status === 0) return { message: 'Not saved, offline', isOffline: true };

@@ -113,3 +113,85 @@ test('a refusal stands in its cell with what was typed', async () => {
   assert.equal(server.version, 1);
   assert.equal(writer.history().done.length, 0);
 });
+
+test('undoes that are asked for at once are done one after the other, after the edits before them', async () => {
+  const { save, server, writer, conflicts, said } = desk();
+  await save('name', 'a');
+  const last = save('total', 'b');
+  await Promise.all([writer.undo(), writer.undo(), last]);
+  assert.deepEqual(server.record, { id: '7', name: 'old', total: 'old' });
+  assert.deepEqual(conflicts, []);
+  assert.deepEqual(
+    said.filter((words) => words.startsWith('Undone')),
+    ['Undone: total', 'Undone: name'],
+  );
+});
+
+test('what is typed into a cell while it is saved is not shown as saved before it is', async () => {
+  const { save, drafts, server } = desk();
+  const [first, second] = [save('name', 'a'), save('name', 'b')];
+  await first;
+  assert.deepEqual(drafts.of('7')?.get('name'), { kind: 'saving', value: 'b', message: 'Saving' });
+  assert.equal(drafts.isUnsaved, true);
+  await second;
+  assert.equal(drafts.of('7')?.get('name')?.kind, 'saved');
+  assert.equal(server.record.name, 'b');
+});
+
+/** Two records that are written together, each version its number of writes. */
+function pair(options: Partial<WriterOptions> = {}) {
+  const versions = new Map([
+    ['1', 1],
+    ['2', 1],
+  ]);
+  const write = ({ id, version }: Update, index = 0): Versioned => {
+    if (version !== String(versions.get(id))) {
+      const details = [{ field: null, code: 'CHANGED', message: 'changed', index }];
+      throw new Refusal('changed', { status: 412, code: 'PRECONDITION_FAILED', details });
+    }
+    versions.set(id, Number(version) + 1);
+    return { record: { id }, version: String(versions.get(id)) };
+  };
+  const conflicts: Conflict[] = [];
+  const writer = new Writer({
+    drafts: new Drafts(),
+    async updateAll(updates) {
+      await new Promise((resolve) => setImmediate(resolve));
+      for (const [index, one] of updates.entries()) write(one, index);
+    },
+    update: async (one) => write(one),
+    read: async (id) => ({ record: { id }, version: String(versions.get(id)) }),
+    restore: async () => undefined,
+    row: () => undefined,
+    written: async (written) => new Map(written.map(({ id }) => [id, String(versions.get(id))])),
+    conflict: (conflict) => conflicts.push(conflict),
+    refused: () => undefined,
+    say: () => undefined,
+    pauseAfter: () => undefined,
+    wait: async () => undefined,
+    ...options,
+  });
+  const edit = (id: string) => ({
+    row: { id, record: { id }, version: '1', cuts: new Map() } as Row,
+    before: new Map([['name', 'old']]),
+    values: new Map([['name', 'new']]),
+  });
+  return { writer, edit, conflicts, versions };
+}
+
+test('an edit of a record that is being written with others waits for that, and is no conflict', async () => {
+  const { writer, edit, conflicts } = pair();
+  const all = writer.saveAll([edit('1'), edit('2')], 'both');
+  assert.deepEqual(await writer.save(edit('1'), 'one'), { kind: 'saved' });
+  assert.deepEqual([await all, conflicts], [{ kind: 'saved' }, []]);
+});
+
+test('what could not be read anew after a write is compared before it is written again', async () => {
+  const { writer, edit, conflicts, versions } = pair({ written: async () => new Map() });
+  await writer.saveAll([edit('1'), edit('2')], 'both');
+  versions.set('1', 3);
+  assert.deepEqual(await writer.save(edit('1'), 'one'), { kind: 'conflict' });
+  await writer.undo();
+  assert.equal(conflicts.length, 2);
+  assert.deepEqual([...versions.values()], [3, 2]);
+});
