@@ -34,7 +34,12 @@ create table {schema}."$total" (
 -- Totals are always found by their index. The statistics of the moment in which an ANALYZE comes say that nearly all rows are
 -- of one table and above any slot, and then all of it is read, with what an old snapshot keeps. Without statistics of these
 -- columns few rows are expected of each table.
-alter table {schema}."$total" alter column relid set statistics 0, alter column slot set statistics 0;
+do $$ begin
+  -- Citus does not pass this on to its nodes, and keeps no totals.
+  if not exists (select from pg_catalog.pg_extension where extname = 'citus') then
+    alter table {schema}."$total" alter column relid set statistics 0, alter column slot set statistics 0;
+  end if;
+end $$;
 
 create index "$total_place" on {schema}."$total" (relid, slot);
 
@@ -69,7 +74,12 @@ begin
   return null;
 end $$;
 
-revoke all on function {schema}."$count_records"() from public;
+do $$ begin
+  -- Citus loses the quotes of the name. Nobody can call a function of triggers directly anyway.
+  if not exists (select from pg_catalog.pg_extension where extname = 'citus') then
+    revoke all on function {schema}."$count_records"() from public;
+  end if;
+end $$;
 
 -- May the total of a table be trusted? Not when another table has the number (a restored backup gives other ones) or the base
 -- is of another server's transactions; nor when a trigger is gone, silent, or was and is not any more: `enable trigger` leaves

@@ -39,9 +39,13 @@ export function sqlState(error: unknown): string | undefined {
   return isDatabaseError(error) ? error.code : undefined;
 }
 
-/** The constraint or index that refused a statement, by its name. */
+/**
+ * The constraint or index that refused a statement, by its name. Citus tells the name in the message alone, and writes the
+ * number of a shard behind it, where no name of ours has one: `orders$customerId$fk_102017`.
+ */
 export function violatedConstraint(error: unknown): string | undefined {
-  return isDatabaseError(error) ? error.constraint : undefined;
+  if (!isDatabaseError(error)) return undefined;
+  return (error.constraint ?? /constraint "([^"]+)"/.exec(error.message)?.[1])?.replace(/_\d+$/, '');
 }
 
 /** True for a value that the constraint of ours, not of a workspace, has refused. */
@@ -50,7 +54,7 @@ export const isOwnConflict = (error: unknown, constraint: string): boolean =>
 
 /** True when a statement waited too long for another one that writes the same value of an index of ours. */
 export const isOwnWait = (error: unknown, index: string): boolean =>
-  sqlState(error) === '55P03' && (error as DatabaseError).where?.includes(`"${index}"`) === true;
+  sqlState(error) === '55P03' && (error as DatabaseError).where?.replace(/_\d+"/g, '"').includes(`"${index}"`) === true;
 
 /** A statement met a table or column that is no longer there, or no longer of that type: the snapshot is stale. */
 export function isStaleSnapshot(error: unknown): boolean {

@@ -34,6 +34,11 @@ async function begun<T>(session: Session, opening: string, work: () => Promise<T
   }
 }
 
+/** One statement a message: on a cluster each is passed on to the node that has the table, and several at once cannot be. */
+export async function executeEach(session: Pick<Session, 'execute'>, statements: Iterable<Fragment>): Promise<void> {
+  for (const { text } of statements) await session.execute(text);
+}
+
 /**
  * Takes the locks in this order, in the budget for all of them together: they are one statement, and its time is limited.
  * A limit for each would let those who wait for the first wait for all the others. For a transaction of a session whose

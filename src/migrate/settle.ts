@@ -12,11 +12,11 @@ import {
 } from '../catalog/documents.ts';
 import { isLockConflict } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
-import { inTransaction, LOCK_BUDGET_MS, lockTable, takeLocks } from '../db/transaction.ts';
+import { executeEach, inTransaction, LOCK_BUDGET_MS, lockTable, takeLocks } from '../db/transaction.ts';
 import type { Databases } from '../directory/databases.ts';
 import { entitiesOf } from '../document/entities.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
-import { type Fragment, script, sql, toQuery } from '../sql/fragment.ts';
+import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import { rename } from './ddl.ts';
 import type { Sessions } from './sessions.ts';
 import { freedKeys, heldNames, type RenamedTable, type Renaming, renamingsOf, settledNames } from './settled-names.ts';
@@ -148,7 +148,7 @@ export function makeSettler(options: SettleOptions): Settler {
         locks.map((name) => lockTable({ schema: databaseSchema, name }, 'access exclusive')),
       );
       const present = await presentNames(session, databaseSchema);
-      for (const table of tables) await session.execute(script(statementsOf(databaseSchema, table, present)));
+      for (const table of tables) await executeEach(session, statementsOf(databaseSchema, table, present));
       await session.query(toQuery(storeNames(id, next, freedKeys(entities(names), entities(next)))));
     });
     changed(id);

@@ -3,8 +3,8 @@
 import { dropSync, forgetConflicts } from '../beside/sync.ts';
 import { maySucceedLater, type Patience, withLockRetry } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
-import { inTransaction, LOCK_BUDGET_MS, lockTable, takeLocks } from '../db/transaction.ts';
-import { type Fragment, script } from '../sql/fragment.ts';
+import { executeEach, inTransaction, LOCK_BUDGET_MS, lockTable, takeLocks } from '../db/transaction.ts';
+import type { Fragment } from '../sql/fragment.ts';
 import { dropColumn, dropConstraint, dropIndexConcurrently, dropTableIfExists, leaveWords } from './ddl.ts';
 import { Cancelled, fill } from './fill.ts';
 import { refuseLate, refuseSilenced } from './obstruction.ts';
@@ -122,7 +122,7 @@ export async function revert(
       undo(schema, one),
       ...(one.kind === 'sync' ? [forgetConflicts(schema, one.subject)] : []),
     ]);
-    await take(() => atOnce(script(statements)));
+    await take(() => inTransaction(session, LOCK_BUDGET_MS, () => executeEach(session, statements)));
   }
   for (const one of made) if (one.kind === 'default') await take(() => atOnce(one.undo));
   for (const one of things) if (one.kind === 'index') await take(() => session.execute(undo(schema, one).text));

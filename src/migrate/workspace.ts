@@ -4,7 +4,7 @@ import { installBeside } from '../beside/install.ts';
 import { forgetKeysOf } from '../beside/keys.ts';
 import { withLockRetry } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
-import { inTransaction, LOCK_BUDGET_MS } from '../db/transaction.ts';
+import { executeEach, inTransaction, LOCK_BUDGET_MS } from '../db/transaction.ts';
 import type { WriteActivity } from '../directory/activity.ts';
 import type { Databases } from '../directory/databases.ts';
 import {
@@ -16,7 +16,6 @@ import {
 import { EMPTY_DOCUMENT, type SchemaDocument } from '../document/format.ts';
 import { type Table, tablesOf } from '../document/tables.ts';
 import { anotherMigrationRuns } from '../errors.ts';
-import { script } from '../sql/fragment.ts';
 import { addKeys, createBareTable, createSchema, createTables, dropSchema, finishTable } from './ddl.ts';
 import { findExtensions } from './extensions.ts';
 import { withWorkspaceLock } from './workspace-lock.ts';
@@ -53,9 +52,8 @@ export async function createWorkspace(
         if (created === undefined) return undefined;
         const { databaseSchema } = created;
         const tables = [...tablesOf(document, databaseSchema).values()];
-        await session.execute(createSchema(databaseSchema).text);
-        await installBeside(session, databaseSchema);
-        await session.execute(script(createTables(tables, extensions)));
+        await makeSchema(session, databaseSchema);
+        await executeEach(session, createTables(tables, extensions));
         await note?.(session, { workspace: created });
         return created;
       },
@@ -93,18 +91,25 @@ export async function createEmptyWorkspace(
   if (created === undefined) return undefined;
   const tables = tablesOf(document, created.databaseSchema);
   const all = [...tables.values()];
-  await session.execute(createSchema(created.databaseSchema).text);
-  await installBeside(session, created.databaseSchema);
-  await session.execute(script(all.map(createBareTable)));
+  await makeSchema(session, created.databaseSchema);
+  await executeEach(session, all.map(createBareTable));
   return {
     workspace: created,
     tables,
     async complete() {
       // References of each lead to the keys of others.
-      await session.execute(script(all.map(addKeys)));
-      await session.execute(script(all.flatMap((table) => finishTable(table, extensions))));
+      await executeEach(session, all.map(addKeys));
+      await executeEach(
+        session,
+        all.flatMap((table) => finishTable(table, extensions)),
+      );
     },
   };
+}
+
+async function makeSchema(session: Session, databaseSchema: string): Promise<void> {
+  await session.execute(createSchema(databaseSchema).text);
+  await installBeside(session, databaseSchema);
 }
 
 /** Deletes a workspace with all of its records and keys; 409 while its schema is being changed. `note` is written with it. */
@@ -133,4 +138,4 @@ export async function deleteWorkspace(
 
 /** Drops the tables of a workspace whose row the transaction has deleted. */
 export const dropWorkspaceSchema = (session: Pick<Session, 'execute'>, databaseSchema: string): Promise<void> =>
-  session.execute(script([dropSchema(databaseSchema)]));
+  session.execute(dropSchema(databaseSchema).text);

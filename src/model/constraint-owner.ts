@@ -11,6 +11,9 @@ export interface Violated extends ConstraintOwner {
 
 const KINDS: readonly DerivedKind[] = ['uq', 'fk', 'ck_range', 'ck_length', 'ck_enum', 'ck_null'];
 
+// A name that leaves no room for the number of a shard: what of it fits, and a hash.
+const CUT_BY_CITUS = /^(.{36,})_[0-9a-f]{8}$/;
+
 /** Undefined when the name is not one of ours. */
 export function ownerOf(
   constraint: string | undefined,
@@ -19,8 +22,10 @@ export function ownerOf(
   if (constraint === undefined) return undefined;
   const known = workspace.constraints.get(constraint);
   if (known !== undefined) return { ...known, isNull: false };
+  const cut = CUT_BY_CITUS.exec(constraint)?.[1];
   for (const [name, owner] of workspace.constraints) {
-    if (nextName(name) === constraint) return { ...owner, isNull: false };
+    const isIt = nextName(name) === constraint || (cut !== undefined && name.startsWith(cut));
+    if (isIt) return { ...owner, isNull: false };
   }
   for (const entity of workspace.entities.values()) {
     const found = ofOneColumn(constraint, entity) ?? ofNewColumn(constraint, entity);

@@ -1,5 +1,12 @@
 // PostgreSQL's errors of statements on records -> refusals that name the field, the relation or the migration they are about.
-import { type DatabaseError, isAnswerLost, isDatabaseError, statementError, TOO_LARGE } from '../db/pg-error.ts';
+import {
+  type DatabaseError,
+  isAnswerLost,
+  isDatabaseError,
+  statementError,
+  TOO_LARGE,
+  violatedConstraint,
+} from '../db/pg-error.ts';
 import {
   type ApiError,
   type Detail,
@@ -34,7 +41,7 @@ export function recordError(
     case '23503':
     case '23001':
     case '23514':
-      return violation(error, ownerOf(error.constraint, workspace), write);
+      return violation(error, ownerOf(violatedConstraint(error), workspace), write);
     case '23502':
       return refusedValue(fieldOfColumn(error.column, workspace.entities.get(entity)), 'REQUIRED', 'is required');
     case TOO_LARGE:

@@ -48,10 +48,15 @@ export function conflictTarget({ fields }: ConflictKey): Fragment {
   return sql`(${join(fields.map(({ column }) => ident(column)))})`;
 }
 
-/** That the record was changed is noted. */
+/**
+ * That the record was changed is noted: with the default of the row that was to be inserted, as Citus lets no function stand
+ * there that is not immutable.
+ */
 export function touched({ entity }: Scan): readonly Fragment[] {
   const updatedAt = entity.timestamps ? entity.fields.get('updatedAt') : undefined;
-  return updatedAt === undefined ? [] : [sql`${ident(updatedAt.column)} = now()`];
+  if (updatedAt === undefined) return [];
+  const column = ident(updatedAt.column);
+  return [sql`${column} = excluded.${column}`];
 }
 
 /** A value as its column would give it back: datetimes have milliseconds there. */

@@ -68,26 +68,25 @@ export function insertedRow(
 ): InsertedRow {
   if (names.length === 0) return { before: empty, columns: empty, source: keyword('default values') };
   const fields = names.map((field) => fieldOf(plan.scan, field));
-  const columns = fields.map((field) => ident(field.column));
-  const values = fields.map((field) => {
-    const value = bind(bodyOperand(field));
-    return field.role === 'id'
-      ? sql`${beside(schemaOf(plan.scan.entity), 'reached_id')}(${sequenceOf(plan.scan)}, ${value})`
-      : value;
-  });
+  const given = fields.find(({ role }) => role === 'id');
+  const others = fields.filter((field) => field !== given);
+  const columns = others.map((field) => ident(field.column));
+  const values = others.map((field) => bind(bodyOperand(field)));
   // One statement, so that nothing can come between the look and the write.
-  if (plan.references.length === 0) {
+  const isSeen = where(...plan.references.map((check) => isVisible(check, aliases)));
+  if (given === undefined && plan.references.length === 0) {
     return { before: empty, columns: sql`(${join(columns)})`, source: sql` values (${join(values)})` };
   }
-  const isSeen = where(...plan.references.map((check) => isVisible(check, aliases)));
-  if (fields.some(({ role }) => role === 'id')) {
-    return { before: empty, columns: sql`(${join(columns)})`, source: sql` select ${join(values)}${isSeen}` };
-  }
-  // The id is drawn first: where tables are distributed, the node that looks has no sequence.
+  // The id is known before: where tables are distributed, the node that looks and inserts has no sequence.
+  const sequence = sequenceOf(plan.scan);
+  const id =
+    given === undefined
+      ? sql`nextval(${sequence})`
+      : sql`${beside(schemaOf(plan.scan.entity), 'reached_id')}(${sequence}, ${bind(bodyOperand(given))})`;
   return {
-    before: sql`"$s" as materialized (select nextval(${sequenceOf(plan.scan)}) as "id"), `,
-    columns: sql`("id", ${join(columns)})`,
-    source: sql` select "$s"."id", ${join(values)} from "$s"${isSeen}`,
+    before: sql`"$s" as materialized (select ${id} as "id"), `,
+    columns: sql`(${join([ident('id'), ...columns])})`,
+    source: sql` select ${join([sql`"$s"."id"`, ...values])} from "$s"${isSeen}`,
   };
 }
 

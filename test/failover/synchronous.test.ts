@@ -12,7 +12,8 @@ import { startWatched, type WatchedServer } from '../support/watched-server.ts';
 const skip = distribution === undefined ? 'PostgreSQL of the distribution is not installed (its pg_basebackup)' : false;
 const SCHEMA = { entities: { notes: { fields: { text: { type: 'string' }, owner: { type: 'string' } } } } };
 const WRITERS = 4;
-const BACK_WITHIN_MS = 5000;
+// Longer than what it takes: how fast a machine is that does other work, too, no test can say.
+const BACK_WITHIN_MS = 30_000;
 
 let first: OwnPostgres;
 let second: OwnPostgres;

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { install } from '../../src/catalog/install.ts';
+import { isCluster, joinNodes, onEachNode } from './citus.ts';
 
 const TEMPLATE = 'wda_test_template';
 
@@ -14,6 +15,8 @@ export interface TestDatabase {
 
 /** (Re)makes the template on the server of the URL. */
 export async function makeTemplate(url: string): Promise<void> {
+  // A database of a cluster cannot be cloned.
+  if (isCluster) return;
   await administer(url, [
     `drop database if exists ${TEMPLATE} with (force)`,
     `create database ${TEMPLATE} encoding 'UTF8' template template0`,
@@ -25,8 +28,12 @@ export async function makeTemplate(url: string): Promise<void> {
 export async function createTestDatabase(): Promise<TestDatabase> {
   const server = serverUrl();
   const name = `wda_test_${randomBytes(6).toString('hex')}`;
-  await administer(server, [`create database ${name} template ${TEMPLATE}`]);
   const url = onDatabase(server, name);
+  if (isCluster) {
+    await onEachNode(server, [`create database ${name} encoding 'UTF8' template template0`]);
+    await joinNodes(server, (node) => onDatabase(node, name));
+    await install({ connectionString: url }, () => undefined);
+  } else await administer(server, [`create database ${name} template ${TEMPLATE}`]);
   let client: pg.Client | undefined;
   return {
     url,
@@ -40,7 +47,8 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     },
     async drop() {
       await client?.end();
-      await administer(server, [`drop database if exists ${name} with (force)`]);
+      const gone = [`drop database if exists ${name} with (force)`];
+      await (isCluster ? onEachNode(server, gone) : administer(server, gone));
     },
   };
 }

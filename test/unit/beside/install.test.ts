@@ -16,7 +16,7 @@ test('files have numbers of six digits, from 1 on', () => {
 for (const file of FILES) {
   const text = readFileSync(new URL(file, FOLDER), 'utf8');
   const statements = text
-    .replaceAll(/^\s*--.*\n/gm, '')
+    .replaceAll(/^[ \t]*--.*\n/gm, '')
     .split(/;\n(?:\n|$)/)
     .map((statement) => statement.trim())
     .filter(Boolean);
@@ -24,7 +24,7 @@ for (const file of FILES) {
   test(`${file}: one statement a text, about the schema of the workspace alone`, () => {
     for (const statement of statements) {
       assert.doesNotMatch(statement, /\n\n/, statement);
-      assert.match(statement, /^(?:create|alter|revoke|drop|insert|update|delete|comment)\b/, statement);
+      assert.match(statement, /^(?:create|alter|revoke|drop|insert|update|delete|comment|do)\b/, statement);
       assert.match(statement, /\{schema\}/, statement);
       assert.doesNotMatch(statement, /\bwda\b/, statement);
       // All that is named there begins with $, as no entity does.

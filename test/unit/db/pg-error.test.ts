@@ -1,7 +1,7 @@
 // Errors of PostgreSQL and of connections by what they say themselves, whatever table they are about.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { StaleStatement, statementError } from '../../../src/db/pg-error.ts';
+import { StaleStatement, statementError, violatedConstraint } from '../../../src/db/pg-error.ts';
 import { notFound } from '../../../src/errors.ts';
 
 const failure = (code: string): Error => Object.assign(new Error('secret'), { code });
@@ -72,3 +72,16 @@ test('a time zone that only the database does not know is a bad parameter', () =
   assert.deepEqual([zone.code, zone.message], ['BAD_REQUEST', 'The database does not know the time zone of tz']);
   assert.equal(said('something else').code, 'VALIDATION_FAILED');
 });
+
+for (const [error, name] of [
+  [{ code: '23505', constraint: 'orders$number$uq' }, 'orders$number$uq'],
+  // Citus: the number of a shard behind the name, and the name in the message alone.
+  [{ code: '23505', constraint: 'orders$number$uq_102017' }, 'orders$number$uq'],
+  [{ code: '23503' }, 'orders$customerId$fk'],
+] as const) {
+  test(`what refused is ${name}, by ${JSON.stringify(error)}`, () => {
+    const said =
+      'insert or update on table "orders_102017" violates foreign key constraint "orders$customerId$fk_102017"';
+    assert.equal(violatedConstraint(Object.assign(new Error(said), error)), name);
+  });
+}

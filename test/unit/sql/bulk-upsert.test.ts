@@ -67,7 +67,7 @@ test('records are written in the order of their keys, and those that are there t
   assert.equal(
     between(text, '"w" as (', 'returning'),
     `insert into "ws7_shop"."customers" as "r" ("id", "name", "email")
-  select "s"."$id", "s"."name", "s"."email" from "s" order by ${KEY}, "s"."$row" on conflict ("email") do update set "name" = excluded."name", "updatedAt" = now() `,
+  select "s"."$id", "s"."name", "s"."email" from "s" order by ${KEY}, "s"."$row" on conflict ("email") do update set "name" = excluded."name", "updatedAt" = excluded."updatedAt" `,
   );
   assert.match(text, /returning "r"\.\*, \("r"\.xmax = 0\) as "\$created"\)/);
   assert.match(text, /having "ws7_shop"\."\$is_whole"\(count\(\*\), cardinality\(\$3::text\[\]\)::int8\)$/);

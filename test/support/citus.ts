@@ -1,0 +1,32 @@
+// Databases of tests on a Citus cluster: TEST_CITUS_WORKERS has the URLs of its workers, separated by commas, and
+// TEST_DATABASE_URL that of its coordinator. A database of a cluster is one of the same name on each of its nodes.
+import pg from 'pg';
+
+const WORKERS = (process.env.TEST_CITUS_WORKERS ?? '').split(',').filter((url) => url !== '');
+
+export const isCluster = WORKERS.length > 0;
+
+/** Runs on each node of the cluster, the coordinator first. */
+export async function onEachNode(coordinator: string, statements: readonly string[]): Promise<void> {
+  for (const url of [coordinator, ...WORKERS]) await run(url, statements);
+}
+
+/** Makes the databases of the nodes, which are there, into one cluster. `on` gives the URL of the database of a node. */
+export async function joinNodes(coordinator: string, on: (node: string) => string): Promise<void> {
+  await Promise.all([coordinator, ...WORKERS].map((node) => run(on(node), ['create extension citus'])));
+  const place = (url: string): string => `'${new URL(url).hostname}', ${new URL(url).port}`;
+  await run(on(coordinator), [
+    `select citus_set_coordinator_host(${place(coordinator)})`,
+    ...WORKERS.map((url) => `select citus_add_node(${place(url)})`),
+  ]);
+}
+
+async function run(url: string, statements: readonly string[]): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    for (const statement of statements) await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
