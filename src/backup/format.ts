@@ -108,6 +108,14 @@ export async function readFile(bytes: AsyncIterable<Uint8Array>): Promise<Opened
   return { header, pieces: piecesOf(source) };
 }
 
+/** Reads a file to its end, and no data: gives its header, or throws what is wrong with it. */
+export async function checkFile(bytes: AsyncIterable<Uint8Array>): Promise<Header> {
+  const source = makeSource(bytes);
+  const header = headerOf(await source.line(MAX_HEADER));
+  for await (const _ of piecesOf(source, false));
+  return header;
+}
+
 const FIRST_LINE = 'its first line is not as it was written';
 const FIRST_BYTES = `{"product":"${PRODUCT}",`;
 
@@ -130,11 +138,11 @@ function parsed(text: string, otherwise: string): Readonly<Record<string, unknow
   }
 }
 
-async function* piecesOf(source: Source): AsyncGenerator<Piece> {
+async function* piecesOf(source: Source, isRead = true): AsyncGenerator<Piece> {
   try {
     for (let frames = 0; ; frames++) {
       const sha256 = source.digest();
-      const { kind, content } = await readFrame(source);
+      const { kind, content } = await readFrame(source, isRead);
       if (kind === DATA) yield { data: content };
       else if (kind === ENTRY) yield { entry: parsed(content.toString(), NOT_JSON) as Entry };
       else if (kind === END) {
@@ -150,12 +158,17 @@ async function* piecesOf(source: Source): AsyncGenerator<Piece> {
   }
 }
 
-async function readFrame(source: Source): Promise<{ readonly kind: number | undefined; readonly content: Buffer }> {
+async function readFrame(
+  source: Source,
+  isRead: boolean,
+): Promise<{ readonly kind: number | undefined; readonly content: Buffer }> {
   const head = await source.take(FRAME_HEAD);
   const [size, length] = [head.readUInt32BE(1), head.readUInt32BE(5)];
   if (size > MAX_DATA || length > MAX_STORED) throw brokenAt(source.at());
   const stored = await source.take(length);
   if (checksum(head.subarray(0, 9), stored) !== head.readUInt32BE(9)) throw brokenAt(source.at());
+  // The checksum is of what was stored.
+  if (head[0] === DATA && !isRead) return { kind: DATA, content: stored };
   const content = await decompress(stored, { maxOutputLength: MAX_DATA }).catch(() => undefined);
   if (content?.length !== size) throw brokenAt(source.at());
   return { kind: head[0], content };

@@ -9,7 +9,7 @@ import { loadFact, storeFact } from '../directory/instance.ts';
 import type { Figure } from '../figure.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import type { Backups } from './backup.ts';
-import { readFile } from './format.ts';
+import { checkFile } from './format.ts';
 
 export interface ScheduleOptions {
   readonly db: Database;
@@ -126,8 +126,7 @@ async function makeFile(
     const stream = await backups.open(null, { isGone: () => false, onGone: () => () => undefined });
     // It has all of the records: for nobody else.
     await pipeline(stream, createWriteStream(part, { flags: 'wx', mode: 0o600, flush: true }));
-    const { pieces } = await readFile(createReadStream(part));
-    for await (const _ of pieces);
+    await checkFile(createReadStream(part));
     await rename(part, file);
     return { file, size: (await stat(file)).size };
   } catch (error) {

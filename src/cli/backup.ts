@@ -2,7 +2,7 @@
 // it is kept, and before it is sent: one that is cut off or damaged is found out here.
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type Header, readFile } from '../backup/format.ts';
+import { checkFile, type Header } from '../backup/format.ts';
 import { ApiError } from '../errors.ts';
 import { ADMIN_PREFIX } from './admin-client.ts';
 import { connect, type GlobalOptions, parseWorkspace, workspaceName, workspacePath } from './connection.ts';
@@ -109,9 +109,7 @@ async function inspect(file: string): Promise<Header> {
   if (file === '-') throw usageFailure('A restore needs a FILE: it is read to its end before it is sent');
   const source = await openSource(file);
   try {
-    const { header, pieces } = await readFile(source.chunks);
-    for await (const _ of pieces);
-    return header;
+    return await checkFile(source.chunks);
   } catch (error) {
     if (error instanceof ApiError) throw failed(`${file}: ${error.message}`, undefined, error);
     throw error;

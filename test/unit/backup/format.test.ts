@@ -2,7 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Entry, type Piece, readFile, sectionsOf, wholeText, writeFile } from '../../../src/backup/format.ts';
+import {
+  checkFile,
+  type Entry,
+  type Piece,
+  readFile,
+  sectionsOf,
+  wholeText,
+  writeFile,
+} from '../../../src/backup/format.ts';
 import { ApiError } from '../../../src/errors.ts';
 
 const HEADER = { scope: 'workspace', version: '1.2.3', createdAt: '2026-01-31T12:00:00.000Z' } as const;
@@ -54,6 +62,17 @@ const shownAs = (parts: Plain) =>
 
 const refused = (bytes: Uint8Array) =>
   assert.rejects(read(bytes), (error) => error instanceof ApiError && error.status === 400);
+
+test('a look at a file that reads no data finds every cut and every changed byte, too', async () => {
+  const bytes = await fileOf([{ entry: { kind: 'records' }, data: [Buffer.from('1\tAda\n2\tZoë\n')] }]);
+  assert.deepEqual(await checkFile(inChunks(bytes, 10)), HEADER);
+  for (let at = 0; at < bytes.length; at++) {
+    await assert.rejects(checkFile(inChunks(bytes.subarray(0, at), 10)), ApiError);
+    const changed = Buffer.from(bytes);
+    changed[at] = (changed[at] as number) ^ 0x20;
+    await assert.rejects(checkFile(inChunks(changed, 10)), ApiError);
+  }
+});
 
 test('what is written is read, in chunks of any size', async () => {
   await fc.assert(
