@@ -181,3 +181,27 @@ test('an import that makes its entity leaves what others have written to the las
   await page.getByText(/^1 record inserted/).waitFor();
   assert.match(await stored(), /"max":9007199254740993\b/);
 });
+
+test('what was typed outlives the entity: another name of it is told, and nothing is saved', async ({ open, tab }) => {
+  const entities = (name: string) => ({ entities: { [name]: { fields: { name: { type: 'string' } } } } });
+  const place = await server.workspace('t/renamed', entities('before'));
+  await place.create('before', [{ name: 'one' }]);
+  const form = await open({ key: keys.admin, path: '/t/renamed/data/before/1' });
+  await field(form, 'name').fill('typed');
+  const grid = await tab(form, '/t/renamed/data/before');
+  await grid.getByRole('gridcell', { name: 'one', exact: true }).click();
+  await grid.keyboard.press('F2');
+  await grid.locator('.value-editor').fill('typed');
+  await place.admin('schema', {
+    method: 'PUT',
+    body: { entities: { after: { ...entities('after').entities.after, renamedFrom: 'before' } } },
+  });
+  const gone = (page: Page) => page.getByRole('alert').filter({ hasText: 'no entity of this name any more' });
+  await Promise.all([gone(form).waitFor(), gone(grid).waitFor()]);
+  assert.equal(await field(form, 'name').inputValue(), 'typed');
+  assert.equal(await grid.locator('.value-editor').inputValue(), 'typed');
+  await form.getByRole('button', { name: 'Save' }).click();
+  await form.getByRole('alert').filter({ hasText: 'Request' }).waitFor();
+  assert.equal(await field(form, 'name').inputValue(), 'typed');
+  assert.equal((await place.call('after/1')).json.data.name, 'one');
+});

@@ -3,9 +3,9 @@ import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useLocation, useParams } from '@tanstack/react-router';
 import { parseSearch, valuesOf } from '../../address.ts';
-import { schemaQuery } from '../../api/schema.ts';
 import type { Place } from '../../api/workspace.ts';
 import { fetchRecord } from '../../records/requests.ts';
+import { EntityIsGone, useEntity } from '../../shell/entity.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { useMayWrite, useViewAs } from '../../shell/rights.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
@@ -21,8 +21,7 @@ export function Screen() {
     readonly entity?: string;
     readonly id?: string;
   };
-  const schema = useQuery(schemaQuery(place));
-  const entity = schema.data?.entities.get(name);
+  const { schema, entity, isGone } = useEntity(place, name);
   if (schema.data === undefined || entity === undefined)
     return (
       <ScreenFrame title={`${name} ${id}`}>
@@ -31,10 +30,15 @@ export function Screen() {
       </ScreenFrame>
     );
   const at = { org: place.org, ws: place.ws, entity: name };
-  return id === 'new' ? (
-    <New key={name} at={at} entity={entity} />
-  ) : (
-    <Existing key={`${name}/${id}`} at={at} entity={entity} id={id} />
+  return (
+    <>
+      {isGone && <EntityIsGone />}
+      {id === 'new' ? (
+        <New key={name} at={at} entity={entity} />
+      ) : (
+        <Existing key={`${name}/${id}`} at={at} entity={entity} id={id} />
+      )}
+    </>
   );
 }
 

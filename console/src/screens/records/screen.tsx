@@ -1,17 +1,15 @@
 // The records of an entity. The address bar holds what is shown: filters, sort, columns, labels and the page.
 import { Anchor, Text } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import { schemaQuery } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
+import { EntityIsGone, useEntity } from '../../shell/entity.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { RecordsView } from './records-view.tsx';
 
 export function Screen() {
   const { org, ws, entity } = useParams({ strict: false }) as Record<'org' | 'ws' | 'entity', string>;
-  const schema = useQuery(schemaQuery({ org, ws }));
-  const document = schema.data?.entities.get(entity);
+  const { schema, entity: document, isGone } = useEntity({ org, ws }, entity);
   if (schema.data === undefined)
     return (
       <ScreenFrame title={entity}>
@@ -29,5 +27,10 @@ export function Screen() {
         </Text>
       </ScreenFrame>
     );
-  return <RecordsView key={`${org}/${ws}/${entity}`} org={org} ws={ws} schema={schema.data} entity={document} />;
+  return (
+    <>
+      {isGone && <EntityIsGone />}
+      <RecordsView key={`${org}/${ws}/${entity}`} org={org} ws={ws} schema={schema.data} entity={document} />
+    </>
+  );
 }
