@@ -2,6 +2,7 @@
 // nothing of what was compiled and remembered for the lost time may be used for what comes after it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { judgeNothing } from '../../support/described.ts';
 import type { TestWorkspace } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 import { useIssuer, useServer } from '../../support/use.ts';
@@ -14,6 +15,9 @@ const schemaWith = (...fields: string[]) => ({
     },
   },
 });
+
+// The schema changes between an answer and the document that is fetched for it.
+judgeNothing();
 
 let workspace: TestWorkspace;
 let tokenOf: TokenOf;
