@@ -98,6 +98,11 @@ test('the picture has every entity once, and its twin says the same', async ({ o
 test('forms and document are one draft, which a reload keeps', async ({ open }) => {
   const page = await open({ key: keys.admin, path: '/t/people/schema?tab=entities&entity=customers' });
   await page.getByRole('button', { name: 'New field' }).click();
+  await page.getByRole('textbox', { name: 'Name', exact: true }).waitFor();
+  // The name has the focus and is typed over.
+  await page.keyboard.type('nick name');
+  await page.getByText('“nick name” is no name').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Plan' }).isEnabled(), false, 'not planned as "field"');
   await page.getByRole('textbox', { name: 'Name', exact: true }).fill('nickname');
   await page.keyboard.press('Enter');
   await page.getByLabel('Most characters').fill('20');

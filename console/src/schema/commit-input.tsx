@@ -1,18 +1,24 @@
 // Text that is taken over when it is done, not letter by letter: at Enter or when the field is left. Esc takes it back.
 import { TextInput, type TextInputProps } from '@mantine/core';
 import { type KeyboardEvent, useEffect, useState } from 'react';
+import { useFocusWhenAdded } from '../shell/use-focus-when-added.ts';
+import { useRefusedName } from './refused-names.ts';
 
 export interface CommitInputProps extends Omit<TextInputProps, 'value' | 'onChange'> {
   readonly value: string;
   /** Why the text cannot be taken, in words; undefined: it can. */
   readonly refuse?: (text: string) => string | undefined;
   readonly onCommit: (text: string) => void;
+  /** It was just added: it takes the focus. */
+  readonly isAdded?: boolean;
 }
 
-export function CommitInput({ value, refuse, onCommit, error, ...rest }: CommitInputProps) {
+export function CommitInput({ value, refuse, onCommit, error, isAdded = false, ...rest }: CommitInputProps) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
   const reason = text === value ? undefined : refuse?.(text);
+  useRefusedName(reason === undefined ? undefined : `“${text}” is no name: ${reason}`);
+  const input = useFocusWhenAdded(isAdded);
   const commit = (): void => {
     if (text !== value && reason === undefined) onCommit(text);
   };
@@ -23,6 +29,7 @@ export function CommitInput({ value, refuse, onCommit, error, ...rest }: CommitI
   return (
     <TextInput
       {...rest}
+      ref={input}
       value={text}
       error={reason ?? error}
       onChange={(event) => setText(event.currentTarget.value)}

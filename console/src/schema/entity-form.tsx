@@ -1,5 +1,6 @@
 // One entity of the draft: its name and settings, fields, relations, indexes.
 import { Button, Checkbox, Fieldset, Group, Stack } from '@mantine/core';
+import { useState } from 'react';
 import type { Detail } from '../api/refusal.ts';
 import { CommitInput } from './commit-input.tsx';
 import { columnsOf, entityNames, entityPath, freeName, withName } from './edits.ts';
@@ -18,9 +19,11 @@ export interface EntityFormProps {
   readonly state: DraftState;
   readonly name: string;
   readonly details: readonly Detail[];
+  /** It is in the draft since a moment. */
+  readonly isAdded: boolean;
 }
 
-export function EntityForm({ state, name, details }: EntityFormProps) {
+export function EntityForm({ state, name, details, isAdded }: EntityFormProps) {
   const [read, write] = useAddress();
   const path = entityPath(name);
   const form: EntityFormState = {
@@ -50,6 +53,7 @@ export function EntityForm({ state, name, details }: EntityFormProps) {
             value={name}
             refuse={nameRefusal(others)}
             onCommit={rename}
+            isAdded={isAdded}
             description={former === '' ? undefined : `renamed from ${former}`}
             error={mistakeAt(form, [])}
           />
@@ -91,11 +95,13 @@ const takenIn = (form: EntityFormState, but: string): readonly string[] => [
 ];
 
 function Fields({ form }: { readonly form: EntityFormState }) {
+  const [added, setAdded] = useState<string>();
   const fields = membersOf(valueBelow(form, ['fields']));
   const add = (): void => {
     const name = freeName('field', takenIn(form, ''));
     setter(form)(['fields', name], { type: 'string' });
     form.setOpen(`fields.${name}`);
+    setAdded(name);
   };
   return (
     <section aria-label="Fields">
@@ -106,6 +112,7 @@ function Fields({ form }: { readonly form: EntityFormState }) {
           form={form}
           part="fields"
           name={name}
+          isAdded={name === added}
           taken={takenIn(form, name)}
           summary={fieldSummary(field)}
           isFirst={index === 0}
@@ -120,12 +127,14 @@ function Fields({ form }: { readonly form: EntityFormState }) {
 }
 
 function Relations({ form }: { readonly form: EntityFormState }) {
+  const [added, setAdded] = useState<string>();
   const relations = membersOf(valueBelow(form, ['relations']));
   const add = (): void => {
     const name = freeName('relation', takenIn(form, ''));
     const [first = ''] = entityNames(form.state.value);
     setter(form)(['relations', name], { kind: 'belongsTo', entity: first });
     form.setOpen(`relations.${name}`);
+    setAdded(name);
   };
   return (
     <section aria-label="Relations">
@@ -136,6 +145,7 @@ function Relations({ form }: { readonly form: EntityFormState }) {
           form={form}
           part="relations"
           name={name}
+          isAdded={name === added}
           taken={takenIn(form, name)}
           summary={relationSummary(name, relation)}
           isFirst={index === 0}

@@ -12,6 +12,8 @@ export interface MemberRowProps {
   readonly form: EntityFormState;
   readonly part: 'fields' | 'relations';
   readonly name: string;
+  /** It is in the draft since a moment. */
+  readonly isAdded: boolean;
   /** Names of others. */
   readonly taken: readonly string[];
   readonly summary: string;
@@ -20,7 +22,7 @@ export interface MemberRowProps {
   readonly children: ReactNode;
 }
 
-export function MemberRow({ form, part, name, taken, summary, isFirst, isLast, children }: MemberRowProps) {
+export function MemberRow({ form, part, name, isAdded, taken, summary, isFirst, isLast, children }: MemberRowProps) {
   const { state, path } = form;
   const here = [...path, part, name];
   const id = `${part}.${name}`;
@@ -59,7 +61,7 @@ export function MemberRow({ form, part, name, taken, summary, isFirst, isLast, c
       {isOpen && (
         <div className={classes.open}>
           <Group align="end" gap="sm" mb="xs">
-            <CommitInput label="Name" value={name} refuse={nameRefusal(taken)} onCommit={rename} />
+            <CommitInput label="Name" value={name} refuse={nameRefusal(taken)} onCommit={rename} isAdded={isAdded} />
             <ActionIcon
               aria-label={`Move ${name} up`}
               disabled={isFirst}

@@ -9,6 +9,7 @@ import type { Place } from '../../api/workspace.ts';
 import { Icon } from '../../shell/icon.tsx';
 import { useFound } from '../../shell/pages.tsx';
 import { Refused } from '../../shell/refused.tsx';
+import { useFocusWhenAdded } from '../../shell/use-focus-when-added.ts';
 
 export interface MatrixProps {
   readonly place: Place;
@@ -72,6 +73,7 @@ interface EntityRulesProps {
 }
 
 function EntityRules({ entity, rules, isChanged, columns, isEdited, onEdit, onChange }: EntityRulesProps) {
+  const [added, setAdded] = useState<number>();
   const change = (at: number, part: Partial<Rule>): void =>
     onChange(rules.map((rule, index) => (index === at ? { ...rule, ...part } : rule)));
   return (
@@ -89,7 +91,13 @@ function EntityRules({ entity, rules, isChanged, columns, isEdited, onEdit, onCh
           )}
           {rules.map((rule, at) =>
             isEdited ? (
-              <RuleFields key={at} rule={rule} columns={columns} onChange={(part) => change(at, part)}>
+              <RuleFields
+                key={at}
+                rule={rule}
+                columns={columns}
+                isAdded={at === added}
+                onChange={(part) => change(at, part)}
+              >
                 <Button
                   variant="subtle"
                   color="red"
@@ -118,7 +126,10 @@ function EntityRules({ entity, rules, isChanged, columns, isEdited, onEdit, onCh
               <Button
                 variant="default"
                 size="compact-xs"
-                onClick={() => onChange([...rules, { column: columns[0] ?? '', claim: '', enabled: true }])}
+                onClick={() => {
+                  setAdded(rules.length);
+                  onChange([...rules, { column: columns[0] ?? '', claim: '', enabled: true }]);
+                }}
               >
                 Add rule
               </Button>
@@ -144,14 +155,18 @@ function EntityRules({ entity, rules, isChanged, columns, isEdited, onEdit, onCh
 interface RuleFieldsProps {
   readonly rule: Rule;
   readonly columns: readonly string[];
+  /** It is in the draft since a moment. */
+  readonly isAdded: boolean;
   readonly onChange: (part: Partial<Rule>) => void;
   readonly children: React.ReactNode;
 }
 
-function RuleFields({ rule, columns, onChange, children }: RuleFieldsProps) {
+function RuleFields({ rule, columns, isAdded, onChange, children }: RuleFieldsProps) {
+  const column = useFocusWhenAdded(isAdded);
   return (
     <Group gap="xs" align="center">
       <Autocomplete
+        ref={column}
         aria-label="Column"
         placeholder="Column"
         data={[...columns]}

@@ -1,6 +1,6 @@
 // The entities of the draft as forms: a list of them, and the one that is chosen.
 import { Button, Text } from '@mantine/core';
-import { useMemo } from 'react';
+import { useMemo, useState } from 'react';
 import type { Detail } from '../../api/refusal.ts';
 import { entityPath, freeName } from '../../schema/edits.ts';
 import { EntityForm } from '../../schema/entity-form.tsx';
@@ -13,6 +13,7 @@ import { isSame, at as valueAt, withAt } from '../../schema/value.ts';
 
 export function EntitiesTab({ state, details }: { readonly state: DraftState; readonly details: readonly Detail[] }) {
   const [read, write] = useAddress();
+  const [added, setAdded] = useState<string>();
   const { value, inForce } = state;
   const entities = useMemo(() => entitiesOf(value), [value]);
   const names = entities.map(({ name }) => name);
@@ -30,6 +31,7 @@ export function EntitiesTab({ state, details }: { readonly state: DraftState; re
     const name = freeName('entity', names);
     state.setValue(withAt(value, entityPath(name), { fields: {} }));
     write({ entity: name, open: undefined });
+    setAdded(name);
   };
   return (
     <div className={classes.columns}>
@@ -51,7 +53,7 @@ export function EntitiesTab({ state, details }: { readonly state: DraftState; re
           No entities yet.
         </Text>
       ) : (
-        <EntityForm key={at} state={state} name={at} details={details} />
+        <EntityForm key={at} state={state} name={at} details={details} isAdded={at === added} />
       )}
     </div>
   );

@@ -6,6 +6,7 @@ import { stringifyExact } from '../../api/json.ts';
 import { type Place, screenPath } from '../../api/workspace.ts';
 import { Behind } from '../../schema/behind.tsx';
 import { contentOf } from '../../schema/draft.ts';
+import { useRefusalOfNames } from '../../schema/refused-names.ts';
 import { useAddress, usePlace } from '../../schema/use-address.ts';
 import { type DraftState, useDraft } from '../../schema/use-draft.ts';
 import { useMistakes } from '../../schema/use-mistakes.ts';
@@ -34,8 +35,14 @@ export function Screen() {
 }
 
 function Actions({ place, state }: { readonly place: Place; readonly state: DraftState }) {
+  const refusal = useRefusalOfNames();
   return (
     <>
+      {refusal !== undefined && (
+        <Text size="xs" c="red" id="why-no-plan">
+          {refusal}
+        </Text>
+      )}
       <CopyAs call={() => (state.isChanged && state.isReadable ? planned(place, state) : shown(place))} />
       {state.isChanged && (
         <Badge variant="default" tt="none">
@@ -47,12 +54,14 @@ function Actions({ place, state }: { readonly place: Place; readonly state: Draf
           Discard
         </Button>
       )}
-      {state.isChanged && state.isReadable ? (
+      {state.isChanged && state.isReadable && refusal === undefined ? (
         <Button component={Link} to={screenPath(place, '/schema/plan')}>
           Plan
         </Button>
       ) : (
-        <Button disabled>Plan</Button>
+        <Button disabled aria-describedby={refusal === undefined ? undefined : 'why-no-plan'}>
+          Plan
+        </Button>
       )}
     </>
   );
