@@ -31,7 +31,7 @@ export function Refused({ error, onRetry }: RefusedProps) {
           {details.slice(0, 20).map((detail) => (
             <List.Item key={`${detail.index}/${detail.row}/${detail.field}/${detail.message}`}>
               <bdi>
-                {detail.row === undefined ? '' : `row ${detail.row}: `}
+                {detail.row === undefined ? '' : detail.row === 0 ? 'header: ' : `row ${detail.row}: `}
                 {detail.index === undefined ? '' : `record ${detail.index + 1}: `}
                 {detail.field === null ? '' : `${detail.field}: `}
                 {detail.message}

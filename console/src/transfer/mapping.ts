@@ -9,7 +9,23 @@ const plain = (name: string): string =>
     .toLowerCase()
     .replace(/[^\p{L}\p{N}]/gu, '');
 
-/** Headers are taken for fields that are written alike; `customer` also for the column `customerId`. Each field is taken once. */
+// Of a shorter field there would be one in too many headers: `Order id` is not the id.
+const SHORTEST_PART = 3;
+
+/** Whether words of a header, side by side, are a field: `E-Mail Address` has `email`, `Unpaid` has no `paid`. */
+function isPart(header: string, field: string): boolean {
+  const wanted = plain(field);
+  const words = (header.match(/[\p{L}\p{M}]+|\p{N}+/gu) ?? []).map(plain);
+  const runs = words.flatMap((_, from) =>
+    words.slice(from).map((_, more) => words.slice(from, from + more + 1).join('')),
+  );
+  return wanted.length >= SHORTEST_PART && runs.includes(wanted);
+}
+
+/**
+ * Headers are taken for fields that are written alike; `customer` also for the column `customerId`, and `E-Mail Address` for
+ * `email`. Each field is taken once.
+ */
 export function guess(headers: readonly string[], fields: readonly string[]): Mapping {
   const free = new Set(fields);
   const mapping = new Map<string, string | null>(headers.map((header) => [header, null]));
@@ -26,6 +42,11 @@ export function guess(headers: readonly string[], fields: readonly string[]): Ma
       mapping.set(header, field);
       free.delete(field);
     }
+  }
+  for (const field of free) {
+    const [only, ...others] = headers.filter((header) => mapping.get(header) === null && isPart(header, field));
+    // Of `First name` and `Last name` neither is the name.
+    if (only !== undefined && others.length === 0) mapping.set(only, field);
   }
   return mapping;
 }

@@ -61,6 +61,30 @@ function ofNdjson(text: string, isWhole: boolean): Sample {
   return { kind: 'ndjson', headers, rows: records.map((record) => headers.map((header) => shown(record.get(header)))) };
 }
 
+// Of programs that write something else than commas: spreadsheets of half of Europe, and tabs.
+const OTHER_DELIMITERS = [';', '\t', '|'] as const;
+
+/** What stands between the values of a CSV text in place of commas; undefined: commas, or only one column. */
+export function otherDelimiter(text: string): string | undefined {
+  const [line = ''] = text.replace(/^\uFEFF/, '').split(/\r?\n/, 1);
+  // What stands in quotes parts nothing.
+  const header = line.replace(/"[^"]*"/g, '');
+  if (kindOf(text) !== 'csv' || header.includes(',')) return undefined;
+  return OTHER_DELIMITERS.find((delimiter) => header.includes(delimiter));
+}
+
+/** A whole CSV text with another delimiter as one with commas, row by row. Throws an Error that says what is wrong. */
+export function withCommas(text: string, delimiter: string): string {
+  const rows = parse(text, {
+    bom: true,
+    delimiter,
+    relax_column_count: true,
+    skip_empty_lines: true,
+  }) as unknown as string[][];
+  const cell = (value: string): string => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+  return rows.map((row) => `${row.map(cell).join(',')}\n`).join('');
+}
+
 /** The rows of a whole file that have these numbers (from 1, as refusals count them), with its header, as a text of the same kind. */
 export function rowsOf(text: string, numbers: ReadonlySet<number>): string {
   if (kindOf(text) === 'ndjson') {

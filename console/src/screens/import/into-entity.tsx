@@ -32,7 +32,12 @@ export function IntoEntity({ place, entity, chosen }: IntoEntityProps) {
   const [mapping, setMapping] = useState<Mapping>(() => guess(headers, columns));
   const [conflict, setConflict] = useState('fail');
   const [by, setBy] = useState('id');
-  const keys = ['id', ...[...entity.fields.values()].filter(({ unique }) => unique === true).map(({ name }) => name)];
+  const mapped = new Set(mapping.values());
+  const keys = [
+    'id',
+    ...[...entity.fields.values()].filter(({ unique }) => unique === true).map(({ name }) => name),
+  ].filter((name) => mapped.has(name));
+  const foundBy = keys.includes(by) ? by : keys[0];
   return (
     <Stack>
       <Title order={2}>Columns</Title>
@@ -43,6 +48,7 @@ export function IntoEntity({ place, entity, chosen }: IntoEntityProps) {
             aria-label={`Field for ${header}`}
             searchable
             clearable
+            allowDeselect={false}
             placeholder="left out"
             data={[...columns]}
             value={mapping.get(header) ?? null}
@@ -67,20 +73,23 @@ export function IntoEntity({ place, entity, chosen }: IntoEntityProps) {
           label="Found by"
           maw={320}
           data={keys}
-          value={by}
+          value={foundBy ?? null}
+          error={foundBy === undefined ? 'No column goes into the id or a unique field' : undefined}
           allowDeselect={false}
           onChange={(next) => setBy(next ?? 'id')}
         />
       )}
       <Sending
+        key={chosen.number}
         place={place}
         entity={entity.name}
         chosen={chosen}
         parameters={{
           map: mapParameter(mapping),
           onConflict: conflict === 'fail' ? undefined : conflict,
-          conflictOn: conflict === 'fail' || by === 'id' ? undefined : by,
+          conflictOn: conflict === 'fail' || foundBy === 'id' ? undefined : foundBy,
         }}
+        isReady={conflict === 'fail' || foundBy !== undefined}
       />
     </Stack>
   );

@@ -2,13 +2,13 @@
 import { Button, FileButton, Group, Paper, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { schemaQuery } from '../../api/schema.ts';
 import type { Place } from '../../api/workspace.ts';
 import { Refused } from '../../shell/refused.tsx';
 import { useMayWrite, useViewAs } from '../../shell/rights.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
-import { type Sample, sampleOf } from '../../transfer/sample.ts';
+import { otherDelimiter, type Sample, sampleOf, withCommas } from '../../transfer/sample.ts';
 import { nameFor } from '../../transfer/types.ts';
 import { IntoEntity } from './into-entity.tsx';
 import { IntoNew } from './into-new.tsx';
@@ -19,9 +19,13 @@ export interface Chosen {
   readonly sample: Sample;
   /** Of the choice: the same file chosen again is another one. */
   readonly number: number;
+  /** What the file has in place of commas; what is sent has commas. */
+  readonly delimiter: string | undefined;
 }
 
 const SAMPLE_BYTES = 262_144;
+// A larger file is not read into the page to give it commas.
+const MOST_CONVERTED_BYTES = 20_000_000;
 
 export function Screen() {
   const { entity: name, ...place } = useParams({ strict: false }) as Place & { readonly entity?: string };
@@ -31,14 +35,16 @@ export function Screen() {
   const mayWrite = useMayWrite();
   const isViewing = useViewAs() !== undefined;
   const entity = name === undefined ? undefined : schema.data?.entities.get(name);
-  async function choose(file: Blob | null, called: string): Promise<void> {
-    if (file === null) return;
+  async function choose(given: Blob | null, called: string): Promise<void> {
+    if (given === null) return;
     setError(undefined);
     try {
+      const delimiter = otherDelimiter(await given.slice(0, SAMPLE_BYTES).text());
+      const file = delimiter === undefined ? given : await converted(given, delimiter);
       const text = await file.slice(0, SAMPLE_BYTES).text();
       const sample = sampleOf(text, file.size <= SAMPLE_BYTES);
       if (sample.headers.length === 0) throw new Error('The file has no rows');
-      setChosen((last) => ({ file, name: called, sample, number: (last?.number ?? 0) + 1 }));
+      setChosen((last) => ({ file, name: called, sample, delimiter, number: (last?.number ?? 0) + 1 }));
     } catch (thrown) {
       setChosen(undefined);
       setError(thrown);
@@ -58,8 +64,13 @@ export function Screen() {
         <Stack maw={1000}>
           <Source onChosen={(file, called) => void choose(file, called)} />
           <Refused error={error} />
+          {chosen?.delimiter !== undefined && (
+            <Text size="sm" role="status">
+              The values of this file are parted by {nameOf(chosen.delimiter)}. They are sent parted by commas.
+            </Text>
+          )}
           {chosen !== undefined && entity !== undefined && (
-            <IntoEntity key={chosen.number} place={place} entity={entity} chosen={chosen} />
+            <IntoEntity key={JSON.stringify(chosen.sample.headers)} place={place} entity={entity} chosen={chosen} />
           )}
           {chosen !== undefined && name === undefined && schema.data !== undefined && (
             <IntoNew
@@ -78,9 +89,21 @@ export function Screen() {
   );
 }
 
+async function converted(file: Blob, delimiter: string): Promise<Blob> {
+  if (file.size > MOST_CONVERTED_BYTES)
+    throw new Error(
+      `The values of this file are parted by ${nameOf(delimiter)}. Save it with commas first: it is large.`,
+    );
+  return new Blob([withCommas(await file.text(), delimiter)]);
+}
+
+const nameOf = (delimiter: string): string =>
+  delimiter === ';' ? 'semicolons' : delimiter === '\t' ? 'tabs' : `“${delimiter}”`;
+
 function Source({ onChosen }: { readonly onChosen: (file: Blob | null, name: string) => void }) {
   const [pasted, setPasted] = useState('');
   const [called, setCalled] = useState<string>();
+  const reset = useRef<() => void>(null);
   return (
     <Paper withBorder p="sm">
       <Group align="end" wrap="wrap">
@@ -88,7 +111,10 @@ function Source({ onChosen }: { readonly onChosen: (file: Blob | null, name: str
           onChange={(file) => {
             setCalled(file?.name);
             onChosen(file, file?.name ?? '');
+            // A corrected file has the same name: the browser would not tell that it is chosen again.
+            reset.current?.();
           }}
+          resetRef={reset}
           accept=".csv,.ndjson,.jsonl,text/csv,application/x-ndjson"
           inputProps={{ 'aria-label': 'File' }}
         >

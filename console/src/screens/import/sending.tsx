@@ -33,12 +33,14 @@ export interface SendingProps {
   readonly before?: () => Promise<void>;
   /** False: only the import is offered. */
   readonly hasDryRun?: boolean;
+  /** False: something has to be chosen first. */
+  readonly isReady?: boolean;
 }
 
 // A larger file is not read into the page to find its bad rows.
 const MOST_BYTES = 50_000_000;
 
-export function Sending({ place, entity, chosen, parameters, before, hasDryRun = true }: SendingProps) {
+export function Sending({ place, entity, chosen, parameters, before, hasDryRun = true, isReady = true }: SendingProps) {
   const [sent, setSent] = useState<number>();
   const [result, setResult] = useState<Result>();
   const [error, setError] = useState<unknown>();
@@ -94,11 +96,11 @@ export function Sending({ place, entity, chosen, parameters, before, hasDryRun =
       <DraftGuard isDirty={isStoring && sent !== undefined} />
       <Group>
         {hasDryRun && (
-          <Button variant="default" disabled={sent !== undefined} onClick={() => void run(true)}>
+          <Button variant="default" disabled={!isReady || sent !== undefined} onClick={() => void run(true)}>
             Dry run
           </Button>
         )}
-        <Button disabled={sent !== undefined || stored === path} onClick={() => void run(false)}>
+        <Button disabled={!isReady || sent !== undefined || stored === path} onClick={() => void run(false)}>
           Import
         </Button>
         {sent !== undefined && (

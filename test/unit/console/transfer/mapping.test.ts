@@ -20,6 +20,14 @@ test('headers find the fields that are written alike, each field once', () => {
   );
 });
 
+test('words of a header are taken for a field, if no other header has them', () => {
+  const headers = ['E-Mail Address', 'Full Name', 'Unpaid', 'Order Id', 'First city', 'Last city'];
+  assert.deepEqual(
+    [...guess(headers, ['id', 'name', 'email', 'paid', 'city']).values()],
+    ['email', 'name', null, null, null, null],
+  );
+});
+
 test('the parameter names what has another name, and what is left out', () => {
   assert.equal(mapParameter(new Map([['name', 'name']])), undefined);
   assert.equal(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { rowsOf, sampleOf } from '../../../../console/src/transfer/sample.ts';
+import { otherDelimiter, rowsOf, sampleOf, withCommas } from '../../../../console/src/transfer/sample.ts';
 
 test('CSV with quotes, a byte order mark and short rows', () => {
   assert.deepEqual(sampleOf('\uFEFFname,note\r\nAda,"a, ""b""\nc"\r\nBob\r\n', true), {
@@ -25,6 +25,16 @@ test('NDJSON keeps digits and names the members of all lines', () => {
     ],
   });
   assert.throws(() => sampleOf('{"a":1}\n{x', true), /Line 2 is not JSON/);
+});
+
+test('a file without commas gets them', () => {
+  assert.equal(otherDelimiter('a,b;c\n1,2'), undefined);
+  assert.equal(otherDelimiter('name\nAda; Bob'), undefined);
+  assert.equal(otherDelimiter('{"a;b":1}'), undefined);
+  assert.equal(otherDelimiter('"a, b"\tc\n'), '\t');
+  const text = '\uFEFFname;note\r\nAda;"a; ""b"", c"\r\n\r\nBob;\r\n';
+  assert.equal(otherDelimiter(text), ';');
+  assert.equal(withCommas(text, ';'), 'name,note\nAda,"a; ""b"", c"\nBob,\n');
 });
 
 test('the rows that were refused are written as they were, with the header', () => {
