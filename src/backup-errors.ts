@@ -27,7 +27,7 @@ export const backupUnfit = (entity: string, cause?: unknown): ApiError =>
 export const workspaceInTheWay = (organization: string, slug: string, cause?: unknown): ApiError =>
   new ApiError(
     'CONFLICT',
-    `Workspace ${organization}/${slug} exists already, and a restore replaces nothing: restore under another name (as=${organization}/<another>)`,
+    `Workspace ${organization}/${slug} exists already, and a restore replaces nothing: restore under another name (as=${organization}/<another>, or --as ${organization}/<another> on the command line)`,
     { cause },
   );
 

@@ -50,7 +50,7 @@ export type CheckName =
 
 export interface CheckResult {
   readonly check: CheckName;
-  /** null: not made, as an earlier check failed. */
+  /** null: not made, as an earlier check failed or the claim is absent that it is about. */
   readonly passed: boolean | null;
   /** The message that a request would get, when the check failed. */
   readonly message: string | null;
@@ -206,9 +206,12 @@ export function makeExternalTokens({ keySets, clockSkewSeconds, now }: ExternalT
     },
     async explain(token, place) {
       const trial = trialOf(token, place);
+      const claimed = trial.jwt?.claims ?? {};
       const results = new Map<CheckName, CheckResult>();
       for (const { name, needs, refuse } of CHECKS) {
-        const possible = needs.every((needed) => results.get(needed)?.passed === true);
+        // A request meets the check of the end's presence later: without an end nothing is said about it.
+        const isAbsent = name === 'expiry' && refuseNoExpiry(claimed) !== undefined;
+        const possible = !isAbsent && needs.every((needed) => results.get(needed)?.passed === true);
         const refusal = possible ? await refuse(trial) : undefined;
         results.set(name, {
           check: name,

@@ -13,6 +13,8 @@ import { formatBytes, formatDuration, showsProgress, startTransferBar } from './
 import { formatCount } from './table.ts';
 import { explainLoss, fileTarget, isBrokenPipe, stdoutTarget } from './target-file.ts';
 
+// As of the server's own backups: hashes of keys are in it.
+const OWNERS_ONLY = 0o600;
 const BINARY = 'application/octet-stream';
 
 /** Of the whole instance, or of the workspace that -w names; WDA_WORKSPACE is not looked at, so that nothing is left out by accident. */
@@ -23,7 +25,7 @@ export async function backup(file: string, options: GlobalOptions): Promise<void
   const client = connect(options);
   const subject = address === undefined ? 'the instance' : workspaceName(address);
   const startedAt = performance.now();
-  const target = toStdout ? stdoutTarget() : await fileTarget(file);
+  const target = toStdout ? stdoutTarget() : await fileTarget(file, OWNERS_ONLY);
   const bar = startTransferBar(showsProgress(options.json) && !toStdout, subject, 'bytes', null);
   let bytes = 0;
   const meter = new Transform({

@@ -25,7 +25,8 @@ export function stdoutTarget(): Target {
   return { stream, keep: async () => {}, discard: async () => {} };
 }
 
-export async function fileTarget(file: string): Promise<Target> {
+/** `mode`: the permissions of a new file; one that is replaced keeps its own. */
+export async function fileTarget(file: string, mode = 0o666): Promise<Target> {
   try {
     const existing = await stat(file).catch(() => undefined);
     if (existing?.isDirectory()) throw new Error('it is a directory');
@@ -34,7 +35,7 @@ export async function fileTarget(file: string): Promise<Target> {
       return { stream: createWriteStream(file, { flags: 'w' }), keep: async () => {}, discard: async () => {} };
     const place = existing === undefined ? file : await realpath(file);
     const part = `${place}.${process.pid}.part`;
-    const handle = await open(part, 'wx', existing?.mode ?? 0o666);
+    const handle = await open(part, 'wx', existing?.mode ?? mode);
     const discard = async (): Promise<void> => {
       stopListening();
       await handle.close().catch(() => undefined);

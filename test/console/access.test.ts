@@ -177,7 +177,7 @@ test('rules are tried before they hold, and cases of them are a file', async ({ 
   await button(page, 'Edit rules of orders').click();
   await button(page, 'Add rule').click();
   await until('the new rule has the focus', () =>
-    page.getByRole('textbox', { name: 'Column' }).evaluate((input) => input === input.ownerDocument.activeElement),
+    page.getByPlaceholder('Column', { exact: true }).evaluate((input) => input === input.ownerDocument.activeElement),
   );
   await page.getByRole('textbox', { name: 'Claim', exact: true }).fill('customer_id');
   await page.getByRole('textbox', { name: 'Claims' }).fill('{"customer_id": 1}');

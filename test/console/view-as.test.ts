@@ -141,7 +141,7 @@ test('a token is judged: one that is refused says why, and its claims can be vie
 test('what is neither token nor claims is refused in words', async ({ open }) => {
   const page = await open({ key: keys.admin, path: '/demo/shop/data/orders' });
   await viewAs(page, '{customer_id: 1}');
-  await page.getByText('The claims are not valid JSON').waitFor();
+  await page.getByText('Claims must be a JSON object').waitFor();
   await page.getByLabel('Token or claims').fill('opaque');
   await button(page, 'View').click();
   await page.getByText('Token is not a valid JWT').waitFor();

@@ -74,7 +74,7 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
   workspaceInTheWay: {
     file: BACKUPS,
     words:
-      'Workspace acme/shop exists already, and a restore replaces nothing: restore under another name (as=acme/<another>)',
+      'Workspace acme/shop exists already, and a restore replaces nothing: restore under another name (as=acme/<another>, or --as acme/<another> on the command line)',
     made: () => errors.workspaceInTheWay('acme', 'shop'),
   },
   notEmptyForRestore: {

@@ -16,6 +16,9 @@ const FILTERS = [
   { name: 'entity', placeholder: 'orders' },
 ] as const;
 
+// Characters of the details of an entry.
+const LONGEST = 400;
+
 /** Of a workspace, or, without a place, of everything. */
 export function ActivityList({ place }: { readonly place?: Place }) {
   const { searchStr, pathname } = useLocation();
@@ -32,6 +35,9 @@ export function ActivityList({ place }: { readonly place?: Place }) {
     });
   return (
     <>
+      <Text size="sm" c="dimmed" mb="xs">
+        Changes by way of the admin API: schemas, keys, access, settings. Edits of records are not listed.
+      </Text>
       <Group mb="sm" align="end">
         {FILTERS.map(({ name, placeholder }) => (
           <TextInput
@@ -53,16 +59,16 @@ export function ActivityList({ place }: { readonly place?: Place }) {
         <Text size="sm">Nothing was changed yet, or nothing fits the filter.</Text>
       )}
       {entries.length > 0 && (
-        <WideTable label="Activity" minWidth={720}>
+        <WideTable label="Activity" minWidth={place === undefined ? 960 : 840}>
           <Table aria-label="Activity" verticalSpacing={4}>
             <Table.Thead>
               <Table.Tr>
                 <Table.Th>When</Table.Th>
-                <Table.Th>Who</Table.Th>
-                <Table.Th>Did</Table.Th>
-                {place === undefined && <Table.Th>Where</Table.Th>}
-                <Table.Th>To</Table.Th>
-                <Table.Th>More</Table.Th>
+                <Table.Th miw={120}>Who</Table.Th>
+                <Table.Th miw={160}>Did</Table.Th>
+                {place === undefined && <Table.Th miw={110}>Where</Table.Th>}
+                <Table.Th miw={140}>To</Table.Th>
+                <Table.Th miw={240}>More</Table.Th>
               </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
@@ -85,7 +91,7 @@ export function ActivityList({ place }: { readonly place?: Place }) {
 function Line({ entry, place }: { readonly entry: Entry; readonly place: Place | undefined }) {
   const { at, actor, action, organization, workspace, entity, subject, details } = entry;
   const migration = details !== null && Object.hasOwn(details, 'migration') ? details.migration : undefined;
-  const to = [entity, subject].filter((one) => one !== null && one !== undefined).join(' · ');
+  const to = [...new Set([entity, subject])].filter((one) => one !== null && one !== undefined).join(' · ');
   return (
     <Table.Tr>
       <Table.Td>
@@ -112,9 +118,14 @@ function Line({ entry, place }: { readonly entry: Entry; readonly place: Place |
             Migration {migration}
           </Anchor>
         ) : (
-          details !== null && Object.keys(details).length > 0 && <Code>{JSON.stringify(details).slice(0, 200)}</Code>
+          details !== null &&
+          Object.keys(details).length > 0 && (
+            <Code style={{ whiteSpace: 'pre-wrap' }}>{cut(JSON.stringify(details))}</Code>
+          )
         )}
       </Table.Td>
     </Table.Tr>
   );
 }
+
+const cut = (text: string): string => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text);

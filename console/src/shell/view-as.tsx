@@ -1,9 +1,10 @@
 // "View as" in the banner: from a token or its claims to the records that its user sees, until "Leave".
 import { ActionIcon, Alert, Button, Group, List, Modal, Text, Textarea } from '@mantine/core';
+import { useLocation, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { explainToken } from '../access/provider.ts';
 import { type Claims, nameOfUser, parseClaims, setViewing, type ViewAs } from '../api/view-as.ts';
-import type { Place } from '../api/workspace.ts';
+import { type Place, screenPath } from '../api/workspace.ts';
 import { queryClient } from '../queries.ts';
 import { DiscardDialog, hasDraft } from './draft.tsx';
 import { Icon } from './icon.tsx';
@@ -12,10 +13,22 @@ import { useIsOwner, useViewAs, useViewing } from './rights.ts';
 import { say } from './said.tsx';
 
 /** Records that were read for somebody else are forgotten; Frame mounts the screen anew. */
-export function viewAs(next: ViewAs | undefined): void {
+function viewAs(next: ViewAs | undefined): void {
   queryClient.removeQueries({ predicate: ({ queryKey: [first] }) => first !== 'session' && first !== 'schema' });
   setViewing(next);
   say(next === undefined ? 'Left: records are shown as you see them' : `Viewing as ${nameOfUser(next.claims)}`);
+}
+
+/** Begins to view as a user. From a screen that such a user has not one is taken to the workspace. */
+export function useBeginViewAs(): (next: ViewAs) => void {
+  const { pathname } = useLocation();
+  const navigate = useNavigate();
+  return (next) => {
+    viewAs(next);
+    const home = screenPath(next.place);
+    const rest = pathname.startsWith(home) ? pathname.slice(home.length) : '';
+    if (/^\/(?!data|api)./.test(rest)) void navigate({ to: home, ignoreBlocker: true });
+  };
 }
 
 /** The line of the banner: who is viewed as, and the way out. */
@@ -85,13 +98,14 @@ interface Judged {
   readonly failed: readonly string[];
 }
 
+// Whatever else it is, it is no JSON that somebody meant as claims.
+const IS_TOKEN = /^(?:Bearer\s+)?[\w.+/=~-]+$/i;
+
 /** Throws Refusal, or an error in words. */
 async function judge(place: Place, text: string): Promise<Judged> {
-  if (text.startsWith('{')) {
-    const claims = parseClaims(text);
-    if (claims === undefined) throw new Error('The claims are not valid JSON');
-    return { claims, failed: [] };
-  }
+  const pasted = parseClaims(text);
+  if (pasted !== undefined) return { claims: pasted, failed: [] };
+  if (!IS_TOKEN.test(text)) throw new Error('Claims must be a JSON object, such as {"customer_id": 1}');
   const { checks, claims } = await explainToken(place, text);
   const failed = checks.filter(({ passed }) => passed === false).map(({ check, message }) => message ?? check);
   if (claims === null || Object.keys(claims).length === 0) throw new Error(failed[0] ?? 'The token has no claims');
@@ -103,9 +117,10 @@ function ViewAsForm({ place, onViewed }: { readonly place: Place; readonly onVie
   const [error, setError] = useState<unknown>();
   const [refused, setRefused] = useState<Judged>();
   const [isBusy, setBusy] = useState(false);
+  const begin = useBeginViewAs();
   function view({ claims }: Judged): void {
     onViewed();
-    viewAs({ place, claims });
+    begin({ place, claims });
   }
   async function submit(event: FormEvent): Promise<void> {
     event.preventDefault();

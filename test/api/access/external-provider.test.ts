@@ -2,6 +2,7 @@
 // a token is told about, and how soon a change is in force in every process.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { forge } from '../../support/issuer.ts';
 import { startKeyServer } from '../../support/key-server.ts';
 import { configure, isAccepted, isRefused, makeNotes } from '../../support/notes.ts';
 import type { Answer, TestServer, TestWorkspace } from '../../support/server.ts';
@@ -317,6 +318,10 @@ test('a token is told which checks it passes, and which records it would see', a
     'Token signature is invalid',
     'Token audience does not match configured audience',
   ]);
+
+  const endless = await ask(forge({ alg: 'RS256' }, { sub: 'eve' }));
+  assert.equal(endless.checks.expiry, null, 'of a token without an end nothing says that it has not come');
+  assert.equal(endless.checks.expiryClaim, false);
 
   const opaque = await ask(await issuer.token());
   assert.equal(opaque.claims, null);

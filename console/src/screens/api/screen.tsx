@@ -60,7 +60,7 @@ export function Screen() {
             <Text size="xs" c="dimmed" mt="xs">
               All of them below <Code>{`/api/v1/${place.org}/${place.ws}`}</Code>
             </Text>
-            <Fields names={['id', ...entity.fields.keys()]} entity={entity} />
+            <Fields entity={entity} />
             <Paper withBorder p="sm" mt="md">
               <Title order={2} mb={4}>
                 For programs
@@ -89,14 +89,24 @@ export function Screen() {
 }
 
 interface FieldsProps {
-  readonly names: readonly string[];
   readonly entity: {
+    readonly timestamps: boolean;
     readonly fields: ReadonlyMap<string, { readonly type: string }>;
     readonly relations: ReadonlyMap<string, { readonly kind: string; readonly entity: string }>;
   };
 }
 
-function Fields({ names, entity }: FieldsProps) {
+const STAMPS = [
+  ['createdAt', 'datetime'],
+  ['updatedAt', 'datetime'],
+] as const;
+
+function Fields({ entity }: FieldsProps) {
+  const fields = [
+    ['id', 'bigint'],
+    ...[...entity.fields].map(([name, { type }]) => [name, type] as const),
+    ...(entity.timestamps ? STAMPS : []),
+  ] as const;
   return (
     <Tabs defaultValue="fields" mt="md">
       <Tabs.List>
@@ -106,12 +116,12 @@ function Fields({ names, entity }: FieldsProps) {
       <Tabs.Panel value="fields">
         <Table aria-label="Fields" verticalSpacing={2}>
           <Table.Tbody>
-            {names.map((name) => (
+            {fields.map(([name, type]) => (
               <Table.Tr key={name}>
                 <Table.Td>
                   <Code>{name}</Code>
                 </Table.Td>
-                <Table.Td>{entity.fields.get(name)?.type ?? 'bigint'}</Table.Td>
+                <Table.Td>{type}</Table.Td>
               </Table.Tr>
             ))}
           </Table.Tbody>

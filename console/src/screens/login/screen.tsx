@@ -25,7 +25,7 @@ export function Screen() {
         response.ok
           ? enter()
           : setMistake(
-              'The link was used before or has expired. Sign in with a key, or run "wda console" for another link.',
+              'The link was used before or has expired. Sign in with a key, or run "npm run wda -- console" ("wda console" of the package) for another link.',
             ),
       () => setMistake('The server cannot be reached'),
     );

@@ -38,7 +38,14 @@ function Configuration({ place }: { readonly place: Place }) {
   if (stored === undefined) return <Refused error={provider.error} onRetry={() => void provider.refetch()} />;
   return (
     <Stack gap="sm">
-      {stored.value !== undefined && <InForce place={place} stored={stored as Versioned<Provider>} onSaved={onSaved} />}
+      {stored.value !== undefined && (
+        <InForce
+          place={place}
+          stored={stored as Versioned<Provider>}
+          hasWarnings={warnings.length > 0}
+          onSaved={onSaved}
+        />
+      )}
       {warnings.length > 0 && (
         <Alert color="yellow" variant="light" p="xs" role="status">
           <Text size="sm" fw={600}>
@@ -59,10 +66,12 @@ function Configuration({ place }: { readonly place: Place }) {
 interface InForceProps {
   readonly place: Place;
   readonly stored: Versioned<Provider>;
+  /** What is wrong with it at the moment stands below. */
+  readonly hasWarnings: boolean;
   readonly onSaved: (next: Versioned<Provider | undefined>, warnings: readonly string[]) => void;
 }
 
-function InForce({ place, stored, onSaved }: InForceProps) {
+function InForce({ place, stored, hasWarnings, onSaved }: InForceProps) {
   const [isRemoving, setRemoving] = useState(false);
   const queries = useQueryClient();
   const { queryKey } = providerQuery(place);
@@ -107,8 +116,9 @@ function InForce({ place, stored, onSaved }: InForceProps) {
         />
       )}
       <Text size="xs" c="dimmed">
-        {stored.value.enabled ? 'Tokens of ' : 'Off: tokens of '}
-        <bdi>{stored.value.issuerUrl}</bdi> {stored.value.enabled ? 'are accepted' : 'are refused'}.
+        {stored.value.enabled ? (hasWarnings ? 'On, with warnings: tokens of ' : 'On: tokens of ') : 'Off: tokens of '}
+        <bdi>{stored.value.issuerUrl}</bdi>{' '}
+        {stored.value.enabled ? 'are accepted when they pass every check' : 'are refused'}.
       </Text>
     </>
   );

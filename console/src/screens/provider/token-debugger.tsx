@@ -8,7 +8,7 @@ import { prettyExact } from '../../api/json.ts';
 import type { Place } from '../../api/workspace.ts';
 import { Icon } from '../../shell/icon.tsx';
 import { Refused } from '../../shell/refused.tsx';
-import { viewAs } from '../../shell/view-as.tsx';
+import { useBeginViewAs } from '../../shell/view-as.tsx';
 
 export function TokenDebugger({ place }: { readonly place: Place }) {
   const [token, setToken] = useState('');
@@ -50,6 +50,7 @@ export function TokenDebugger({ place }: { readonly place: Place }) {
 
 function Explained({ place, explained }: { readonly place: Place; readonly explained: ExplainedToken }) {
   const { accepted, permissions, checks, claims, entities } = explained;
+  const begin = useBeginViewAs();
   const failed = checks.find(({ passed }) => passed === false);
   return (
     <Stack gap="md" mt="md">
@@ -57,7 +58,7 @@ function Explained({ place, explained }: { readonly place: Place; readonly expla
         <Badge color={accepted ? 'green' : 'red'}>{accepted ? 'Accepted' : 'Refused'}</Badge>
         <Text size="sm">{accepted ? `Its user has ${permissions}` : `401: ${failed?.message ?? ''}`}</Text>
         {claims !== null && (
-          <Button variant="default" size="compact-xs" onClick={() => viewAs({ place, claims })}>
+          <Button variant="default" size="compact-xs" onClick={() => begin({ place, claims })}>
             View as this user
           </Button>
         )}
@@ -85,11 +86,16 @@ function Explained({ place, explained }: { readonly place: Place; readonly expla
         </Table.Tbody>
       </Table>
       {claims !== null && <CodeToCopy label="Claims" text={prettyExact(claims)} />}
+      {!accepted && entities.length > 0 && (
+        <Text size="sm">
+          Its user sees nothing, as every request with this token is refused. Accepted, it would see:
+        </Text>
+      )}
       <Table aria-label="Filter of each entity" verticalSpacing={4} maw={960}>
         <Table.Thead>
           <Table.Tr>
             <Table.Th>Entity</Table.Th>
-            <Table.Th>Sees</Table.Th>
+            <Table.Th>{accepted ? 'Sees' : 'Would see'}</Table.Th>
             <Table.Th>Filter</Table.Th>
           </Table.Tr>
         </Table.Thead>
@@ -99,7 +105,7 @@ function Explained({ place, explained }: { readonly place: Place; readonly expla
               <Table.Th scope="row" fw={400}>
                 <bdi>{entity}</bdi>
               </Table.Th>
-              <Table.Td>{sees}</Table.Td>
+              <Table.Td {...(accepted ? {} : { c: 'dimmed' })}>{sees}</Table.Td>
               <Table.Td style={{ overflowWrap: 'anywhere' }}>
                 <bdi>{filter}</bdi>
               </Table.Td>

@@ -24,9 +24,14 @@ export function Screen() {
     <ScreenFrame title="Workspaces">
       <Stack gap="xs">
         {session.workspaces.map(({ organization, slug, name }) => (
-          <Anchor key={`${organization}/${slug}`} component={Link} to={`/${organization}/${slug}`} size="sm">
-            <bdi>{name}</bdi>
-          </Anchor>
+          <Group key={`${organization}/${slug}`} gap="xs">
+            <Anchor component={Link} to={`/${organization}/${slug}`} size="sm">
+              <bdi>{name}</bdi>
+            </Anchor>
+            <Text size="xs" c="dimmed">
+              {organization}/{slug}
+            </Text>
+          </Group>
         ))}
       </Stack>
     </ScreenFrame>
@@ -105,6 +110,7 @@ function OrganizationCard({ slug, name }: Organization) {
                     <bdi>{one.name}</bdi>
                   </Anchor>
                 </Table.Td>
+                <Table.Td c="dimmed">{one.slug}</Table.Td>
                 <Table.Td ta="right" c="dimmed">
                   {one.statistics &&
                     `${one.statistics.exact ? '' : 'about '}${counted(one.statistics.records, 'record')}`}
