@@ -176,8 +176,9 @@ test('rules are tried before they hold, and cases of them are a file', async ({ 
   await page.getByText('every external user sees all').first().waitFor();
   await button(page, 'Edit rules of orders').click();
   await button(page, 'Add rule').click();
-  await until('the new rule has the focus', () =>
-    page.getByPlaceholder('Column', { exact: true }).evaluate((input) => input === input.ownerDocument.activeElement),
+  await until(
+    'the new rule has the focus',
+    async () => (await page.evaluate('document.activeElement.getAttribute("placeholder")')) === 'Column',
   );
   await page.getByRole('textbox', { name: 'Claim', exact: true }).fill('customer_id');
   await page.getByRole('textbox', { name: 'Claims' }).fill('{"customer_id": 1}');
