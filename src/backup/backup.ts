@@ -7,8 +7,8 @@ import type { Database, Session } from '../db/pool.ts';
 import type { Caller } from '../db/work.ts';
 import { payloadTooLarge, queryTimeout } from '../errors.ts';
 import { type Floor, makeArrival, makeMeter } from '../pace/arrival.ts';
-import { makeTurns } from '../pace/transfer-turns.ts';
-import { inHeldSnapshot, piecesOf, snapshotTime, TENANT, type Wanted } from './dump.ts';
+import { makeTurns, type Turns } from '../pace/transfer-turns.ts';
+import { inHeldSnapshot, piecesOf, snapshotTime, TENANTS, type Wanted } from './dump.ts';
 import { makeRoom } from './emptiness.ts';
 import { MAX_DATA, readFile, writeFile } from './format.ts';
 import { type Address, type Restored, restoreAll } from './restore.ts';
@@ -42,25 +42,30 @@ export interface Backups {
   readonly restore: (restore: Restore) => Promise<Restored>;
 }
 
-// A client has two backups, or a backup and a restore, under way; more would take the connections of imports and exports.
-const AT_ONCE = 2;
+// Of the instance a backup and a restore are under way, and of all workspaces one backup; more would take the connections
+// of imports and exports. Owners who read slowly hold up each other, never the operator.
+const AT_ONCE = { instance: 2, workspaces: 1 } as const;
 const MAX_WAITING = 20;
 
 export function makeBackups(db: Database, limits: BackupLimits): Backups {
   const { timeoutMs, waitMs } = limits;
-  const turns = makeTurns({ count: AT_ONCE, of: 'backups and restores', maxWaiting: MAX_WAITING });
-  const turnOf = (whose: string, caller: Caller): Promise<() => void> =>
+  const turnsOf = (count: number) => makeTurns({ count, of: 'backups and restores', maxWaiting: MAX_WAITING });
+  const ofInstance = turnsOf(AT_ONCE.instance);
+  const ofWorkspaces = turnsOf(AT_ONCE.workspaces);
+  const turnOf = (turns: Turns, whose: string, caller: Caller): Promise<() => void> =>
     turns.take({ workspace: whose, user: undefined, caller, deadline: performance.now() + waitMs });
 
   return {
     async open(wanted, caller) {
-      const ended = await turnOf(wanted ?? 'instance', caller);
+      const ended = await (wanted === null
+        ? turnOf(ofInstance, 'backup', caller)
+        : turnOf(ofWorkspaces, wanted, caller));
       const { opened, done } = openStream(db, limits, wanted, caller);
       void done.finally(ended);
       return opened;
     },
     async restore({ source, caller, as, note }) {
-      const ended = await turnOf('restore', caller);
+      const ended = await turnOf(ofInstance, 'restore', caller);
       const arrival = makeArrival(source, limits.sendFloor);
       const timer = setTimeout(() => arrival.end(queryTimeout()), timeoutMs);
       const stay = caller.onGone(() => arrival.end(new Error('the client has left')));
@@ -76,7 +81,7 @@ export function makeBackups(db: Database, limits: BackupLimits): Backups {
           {
             statementTimeoutMs: timeoutMs,
             purpose: 'transfer',
-            tenant: TENANT,
+            tenant: TENANTS.instance,
             caller,
             deadline: performance.now() + waitMs,
           },

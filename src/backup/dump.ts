@@ -20,8 +20,8 @@ interface PlacedTable extends TableName {
 }
 
 const TRIES = 10;
-/** Whose the connections of backups and restores are. */
-export const TENANT = 'backups';
+/** Whose the connections of backups and restores are: owners take none of the operator's share. */
+export const TENANTS = { instance: 'backups', workspaces: 'backups of workspaces' } as const;
 const APPLICATION = 'workspace-data-api backup';
 
 /** In a snapshot that holds all tables of what is wanted: `work` runs once. 503 when somebody alters them all the time. */
@@ -38,7 +38,13 @@ export async function inHeldSnapshot<T>(
         if (!(await hold(session, wanted, tables))) return undefined;
         return { result: await work(session, backendOf(db, session)) };
       },
-      { ...options, isolation: 'repeatable read', readOnly: true, purpose: 'transfer', tenant: TENANT },
+      {
+        ...options,
+        isolation: 'repeatable read',
+        readOnly: true,
+        purpose: 'transfer',
+        tenant: wanted === null ? TENANTS.instance : TENANTS.workspaces,
+      },
     );
     if (outcome !== undefined) return outcome.result;
     if (tries === TRIES) throw serviceUnavailable('The tables are being altered all the time; retry', 5);

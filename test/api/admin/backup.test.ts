@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Entry, type Piece, readFile, writeFile } from '../../../src/backup/format.ts';
+import { openConnection, rawRequest } from '../../support/raw-http.ts';
 import { ADMIN_KEY, type Answer, type TestServer, type TestWorkspace } from '../../support/server.ts';
 import { makeShop, TYPES_SCHEMA } from '../../support/shop.ts';
 import { until } from '../../support/until.ts';
@@ -362,6 +363,13 @@ test('a backup is of one moment, and neither reads nor writes wait for it', asyn
   await writing;
 });
 
+async function runningBackups(): Promise<number> {
+  const [row] = await server.database.query(
+    `select count(*)::int as count from pg_stat_activity where application_name = 'workspace-data-api backup'`,
+  );
+  return Number(row?.count);
+}
+
 test('a client that leaves in the middle of a backup leaves nothing behind', async () => {
   const rows = 60_000;
   const large = await server.workspace('acme/large', { entities: { notes: { fields: { text: { type: 'text' } } } } });
@@ -376,13 +384,30 @@ select string_agg(md5(g::text || n::text), '') from generate_series(1, ${rows}) 
   });
   await answer.body?.getReader().read();
   leaving.abort();
-  await until('its transaction has ended', async () => {
-    const [row] = await server.database.query(
-      `select count(*)::int as count from pg_stat_activity where application_name = 'workspace-data-api backup'`,
-    );
-    return row?.count === 0;
+  await until('its transaction has ended', async () => (await runningBackups()) === 0);
+  const bytes = await backupOf(large);
+  assert.equal(bytes.length > 1_000_000, true);
+  await restored(server, bytes, 'acme/large-2');
+});
+
+test('owners who do not read their backups hold up no backup and no restore of the operator', async () => {
+  const bytes = await backupOf(shop);
+  const held = ['large', 'large-2'].map((slug) => {
+    const { socket, answer } = openConnection(server.url);
+    const at = `${ADMIN}/organizations/acme/workspaces/${slug}/backup`;
+    socket.write(rawRequest('GET', at, [`Authorization: Bearer ${ADMIN_KEY}`]));
+    socket.pause();
+    return { socket, answer };
   });
-  assert.equal((await backupOf(large)).length > 1_000_000, true);
+  try {
+    await until('one has begun', async () => (await runningBackups()) > 0);
+    await restored(server, bytes, 'acme/shop-5');
+    assert.ok((await download(server, '/backup')).length > bytes.length);
+    assert.ok((await runningBackups()) > 0);
+  } finally {
+    for (const { socket } of held) socket.destroy();
+    await Promise.allSettled(held.map(({ answer }) => answer));
+  }
 });
 
 test('a backup of the instance is restored into an empty one, in whose place of a demo', async () => {
