@@ -131,11 +131,14 @@ function headerOf(line: string): Header {
 }
 
 function parsed(text: string, otherwise: string): Readonly<Record<string, unknown>> {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch {
     throw backupDamaged(otherwise);
   }
+  if (typeof value !== 'object' || value === null) throw backupDamaged(otherwise);
+  return value as Readonly<Record<string, unknown>>;
 }
 
 async function* piecesOf(source: Source, isRead = true): AsyncGenerator<Piece> {
@@ -174,7 +177,7 @@ async function readFrame(
   return { kind: head[0], content };
 }
 
-const NOT_JSON = 'a part of it is no JSON';
+const NOT_JSON = 'a part of it is no JSON object';
 const brokenAt = (byte: number): Error => backupDamaged(`a part that ends at byte ${byte} has another checksum`);
 
 interface Source {

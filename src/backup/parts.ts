@@ -8,7 +8,10 @@ export interface Part {
   readonly name: string;
   /** A select of lines, for COPY: values stand in the text. */
   readonly lines: (workspaceId: string) => Fragment;
-  /** Makes rows of the lines in a table with the one column `line`. Rows that another workspace has are left out. */
+  /**
+   * Makes rows of the lines in a table with the one column `line`. Rows that another workspace has are left out. Returns
+   * `shows` of each row: whether its times are of the years that can be shown.
+   */
   readonly insert: (workspaceId: string, lines: TableName) => Fragment;
 }
 
@@ -25,6 +28,8 @@ interface Said {
   readonly columns: Fragment;
   readonly values: Fragment;
   readonly conflict?: Fragment;
+  /** Columns that are times. */
+  readonly times?: Fragment;
 }
 
 // Scopes by the names of entities: an id of one that is gone names nothing any more.
@@ -38,15 +43,19 @@ const SCOPE_IDS = sql`case when json_typeof(r.entities) = 'array' then (
 const members = (names: Readonly<Record<string, Fragment>>): Fragment =>
   sql`select ${join(Object.entries(names).map(([name, value]) => sql`${value} as ${ident(name)}`))}`;
 
-const partOf = ({ name, table, members: read, where, order, types, columns, values, conflict }: Said): Part => ({
+const partOf = ({ name, table, members: read, where, order, types, columns, values, conflict, times }: Said): Part => ({
   name,
   lines: (workspaceId) =>
     sql`select row_to_json(l)::text from (${members(read)} from ${table} t
 where t.workspace_id = ${wholeNumber(Number(workspaceId))}${where === undefined ? empty : sql` and ${where}`} order by ${order}) l`,
-  insert: (workspaceId, lines) => sql`insert into ${table} (workspace_id, ${columns})
+  insert: (workspaceId, lines) => sql`insert into ${table} as i (workspace_id, ${columns})
 select w.id, ${values} from ${tableRef(lines)} l cross join json_to_record(l.line::json) r (${types})
-join wda.workspace w on w.id = ${workspaceId}::bigint order by l.at${conflict === undefined ? empty : sql` on conflict ${conflict} do nothing`}`,
+join wda.workspace w on w.id = ${workspaceId}::bigint order by l.at${conflict === undefined ? empty : sql` on conflict ${conflict} do nothing`} returning ${times === undefined ? sql`true` : shown(times)} as shows`,
 });
+
+// Unknown ones are left out by both; none at all is null.
+const shown = (times: Fragment): Fragment =>
+  sql`(coalesce(least(${times}) >= '0001-01-01Z' and greatest(${times}) < '9999-12-31 23:59:59.9995Z', true))`;
 
 const PERMISSIONS = sql`t.permissions`;
 const NAME = sql`t.name`;
@@ -68,6 +77,7 @@ export const PARTS: readonly Part[] = [
       last_used_at: sql`t.last_used_at`,
     },
     order: sql`t.id`,
+    times: sql`i.expires_at, i.created_at, i.last_used_at`,
     types: sql`name text, prefix text, hash text, permissions text, entities json, expires_at timestamptz, created_at timestamptz, last_used_at timestamptz`,
     columns: sql`name, prefix, hash, permissions, entities, expires_at, created_at, last_used_at`,
     values: sql`r.name, r.prefix, decode(r.hash, 'hex'), r.permissions, ${SCOPE_IDS}, r.expires_at, r.created_at, r.last_used_at`,
@@ -85,6 +95,7 @@ export const PARTS: readonly Part[] = [
       created_at: CREATED,
     },
     order: sql`t.id`,
+    times: sql`i.created_at`,
     types: sql`client_id text, name text, secret_hash text, permissions text, entities json, created_at timestamptz`,
     columns: sql`client_id, name, secret_hash, permissions, entities, created_at`,
     values: sql`r.client_id, r.name, decode(r.secret_hash, 'hex'), r.permissions, ${SCOPE_IDS}, r.created_at`,
@@ -103,6 +114,7 @@ export const PARTS: readonly Part[] = [
       updated_at: sql`t.updated_at`,
     },
     order: sql`t.workspace_id`,
+    times: sql`i.created_at, i.updated_at`,
     types: sql`issuer_url text, jwks_uri text, audience text, default_permissions text, enabled boolean, created_at timestamptz, updated_at timestamptz`,
     columns: sql`issuer_url, jwks_uri, audience, default_permissions, enabled, created_at, updated_at`,
     values: sql`r.issuer_url, r.jwks_uri, r.audience, r.default_permissions, r.enabled, r.created_at, r.updated_at`,
@@ -132,6 +144,7 @@ export const PARTS: readonly Part[] = [
     },
     where: sql`t.state not in ('pending', 'running')`,
     order: sql`t.id`,
+    times: sql`i.created_at, i.started_at, i.finished_at`,
     types: sql`state text, strategy text, steps jsonb, error jsonb, document json, created_at timestamptz, started_at timestamptz, finished_at timestamptz`,
     columns: sql`state, strategy, steps, error, document, created_at, started_at, finished_at`,
     values: sql`r.state, r.strategy, r.steps, r.error, r.document, r.created_at, r.started_at, r.finished_at`,

@@ -6,9 +6,11 @@ import { sqlState } from '../db/pg-error.ts';
 import type { Session } from '../db/pool.ts';
 import { createOrganization } from '../directory/organizations.ts';
 import { parseSchemaDocument } from '../document/document.ts';
+import { SLUG_PATTERN } from '../document/format.ts';
 import type { Table } from '../document/tables.ts';
 import { asIsForWorkspaces, backupDamaged, backupUnfit, workspaceInTheWay } from '../errors.ts';
 import { createEmptyWorkspace, type EmptyWorkspace } from '../migrate/workspace.ts';
+import { parseDateTime } from '../model/date-time.ts';
 import { parseExact } from '../model/exact-json.ts';
 import { ident, join, sql, type TableName, tableRef, toQuery } from '../sql/fragment.ts';
 import { type Entry, type OpenedFile, sectionsOf, wholeText } from './format.ts';
@@ -32,12 +34,16 @@ export interface Restored {
 
 // As long as any document may be set to be.
 const MAX_DOCUMENT = 268_435_456;
+// Those of the admin API.
+const SLUG = new RegExp(SLUG_PATTERN);
+const MAX_NAME = 200;
 
 /** `as`: another address for the workspace of the file. */
 export async function restoreAll(session: Session, { header, pieces }: OpenedFile, as?: Address): Promise<Restored> {
   if (as !== undefined && header.scope === 'instance') throw asIsForWorkspaces();
   const workspaces: RestoredWorkspace[] = [];
   const leftOut: Record<string, number> = {};
+  let organizations = 0;
   let current: Current | undefined;
   const conclude = async (): Promise<void> => {
     if (current === undefined) return;
@@ -51,8 +57,10 @@ export async function restoreAll(session: Session, { header, pieces }: OpenedFil
   );
   for await (const { entry, data } of sectionsOf(pieces)) {
     const { kind } = entry;
-    if (kind === 'organization') await ensureOrganization(session, textIn(entry, 'slug'), entry, as);
-    else if (kind === 'workspace') {
+    if (kind === 'organization') {
+      if (header.scope === 'workspace' && ++organizations > 1) throw backupDamaged('it has more than one organization');
+      await ensureOrganization(session, entry, as);
+    } else if (kind === 'workspace') {
       await conclude();
       if (header.scope === 'workspace' && workspaces.length > 0) throw backupDamaged('it has more than one workspace');
       current = await beginWorkspace(session, entry, await wholeText(data, MAX_DOCUMENT), as);
@@ -90,24 +98,44 @@ function textIn(entry: Entry, member: string): string {
   return value;
 }
 
+const wrongIn = ({ kind }: Entry, member: string): Error =>
+  backupDamaged(`its part ${kind} has a ${member} that no server gives`);
+
+function slugIn(entry: Entry, member: string): string {
+  const slug = textIn(entry, member);
+  if (!SLUG.test(slug)) throw wrongIn(entry, member);
+  return slug;
+}
+
+function nameIn(entry: Entry): string {
+  const name = textIn(entry, 'name');
+  if (name === '' || [...name.slice(0, 2 * MAX_NAME + 1)].length > MAX_NAME) throw wrongIn(entry, 'name');
+  return name;
+}
+
+/** PostgreSQL reads more as a time than can be shown, such as infinity. */
+function timeIn(entry: Entry, member: string): string {
+  const time = parseDateTime(textIn(entry, member));
+  if (time === undefined) throw wrongIn(entry, member);
+  return time;
+}
+
 /** What is there already stays as it is. Under another address a new organization has its slug for a name. */
-async function ensureOrganization(session: Session, own: string, entry: Entry, as: Address | undefined): Promise<void> {
+async function ensureOrganization(session: Session, entry: Entry, as: Address | undefined): Promise<void> {
+  const [own, ownName, createdAt] = [slugIn(entry, 'slug'), nameIn(entry), timeIn(entry, 'createdAt')];
   const slug = as?.organization ?? own;
   const found = await session.query(toQuery(sql`select from wda.organization where slug = ${slug}`));
   if (found.length > 0) return;
-  await createOrganization(session, { slug, name: slug === own ? textIn(entry, 'name') : slug });
+  await createOrganization(session, { slug, name: slug === own ? ownName : slug });
   if (slug !== own) return;
-  const createdAt = textIn(entry, 'createdAt');
-  await fitting(
-    slug,
-    session.query(
-      toQuery(sql`update wda.organization set created_at = ${createdAt}::timestamptz where slug = ${slug}`),
-    ),
+  await session.query(
+    toQuery(sql`update wda.organization set created_at = ${createdAt}::timestamptz where slug = ${slug}`),
   );
 }
 
 async function beginWorkspace(session: Session, entry: Entry, text: string, as: Address | undefined): Promise<Current> {
-  const address = as ?? { organization: textIn(entry, 'organization'), slug: textIn(entry, 'slug') };
+  const own = { organization: slugIn(entry, 'organization'), slug: slugIn(entry, 'slug') };
+  const [name, createdAt, address] = [nameIn(entry), timeIn(entry, 'createdAt'), as ?? own];
   const parsed = parseSchemaDocument(exactly(text));
   if (!parsed.ok) throw backupDamaged(`its schema document is not valid (${parsed.details[0]?.message ?? ''})`);
   const { document } = parsed;
@@ -116,14 +144,10 @@ async function beginWorkspace(session: Session, entry: Entry, text: string, as: 
 where o.slug = ${address.organization} and w.slug = ${address.slug}`),
   );
   if (taken !== undefined) throw workspaceInTheWay(address.organization, address.slug);
-  const made = await createEmptyWorkspace(session, { ...address, name: textIn(entry, 'name'), document });
+  const made = await createEmptyWorkspace(session, { ...address, name, document });
   if (made === undefined) throw backupDamaged(`it has no organization ${address.organization}`);
-  const createdAt = textIn(entry, 'createdAt');
-  await fitting(
-    address.slug,
-    session.query(
-      toQuery(sql`update wda.workspace set created_at = ${createdAt}::timestamptz where id = ${made.workspace.id}`),
-    ),
+  await session.query(
+    toQuery(sql`update wda.workspace set created_at = ${createdAt}::timestamptz where id = ${made.workspace.id}`),
   );
   return { made, address, records: 0, entity: '' };
 }
@@ -152,7 +176,8 @@ async function fillTable(session: Session, current: Current, entry: Entry, data:
 }
 
 function columnsOf({ columns, entity }: Table, fields: unknown): readonly string[] {
-  if (!Array.isArray(fields)) throw backupDamaged('its records have no fields');
+  if (!Array.isArray(fields) || fields.length === 0) throw backupDamaged('its records have no fields');
+  if (new Set(fields).size < fields.length) throw backupDamaged('its records have a field twice');
   return fields.map((field) => {
     const column = columns.get(String(field))?.column;
     if (column === undefined) throw backupUnfit(entity);
@@ -184,12 +209,15 @@ async function insertRows(
     name,
     session.query(
       toQuery(
-        sql`with made as (${part.insert(workspace.id, LINES)} returning 1) select count(*)::int4 as count from made`,
+        sql`with made as (${part.insert(workspace.id, LINES)})
+select count(*)::int4 as count, coalesce(bool_and(shows), true) as shows from made`,
       ),
     ),
   );
+  const [{ count, shows }] = inserted as unknown as readonly [{ readonly count: number; readonly shows: boolean }];
+  if (!shows) throw backupUnfit(name);
   await session.execute(sql`truncate ${tableRef(LINES)}`.text);
-  return rows - (inserted[0] as { count: number }).count;
+  return rows - count;
 }
 
 /** What breaks a constraint or is no value of its type was not written by a server. */
@@ -197,8 +225,9 @@ async function fitting<T>(entity: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    // Tables of a new workspace have the names of their entities.
-    if (/^2[23]/.test(sqlState(error) ?? '')) throw backupUnfit((error as { table?: string }).table ?? entity, error);
+    // Tables of a new workspace have the names of their entities. 54001: a JSON that is too deep.
+    if (/^(2[23]|54001)/.test(sqlState(error) ?? ''))
+      throw backupUnfit((error as { table?: string }).table ?? entity, error);
     throw error;
   }
 }

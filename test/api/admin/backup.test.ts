@@ -316,7 +316,30 @@ test('a file whose checksums are right and whose content is not is refused', asy
       (piece, entry) => ('entry' in piece && entry.entity === 'tags' ? { entry: { ...entry, lastId: '-1' } } : piece),
     ],
   ];
-  for (const [words, change] of tries) {
+  const of = (what: (entry: Entry) => boolean, other: object | null) => (piece: Piece, entry: Entry) =>
+    'entry' in piece && what(entry) ? { entry: (other && { ...entry, ...other }) as Entry } : piece;
+  const isTags = ({ entity }: Entry) => entity === 'tags';
+  const is = (kind: string) => (entry: Entry) => entry.kind === kind;
+  const rows = (name: string, line: string) => (piece: Piece, entry: Entry) =>
+    entry.of === name && 'data' in piece ? { data: Buffer.from(`${line}\n`) } : piece;
+  const key = { name: 'k', prefix: 'p', hash: '00', permissions: 'READ_ONLY', created_at: '2026-01-31T12:00:00Z' };
+  const history = (steps: string) =>
+    `{"state":"failed","strategy":"online","document":{},"created_at":"2026-01-31T12:00:00Z","steps":${steps}}`;
+  const made: typeof tries = [
+    [/a part of it is no JSON object/, of(isTags, null)],
+    [/its records have a field twice/, of(isTags, { fields: ['id', 'id'] })],
+    [/its records have no fields/, of(isTags, { fields: [] })],
+    ...['organization', 'workspace'].flatMap((kind): typeof tries => [
+      [/has a slug that no server gives/, of(is(kind), { slug: '../x' })],
+      [/has a name that no server gives/, of(is(kind), { name: 'x'.repeat(201) })],
+      [/has a createdAt that no server gives/, of(is(kind), { createdAt: 'infinity' })],
+      [/has a createdAt that no server gives/, of(is(kind), { createdAt: '290000-01-01' })],
+    ]),
+    [/records of apiKeys that do not fit/, rows('apiKeys', JSON.stringify({ ...key, expires_at: 'infinity' }))],
+    [/records of apiKeys that do not fit/, rows('apiKeys', JSON.stringify({ ...key, expires_at: '10000-01-01' }))],
+    [/records of apiKeys that do not fit/, rows('apiKeys', history('['.repeat(100_000) + ']'.repeat(100_000)))],
+  ];
+  for (const [words, change] of [...tries, ...made]) {
     const { status, json, text } = await restore(elsewhere, await forged(bytes, change), 'acme/forged');
     assert.equal(status, 400, text);
     assert.match(json.error.message, words);
