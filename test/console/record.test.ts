@@ -77,6 +77,7 @@ test('mistakes stand at their fields, the values stay, and the first has the foc
 
 test('a unique value that is taken is told at its field; mended, the record is made', async ({ open }) => {
   const page = await open({ key: keys.owner, path: at('products', 'new') });
+  await page.getByRole('link', { name: 'Cancel' }).waitFor();
   await page.getByRole('textbox', { name: 'sku' }).fill('MUG-01');
   await page.getByRole('textbox', { name: 'title' }).fill('Second mug');
   await page.getByRole('textbox', { name: 'price' }).fill('1.10');
@@ -85,6 +86,7 @@ test('a unique value that is taken is told at its field; mended, the record is m
   await page.getByRole('textbox', { name: 'sku' }).fill('MUG-02');
   await page.getByRole('button', { name: 'Create' }).click();
   await page.getByRole('heading', { name: /Second mug/ }).waitFor();
+  await page.getByText('Created', { exact: true }).waitFor();
   assert.equal((await shop.call('products?filter=sku,eq,MUG-02')).json.data.length, 1);
 });
 

@@ -1,6 +1,6 @@
 // Keys for the whole page: Ctrl+K opens the palette, ? shows the keys of the screen.
 import { Kbd, Modal, Table } from '@mantine/core';
-import { useEffect, useState } from 'react';
+import { useEffect } from 'react';
 import { makeStore } from './store.ts';
 
 export interface KeyLine {
@@ -15,6 +15,11 @@ const EVERYWHERE: readonly KeyLine[] = [
 ];
 
 const ofScreen = makeStore<readonly KeyLine[]>([]);
+
+const shown = makeStore(false);
+
+/** Opens the list of keys, as `?` does. */
+export const showKeys = (): void => shown.set(true);
 
 /** The keys of the screen, as long as it is shown. `lines` is a constant of the screen. */
 export function useScreenKeys(lines: readonly KeyLine[]): void {
@@ -31,19 +36,19 @@ export function isTyping(target: EventTarget | null): boolean {
 }
 
 export function KeysDialog() {
-  const [isOpen, setOpen] = useState(false);
+  const isOpen = shown.use();
   const lines = [...ofScreen.use(), ...EVERYWHERE];
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       if (event.key !== '?' || event.ctrlKey || event.metaKey || isTyping(event.target)) return;
       event.preventDefault();
-      setOpen(true);
+      showKeys();
     };
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
   }, []);
   return (
-    <Modal opened={isOpen} onClose={() => setOpen(false)} title="Keys" closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal opened={isOpen} onClose={() => shown.set(false)} title="Keys" closeButtonProps={{ 'aria-label': 'Close' }}>
       <Table>
         <Table.Tbody>
           {lines.map(({ keys, does }) => (

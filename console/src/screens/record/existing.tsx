@@ -1,5 +1,5 @@
 // A record that exists: form, relations, JSON, and its end.
-import { Button, Code, Group, ScrollArea, Tabs } from '@mantine/core';
+import { Button, Code, Group, ScrollArea, Tabs, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -7,13 +7,15 @@ import { stringifyExact } from '../../api/json.ts';
 import type { EntityDocument } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
 import { labelOf } from '../../records/fields.ts';
+import { searchOfLastList } from '../../records/last-list.ts';
 import { type EntityPlace, fetchRecord, type Versioned } from '../../records/requests.ts';
 import { memberOf } from '../../records/value.ts';
 import { Refused } from '../../shell/refused.tsx';
 import { useMayWrite } from '../../shell/rights.ts';
+import { useSaid } from '../../shell/said.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { DeleteDialog } from './delete-dialog.tsx';
-import { RecordForm } from './form.tsx';
+import { createdWords, RecordForm } from './form.tsx';
 import { Relations } from './relations.tsx';
 
 export interface ExistingProps {
@@ -47,9 +49,11 @@ export function Existing({ at, entity, id }: ExistingProps) {
   const label = labelOf(entity);
   const called = read.data === undefined || label === undefined ? undefined : memberOf(read.data.record, label);
   const list = screenPath(at, `/data/${at.entity}`);
+  const isCreated = useSaid().trim() === createdWords(at, id);
   const actions = (
     <Group gap="xs">
-      <Button component={Link} to={list} variant="subtle">
+      {isCreated && <Text size="sm">Created</Text>}
+      <Button component={Link} to={list} search={searchOfLastList(list)} variant="subtle">
         {`All ${at.entity}`}
       </Button>
       {mayWrite && entity.operations.includes('create') && (
@@ -95,7 +99,7 @@ export function Existing({ at, entity, id }: ExistingProps) {
           entity={entity}
           read={read.data}
           onClose={() => setDeleting(false)}
-          onDeleted={() => void navigate({ to: list, ignoreBlocker: true })}
+          onDeleted={() => void navigate({ to: list, search: searchOfLastList(list), ignoreBlocker: true })}
           onTakeTheirs={(theirs) => void keep(theirs)}
         />
       )}

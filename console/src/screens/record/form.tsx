@@ -1,7 +1,7 @@
 // The form of a record. A save sends what was touched, with the version it began with; a refusal stands at its field.
 import { Button, Group, Stack, Text } from '@mantine/core';
 
-import { useNavigate } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useMemo, useRef, useState } from 'react';
 import { type Ask, askExact } from '../../api/ask.ts';
 import { stringifyExact } from '../../api/json.ts';
@@ -13,6 +13,7 @@ import { type Draft, draftInZone, readDraft } from '../../records/draft.ts';
 import { FieldInput } from '../../records/field-input.tsx';
 import { columnsOf, type RecordColumn } from '../../records/fields.ts';
 import type { ZoneName } from '../../records/instant.ts';
+import { searchOfLastList } from '../../records/last-list.ts';
 import { type EntityPlace, entityPath, fetchRecord, type Versioned, versionOf } from '../../records/requests.ts';
 import { editText, idOf, memberOf, type RecordValue } from '../../records/value.ts';
 import { requestKeys, untilAnswered } from '../../records/write-requests.ts';
@@ -33,6 +34,9 @@ export interface RecordFormProps {
   readonly from?: RecordValue | undefined;
   readonly onSaved?: (saved: Versioned) => Promise<void>;
 }
+
+/** What is said of a record that was just made. */
+export const createdWords = ({ entity }: EntityPlace, id: string): string => `${entity} ${id} created`;
 
 export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFormProps) {
   const zone = useZone();
@@ -84,7 +88,7 @@ export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFo
       // What was typed since has not been sent.
       setDraft((now) => new Map([...now].filter(([name, text]) => draft.get(name) !== text)));
       setMeanwhile(undefined);
-      say('Saved');
+      say(read === undefined ? createdWords(at, idOf(saved.record)) : 'Saved');
       if (read === undefined) {
         await navigate({
           to: screenPath(at, `/data/${at.entity}/${idOf(saved.record)}`),
@@ -156,6 +160,7 @@ export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFo
         ? { method: 'GET', rest: `/${idOf(read.record)}` }
         : { method: 'PATCH', rest: `/${idOf(read.record)}`, body: stringifyExact(Object.fromEntries(changes)) }),
   });
+  const list = screenPath(at, `/data/${at.entity}`);
   const theirs = meanwhile === 'deleted' ? undefined : meanwhile;
 
   return (
@@ -187,6 +192,11 @@ export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFo
           {mayWrite && (
             <Button type="submit" loading={isBusy} disabled={read !== undefined && !isDirty}>
               {read === undefined ? 'Create' : 'Save'}
+            </Button>
+          )}
+          {read === undefined && (
+            <Button component={Link} to={list} search={searchOfLastList(list)} variant="default">
+              Cancel
             </Button>
           )}
           {isDirty && read !== undefined && (

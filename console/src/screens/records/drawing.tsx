@@ -1,19 +1,21 @@
 // How the cells of the list are drawn.
 
+import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Json } from '../../api/json.ts';
-import type { Place } from '../../api/workspace.ts';
 import type { GridDrawing } from '../../grid/grid-types.ts';
-import { CellValue } from '../../records/cell.tsx';
+import { CellValue, recordPath } from '../../records/cell.tsx';
 import type { Drafts } from '../../records/drafts.ts';
 import type { RecordColumn } from '../../records/fields.ts';
 import type { ZoneName } from '../../records/instant.ts';
+import type { EntityPlace } from '../../records/requests.ts';
 import type { Row } from '../../records/rows.ts';
 import { memberOf, type RecordValue } from '../../records/value.ts';
+import { Icon } from '../../shell/icon.tsx';
 import type { ColumnPlan } from './column-plan.ts';
 
 export interface DrawingOptions {
-  readonly place: Place;
+  readonly place: EntityPlace;
   readonly plan: ColumnPlan;
   readonly zone: ZoneName;
   readonly selected: ReadonlySet<string>;
@@ -70,7 +72,7 @@ export function drawingOf({
       if (draft !== undefined && draft.kind !== 'saved')
         return <CellValue place={place} column={column} value={draft.value} zone={zone} />;
       const related = column.type === 'label' ? relatedOf(record, column) : undefined;
-      return (
+      const value = (
         <CellValue
           place={place}
           column={column}
@@ -79,6 +81,21 @@ export function drawingOf({
           cutFrom={cuts.get(name)}
           leadsTo={related === null || related === undefined ? undefined : String(memberOf(related, 'id'))}
         />
+      );
+      if (name !== 'id') return value;
+      return (
+        <>
+          <Link
+            className="open-record"
+            tabIndex={-1}
+            to={recordPath(place, place.entity, id)}
+            aria-label={`Open record ${id}`}
+            title={`Open record ${id}`}
+          >
+            <Icon name="right" size={14} />
+          </Link>
+          {value}
+        </>
       );
     },
     mark: ({ id }, { name }) => drafts.of(id)?.get(name),

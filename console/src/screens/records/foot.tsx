@@ -8,6 +8,7 @@ import { fetchRecords } from '../../records/requests.ts';
 import { NO_CUTS } from '../../records/rows.ts';
 import { idOf } from '../../records/value.ts';
 import { Icon } from '../../shell/icon.tsx';
+import { showKeys } from '../../shell/keys.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { BulkEditDialog, ReviewDialog } from './dialogs.tsx';
 import type { Editing } from './use-editing.ts';
@@ -79,6 +80,9 @@ export function Foot({ state, zone, editing, selected, onDelete, onDeselect }: F
             </Button>
           </>
         )}
+        <Button variant="subtle" size="compact-xs" onClick={showKeys}>
+          Keys: ?
+        </Button>
         {mayWrite && (
           <span className="records-line records-end">
             {waiting.length > 0 && (

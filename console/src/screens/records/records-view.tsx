@@ -2,12 +2,14 @@
 import './records.css';
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
+import { screenPath } from '../../api/workspace.ts';
 import { pinnedCount, withWidth } from '../../grid/columns.ts';
 import { Grid } from '../../grid/grid.tsx';
 import type { GridCommand, Spot } from '../../grid/state.ts';
 import { useFocusBack } from '../../grid/use-grid.ts';
 import { recordPath } from '../../records/cell.tsx';
 import type { Chip } from '../../records/filter.ts';
+import { useAsLastList } from '../../records/last-list.ts';
 import { isNarrowed, nextSort } from '../../records/list-query.ts';
 import { columnAt } from '../../records/paths.ts';
 import type { Row } from '../../records/rows.ts';
@@ -55,6 +57,7 @@ export function RecordsView(props: RecordsViewProps) {
     },
   });
   useScreenKeys(KEYS);
+  useAsLastList(screenPath(at, `/data/${at.entity}`));
   useFocusBack(question !== undefined || editing.conflict !== undefined || deleting.conflict !== undefined, control);
 
   const drawing = useDrawing({ state, zone, editing, selected, setSelected });
