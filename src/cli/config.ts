@@ -180,7 +180,7 @@ function requireAllowed(steps: readonly Step[], options: ConfigOptions): void {
   if (endsOwnKey(steps, options))
     throw new CommandFailure(
       failed('This ends the API key that the command uses, and nothing has been changed').failure,
-      ['Name it in the file as it is, or use the admin key or the key of another owner.'],
+      ['Name it in the file as it is, or use the operator key or the key of another owner.'],
     );
   const losses = lossesOf(steps, options);
   if (losses.length === 0) return;

@@ -37,7 +37,7 @@ export function addOAuth(program: Command, examples: (command: Command, lines: r
   ]);
   const keys = program
     .command('signing-key')
-    .description('keys that sign the tokens of all OAuth clients (needs the admin key)');
+    .description('keys that sign the tokens of all OAuth clients (needs the operator key)');
   keys
     .command('list')
     .description('list the key that signs and those that still verify')

@@ -64,7 +64,7 @@ function addOrganizations(program: Command): void {
   const group = program
     .command('org')
     .alias('organization')
-    .description('organizations, which hold workspaces (needs the admin key)');
+    .description('organizations, which hold workspaces (needs the operator key)');
   group
     .command('create')
     .description('create an organization')

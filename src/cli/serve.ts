@@ -206,7 +206,7 @@ export function startScreen(
     lines.push(`    ${base}/console/login#${welcome.consoleCode}`, `    Later: ${COMMAND} console`);
   }
   if (welcome.operatorKey !== undefined) {
-    lines.push('', '  Admin key (shown this once; keep it):', `    ${welcome.operatorKey}`);
+    lines.push('', '  Operator key (shown this once; keep it):', `    ${welcome.operatorKey}`);
   }
   if (welcome.demoKey !== undefined) {
     lines.push(
@@ -222,7 +222,7 @@ export function startScreen(
     lines.push(
       '',
       '  Demo workspace demo/shop is there; for a new API key:',
-      `    ${client}WDA_KEY=<admin key> ${COMMAND} key create mine -w demo/shop`,
+      `    ${client}WDA_KEY=<operator key> ${COMMAND} key create mine -w demo/shop`,
     );
   } else {
     lines.push('', `  Next: ${COMMAND} --help`);

@@ -23,12 +23,12 @@ export function addServer(program: Command, examples: (command: Command, lines: 
     .action(async (_own, command: Command) => (await import('./whoami.ts')).whoami(command.optsWithGlobals()));
   program
     .command('server')
-    .description('what runs: versions, database, processes and settings (needs the admin key)')
+    .description('what runs: versions, database, processes and settings (needs the operator key)')
     .action(async (_own, command: Command) => (await import('./server.ts')).showServer(command.optsWithGlobals()));
   const saving = program
     .command('backup')
     .description(
-      'all of the instance, or with -w one workspace, into a file (needs the admin key, or an owner key of it)',
+      'all of the instance, or with -w one workspace, into a file (needs the operator key, or an owner key of it)',
     )
     .argument('<file>', '- for stdout')
     .action(async (file: string, _own, command: Command) =>
@@ -37,7 +37,7 @@ export function addServer(program: Command, examples: (command: Command, lines: 
   const bringing = program
     .command('restore')
     .description(
-      'make workspaces of a backup; all of it or nothing, and what exists is left alone (needs the admin key)',
+      'make workspaces of a backup; all of it or nothing, and what exists is left alone (needs the operator key)',
     )
     .argument('<file>')
     .option('--as <org/workspace>', 'another name for the workspace of the file')
@@ -47,7 +47,7 @@ export function addServer(program: Command, examples: (command: Command, lines: 
   const telling = program
     .command('activity')
     .description('who changed what, newest first')
-    .option('--all', 'of all workspaces and organizations (needs the admin key)')
+    .option('--all', 'of all workspaces and organizations (needs the operator key)')
     .option('--actor <who>', 'id or name of the key, client or user; operator')
     .option('--action <action>', 'a noun, or a noun and a verb: apiKeys, apiKeys.create')
     .option('--entity <entity>', 'what was about this entity')

@@ -59,7 +59,7 @@ test('a client is created, gets a token, is listed without its secret, and delet
   assert.match(await run(['client', 'delete', client.clientId], ADMIN_KEY, 1), /404 NOT_FOUND/);
 });
 
-test('signing keys are listed and rotated with the admin key', async () => {
+test('signing keys are listed and rotated with the operator key', async () => {
   const client = JSON.parse(await run(['client', 'create', 'other', '--json'])) as TestClient;
   const token = await tokenOf(server, client);
   assert.match(await run(['signing-key', 'list']), /^\S{43} +signing /m);
