@@ -120,7 +120,7 @@ function Line({ entry, place }: { readonly entry: Entry; readonly place: Place |
         ) : (
           details !== null &&
           Object.keys(details).length > 0 && (
-            <Code style={{ whiteSpace: 'pre-wrap' }}>{cut(JSON.stringify(details))}</Code>
+            <Code style={{ whiteSpace: 'pre-wrap', wordBreak: 'break-all' }}>{cut(JSON.stringify(details))}</Code>
           )
         )}
       </Table.Td>
