@@ -43,3 +43,10 @@ export const asIsForWorkspaces = (): ApiError =>
 
 export const notAnAddress = (text: string): ApiError =>
   new ApiError('BAD_REQUEST', `as must be <organization>/<workspace>, such as acme/shop, not ${shown(text)}`);
+
+/** `most`: bytes of a schema document. */
+export const documentTooLong = (most: number): ApiError =>
+  new ApiError(
+    'BAD_REQUEST',
+    `The backup has a schema document of more than ${most} bytes: start the server with a higher WDA_MAX_BODY_BYTES. ${UNCHANGED}`,
+  );

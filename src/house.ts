@@ -204,6 +204,8 @@ function backupLimits(config: Config): BackupLimits {
     readFloor: { bytesPerSecond: config.exportFloor, seconds },
     sendFloor: { bytesPerSecond: config.importFloor, seconds },
     maxBytes: config.maxImportBytes,
+    // Row rules and settings come by requests of their own, and are in it, too.
+    maxDocumentBytes: 2 * config.maxBodyBytes,
   };
 }
 

@@ -24,6 +24,8 @@ export interface BackupLimits {
   readonly sendFloor: Floor;
   /** Longest file that is restored, in bytes. */
   readonly maxBytes: number;
+  /** Longest schema document in it. */
+  readonly maxDocumentBytes: number;
 }
 
 export interface Restore {
@@ -74,7 +76,7 @@ export function makeBackups(db: Database, limits: BackupLimits): Backups {
           async (session) => {
             const file = await readFile(bounded(arrival.chunks, limits.maxBytes));
             if (file.header.scope === 'instance') await makeRoom(session);
-            const restored = await restoreAll(session, file, as);
+            const restored = await restoreAll(session, file, { maxDocumentBytes: limits.maxDocumentBytes, as });
             await note(session, restored);
             return restored;
           },

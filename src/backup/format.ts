@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { crc32, zstdCompress, zstdDecompress } from 'node:zlib';
-import { backupDamaged, backupForeign, backupNewer } from '../errors.ts';
+import { backupDamaged, backupForeign, backupNewer, documentTooLong } from '../errors.ts';
 
 /** The newest form that this version reads, and the one that it writes. */
 export const FORMAT = 1;
@@ -55,13 +55,18 @@ export async function* writeFile(header: Header, pieces: AsyncIterable<Piece>): 
   };
   yield told(Buffer.from(`${JSON.stringify({ product: PRODUCT, format: FORMAT, ...header })}\n`));
   let frames = 0;
-  for await (const frame of ahead(pieces, (piece) =>
+  for await (const frame of ahead(written(pieces), (piece) =>
     'entry' in piece ? frameOf(ENTRY, jsonBytes(piece.entry)) : frameOf(DATA, piece.data),
   )) {
     frames++;
     yield told(frame);
   }
   yield await frameOf(END, jsonBytes({ frames, sha256: digest.digest('hex') }));
+}
+
+/** Without data that is empty. */
+async function* written(pieces: AsyncIterable<Piece>): AsyncGenerator<Piece> {
+  for await (const piece of pieces) if ('entry' in piece || piece.data.length > 0) yield piece;
 }
 
 const jsonBytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
@@ -167,7 +172,9 @@ async function readFrame(
 ): Promise<{ readonly kind: number | undefined; readonly content: Buffer }> {
   const head = await source.take(FRAME_HEAD);
   const [size, length] = [head.readUInt32BE(1), head.readUInt32BE(5)];
-  if (size > MAX_DATA || length > MAX_STORED) throw brokenAt(source.at());
+  // Data that is empty is not written: a small file could have millions of them.
+  const isEmpty = head[0] === DATA && size === 0;
+  if (isEmpty || size > MAX_DATA || length > MAX_STORED) throw brokenAt(source.at());
   const stored = await source.take(length);
   if (checksum(head.subarray(0, 9), stored) !== head.readUInt32BE(9)) throw brokenAt(source.at());
   // The checksum is of what was stored.
@@ -277,7 +284,7 @@ export async function wholeText(data: AsyncIterable<Buffer>, most: number): Prom
   let size = 0;
   for await (const part of data) {
     size += part.length;
-    if (size > most) throw backupDamaged('a document in it is longer than any');
+    if (size > most) throw documentTooLong(most);
     parts.push(part);
   }
   return Buffer.concat(parts).toString();

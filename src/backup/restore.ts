@@ -32,14 +32,22 @@ export interface Restored {
   readonly leftOut: Readonly<Record<string, number>>;
 }
 
-// As long as any document may be set to be.
-const MAX_DOCUMENT = 268_435_456;
 // Those of the admin API.
 const SLUG = new RegExp(SLUG_PATTERN);
 const MAX_NAME = 200;
 
-/** `as`: another address for the workspace of the file. */
-export async function restoreAll(session: Session, { header, pieces }: OpenedFile, as?: Address): Promise<Restored> {
+export interface RestoreOptions {
+  /** Longest schema document in bytes. */
+  readonly maxDocumentBytes: number;
+  /** Another address for the workspace of the file. */
+  readonly as?: Address | undefined;
+}
+
+export async function restoreAll(
+  session: Session,
+  { header, pieces }: OpenedFile,
+  { maxDocumentBytes, as }: RestoreOptions,
+): Promise<Restored> {
   if (as !== undefined && header.scope === 'instance') throw asIsForWorkspaces();
   const workspaces: RestoredWorkspace[] = [];
   const leftOut: Record<string, number> = {};
@@ -63,7 +71,7 @@ export async function restoreAll(session: Session, { header, pieces }: OpenedFil
     } else if (kind === 'workspace') {
       await conclude();
       if (header.scope === 'workspace' && workspaces.length > 0) throw backupDamaged('it has more than one workspace');
-      current = await beginWorkspace(session, entry, await wholeText(data, MAX_DOCUMENT), as);
+      current = await beginWorkspace(session, entry, await wholeText(data, maxDocumentBytes), as);
     } else if (kind === 'records') await fillTable(session, inside(current), entry, data);
     else if (kind === 'rows') {
       const of = textIn(entry, 'of');
@@ -185,13 +193,14 @@ function columnsOf({ columns, entity }: Table, fields: unknown): readonly string
   });
 }
 
-/** No id is given again, also not one of a record that was deleted before the backup. */
+/** No id is given again, neither that of a record in the file nor one of a record that was deleted before the backup. */
 async function moveSequence(session: Session, table: Table, lastId: unknown): Promise<void> {
-  if (lastId === null) return;
-  if (typeof lastId !== 'string' || !/^\d{1,16}$/.test(lastId))
-    throw backupDamaged('a sequence of ids in it has no number');
+  const isNumber = typeof lastId === 'string' && /^\d{1,16}$/.test(lastId);
+  if (lastId !== null && !isNumber) throw backupDamaged('a sequence of ids in it has no number');
   const sequence = tableRef({ schema: table.schema, name: table.sequence }).text;
-  await fitting(table.entity, session.query(toQuery(sql`select setval(${sequence}::regclass, ${lastId}::bigint)`)));
+  const last = sql`select greatest(${lastId}::bigint, max(id)) as id from ${tableRef(table)}`;
+  const moved = sql`select setval(${sequence}::regclass, l.id) from (${last}) l where l.id is not null`;
+  await fitting(table.entity, session.query(toQuery(moved)));
 }
 
 /** Gives the number of rows that were left out. */

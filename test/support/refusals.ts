@@ -71,6 +71,12 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: /^The backup has records of \w+ that do not fit its schema\. Nothing was changed$/,
     made: () => errors.backupUnfit('orders'),
   },
+  documentTooLong: {
+    file: BACKUPS,
+    words:
+      /^The backup has a schema document of more than \d+ bytes: start the server with a higher WDA_MAX_BODY_BYTES\. Nothing was changed$/,
+    made: () => errors.documentTooLong(2_097_152),
+  },
   workspaceInTheWay: {
     file: BACKUPS,
     words:

@@ -12,7 +12,8 @@ import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
 const ADMIN = '/api/admin/v1';
 const server = useServer(LOCAL_PROVIDER);
 /** An installation of its own. */
-const elsewhere = useServer();
+/** Takes documents of half a megabyte. */
+const elsewhere = useServer({ WDA_MAX_BODY_BYTES: '262144' });
 const issuer = useIssuer();
 const shop = use(() => makeShop(server));
 const types = use(() => server.workspace('acme/types', TYPES_SCHEMA));
@@ -327,6 +328,13 @@ test('a file whose checksums are right and whose content is not is refused', asy
     `{"state":"failed","strategy":"online","document":{},"created_at":"2026-01-31T12:00:00Z","steps":${steps}}`;
   const made: typeof tries = [
     [/a part of it is no JSON object/, of(isTags, null)],
+    [
+      /schema document of more than 524288 bytes: start the server with a higher WDA_MAX_BODY_BYTES/,
+      (piece, entry) =>
+        entry.kind === 'workspace' && 'data' in piece
+          ? { data: Buffer.from(`{"entities":[${'{},'.repeat(250_000)}{}]}`) }
+          : piece,
+    ],
     [/its records have a field twice/, of(isTags, { fields: ['id', 'id'] })],
     [/its records have no fields/, of(isTags, { fields: [] })],
     ...['organization', 'workspace'].flatMap((kind): typeof tries => [
@@ -345,6 +353,24 @@ test('a file whose checksums are right and whose content is not is refused', asy
     assert.match(json.error.message, words);
   }
   assert.deepEqual(await stateOf(elsewhere), before);
+});
+
+test('a sequence that is behind the records of its table is moved on', async () => {
+  const bytes = await forged(await backupOf(shop), (piece) =>
+    'entry' in piece && piece.entry.entity === 'tags' ? { entry: { ...piece.entry, lastId: '1' } } : piece,
+  );
+  await restored(elsewhere, bytes, 'acme/behind');
+  const place = `${ADMIN}/organizations/acme/workspaces/behind`;
+  const asked = { method: 'POST', credential: ADMIN_KEY, body: { name: 'for a test', permissions: 'OWNER' } };
+  const { key: credential } = (await elsewhere.call(`${place}/api-keys`, asked)).json.data;
+  const tags = '/api/v1/acme/behind/tags';
+  const { data } = (await elsewhere.call(`${tags}?sort=id,desc&size=1`, { credential })).json;
+  const made = await elsewhere.call(tags, { method: 'POST', credential, body: { name: 'next' } });
+  assert.deepEqual([made.status, made.json.data.id], [201, data[0].id + 1], made.text);
+  assert.equal(
+    (await elsewhere.call(`${place}?confirm=behind`, { method: 'DELETE', credential: ADMIN_KEY })).status,
+    204,
+  );
 });
 
 test('a workspace that exists is not replaced, and as is an address', async () => {

@@ -90,6 +90,8 @@ test('every example is as its schema says', () => {
     for (const [method, { requestBody, parameters = {} }] of Object.entries(operations)) {
       const place = ['paths', path, method];
       for (const [type, { example }] of Object.entries(requestBody?.content ?? {})) {
+        // Bytes cannot be told in JSON.
+        if (type === 'application/octet-stream') continue;
         assert.notEqual(example, undefined, `${method} ${path}`);
         assert.equal(mistakesOf(example, ...place, 'requestBody', 'content', type, 'schema'), undefined);
       }

@@ -133,6 +133,13 @@ test('a part of another file is refused, however right it is by itself', async (
   await refused(Buffer.concat([one.subarray(0, end), one.subarray(begin)]));
 });
 
+test('data that is empty is not written, and no file has it', async () => {
+  const one = Buffer.from('1');
+  const entry = { kind: 'records' };
+  const bytes = await fileOf([{ entry, data: [one, Buffer.alloc(0), one] }]);
+  assert.equal(bytes.length, (await fileOf([{ entry, data: [one, one] }])).length);
+});
+
 test('data that is not read is passed over', async () => {
   const bytes = await fileOf([
     { entry: { kind: 'a' }, data: [Buffer.from('1'), Buffer.from('2'), Buffer.from('3')] },
@@ -151,5 +158,5 @@ test('a text that is longer than it may be is refused', async () => {
   const data = (async function* () {
     yield Buffer.alloc(10);
   })();
-  await assert.rejects(wholeText(data, 9), /longer than any/);
+  await assert.rejects(wholeText(data, 9), /schema document of more than 9 bytes/);
 });
