@@ -14,8 +14,9 @@ export const nameOf = ({ entity }: Scan): { readonly quoted: Fragment; readonly 
 });
 
 /**
- * The version of a record, under the alias of its table, or of what has its `xmin` as another column: the number of the transaction that wrote it, with the epoch of its
- * workspace (install/data/000023-epochs.sql). Whoever got it sends it back as it is.
+ * The version of a record, under the alias of its table, or of what has its `xmin` as another column: the number of the
+ * transaction that wrote it, with the epoch of its workspace (install/data/000023-epochs.sql). Whoever got it sends it back
+ * as it is.
  */
 export function versionOf({ entity }: Scan, alias: Fragment, column: Fragment = keyword('xmin')): Fragment {
   const { epoch = '' } = entity;
