@@ -35,6 +35,14 @@ const indexRef = ({ schema }: TableName, name: string): Fragment => tableRef({ s
 const names = (fields: readonly Field[]): Fragment => join(fields.map((field) => ident(field.column)));
 
 export const createSchema = (schema: string): Fragment => sql`create schema ${ident(schema)}`;
+
+/**
+ * Before createSchema(), in its transaction: on a Citus cluster the schema becomes a distributed one, whose tables lie
+ * together on one worker. Nothing without Citus. The setting must not be on for other schemas: Citus would take a schema
+ * with control tables that is there already for a distributed one.
+ */
+export const distributeSchemas = sql`select set_config('citus.enable_schema_based_sharding', 'on', true)
+from pg_extension where extname = 'citus'`;
 export const dropSchema = (schema: string): Fragment => sql`drop schema if exists ${ident(schema)} cascade`;
 
 /** The table with its columns, checks and unique constraints; references and other indexes come after all tables. */

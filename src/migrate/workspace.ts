@@ -16,7 +16,16 @@ import {
 import { EMPTY_DOCUMENT, type SchemaDocument } from '../document/format.ts';
 import { type Table, tablesOf } from '../document/tables.ts';
 import { anotherMigrationRuns } from '../errors.ts';
-import { addKeys, createBareTable, createSchema, createTables, dropSchema, finishTable } from './ddl.ts';
+import { toQuery } from '../sql/fragment.ts';
+import {
+  addKeys,
+  createBareTable,
+  createSchema,
+  createTables,
+  distributeSchemas,
+  dropSchema,
+  finishTable,
+} from './ddl.ts';
 import { findExtensions } from './extensions.ts';
 import { withWorkspaceLock } from './workspace-lock.ts';
 
@@ -108,6 +117,7 @@ export async function createEmptyWorkspace(
 }
 
 async function makeSchema(session: Session, databaseSchema: string): Promise<void> {
+  await session.query(toQuery(distributeSchemas));
   await session.execute(createSchema(databaseSchema).text);
   await installBeside(session, databaseSchema);
 }
