@@ -107,6 +107,7 @@ const SQL_TAG = [
   'jobs/',
   'sql/',
   'beside/',
+  'cluster/',
   'catalog/',
   'directory/',
   'migrate/',

@@ -121,11 +121,15 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     entrances: ['jobs.ts'],
     imports: ['db', 'type figure.ts', 'sql/fragment.ts'],
   },
+  cluster: {
+    purpose: 'a Citus cluster: whether the database is one, its nodes, where the schemas of workspaces lie',
+    imports: ['db', 'type figure.ts', 'model', 'sql/fragment.ts'],
+  },
   beside: {
     purpose:
       'what stands beside the tables of a workspace in its database: totals, keys of requests, syncs of columns that change their type; makes all triggers',
     entrances: ['install.ts', 'keys.ts', 'sync.ts', 'totals.ts'],
-    imports: ['db', 'type figure.ts', 'model', 'sql/beside-names.ts', 'sql/fragment.ts'],
+    imports: ['cluster', 'db', 'type figure.ts', 'model', 'sql/beside-names.ts', 'sql/fragment.ts'],
   },
   directory: {
     purpose:
@@ -149,6 +153,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     imports: [
       'beside',
       'catalog',
+      'cluster',
       'db',
       'directory',
       'document',
