@@ -27,6 +27,8 @@ export interface WorkspaceRow {
   readonly entityIds: Readonly<Record<string, number>>;
   /** Of no other workspace, and not of the one that this was restored from. */
   readonly epoch?: string;
+  /** Its tables lie on a node of a Citus cluster. */
+  readonly isDistributed?: boolean;
   /** What a running migration refuses, by entity. */
   readonly gates: Readonly<Record<string, MigrationGate>>;
 }
@@ -37,10 +39,11 @@ export function makeWorkspace(
   agents: AgentSettings = DEFAULT_AGENT_SETTINGS,
 ): Workspace {
   const ungated = entitiesOf(row.document, row.databaseSchema, row.names);
+  const { epoch = '', isDistributed = false } = row;
   const entities = new Map(
     [...ungated].map(([name, entity]) => [
       name,
-      { ...entity, epoch: row.epoch ?? '', gate: member(row.gates, name) ?? null },
+      { ...entity, epoch, isDistributed, gate: member(row.gates, name) ?? null },
     ]),
   );
   const constraints = new Map<string, ConstraintOwner>();
@@ -84,7 +87,7 @@ function* ownersOf(table: Table): Iterable<readonly [string, ConstraintOwner]> {
 }
 
 const COLUMNS = sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text, w.epoch,
-  wda.workspace_stage(w.database_schema)::text, a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
+  wda.workspace_stage(w.database_schema)::text, exists (select from pg_extension where extname = 'citus'), a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
 
 /**
  * The snapshot of a workspace by its slugs; undefined when there is none. One statement, as the directory and the
@@ -120,6 +123,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
     entityIds,
     epoch,
     stage,
+    isDistributed,
     ...settings
   ] = row as readonly string[];
   if (isBehind(Number(stage))) await raiseWorkspace(databases.of({ id: id as string }), id as string);
@@ -136,6 +140,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
       gates: JSON.parse(gates as string),
       entityIds: JSON.parse(entityIds as string),
       epoch: epoch as string,
+      isDistributed: isDistributed === 't',
     },
     identityProviderOf(settings.slice(3)),
     agentSettingsOf(settings),

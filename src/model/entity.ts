@@ -120,6 +120,8 @@ export interface Entity {
   readonly table: { readonly schema: string; readonly name: string };
   /** Part of the versions of its records, and of cursors; '' or missing: none. */
   readonly epoch?: string;
+  /** Its table lies on a node of a cluster, which takes fewer forms of statements. */
+  readonly isDistributed?: boolean;
   /** Every column in the order of the document: id first, then fields, references, timestamps. */
   readonly fields: ReadonlyMap<string, Field>;
   readonly relations: ReadonlyMap<string, Relation>;

@@ -4,14 +4,29 @@ import { type BulkUpsertPlan, GIVEN, listOperands } from '../plan/bulk.ts';
 import { listOperand } from '../plan/operand.ts';
 import { beside } from './beside-names.ts';
 import { boundOf } from './bounds.ts';
-import { createdValue, ID, listedRows, nothingDangles, R, RECORDS, ROW, recordRows, S, W } from './bulk.ts';
+import {
+  changedValue,
+  clearance,
+  createdValue,
+  ID,
+  listedRows,
+  noted,
+  nothingDangles,
+  R,
+  RECORDS,
+  ROW,
+  recordRows,
+  S,
+  W,
+} from './bulk.ts';
 import { bind, makeAliases, renderScan, where } from './expression.ts';
-import { type Fragment, ident, join, keyword, sql, wholeNumber } from './fragment.ts';
+import { empty, type Fragment, ident, join, keyword, sql, wholeNumber } from './fragment.ts';
 import { sequenceOf, targetOf } from './table.ts';
 import { asStored, conflictTarget, touched } from './upsert.ts';
 
 const AT = ident('$at');
 const CREATED = ident('$created');
+const MADE = ident('$made');
 
 /**
  * `data`, the JSON array of the records in the order of the lists, and `inserted`, how many of them were created:
@@ -47,7 +62,8 @@ export function upsertRecords(plan: BulkUpsertPlan, maxBytes: number): Fragment 
   // A record that is left as it is brings no references.
   const isNew =
     plan.changes.length === 0 ? sql`not exists (select from ${table}${where(same(R), condition)})` : undefined;
-  const source = sql`select ${join(values)} from ${S}${where(nothingDangles(plan.references, makeAliases(), isNew))} order by ${join(keys)}, ${S}.${ROW}`;
+  const clear = clearance(nothingDangles(plan.references, makeAliases(), isNew));
+  const source = sql`select ${join(values)} from ${S}${clear.beside} order by ${join(keys)}, ${S}.${ROW}`;
   const insert = sql`insert into ${targetOf(scan)} as ${R} (${join(names)})
   ${source} on conflict ${conflictTarget(key)}`;
   const made = sql`select ${S}.${ROW} as ${AT}, ${W}.* from ${S} join ${W} on ${W}."id" = ${S}.${ID}`;
@@ -57,26 +73,40 @@ export function upsertRecords(plan: BulkUpsertPlan, maxBytes: number): Fragment 
     return sql`select ${RECORDS} as data, (select count(*) from ${W} where ${W}.${CREATED})::text as inserted
 from (${recordRows(plan.projection, from, bound)}) q having ${beside(bound.schema, 'is_whole')}(${count}, ${wanted})`;
   };
+  const twice = sql`exists (select from ${S}${where(...keys.map((value) => sql`${value} is not null`))} group by ${join(keys)} having count(*) > 1)`;
+  const single = sql`case when ${twice} then -1 else count(*) end`;
   if (plan.changes.length === 0) {
     const there = sql`select ${S}.${ROW}, ${R}.*, false from ${S}, ${table}${where(same(R), condition, sql`not exists (select from ${W} where ${W}."id" = ${S}.${ID})`)}`;
-    const twice = sql`exists (select from ${S}${where(...keys.map((value) => sql`${value} is not null`))} group by ${join(keys)} having count(*) > 1)`;
-    return sql`with ${S} as materialized (${rows}),
+    return sql`with ${S} as materialized (${rows}),${clear.before}
 ${W} as (${insert} do nothing returning ${R}.*, true as ${CREATED})
-${answer(sql`${made} union all ${there}`, sql`case when ${twice} then -1 else count(*) end`)}`;
+${answer(sql`${made} union all ${there}`, single)}`;
   }
-  const sets = plan.changes.map((field) => sql`${ident(field.column)} = ${changedValue(plan, field)}`);
+  const changed = sql`select ${S}.${ROW}, ${W}.* from ${S} join ${W} on ${same(W)} where not ${W}.${CREATED}`;
+  const all = isById ? made : sql`${made} union all ${changed}`;
+  if (plan.isSparse && scan.entity.isDistributed === true) {
+    // Citus lets no look at other rows decide what an update of an insert sets. It runs the parts one after the other, so
+    // whom the insert has met the update sees.
+    const sets = plan.changes.map((field) => sql`${ident(field.column)} = ${changedValue(plan, field)}`);
+    const update = sql`update ${table} set ${join([...sets, ...noted(scan)])} from ${S}${clear.beside}
+  ${where(same(R), condition, sql`not exists (select from ${MADE} where ${MADE}."id" = ${S}.${ID})`)} returning ${R}.*`;
+    return sql`with ${S} as materialized (${rows}),${clear.before}
+${MADE} as (${insert} do nothing returning ${R}.*),
+"$changed" as (${update}),
+${W} as (select *, true as ${CREATED} from ${MADE} union all select *, false from "$changed")
+${answer(all, single)}`;
+  }
+  const sets = plan.changes.map((field) => sql`${ident(field.column)} = ${takenValue(plan, field)}`);
   const bits = plan.isSparse
     ? sql`
 "$bits" as materialized (select jsonb_object_agg(${S}.${ID}::text, ${S}.${ident(GIVEN)}) as of from ${S}),`
-    : keyword('');
-  const changed = sql`select ${S}.${ROW}, ${W}.* from ${S} join ${W} on ${same(W)} where not ${W}.${CREATED}`;
-  return sql`with ${S} as materialized (${rows}),${bits}
+    : empty;
+  return sql`with ${S} as materialized (${rows}),${bits}${clear.before}
 ${W} as (${insert} do update set ${join([...sets, ...touched(scan)])}${where(condition)} returning ${R}.*, (${R}.xmax = 0) as ${CREATED})
-${answer(isById ? made : sql`${made} union all ${changed}`, keyword('count(*)'))}`;
+${answer(all, keyword('count(*)'))}`;
 }
 
 /** What a record that is there takes over: what the request gives for it, else what it has. */
-function changedValue({ columns, isSparse }: BulkUpsertPlan, field: Field): Fragment {
+function takenValue({ columns, isSparse }: BulkUpsertPlan, field: Field): Fragment {
   const value = sql`excluded.${ident(field.column)}`;
   if (!isSparse) return value;
   // One look-up in what was put together once: searching the rows for each record would take a second for a thousand.

@@ -47,9 +47,10 @@ export function insertRecords(plan: BulkCreatePlan, maxBytes: number): Fragment 
   const names = [ident('id'), ...plan.columns.map(({ column }) => ident(column))];
   const values = [sql`${S}.${ID}`, ...plan.columns.map((field) => createdValue(plan, field))];
   const rows = sql`select nextval(${sequenceOf(plan.scan)}) as ${ID}, u.* from ${listedRows(listOperands(plan), plan)}`;
+  const clear = clearance(nothingDangles(plan.references, aliases));
   const insert = sql`insert into ${targetOf(plan.scan)} as ${R} (${join(names)})
-  select ${join(values)} from ${S}${where(nothingDangles(plan.references, aliases))} order by ${S}.${ROW} returning ${R}.*`;
-  return sql`with ${S} as materialized (${rows}),
+  select ${join(values)} from ${S}${clear.beside} order by ${S}.${ROW} returning ${R}.*`;
+  return sql`with ${S} as materialized (${rows}),${clear.before}
 ${W} as (${insert})
 ${recordsOf(plan.projection, sql`${S} join ${W} on ${W}."id" = ${S}.${ID}`, boundOf(plan.scan, maxBytes))}`;
 }
@@ -60,8 +61,7 @@ ${recordsOf(plan.projection, sql`${S} join ${W} on ${W}."id" = ${S}.${ID}`, boun
  */
 export function updateRecords(plan: BulkUpdatePlan, maxBytes: number): Fragment {
   const aliases = makeAliases();
-  const { entity } = plan.scan;
-  const { table, condition } = renderScan(plan.scan, R);
+  const { table, condition } = renderScan(plan.scan, R, true);
   const rows = sql`select u.* from ${listedRows([ID_LIST, VERSION_LIST, ...listOperands(plan)], plan, [ID, VERSION])}`;
   const kept = plan.references.map(({ field }) => sql`${R}.${ident(field.column)} as ${ident(field.name)}`);
   const held = sql`select ${join([sql`${R}."id" as ${ID}`, sql`${versionOf(plan.scan, R)} as ${VERSION}`, ...kept])} from ${table}${where(sql`${R}."id" = any(${bind(ID_LIST)})`, condition)} order by ${R}."id" for no key update of ${R}`;
@@ -74,13 +74,13 @@ export function updateRecords(plan: BulkUpdatePlan, maxBytes: number): Fragment 
   const result = (from: Fragment): Fragment => recordsOf(plan.projection, from, boundOf(plan.scan, maxBytes));
   const listed = sql`with ${S} as materialized (${rows}),
 ${HELD} as materialized (${held}),
-"$whole" as materialized (select${isWhole})`;
+"$whole" as materialized (select true as "is"${isWhole})`;
   const mine = [sql`${R}."id" = ${S}.${ID}`, condition, sql`exists (select from "$whole")`];
   // Records that are sent without a change are answered, and not written.
   if (sets.length === 0)
     return sql`${listed}
 ${result(sql`${S} join (select ${R}.* from ${S}, ${table}${where(...mine)}) ${W} on ${W}."id" = ${S}.${ID}`)}`;
-  if (entity.timestamps) sets.push(sql`${ident(fieldNamed(plan.scan, 'updatedAt').column)} = now()`);
+  sets.push(...noted(plan.scan));
   const isChanged = plan.isSparse ? sql`strpos(${S}.${ident(GIVEN)}, '1') > 0` : empty;
   const update = sql`update ${table} set ${join(sets)} from ${S}${where(...mine, isChanged)} returning ${R}.*`;
   const same = sql`select ${R}.* from ${S}, ${table}${where(...mine, sql`strpos(${S}.${ident(GIVEN)}, '1') = 0`)}`;
@@ -92,7 +92,7 @@ ${result(sql`${S} join ${written} ${W} on ${W}."id" = ${S}.${ID}`)}`;
 
 /** `count`, how many were deleted: all, or none when one is not there or has another version. */
 export function deleteRecords(plan: BulkDeletePlan): Fragment {
-  const { table, condition } = renderScan(plan.scan, R);
+  const { table, condition } = renderScan(plan.scan, R, true);
   const own = sql`${R}."id" = any(${bind(ID_LIST)})`;
   const rows = sql`select * from unnest(${bind(ID_LIST)}, ${bind(VERSION_LIST)}) as u (${ID}, ${VERSION})`;
   const isWhole = where(
@@ -101,14 +101,14 @@ export function deleteRecords(plan: BulkDeletePlan): Fragment {
   );
   return sql`with ${S} as materialized (${rows}),
 ${HELD} as materialized (select ${R}."id" as ${ID}, ${versionOf(plan.scan, R)} as ${VERSION} from ${table}${where(own, condition)} order by ${R}."id" for update of ${R}),
-"$whole" as materialized (select${isWhole}),
+"$whole" as materialized (select true as "is"${isWhole}),
 ${W} as (delete from ${table}${where(own, condition, sql`exists (select from "$whole")`)} returning 1)
 select count(*)::text as count from ${W}`;
 }
 
 /** `id` and `version` of those of the listed records that the principal can see. */
 export function findRecords({ scan }: FindPlan): Fragment {
-  const { table, condition } = renderScan(scan, R);
+  const { table, condition } = renderScan(scan, R, true);
   return sql`select ${R}."id"::text as id, ${versionOf(scan, R)} as version from ${table}${where(sql`${R}."id" = any(${bind(ID_LIST)})`, condition)}`;
 }
 
@@ -204,11 +204,16 @@ export function createdValue(plan: Listed, field: Field): Fragment {
 }
 
 /** What an update stores: what the record gives, else what is there. */
-function changedValue(plan: Listed, field: Field): Fragment {
+export function changedValue(plan: Listed, field: Field): Fragment {
   const value = sql`${S}.${ident(field.name)}`;
   return plan.isSparse
     ? sql`case when ${isGiven(plan, field)} then ${value} else ${R}.${ident(field.column)} end`
     : value;
+}
+
+/** That a record was changed, where its entity tells when. */
+export function noted(scan: Scan): readonly Fragment[] {
+  return scan.entity.timestamps ? [sql`${ident(fieldNamed(scan, 'updatedAt').column)} = now()`] : [];
 }
 
 function isGiven({ columns }: Listed, field: Field): Fragment {
@@ -223,6 +228,16 @@ export function nothingDangles(references: readonly Reference[], aliases: Aliase
     return sql`(${value} is not null and not ${isThere(scan, value, aliases)})`;
   });
   return sql`not exists (select from ${S}${where(sql`(${join(dangling, ' or ')})`, only)})`;
+}
+
+/** What stands before an insert and beside its rows when it depends on a condition: Citus fails at some that look at tables. */
+export function clearance(condition: Fragment): { readonly before: Fragment; readonly beside: Fragment } {
+  if (condition.text === '') return { before: empty, beside: empty };
+  return {
+    before: sql`
+"$clear" as materialized (select true as "is" where ${condition}),`,
+    beside: keyword(', "$clear"'),
+  };
 }
 
 function unchangedOrVisible({ references }: BulkUpdatePlan, aliases: Aliases): Fragment {

@@ -229,8 +229,23 @@ export function compileEstimate(plan: ListPlan): Compiled<number> {
   return {
     ...statement,
     expected: 'unknown',
-    read: ([json]) => (JSON.parse(known(json)) as [{ Plan: { 'Plan Rows': number } }])[0].Plan['Plan Rows'],
+    read: ([json]) => plannedRows(JSON.parse(known(json)) as Explained),
   };
+}
+
+/** What `explain (format json)` gives. Of a table on another node of a Citus cluster the plan is that node's. */
+type Explained = readonly [{ readonly Plan: ExplainedPlan }];
+
+interface ExplainedPlan {
+  readonly 'Plan Rows': number;
+  readonly 'Distributed Query'?: {
+    readonly Job: { readonly Tasks?: readonly { readonly 'Remote Plan'?: readonly (Explained | undefined)[] }[] };
+  };
+}
+
+function plannedRows([{ Plan: plan }]: Explained): number {
+  const remote = plan['Distributed Query']?.Job.Tasks?.[0]?.['Remote Plan']?.[0];
+  return remote === undefined ? plan['Plan Rows'] : plannedRows(remote);
 }
 
 function close(fragment: Fragment, projection?: Projection, careful?: () => Fragment): Text {

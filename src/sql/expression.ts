@@ -33,8 +33,16 @@ export function bind(operand: Operand): Fragment {
   return sql`${operand}::${keyword(operand.type)}`;
 }
 
-/** The table of a scan under an alias, and the condition that must stand in the same where clause. */
-export function renderScan(scan: Scan, alias: Fragment): { readonly table: Fragment; readonly condition: Fragment } {
+/**
+ * The table of a scan under an alias, and the condition that must stand in the same where clause. `isLocated`: a few rows
+ * that are found by other means are locked, or their versions are read. A Citus cluster fails at that when it knows that
+ * there is no row, as of a claim that is null. Elsewhere `=` stays, which lets an index give rows in their order.
+ */
+export function renderScan(
+  scan: Scan,
+  alias: Fragment,
+  isLocated = false,
+): { readonly table: Fragment; readonly condition: Fragment } {
   const { schema, name } = scan.entity.table;
   const table = sql`${ident(schema)}.${ident(name)} ${alias}`;
   switch (scan.filter.kind) {
@@ -44,7 +52,10 @@ export function renderScan(scan: Scan, alias: Fragment): { readonly table: Fragm
       return {
         table,
         condition: join(
-          scan.filter.rules.map(({ field, operand }) => sql`${alias}.${ident(field.column)} = ${bind(operand)}`),
+          scan.filter.rules.map(({ field, operand }) => {
+            const value = isLocated ? maybeNull(bind(operand)) : bind(operand);
+            return sql`${alias}.${ident(field.column)} = ${value}`;
+          }),
           ' and ',
         ),
       };
@@ -52,6 +63,9 @@ export function renderScan(scan: Scan, alias: Fragment): { readonly table: Fragm
       return scan.filter satisfies never;
   }
 }
+
+/** A value for the right of `=` that may be null, and does not let the planner conclude that there is no row. */
+export const maybeNull = (value: Fragment): Fragment => sql`any(array[${value}])`;
 
 /** The record that a reference points at exists, and the principal can see it. */
 export function isVisible({ scan, operand }: ReferenceCheck, aliases: Aliases): Fragment {

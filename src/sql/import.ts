@@ -15,6 +15,9 @@ import { targetOf } from './table.ts';
 // One import a connection at a time, and the table goes with its transaction: a fixed name is enough. `$` is in no
 // name of a schema document.
 const STAGING = keyword('pg_temp."$import"');
+// The same beside the tables of a workspace, which on a cluster lie on another node: Citus joins them with what a subquery
+// gives, and not with a table of the session. PostgreSQL plans both alike.
+const STAGED = sql`(select * from ${STAGING})`;
 const ROW = ident('$row');
 const GIVEN = ident('$given');
 const s = ident('s');
@@ -55,7 +58,7 @@ export function addMatches(): Fragment {
 export function matchRecords(plan: ImportPlan, fields: readonly Field[]): Fragment {
   const { table, condition } = renderScan(plan.scan, r);
   const same = fields.map((field) => sql`${r}.${ident(field.column)} = f.${ident(field.name)}`);
-  const found = sql`select f.${ROW} as "$at", ${r}."id" from ${STAGING} f left join ${table} on ${join(condition.text === '' ? same : [...same, condition], ' and ')}`;
+  const found = sql`select f.${ROW} as "$at", ${r}."id" from ${STAGED} f left join ${table} on ${join(condition.text === '' ? same : [...same, condition], ' and ')}`;
   return sql`update ${STAGING} ${s} set "id" = m."id" from (${found}) m where m."$at" = ${s}.${ROW} and m."id" is distinct from ${s}."id"`;
 }
 
@@ -82,9 +85,9 @@ export function findDuplicates(plan: ImportPlan, columns: readonly Field[], limi
   const names = columns.map((field) => ident(field.name));
   const counted = columns.some((field) => field.role === 'id') ? empty : written(plan);
   const conditions = [...names.map((name) => sql`${s}.${name} is not null`), counted];
-  const groups = sql`select ${join(names)}, min(${s}.${ROW}) as "$first" from ${STAGING} ${s}${where(...conditions)} group by ${join(names)} having count(*) > 1`;
+  const groups = sql`select ${join(names)}, min(${s}.${ROW}) as "$first" from ${STAGED} ${s}${where(...conditions)} group by ${join(names)} having count(*) > 1`;
   const same = names.map((name) => sql`${s}.${name} = d.${name}`);
-  return sql`select ${s}.${ROW}::text as "row", d."$first"::text as "other" from ${STAGING} ${s} join (${groups}) d on ${join(same, ' and ')}${where(sql`${s}.${ROW} <> d."$first"`, counted)} order by ${s}.${ROW} limit ${keyword(String(limit))}`;
+  return sql`select ${s}.${ROW}::text as "row", d."$first"::text as "other" from ${STAGED} ${s} join (${groups}) d on ${join(same, ' and ')}${where(sql`${s}.${ROW} <> d."$first"`, counted)} order by ${s}.${ROW} limit ${keyword(String(limit))}`;
 }
 
 /** Rows whose values of the columns another record of the table has. */
@@ -123,7 +126,7 @@ export function findDangling(plan: ImportPlan, reference: ImportReference, limit
     sql`not exists (select from ${table}${where(sql`${near}."id" = ${column}`, condition)})`,
   ];
   if (reference.own && plan.ids !== 'none') {
-    conditions.push(sql`not exists (select from ${STAGING} o where o."id" = ${column})`);
+    conditions.push(sql`not exists (select from ${STAGED} o where o."id" = ${column})`);
   }
   if (hidesRows(reference.scan) && plan.onConflict === 'update' && plan.ids !== 'none') {
     // A reference that stays as it is tells nothing, as in a single update.
@@ -135,7 +138,7 @@ export function findDangling(plan: ImportPlan, reference: ImportReference, limit
 }
 
 function rowsOf(rest: Fragment, limit: number): Fragment {
-  return sql`select ${s}.${ROW}::text as "row" from ${STAGING} ${s} ${rest} order by ${s}.${ROW} limit ${keyword(String(limit))}`;
+  return sql`select ${s}.${ROW}::text as "row" from ${STAGED} ${s} ${rest} order by ${s}.${ROW} limit ${keyword(String(limit))}`;
 }
 
 /** A record of this id is there, and the principal can see it. */
@@ -215,13 +218,31 @@ function lastId(plan: ImportPlan): Fragment {
 
 /* ---- the write ---- */
 
-/** Writes everything that is staged in one statement: columns `inserted` and `updated` as text. */
+// Records with ids of the file.
+const THERE = ident('there');
+
+/**
+ * Writes everything that is staged in one statement: columns `inserted` and `updated` as text. PostgreSQL shows each part the
+ * records as they were before all of them; Citus runs one after the other, so what is there is found first, and updated
+ * before anything is inserted.
+ */
 export function writeStaged(plan: ImportPlan): Fragment {
   const updates = plan.onConflict === 'update' && plan.ids !== 'none';
-  const parts = [sql`inserted as (${insertStaged(plan)})`];
-  if (updates) parts.push(sql`updated as (${updateStaged(plan)})`);
+  const parts = [
+    ...(mayMeet(plan) ? [sql`${THERE} as materialized (${findThere(plan)})`] : []),
+    ...(updates ? [sql`updated as (${updateStaged(plan)})`] : []),
+    sql`inserted as (${insertStaged(plan)})`,
+  ];
   const updated = updates ? sql`(select count(*) from updated)` : keyword('0');
   return sql`with ${join(parts)} select (select count(*) from inserted)::text as inserted, ${updated}::text as updated`;
+}
+
+/** Rows that bring an id create a record, or not: it depends on what is there. */
+const mayMeet = ({ ids, onConflict }: ImportPlan): boolean => ids === 'new' && onConflict !== 'fail';
+
+function findThere(plan: ImportPlan): Fragment {
+  const { table, condition } = renderScan(plan.scan, r);
+  return sql`select ${r}."id" from ${STAGED} ${s} join ${table} on ${r}."id" = ${s}."id"${where(condition)}`;
 }
 
 function insertStaged(plan: ImportPlan): Fragment {
@@ -231,11 +252,13 @@ function insertStaged(plan: ImportPlan): Fragment {
   const id = plan.ids === 'new' ? sql`coalesce(${s}."id", ${next})` : next;
   const values = [id, ...others.map((field) => insertedValue(plan, field))];
   const names = [ident('id'), ...others.map((field) => ident(field.column))];
-  const condition = where(creates(plan));
+  // Looking into the table here would send the insert to the node of the table, where no sequence is.
+  const isNew = sql`(${s}."id" is null or not exists (select from ${THERE} where ${THERE}."id" = ${s}."id"))`;
+  const condition = where(mayMeet(plan) ? isNew : creates(plan));
   // Staged rows come in the order of the file; only a join may change that.
   const order = condition.text === '' ? empty : sql` order by ${s}.${ROW}`;
   const pass = plan.onConflict === 'skip' ? keyword(' on conflict ("id") do nothing') : empty;
-  return sql`insert into ${targetOf(plan.scan)} (${join(names)}) select ${join(values)} from ${STAGING} ${s}${condition}${order}${pass} returning 1`;
+  return sql`insert into ${targetOf(plan.scan)} (${join(names)}) select ${join(values)} from ${STAGED} ${s}${condition}${order}${pass} returning 1`;
 }
 
 function insertedValue(plan: ImportPlan, field: Field): Fragment {
@@ -256,10 +279,11 @@ function updateStaged(plan: ImportPlan): Fragment {
       const value = sql`${s}.${ident(field.name)}`;
       return sql`${column} = ${plan.sparse ? sql`case when ${isGiven(plan, field)} then ${value} else ${r}.${column} end` : value}`;
     });
-  if (sets.length === 0) return sql`select 1 from ${table} join ${STAGING} ${s} on true${match}`;
+  if (sets.length === 0 && mayMeet(plan)) return sql`select from ${THERE}`;
+  if (sets.length === 0) return sql`select 1 from ${table} join ${STAGED} ${s} on true${match}`;
   const updatedAt = plan.scan.entity.timestamps ? plan.scan.entity.fields.get('updatedAt') : undefined;
   if (updatedAt !== undefined) sets.push(sql`${ident(updatedAt.column)} = now()`);
-  return sql`update ${table} set ${join(sets)} from ${STAGING} ${s}${match} returning 1`;
+  return sql`update ${table} set ${join(sets)} from ${STAGED} ${s}${match} returning 1`;
 }
 
 function isGiven(plan: ImportPlan, field: Field): Fragment {

@@ -39,7 +39,7 @@ import { nameOf, schemaOf, versionOf } from './table.ts';
 export function selectRecord(plan: ReadPlan, maxBytes: number, careful = false): Fragment {
   const aliases = makeAliases();
   const root = aliases.next('r');
-  const { table, condition } = renderScan(plan.scan, root);
+  const { table, condition } = renderScan(plan.scan, root, true);
   const { joins, columns } = renderProjection(plan.projection, root, aliases, careful ? maxBytes : undefined);
   const from = sql`from ${table}${joins} cross join lateral (select ${columns}) ${RECORD}${where(sql`${root}."id" = ${bind(ID_OPERAND)}`, condition)}`;
   if (joins.text === '') {
@@ -105,7 +105,7 @@ const isById = ({ ordering }: ListPlan): boolean => ordering.keys.length === 1 &
 function pageRows(plan: ListPlan, aliases: Aliases): Fragment {
   const { start, ordering } = plan;
   const root = aliases.next('r');
-  const { table, condition } = renderScan(plan.scan, root);
+  const { table, condition } = renderScan(plan.scan, root, plan.versions);
   const most = lookAhead(plan) === 'none' ? plan.size : plan.size + 1;
   const needed = [...neededColumns(plan.projection)].map((name) => sql`${root}.${ident(name)}`);
   if (plan.versions) needed.push(sql`${versionOf(plan.scan, root)} as "$version"`);

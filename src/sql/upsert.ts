@@ -6,7 +6,7 @@ import type { ConflictKey } from '../plan/conflict-key.ts';
 import { bodyOperand } from '../plan/operand.ts';
 import type { UpsertPlan } from '../plan/plan.ts';
 import type { Scan } from '../plan/scan.ts';
-import { bind, makeAliases, renderScan, where } from './expression.ts';
+import { bind, makeAliases, maybeNull, renderScan, where } from './expression.ts';
 import { type Fragment, ident, join, keyword, sql } from './fragment.ts';
 import { targetOf } from './table.ts';
 import { insertedRow, resultColumns, writtenColumns } from './write.ts';
@@ -35,9 +35,9 @@ export function upsertRecord(plan: UpsertPlan, maxBytes: number): Fragment {
 "$w" as (select ${answer}, ${root}."$created"::text as created from "$r" ${root}) select * from "$w"`;
   }
   const near = aliases.next('r');
-  const there = renderScan(plan.scan, near);
+  const there = renderScan(plan.scan, near, true);
   const same = plan.key.fields.map(
-    (field) => sql`${near}.${ident(field.column)} = ${asStored(bind(bodyOperand(field)), field)}`,
+    (field) => sql`${near}.${ident(field.column)} = ${maybeNull(asStored(bind(bodyOperand(field)), field))}`,
   );
   return sql`with ${before}"$r" as (${target} do nothing returning ${given}),
 "$w" as (select ${answer}, 'true' as created from "$r" ${root}

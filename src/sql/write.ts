@@ -72,7 +72,6 @@ export function insertedRow(
   const others = fields.filter((field) => field !== given);
   const columns = others.map((field) => ident(field.column));
   const values = others.map((field) => bind(bodyOperand(field)));
-  // One statement, so that nothing can come between the look and the write.
   const isSeen = where(...plan.references.map((check) => isVisible(check, aliases)));
   if (given === undefined && plan.references.length === 0) {
     return { before: empty, columns: sql`(${join(columns)})`, source: sql` values (${join(values)})` };
@@ -83,10 +82,14 @@ export function insertedRow(
     given === undefined
       ? sql`nextval(${sequence})`
       : sql`${beside(schemaOf(plan.scan.entity), 'reached_id')}(${sequence}, ${bind(bodyOperand(given))})`;
+  // One statement, so that nothing can come between the look and the write; and the insert itself looks at no table, as Citus
+  // fails at some of those that do.
+  const seen = isSeen.text === '' ? empty : sql`"$seen" as materialized (select true as "is"${isSeen}), `;
+  const drawn = isSeen.text === '' ? empty : keyword(' from "$seen"');
   return {
-    before: sql`"$s" as materialized (select ${id} as "id"), `,
+    before: sql`${seen}"$s" as materialized (select ${id} as "id"${drawn}), `,
     columns: sql`(${join([ident('id'), ...columns])})`,
-    source: sql` select ${join([sql`"$s"."id"`, ...values])} from "$s"${isSeen}`,
+    source: sql` select ${join([sql`"$s"."id"`, ...values])} from "$s"`,
   };
 }
 
@@ -97,7 +100,7 @@ export function insertedRow(
 export function updateRecord(plan: UpdatePlan, maxBytes: number): Fragment {
   const aliases = makeAliases();
   const root = aliases.next('r');
-  const { table, condition } = renderScan(plan.scan, root);
+  const { table, condition } = renderScan(plan.scan, root, true);
   const entity = plan.scan.entity;
   const condition_ = where(
     sql`${root}."id" = ${bind(ID_OPERAND)}`,
@@ -121,7 +124,7 @@ export function updateRecord(plan: UpdatePlan, maxBytes: number): Fragment {
 /** delete … returning the id; no row when the record is not there (or not of that version). */
 export function deleteRecord(plan: DeletePlan): Fragment {
   const root = makeAliases().next('r');
-  const { table, condition } = renderScan(plan.scan, root);
+  const { table, condition } = renderScan(plan.scan, root, true);
   return sql`delete from ${table}${where(sql`${root}."id" = ${bind(ID_OPERAND)}`, condition, plan.guarded ? hasVersion(plan.scan, root) : empty)} returning ${root}."id"::text`;
 }
 

@@ -19,10 +19,12 @@ const shop = use(() => makeShop(server));
 /**
  * Statements on the tables of the workspace; those on control tables (keys, versions) are the server's own housekeeping,
  * but for the kept totals and the bounds of answers, which belong to requests, and so is what a new connection is asked
- * and the look at the order of texts a second after the start.
+ * and the looks at the order of texts and at the timeline a second after the start.
  */
 const onRecords = (texts: readonly string[]): string[] =>
-  texts.filter((text) => !/\bwda\.(?!total\b|bounded_text\b|goes_on\b)|pg_backend_pid|pg_collation/.test(text));
+  texts.filter(
+    (text) => !/\bwda\.(?!total\b|bounded_text\b|goes_on\b)|pg_backend_pid|pg_collation|pg_current_wal_lsn/.test(text),
+  );
 
 const requests: readonly (readonly [what: string, path: string, call: Call, statements: number])[] = [
   ['a list', 'orders', {}, 1],

@@ -131,3 +131,18 @@ test('a user changes only records that the row rules show, and gives new ones th
   assert.ok(values.some((value) => Array.isArray(value) && value[0] === 'SE'));
   assert.ok(values.includes('SE'));
 });
+
+test('where tables are distributed, what each record gives decides an update of its own', () => {
+  const entities = [...SHOP.entities].map(([name, entity]) => [name, { ...entity, isDistributed: true }] as const);
+  const workspace = { ...SHOP, entities: new Map(entities) };
+  const { text } = queryOf([{ ...ANN, country: 'DE' }, BOB], BY_EMAIL, { workspace });
+  assert.match(
+    between(text, '"$made" as (', '"$changed"'),
+    /on conflict \("email"\) do nothing returning "r"\.\*\),\s+$/,
+  );
+  assert.equal(
+    between(text, '"$changed" as (', ' returning').replaceAll(/\s+/g, ' '),
+    `update "ws7_shop"."customers" "r" set "name" = case when substr("s"."$given", 1, 1) = '1' then "s"."name" else "r"."name" end, "country" = case when substr("s"."$given", 3, 1) = '1' then "s"."country" else "r"."country" end, "updatedAt" = now() from "s" where "r"."email" = ${KEY} and not exists (select from "$made" where "$made"."id" = "s"."$id")`,
+  );
+  assert.equal(queryOf([ANN, BOB], BY_EMAIL, { workspace }).text, queryOf([ANN, BOB], BY_EMAIL).text);
+});

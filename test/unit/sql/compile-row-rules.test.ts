@@ -43,9 +43,9 @@ test('a create is stamped, and looks for what it refers to in the statement that
   const { text, values } = created(ADA, { total: '9.5' });
   assert.equal(
     plain(text),
-    `with "$s" as materialized (select nextval((select pg_get_serial_sequence('"ws7_shop"."orders"', 'id')::regclass)) as "id"), "$r" as (insert into "ws7_shop"."orders" as r0 ("id", "total", "customerId") select "$s"."id", $1::numeric, $2::int8 from "$s" where exists (select from "ws7_shop"."customers" k1 where k1."id" = $3::int8 and k1."email" = $4::text) ${INSERTED}`,
+    `with "$seen" as materialized (select true as "is" where exists (select from "ws7_shop"."customers" k1 where k1."id" = $1::int8 and k1."email" = $2::text)), "$s" as materialized (select nextval((select pg_get_serial_sequence('"ws7_shop"."orders"', 'id')::regclass)) as "id" from "$seen"), "$r" as (insert into "ws7_shop"."orders" as r0 ("id", "total", "customerId") select "$s"."id", $3::numeric, $4::int8 from "$s" ${INSERTED}`,
   );
-  assert.deepEqual(values, ['9.5', '7', '7', 'ada@example.com']);
+  assert.deepEqual(values, ['7', 'ada@example.com', '9.5', '7']);
 });
 
 test("an owner's create leaves references to the foreign key", () => {
@@ -61,7 +61,7 @@ test('an update finds only rows of the user, and lets a reference stay as it is'
   const { text, values } = updated(ADA, { total: '1', customerId: '7' });
   assert.equal(
     plain(text),
-    `update "ws7_shop"."orders" r0 set "total" = $1::numeric, "customerId" = $2::int8 where r0."id" = $3::int8 and r0."customerId" = $4::int8 and (r0."customerId" = $5::int8 or exists (select from "ws7_shop"."customers" k1 where k1."id" = $6::int8 and k1."email" = $7::text)) returning ${RECORD}`,
+    `update "ws7_shop"."orders" r0 set "total" = $1::numeric, "customerId" = $2::int8 where r0."id" = $3::int8 and r0."customerId" = any(array[$4::int8]) and (r0."customerId" = $5::int8 or exists (select from "ws7_shop"."customers" k1 where k1."id" = $6::int8 and k1."email" = $7::text)) returning ${RECORD}`,
   );
   assert.deepEqual(values, ['1', '7', '3', '7', '7', '7', 'ada@example.com']);
 });
@@ -70,7 +70,7 @@ test('an empty update shows only rows of the user', () => {
   const { text } = updated(ADA, {});
   assert.equal(
     plain(text),
-    `select ${RECORD} from "ws7_shop"."orders" r0 where r0."id" = $1::int8 and r0."customerId" = $2::int8`,
+    `select ${RECORD} from "ws7_shop"."orders" r0 where r0."id" = $1::int8 and r0."customerId" = any(array[$2::int8])`,
   );
 });
 
@@ -79,7 +79,7 @@ test('a delete finds only rows of the user', () => {
   const { text, values } = bindQuery(compile(plan, OPTIONS), { principal: ADA, id: '3' });
   assert.equal(
     plain(text),
-    'delete from "ws7_shop"."orders" r0 where r0."id" = $1::int8 and r0."customerId" = $2::int8 returning r0."id"::text',
+    'delete from "ws7_shop"."orders" r0 where r0."id" = $1::int8 and r0."customerId" = any(array[$2::int8]) returning r0."id"::text',
   );
   assert.deepEqual(values, ['3', '7']);
 });

@@ -46,50 +46,53 @@ const TEXTS: readonly (readonly [name: string, fragment: Fragment, text: string]
     'records without ids draw them',
     statements.writeStaged(csvPlan('name', 'tags')),
     `with inserted as (insert into "ws7_shop"."tags" ("id", "name") select nextval(${SEQUENCE}), "s"."name"
-    from pg_temp."$import" "s" returning 1)
+    from (select * from pg_temp."$import") "s" returning 1)
     select (select count(*) from inserted)::text as inserted, 0::text as updated`,
   ],
   [
     'records that exist are passed over',
     statements.writeStaged(csvPlan('id,name', 'tags', 'skip')),
-    `with inserted as (insert into "ws7_shop"."tags" ("id", "name")
-    select coalesce("s"."id", nextval(${SEQUENCE})), "s"."name" from pg_temp."$import" "s"
-    where ("s"."id" is null or not exists (select from "ws7_shop"."tags" "r" where "r"."id" = "s"."id"))
+    `with "there" as materialized (select "r"."id" from (select * from pg_temp."$import") "s" join "ws7_shop"."tags" "r" on "r"."id" = "s"."id"),
+    inserted as (insert into "ws7_shop"."tags" ("id", "name")
+    select coalesce("s"."id", nextval(${SEQUENCE})), "s"."name" from (select * from pg_temp."$import") "s"
+    where ("s"."id" is null or not exists (select from "there" where "there"."id" = "s"."id"))
     order by "s"."$row" on conflict ("id") do nothing returning 1)
     select (select count(*) from inserted)::text as inserted, 0::text as updated`,
   ],
   [
     'records that exist are updated, and when',
     statements.writeStaged(csvPlan('id,name,createdAt,updatedAt', 'customers', 'update')),
-    `with inserted as (insert into "ws7_shop"."customers" ("id", "name", "createdAt", "updatedAt")
-    select coalesce("s"."id", nextval((select pg_get_serial_sequence('"ws7_shop"."customers"', 'id')::regclass))),
-    "s"."name", coalesce("s"."createdAt", now()), coalesce("s"."updatedAt", now()) from pg_temp."$import" "s"
-    where ("s"."id" is null or not exists (select from "ws7_shop"."customers" "r" where "r"."id" = "s"."id"))
-    order by "s"."$row" returning 1),
+    `with "there" as materialized (select "r"."id" from (select * from pg_temp."$import") "s" join "ws7_shop"."customers" "r" on "r"."id" = "s"."id"),
     updated as (update "ws7_shop"."customers" "r" set "name" = "s"."name", "updatedAt" = now()
-    from pg_temp."$import" "s" where "r"."id" = "s"."id" returning 1)
+    from (select * from pg_temp."$import") "s" where "r"."id" = "s"."id" returning 1),
+    inserted as (insert into "ws7_shop"."customers" ("id", "name", "createdAt", "updatedAt")
+    select coalesce("s"."id", nextval((select pg_get_serial_sequence('"ws7_shop"."customers"', 'id')::regclass))),
+    "s"."name", coalesce("s"."createdAt", now()), coalesce("s"."updatedAt", now()) from (select * from pg_temp."$import") "s"
+    where ("s"."id" is null or not exists (select from "there" where "there"."id" = "s"."id"))
+    order by "s"."$row" returning 1)
     select (select count(*) from inserted)::text as inserted, (select count(*) from updated)::text as updated`,
   ],
   [
     'what a line leaves out takes its default, or stays',
     statements.writeStaged(linesPlan('tags', 'update')),
-    `with inserted as (insert into "ws7_shop"."tags" ("id", "name")
-    select coalesce("s"."id", nextval(${SEQUENCE})), "s"."name" from pg_temp."$import" "s"
-    where ("s"."id" is null or not exists (select from "ws7_shop"."tags" "r" where "r"."id" = "s"."id"))
-    order by "s"."$row" returning 1),
+    `with "there" as materialized (select "r"."id" from (select * from pg_temp."$import") "s" join "ws7_shop"."tags" "r" on "r"."id" = "s"."id"),
     updated as (update "ws7_shop"."tags" "r"
     set "name" = case when get_bit("s"."$given", 1) = 1 then "s"."name" else "r"."name" end
-    from pg_temp."$import" "s" where "r"."id" = "s"."id" returning 1)
+    from (select * from pg_temp."$import") "s" where "r"."id" = "s"."id" returning 1),
+    inserted as (insert into "ws7_shop"."tags" ("id", "name")
+    select coalesce("s"."id", nextval(${SEQUENCE})), "s"."name" from (select * from pg_temp."$import") "s"
+    where ("s"."id" is null or not exists (select from "there" where "there"."id" = "s"."id"))
+    order by "s"."$row" returning 1)
     select (select count(*) from inserted)::text as inserted, (select count(*) from updated)::text as updated`,
   ],
   [
     'an external user finds and updates records by the row rules, and creates none under a given id',
     statements.writeStaged(csvPlan('id,status', 'orders', 'update', USER)),
-    `with inserted as (insert into "ws7_shop"."orders" ("id", "status", "customerId")
+    `with updated as (update "ws7_shop"."orders" "r" set "status" = "s"."status", "customerId" = "s"."customerId"
+    from (select * from pg_temp."$import") "s" where "r"."id" = "s"."id" and "r"."customerId" = $1::int8 returning 1),
+    inserted as (insert into "ws7_shop"."orders" ("id", "status", "customerId")
     select nextval((select pg_get_serial_sequence('"ws7_shop"."orders"', 'id')::regclass)), "s"."status", "s"."customerId"
-    from pg_temp."$import" "s" where "s"."id" is null order by "s"."$row" returning 1),
-    updated as (update "ws7_shop"."orders" "r" set "status" = "s"."status", "customerId" = "s"."customerId"
-    from pg_temp."$import" "s" where "r"."id" = "s"."id" and "r"."customerId" = $1::int8 returning 1)
+    from (select * from pg_temp."$import") "s" where "s"."id" is null order by "s"."$row" returning 1)
     select (select count(*) from inserted)::text as inserted, (select count(*) from updated)::text as updated`,
   ],
   [
@@ -99,8 +102,8 @@ const TEXTS: readonly (readonly [name: string, fragment: Fragment, text: string]
       [entityOf(SHOP, 'customers').fields.get('email') as never],
       100,
     ),
-    `select "s"."$row"::text as "row", d."$first"::text as "other" from pg_temp."$import" "s"
-    join (select "email", min("s"."$row") as "$first" from pg_temp."$import" "s" where "s"."email" is not null
+    `select "s"."$row"::text as "row", d."$first"::text as "other" from (select * from pg_temp."$import") "s"
+    join (select "email", min("s"."$row") as "$first" from (select * from pg_temp."$import") "s" where "s"."email" is not null
     group by "email" having count(*) > 1) d on "s"."email" = d."email"
     where "s"."$row" <> d."$first" order by "s"."$row" limit 100`,
   ],
@@ -111,7 +114,7 @@ const TEXTS: readonly (readonly [name: string, fragment: Fragment, text: string]
       [entityOf(SHOP, 'orders').fields.get('status') as never],
       5,
     ),
-    `select "s"."$row"::text as "row" from pg_temp."$import" "s"
+    `select "s"."$row"::text as "row" from (select * from pg_temp."$import") "s"
     join "ws7_shop"."orders" "r" on "r"."status" = "s"."status" where "r"."customerId" = $1::int8
     order by "s"."$row" limit 5`,
   ],
@@ -139,8 +142,8 @@ test('references to the own entity may lead to rows of the file', () => {
   assert.ok(reference?.own);
   assert.equal(
     statements.findDangling(plan, reference, 100).text.replaceAll(/\s+/g, ' '),
-    flat(`select "s"."$row"::text as "row" from pg_temp."$import" "s" where "s"."parentId" is not null
+    flat(`select "s"."$row"::text as "row" from (select * from pg_temp."$import") "s" where "s"."parentId" is not null
     and not exists (select from "ws7_shop"."categories" "t" where "t"."id" = "s"."parentId")
-    and not exists (select from pg_temp."$import" o where o."id" = "s"."parentId") order by "s"."$row" limit 100`),
+    and not exists (select from (select * from pg_temp."$import") o where o."id" = "s"."parentId") order by "s"."$row" limit 100`),
   );
 });

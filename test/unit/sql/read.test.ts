@@ -161,7 +161,7 @@ test('the row filter stands beside every table that a user’s read names', () =
     left join lateral (select coalesce(json_agg("$"), '[]') as j from (select "r2"."id" from "ws7_shop"."tags" "r2"
     where "r2"."id" in (select "m3"."tagId" from "ws7_shop"."orderTags" "m3" where "m3"."orderId" = "r0"."id" and "m3"."tagId" = $1::int8)
     and "r2"."name" = $2::text order by "r2"."id" asc) "$") "e1" on true
-    cross join lateral (select "r0"."id", "e1".j as "tags") "$" where "r0"."id" = $3::int8 and "r0"."customerId" = $4::int8 offset 0) q`),
+    cross join lateral (select "r0"."id", "e1".j as "tags") "$" where "r0"."id" = $3::int8 and "r0"."customerId" = any(array[$4::int8]) offset 0) q`),
   );
   assert.deepEqual(bound(statement, external({ sub: '9', tag: 4 })).values, ['4', null, '5', '9']);
 });
