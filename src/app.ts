@@ -72,6 +72,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
         everyMs: SWEEP_MS,
         run: () => runner.recover().then(runner.settle),
       },
+      { name: 'move-workspaces', once: 'process', everyMs: SWEEP_MS, run: house.mover.turn },
       {
         name: 'raise-workspaces',
         once: 'process',

@@ -6,6 +6,7 @@ import { ApiError, type Detail, listed, shown } from './api-error.ts';
 
 export * from './api-error.ts';
 export * from './backup-errors.ts';
+export * from './cluster-errors.ts';
 
 const list = (names: Iterable<string>): string => [...names].join(', ') || 'none';
 const hint = (suggestion: string | null): string => (suggestion === null ? '' : ` Did you mean ${suggestion}?`);

@@ -38,6 +38,7 @@ import {
 import { makeConfirmations } from './mcp/confirmation.ts';
 import { makeAgents } from './mcp/endpoint.ts';
 import { makeRunner, migrationFigures } from './migrate/runner.ts';
+import { makeMover } from './moves/mover.ts';
 import { type Observer, rootOf } from './observe.ts';
 import { makeOutbound } from './outbound/outbound.ts';
 import { makeRefusalPace, refusalFigures } from './pace/refusal-pace.ts';
@@ -94,7 +95,19 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
     onError: onFault,
     maxLong: MAX_LONG_MIGRATIONS,
     isSettled: presence.isSettled,
-    forgottenAfterMs: config.statementTimeoutMs + config.bodyTimeoutMs + SNAPSHOT_MS,
+    forgottenAfterMs: forgottenAfterMs(config),
+  });
+  const mover = makeMover({
+    db,
+    withLock: runner.sessions.withLock,
+    isClosing: runner.sessions.isClosing,
+    async announced(workspaceId) {
+      changed(workspaceId);
+      return presence.everywhere();
+    },
+    isSettled: presence.isSettled,
+    forgottenAfterMs: forgottenAfterMs(config),
+    onError: onFault,
   });
   const outbound = makeOutbound({ allowPrivate: config.idpPrivateNetwork });
   const keySets = makeKeySets({
@@ -149,6 +162,7 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
     ...refusalFigures(refusals),
     ...keySetFigures(keySets),
     ...migrationFigures(runner),
+    ...mover.figures(),
     ...keys.figures(),
   ];
   return {
@@ -163,6 +177,7 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
     keys,
     ...backupsOf(config, db, log),
     runner,
+    mover,
     outbound,
     externalTokens,
     oauth,
@@ -187,6 +202,10 @@ function agentsOf(
     onError,
   });
 }
+
+/** The longest time that a request can take with a snapshot that was replaced. */
+const forgottenAfterMs = ({ statementTimeoutMs, bodyTimeoutMs }: Config): number =>
+  statementTimeoutMs + bodyTimeoutMs + SNAPSHOT_MS;
 
 /** Those that are asked for, and those of every day. */
 function backupsOf(config: Config, db: Database, log: Observer['log']) {

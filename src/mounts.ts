@@ -73,6 +73,7 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
         settings: settingsInForce(config),
       },
       backups: house.backups,
+      mover: house.mover,
       answerAs: records.answerAs,
       maxResponseBytes,
       // Asked for by requests, when the mounts are there.

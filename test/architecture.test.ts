@@ -82,7 +82,11 @@ const PLACES: readonly { readonly what: string; readonly pattern: RegExp; readon
     pattern: /\bprocess\s*(?:\?\.|\.)\s*env\b|\bprocess\s*\[|=\s*process\b(?!\s*\.)/g,
     only: ['config.ts'],
   },
-  { what: 'new ApiError', pattern: /\bnew\s+ApiError\b/g, only: ['api-error.ts', 'errors.ts', 'backup-errors.ts'] },
+  {
+    what: 'new ApiError',
+    pattern: /\bnew\s+ApiError\b/g,
+    only: ['api-error.ts', 'errors.ts', 'backup-errors.ts', 'cluster-errors.ts'],
+  },
   { what: 'the mark of a Scan', pattern: /\[\s*made\s*\]/g, only: ['plan/scan.ts'] },
   {
     what: 'the table of an entity',

@@ -29,6 +29,8 @@ export interface WorkspaceRow {
   readonly epoch?: string;
   /** Its tables lie on a node of a Citus cluster. */
   readonly isDistributed?: boolean;
+  /** Of the workspace between the nodes of a cluster: how many have begun or ended. */
+  readonly moves?: number;
   /** What a running migration refuses, by entity. */
   readonly gates: Readonly<Record<string, MigrationGate>>;
 }
@@ -39,11 +41,11 @@ export function makeWorkspace(
   agents: AgentSettings = DEFAULT_AGENT_SETTINGS,
 ): Workspace {
   const ungated = entitiesOf(row.document, row.databaseSchema, row.names);
-  const { epoch = '', isDistributed = false } = row;
+  const { epoch = '', moves = 0, isDistributed = false } = row;
   const entities = new Map(
     [...ungated].map(([name, entity]) => [
       name,
-      { ...entity, epoch, isDistributed, gate: member(row.gates, name) ?? null },
+      { ...entity, epoch, moves, isDistributed, gate: member(row.gates, name) ?? null },
     ]),
   );
   const constraints = new Map<string, ConstraintOwner>();
@@ -86,7 +88,7 @@ function* ownersOf(table: Table): Iterable<readonly [string, ConstraintOwner]> {
   }
 }
 
-const COLUMNS = sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text, w.epoch,
+const COLUMNS = sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text, w.epoch, w.moves::text,
   wda.workspace_stage(w.database_schema)::text, exists (select from pg_extension where extname = 'citus'), a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
 
 /**
@@ -122,6 +124,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
     gates,
     entityIds,
     epoch,
+    moves,
     stage,
     isDistributed,
     ...settings
@@ -141,6 +144,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
       entityIds: JSON.parse(entityIds as string),
       epoch: epoch as string,
       isDistributed: isDistributed === 't',
+      moves: Number(moves),
     },
     identityProviderOf(settings.slice(3)),
     agentSettingsOf(settings),

@@ -1,6 +1,5 @@
 // `wda migration`: schema changes of a workspace, running and past. Also follows a running one to its end, for
 // `wda schema apply`.
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { AdminClient } from './admin-client.ts';
 import {
   chosenWorkspace,
@@ -11,15 +10,11 @@ import {
   workspacePath,
 } from './connection.ts';
 import { CommandFailure, failed } from './failure.ts';
+import { follow } from './follow.ts';
 import { describeMigration, hasEnded, type Migration } from './migration-view.ts';
 import { printResult } from './output.ts';
-import { showsProgress, startStepBar } from './progress.ts';
 import { makeStepWatch } from './step-watch.ts';
-import { printable, renderTable } from './table.ts';
-
-const POLL_MS = 500;
-// A restart of the server must not end the watching: 60 tries of 500 ms are half a minute.
-const PATIENCE = 60;
+import { renderTable } from './table.ts';
 
 export async function listMigrations(options: GlobalOptions): Promise<void> {
   const address = chosenWorkspace(options);
@@ -64,63 +59,22 @@ export async function cancelMigration(id: string, options: GlobalOptions): Promi
   );
 }
 
-/**
- * Polls a migration until it has ended or `deadline` (a performance.now() moment, null for none) is over, with a bar on
- * a terminal and a line for each step without one; prints nothing when the output is for scripts. Ctrl-C stops the
- * watching, not the migration.
- */
-export async function followMigration(
+/** The migration once it has ended, or when `deadline` (a performance.now() moment, null for none) is over. */
+export function followMigration(
   client: AdminClient,
   address: WorkspaceAddress,
   id: string,
   { json, deadline }: { readonly json: boolean | undefined; readonly deadline: number | null },
 ): Promise<Migration> {
-  const shown = showsProgress(json);
-  const drawn = startStepBar(shown);
-  const watch = makeStepWatch();
-  const said = new Set<string>();
-  const show = (migration: Migration): void => {
-    const state = watch(migration, performance.now());
-    drawn.update(state);
-    if (shown || json || migration.state !== 'running' || said.has(state.label)) return;
-    said.add(state.label);
-    process.stderr.write(`${printable(state.label)}\n`);
-  };
-  const interrupted = (): readonly string[] => {
-    drawn.stop();
-    return leftRunning(address, id);
-  };
-  return sayingWhenInterrupted(interrupted, async () => {
-    try {
-      for (let failures = 0; ; ) {
-        try {
-          const migration = await readMigration(client, address, id);
-          failures = 0;
-          if (!hasEnded(migration)) show(migration);
-          if (hasEnded(migration) || (deadline !== null && performance.now() >= deadline)) return migration;
-        } catch (error) {
-          if (!mayAnswerLater(error) || ++failures >= PATIENCE) throw error;
-        }
-        await sleep(deadline === null ? POLL_MS : Math.min(POLL_MS, Math.max(10, deadline - performance.now())));
-      }
-    } finally {
-      drawn.stop();
-    }
+  return follow({
+    read: () => readMigration(client, address, id),
+    hasEnded,
+    isRunning: ({ state }) => state === 'running',
+    stateOf: makeStepWatch(),
+    whenLeft: leftRunning(address, id),
+    json,
+    deadline,
   });
-}
-
-/** Ctrl-C during `work` ends the command with these lines. */
-export async function sayingWhenInterrupted<T>(lines: () => readonly string[], work: () => Promise<T>): Promise<T> {
-  const onInterrupt = (): void => {
-    process.stderr.write(`\n${lines().join('\n')}\n`);
-    process.exit(130);
-  };
-  process.once('SIGINT', onInterrupt);
-  try {
-    return await work();
-  } finally {
-    process.off('SIGINT', onInterrupt);
-  }
 }
 
 /** Lines that say how to look at a migration that goes on without us. */
@@ -151,8 +105,3 @@ async function readMigration(client: AdminClient, address: WorkspaceAddress, id:
 
 const migrationPath = (address: WorkspaceAddress, id: string): string =>
   `${workspacePath(address)}/migrations/${encodeURIComponent(id)}`;
-
-function mayAnswerLater(error: unknown): boolean {
-  if (!(error instanceof CommandFailure)) return false;
-  return error.failure.kind === 'unreachable' || (error.failure.kind === 'refused' && error.failure.status === 503);
-}

@@ -3,6 +3,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
 import { addAgents } from './agent-commands.ts';
+import { addCluster, addMove } from './cluster-commands.ts';
 import { addConfig } from './config-commands.ts';
 import { addIdentityProvider } from './identity-provider-commands.ts';
 import { addOAuth } from './oauth-commands.ts';
@@ -30,6 +31,7 @@ export function makeProgram(): Command {
     .configureOutput({ outputError: () => {} })
     .exitOverride();
   addServer(program, examples);
+  addCluster(program, examples);
   addOrganizations(program);
   addWorkspaces(program);
   addKeys(program);
@@ -124,6 +126,7 @@ function addWorkspaces(program: Command): void {
     .action(async (address, _own, command: Command) =>
       (await import('./workspace.ts')).deleteWorkspace(address, command.optsWithGlobals()),
     );
+  addMove(group);
   examples(group, [
     'wda workspace create acme/shop --name "Shop" --schema schema.yaml',
     'wda workspace list acme',

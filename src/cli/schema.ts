@@ -9,7 +9,8 @@ import {
   workspacePath,
 } from './connection.ts';
 import { CommandFailure, usageFailure } from './failure.ts';
-import { followMigration, leftRunning, requireSuccess, sayingWhenInterrupted } from './migration.ts';
+import { sayingWhenInterrupted } from './follow.ts';
+import { followMigration, leftRunning, requireSuccess } from './migration.ts';
 import { describeMigration, describePlan, hasEnded, type Migration, type Plan } from './migration-view.ts';
 import { printResult, writeOut } from './output.ts';
 import { readSchemaFile, refuseWithLines, schemaAsYaml } from './schema-file.ts';

@@ -17,6 +17,7 @@ import type { Run } from './run.ts';
 import { type LockedSession, makeSessions, type Sessions } from './sessions.ts';
 import { makeSettler } from './settle.ts';
 import { type Ended, PENDING, type StoredEnd, storedEnd } from './state.ts';
+import { busyWith } from './workspace-lock.ts';
 
 export interface MigrationRequest {
   readonly workspaceId: string;
@@ -37,6 +38,8 @@ export interface StartedMigration {
 }
 
 export interface Runner {
+  /** The locks of workspaces in this process, for whoever else changes where tables are. */
+  readonly sessions: Pick<Sessions, 'withLock' | 'isClosing'>;
   /** Throws the refusals; a later failure is the error of the migration. */
   start(request: MigrationRequest): Promise<StartedMigration>;
   /** Ends migrations whose process is gone; `only`: of one workspace. */
@@ -103,8 +106,8 @@ export function makeRunner(options: RunnerOptions): Runner {
     const work = sessions.withLock(
       workspaceId,
       (session) => runLocked(session, request, begun.resolve),
-      () => {
-        throw anotherMigrationRuns();
+      (why) => {
+        throw busyWith(why);
       },
     );
     // An error before the beginning is the answer to whoever asked.
@@ -160,6 +163,7 @@ export function makeRunner(options: RunnerOptions): Runner {
 
   return {
     start,
+    sessions,
     recover: recovery.sweep,
     settle: settler.sweep,
     stats: () => ({ running, filled, ended }),

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Session } from '../db/pool.ts';
 import type { Databases } from '../directory/databases.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
-import { withWorkspaceLock } from './workspace-lock.ts';
+import { type Holding, withWorkspaceLock } from './workspace-lock.ts';
 
 export interface LockedSession extends Session {
   /** Says that the session only takes back what it made from here on: close() no longer interrupts it, until time is up. */
@@ -16,7 +16,7 @@ export interface Sessions {
   readonly withLock: <T, B>(
     workspaceId: string,
     work: (session: LockedSession) => Promise<T>,
-    busy: () => B,
+    busy: (what: Holding) => B,
   ) => Promise<T | B>;
   readonly isClosing: () => boolean;
   /** Stops what they do and lets them take back what they made; after `graceMs` the sessions are ended. */

@@ -6,6 +6,7 @@ import { isBehind, raiseIn, stageOfWorkspace } from '../catalog/raise.ts';
 import { withLockRetry } from '../db/lock-retry.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { inTransaction, LOCK_BUDGET_MS } from '../db/transaction.ts';
+import { anotherMigrationRuns, workspaceMoves } from '../errors.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 
 // "wda" in ASCII in the upper bytes, so that it differs from the keys of other users of the database.
@@ -23,19 +24,26 @@ exception when others then null; end $$`;
 const SHORT_WORK_MS = 5000;
 const LOOK_EVERY_MS = 25;
 
+/** What the session does that holds the lock: it changes the schema, or moves the workspace to another node. */
+export type Holding = 'migration' | 'move';
+
+/** What whoever comes meanwhile is refused with. */
+export const busyWith = (what: Holding): Error => (what === 'move' ? workspaceMoves() : anotherMigrationRuns());
+
 /**
  * Runs `work` in the session that holds the lock of the workspace, with no limit on the time of its statements. Resolves
- * with `busy()` when another session holds the lock: at once when that runs a migration, otherwise after 5 s.
+ * with `busy()` when another session holds the lock: at once when that runs a migration or a move, otherwise after 5 s.
  */
 export async function withWorkspaceLock<T, B>(
   db: Database,
   workspaceId: string,
   work: (session: Session) => Promise<T>,
-  busy: () => B,
+  busy: (what: Holding) => B,
 ): Promise<T | B> {
   return db.session(
     async (session) => {
-      if (!(await takeLock(session, workspaceId))) return busy();
+      const held = await takeLock(session, workspaceId);
+      if (held !== undefined) return busy(held);
       try {
         await session.execute(SETTINGS);
         await raise(session, workspaceId);
@@ -60,16 +68,22 @@ async function raise(session: Session, workspaceId: string): Promise<void> {
   await withLockRetry(() => inTransaction(session, LOCK_BUDGET_MS, () => raiseIn(session, workspaceId)));
 }
 
-async function takeLock(session: Session, workspaceId: string): Promise<boolean> {
+/** Undefined once the lock is had. */
+async function takeLock(session: Session, workspaceId: string): Promise<Holding | undefined> {
   for (const deadline = performance.now() + SHORT_WORK_MS; ; await sleep(LOOK_EVERY_MS)) {
-    const [row] = await session.query<{ locked: boolean; migrating: boolean }>(
+    const [row] = await session.query<{ locked: boolean; migrating: boolean; moving: boolean }>(
       toQuery(sql`select pg_try_advisory_lock(${key(workspaceId)}) as locked,
-  ${isMigrating(workspaceId)} as migrating`),
+  ${isMigrating(workspaceId)} as migrating, ${isMoving(workspaceId)} as moving`),
     );
-    if (row?.locked === true) return true;
-    if (row?.migrating !== false || performance.now() > deadline) return false;
+    if (row?.locked === true) return undefined;
+    if (row?.moving === true) return 'move';
+    if (row?.migrating !== false || performance.now() > deadline) return 'migration';
   }
 }
+
+/** A condition: versions of its records name tables (moves/switch.ts). */
+const isMoving = (workspaceId: string): Fragment =>
+  sql`exists (select from wda.workspace where id = ${workspaceId} and moves % 2 = 1)`;
 
 /** Cancels the statement that the holder of the lock is running; it ends with 57014. */
 export async function interruptHolder(db: Database, workspaceId: string): Promise<void> {

@@ -15,7 +15,6 @@ import {
 } from '../directory/workspaces.ts';
 import { EMPTY_DOCUMENT, type SchemaDocument } from '../document/format.ts';
 import { type Table, tablesOf } from '../document/tables.ts';
-import { anotherMigrationRuns } from '../errors.ts';
 import { toQuery } from '../sql/fragment.ts';
 import {
   addKeys,
@@ -27,7 +26,7 @@ import {
   finishTable,
 } from './ddl.ts';
 import { findExtensions } from './extensions.ts';
-import { withWorkspaceLock } from './workspace-lock.ts';
+import { busyWith, withWorkspaceLock } from './workspace-lock.ts';
 
 export interface NewWorkspace {
   /** Slug of its organization. */
@@ -140,7 +139,7 @@ export async function deleteWorkspace(
           await note?.(session);
         }),
       ),
-    () => Promise.reject(anotherMigrationRuns()),
+    (what) => Promise.reject(busyWith(what)),
   ).catch((error) => {
     throw workspaceRefusal(error, workspace.slug);
   });

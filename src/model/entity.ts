@@ -122,6 +122,8 @@ export interface Entity {
   readonly epoch?: string;
   /** Its table lies on a node of a cluster, which takes fewer forms of statements. */
   readonly isDistributed?: boolean;
+  /** How often a move of its workspace has begun or ended: part of versions, and odd while it moves (sql/table.ts). */
+  readonly moves?: number;
   /** Every column in the order of the document: id first, then fields, references, timestamps. */
   readonly fields: ReadonlyMap<string, Field>;
   readonly relations: ReadonlyMap<string, Relation>;

@@ -20,6 +20,7 @@ export const TAGS = {
   oauth: 'OAuth 2.0: tokens for clients, and what others need to verify them.',
   activity: 'Who changed what, and when.',
   backups: 'All that a workspace or the instance has, as a file, and back.',
+  cluster: 'The nodes of a Citus cluster, where workspaces lie on them, and moves between them.',
   server: 'How the server is, and what it serves.',
 } as const;
 

@@ -2,7 +2,7 @@
 // renderScan(), which reads by the filter, the only place that knows where the records of an entity lie.
 import type { Entity } from '../model/entity.ts';
 import type { Scan } from '../plan/scan.ts';
-import { type Fragment, keyword, literal, sql, tableRef } from './fragment.ts';
+import { type Fragment, literal, sql, tableRef } from './fragment.ts';
 
 /** The table of a scan where no condition can stand: as the target of an insert, or to be locked. Nothing is read by it. */
 export const targetOf = ({ entity }: Scan): Fragment => tableRef(entity.table);
@@ -14,15 +14,23 @@ export const nameOf = ({ entity }: Scan): { readonly quoted: Fragment; readonly 
 });
 
 /**
- * The version of a record, under the alias of its table, or of what has its `xmin` as another column: the number of the
- * transaction that wrote it, with the epoch of its workspace (install/data/000023-epochs.sql). Whoever got it sends it back
- * as it is.
+ * The version of a record, under the alias of its table, or of what has its mark as another column: the mark of the row with
+ * the epoch of its workspace (install/data/000023-epochs.sql) and the number of its moves, if there were any. Whoever got it
+ * sends it back as it is.
  */
-export function versionOf({ entity }: Scan, alias: Fragment, column: Fragment = keyword('xmin')): Fragment {
-  const { epoch = '' } = entity;
-  const own = sql`${alias}.${column}::text`;
-  return epoch === '' ? own : sql`${own} || ${literal(`-${epoch}`)}`;
+export function versionOf(scan: Scan, alias: Fragment, column?: Fragment): Fragment {
+  const { epoch = '', moves = 0 } = scan.entity;
+  const own = column === undefined ? markOf(scan, alias) : sql`${alias}.${column}`;
+  const rest = `${epoch === '' && moves === 0 ? '' : `-${epoch}`}${moves === 0 ? '' : `-${moves}`}`;
+  return rest === '' ? sql`${own}::text` : sql`${own}::text || ${literal(rest)}`;
 }
+
+/**
+ * What tells the versions of a record apart: the number of the transaction that wrote the row. Two nodes of a cluster give
+ * the same numbers, so while the workspace moves from one to the other (moves/switch.ts) the table itself is part of it.
+ */
+export const markOf = ({ entity: { moves = 0 } }: Scan, alias: Fragment): Fragment =>
+  moves % 2 === 0 ? sql`${alias}.xmin` : sql`(${alias}.xmin::text || ':' || ${alias}.tableoid::text)`;
 
 /** The PostgreSQL schema of the entity's workspace, where functions of it lie. */
 export const schemaOf = (entity: Entity): string => entity.table.schema;

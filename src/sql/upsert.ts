@@ -27,7 +27,7 @@ export function upsertRecord(plan: UpsertPlan, maxBytes: number): Fragment {
   const { condition } = renderScan(plan.scan, root);
   const { before, columns, source } = insertedRow(plan, [...plan.values.keys()], aliases);
   const target = sql`insert into ${targetOf(plan.scan)} as ${root} ${columns}${source} on conflict ${conflictTarget(plan.key)}`;
-  const given = writtenColumns(plan.projection, root);
+  const given = writtenColumns(plan, root);
   const answer = sql`${resultColumns(plan, root, maxBytes, keyword('"$version"'))}`;
   if (plan.changes.length > 0) {
     const sets = plan.changes.map(({ column }) => sql`${ident(column)} = excluded.${ident(column)}`);

@@ -18,7 +18,7 @@ import {
   where,
 } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
-import { schemaOf, sequenceOf, targetOf, versionOf } from './table.ts';
+import { markOf, schemaOf, sequenceOf, targetOf, versionOf } from './table.ts';
 
 const VERSION = ident('$version');
 
@@ -36,14 +36,14 @@ export function insertRecord(plan: CreatePlan, maxBytes: number): Fragment {
   const aliases = makeAliases();
   const root = aliases.next('r');
   const { before, columns, source } = insertedRow(plan, [...plan.values.keys()], aliases);
-  const insert = sql`insert into ${targetOf(plan.scan)} as ${root} ${columns}${source} returning ${writtenColumns(plan.projection, root)}`;
+  const insert = sql`insert into ${targetOf(plan.scan)} as ${root} ${columns}${source} returning ${writtenColumns(plan, root)}`;
   return sql`with ${before}"$r" as (${insert}), ${answerOf(plan, root, maxBytes)}`;
 }
 
 /** What an insert gives: the columns of the answer, `id`, and `"$version"`. */
-export function writtenColumns(projection: Projection, root: Fragment): Fragment {
+export function writtenColumns({ scan, projection }: Written, root: Fragment): Fragment {
   const columns = new Set(['id', ...shownFields(projection).map(({ column }) => column)]);
-  return sql`${join([...columns].map((column) => sql`${root}.${ident(column)}`))}, ${root}.xmin as ${VERSION}`;
+  return sql`${join([...columns].map((column) => sql`${root}.${ident(column)}`))}, ${markOf(scan, root)} as ${VERSION}`;
 }
 
 /** `"$w"`: the answer with what `"$r"` gave, and the rest of the statement. A key of the request goes between (beside/keys.ts). */

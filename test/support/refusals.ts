@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { join, relative } from 'node:path';
 import * as errors from '../../src/errors.ts';
+import { isCluster } from './citus.ts';
 
 type Constructor = {
   [Name in keyof typeof errors]: (typeof errors)[Name] extends (...given: never[]) => errors.ApiError ? Name : never;
@@ -32,6 +33,8 @@ export interface Refusal {
 const details = [{ field: 'weight', code: 'DESTRUCTIVE', message: 'drop field weight of notes' }] as const;
 const gate = { blocksReads: true, blocksWrites: true, retryAfterSeconds: 1 };
 const BACKUPS = 'api/admin/backup.test.ts';
+// On a cluster only.
+const MOVES = 'cluster/moves.test.ts';
 const DOORS = 'console/doors.test.ts';
 const FORGED = 'api/access/external-forged.test.ts';
 const TOKENS = 'api/access/external-tokens.test.ts';
@@ -49,6 +52,26 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     file: 'api/reading/paging.test.ts',
     words: 'Query parameter size may be given only once',
     made: () => errors.repeatedParameter('size'),
+  },
+  noCluster: {
+    file: 'api/admin/cluster.test.ts',
+    words: /^The database is not a Citus cluster: .+$/,
+    made: () => errors.noCluster(),
+  },
+  unknownNode: {
+    file: MOVES,
+    words: /^The cluster has no node \S+ for workspaces\.( Did you mean \S+\?)? Known: \S+:\d+/,
+    made: () => errors.unknownNode('a:1', null, ['a:5432']),
+  },
+  nodesAway: {
+    file: MOVES,
+    words: /^A node of the cluster does not answer: \S+:\d+; retry when it is back$/,
+    made: () => errors.nodesAway(['a:5432']),
+  },
+  workspaceMoves: {
+    file: MOVES,
+    words: 'The workspace is being moved to another node of the cluster; retry after that has ended',
+    made: () => errors.workspaceMoves(),
   },
   backupForeign: {
     file: BACKUPS,
@@ -375,6 +398,8 @@ export function assertAnswered(): void {
   // Who asks for some of its tests has not all of its answers.
   if (process.execArgv.some((option) => /^--test-(name|skip|only)/.test(option))) return;
   const file = relative(join(import.meta.dirname, '..'), process.argv[1] ?? '');
+  // Their tests are skipped.
+  if (file.startsWith('cluster/') && !isCluster) return;
   const missing = Object.entries(REFUSALS)
     .filter(([, refusal]) => refusal.file === file && ![...answered].some((message) => saysSo(message, refusal)))
     .map(([name]) => name);

@@ -164,6 +164,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'sql/indexed.ts',
     ],
   },
+  moves: {
+    purpose:
+      'moves of workspaces between the nodes of a cluster: what was asked for, the plan of a rebalance, and whoever does them',
+    entrances: ['check.ts', 'mover.ts', 'plan.ts', 'progress.ts', 'store.ts'],
+    imports: ['catalog', 'cluster', 'db', 'directory', 'type figure.ts', 'model', 'sql/fragment.ts'],
+  },
   backup: {
     purpose: 'backups: a snapshot of the installation or of a workspace as a file, and workspaces of such a file',
     entrances: ['backup.ts', 'emptiness.ts', 'format.ts', 'schedule.ts'],
@@ -233,6 +239,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'auth',
       'type backup',
       'catalog',
+      'cluster',
       'type config.ts',
       'db',
       'directory',
@@ -240,6 +247,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'http',
       'migrate',
       'model',
+      'moves',
       'openapi/operation.ts',
       'outbound',
       'plan',
@@ -284,7 +292,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
 export const FILES: Readonly<Record<string, readonly string[]>> = {
   'api-error.ts': [],
   'backup-errors.ts': ['api-error.ts'],
-  'errors.ts': ['api-error.ts', 'backup-errors.ts'],
+  'cluster-errors.ts': ['api-error.ts'],
+  'errors.ts': ['api-error.ts', 'backup-errors.ts', 'cluster-errors.ts'],
   'routes/meta.ts': ['request', 'db', 'http', 'observe.ts', 'openapi/operation.ts', 'response', 'sql'],
   'cli/serve.ts': [
     'app.ts',
@@ -311,6 +320,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
     'directory',
     'mcp',
     'migrate',
+    'moves',
     'observe.ts',
     'outbound',
     'pace',

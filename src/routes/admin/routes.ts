@@ -5,6 +5,8 @@ import { activityRoutes } from './activity.ts';
 import { agentRoutes } from './agents.ts';
 import { type ApiKeyMaker, apiKeyRoutes } from './api-keys.ts';
 import { type BackupRooms, backupRoutes } from './backup.ts';
+import { clusterRoutes } from './cluster.ts';
+import type { ClusterRooms } from './cluster-shapes.ts';
 import { type AdminDocumentRooms, documentRoutes } from './document.ts';
 import { type IdentityProviderRooms, identityProviderRoutes } from './identity-provider.ts';
 import { migrationRoutes } from './migrations.ts';
@@ -26,6 +28,7 @@ export function adminRoutes(
     AdminDocumentRooms &
     ApiKeyMaker &
     BackupRooms &
+    ClusterRooms &
     IdentityProviderRooms &
     OAuthClientMaker &
     ServerRooms &
@@ -50,6 +53,7 @@ export function adminRoutes(
     ...identityProviderRoutes(rooms),
     ...agentRoutes(rooms),
     ...backupRoutes(rooms),
+    ...clusterRoutes(rooms),
     ...documentRoutes(rooms),
   ];
   return [...routes, ...activityRoutes(rooms, routes)];

@@ -124,6 +124,18 @@ const LINES: Readonly<Record<string, Line>> = {
   'GET /organizations/:org/workspaces/:ws/backup': { statuses: forOwner(200) },
   // With the bytes of a file: backup.test.ts.
   'POST /restore': { statuses: [...FOR_OPERATOR, 415], body: () => ({}) },
+  // There is no cluster here: cluster/moves.test.ts.
+  'GET /cluster': { statuses: [...FOR_OPERATOR, 409] },
+  'GET /cluster/workspaces': { statuses: [...FOR_OPERATOR, 409] },
+  'GET /cluster/plan': { statuses: [...FOR_OPERATOR, 409] },
+  'POST /cluster/rebalance': { statuses: [...FOR_OPERATOR, 409] },
+  'POST /organizations/:org/workspaces/:ws/moves': {
+    statuses: [...FOR_OPERATOR, 409],
+    body: () => ({ node: '10.0.0.12:5432' }),
+  },
+  'GET /cluster/moves': { statuses: [...FOR_OPERATOR, 409] },
+  'GET /cluster/moves/:id': { statuses: [...FOR_OPERATOR, 409] },
+  'POST /cluster/moves/:id/cancel': { statuses: [...FOR_OPERATOR, 409] },
   'GET /signing-keys': { statuses: [...FOR_OPERATOR, 200] },
   'POST /signing-keys/rotate': { statuses: [...FOR_OPERATOR, 200] },
   'POST /organizations/:org/workspaces/:ws/access/test': {

@@ -1,0 +1,72 @@
+// The nodes of a Citus cluster: which there are, which answer, and what lies on them. All by questions to the coordinator.
+import type { Database, Session } from '../db/pool.ts';
+import { join, literal, sql, toQuery } from '../sql/fragment.ts';
+
+export interface ClusterNode {
+  /** `host:port`, as Citus calls it. */
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+  /** Of Citus: all tables with this number of a placement lie on this node. */
+  readonly groupId: number;
+  readonly isCoordinator: boolean;
+  /** False after citus_disable_node(). */
+  readonly isActive: boolean;
+  /** Whether workspaces may lie there (`shouldhaveshards`); a node that is to be emptied says no. */
+  readonly takesWorkspaces: boolean;
+}
+
+/** What a node says of itself; undefined bytes: it did not answer. */
+export interface NodeAnswer<T> {
+  readonly node: ClusterNode;
+  /** Undefined: it did not answer, or the question failed there. */
+  readonly answer: T | undefined;
+}
+
+// A node that answers takes milliseconds. Without an end a machine that is off would be waited for half a minute.
+const CONNECT_MS = 1500;
+
+/** The primary nodes, the coordinator first. */
+export function loadNodes(session: Pick<Session, 'query'>): Promise<ClusterNode[]> {
+  return session.query<ClusterNode>(
+    toQuery(sql`select nodename || ':' || nodeport as name, nodename as host, nodeport as port, groupid as "groupId",
+  groupid = 0 as "isCoordinator", isactive as "isActive", shouldhaveshards as "takesWorkspaces"
+from pg_dist_node where noderole = 'primary' order by groupid <> 0, nodename, nodeport`),
+  );
+}
+
+/** Asks each active node the same question, a statement with one row of one JSON value, all at the same time. */
+export async function askNodes<T>(db: Database, question: string): Promise<readonly NodeAnswer<T>[]> {
+  const nodes = await loadNodes(db);
+  const answers = await db.transaction(
+    async (session) => {
+      await session.execute(`set local citus.node_connection_timeout = ${CONNECT_MS}`);
+      return session.query<{ group: number; success: boolean; result: string }>(
+        toQuery(sql`select n.groupid as "group", r.success, r.result
+from run_command_on_all_nodes(${question}) r join pg_dist_node n using (nodeid) where n.noderole = 'primary'`),
+      );
+    },
+    { purpose: 'migration' },
+  );
+  const byGroup = new Map(answers.map((one) => [one.group, one]));
+  return nodes.map((node) => {
+    const said = byGroup.get(node.groupId);
+    return { node, answer: said?.success === true ? (JSON.parse(said.result) as T) : undefined };
+  });
+}
+
+/** Bytes of tables with their indexes, by the PostgreSQL schema of a workspace, on each node; `only`: of these schemas. */
+export function loadSizes(
+  db: Database,
+  only?: readonly string[],
+): Promise<readonly NodeAnswer<Readonly<Record<string, number>>>[]> {
+  const some =
+    only === undefined ? sql`n.nspname ~ '^ws[0-9]+_'` : sql`n.nspname in (${join(['', ...only].map(literal))})`;
+  return askNodes(
+    db,
+    sql`select coalesce(json_object_agg(s.name, s.bytes), '{}') from (
+  select n.nspname as name, sum(pg_total_relation_size(c.oid)) as bytes
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  where c.relkind = 'r' and ${some} group by n.nspname) s`.text,
+  );
+}

@@ -1,0 +1,267 @@
+// Where workspaces lie in a cluster, and their moves from one node to another while requests go on.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isCluster } from '../support/citus.ts';
+import { ADMIN_KEY, type Answer, type Call, type TestWorkspace } from '../support/server.ts';
+import { until } from '../support/until.ts';
+import { prepare, use, useServer } from '../support/use.ts';
+
+const skip = isCluster ? false : 'needs a Citus cluster: TEST_CITUS_WORKERS';
+const SCHEMA = {
+  entities: {
+    notes: {
+      fields: { text: { type: 'text' }, number: { type: 'integer', unique: true } },
+      relations: { replies: { kind: 'hasMany', entity: 'replies', inverse: 'note' } },
+    },
+    replies: {
+      fields: { text: { type: 'text' } },
+      relations: { note: { kind: 'belongsTo', entity: 'notes', onDelete: 'cascade' } },
+    },
+  },
+};
+
+const server = isCluster ? useServer() : undefined;
+const other = server && useServer({}, server);
+const shop = server && use(() => server.workspace('acme/shop', SCHEMA));
+const blog = server && use(() => server.workspace('acme/blog', SCHEMA));
+let workers: readonly string[] = [];
+
+const operator = (path: string, call: Call = {}): Promise<Answer> =>
+  server!.call(`/api/admin/v1${path}`, { credential: ADMIN_KEY, ...call });
+
+async function nodeOf(path: string): Promise<string> {
+  const { data } = (await operator('/cluster/workspaces')).json;
+  return data.find((one: Record<string, string>) => `${one.organization}/${one.workspace}` === path)?.node;
+}
+
+const elsewhere = async (path: string): Promise<string> => {
+  const now = await nodeOf(path);
+  return workers.find((name) => name !== now) as string;
+};
+
+const move = (workspace: TestWorkspace, node: string): Promise<Answer> =>
+  workspace.admin('moves', { method: 'POST', body: { node } });
+
+/** The move once it has ended. */
+async function ended(id: number): Promise<Record<string, unknown>> {
+  let last: Record<string, unknown> = {};
+  await until(`move ${id} has ended`, async () => {
+    last = (await operator(`/cluster/moves/${id}`)).json.data;
+    return last.state !== 'pending' && last.state !== 'running';
+  });
+  return last;
+}
+
+prepare(async () => {
+  if (!isCluster) return;
+  const { nodes } = (await operator('/cluster')).json.data;
+  workers = nodes
+    .filter((one: Record<string, unknown>) => one.takesWorkspaces)
+    .map((one: { name: string }) => one.name);
+});
+
+test('the status has the nodes with what lies on them', { skip }, async () => {
+  const answer = await operator('/cluster');
+  assert.equal(answer.status, 200, answer.text);
+  const { engine, version, nodes } = answer.json.data;
+  assert.equal(engine, 'citus');
+  assert.match(version, /^\d+\.\d+-\d+$/);
+  assert.deepEqual(
+    nodes.map(({ role, state }: Record<string, string>) => [role, state]),
+    [['coordinator', 'up'], ...workers.map(() => ['worker', 'up'])],
+  );
+  assert.equal(
+    nodes.reduce((sum: number, one: { workspaces: number }) => sum + one.workspaces, 0),
+    2,
+  );
+  assert.ok(
+    nodes.every((one: { workspaces: number; bytes: number }) => one.workspaces > 0 === one.bytes > 0),
+    answer.text,
+  );
+  const there = await operator(`/cluster/workspaces?node=${await nodeOf('acme/shop')}`);
+  assert.ok(there.json.data.some((one: Record<string, unknown>) => one.workspace === 'shop' && Number(one.bytes) > 0));
+  const nowhere = await operator('/cluster/workspaces?node=nowhere:1');
+  assert.equal(nowhere.status, 400);
+});
+
+test('a node that there is not is refused with those that there are', { skip }, async () => {
+  const answer = await move(shop!, '127.0.0.1:1');
+  assert.equal(answer.status, 400, answer.text);
+  for (const name of workers) assert.ok(answer.json.error.message.includes(name), answer.text);
+});
+
+test('to the node where it lies there is nothing to do', { skip }, async () => {
+  const answer = await move(shop!, await nodeOf('acme/shop'));
+  assert.equal(answer.status, 200, answer.text);
+  assert.equal(answer.json.data.node, await nodeOf('acme/shop'));
+  assert.equal((await operator('/cluster/moves')).json.data.length, 0);
+});
+
+test('a move under load loses nothing and fails no request', { skip }, async () => {
+  const [{ id: note }] = await shop!.create('notes', [{ text: 'first', number: 0 }]);
+  let stopped = false;
+  let next = 0;
+  const stored = new Map<number, number>();
+  const refused = new Set<string>();
+  const seen = (answer: Answer, ...statuses: number[]): Answer => {
+    if (!statuses.includes(answer.status)) refused.add(answer.text);
+    return answer;
+  };
+  const via = (which: number, path: string, call?: Call): Promise<Answer> =>
+    which % 2 === 0
+      ? shop!.call(path, call)
+      : other!.call(`/api/v1/acme/shop/${path}`, { credential: shop!.key, ...call });
+  async function client(which: number): Promise<void> {
+    while (!stopped) {
+      const number = ++next;
+      const made = seen(await via(which, 'notes', { method: 'POST', body: { text: 'x', number } }), 201);
+      const { id } = made.json.data;
+      assert.ok(!stored.has(id), `id ${id} was given twice`);
+      stored.set(id, number);
+      const read = seen(await via(which, `notes/${id}?expand=replies`), 200);
+      const tag = read.headers.get('etag') as string;
+      // 412: the move has begun or ended in between.
+      const body = { text: 'y' };
+      seen(await via(which, `notes/${id}`, { method: 'PUT', headers: { 'if-match': tag }, body }), 200, 412);
+      seen(await via(which, 'replies', { method: 'POST', body: { text: 'r', noteId: note } }), 201);
+      seen(await via(which, 'notes?sort=number,desc&size=5'), 200);
+    }
+  }
+  const clients = [0, 1, 2, 3].map(client);
+  await until('records of before the move', () => stored.size > 10);
+  const { nextCursor } = (await shop!.call('notes?size=1')).json.meta;
+  const target = await elsewhere('acme/shop');
+  const before = stored.size;
+  const begun = await move(shop!, target);
+  assert.equal(begun.status, 202, begun.text);
+  assert.equal(begun.headers.get('location'), `/api/admin/v1/cluster/moves/${begun.json.data.id}`);
+  const end = await ended(begun.json.data.id);
+  await until('writes after the move', () => stored.size > before + 50);
+  stopped = true;
+  await Promise.all(clients);
+  assert.equal(end.state, 'succeeded', JSON.stringify(end));
+  assert.equal(await nodeOf('acme/shop'), target);
+  assert.deepEqual([...refused], []);
+  const kept = new Map<number, number>();
+  // A cursor of before goes on.
+  kept.set(note, 0);
+  for (let after: string | null = nextCursor; after !== null; ) {
+    const { json, text }: Answer = await shop!.call(`notes?size=500&after=${after}`);
+    for (const one of json.data ?? assert.fail(text)) kept.set(one.id, one.number);
+    after = json.meta.nextCursor;
+  }
+  for (const [id, number] of stored) assert.equal(kept.get(id), number);
+  assert.equal(kept.size, stored.size + 1);
+});
+
+test('a tag of before a move is never right after it', { skip }, async () => {
+  const [{ id }] = await blog!.create('notes', [{ text: 'a' }]);
+  const tag = (await blog!.call(`notes/${id}`)).headers.get('etag') as string;
+  const target = await elsewhere('acme/blog');
+  const { data } = (await move(blog!, target)).json;
+  assert.equal((await ended(data.id)).state, 'succeeded');
+  const write = (etag: string): Promise<Answer> =>
+    blog!.call(`notes/${id}`, { method: 'PUT', headers: { 'if-match': etag }, body: { text: 'b' } });
+  // Also where the row on the new node has the number of the old one: only the rest of the version tells them apart.
+  const fresh = (await blog!.call(`notes/${id}`)).headers.get('etag') as string;
+  const [, version = '', rest = ''] = /^"(\d+)(-.*)"$/.exec(tag) ?? [];
+  const number = /^"(\d+)/.exec(fresh)?.[1];
+  assert.notEqual(version, '');
+  assert.equal((await write(tag)).status, 412);
+  assert.equal((await write(`"${number}${rest}"`)).status, 412);
+  assert.equal((await write(fresh)).status, 200);
+});
+
+test('while it moves the schema is held, and a version names the table', { skip }, async () => {
+  const [{ id }] = await blog!.create('notes', [{ text: 'held' }]);
+  const { database } = server!;
+  await database.query("update wda.workspace set moves = moves + 1 where slug = 'blog'");
+  await until('the process knows', async () => {
+    const tag = (await blog!.call(`notes/${id}`)).headers.get('etag') as string;
+    return /^"\d+:\d+-[0-9a-f]{8}-\d+\./.test(tag);
+  });
+  const write = (tag: string | null, body: unknown): Promise<Answer> =>
+    blog!.call(`notes/${id}`, { method: 'PUT', headers: { 'if-match': tag as string }, body });
+  const first = await write((await blog!.call(`notes/${id}`)).headers.get('etag'), { text: 'one' });
+  assert.equal(first.status, 200, first.text);
+  const second = await write(first.headers.get('etag'), { text: 'two' });
+  assert.equal(second.status, 200, second.text);
+  const made = await blog!.call('notes', { method: 'POST', body: { text: 'new' } });
+  const deleted = await blog!.call(`notes/${made.json.data.id}`, {
+    method: 'DELETE',
+    headers: { 'if-match': made.headers.get('etag') as string },
+  });
+  assert.equal(deleted.status, 204, deleted.text);
+  await database.query("update wda.workspace set moves = moves + 1 where slug = 'blog'");
+});
+
+test('a move waits for the lock of its workspace, which nobody else gets then, and can be cancelled', {
+  skip,
+}, async () => {
+  const { database } = server!;
+  const lock = "(x'776461'::int8 << 40) + id";
+  await database.query(`select pg_advisory_lock(${lock}) from wda.workspace where slug = 'blog'`);
+  const target = await elsewhere('acme/blog');
+  const { data } = (await move(blog!, target)).json;
+  const second = await move(blog!, target);
+  assert.equal(second.status, 409, second.text);
+  assert.equal(second.json.error.code, 'SCHEMA_MIGRATION_IN_PROGRESS');
+  await database.query("update wda.workspace set moves = moves + 1 where slug = 'blog'");
+  const change = await blog!.admin('schema', { method: 'PUT', body: SCHEMA });
+  assert.equal(change.status, 409, change.text);
+  const cancelled = await operator(`/cluster/moves/${data.id}/cancel`, { method: 'POST' });
+  assert.equal(cancelled.json.data.state, 'cancelled', cancelled.text);
+  assert.equal((await operator(`/cluster/moves/${data.id}/cancel`, { method: 'POST' })).status, 409);
+  await database.query(`select pg_advisory_unlock(${lock}) from wda.workspace where slug = 'blog'`);
+  assert.notEqual(await nodeOf('acme/blog'), target);
+  // As after the death of a process: versions of tables, and nobody at work. The next move goes on.
+  const again = (await move(blog!, target)).json.data;
+  assert.equal((await ended(again.id)).state, 'succeeded');
+  const [row] = await database.query("select moves from wda.workspace where slug = 'blog'");
+  assert.equal((row?.moves as number) % 2, 0);
+});
+
+test('a rebalance moves what is on a node that takes no workspaces', { skip }, async () => {
+  const { database } = server!;
+  const [full, empty] = workers as [string, string];
+  for (const workspace of [shop!, blog!]) {
+    const begun = await move(workspace, full);
+    if (begun.status === 202) await ended(begun.json.data.id);
+  }
+  const allow = (value: boolean): Promise<unknown> => {
+    const [host, port] = full.split(':');
+    return database.query('select citus_set_node_property($1, $2, $3, $4)', [host, port, 'shouldhaveshards', value]);
+  };
+  await allow(false);
+  const plan = (await operator('/cluster/plan')).json.data;
+  assert.deepEqual(
+    plan.moves.map((one: Record<string, unknown>) => [one.from, one.to]),
+    [
+      [full, empty],
+      [full, empty],
+    ],
+  );
+  const begun = await operator('/cluster/rebalance', { method: 'POST' });
+  assert.equal(begun.status, 202, begun.text);
+  for (const { id } of begun.json.data) assert.equal((await ended(id)).state, 'succeeded');
+  await allow(true);
+  const { nodes } = (await operator('/cluster')).json.data;
+  assert.deepEqual(
+    nodes.map(({ workspaces }: { workspaces: number }) => workspaces),
+    [0, 0, 2],
+  );
+});
+
+test('without one of its nodes a cluster moves nothing, and says which one it is', { skip }, async () => {
+  const { database } = server!;
+  const [away = ''] = workers;
+  const port = Number(away.split(':')[1]);
+  // Of this database alone.
+  await database.query('update pg_dist_node set nodeport = 1 where nodeport = $1', [port]);
+  const refused = await operator('/cluster/plan');
+  const status = await operator('/cluster');
+  await database.query('update pg_dist_node set nodeport = $1 where nodeport = 1', [port]);
+  assert.deepEqual(status.json.data.nodes.map(({ state }: { state: string }) => state).sort(), ['down', 'up', 'up']);
+  assert.equal(refused.status, 503, refused.text);
+  assert.match(refused.json.error.message, /127\.0\.0\.1:1;/);
+});
