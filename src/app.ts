@@ -66,12 +66,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
     jobs: [
       { name: 'note-key-use', once: 'process', everyMs: FLUSH_MS, run: authenticator.flush },
       // Another process may have died in the middle of a migration.
-      {
-        name: 'recover-migrations',
-        once: 'process',
-        everyMs: SWEEP_MS,
-        run: () => runner.recover().then(runner.settle),
-      },
+      { name: 'recover-migrations', once: 'process', everyMs: SWEEP_MS, run: runner.sweep },
       { name: 'move-workspaces', once: 'process', everyMs: SWEEP_MS, run: house.mover.turn },
       {
         name: 'raise-workspaces',

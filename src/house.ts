@@ -88,27 +88,15 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
   const changed = (workspaceId: string): void => cache.changed(workspaceId);
   const rateLimit = makeServerRateLimit('requests', config.rateLimit);
   const totals = makeTotals({ db, onError: onFault });
-  const runner = makeRunner({
-    databases,
+  const change = {
     changed,
     everywhere: presence.everywhere,
     onError: onFault,
-    maxLong: MAX_LONG_MIGRATIONS,
     isSettled: presence.isSettled,
-    forgottenAfterMs: forgottenAfterMs(config),
-  });
-  const mover = makeMover({
-    db,
-    withLock: runner.sessions.withLock,
-    isClosing: runner.sessions.isClosing,
-    async announced(workspaceId) {
-      changed(workspaceId);
-      return presence.everywhere();
-    },
-    isSettled: presence.isSettled,
-    forgottenAfterMs: forgottenAfterMs(config),
-    onError: onFault,
-  });
+    forgottenAfterMs: config.statementTimeoutMs + config.bodyTimeoutMs + SNAPSHOT_MS,
+  };
+  const runner = makeRunner({ ...change, databases, maxLong: MAX_LONG_MIGRATIONS });
+  const mover = makeMover({ ...change, db, ...runner.sessions });
   const outbound = makeOutbound({ allowPrivate: config.idpPrivateNetwork });
   const keySets = makeKeySets({
     outbound,
@@ -202,10 +190,6 @@ function agentsOf(
     onError,
   });
 }
-
-/** The longest time that a request can take with a snapshot that was replaced. */
-const forgottenAfterMs = ({ statementTimeoutMs, bodyTimeoutMs }: Config): number =>
-  statementTimeoutMs + bodyTimeoutMs + SNAPSHOT_MS;
 
 /** Those that are asked for, and those of every day. */
 function backupsOf(config: Config, db: Database, log: Observer['log']) {

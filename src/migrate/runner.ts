@@ -44,8 +44,8 @@ export interface Runner {
   start(request: MigrationRequest): Promise<StartedMigration>;
   /** Ends migrations whose process is gone; `only`: of one workspace. */
   recover(only?: string): Promise<void>;
-  /** Begins to rename in PostgreSQL what the process of a migration could not. */
-  settle(): Promise<void>;
+  /** The same for all, and then begins to rename in PostgreSQL what the process of a migration could not. */
+  sweep(): Promise<void>;
   /** Counts of this process since it started. */
   stats(): RunnerStats;
   /** Stops what runs and takes it back, in `graceMs`; the next start takes back what is left then. */
@@ -165,7 +165,7 @@ export function makeRunner(options: RunnerOptions): Runner {
     start,
     sessions,
     recover: recovery.sweep,
-    settle: settler.sweep,
+    sweep: () => recovery.sweep().then(settler.sweep),
     stats: () => ({ running, filled, ended }),
     close: sessions.close,
   };

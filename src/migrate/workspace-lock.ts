@@ -2,6 +2,7 @@
 // however that ends, so a migration in the state "running" whose lock is free has lost its process.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMigrating } from '../catalog/migrations.ts';
+import { isMoving } from '../catalog/moves.ts';
 import { isBehind, raiseIn, stageOfWorkspace } from '../catalog/raise.ts';
 import { withLockRetry } from '../db/lock-retry.ts';
 import type { Database, Session } from '../db/pool.ts';
@@ -80,10 +81,6 @@ async function takeLock(session: Session, workspaceId: string): Promise<Holding 
     if (row?.migrating !== false || performance.now() > deadline) return 'migration';
   }
 }
-
-/** A condition: versions of its records name tables (moves/switch.ts). */
-const isMoving = (workspaceId: string): Fragment =>
-  sql`exists (select from wda.workspace where id = ${workspaceId} and moves % 2 = 1)`;
 
 /** Cancels the statement that the holder of the lock is running; it ends with 57014. */
 export async function interruptHolder(db: Database, workspaceId: string): Promise<void> {

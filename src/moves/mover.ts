@@ -13,7 +13,10 @@ export interface MoverOptions {
   /** As Sessions.withLock of migrate/: the lock of a workspace, in a session that ends with this process. */
   readonly withLock: <T>(workspaceId: string, work: (session: Session) => Promise<T>, busy: () => T) => Promise<T>;
   readonly isClosing: () => boolean;
-  readonly announced: (workspaceId: string) => Promise<boolean>;
+  /** The workspace has another snapshot. */
+  readonly changed: (workspaceId: string) => void;
+  /** As Presence's. */
+  readonly everywhere: () => Promise<boolean>;
   readonly isSettled: (workspaceId: string, version: string) => Promise<boolean>;
   readonly forgottenAfterMs: number;
   readonly onError: (message: string, error: unknown) => void;
@@ -66,19 +69,23 @@ export function makeMover(options: MoverOptions): Mover {
       workspaceId,
       databaseSchema,
       target,
-      announced: () => options.announced(workspaceId),
+      announced() {
+        options.changed(workspaceId);
+        return options.everywhere();
+      },
       isSettled: (version) => options.isSettled(workspaceId, version),
     };
     try {
-      if (move.cancelRequested && now !== target.name) throw new Cancelled();
-      if (move.attempts >= MAX_ATTEMPTS)
+      if (now !== target.name && move.cancelRequested) throw new Cancelled();
+      if (now !== target.name && move.attempts >= MAX_ATTEMPTS) {
         throw new MoveFailure('it was begun five times, and no process lived to its end');
+      }
       await beginMove(session, id, now === target.name ? move.source : now);
       await moveSchema(work);
       await end(session, id, 'succeeded');
     } catch (error) {
-      // Whoever finds it open goes on.
-      if (isClosing()) throw error;
+      // Whoever finds it open goes on: a workspace that has moved is at its end only when all nodes know.
+      if (isClosing() || (await placementOf(session, databaseSchema)) === target.name) throw error;
       await endVersionsOfTables(work);
       const isCancelled = error instanceof Cancelled || (await findMove(session, id))?.cancelRequested === true;
       if (isCancelled) return end(session, id, 'cancelled');

@@ -15,12 +15,13 @@
 // A version of step 1 is never right after step 3, nor one of before after step 1: those clients get 412 and read again.
 // Whoever dies in between leaves `moves` odd, which costs nothing, and the next turn goes on.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { beginMoving, endMoving, movesHeld } from '../catalog/moves.ts';
 import { askNodes, type ClusterNode } from '../cluster/nodes.ts';
 import { placementOf } from '../cluster/placements.ts';
 import { isLockTimeout } from '../db/pg-error.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { inTransaction } from '../db/transaction.ts';
-import { literal, sql, toQuery } from '../sql/fragment.ts';
+import { join, literal, sql, toQuery } from '../sql/fragment.ts';
 
 // Requests queue behind a move that waits for a lock, and then for the last changes to arrive, which takes some tenths of a
 // second: together less than two seconds.
@@ -60,19 +61,13 @@ export async function moveSchema(work: Switch): Promise<void> {
 
 /** Afterwards versions are plain, whatever they were; only while no move of the schema is under way. */
 export async function endVersionsOfTables({ session, workspaceId, announced }: Switch): Promise<void> {
-  const changed = await session.query(
-    toQuery(sql`update wda.workspace set moves = moves + 1 where id = ${workspaceId} and moves % 2 = 1 returning id`),
-  );
-  if (changed.length > 0) await announced();
+  if (await endMoving(session, workspaceId)) await announced();
 }
 
 /** Gives the number of `moves` that is in force everywhere, in every request that is being answered. */
 async function beginVersionsOfTables(work: Switch): Promise<number> {
   const { session, workspaceId, announced, isSettled, forgottenAfterMs } = work;
-  const [row] = await session.query<{ moves: number; version: string }>(
-    toQuery(sql`update wda.workspace set moves = moves + 1 - moves % 2 where id = ${workspaceId}
-returning moves, version::text as version`),
-  );
+  const row = await beginMoving(session, workspaceId);
   if (row === undefined) throw new MoveFailure('the workspace is gone');
   // Of a process that says nothing it is not known what it still does.
   if (!(await announced())) await sleep(forgottenAfterMs);
@@ -91,13 +86,10 @@ async function switchOver(work: Switch, moves: number): Promise<void> {
     await session.execute(`set local citus.propagate_set_commands = 'local'; set local lock_timeout = ${LOCK_MS}`);
     await session.query(
       toQuery(
-        sql`select citus_schema_move(${databaseSchema}::text::regnamespace, ${target.host}, ${target.port}, 'force_logical')`,
+        sql`select citus_schema_move(to_regnamespace(quote_ident(${databaseSchema})), ${target.host}, ${target.port}, 'force_logical')`,
       ),
     );
-    const [row] = await session.query<{ moves: number }>(
-      toQuery(sql`select moves from wda.workspace where id = ${workspaceId} for share`),
-    );
-    if (row?.moves !== moves) throw new MoveFailure('the workspace was changed meanwhile');
+    if ((await movesHeld(session, workspaceId)) !== moves) throw new MoveFailure('the workspace was changed meanwhile');
     if (await sharesNumbers(db, session, databaseSchema)) throw new SameNumbers();
   });
 }
@@ -111,10 +103,10 @@ async function sharesNumbers(db: Database, session: Session, databaseSchema: str
 from pg_dist_shard s join pg_class c on c.oid = s.logicalrelid
 where c.relnamespace = to_regnamespace(quote_ident(${databaseSchema}))`),
   );
-  const names = `array[${shards.map(({ name }) => literal(name).text).join()}]::text[]`;
+  const names = join(shards.map(({ name }) => literal(name)));
   const answers = await askNodes<Readonly<Record<string, number | null>>>(
     db,
-    `select json_object_agg(name, to_regclass(name)::oid::int8) from unnest(${names}) name`,
+    sql`select json_object_agg(name, to_regclass(name)::oid::int8) from unnest(array[${names}]::text[]) name`.text,
   );
   return shards.some(({ name }) => {
     const numbers = answers.flatMap(({ answer }) => answer?.[name] ?? []);
@@ -129,7 +121,8 @@ async function allAgree({ db, session, databaseSchema, target }: Switch): Promis
 from pg_dist_shard s join pg_class c on c.oid = s.logicalrelid
 where c.relnamespace = to_regnamespace(quote_ident(${databaseSchema}))`),
   );
-  const question = `select coalesce(json_agg(distinct groupid), '[]') from pg_dist_placement where shardid = any(${literal(row?.shards ?? '{}').text}::int8[])`;
+  const question = sql`select coalesce(json_agg(distinct groupid), '[]')
+from pg_dist_placement where shardid = any(${literal(row?.shards ?? '{}')}::int8[])`.text;
   for (const deadline = performance.now() + AGREE_MS; ; await sleep(LOOK_EVERY_MS)) {
     const answers = await askNodes<readonly number[]>(db, question);
     if (answers.every(({ node, answer }) => !node.isActive || answer?.join() === String(target.groupId))) return;

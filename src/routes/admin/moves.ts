@@ -68,10 +68,11 @@ export function moveRoutes(rooms: AdminRooms & ClusterRooms): AdminRoute[] {
         await refuseBusy(db, id);
         await checkNodes(db, new Set([source]));
         const wanted = { workspaceId: id, source, target: target.name, bytes: bytesOf(databaseSchema) };
-        const [made] = await note.change(
+        const ids = await note.change(
           (session, actor) => insertMoves(session, [wanted], actor),
           () => ({ subject: slug, details: { from: source, to: target.name } }),
         );
+        const made = ids[0];
         // Somebody else was quicker.
         if (made === undefined) throw workspaceMoves();
         begin(mover);
