@@ -151,7 +151,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       await presence.leave();
       await presence.close();
       await Promise.all([stopped, totals.stop()]);
-      await databases.directory.close();
+      await house.closeDatabases();
     },
   };
 }

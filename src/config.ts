@@ -14,6 +14,8 @@ export interface Config {
   readonly pooler: Pooler;
   /** Set when the pooler is of transactions: PostgreSQL itself. */
   readonly databaseDirectUrl: string | undefined;
+  /** Whether reads go straight to the node of a cluster that holds the workspace. */
+  readonly nodeReads: boolean;
   readonly dataDir: string;
   readonly adminKey: string | undefined;
   readonly demo: boolean;
@@ -114,6 +116,11 @@ export const SETTINGS: readonly Setting[] = [
     name: 'DATABASE_DIRECT_URL',
     default: '(none)',
     says: 'postgres:// URL of the same database without the pooler; needed with WDA_POOLER=transaction',
+  },
+  {
+    name: 'WDA_NODE_READS',
+    default: 'on',
+    says: 'on a Citus cluster, on: reads go straight to the node that holds the workspace, where it can be reached; off: all goes through the coordinator',
   },
   { name: 'DATA_DIR', default: './data', says: 'folder of the embedded PostgreSQL' },
   {
@@ -306,6 +313,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     publicUrl: (publicUrl ?? `http://localhost:${port}`).replace(/\/+$/, ''),
     databaseUrl,
     pooler,
+    nodeReads: choice('WDA_NODE_READS', 'on', ['on', 'off']) === 'on',
     databaseDirectUrl,
     dataDir: resolve(text('DATA_DIR') ?? './data'),
     adminKey,

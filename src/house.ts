@@ -13,10 +13,11 @@ import { makeKeys } from './beside/keys.ts';
 import { makeTotals } from './beside/totals.ts';
 import { loadWorkspace } from './catalog/load-workspace.ts';
 import { makeWorkspaceCache, workspaceFigures } from './catalog/workspace-cache.ts';
+import { makeNodeReads } from './cluster/node-reads.ts';
 import type { Config } from './config.ts';
 import { shownAddress } from './db/connection-url.ts';
 import { type Database, databaseFigures, makeDatabase } from './db/pool.ts';
-import type { Routes } from './db/route.ts';
+import { type Routes, routeTo } from './db/route.ts';
 import { makeClock } from './directory/clock.ts';
 import { findApiKey, touchApiKeys } from './directory/credentials.ts';
 import { makeDatabases } from './directory/databases.ts';
@@ -60,20 +61,7 @@ export type House = ReturnType<typeof makeHouse>;
 /** All rooms, wired together, with nothing running yet. */
 export function makeHouse(config: Config, routes: Routes, { log }: Observer, readiness: ReadinessState) {
   const onFault = (message: string, error: unknown): void => log.error(message, { err: rootOf(error) });
-  const db = makeDatabase({
-    ...routes,
-    processes: config.workers,
-    readConnections: config.readConnections,
-    writeConnections: config.writeConnections,
-    slowConnections: config.slowConnections,
-    transferConnections: config.transferConnections,
-    batchConnections: config.batchConnections,
-    maxQueue: config.maxQueue,
-    statementTimeoutMs: config.statementTimeoutMs,
-    maxResponseBytes: config.maxResponseBytes,
-    onError: (message, error) => log.warn(message, { error: error instanceof Error ? error.message : String(error) }),
-  });
-  const databases = makeDatabases(db);
+  const { db, nodes, databases } = openDatabases(config, routes, log);
   const refusals = makeRefusalPace(() => performance.now(), sleep);
   const strangers = makeStrangerShare(config.statementTimeoutMs);
   const now = makeClock();
@@ -144,7 +132,7 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
   const served = { keys, totals, config, databases, cache, authenticator, rateLimit, transfer, agents };
   const records = makeRecords({ ...served, tokenUrl: config.publicUrl + TOKEN_PATH });
   const figures = [
-    ...databaseFigures(db),
+    ...databaseFigures(db, nodes.databases),
     ...workspaceFigures(cache),
     ...credentialFigures(authenticator),
     ...refusalFigures(refusals),
@@ -156,6 +144,7 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
   return {
     databaseAddress: shownAddress(routes.connection),
     databases,
+    closeDatabases: () => Promise.all([db.close(), nodes.close()]),
     cache,
     refusals,
     presence,
@@ -174,6 +163,32 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
     records,
     figures,
   };
+}
+
+/** The database, and the nodes of the cluster that it may coordinate. A pooler is not gone around. */
+function openDatabases(config: Config, routes: Routes, log: Observer['log']) {
+  const databaseOptions = {
+    processes: config.workers,
+    readConnections: config.readConnections,
+    writeConnections: config.writeConnections,
+    slowConnections: config.slowConnections,
+    transferConnections: config.transferConnections,
+    batchConnections: config.batchConnections,
+    maxQueue: config.maxQueue,
+    statementTimeoutMs: config.statementTimeoutMs,
+    maxResponseBytes: config.maxResponseBytes,
+    onError: (message: string, error: unknown) =>
+      log.warn(message, { error: error instanceof Error ? error.message : String(error) }),
+  };
+  const db = makeDatabase({ ...routes, ...databaseOptions });
+  const nodes = makeNodeReads({
+    coordinator: db,
+    open: (address) => makeDatabase({ ...databaseOptions, connection: routeTo(routes.direct, address) }),
+    now: () => performance.now(),
+    log,
+  });
+  const databases = makeDatabases(db, config.nodeReads && config.pooler === 'none' ? nodes : undefined);
+  return { db, nodes, databases };
 }
 
 function agentsOf(

@@ -28,6 +28,7 @@ export function settingsInForce(config: Config): readonly SettingInForce[] {
     DATABASE_URL: isSet(config.databaseUrl),
     WDA_POOLER: config.pooler,
     DATABASE_DIRECT_URL: isSet(config.databaseDirectUrl),
+    WDA_NODE_READS: onOff(config.nodeReads),
     DATA_DIR: config.dataDir,
     WDA_ADMIN_KEY: isSet(config.adminKey),
     WDA_DEMO: onOff(config.demo),

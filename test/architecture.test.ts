@@ -92,7 +92,15 @@ const PLACES: readonly { readonly what: string; readonly pattern: RegExp; readon
     what: 'the table of an entity',
     pattern: /\bentity\.table\b|\{[^{}]*\btable\b[^{}]*\} = [\w.]*\bentity\b/g,
     // The door; and what makes tables and stands beside them. Requests have no other way to a table.
-    only: ['sql/expression.ts', 'sql/table.ts', 'model/constraint-owner.ts', 'document/', 'migrate/', 'beside/'],
+    only: [
+      'sql/expression.ts',
+      'sql/table.ts',
+      'model/constraint-owner.ts',
+      'model/placement.ts',
+      'document/',
+      'migrate/',
+      'beside/',
+    ],
   },
   { what: 'a cast to Scan', pattern: /\bas\s+Scan\b/g, only: [] },
   {

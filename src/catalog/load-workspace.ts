@@ -129,8 +129,9 @@ where o.slug = ${organization} and w.slug = ${slug}`,
     isDistributed,
     ...settings
   ] = row as readonly string[];
+  const placement = await databases.place(databaseSchema as string);
   if (isBehind(Number(stage))) await raiseWorkspace(databases.of({ id: id as string }), id as string);
-  return makeWorkspace(
+  const workspace = makeWorkspace(
     {
       id: id as string,
       organization: org as string,
@@ -149,6 +150,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
     identityProviderOf(settings.slice(3)),
     agentSettingsOf(settings),
   );
+  return placement === undefined ? workspace : { ...workspace, placement };
 }
 
 /** `entities` as PostgreSQL writes an array of numbers: `{1,2}`. */

@@ -62,8 +62,8 @@ export function isStaleSnapshot(error: unknown): boolean {
   const state = sqlState(error);
   // 42P01 table, 42703 column, 3F000 schema, 42883 and 42804 operator or type mismatch, 0A000 cached plan, 26000 statement.
   // 42809 and 42803: without the column, t."rank" and t."count" are PostgreSQL's functions of these names, applied to t.
-  // 42P10: the unique index of an upsert has gone.
-  const stale = ['42P01', '42703', '3F000', '42883', '42804', '42809', '42803', '0A000', '26000', '42P10'];
+  // 42P10: the unique index of an upsert has gone. 22012: the table lies on another node now (sql/table.ts).
+  const stale = ['42P01', '42703', '3F000', '42883', '42804', '42809', '42803', '0A000', '26000', '42P10', '22012'];
   return state !== undefined && stale.includes(state);
 }
 

@@ -176,11 +176,22 @@ export function makeDatabase(options: DatabaseOptions): Database {
   };
 }
 
-export const databaseFigures = ({ stats }: Pick<Database, 'stats'>): readonly Figure[] => [
-  {
-    name: 'wda_database_pending',
-    help: 'Statements waiting for or running in the database',
-    read: () => stats().pending,
-  },
-  { name: 'wda_database_connections', help: 'Open database connections', read: () => stats().connections },
-];
+type Stated = Pick<Database, 'stats'>;
+
+/** Of the database, and of the nodes of its cluster that are open. */
+export function databaseFigures(db: Stated, nodes: () => readonly Stated[]): readonly Figure[] {
+  const sums = (of: keyof DatabaseStats): DatabaseStats['pending'] => {
+    const all = { ...db.stats()[of] };
+    for (const node of nodes())
+      for (const [kind, count] of Object.entries(node.stats()[of])) all[kind as Kind] += count;
+    return all;
+  };
+  return [
+    {
+      name: 'wda_database_pending',
+      help: 'Statements waiting for or running in the database',
+      read: () => sums('pending'),
+    },
+    { name: 'wda_database_connections', help: 'Open database connections', read: () => sums('connections') },
+  ];
+}

@@ -1,19 +1,31 @@
 // Which database holds what. There is one today, and it holds everything. Code that asks here rather than for "the"
 // database keeps working when workspaces lie in several: a workspace's control rows and its tables always lie in one,
 // as the switch of a migration is one transaction over both.
-import type { Database } from '../db/pool.ts';
+import type { Nodes } from '../cluster/node-reads.ts';
+import type { Database, Executor } from '../db/pool.ts';
+import type { Placement } from '../model/workspace.ts';
 
 export interface Databases {
   /** Holds what this room reads: organizations, workspaces by their slugs, credentials, signing keys, processes. */
   readonly directory: Database;
   /** Holds the schema document, the migrations and the tables of the workspace. */
   of(workspace: { readonly id: string }): Database;
+  /** Where a workspace lies on a cluster of databases; undefined for one that lies in this one. */
+  place(databaseSchema: string): Promise<Placement | undefined>;
+  /** Runs reads where the workspace lies on a cluster; undefined when they go through the database as all else does. */
+  reader(placement: Placement): Executor | undefined;
   /** Each database that holds workspaces, once. */
   all(): readonly Database[];
 }
 
-/** One database for all. */
-export function makeDatabases(database: Database): Databases {
+/** One database for all; `nodes`: those of the cluster that it may coordinate. */
+export function makeDatabases(database: Database, nodes?: Pick<Nodes, 'place' | 'reader'>): Databases {
   const all = [database];
-  return { directory: database, of: () => database, all: () => all };
+  return {
+    directory: database,
+    of: () => database,
+    place: async (databaseSchema) => nodes?.place(databaseSchema),
+    reader: (placement) => nodes?.reader(placement),
+    all: () => all,
+  };
 }

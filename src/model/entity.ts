@@ -112,12 +112,21 @@ export interface Declared {
   readonly timestamps?: boolean;
 }
 
+/** PostgreSQL schema and table. */
+export interface EntityTable {
+  readonly schema: string;
+  readonly name: string;
+  /** What the table of kept totals is called where it has not its own name (placement.ts). */
+  readonly total?: string;
+  /** The node whose table this is, by its numbers, and what all others call it: read only while it lies there. */
+  readonly lies?: { readonly shard: string; readonly group: string; readonly name: string };
+}
+
 export interface Entity {
   readonly name: string;
   readonly declared: Declared;
   readonly description: string | undefined;
-  /** PostgreSQL schema and table. */
-  readonly table: { readonly schema: string; readonly name: string };
+  readonly table: EntityTable;
   /** Part of the versions of its records, and of cursors; '' or missing: none. */
   readonly epoch?: string;
   /** Its table lies on a node of a cluster, which takes fewer forms of statements. */

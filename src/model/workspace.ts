@@ -24,6 +24,22 @@ export interface IdentityProvider {
   readonly enabled: boolean;
 }
 
+export interface ClusterNode {
+  /** Its number in the cluster (Citus: group), which stays when its address changes. */
+  readonly group: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** All tables of a workspace lie together, on one node at a time. */
+export interface Placement {
+  readonly node: ClusterNode;
+  /** One of its tables, by the number that the cluster knows it by: where this one lies lie all. */
+  readonly shard: string;
+  /** Names of tables -> what they are called on their node. */
+  readonly tables: ReadonlyMap<string, string>;
+}
+
 export interface Workspace {
   readonly id: string;
   readonly organization: string;
@@ -44,6 +60,8 @@ export interface Workspace {
   readonly entityIds: ReadonlyMap<string, string>;
   /** Names of constraints in the database -> what they guard, to explain a refusal by the database. */
   readonly constraints: ReadonlyMap<string, ConstraintOwner>;
+  /** Where it lies on a cluster; null or missing: in the one database, or not known. */
+  readonly placement?: Placement | null;
   /** Of a part (restricted.ts): the whole snapshot, and a text that no other part of it has. null: it is whole. */
   readonly part: { readonly of: Workspace; readonly key: string } | null;
 }

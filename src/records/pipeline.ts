@@ -45,6 +45,7 @@ import { makeInFlight } from './in-flight.ts';
 import type { Journey } from './journey.ts';
 import { fingerprintOf, type KeyedRequest, once, scopeOf } from './keyed.ts';
 import { replayCall, writeKeyed } from './keyed-call.ts';
+import { makeNear } from './near.ts';
 import { makePreparedStatements } from './prepared.ts';
 import { list, query, type ReadRooms, read } from './reads.ts';
 import { RequestClock, type Sender, type TransferHandlers, type Visit } from './visit.ts';
@@ -242,6 +243,7 @@ export function makeStages(rooms: StageRooms): Stages {
     export: rooms.transfer.exportRecords,
   };
   const inFlight = makeInFlight();
+  const near = makeNear(rooms.databases);
   const snapshots: Snapshots = {
     hasChanged: (snapshot) => hasChanged(cache, addressOf(snapshot), snapshot),
     drop(snapshot) {
@@ -277,15 +279,17 @@ export function makeStages(rooms: StageRooms): Stages {
     { workspace, principal }: Visitor,
     checkedAt: number,
   ): Visit {
-    const { clock, executor, again, key } = attempt;
+    const { clock, again, key } = attempt;
+    const { access } = OPERATIONS[call.operation];
+    const entity = admit(workspace, principal, call.entity, access);
+    const own = { workspace, entity, executor: attempt.executor };
+    const isNear = access === 'read' && call.operation !== 'export' && !attempt.executor.isTransaction;
     return {
       call,
       sender,
-      workspace,
       principal,
-      entity: admit(workspace, principal, call.entity, OPERATIONS[call.operation].access),
+      ...((isNear ? near(workspace, entity) : undefined) ?? own),
       clock,
-      executor,
       key,
       isStale: (now) => cache.isReplaced(workspace) || (now - checkedAt > TRUST_MS && !isKnown(workspace)),
       confirm: async () => (await cache.get(workspace.organization, workspace.slug)) === wholeOf(workspace),

@@ -11,6 +11,7 @@ import type { Scan } from '../plan/scan.ts';
 import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
 import { renderOperator } from './operators.ts';
 import { matches } from './search.ts';
+import { liesHere } from './table.ts';
 
 /** Hands out table aliases of one statement: r0, r1, … */
 export interface Aliases {
@@ -45,20 +46,17 @@ export function renderScan(
 ): { readonly table: Fragment; readonly condition: Fragment } {
   const { schema, name } = scan.entity.table;
   const table = sql`${ident(schema)}.${ident(name)} ${alias}`;
+  const here = liesHere(scan);
   switch (scan.filter.kind) {
     case 'unrestricted':
-      return { table, condition: empty };
-    case 'rules':
-      return {
-        table,
-        condition: join(
-          scan.filter.rules.map(({ field, operand }) => {
-            const value = isLocated ? maybeNull(bind(operand)) : bind(operand);
-            return sql`${alias}.${ident(field.column)} = ${value}`;
-          }),
-          ' and ',
-        ),
-      };
+      return { table, condition: here };
+    case 'rules': {
+      const rules = scan.filter.rules.map(({ field, operand }) => {
+        const value = isLocated ? maybeNull(bind(operand)) : bind(operand);
+        return sql`${alias}.${ident(field.column)} = ${value}`;
+      });
+      return { table, condition: join(here === empty ? rules : [here, ...rules], ' and ') };
+    }
     default:
       return scan.filter satisfies never;
   }

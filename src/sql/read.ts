@@ -6,7 +6,6 @@ import { type ExportPlan, type ListPlan, lookAhead, type ReadPlan, type Referenc
 import { hasSearch } from '../plan/predicate.ts';
 import type { Output, Projection } from '../plan/projection.ts';
 import type { Scan } from '../plan/scan.ts';
-import { beside } from './beside-names.ts';
 import { boundOf, guardedResult, isTold, recordBytes, runningBound, shortText } from './bounds.ts';
 import {
   type Aliases,
@@ -29,7 +28,7 @@ import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber }
 import { cutsOf, previewColumn } from './preview.ts';
 import { countFound, rankedIds, withFound } from './ranked.ts';
 import { inOneProcess, ONE_PROCESS } from './search.ts';
-import { nameOf, schemaOf, versionOf } from './table.ts';
+import { nameOf, totalsOf, versionOf } from './table.ts';
 
 /**
  * One record: columns `data` (JSON text), `version` (the row's version, for ETag). With expansions `data` is null when it
@@ -261,7 +260,7 @@ function isWhole({ scan, predicate }: ListPlan): boolean {
  */
 export function keptTotal({ scan }: { readonly scan: Scan }): Fragment {
   const { quoted, plain } = nameOf(scan);
-  const total = beside(schemaOf(scan.entity), 'total');
+  const total = totalsOf(scan);
   const added = (isNew: Fragment): Fragment =>
     sql`(select coalesce(sum(t.n), 0)::int8 from ${total} t where t.relid = b.relid and t.slot ${isNew})`;
   return sql`select (select case when b.pending is not null and b.relation = ${plain} then b.n + ${added(sql`>= -b.slot`)} + ${added(sql`= any(b.pending)`)} end from ${total} b where b.relid = ${quoted}::regclass and b.slot < 0 order by b.slot limit 1) as n offset 0`;

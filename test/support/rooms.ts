@@ -35,6 +35,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'json-digits.ts',
       'json-reader.ts',
       'physical-name.ts',
+      'placement.ts',
       'principal.ts',
       'relation.ts',
       'restricted.ts',
@@ -134,7 +135,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   directory: {
     purpose:
       'the control tables of the installation (schema `wda`): organizations, which workspaces there are and in which database they lie, credentials, signing keys, living processes',
-    imports: ['db', 'model', 'sql/fragment.ts'],
+    imports: ['type cluster', 'db', 'model', 'sql/fragment.ts'],
   },
   catalog: {
     purpose:
@@ -315,6 +316,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
     'backup',
     'beside',
     'catalog',
+    'cluster',
     'type config.ts',
     'db',
     'directory',

@@ -21,6 +21,7 @@ const DEFAULTS: Config = {
   publicUrl: 'http://localhost:3000',
   databaseUrl: undefined,
   pooler: 'none',
+  nodeReads: true,
   databaseDirectUrl: undefined,
   dataDir: resolve('data'),
   adminKey: undefined,
@@ -101,6 +102,7 @@ const GOOD: readonly (readonly [env: Readonly<Record<string, string>>, config: P
   ],
   [{ DATABASE_URL: 'postgres://db/wda', WDA_DEMO: 'on' }, { demo: true }],
   [{ DATABASE_URL: 'postgres://db/wda', WDA_POOLER: 'session' }, { pooler: 'session' }],
+  [{ WDA_NODE_READS: 'off' }, { nodeReads: false }],
   [
     { DATABASE_URL: 'postgres://pool/wda', WDA_POOLER: 'transaction', DATABASE_DIRECT_URL: 'postgres://db/wda' },
     { pooler: 'transaction', databaseDirectUrl: 'postgres://db/wda' },

@@ -38,6 +38,7 @@ const GIVEN: Readonly<Record<string, string>> = {
   PUBLIC_URL: 'https://data.example.com',
   DATA_DIR: '/var/lib/data',
   WDA_DEMO: 'off',
+  WDA_NODE_READS: 'off',
   LOG_LEVEL: 'warn',
   WDA_CORS_ORIGINS: 'https://a.example.com, https://b.example.com',
   WDA_MCP: 'off',

@@ -1,0 +1,116 @@
+// What a Citus cluster costs: this server on a cluster against this server on the same PostgreSQL without Citus, in turns.
+//   node bench/cluster.ts postgres://…/one postgres://…/other [--scale 0.1] [--rounds 3] [--seconds 2] [--workloads W1,W5]
+// Both databases are empty: the first one of a coordinator that has its workers, the other one of a PostgreSQL server of the
+// same version and settings, best one that serves a worker, without the extension.
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import Table from 'cli-table3';
+import { assertSameAnswer } from './compare.ts';
+import { withClient } from './database.ts';
+import { dataSetOf, findSchema, loadDataSet, restoreOrders, stopAutovacuum } from './dataset.ts';
+import { findLoadGenerator } from './load.ts';
+import { type MeasuredSide, measureWorkload, type Result, type Round } from './measure.ts';
+import { createApiKey, createWorkspace, dataPrefix, type RunningServer, startOurs } from './servers.ts';
+import { prepareRequests, workloadsOver } from './workloads.ts';
+
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    scale: { type: 'string', default: '0.1' },
+    rounds: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '2' },
+    connections: { type: 'string', default: '32' },
+    workloads: { type: 'string', default: 'W1,W2,W3b,W4,W5,W6,W9,W7' },
+  },
+});
+const [cluster, plain] = positionals;
+if (cluster === undefined || plain === undefined)
+  throw new Error('two connection strings are needed: of the cluster, and of the same PostgreSQL without Citus');
+
+const data = dataSetOf(Number(options.scale));
+const adminKey = randomBytes(24).toString('hex');
+
+interface Prepared {
+  readonly url: string;
+  readonly schema: string;
+  readonly server: RunningServer;
+  readonly side: MeasuredSide;
+}
+
+/** A server on the database, with the data set in it. */
+async function prepare(name: string, url: string): Promise<Prepared> {
+  const empty = await startOurs(url, adminKey);
+  const schema = await withClient(url, async (client) => {
+    if ((await findSchema(client)) === undefined) {
+      await createWorkspace(empty, adminKey);
+      await loadDataSet(client, (await findSchema(client)) ?? '', data, (line) =>
+        process.stderr.write(`${name}: ${line}\n`),
+      );
+    }
+    const found = (await findSchema(client)) ?? '';
+    await stopAutovacuum(client, found);
+    // Cursors and versions of both are to be the same.
+    await client.query(`update wda.workspace set epoch = '00000000' where database_schema = $1`, [found]);
+    return found;
+  });
+  await empty.stop();
+  const server = await startOurs(url, adminKey);
+  const headers = { authorization: `Bearer ${await createApiKey(server, adminKey)}` };
+  return { url, schema, server, side: { name, pid: server.pid, port: server.port, headers, prefix: dataPrefix } };
+}
+
+const median = (numbers: readonly number[]): number =>
+  [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
+const of = (rounds: readonly Round[], side: 'limit' | 'ours', figure: keyof Result): number =>
+  median(rounds.map((round) => round[side][figure]));
+
+const scratch = await mkdtemp(join(tmpdir(), 'wda-bench-'));
+const without = await prepare('without Citus', plain);
+const within = await prepare('cluster', cluster);
+try {
+  const generator = await findLoadGenerator(scratch);
+  const table = new Table({
+    head: ['', 'without Citus /s', 'cluster /s', 'ratio', 'p50, 1 connection', 'cluster', 'failed'],
+  });
+  const asked = options.workloads.split(',');
+  for (const workload of workloadsOver(data).filter(({ name }) => asked.includes(name))) {
+    const [first, second] = [within, without].map(({ side }) => prepareRequests(workload, side.prefix, data, 1)[0]);
+    if (first === undefined || second === undefined) continue;
+    await assertSameAnswer(workload, [without.side, within.side], [second, first]);
+    const rounds = (connections: number): Promise<readonly Round[]> =>
+      measureWorkload(workload, without.side, within.side, {
+        rounds: Number(options.rounds),
+        seconds: Number(options.seconds),
+        connections,
+        generator,
+        data,
+        async restore() {
+          if (workload.method === 'GET') return;
+          for (const { url, schema } of [without, within])
+            await withClient(url, (client) => restoreOrders(client, schema, data, workload.name));
+        },
+      });
+    const many = await rounds(Number(options.connections));
+    const one = await rounds(1);
+    const ratio = median(many.map(({ limit, ours }) => ours.perSecond / limit.perSecond));
+    const failed = [...many, ...one].reduce((sum, { limit, ours }) => sum + limit.failed + ours.failed, 0);
+    table.push([
+      workload.name,
+      of(many, 'limit', 'perSecond').toFixed(0),
+      of(many, 'ours', 'perSecond').toFixed(0),
+      ratio.toFixed(2),
+      `${of(one, 'limit', 'p50').toFixed(2)} ms`,
+      `${of(one, 'ours', 'p50').toFixed(2)} ms`,
+      failed,
+    ]);
+    process.stderr.write(`${workload.name}: ${ratio.toFixed(2)}\n`);
+  }
+  process.stdout.write(`${table}\n`);
+} finally {
+  await within.server.stop();
+  await without.server.stop();
+  await rm(scratch, { recursive: true, force: true });
+}

@@ -1,0 +1,160 @@
+// The nodes of a Citus cluster as databases of their own: reads of a workspace go straight to the node that holds it. A node
+// is used once it has shown that it is the one that the coordinator means; while it cannot be reached, or has shown nothing,
+// reads go through the coordinator.
+
+import { isConnectionLoss, StaleStatement, sqlState } from '../db/pg-error.ts';
+import type { Database, Executor } from '../db/pool.ts';
+import { ApiError } from '../errors.ts';
+import type { ClusterNode, Placement } from '../model/workspace.ts';
+import { sql, toQuery } from '../sql/fragment.ts';
+import { findCitus } from './citus.ts';
+import { findPlacement } from './shards.ts';
+
+export interface Nodes {
+  /** Where a workspace lies; undefined without a cluster, and for schemas that are not distributed. */
+  readonly place: (databaseSchema: string) => Promise<Placement | undefined>;
+  /**
+   * Runs reads on the node of the placement; undefined while they are to go through the coordinator. They throw
+   * StaleStatement when the node is away, so that the request is planned again, for the coordinator.
+   */
+  readonly reader: (placement: Placement) => Executor | undefined;
+  /** Those that are open. */
+  readonly databases: () => readonly Database[];
+  readonly close: (graceMs?: number) => Promise<void>;
+}
+
+export interface NodeReadsOptions {
+  /** That of the coordinator. */
+  readonly coordinator: Database;
+  /** Makes the database at another address, with the same credentials. Opens nothing before it is asked. */
+  readonly open: (address: Pick<ClusterNode, 'host' | 'port'>) => Database;
+  readonly now: () => number;
+  readonly log: Record<'info' | 'warn', (message: string, facts: Record<string, unknown>) => void>;
+}
+
+interface Known {
+  readonly node: ClusterNode;
+  readonly database: Database;
+  readonly reader: Executor;
+  /** 'new' until the first proof. */
+  state: 'new' | 'usable' | 'away';
+  /** Not asked again before. */
+  askAt: number;
+}
+
+// A node that is away is asked again so often; requests that wait for nothing bring it about.
+const ASK_MS = 5000;
+// Of a cluster with more nodes the rest is read through the coordinator.
+const MAX_NODES = 64;
+
+export function makeNodeReads({ coordinator, open, now, log }: NodeReadsOptions): Nodes {
+  const known = new Map<string, Known>();
+  let isCluster: Promise<boolean> | undefined;
+
+  function isOne(): Promise<boolean> {
+    isCluster ??= findCitus(coordinator)
+      .then((citus) => citus !== undefined)
+      .catch((error) => {
+        isCluster = undefined;
+        throw error;
+      });
+    return isCluster;
+  }
+
+  function admit(node: ClusterNode): Known | undefined {
+    const address = `${node.group} ${node.host} ${node.port}`;
+    const found = known.get(address);
+    if (found !== undefined) return found;
+    if (known.size >= MAX_NODES) return undefined;
+    const database = open(node);
+    const entry: Known = { node, database, state: 'new', askAt: 0, reader: readerOf(database, () => leave(entry)) };
+    known.set(address, entry);
+    return entry;
+  }
+
+  function leave(entry: Known): void {
+    if (entry.state === 'away') return;
+    entry.state = 'away';
+    entry.askAt = now() + ASK_MS;
+    log.warn('a node of the cluster is away: what it holds is read through the coordinator', addressOf(entry.node));
+  }
+
+  /** In the background: whoever asks now goes through the coordinator. */
+  function ask(entry: Known): void {
+    entry.askAt = now() + ASK_MS;
+    isThatNode(coordinator, entry)
+      .then((isIt) => {
+        if (isIt && entry.state !== 'usable') {
+          entry.state = 'usable';
+          log.info('reads go straight to a node of the cluster', addressOf(entry.node));
+        }
+        if (!isIt) {
+          const words = 'an address of the cluster leads elsewhere from here: it is read through the coordinator';
+          if (entry.state === 'new') log.warn(words, addressOf(entry.node));
+          entry.state = 'away';
+        }
+      })
+      .catch((error) => {
+        if (entry.state === 'new') {
+          const words = 'a node of the cluster cannot be reached from here: it is read through the coordinator';
+          log.warn(words, { ...addressOf(entry.node), error: String(error) });
+        }
+        entry.state = 'away';
+      });
+  }
+
+  return {
+    place: async (databaseSchema) => ((await isOne()) ? findPlacement(coordinator, databaseSchema) : undefined),
+    reader({ node }) {
+      const entry = admit(node);
+      if (entry === undefined) return undefined;
+      if (entry.state === 'usable') return entry.reader;
+      if (now() >= entry.askAt) ask(entry);
+      return undefined;
+    },
+    databases: () => [...known.values()].map(({ database }) => database),
+    async close(graceMs) {
+      await Promise.all([...known.values()].map(({ database }) => database.close(graceMs)));
+    },
+  };
+}
+
+const addressOf = ({ host, port }: ClusterNode) => ({ node: `${host}:${port}` });
+
+/** Reads of records go to the node, or the request is planned anew. */
+function readerOf(database: Database, onAway: () => void): Executor {
+  return {
+    isTransaction: false,
+    run: (query, lane, work) =>
+      database.run(query, lane, work).catch((error) => {
+        if (!isAway(error)) throw error;
+        onAway();
+        throw new StaleStatement();
+      }),
+  };
+}
+
+// 28: its credentials; 3D000: its database; 42501: its rights; 53300: its connections; 57P03: it is starting.
+function isAway(error: unknown): boolean {
+  const cause = error instanceof ApiError ? error.cause : error;
+  const state = sqlState(cause);
+  if (state !== undefined) return /^(08|28|3D000|42501|53300|57P0[123])/.test(state);
+  return isConnectionLoss(cause) || (cause instanceof Error && cause.name === 'UnfitConnection');
+}
+
+/**
+ * Whether the address leads from here where it leads from the coordinator: names such as localhost, and networks of
+ * containers, may mean another server there. Told by the number that each cluster of databases is made with.
+ */
+async function isThatNode(coordinator: Database, { node, database }: Known): Promise<boolean> {
+  const own = sql`select system_identifier::text || ' ' || current_database() as identity from pg_control_system()`;
+  const asked =
+    node.group === '0'
+      ? own
+      : sql`select result as identity from run_command_on_workers(${own.text}) where success and nodename = ${node.host} and nodeport = ${node.port}`;
+  const [meant] = await coordinator.query<{ identity: string }>(toQuery(asked));
+  const [found] = await database.query<{ identity: string; group: string }>(
+    toQuery(sql`select (${own}) as identity, groupid::text as group from pg_dist_local_group`),
+  );
+  return meant !== undefined && found?.identity === meant.identity && found.group === node.group;
+}
