@@ -381,5 +381,9 @@ export function clientSettings(): {
   };
 }
 
+/** Where a server of this environment has its embedded database; undefined when it uses another one. */
+export const serverDataDir = (): string | undefined =>
+  process.env.DATABASE_URL ? undefined : resolve(process.env.DATA_DIR || './data');
+
 /** Where a server of this environment listens, as far as it says so. */
 export const serverPort = (): string => process.env.PORT || '3000';

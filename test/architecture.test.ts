@@ -124,6 +124,7 @@ const SQL_TAG = [
   'directory/',
   'migrate/',
   'moves/',
+  'clone/',
   'setup/bootstrap.ts',
   'db/transaction.ts',
   'routes/meta.ts',

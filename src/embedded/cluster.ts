@@ -66,9 +66,14 @@ async function giveRights(place: Place, serverLog: ServerLog): Promise<void> {
   noteRights(place.dataDirectory, password, place);
 }
 
-function checkVersion({ dataDirectory, binaries }: Place): void {
+/** Major version of the PostgreSQL that made a data directory; undefined when it is none. */
+export function versionOf(dataDirectory: string): string | undefined {
   const versionFile = join(dataDirectory, 'PG_VERSION');
-  const version = existsSync(versionFile) ? readFileSync(versionFile, 'utf8').trim() : undefined;
+  return existsSync(versionFile) ? readFileSync(versionFile, 'utf8').trim() : undefined;
+}
+
+function checkVersion({ dataDirectory, binaries }: Place): void {
+  const version = versionOf(dataDirectory);
   if (version === binaries.major) return;
   if (version === undefined) {
     throw embeddedFailure(
@@ -80,9 +85,13 @@ function checkVersion({ dataDirectory, binaries }: Place): void {
   throw embeddedFailure(
     `The data in ${dataDirectory} were written by PostgreSQL ${version}, and this version of the server brings PostgreSQL ${binaries.major}.`,
     '',
-    `Nothing was changed. Start the version of the server that brought PostgreSQL ${version} and run: wda backup everything.wda. Then start this one on an empty DATA_DIR and run: wda restore everything.wda. Or run a PostgreSQL ${version} on the data and set DATABASE_URL.`,
+    byHand(version),
   );
 }
+
+/** What there is to do when the data of another major version cannot be upgraded by the server itself. */
+export const byHand = (version: string): string =>
+  `Nothing was changed. Start the version of the server that brought PostgreSQL ${version} and run: wda backup everything.wda. Then start this one on an empty DATA_DIR and run: wda restore everything.wda. Or run a PostgreSQL ${version} on the data and set DATABASE_URL.`;
 
 async function initialise(place: Place, serverLog: ServerLog): Promise<void> {
   const password = readPassword(place.passwordFile) ?? newPassword(place, place.passwordFile);
@@ -114,7 +123,7 @@ async function initialise(place: Place, serverLog: ServerLog): Promise<void> {
 }
 
 // The file is only a copy of the password; the data have its hash. Whoever owns the data can set a new one.
-async function resetPassword(place: Place, serverLog: ServerLog): Promise<void> {
+export async function resetPassword(place: Place, serverLog: ServerLog): Promise<void> {
   const password = randomPassword();
   await singleUser({ place, serverLog, aim: 'set a new password in' }, place.dataDirectory, 'postgres', [
     `alter role ${superuser} password '${password}'`,
@@ -154,7 +163,8 @@ async function inWorkDirectory(place: Place, work: (path: string) => Promise<voi
   }
 }
 
-async function run({ place, serverLog, aim }: Errand, program: string, args: readonly string[], input?: string) {
+/** Runs a program of PostgreSQL to its end. Throws a failure in words when that is none of success. */
+export async function run({ place, serverLog, aim }: Errand, program: string, args: readonly string[], input?: string) {
   const guarded = spawnGuarded({
     file: join(place.binaries.directory, 'bin', program),
     args,
@@ -201,7 +211,8 @@ function giveFile(path: string, content: string, { user }: Place): string {
   return path;
 }
 
-function syncDirectory(path: string): void {
+/** So that a rename in it survives a power cut. */
+export function syncDirectory(path: string): void {
   if (process.platform === 'win32') return;
   const descriptor = openSync(path, 'r');
   fsyncSync(descriptor);

@@ -1,9 +1,14 @@
 // The project's own PostgreSQL on DATA_DIR, for servers without DATABASE_URL: started by the first server process on
 // that DATA_DIR, joined by the others, started again when it dies, taken over when the process that ran it is gone.
 // It listens on a Unix socket only, asks for a generated password, and never outlives the last of these processes.
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Binaries } from './binaries.ts';
 import { databaseName, readPassword } from './cluster.ts';
-import { asFailure, messageOf } from './failure.ts';
+import { keepBinaries } from './earlier.ts';
+import { asFailure, embeddedFailure, messageOf } from './failure.ts';
+import { earlierData, noticeOf, removeEarlier } from './finish.ts';
 import { openLock } from './lock.ts';
 import type { Log } from './log.ts';
 import { findPlace, type Place } from './place.ts';
@@ -11,8 +16,9 @@ import { giveUpReserve, isDiskFull, keepReserve } from './reserve.ts';
 import { appRole, superuser } from './rights.ts';
 import { type Server, startServer } from './server.ts';
 import { choosePort, isAccepting, portOf } from './status.ts';
+import type { CloneData } from './upgrade.ts';
 
-export type { Log };
+export type { CloneData, Log };
 
 export interface EmbeddedConnection {
   /** Directory of the Unix socket, which the driver accepts as a host; on Windows 127.0.0.1. */
@@ -57,6 +63,12 @@ export interface EmbeddedOptions {
   readonly log: Log;
   /** Where root puts data and binaries that PostgreSQL's user could not reach otherwise. */
   readonly stateRoot?: string;
+  /** Moves data of an earlier major version of PostgreSQL to a new one; without it they are refused. */
+  readonly clone?: CloneData;
+  /** Other binaries than those of the npm package. */
+  readonly binaries?: Binaries;
+  /** When a copy of the binaries is made for a later version; by default after a minute. */
+  readonly keepAfterMs?: number;
   /** How often the reserve for a full disk is checked; by default each minute. */
   readonly reserveEveryMs?: number;
 }
@@ -66,6 +78,7 @@ const patienceMs = 5_000;
 const steadyMs = 10_000;
 const longestPauseMs = 10_000;
 const reserveEveryMs = 60_000;
+const keepAfterMs = 60_000;
 
 const stateRootOf = ({ stateRoot }: Pick<EmbeddedOptions, 'stateRoot'>): string =>
   stateRoot ?? '/var/lib/workspace-data-api';
@@ -73,6 +86,20 @@ const stateRootOf = ({ stateRoot }: Pick<EmbeddedOptions, 'stateRoot'>): string 
 /** The address of the PostgreSQL of `dataDir`, which another process starts. */
 export function embeddedAddress(options: Omit<EmbeddedOptions, 'log'>): EmbeddedAddress {
   return addressOf(findPlace(options.dataDir, stateRootOf(options)));
+}
+
+/**
+ * Removes data of earlier major versions that an upgrade has left, with the binaries that read them. Gives what is gone.
+ * Throws a failure in words when there is nothing, or an upgrade is on its way.
+ */
+export async function finishUpgrade({ dataDir, ...options }: Omit<EmbeddedOptions, 'log'>): Promise<readonly string[]> {
+  if (!existsSync(join(dataDir, 'postgres')))
+    throw embeddedFailure(
+      `There is nothing to finish: ${resolve(dataDir)} has no data of the embedded PostgreSQL.`,
+      '',
+      '',
+    );
+  return removeEarlier(findPlace(dataDir, stateRootOf(options)));
 }
 
 /**
@@ -86,7 +113,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
 /** The same in two steps: its address is known at once, so that a server can listen while its database starts. */
 export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedStart> {
   const { dataDir, log } = options;
-  const place = findPlace(dataDir, stateRootOf(options));
+  const place = findPlace(dataDir, stateRootOf(options), options.binaries);
   // Only Windows has one to choose, and keeps it.
   if (portOf(place) === undefined) await choosePort(place);
   const lock = openLock(place.lockFile);
@@ -97,19 +124,24 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
   const stopping = new AbortController();
 
   const start = async (): Promise<void> => {
-    const started = await startServer(place, log, stopping.signal).catch((error) => {
+    const how = { log, signal: stopping.signal, clone: options.clone };
+    const started = await startServer(place, how).catch((error) => {
       if (stopping.signal.aborted || !isDiskFull(place, error) || !giveUpReserve(place)) throw error;
       log.error('The disk is full: PostgreSQL starts on the reserve kept for that; free some space', {
         stateDirectory: place.stateDirectory,
       });
-      return startServer(place, log, stopping.signal);
+      return startServer(place, how);
     });
     const endReserve = keepReserve(place, options.reserveEveryMs ?? reserveEveryMs, log);
+    const keeping = setTimeout(() => {
+      keepBinaries(place).catch((error) => log.debug('No copy of PostgreSQL was made', { error: messageOf(error) }));
+    }, options.keepAfterMs ?? keepAfterMs).unref();
     const since = performance.now();
     server = started;
     started.exited.then((reason) => {
       server = undefined;
       endReserve();
+      clearTimeout(keeping);
       if (stopping.signal.aborted) return;
       log.error('PostgreSQL ended unexpectedly and is started again', { reason });
       for (const listener of listeners) listener(reason);
@@ -179,7 +211,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
         return watch !== undefined;
       },
       stateDirectory: place.stateDirectory,
-      notices: place.notices,
+      notices: [...place.notices, ...earlierData(place).map(noticeOf)],
       onExit: (listener) => listeners.push(listener),
       stop: stopOnce,
     };

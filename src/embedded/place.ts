@@ -2,6 +2,9 @@
 //
 //   DATA_DIR/postgres      the state directory, or a link to it when PostgreSQL's user cannot reach DATA_DIR
 //     data                 the data directory of PostgreSQL; `initialising-*` is one that is not complete yet
+//     data.15              that of an earlier major version, until `wda upgrade --finish`; `upgrading` has what an upgrade
+//                          works with, `data.next` is its result, whole, on its way to being `data`
+//     postgresql-18.4.0    a copy of the binaries, with which a later version reads the data
 //     run                  its Unix socket (in /tmp when this path is too long for one)
 //     lock                 who runs it
 //     password             the superuser's password; app-password: that of the role the server works as
@@ -29,6 +32,8 @@ export interface Place {
   /** Whom PostgreSQL runs as; undefined: the user of this process. */
   readonly user: User | undefined;
   readonly binaries: Binaries;
+  /** Where copies of binaries are, each named `postgresql-<version>`: the state directory, or one for all when root starts. */
+  readonly copies: string;
   readonly stateDirectory: string;
   readonly dataDirectory: string;
   readonly socketDirectory: string;
@@ -49,9 +54,10 @@ const longestSocketPath = 103;
 
 /**
  * Finds the place for `dataDir` and makes its directories. `stateRoot` is where root keeps what PostgreSQL's user could
- * not reach otherwise. Throws a failure in words when the place cannot be used.
+ * not reach otherwise. `found`: the binaries, by default those of the npm package. Throws a failure in words when the
+ * place cannot be used.
  */
-export function findPlace(dataDir: string, stateRoot: string): Place {
+export function findPlace(dataDir: string, stateRoot: string, found?: Binaries): Place {
   try {
     const home = makeHome(resolve(dataDir));
     const pointer = join(home, 'postgres');
@@ -59,15 +65,17 @@ export function findPlace(dataDir: string, stateRoot: string): Place {
     const user = isRoot() ? userFor(existing) : undefined;
     const stateDirectory = existing ?? makeState(pointer, user, stateRoot);
     checkOwner(stateDirectory, user);
-    const binaries = usableBinaries(installedBinaries(), user, user === undefined ? stateDirectory : stateRoot);
+    const copies = user === undefined ? stateDirectory : stateRoot;
+    const binaries = usableBinaries(found ?? installedBinaries(), user, copies);
     const dataDirectory = join(stateDirectory, 'data');
-    const mark = createHash('sha256').update(dataDirectory).digest('hex').slice(0, 16);
+    const mark = markOf(dataDirectory);
     return {
       user,
       binaries,
+      copies,
       stateDirectory,
       dataDirectory,
-      socketDirectory: socketDirectoryOf(stateDirectory, mark),
+      socketDirectory: socketDirectoryFor(join(stateDirectory, 'run'), mark),
       lockFile: join(stateDirectory, 'lock'),
       passwordFile: join(stateDirectory, 'password'),
       appPasswordFile: join(stateDirectory, 'app-password'),
@@ -117,7 +125,8 @@ function existingState(pointer: string): string | undefined {
 // Data keep their owner: a server started by root on an ordinary user's data runs PostgreSQL as that user.
 function userFor(existing: string | undefined): User {
   if (existing === undefined) return unprivilegedUser();
-  const { uid, gid } = statSync(join(existing, 'data'), { throwIfNoEntry: false }) ?? statSync(existing);
+  const places = ['data', 'data.next'].map((name) => statSync(join(existing, name), { throwIfNoEntry: false }));
+  const { uid, gid } = places.find((found) => found !== undefined) ?? statSync(existing);
   return uid === 0 ? unprivilegedUser() : { uid, gid };
 }
 
@@ -178,11 +187,14 @@ function makeIfMissing(path: string, mode: number): void {
   }
 }
 
-function socketDirectoryOf(stateDirectory: string, mark: string): string {
-  const beside = join(stateDirectory, 'run');
-  const length = Buffer.byteLength(join(beside, `.s.PGSQL.${socketPort}`));
+/** Sixteen characters that tell this path from others. */
+export const markOf = (path: string): string => createHash('sha256').update(path).digest('hex').slice(0, 16);
+
+/** `wanted`, or a directory in /tmp when that is too long for a socket. */
+export function socketDirectoryFor(wanted: string, mark: string): string {
+  const length = Buffer.byteLength(join(wanted, `.s.PGSQL.${socketPort}`));
   // Not os.tmpdir(): a second process with another TMPDIR must find the same socket.
-  return length <= longestSocketPath ? beside : join('/tmp', `wda-${mark}`);
+  return length <= longestSocketPath ? wanted : join('/tmp', `wda-${mark}`);
 }
 
 function movedNotice(stateDirectory: string, pointer: string, user: User | undefined): string {

@@ -61,7 +61,8 @@ export async function choosePort(place: Place): Promise<number> {
   return port;
 }
 
-function freePort(wanted: number): Promise<number | undefined> {
+/** `wanted` if it is free, 0 for any; undefined when it is not. */
+export function freePort(wanted: number): Promise<number | undefined> {
   const probe = createServer();
   return new Promise((resolve) => {
     probe.on('error', () => resolve(undefined));
