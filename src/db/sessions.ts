@@ -97,7 +97,8 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
     const lent = await canceller.take();
     let isBroken = true;
     try {
-      await lent.connection.client.query({ text: 'select pg_cancel_backend($1)', values: [connection.pid] });
+      // With its type: Citus has another function of that name.
+      await lent.connection.client.query({ text: 'select pg_cancel_backend($1::int4)', values: [connection.pid] });
       isBroken = false;
     } finally {
       lent.release(isBroken);

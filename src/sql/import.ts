@@ -30,10 +30,12 @@ export function importQuery(fragment: Fragment, principal: Principal): Query {
 
 /**
  * What an import asks of its transaction. It holds no lock that others wait for, but may wait for theirs longer than a
- * request does; sorting and hashing a million rows in the default 4 MB would spill to disk.
+ * request does; sorting and hashing a million rows in the default 4 MB would spill to disk. On a Citus cluster the first lets
+ * the node with the records know of the others: it sends whole texts, so nothing else may stand in this one. Elsewhere nobody
+ * reads it.
  */
 export function importSettings(): Fragment {
-  return sql`set local lock_timeout = '30s'; set local work_mem = '32MB'; set local client_min_messages = 'warning'`;
+  return sql`set local citus.propagate_set_commands = 'local'; set local lock_timeout = '30s'; set local work_mem = '32MB'; set local client_min_messages = 'warning'`;
 }
 
 /** `$row`, the columns of the plan under their own names, and for a sparse plan `$given`, a bit for each of them. */

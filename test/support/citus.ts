@@ -30,3 +30,6 @@ async function run(url: string, statements: readonly string[]): Promise<void> {
     await client.end();
   }
 }
+
+/** Options of a test that is about what a cluster cannot do: it is skipped there, with the reason. */
+export const skipOnCluster = (reason: string): { readonly skip: string | false } => ({ skip: isCluster && reason });

@@ -6,6 +6,7 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { after, before } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { isCluster } from './citus.ts';
 import { type Answer, startTestServer, type TestServer, type TestWorkspace } from './server.ts';
 
 const SCHEMA = {
@@ -108,6 +109,13 @@ export async function until(what: string, condition: () => Promise<boolean>): Pr
 }
 
 export async function isActive(pattern: string, wait = '%'): Promise<boolean> {
+  if (isCluster && wait === 'Lock') {
+    // The lock is that of another node.
+    return (
+      (await server.database.query('select from citus_lock_waits where blocked_statement like $1', [pattern])).length >
+      0
+    );
+  }
   const rows = await server.database.query(
     `select 1 from pg_stat_activity where datname = current_database() and state = 'active' and pid <> pg_backend_pid() and query like $1 and coalesce(wait_event_type, '') like $2`,
     [pattern, wait],
@@ -120,7 +128,7 @@ export const isCopying = (): Promise<boolean> => isActive('copy %');
 /** Nothing of an import or export is left on any connection. */
 export async function isQuiet(): Promise<boolean> {
   const rows = await server.database.query(
-    `select 1 from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and state <> 'idle'`,
+    `select 1 from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and state <> 'idle' and backend_type = 'client backend'`,
   );
   return rows.length === 0;
 }

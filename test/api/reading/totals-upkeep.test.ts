@@ -8,10 +8,13 @@ import { after, before, test } from 'node:test';
 import pg from 'pg';
 import { countAnew } from '../../../src/beside/count.ts';
 import { makeDatabase } from '../../../src/db/pool.ts';
+import { skipOnCluster } from '../../support/citus.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { installOneRow, ONE_ROW } from '../../support/one-row-install.ts';
 import { startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
+
+const SKIPPED = skipOnCluster('totals are kept by triggers with transition tables');
 
 const RECORDS = 5500;
 const SCHEMA = '"ws1_upkeep"';
@@ -71,40 +74,44 @@ async function withClient<T>(
 
 const pastTriggers = (text: string) => query(`begin; set local session_replication_role = replica; ${text}; commit`);
 
-test('writers that do without triggers are counted', async () => {
+test('writers that do without triggers are counted', SKIPPED, async () => {
   await keeping();
   await pastTriggers(`insert into ${TABLE} (size) select i from generate_series(1, 500) i`);
   await pastTriggers(`delete from ${TABLE} where id <= 7`);
   await assertExact();
 });
 
-test('while triggers are disabled there is no total, and once they are enabled it is counted anew', async () => {
-  await keeping();
-  await query(`alter table ${TABLE} disable trigger user`);
-  await query(`insert into ${TABLE} (size) select i from generate_series(1, 100) i`);
-  await query(`select ${SCHEMA}."$fold_totals"(true)`);
-  assert.equal(await kept(), null);
-  assert.equal(await total(), await counted());
-  // It is not made to speak against the will of whoever silenced it.
-  await total();
-  const states = async () =>
-    (
-      await query(
-        `select distinct tgenabled from pg_trigger where tgrelid = '${TABLE}'::regclass and tgname ~ '^.total'`,
-      )
-    ).map(({ tgenabled }) => tgenabled);
-  assert.deepEqual(await states(), ['D']);
-  await query(`insert into ${TABLE} (size) select i from generate_series(1, 100) i`);
-  await query(`alter table ${TABLE} enable trigger user`);
-  await restart();
-  await keeping();
-  assert.deepEqual(await states(), ['A']);
-  await query(`insert into ${TABLE} (size) select i from generate_series(1, 100) i`);
-  await assertExact();
-});
+test(
+  'while triggers are disabled there is no total, and once they are enabled it is counted anew',
+  SKIPPED,
+  async () => {
+    await keeping();
+    await query(`alter table ${TABLE} disable trigger user`);
+    await query(`insert into ${TABLE} (size) select i from generate_series(1, 100) i`);
+    await query(`select ${SCHEMA}."$fold_totals"(true)`);
+    assert.equal(await kept(), null);
+    assert.equal(await total(), await counted());
+    // It is not made to speak against the will of whoever silenced it.
+    await total();
+    const states = async () =>
+      (
+        await query(
+          `select distinct tgenabled from pg_trigger where tgrelid = '${TABLE}'::regclass and tgname ~ '^.total'`,
+        )
+      ).map(({ tgenabled }) => tgenabled);
+    assert.deepEqual(await states(), ['D']);
+    await query(`insert into ${TABLE} (size) select i from generate_series(1, 100) i`);
+    await query(`alter table ${TABLE} enable trigger user`);
+    await restart();
+    await keeping();
+    assert.deepEqual(await states(), ['A']);
+    await query(`insert into ${TABLE} (size) select i from generate_series(1, 100) i`);
+    await assertExact();
+  },
+);
 
 /** Disabled, written past and enabled again between two looks: `enable trigger` leaves another state than ours. */
-test('triggers that were silent for a moment are noticed', async () => {
+test('triggers that were silent for a moment are noticed', SKIPPED, async () => {
   await keeping();
   await query(`alter table ${TABLE} disable trigger all`);
   await query(`insert into ${TABLE} (size) values (1)`);
@@ -114,7 +121,7 @@ test('triggers that were silent for a moment are noticed', async () => {
   assert.equal(await total(), await counted());
 });
 
-test('a difference is found and mended in the background', async () => {
+test('a difference is found and mended in the background', SKIPPED, async () => {
   await restart();
   await keeping();
   await query(`update ${SCHEMA}."$total" set n = n + 7 where slot < 0`);
@@ -133,7 +140,7 @@ test('a difference is found and mended in the background', async () => {
   await assertExact();
 });
 
-test('a total whose triggers somebody has dropped is not believed', async () => {
+test('a total whose triggers somebody has dropped is not believed', SKIPPED, async () => {
   await keeping();
   for (const event of ['insert', 'delete', 'truncate']) await query(`drop trigger "$total_${event}" on ${TABLE}`);
   await query(`insert into ${TABLE} (size) values (1)`);
@@ -143,7 +150,7 @@ test('a total whose triggers somebody has dropped is not believed', async () => 
   await assertExact();
 });
 
-test('of a table that logical replication writes to no total is kept', async () => {
+test('of a table that logical replication writes to no total is kept', SKIPPED, async () => {
   await keeping();
   await query(`create subscription incoming connection 'dbname=none' publication none
 with (connect = false, slot_name = none, enabled = false)`);
@@ -165,7 +172,7 @@ select oid, '${TABLE}'::regclass, 'r' from pg_subscription where subname = 'inco
   }
 });
 
-test('an old snapshot makes neither writes nor lists look at what is gone', async () => {
+test('an old snapshot makes neither writes nor lists look at what is gone', SKIPPED, async () => {
   await restart();
   await keeping();
   await withClient(async (old) => {
@@ -200,7 +207,7 @@ test('an old snapshot makes neither writes nor lists look at what is gone', asyn
   await assertExact();
 });
 
-test('a truncation counts for what its snapshot does not see, too', async () => {
+test('a truncation counts for what its snapshot does not see, too', SKIPPED, async () => {
   await keeping();
   await withClient(async (late) => {
     await late.query('begin isolation level repeatable read; select 1');
@@ -217,79 +224,87 @@ test('a truncation counts for what its snapshot does not see, too', async () => 
   await assertExact();
 });
 
-test('many writers, folding and counting at once: nobody is refused, and the total is exact at every moment', async () => {
-  await keeping();
-  const db = makeDatabase({
-    connection: { connectionString: database.url },
-    processes: 1,
-    readConnections: 1,
-    writeConnections: 1,
-    slowConnections: 1,
-    transferConnections: 1,
-    batchConnections: 2,
-    maxQueue: 100,
-    statementTimeoutMs: 60_000,
-    maxResponseBytes: 1_048_576,
-    onError: () => undefined,
-  });
-  let running = true;
-  let folds = 0;
-  let counts = 0;
-  const upkeep = [
-    withClient(async (client) => {
-      while (running) {
-        await client.query(`select ${SCHEMA}."$fold_totals"(true)`);
-        folds++;
-        const { rows } = await client.query(
-          `select ${SCHEMA}."$total_of"('${TABLE}'::regclass) as kept, (select count(*) from ${TABLE}) as counted`,
-        );
-        assert.equal(rows[0].kept, rows[0].counted);
-      }
-    }),
-    (async () => {
-      while (running) {
-        const table = { schema: 'ws1_upkeep', name: 'things' };
-        assert.equal(await countAnew(db, table, 'again', new AbortController().signal), undefined);
-        counts++;
-      }
-    })(),
-  ];
-  const writers = Array.from({ length: 16 }, (_, writer) =>
-    withClient(async (client) => {
-      for (let round = 0; round < 12; round++) {
-        await client.query(`begin isolation level ${writer % 2 === 0 ? 'repeatable read' : 'read committed'}`);
-        for (let index = 0; index < 4; index++) await client.query(`insert into ${TABLE} (size) values (${index})`);
-        await client.query(`savepoint s; delete from ${TABLE} where size = -${writer + 1}`);
-        await client.query(round % 3 === 0 ? 'rollback to s' : 'release s');
-        await client.query(`insert into ${TABLE} (size) select -${writer + 1} from generate_series(1, 3)`);
-        await client.query(round % 4 === 0 ? 'rollback' : 'commit');
-      }
-    }),
-  );
-  try {
-    await Promise.all(writers);
-    await withClient((client) => client.query(`truncate ${TABLE}; insert into ${TABLE} (size) values (1)`));
-  } finally {
-    running = false;
-    await Promise.all(upkeep).finally(() => db.close());
-  }
-  assert.ok(folds > 1 && counts > 0);
-  assert.equal(await counted(), 1);
-  await query(`select ${SCHEMA}."$fold_totals"(false)`);
-  assert.equal(await kept(), 1);
-  assert.ok(((await number(`select count(*) from ${SCHEMA}."$total"`)) ?? 0) < 70);
-});
+test(
+  'many writers, folding and counting at once: nobody is refused, and the total is exact at every moment',
+  SKIPPED,
+  async () => {
+    await keeping();
+    const db = makeDatabase({
+      connection: { connectionString: database.url },
+      processes: 1,
+      readConnections: 1,
+      writeConnections: 1,
+      slowConnections: 1,
+      transferConnections: 1,
+      batchConnections: 2,
+      maxQueue: 100,
+      statementTimeoutMs: 60_000,
+      maxResponseBytes: 1_048_576,
+      onError: () => undefined,
+    });
+    let running = true;
+    let folds = 0;
+    let counts = 0;
+    const upkeep = [
+      withClient(async (client) => {
+        while (running) {
+          await client.query(`select ${SCHEMA}."$fold_totals"(true)`);
+          folds++;
+          const { rows } = await client.query(
+            `select ${SCHEMA}."$total_of"('${TABLE}'::regclass) as kept, (select count(*) from ${TABLE}) as counted`,
+          );
+          assert.equal(rows[0].kept, rows[0].counted);
+        }
+      }),
+      (async () => {
+        while (running) {
+          const table = { schema: 'ws1_upkeep', name: 'things' };
+          assert.equal(await countAnew(db, table, 'again', new AbortController().signal), undefined);
+          counts++;
+        }
+      })(),
+    ];
+    const writers = Array.from({ length: 16 }, (_, writer) =>
+      withClient(async (client) => {
+        for (let round = 0; round < 12; round++) {
+          await client.query(`begin isolation level ${writer % 2 === 0 ? 'repeatable read' : 'read committed'}`);
+          for (let index = 0; index < 4; index++) await client.query(`insert into ${TABLE} (size) values (${index})`);
+          await client.query(`savepoint s; delete from ${TABLE} where size = -${writer + 1}`);
+          await client.query(round % 3 === 0 ? 'rollback to s' : 'release s');
+          await client.query(`insert into ${TABLE} (size) select -${writer + 1} from generate_series(1, 3)`);
+          await client.query(round % 4 === 0 ? 'rollback' : 'commit');
+        }
+      }),
+    );
+    try {
+      await Promise.all(writers);
+      await withClient((client) => client.query(`truncate ${TABLE}; insert into ${TABLE} (size) values (1)`));
+    } finally {
+      running = false;
+      await Promise.all(upkeep).finally(() => db.close());
+    }
+    assert.ok(folds > 1 && counts > 0);
+    assert.equal(await counted(), 1);
+    await query(`select ${SCHEMA}."$fold_totals"(false)`);
+    assert.equal(await kept(), 1);
+    assert.ok(((await number(`select count(*) from ${SCHEMA}."$total"`)) ?? 0) < 70);
+  },
+);
 
-test('an installation that kept totals as earlier versions did begins them again, in the schema of each workspace', async () => {
-  const earlier = await createTestDatabase();
-  const folder = mkdtempSync(join(tmpdir(), 'wda-install-'));
-  let later: TestServer | undefined;
-  try {
-    for (const file of readdirSync(ONE_ROW)) if (file < '000006') copyFileSync(join(ONE_ROW, file), join(folder, file));
-    await earlier.query('drop schema wda cascade');
-    const connection = { connectionString: earlier.url };
-    await installOneRow(connection, folder);
-    await earlier.query(`create schema ws1_old;
+test(
+  'an installation that kept totals as earlier versions did begins them again, in the schema of each workspace',
+  SKIPPED,
+  async () => {
+    const earlier = await createTestDatabase();
+    const folder = mkdtempSync(join(tmpdir(), 'wda-install-'));
+    let later: TestServer | undefined;
+    try {
+      for (const file of readdirSync(ONE_ROW))
+        if (file < '000006') copyFileSync(join(ONE_ROW, file), join(folder, file));
+      await earlier.query('drop schema wda cascade');
+      const connection = { connectionString: earlier.url };
+      await installOneRow(connection, folder);
+      await earlier.query(`create schema ws1_old;
 create table ws1_old.things (id int8 generated by default as identity primary key);
 insert into ws1_old.things select from generate_series(1, 300);
 create trigger "$total_insert" after insert on ws1_old.things referencing new table as added for each statement execute function wda.count_records();
@@ -299,42 +314,45 @@ insert into wda.total (relid, slot, n, relation) values ('ws1_old.things'::regcl
 insert into wda.organization (slug, name) values ('acme', 'Acme');
 insert into wda.workspace (organization_id, slug, name, database_schema, document)
 select id, 'old', 'Old', 'ws1_old', '{"entities":{}}' from wda.organization`);
-    await withClient(async (early) => {
-      await early.query('begin; insert into ws1_old.things default values');
-      const starting = startTestServer({}, earlier);
-      await until('the start waits for the writer', async () => {
-        const rows = await earlier.query("select from pg_locks where relation = 'wda.total'::regclass and not granted");
-        return rows.length > 0;
-      });
-      await early.query('insert into ws1_old.things default values; commit');
-      later = await starting;
-    }, earlier);
-    await until('the triggers are those of the workspace', async () => {
-      await earlier.query('insert into ws1_old.things default values');
-      const rows = await earlier.query(
-        `select from pg_trigger where tgrelid = 'ws1_old.things'::regclass and tgenabled = 'A'
+      await withClient(async (early) => {
+        await early.query('begin; insert into ws1_old.things default values');
+        const starting = startTestServer({}, earlier);
+        await until('the start waits for the writer', async () => {
+          const rows = await earlier.query(
+            "select from pg_locks where relation = 'wda.total'::regclass and not granted",
+          );
+          return rows.length > 0;
+        });
+        await early.query('insert into ws1_old.things default values; commit');
+        later = await starting;
+      }, earlier);
+      await until('the triggers are those of the workspace', async () => {
+        await earlier.query('insert into ws1_old.things default values');
+        const rows = await earlier.query(
+          `select from pg_trigger where tgrelid = 'ws1_old.things'::regclass and tgenabled = 'A'
          and tgfoid = to_regproc('ws1_old."$count_records"')`,
-      );
-      return rows.length === 3;
-    });
-    await earlier.query('delete from ws1_old.things where id <= 10');
-    await until('the total is kept and exact', async () => {
-      const [row] = await earlier.query(
+        );
+        return rows.length === 3;
+      });
+      await earlier.query('delete from ws1_old.things where id <= 10');
+      await until('the total is kept and exact', async () => {
+        const [row] = await earlier.query(
+          `select ws1_old."$total_of"('ws1_old.things'::regclass) as kept, count(*) as n from ws1_old.things`,
+        );
+        return row?.kept === row?.n;
+      });
+      await earlier.query('insert into ws1_old.things select from generate_series(1, 5)');
+      const [sums] = await earlier.query(
         `select ws1_old."$total_of"('ws1_old.things'::regclass) as kept, count(*) as n from ws1_old.things`,
       );
-      return row?.kept === row?.n;
-    });
-    await earlier.query('insert into ws1_old.things select from generate_series(1, 5)');
-    const [sums] = await earlier.query(
-      `select ws1_old."$total_of"('ws1_old.things'::regclass) as kept, count(*) as n from ws1_old.things`,
-    );
-    assert.equal(sums?.kept, sums?.n);
-  } finally {
-    await later?.stop();
-    await earlier.drop();
-    rmSync(folder, { recursive: true });
-  }
-});
+      assert.equal(sums?.kept, sums?.n);
+    } finally {
+      await later?.stop();
+      await earlier.drop();
+      rmSync(folder, { recursive: true });
+    }
+  },
+);
 
 /** Another server over the same database, which has tried nothing yet. */
 async function restart(): Promise<void> {

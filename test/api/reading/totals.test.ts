@@ -4,8 +4,11 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import pg from 'pg';
+import { skipOnCluster } from '../../support/citus.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { ADMIN_KEY, startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
+
+const SKIPPED = skipOnCluster('totals are kept by triggers with transition tables');
 
 const RECORDS = 6000;
 const SHOP = {
@@ -69,7 +72,7 @@ async function keeping(): Promise<void> {
   }
 }
 
-test('the total of a table that has grown large is kept from the first list on', async () => {
+test('the total of a table that has grown large is kept from the first list on', SKIPPED, async () => {
   assert.equal(await kept(), null);
   assert.equal(await total(), RECORDS);
   await keeping();
@@ -93,7 +96,7 @@ test('a small table is counted', async () => {
   assert.deepEqual(rows, []);
 });
 
-test('writing while the keeping begins is not lost', async () => {
+test('writing while the keeping begins is not lost', SKIPPED, async () => {
   await database.query(`delete from ${schema}."$total"`);
   await server.stop();
   server = await startTestServer({}, database);
@@ -119,7 +122,7 @@ test('writing while the keeping begins is not lost', async () => {
   assert.equal(await kept(), await counted());
 });
 
-test('whatever is written, by whom and with what end, the total is the number of records', async () => {
+test('whatever is written, by whom and with what end, the total is the number of records', SKIPPED, async () => {
   await keeping();
   let size = 2_000_000;
   const next = (count: number): number => {
@@ -195,7 +198,7 @@ test('whatever is written, by whom and with what end, the total is the number of
   );
 });
 
-test('a total whose triggers are gone is counted again', async () => {
+test('a total whose triggers are gone is counted again', SKIPPED, async () => {
   await keeping();
   await database.query(`alter table ${table} disable trigger all; delete from ${table} where id % 2 = 0`);
   await server.stop();

@@ -99,6 +99,7 @@ describe('a database connection that is lost at the commit of an import', () => 
     lines = await behind.workspace('acme/commits', { entities: { lines: { fields: { text: { type: 'text' } } } } });
     const [row] = await database.query("select database_schema from wda.workspace where slug = 'commits'");
     const schema = `"${row?.database_schema}"`;
+    await database.query('set citus.enable_unsafe_triggers = on');
     await database.query(`create function ${schema}.linger() returns trigger language plpgsql as
       'begin perform pg_sleep(1); return null; end'`);
     await database.query(`create constraint trigger linger after insert on ${schema}.lines

@@ -15,6 +15,7 @@ const lines = use(() =>
 prepare(async () => {
   const [row] = await database.query("select database_schema from wda.workspace where slug = 'commits'");
   const schema = `"${row?.database_schema}"`;
+  await database.query('set citus.enable_unsafe_triggers = on');
   await database.query(`create function ${schema}.linger() returns trigger language plpgsql as
     'begin perform pg_sleep(1); return null; end'`);
   await database.query(`create constraint trigger linger after insert on ${schema}.lines
