@@ -5,6 +5,7 @@ import { install } from './catalog/install.ts';
 import { makeRaising } from './catalog/raise.ts';
 import { makeTextOrder } from './catalog/text-order.ts';
 import { makeTimelineWatch } from './catalog/timeline.ts';
+import { findLack } from './cluster/citus.ts';
 import type { Config } from './config.ts';
 import { shownAddress } from './db/connection-url.ts';
 import { untilUsable } from './db/outage.ts';
@@ -123,6 +124,8 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
           log.warn('the console was built from other sources; npm run build builds it');
         await checkPooler(routes);
         await install(direct, (message) => log.info(message));
+        const lack = await findLack(databases.directory);
+        if (lack !== undefined) log.warn(lack.message, { statement: lack.statement });
         const welcome = await bootstrap({ databases, config, knownOperator, secrets });
         await runner.recover();
         await totals.check();

@@ -1,5 +1,6 @@
 // Counts the records of a table for its kept total, in one snapshot and beside those who write: the first time for the
 // base, later to find and mend what writers past the triggers have left. Takes a table, gives what was wrong.
+import { findCitus } from '../cluster/citus.ts';
 import { withLockRetry } from '../db/lock-retry.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { inSnapshot, inTransaction, LOCK_BUDGET_MS, lockTable } from '../db/transaction.ts';
@@ -41,6 +42,8 @@ export async function countAnew(
   return db.session(
     async (session) => {
       try {
+        // Their numbers are of transactions of another node, where the records lie.
+        if ((await findCitus(session)) !== undefined) return undefined;
         const relid = await takeTable(session, table, why);
         if (relid === undefined) return undefined;
         const isReady = await withLockRetry(

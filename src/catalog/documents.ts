@@ -95,11 +95,11 @@ export function storeNames(id: string, names: PhysicalNames, freed: readonly str
 where id = ${id}`;
 }
 
-/** Some of the workspaces whose names in PostgreSQL are not those of their documents. */
+/** Some of the workspaces whose tables and columns have names in PostgreSQL that are not those of their documents. */
 export async function loadUnsettledWorkspaces(db: Database, limit: number): Promise<readonly string[]> {
   const rows = await db.query<{ id: string }>(
     toQuery(
-      sql`select id from wda.workspace where names <> '{"tables": {}, "columns": {}}' order by random() limit ${limit}`,
+      sql`select id from wda.workspace where names - 'constraints' <> '{"tables": {}, "columns": {}}' order by random() limit ${limit}`,
     ),
   );
   return rows.map(({ id }) => id);

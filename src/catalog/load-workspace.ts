@@ -50,7 +50,7 @@ export function makeWorkspace(
   );
   const constraints = new Map<string, ConstraintOwner>();
   for (const entity of entities.values()) {
-    const table = tableOf(entity, member(row.document.entities, entity.name) ?? {}, entities);
+    const table = tableOf(entity, member(row.document.entities, entity.name) ?? {}, entities, row.names);
     for (const [name, owner] of ownersOf(table)) constraints.set(name, owner);
   }
   return {

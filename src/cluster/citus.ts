@@ -1,6 +1,6 @@
 // The engine of the database: plain PostgreSQL, or a Citus cluster whose coordinator we are connected to.
 import type { Session } from '../db/pool.ts';
-import { sql, toQuery } from '../sql/fragment.ts';
+import { ident, sql, toQuery } from '../sql/fragment.ts';
 
 /** The setting of Citus that lets tables of a distributed schema have triggers. */
 export const TRIGGERS_SETTING = 'citus.enable_unsafe_triggers';
@@ -13,6 +13,22 @@ export interface Citus {
    * on the same node: what Citus calls unsafe does not concern them.
    */
   readonly hasTriggers: boolean;
+}
+
+/**
+ * What the cluster lacks, and the statement that gives it, to be run on the coordinator; undefined when nothing is lacking
+ * and on plain PostgreSQL.
+ */
+export async function findLack(
+  session: Pick<Session, 'query'>,
+): Promise<{ readonly message: string; readonly statement: string } | undefined> {
+  const citus = await findCitus(session);
+  if (citus === undefined || citus.hasTriggers) return undefined;
+  const [row] = await session.query<{ name: string }>(toQuery(sql`select current_database() as name`));
+  return {
+    message: `${TRIGGERS_SETTING} is off in the Citus cluster: changes of field types are blocking`,
+    statement: sql`alter database ${ident(row?.name ?? '')} set citus.enable_unsafe_triggers = on`.text,
+  };
 }
 
 /** Undefined on plain PostgreSQL. */

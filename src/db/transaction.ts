@@ -5,26 +5,31 @@ import type { Session } from './pool.ts';
 // How long requests may queue for a lock that we wait for.
 export const LOCK_BUDGET_MS = 300;
 
+// On a Citus cluster what a transaction sets holds on the nodes with the tables, too; elsewhere the name means nothing. Citus
+// passes on the whole message that a setting stands in, so each of them is sent alone.
+const ON_ALL_NODES = "begin; set local citus.propagate_set_commands = 'local'";
+
 /**
  * All or nothing, with short waits for locks: everybody who comes after a waiting statement waits behind it.
  */
 export function inTransaction<T>(session: Session, lockTimeoutMs: number, work: () => Promise<T>): Promise<T> {
-  return begun(session, `set local lock_timeout = ${Math.floor(lockTimeoutMs)}`, work);
+  return begun(session, [ON_ALL_NODES, `set local lock_timeout = ${Math.floor(lockTimeoutMs)}`], work);
 }
 
 /** The same without waiting for the disk at its end. */
 export function withoutDisk<T>(session: Session, work: () => Promise<T>): Promise<T> {
-  return begun(session, `set local lock_timeout = ${LOCK_BUDGET_MS}; set local synchronous_commit = off`, work);
+  const settings = [`set local lock_timeout = ${LOCK_BUDGET_MS}`, 'set local synchronous_commit = off'];
+  return begun(session, [ON_ALL_NODES, ...settings], work);
 }
 
 /** One snapshot for all statements, taken when the lock is had: it sees whatever the lock had to wait for. */
 export function inSnapshot<T>(session: Session, lock: Fragment, work: () => Promise<T>): Promise<T> {
-  return begun(session, `set transaction isolation level repeatable read; ${lock.text}`, work);
+  return begun(session, [`begin isolation level repeatable read; ${lock.text}`], work);
 }
 
-async function begun<T>(session: Session, opening: string, work: () => Promise<T>): Promise<T> {
+async function begun<T>(session: Session, opening: readonly string[], work: () => Promise<T>): Promise<T> {
   try {
-    await session.execute(`begin; ${opening}`);
+    for (const message of opening) await session.execute(message);
     const result = await work();
     await session.execute('commit');
     return result;
@@ -46,8 +51,9 @@ export async function executeEach(session: Pick<Session, 'execute'>, statements:
  */
 export async function takeLocks(session: Session, locks: readonly Fragment[]): Promise<void> {
   if (locks.length === 0) return;
-  const all = sql`do ${literal(`begin ${script(locks)} end`)}`.text;
-  await session.execute(`set local statement_timeout = ${LOCK_BUDGET_MS}; ${all}; set local statement_timeout = 0`);
+  await session.execute(`set local statement_timeout = ${LOCK_BUDGET_MS}`);
+  await session.execute(sql`do ${literal(`begin ${script(locks)} end`)}`.text);
+  await session.execute('set local statement_timeout = 0');
 }
 
 export const lockTable = (

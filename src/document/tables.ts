@@ -1,7 +1,13 @@
 // What an entity is in PostgreSQL: columns, constraints and indexes with their names. Takes entities and their document,
 // gives values; migrate/ddl.ts writes the SQL, catalog/load-workspace.ts explains refusals of the database with them.
 import { type Entity, type Field, NO_LANGUAGE } from '../model/entity.ts';
-import { derivedName, NO_NAMES, type PhysicalNames } from '../model/physical-name.ts';
+import {
+  constraintSlot,
+  derivedName,
+  NO_NAMES,
+  type PhysicalNames,
+  physicalConstraint,
+} from '../model/physical-name.ts';
 import type { BelongsTo } from '../model/relation.ts';
 import { entitiesOf } from './entities.ts';
 import type { EntityDocument, IndexDocument, SchemaDocument } from './format.ts';
@@ -60,20 +66,48 @@ export function tableOf(
   entity: Entity,
   document: Pick<EntityDocument, 'indexes' | 'fields'>,
   entities: ReadonlyMap<string, Entity>,
+  names: PhysicalNames = NO_NAMES,
 ): Table {
   const { name } = entity.table;
+  const own = (slot: string): string | undefined => physicalConstraint(names, entity.name, slot);
   return {
     ...entity.table,
     entity: entity.name,
     columns: entity.fields,
     primaryKey: derivedName(name, ['id'], 'pk'),
     sequence: derivedName(name, ['id', 'sequence'], 'pk'),
-    checks: [...entity.fields.values()].flatMap((field) => checksOf(name, field)),
-    references: [...entity.relations.values()].flatMap((relation) =>
-      relation.kind === 'belongsTo' ? [referenceOf(entity, relation, entities)] : [],
-    ),
+    checks: [...entity.fields.values()]
+      .flatMap((field) => checksOf(name, field))
+      .map((check) => ({ ...check, name: own(slotOf(check)) ?? check.name })),
+    references: [...entity.relations.values()]
+      .flatMap((relation) => (relation.kind === 'belongsTo' ? [referenceOf(entity, relation, entities)] : []))
+      .map((reference) => ({ ...reference, name: own(slotOf(reference)) ?? reference.name })),
     indexes: new Map([...indexesOf(entity, document), ...textIndexesOf(entity)].map((index) => [index.name, index])),
   };
+}
+
+const slotOf = (one: Check | Reference): string =>
+  constraintSlot(one.field.name, 'kind' in one ? `ck_${one.kind}` : 'fk');
+
+/**
+ * The part of PhysicalNames that makes the checks and foreign keys of `derived` those of `actual`: tables of one document,
+ * by entity. Empty when nothing differs.
+ */
+export function constraintNames(
+  actual: ReadonlyMap<string, Table>,
+  derived: ReadonlyMap<string, Table>,
+): Pick<PhysicalNames, 'constraints'> {
+  const constraints: Record<string, Record<string, string>> = {};
+  for (const [entity, table] of derived) {
+    const own = actual.get(entity);
+    const names = new Map([...(own?.checks ?? []), ...(own?.references ?? [])].map((one) => [slotOf(one), one.name]));
+    const kept = [...table.checks, ...table.references].flatMap((one) => {
+      const name = names.get(slotOf(one));
+      return name === undefined || name === one.name ? [] : [[slotOf(one), name] as const];
+    });
+    if (kept.length > 0) constraints[entity] = Object.fromEntries(kept);
+  }
+  return Object.keys(constraints).length > 0 ? { constraints } : {};
 }
 
 /** `table` is its name in PostgreSQL. */
@@ -152,7 +186,7 @@ export function tablesOf(
 ): ReadonlyMap<string, Table> {
   const entities = entitiesOf(document, databaseSchema, names);
   const tables = [...entities.values()].map((entity) =>
-    tableOf(entity, member(document.entities, entity.name) ?? {}, entities),
+    tableOf(entity, member(document.entities, entity.name) ?? {}, entities, names),
   );
   return new Map(tables.map((table) => [table.entity, table]));
 }

@@ -4,14 +4,14 @@
 import { entitiesOf } from '../document/entities.ts';
 import type { EntityDocument, SchemaDocument } from '../document/format.ts';
 import { member, type Renames } from '../document/renames.ts';
-import { type Check, hasWords, type Reference, type Table, tableOf } from '../document/tables.ts';
+import { type Check, constraintNames, hasWords, type Reference, type Table, tableOf } from '../document/tables.ts';
 import type { Detail } from '../errors.ts';
-import { formatDecimal, parseDecimal } from '../model/decimal.ts';
 import type { Entity, Field } from '../model/entity.ts';
 import { fieldType } from '../model/field-types.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
+import { isSameCheck, isSameReference, meaningOf, withOwnNames } from './constraint-names.ts';
 import { type Extensions, leaveWords } from './ddl.ts';
-import { nameChange } from './names.ts';
+import { nameChange, type Origins } from './names.ts';
 import { type Operation, together } from './operation.ts';
 import {
   changeCheck,
@@ -58,9 +58,12 @@ export type Change =
 export function changeOf(request: ChangeRequest): Change {
   const { inForce, asked, renames, databaseSchema, empty, strategy, extensions } = request;
   const entities = entitiesOf(inForce, databaseSchema, request.names);
-  const { names, origins } = nameChange(entities, asked, renames, request.held, request.change);
-  const before = sidesOf(inForce, entities);
-  const after = sidesOf(asked, entitiesOf(asked, databaseSchema, names));
+  const named = nameChange(entities, asked, renames, request.held, request.change);
+  const { origins } = named;
+  const before = sidesOf(inForce, entities, request.names);
+  const derived = sidesOf(asked, entitiesOf(asked, databaseSchema, named.names), named.names);
+  const after = withConstraints(derived, before, origins, request.change);
+  const names = { ...named.names, ...constraintNames(tablesOf(after), tablesOf(derived)) };
   const isNew = (entity: string): boolean => !origins.entities.has(entity);
   const refusals: Detail[] = [];
   const operations: Operation[] = [];
@@ -96,11 +99,34 @@ interface Side {
 const isSearched = (sides: ReadonlyMap<string, Side>): boolean =>
   [...sides.values()].some(({ table }) => hasWords(table));
 
-function sidesOf(document: SchemaDocument, entities: ReadonlyMap<string, Entity>): ReadonlyMap<string, Side> {
+/** With the names of checks and foreign keys. */
+function withConstraints(
+  derived: ReadonlyMap<string, Side>,
+  before: ReadonlyMap<string, Side>,
+  origins: Origins,
+  change: string,
+): ReadonlyMap<string, Side> {
+  const sides = [...derived].map(([name, side]) => {
+    const old = before.get(origins.entities.get(name)?.name ?? '')?.table;
+    if (old === undefined) return [name, side] as const;
+    const fields = origins.fields.get(name) ?? new Map();
+    return [name, { ...side, table: withOwnNames(side.table, { old, fields, change }) }] as const;
+  });
+  return new Map(sides);
+}
+
+const tablesOf = (sides: ReadonlyMap<string, Side>): ReadonlyMap<string, Table> =>
+  new Map([...sides].map(([name, { table }]) => [name, table]));
+
+function sidesOf(
+  document: SchemaDocument,
+  entities: ReadonlyMap<string, Entity>,
+  names: PhysicalNames,
+): ReadonlyMap<string, Side> {
   const sides = new Map<string, Side>();
   for (const entity of entities.values()) {
     const own = member(document.entities, entity.name) ?? {};
-    sides.set(entity.name, { document: own, table: tableOf(entity, own, entities) });
+    sides.set(entity.name, { document: own, table: tableOf(entity, own, entities, names) });
   }
   return sides;
 }
@@ -172,10 +198,7 @@ function compareFields(comparison: Comparison, was: Field, now: Field): void {
     operations.push(changeDefault(changed, now, was, now.default !== undefined && demands.some(({ ahead }) => ahead)));
   }
   operations.push(...demands);
-  if (
-    to !== undefined &&
-    (from === undefined || from.target !== to.target || from.relation.onDelete !== to.relation.onDelete)
-  ) {
+  if (to !== undefined && (from === undefined || !isSameReference(from, to))) {
     operations.push(changeReference(changed, to, from, targetIsNew));
   } else if (to === undefined && from !== undefined) operations.push(loosenReference(changed, now, from));
 }
@@ -203,25 +226,10 @@ function compareChecks(
 ): void {
   for (const check of asked) {
     const was = old.find(({ kind }) => kind === check.kind);
-    if (was === undefined || demandsOf(was) !== demandsOf(check)) {
-      operations.push(changeCheck(changed, check, was !== undefined));
-    }
+    if (was === undefined || !isSameCheck(was, check)) operations.push(changeCheck(changed, check, was));
   }
   for (const check of old) {
     if (!asked.some(({ kind }) => kind === check.kind)) operations.push(dropCheck(changed, check, field));
-  }
-}
-
-function demandsOf({ kind, field }: Check): string {
-  switch (kind) {
-    case 'length':
-      return String(field.maxLength);
-    case 'range':
-      return `${meaningOf(field.min)} ${meaningOf(field.max)}`;
-    case 'enum':
-      return JSON.stringify([...(field.values ?? [])].sort());
-    default:
-      return kind satisfies never;
   }
 }
 
@@ -229,12 +237,6 @@ function demandsOf({ kind, field }: Check): string {
 function defaultOf({ type, default: value }: Field): string | undefined {
   const isNumber = fieldType(type).attributes.includes('min');
   return isNumber ? meaningOf(value) : JSON.stringify(value);
-}
-
-/** Numbers by their value: 0 and "0.00" are the same bound. */
-function meaningOf(value: Field['default']): string | undefined {
-  const number = typeof value === 'string' ? parseDecimal(value) : undefined;
-  return number === undefined ? JSON.stringify(value) : formatDecimal(number);
 }
 
 const checksOf = (table: Table, field: Field): readonly Check[] =>

@@ -1,5 +1,6 @@
 // Every piece of DDL: tables, columns, constraints and indexes of a workspace as SQL. Takes values of
-// document/tables.ts, gives fragments without bound values, as PostgreSQL takes none in DDL.
+// document/tables.ts, gives fragments without bound values, as PostgreSQL takes none in DDL. A statement changes one thing,
+// and none renames a constraint: Citus passes nothing else on to the nodes of a cluster.
 
 import type { Check, Index, Reference, Table } from '../document/tables.ts';
 import type { Field } from '../model/entity.ts';
@@ -54,8 +55,8 @@ export function createTable(table: Table): Fragment {
 /** The same without what needs an index, as records are copied into it faster; addKeys() comes after them. */
 export const createBareTable = (table: Table): Fragment => tableWith(table, table.checks.map(checkDefinition));
 
-export const addKeys = (table: Table): Fragment =>
-  sql`alter table ${tableRef(table)} ${join(keysOf(table).map((key) => sql`add ${key}`))}`;
+export const addKeys = (table: Table): readonly Fragment[] =>
+  keysOf(table).map((key) => sql`alter table ${tableRef(table)} add ${key}`);
 
 const keysOf = (table: Table): readonly Fragment[] => [
   sql`constraint ${ident(table.primaryKey)} primary key ("id")`,
@@ -126,17 +127,18 @@ const ON_DELETE: Readonly<Record<OnDelete, Fragment>> = {
   setNull: sql`set null`,
 };
 
-/** `name`: a name other than its own, while the constraint that it replaces is there. */
-export function addReference(table: TableName, reference: Reference, name = reference.name, valid = true): Fragment {
-  return sql`alter table ${tableRef(table)} add constraint ${ident(name)} foreign key (${ident(reference.field.column)}) ${referenceTarget(table, reference)}${valid ? empty : sql` not valid`}`;
+/** `valid: false` leaves existing records to validateConstraint. */
+export function addReference(table: TableName, reference: Reference, valid = true): Fragment {
+  return sql`alter table ${tableRef(table)} add constraint ${ident(reference.name)} foreign key (${ident(reference.field.column)}) ${referenceTarget(table, reference)}${valid ? empty : sql` not valid`}`;
 }
 
 function referenceTarget(table: TableName, { relation, target }: Reference): Fragment {
   return sql`references ${tableRef({ schema: table.schema, name: target })} ("id") on delete ${ON_DELETE[relation.onDelete]} deferrable`;
 }
 
-export const addCheck = (table: TableName, check: Check, name = check.name, valid = true): Fragment =>
-  sql`alter table ${tableRef(table)} add constraint ${ident(name)} check (${checkCondition(check)})${valid ? empty : sql` not valid`}`;
+/** `valid` as of addReference. */
+export const addCheck = (table: TableName, check: Check, valid = true): Fragment =>
+  sql`alter table ${tableRef(table)} add ${checkDefinition(check)}${valid ? empty : sql` not valid`}`;
 
 /** With this check, once valid, `set not null` need not look at the records. */
 export const addNotNullCheck = (table: TableName, name: string, column: string): Fragment =>
@@ -148,9 +150,6 @@ export const setNotNull = (table: TableName, column: string): Fragment =>
 export const dropNotNull = (table: TableName, column: string): Fragment =>
   sql`alter table ${tableRef(table)} alter column ${ident(column)} drop not null`;
 
-export const renameConstraint = (table: TableName, from: string, to: string): Fragment =>
-  sql`alter table ${tableRef(table)} rename constraint ${ident(from)} to ${ident(to)}`;
-
 export const renameColumn = (table: TableName, from: string, to: string): Fragment =>
   sql`alter table ${tableRef(table)} rename column ${ident(from)} to ${ident(to)}`;
 
@@ -161,8 +160,7 @@ export function rename(table: TableName, { kind, from, to }: Renaming): Fragment
       return sql`alter table ${tableRef(table)} rename to ${ident(to)}`;
     case 'column':
       return renameColumn(table, from, to);
-    case 'constraint':
-      return renameConstraint(table, from, to);
+    // Of a unique constraint, too: that has the name of its index.
     case 'index':
       return sql`alter index ${indexRef(table, from)} rename to ${ident(to)}`;
     case 'sequence':
@@ -176,9 +174,12 @@ export function rename(table: TableName, { kind, from, to }: Renaming): Fragment
 export const widenColumn = (table: TableName, field: Field): Fragment =>
   sql`alter table ${tableRef(table)} alter column ${ident(field.column)} type ${columnType(field)}`;
 
-/** Writes every record anew, which nobody can read or write meanwhile. */
+export const dropDefault = (table: TableName, column: string): Fragment =>
+  sql`alter table ${tableRef(table)} alter column ${ident(column)} drop default`;
+
+/** Writes every record anew, which nobody can read or write meanwhile. The column has no default. */
 export const rewriteColumn = (table: TableName, column: string, field: Field, value: Fragment): Fragment =>
-  sql`alter table ${tableRef(table)} alter column ${ident(column)} drop default, alter column ${ident(column)} type ${columnType(field)} using ${value}`;
+  sql`alter table ${tableRef(table)} alter column ${ident(column)} type ${columnType(field)} using ${value}`;
 
 /** A column without default and constraint. */
 export const addPlainColumn = (table: TableName, field: Field): Fragment =>
@@ -275,23 +276,13 @@ export const dropIndexConcurrently = (table: TableName, name: string): Fragment 
   sql`drop index concurrently if exists ${indexRef(table, name)}`;
 
 /**
- * A column with its checks and its foreign key. `valid: false` leaves existing records to validateConstraint. A foreign
- * key that comes with a column without default needs no look at them: PostgreSQL knows that all are null.
+ * A column with its foreign key. One that comes with a column without default needs no look at the records: PostgreSQL
+ * knows that all are null.
  */
-export function addColumn(
-  table: TableName,
-  field: Field,
-  checks: readonly Check[],
-  reference?: Reference,
-  valid = true,
-): Fragment {
+export function addColumn(table: TableName, field: Field, reference?: Reference): Fragment {
   const key =
     reference === undefined ? empty : sql` constraint ${ident(reference.name)} ${referenceTarget(table, reference)}`;
-  const parts = [
-    sql`add column ${columnDefinition(field)}${key}`,
-    ...checks.map((check) => sql`add ${checkDefinition(check)}${valid ? empty : sql` not valid`}`),
-  ];
-  return sql`alter table ${tableRef(table)} ${join(parts)}`;
+  return sql`alter table ${tableRef(table)} add column ${columnDefinition(field)}${key}`;
 }
 
 export const dropColumn = (table: TableName, column: string): Fragment =>

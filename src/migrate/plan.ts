@@ -3,6 +3,7 @@
 
 import { loadWorkspaceRow } from '../catalog/documents.ts';
 import type { Conflicts, PlannedStep, Strategy } from '../catalog/migrations.ts';
+import { findCitus, TRIGGERS_SETTING } from '../cluster/citus.ts';
 import type { Session } from '../db/pool.ts';
 import type { ParsedDocument } from '../document/document.ts';
 import { entitiesOf } from '../document/entities.ts';
@@ -12,7 +13,7 @@ import { notFound, validationFailed } from '../errors.ts';
 import type { Entity, MigrationGate } from '../model/entity.ts';
 import { type PhysicalNames, physicalTable } from '../model/physical-name.ts';
 import { join, literal, sql, tableRef, toQuery } from '../sql/fragment.ts';
-import { changeOf } from './change.ts';
+import { type Change, changeOf } from './change.ts';
 import { findExtensions } from './extensions.ts';
 import type { Made, Obstacle, Operation } from './operation.ts';
 import { freedKeys, heldNames } from './settled-names.ts';
@@ -31,6 +32,7 @@ export interface PreparedChange {
   /** The names in force of renamed entities, by their new ones. */
   readonly renamed: ReadonlyMap<string, string>;
   readonly operations: readonly Operation[];
+  /** Blocking although online was asked for when the database lets tables have no triggers. */
   readonly strategy: Strategy;
   /** Entities in force by their tables in PostgreSQL. */
   readonly entities: ReadonlyMap<string, string>;
@@ -46,7 +48,7 @@ export async function prepareChange(
   session: Runs,
   workspaceId: string,
   ask: Ask,
-  strategy: Strategy,
+  wanted: Strategy,
   forgottenAfterMs = Number.POSITIVE_INFINITY,
 ): Promise<PreparedChange> {
   const row = await loadWorkspaceRow(session, workspaceId);
@@ -58,18 +60,22 @@ export async function prepareChange(
   const entities = entitiesOf(inForce, databaseSchema, row.names);
   const looked = changedEntities(inForce, asked, renames).flatMap((name) => entities.get(name) ?? []);
   const empty = await emptyEntities(session, looked);
-  const change = changeOf({
-    inForce,
-    names: row.names,
-    asked,
-    renames,
-    databaseSchema,
-    empty,
-    strategy,
-    held: heldNames(row.freed, forgottenAfterMs),
-    change: version,
-    extensions: await findExtensions(session, asked, inForce),
-  });
+  const extensions = await findExtensions(session, asked, inForce);
+  const held = heldNames(row.freed, forgottenAfterMs);
+  const by = (chosen: Strategy) =>
+    changeOf({
+      inForce,
+      names: row.names,
+      asked,
+      renames,
+      databaseSchema,
+      empty,
+      strategy: chosen,
+      held,
+      change: version,
+      extensions,
+    });
+  const { change, strategy } = await asPossible(session, wanted, by);
   if (!change.ok) throw validationFailed(change.details);
   const { operations, names } = change;
   const tables = new Map([...entities.values()].map((entity) => [entity.table.name, entity.name]));
@@ -86,6 +92,29 @@ export async function prepareChange(
     entities: tables,
   };
 }
+
+const WITHOUT_TRIGGERS = `, blocking, as ${TRIGGERS_SETTING} is off in the database`;
+
+/** By the strategy that is wanted, or, with words that say why, by the one that does without triggers. */
+async function asPossible(
+  session: Runs,
+  wanted: Strategy,
+  by: (strategy: Strategy) => Change,
+): Promise<{ readonly change: Change; readonly strategy: Strategy }> {
+  const change = by(wanted);
+  if (!change.ok || !change.operations.some(hasSync)) return { change, strategy: wanted };
+  const citus = await findCitus(session);
+  if (citus === undefined || citus.hasTriggers) return { change, strategy: wanted };
+  const instead = by('blocking');
+  if (!instead.ok) return { change: instead, strategy: 'blocking' };
+  const paths = new Set(change.operations.filter(hasSync).map(({ path }) => path));
+  const operations = instead.operations.map((operation) =>
+    paths.has(operation.path) ? { ...operation, description: operation.description + WITHOUT_TRIGGERS } : operation,
+  );
+  return { change: { ...instead, operations }, strategy: 'blocking' };
+}
+
+const hasSync = ({ makes }: Operation): boolean => makes.some(({ kind }) => kind === 'sync');
 
 /** Whether anything cannot run in the transaction of the switch. */
 export function needsPreparation(change: PreparedChange): boolean {
@@ -171,12 +200,17 @@ export function gatesOf(
 /** Seconds for Retry-After: whole, 1 to 60. */
 export const retryAfter = (seconds: number): number => Math.min(60, Math.max(1, Math.ceil(seconds)));
 
-/** PostgreSQL's estimate of the number of records; for tables that it has never analyzed their size / 100 bytes. */
+/**
+ * PostgreSQL's estimate of the number of records; for tables that it has never analyzed, and those on other nodes of a
+ * cluster, their size / 100 bytes.
+ */
 export async function tableSizes(session: Runs, change: PreparedChange): Promise<ReadonlyMap<string, number>> {
   if (change.operations.every((operation) => operation.work === 'none')) return new Map();
+  const size =
+    (await findCitus(session)) === undefined ? sql`pg_relation_size(c.oid)` : sql`citus_relation_size(c.oid)`;
   const rows = await session.query<{ name: string; records: number }>(
     toQuery(sql`select c.relname as name,
-  case when c.reltuples >= 0 then c.reltuples else pg_relation_size(c.oid) / 100 end::float8 as records
+  case when c.reltuples >= 0 then c.reltuples else ${size} / 100 end::float8 as records
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where n.nspname = ${change.databaseSchema} and c.relkind = 'r'`),
   );

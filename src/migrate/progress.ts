@@ -4,7 +4,6 @@ import {
   type MigrationState,
   type MigrationStep,
   type PlannedStep,
-  type Strategy,
   updateMigration,
   updateSteps,
   updateWaiting,
@@ -52,14 +51,13 @@ export async function recordMigration(
   session: Session,
   request: {
     readonly workspaceId: string;
-    readonly strategy: Strategy;
     readonly recorded: boolean;
     readonly noted: Noted;
   },
   change: PreparedChange,
 ): Promise<Progress> {
-  const { workspaceId, strategy, recorded, noted } = request;
-  const { operations } = change;
+  const { workspaceId, recorded, noted } = request;
+  const { operations, strategy } = change;
   const steps = (await describeSteps(session, change)).map(asPending);
   const needed = recorded || operations.some((operation) => operation.statements.length > 0);
   const made = madeAhead(change);

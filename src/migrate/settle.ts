@@ -166,30 +166,26 @@ export function makeSettler(options: SettleOptions): Settler {
   };
 }
 
+/** Whether tables and columns have them; constraints keep others. */
 const hasOwnNames = ({ names }: StoredWorkspace): boolean =>
   Object.keys(names.tables).length === 0 && Object.keys(names.columns).length === 0;
 
-/** Constraints as `table.name`, indexes and sequences by their names. */
+/** Of indexes and sequences. */
 async function presentNames(session: Session, schema: string): Promise<ReadonlySet<string>> {
   const rows = await session.query<{ name: string }>(
-    toQuery(sql`select c.relname || '.' || o.conname as name from pg_constraint o join pg_class c on c.oid = o.conrelid
-where o.connamespace = (select oid from pg_namespace where nspname = ${schema})
-union all select c.relname from pg_class c
+    toQuery(sql`select c.relname as name from pg_class c
 where c.relnamespace = (select oid from pg_namespace where nspname = ${schema}) and c.relkind in ('i', 'S')`),
   );
   return new Set(rows.map(({ name }) => name));
 }
 
-/** Leaves out constraints, indexes and sequences that somebody has dropped or renamed by SQL. */
+/** Leaves out indexes and sequences that somebody has dropped or renamed by SQL. */
 function statementsOf(
   schema: string,
   { table, renamings }: RenamedTable,
   present: ReadonlySet<string>,
 ): readonly Fragment[] {
-  const isThere = ({ kind, from }: Renaming): boolean => {
-    if (kind === 'table' || kind === 'column') return true;
-    return present.has(kind === 'constraint' ? `${table}.${from}` : from);
-  };
+  const isThere = ({ kind, from }: Renaming): boolean => kind === 'table' || kind === 'column' || present.has(from);
   const statements = renamings.filter(isThere).map((renaming) => rename({ schema, name: table }, renaming));
   const to = renamings.find(({ kind }) => kind === 'table')?.to;
   return to === undefined ? statements : [...statements, renameTotal({ schema, name: table }, { schema, name: to })];

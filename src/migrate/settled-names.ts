@@ -3,13 +3,13 @@
 import type { Freed, FreedNames } from '../catalog/documents.ts';
 import { entitiesOf } from '../document/entities.ts';
 import type { SchemaDocument } from '../document/format.ts';
-import { type Table, tablesOf } from '../document/tables.ts';
+import { constraintNames, type Table, tablesOf } from '../document/tables.ts';
 import type { Entity } from '../model/entity.ts';
 import { freshName, type PhysicalNames } from '../model/physical-name.ts';
 
 /** Something whose name changes. */
 export interface Renaming {
-  readonly kind: 'table' | 'column' | 'constraint' | 'index' | 'sequence';
+  readonly kind: 'table' | 'column' | 'index' | 'sequence';
   readonly from: string;
   readonly to: string;
 }
@@ -69,7 +69,8 @@ export function settledNames(
     const next = [...moved(own, heldHere, change)].filter(([field, column]) => field !== column);
     if (next.length > 0) columns[name] = Object.fromEntries(next);
   }
-  return { tables, columns };
+  const kept = constraintNames(tablesOf(document, '', names), tablesOf(document, '', { tables, columns }));
+  return { tables, columns, ...kept };
 }
 
 /** `present`: the present name of each, by the name that it should have. */
@@ -98,7 +99,7 @@ function moved(
   return next;
 }
 
-/** The renamings of tables, columns, and all that is named after them. */
+/** The renamings of tables, columns, and all that is named after them but checks and foreign keys, which keep their names. */
 export function renamingsOf(
   document: SchemaDocument,
   databaseSchema: string,
@@ -122,11 +123,9 @@ function pairsOf(from: Table, to: Table): readonly Renaming[] {
   const byName = ({ name }: { readonly name: string }): string => name;
   return [
     ...pairs('column', from.columns.values(), to.columns.values(), ({ column }) => column),
-    { kind: 'constraint', from: from.primaryKey, to: to.primaryKey },
+    { kind: 'index', from: from.primaryKey, to: to.primaryKey },
     { kind: 'sequence', from: from.sequence, to: to.sequence },
-    ...pairs('constraint', from.checks, to.checks, byName),
-    ...pairs('constraint', from.references, to.references, byName),
-    ...pairs('constraint', indexes(from, true), indexes(to, true), byName),
+    ...pairs('index', indexes(from, true), indexes(to, true), byName),
     ...pairs('index', indexes(from, false), indexes(to, false), byName),
     { kind: 'table', from: from.name, to: to.name },
   ];

@@ -106,7 +106,7 @@ export async function createEmptyWorkspace(
     tables,
     async complete() {
       // References of each lead to the keys of others.
-      await executeEach(session, all.map(addKeys));
+      await executeEach(session, all.flatMap(addKeys));
       await executeEach(
         session,
         all.flatMap((table) => finishTable(table, extensions)),

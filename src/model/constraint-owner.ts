@@ -34,11 +34,17 @@ export function ownerOf(
   return undefined;
 }
 
-/** New on an existing column; its name may be cut, so it is derived again rather than parsed. */
+/**
+ * New on an existing column; its name may be cut, so it is derived again rather than parsed. It has the other of the two
+ * names that take turns, or one with a number behind it while both are taken.
+ */
 function ofOneColumn(constraint: string, entity: Entity): Violated | undefined {
   for (const field of entity.fields.values()) {
     for (const kind of KINDS) {
-      if (derivedName(entity.table.name, [field.column], kind) === constraint) return owned(entity, [field], kind);
+      const name = derivedName(entity.table.name, [field.column], kind);
+      if (name === constraint || nextName(name) === constraint || constraint.startsWith(`${name}$`)) {
+        return owned(entity, [field], kind);
+      }
     }
   }
   return undefined;

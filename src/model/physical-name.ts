@@ -21,6 +21,11 @@ export type DerivedKind =
 export interface PhysicalNames {
   readonly tables: Readonly<Record<string, string>>;
   readonly columns: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /**
+   * Checks and foreign keys whose names are not derived from those of their table and column, by entity and slot
+   * (constraintSlot). They keep the names that they were made under: a Citus cluster renames no constraint.
+   */
+  readonly constraints?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
 export const NO_NAMES: PhysicalNames = { tables: {}, columns: {} };
@@ -34,12 +39,21 @@ export function physicalColumn(names: PhysicalNames, entity: string, field: stri
   return columns !== undefined && Object.hasOwn(columns, field) ? (columns[field] as string) : field;
 }
 
+/** Which check or foreign key of an entity: `total$ck_range`. */
+export const constraintSlot = (field: string, kind: DerivedKind): string => `${field}$${kind}`;
+
+export function physicalConstraint(names: PhysicalNames, entity: string, slot: string): string | undefined {
+  const { constraints = {} } = names;
+  const own = Object.hasOwn(constraints, entity) ? constraints[entity] : undefined;
+  return own !== undefined && Object.hasOwn(own, slot) ? own[slot] : undefined;
+}
+
 /** Another name for a table or column whose own is taken; `change` is a number that no change has had before. */
 export function freshName(name: string, change: string): string {
   return fit(`${name}$${change}`);
 }
 
-/** The name of a constraint that will replace another of this name. */
+/** The name of a constraint while another one has this name. */
 export const nextName = (name: string): string => freshName(name, 'next');
 
 // PostgreSQL cuts names at 63 bytes; all our names are ASCII.

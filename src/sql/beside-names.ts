@@ -23,6 +23,8 @@ export type BesideName =
   | 'as_json'
   | 'as_numeric'
   | 'as_uuid'
+  /** Values that differ from record to record, for records that are there. */
+  | 'uuid_for'
   /** Keys of requests with their answers. */
   | 'idempotency_key'
   /** Tokens of imports, and how an import with such a token has ended. */

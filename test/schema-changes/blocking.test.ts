@@ -109,7 +109,7 @@ test('gates are closed in both processes before a lock is asked for', async () =
     {
       kind: 'row',
       lock: 'lock table SCHEMA.orders in access share mode'.replace('SCHEMA', await schema()),
-      like: 'set local statement_timeout%lock table%',
+      like: 'do %lock table%',
     },
     async () => {
       const { id } = await put(first.url, AFTER);
@@ -141,10 +141,8 @@ test('a write that was let in, and whose body came after the gate was closed, is
   const answered = once(late, 'response');
   late.write('{"code"');
   const lock = `lock table ${await schema()}.orders in share row exclusive mode`;
-  const held = await holdAt(
-    first.database,
-    { kind: 'row', lock, like: 'set local statement_timeout%lock table%' },
-    () => put(first.url, AFTER),
+  const held = await holdAt(first.database, { kind: 'row', lock, like: 'do %lock table%' }, () =>
+    put(first.url, AFTER),
   );
   try {
     late.end(':"late"}');

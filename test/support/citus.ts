@@ -15,7 +15,9 @@ export async function onEachNode(coordinator: string, statements: readonly strin
 export async function joinNodes(coordinator: string, on: (node: string) => string): Promise<void> {
   await Promise.all([coordinator, ...WORKERS].map((node) => run(on(node), ['create extension citus'])));
   const place = (url: string): string => `'${new URL(url).hostname}', ${new URL(url).port}`;
+  const name = new URL(on(coordinator)).pathname.slice(1);
   await run(on(coordinator), [
+    `alter database ${name} set citus.enable_unsafe_triggers = on`,
     `select citus_set_coordinator_host(${place(coordinator)})`,
     ...WORKERS.map((url) => `select citus_add_node(${place(url)})`),
   ]);

@@ -70,9 +70,12 @@ export async function assertTidy(server: TestServer, slug: string): Promise<void
   }
 }
 
-/** Resolves when PostgreSQL calls everything as the document does; the inventory is then that of a new workspace. */
+/** Resolves when PostgreSQL calls tables and columns as the document does; the inventory is then that of a new workspace. */
 export async function settled(server: TestServer, slug: string, limitMs = 60_000): Promise<void> {
-  const pending = async (): Promise<Json> => (await stored(server.database, slug)).names;
+  const pending = async (): Promise<Json> => {
+    const { tables, columns } = (await stored(server.database, slug)).names;
+    return { tables, columns };
+  };
   await until(
     `names of ${slug} are those of the document`,
     async () => JSON.stringify(await pending()) === '{"tables":{},"columns":{}}',
@@ -100,15 +103,15 @@ function assertInventory({ schema, document, names, gates }: Stored, present: re
 }
 
 /**
- * Everything that PostgreSQL knows about the tables of a workspace, whatever its schema is called and whatever numbers the
- * names of columns got on the way.
+ * Everything that PostgreSQL knows about the tables of a workspace, whatever its schema is called, whatever numbers the
+ * names of columns got on the way, and whatever checks and foreign keys are called, which keep their names.
  */
 export async function shapeOf(database: TestDatabase, slug: string): Promise<string[]> {
   const { schema } = await stored(database, slug);
   const rows = await database.query(
     `select concat_ws(' ', table_name, column_name, data_type, is_nullable, column_default, numeric_precision, numeric_scale, collation_name) as line
      from information_schema.columns where table_schema = $1
-     union all select concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid), convalidated)
+     union all select concat_ws(' ', conrelid::regclass, case when contype not in ('c', 'f') then conname end, pg_get_constraintdef(oid), convalidated)
      from pg_constraint where connamespace = $1::regnamespace and contype <> 'n'
      union all select indexdef from pg_indexes where schemaname = $1
      union all select concat_ws(' ', relname, relkind) from pg_class where relnamespace = $1::regnamespace`,

@@ -357,6 +357,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
     'type config.ts',
     'db',
     'directory',
+    'cluster/citus.ts',
     'house.ts',
     'http',
     'jobs',

@@ -3,7 +3,7 @@
 
 import type { Check, Reference } from '../../document/tables.ts';
 import type { Field } from '../../model/entity.ts';
-import { derivedName, nextName } from '../../model/physical-name.ts';
+import { derivedName } from '../../model/physical-name.ts';
 import { type Fragment, ident, sql, tableRef } from '../../sql/fragment.ts';
 import {
   addCheck,
@@ -12,14 +12,11 @@ import {
   checkCondition,
   dropConstraint,
   dropNotNull,
-  renameConstraint,
   setNotNull,
   validateConstraint,
 } from '../ddl.ts';
 import { alone, exclusive, type Operation, operation, shared, together } from '../operation.ts';
 import { type ChangedTable, pathOfField, targetOf } from './field.ts';
-
-/** The name of a constraint while the one that it replaces is there. */
 
 /** The records that a condition holds for, as an obstacle's query; `records` has their ids. */
 export function standing(records: Fragment, condition: Fragment): Fragment {
@@ -71,11 +68,15 @@ export function liftRequired({ table }: ChangedTable, field: Field): Operation {
 const WORDS = { length: 'maxLength', range: 'the bounds', enum: 'the values' } as const;
 const MEMBERS = { length: 'maxLength', range: 'min', enum: 'values' } as const;
 
-/** A check on a column that stays as it is; `replaces`: there is one of its kind already. */
-export function changeCheck({ table, isEmpty, atOnce }: ChangedTable, check: Check, replaces: boolean): Operation {
+/** A check on a column that stays as it is; `was`: the one of its kind that it has now, under another name. */
+export function changeCheck(
+  { table, isEmpty, atOnce }: ChangedTable,
+  check: Check,
+  was: Pick<Check, 'name'> | undefined,
+): Operation {
   const { field, kind, name } = check;
-  const next = replaces ? nextName(name) : name;
-  const old = dropConstraint(table, name);
+  const replaces = was !== undefined;
+  const drop = replaces ? [together('detach', dropConstraint(table, was.name))] : [];
   return operation({
     kind: replaces ? 'changeCheck' : 'addCheck',
     entity: table.entity,
@@ -83,14 +84,10 @@ export function changeCheck({ table, isEmpty, atOnce }: ChangedTable, check: Che
     description: `${replaces ? 'change' : 'set'} ${WORDS[kind]} of field ${field.name} of ${table.entity}`,
     work: isEmpty ? 'none' : 'scan',
     statements: atOnce
-      ? [...(replaces ? [together('detach', old)] : []), together('attach', addCheck(table, check))]
-      : [
-          together('link', addCheck(table, check, next, false)),
-          alone('build', validateConstraint(table, next)),
-          ...(replaces ? [together('detach', old), together('attach', renameConstraint(table, next, name))] : []),
-        ],
+      ? [...drop, together('attach', addCheck(table, check))]
+      : [together('link', addCheck(table, check, false)), alone('build', validateConstraint(table, name)), ...drop],
     ahead: !atOnce,
-    makes: atOnce ? [] : [{ kind: 'constraint', table: table.name, constraint: next }],
+    makes: atOnce ? [] : [{ kind: 'constraint', table: table.name, constraint: name }],
     locks: [exclusive(table.name)],
     obstacle: {
       field: field.name,
@@ -120,7 +117,6 @@ export function changeReference(
   targetIsNew: boolean,
 ): Operation {
   const { name, field, relation } = reference;
-  const next = was === undefined ? name : nextName(name);
   const column = ident(field.column);
   const drop = was === undefined ? [] : [together('detach', dropConstraint(table, was.name))];
   const target = tableRef({ schema: table.schema, name: reference.target });
@@ -139,13 +135,12 @@ export function changeReference(
     statements: atOnce
       ? [...drop, together('attach', addReference(table, reference))]
       : [
-          together('link', addReference(table, reference, next, false)),
-          alone('build', validateConstraint(table, next)),
+          together('link', addReference(table, reference, false)),
+          alone('build', validateConstraint(table, name)),
           ...drop,
-          ...(was === undefined ? [] : [together('attach', renameConstraint(table, next, name))]),
         ],
     ahead: !atOnce,
-    makes: atOnce ? [] : [{ kind: 'constraint', table: table.name, constraint: next }],
+    makes: atOnce ? [] : [{ kind: 'constraint', table: table.name, constraint: name }],
     locks: [
       exclusive(table.name),
       ...(targetIsNew ? [] : targetOf(table, reference, shared)),

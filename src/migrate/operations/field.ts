@@ -4,8 +4,10 @@ import type { Reference, Table } from '../../document/tables.ts';
 import type { Field } from '../../model/entity.ts';
 import { type Generated, generatedBy, isGenerated } from '../../model/field-types.ts';
 import { derivedName } from '../../model/physical-name.ts';
-import { ident, keyword, sql, tableRef } from '../../sql/fragment.ts';
+import { beside } from '../../sql/beside-names.ts';
+import { type Fragment, ident, keyword, sql, tableRef } from '../../sql/fragment.ts';
 import {
+  addCheck,
   addColumn,
   addNotNullCheck,
   addPlainColumn,
@@ -65,7 +67,8 @@ export function addField(changed: ChangedTable, field: Field): Operation {
     statements: fills
       ? fillGenerated(table, field, generated)
       : [
-          together('column', addColumn(table, field, checks, undefined, !later)),
+          together('column', addColumn(table, field)),
+          ...checks.map((check) => together('column', addCheck(table, check, !later))),
           ...(later ? checks.map((check) => alone('build', validateConstraint(table, check.name))) : []),
         ],
     ahead: !atOnce,
@@ -78,7 +81,7 @@ export function addField(changed: ChangedTable, field: Field): Operation {
 /** A generated value for each record: new ones get it by the default, the others a batch at a time. */
 function fillGenerated(table: Table, field: Field, generated: Generated): readonly Statement[] {
   const column = ident(field.column);
-  const value = keyword(generated.expression);
+  const value = generatedFor(table, generated);
   const check = derivedName(table.name, [field.column], 'ck_null');
   return [
     together('column', addPlainColumn(table, field)),
@@ -97,6 +100,10 @@ function fillGenerated(table: Table, field: Field, generated: Generated): readon
       : []),
   ];
 }
+
+/** For a record that is there. Citus takes no function into an update that does not call itself immutable. */
+const generatedFor = ({ schema }: Table, generated: Generated): Fragment =>
+  generated.word === 'uuid' ? sql`${beside(schema, 'uuid_for')}("id")` : keyword(generated.expression);
 
 function filling(field: Field): string {
   if (field.role !== 'data') return ', the present time in existing records';
@@ -120,7 +127,7 @@ export function addRelation(
     entity: table.entity,
     path: `entities.${table.entity}.relations.${relation.name}`,
     description: `add relation ${relation.name} to ${table.entity}, stored in ${field.name}`,
-    statements: [together('column', addColumn(table, field, [], reference))],
+    statements: [together('column', addColumn(table, field, reference))],
     ahead: !atOnce,
     makes: atOnce ? [] : [{ kind: 'column', table: table.name, column: field.column }],
     locks: [exclusive(table.name), ...(targetIsNew ? [] : targetOf(table, reference, shared))],

@@ -16,6 +16,7 @@ import {
   checkCondition,
   dropColumn,
   dropConstraint,
+  dropDefault,
   dropIndex,
   dropNotNull,
   fillStripe,
@@ -104,6 +105,7 @@ function rewrite(change: TypeChange, cast: Cast): Parts {
     ...indexes.map(({ unique, name }) => (unique ? dropConstraint(table, name) : dropIndex(table, name))),
     ...old.checks.filter((check) => check.field === was).map(({ name }) => dropConstraint(table, name)),
     ...keys.map(({ name }) => dropConstraint(table, name)),
+    dropDefault(table, was.column),
     rewriteColumn(table, was.column, now, value(ident(was.column))),
     renameColumn(table, was.column, now.column),
   ];
@@ -160,13 +162,10 @@ function convert(change: TypeChange, cast: Cast): Parts {
           ),
       }),
       ...(now.required ? [together('build', addNotNullCheck(table, notNull, now.column)), validate(notNull)] : []),
-      ...checks.flatMap((check) => [
-        together('build', addCheck(table, check, check.name, false)),
-        validate(check.name),
-      ]),
+      ...checks.flatMap((check) => [together('build', addCheck(table, check, false)), validate(check.name)]),
       ...(reference === undefined
         ? []
-        : [together('build', addReference(table, reference, reference.name, false)), validate(reference.name)]),
+        : [together('build', addReference(table, reference, false)), validate(reference.name)]),
       together('detach', dropSync(table, sync.name)),
       together('detach', forgetConflicts(table.schema, sync.subject)),
       together('detach', dropColumn(table, was.column)),

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { lockTable } from '../../../src/db/transaction.ts';
 import { type Index, type Table, tablesOf } from '../../../src/document/tables.ts';
 import {
+  addCheck,
   addColumn,
   addReference,
   addUnique,
@@ -104,12 +105,16 @@ const STATEMENTS: readonly [{ readonly text: string }, string][] = [
     'alter table "ws1_shop"."orders" add constraint "orders$customerId$fk" foreign key ("customerId") references "ws1_shop"."customers" ("id") on delete no action deferrable',
   ],
   [
-    addColumn(table('orders'), column('orders', 'parentOrder'), [], table('orders').references[1]),
+    addColumn(table('orders'), column('orders', 'parentOrder'), table('orders').references[1]),
     'alter table "ws1_shop"."orders" add column "parentOrder" int8 constraint "orders$parentOrder$fk" references "ws1_shop"."orders" ("id") on delete set null deferrable',
   ],
   [
-    addColumn(table('customers'), column('customers', 'name'), table('customers').checks.slice(0, 1), undefined, false),
-    'alter table "ws1_shop"."customers" add column "name" text collate "und-x-icu" not null, add constraint "customers$name$ck_length" check (char_length("name") <= 40) not valid',
+    addColumn(table('customers'), column('customers', 'name')),
+    'alter table "ws1_shop"."customers" add column "name" text collate "und-x-icu" not null',
+  ],
+  [
+    addCheck(table('customers'), table('customers').checks[0] as never, false),
+    'alter table "ws1_shop"."customers" add constraint "customers$name$ck_length" check (char_length("name") <= 40) not valid',
   ],
   [
     setDefault(table('orders'), column('orders', 'placedAt')),

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { entitiesOf } from '../../../src/document/entities.ts';
 import type { SchemaDocument } from '../../../src/document/format.ts';
+import { tablesOf } from '../../../src/document/tables.ts';
 import { freedKeys, renamingsOf, settledNames } from '../../../src/migrate/settled-names.ts';
 import type { PhysicalNames } from '../../../src/model/physical-name.ts';
 import { NO_NAMES } from '../../../src/model/physical-name.ts';
@@ -13,8 +14,17 @@ const document = {
   entities: { a: { fields: { x: text, y: text, z: text } }, b: { fields: { x: text } }, c: {} },
 } satisfies SchemaDocument;
 
-const next = (names: PhysicalNames, held: readonly string[] = []): PhysicalNames =>
+const settled = (names: PhysicalNames, held: readonly string[] = []): PhysicalNames =>
   settledNames(document, names, new Set(held), '9');
+
+const checksOf = (names: PhysicalNames): string[] =>
+  [...tablesOf(document, '', names).values()].flatMap(({ checks }) => checks.map(({ name }) => name));
+
+/** Names of tables and columns. */
+const next = (names: PhysicalNames, held: readonly string[] = []): PhysicalNames => {
+  const { tables, columns } = settled(names, held);
+  return { tables, columns };
+};
 
 test('what has another name gets its own', () => {
   const names = { tables: { a: 'old' }, columns: { b: { x: 'x$3' } } };
@@ -35,7 +45,15 @@ test('two that have each other’s names go a way round', () => {
   assert.deepEqual(next(swapped), { tables: { a: 'a$9', b: 'a' }, columns: { a: { x: 'x$9', y: 'z', z: 'x' } } });
 });
 
-test('everything that is called after a table or column is renamed with it', () => {
+test('checks and foreign keys keep the names that they have', () => {
+  const once = settled({ tables: { a: 'old' }, columns: { b: { x: 'x$3' } } });
+  const a = { x$ck_length: 'old$x$ck_length', y$ck_length: 'old$y$ck_length', z$ck_length: 'old$z$ck_length' };
+  assert.deepEqual(once.constraints, { a, b: { x$ck_length: 'b$x$3$ck_length' } });
+  assert.deepEqual(settled(once), once);
+  assert.deepEqual(settled({ ...once, columns: { a: { x: 'x$5' } } }).constraints, once.constraints);
+});
+
+test('everything else that is called after a table or column is renamed with it', () => {
   const before = { tables: { b: 'was' }, columns: { b: { x: 'old' } } };
   const [only] = renamingsOf(document, 'ws', before, NO_NAMES);
   assert.equal(only?.table, 'was');
@@ -43,10 +61,9 @@ test('everything that is called after a table or column is renamed with it', () 
     only?.renamings.map(({ kind, from, to }) => `${kind} ${from} ${to}`),
     [
       'column old x',
-      'constraint was$id$pk b$id$pk',
+      'index was$id$pk b$id$pk',
       'sequence was$id$sequence$pk b$id$sequence$pk',
-      'constraint was$old$ck_length b$x$ck_length',
-      'constraint was$old$uq b$x$uq',
+      'index was$old$uq b$x$uq',
       'table was b',
     ],
   );
@@ -63,10 +80,11 @@ test('from any names the way ends at those of the document, and no name is ever 
           Object.entries(names).flatMap(([name, now]) => (name === now || now === undefined ? [] : [[name, now]])),
         );
       const columns = differing({ x, y, z });
-      let names: PhysicalNames = {
+      const start: PhysicalNames = {
         tables: differing({ a, b, c }),
         columns: Object.keys(columns).length === 0 ? {} : { a: columns },
       };
+      let names = start;
       // What was freed by one step is held during the next, and forgotten by the one after that.
       let held = NOTHING;
       for (let step = 0; step < 12; step++) {
@@ -83,7 +101,8 @@ test('from any names the way ends at those of the document, and no name is ever 
         held = new Set(freedKeys(before, entities));
         names = after;
       }
-      assert.deepEqual(names, NO_NAMES);
+      assert.deepEqual({ ...names, constraints: undefined }, { ...NO_NAMES, constraints: undefined });
+      assert.deepEqual(checksOf(names), checksOf(start));
     },
   );
   fc.assert(property, { numRuns: 500 });
