@@ -38,13 +38,16 @@ const firstSettings = {
   log_checkpoints: 'off',
 };
 
-/** Makes the data directory if there is none yet. Throws when there is one that this PostgreSQL cannot use. */
-export async function prepareCluster(place: Place, serverLog: ServerLog): Promise<void> {
+/**
+ * Makes the data directory if there is none yet. Throws when there is one that this PostgreSQL cannot use. `extra`:
+ * arguments of initdb besides the usual ones.
+ */
+export async function prepareCluster(place: Place, serverLog: ServerLog, extra: readonly string[] = []): Promise<void> {
   // An initdb that was killed leaves its directory behind. It never had the name of real data.
   for (const name of readdirSync(place.stateDirectory).filter((entry) => entry.startsWith('initialising-'))) {
     await rm(join(place.stateDirectory, name), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   }
-  if (!existsSync(place.dataDirectory)) return initialise(place, serverLog);
+  if (!existsSync(place.dataDirectory)) return initialise(place, serverLog, extra);
   checkVersion(place);
   if (readPassword(place.passwordFile) === undefined) await resetPassword(place, serverLog);
   await giveRights(place, serverLog);
@@ -93,7 +96,7 @@ function checkVersion({ dataDirectory, binaries }: Place): void {
 export const byHand = (version: string): string =>
   `Nothing was changed. Start the version of the server that brought PostgreSQL ${version} and run: wda backup everything.wda. Then start this one on an empty DATA_DIR and run: wda restore everything.wda. Or run a PostgreSQL ${version} on the data and set DATABASE_URL.`;
 
-async function initialise(place: Place, serverLog: ServerLog): Promise<void> {
+async function initialise(place: Place, serverLog: ServerLog, extra: readonly string[]): Promise<void> {
   const password = readPassword(place.passwordFile) ?? newPassword(place, place.passwordFile);
   const appPassword = readPassword(place.appPasswordFile) ?? newPassword(place, place.appPasswordFile);
   await inWorkDirectory(place, async (work) => {
@@ -110,6 +113,7 @@ async function initialise(place: Place, serverLog: ServerLog): Promise<void> {
       '--icu-locale=und',
       '--data-checksums',
       '--no-instructions',
+      ...extra,
       ...Object.entries(firstSettings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
     ]);
     await singleUser({ place, serverLog, aim: 'make its database in' }, cluster, 'postgres', [

@@ -206,7 +206,7 @@ type Fill = UpgradeOptions & { readonly clone: CloneData };
 async function fill(place: Place, earlier: Place, { clone, log, serverLog, signal }: Fill) {
   const next = newPlace(place);
   makePrivateDirectory(workOf(place), place.user);
-  await prepareCluster(next, serverLog);
+  await prepareCluster(next, serverLog, ['--no-sync']);
   const servers: Guarded[] = [];
   let isOver = false;
   let died: string | undefined;
