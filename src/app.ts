@@ -68,6 +68,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       { name: 'note-key-use', once: 'process', everyMs: FLUSH_MS, run: authenticator.flush },
       // Another process may have died in the middle of a migration.
       { name: 'recover-migrations', once: 'process', everyMs: SWEEP_MS, run: runner.sweep },
+      { name: 'watch-nodes', once: 'process', everyMs: SWEEP_MS, run: house.nodeWatch.look },
       { name: 'move-workspaces', once: 'process', everyMs: SWEEP_MS, run: house.mover.turn },
       {
         name: 'raise-workspaces',

@@ -14,7 +14,7 @@ export const unknownNode = (name: string, suggestion: string | null, known: Iter
     `The cluster has no node ${shown(name)} for workspaces.${suggestion === null ? '' : ` Did you mean ${suggestion}?`} Known: ${listed(known)}`,
   );
 
-export const nodesAway = (names: Iterable<string>): ApiError =>
+export const nodesAway = (names: Iterable<string>, _cause?: unknown): ApiError =>
   new ApiError(
     'SERVICE_UNAVAILABLE',
     `A node of the cluster does not answer: ${listed(names)}; retry when it is back`,
@@ -23,6 +23,14 @@ export const nodesAway = (names: Iterable<string>): ApiError =>
       headers: { 'Retry-After': '5' },
     },
   );
+
+/** Of requests for records: the node that has them does not answer. Which one it is concerns the operator alone. */
+export const workspaceAway = (cause?: unknown): ApiError =>
+  new ApiError('SERVICE_UNAVAILABLE', 'The part of the database that has this workspace is not reachable; retry', {
+    beside: { retryAfterSeconds: 2 },
+    headers: { 'Retry-After': '2' },
+    ...(cause === undefined ? {} : { cause }),
+  });
 
 /** A change of the schema, or another move, while the workspace is moved: the same code, as the schema is held. */
 export const workspaceMoves = (): ApiError =>

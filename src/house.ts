@@ -14,6 +14,7 @@ import { makeTotals } from './beside/totals.ts';
 import { loadWorkspace } from './catalog/load-workspace.ts';
 import { makeWorkspaceCache, workspaceFigures } from './catalog/workspace-cache.ts';
 import { makeNodeReads } from './cluster/node-reads.ts';
+import { makeNodeWatch } from './cluster/watch.ts';
 import type { Config } from './config.ts';
 import { shownAddress } from './db/connection-url.ts';
 import { type Database, databaseFigures, makeDatabase } from './db/pool.ts';
@@ -84,6 +85,7 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
     forgottenAfterMs: config.statementTimeoutMs + config.bodyTimeoutMs + SNAPSHOT_MS,
   };
   const runner = makeRunner({ ...change, databases, maxLong: MAX_LONG_MIGRATIONS });
+  const nodeWatch = makeNodeWatch(db);
   const mover = makeMover({ ...change, db, ...runner.sessions });
   const outbound = makeOutbound({ allowPrivate: config.idpPrivateNetwork });
   const keySets = makeKeySets({
@@ -139,6 +141,7 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
     ...keySetFigures(keySets),
     ...migrationFigures(runner),
     ...mover.figures(),
+    ...nodeWatch.figures(),
     ...keys.figures(),
   ];
   return {
@@ -155,6 +158,7 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
     ...backupsOf(config, db, log),
     runner,
     mover,
+    nodeWatch,
     outbound,
     externalTokens,
     oauth,

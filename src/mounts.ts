@@ -37,7 +37,12 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
     records,
   } = house;
   const { publicUrl, maxBodyBytes, maxResponseBytes } = config;
-  const health = metaRoutes({ db: databases.directory, metrics, unready: readiness.reason });
+  const health = metaRoutes({
+    db: databases.directory,
+    metrics,
+    unready: readiness.reason,
+    nodesDown: house.nodeWatch.down,
+  });
   const admin = adminRoutes(
     {
       databases,

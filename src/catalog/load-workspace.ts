@@ -129,7 +129,9 @@ where o.slug = ${organization} and w.slug = ${slug}`,
     isDistributed,
     ...settings
   ] = row as readonly string[];
-  const placement = await databases.place(databaseSchema as string);
+  // While it moves all goes through the coordinator: the old node learns of the end of the move a moment after it.
+  const isMoved = Number(moves) % 2 === 1;
+  const placement = isMoved ? undefined : await databases.place(databaseSchema as string);
   if (isBehind(Number(stage))) await raiseWorkspace(databases.of({ id: id as string }), id as string);
   const workspace = makeWorkspace(
     {

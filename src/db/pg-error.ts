@@ -12,8 +12,12 @@ import {
   serviceUnavailable,
   stillReferenced,
   validationFailed,
+  workspaceAway,
 } from '../errors.ts';
 import { MessageTooLong } from './message-limit.ts';
+import { isNodeLoss, isNodeOutcomeUnknown } from './node-error.ts';
+
+export { isNodeLoss, lostNode } from './node-error.ts';
 
 export interface DatabaseError extends Error {
   readonly code: string;
@@ -82,7 +86,7 @@ export function isReadOnlyServer(error: unknown): boolean {
 
 /** The connection broke under a statement. The driver's own errors about that have no code. */
 export function isConnectionLoss(error: unknown): boolean {
-  if (!(error instanceof Error) || error instanceof ApiError) return false;
+  if (!(error instanceof Error) || error instanceof ApiError || isNodeLoss(error)) return false;
   const code = (error as { code?: unknown }).code;
   // 25P03, 25P04: PostgreSQL has ended the session of a transaction that was idle, or open, for too long.
   if (typeof code === 'string')
@@ -121,7 +125,8 @@ export const lostStatement = (error: unknown, isWrite: boolean): ApiError =>
   translateConnectionError(isWrite && isConnectionLoss(error) ? new AnswerLost(error) : error);
 
 /** True for the refusal of a write of which nobody knows whether it was done. */
-export const isAnswerLost = (error: unknown): boolean => error instanceof ApiError && error.cause instanceof AnswerLost;
+export const isAnswerLost = (error: unknown): boolean =>
+  isNodeOutcomeUnknown(error) || (error instanceof ApiError && error.cause instanceof AnswerLost);
 
 /** 55P03, also as the refusal that it became: somebody else holds the lock. */
 export function isLockTimeout(error: unknown): boolean {
@@ -145,6 +150,7 @@ export function statementError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof StaleStatement) return schemaChanges(error);
   if (!isDatabaseError(error)) return isConnectionLoss(error) ? translateConnectionError(error) : internalError(error);
+  if (isNodeLoss(error)) return workspaceAway(error);
   const refused = REFUSALS[error.code];
   if (refused !== undefined) return refused(error);
   if (/^22/.test(error.code)) return invalid('INVALID', 'a value has the wrong form');

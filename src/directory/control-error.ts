@@ -1,6 +1,6 @@
 // Errors of statements on the control tables and of DDL -> refusals.
-import { isDatabaseError, sqlState, statementError } from '../db/pg-error.ts';
-import { type ApiError, conflict } from '../errors.ts';
+import { isDatabaseError, lostNode, sqlState, statementError } from '../db/pg-error.ts';
+import { type ApiError, conflict, nodesAway } from '../errors.ts';
 
 export function controlError(error: unknown): ApiError {
   if (sqlState(error) === '53200') {
@@ -11,6 +11,12 @@ export function controlError(error: unknown): ApiError {
     );
   }
   return statementError(error);
+}
+
+/** The same for the operator, who is told which node of a cluster does not answer. */
+export function operatorError(error: unknown): ApiError {
+  const node = lostNode(error);
+  return node === undefined ? controlError(error) : nodesAway([node], error);
 }
 
 /** True when this constraint or index of a control table refused the statement. */

@@ -4,7 +4,7 @@ import type { Database, Session } from '../db/pool.ts';
 import { conflict } from '../errors.ts';
 import { databaseSchemaName } from '../model/physical-name.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
-import { controlError, taken, violates } from './control-error.ts';
+import { operatorError, taken, violates } from './control-error.ts';
 import { loadPage, type PageOf } from './pages.ts';
 
 export interface WorkspaceSummary {
@@ -120,5 +120,5 @@ async function exists(db: Pick<Session, 'query'>, id: string): Promise<boolean> 
 }
 
 export function workspaceRefusal(error: unknown, slug: string): Error {
-  return violates(error, 'workspace_slug') ? taken(`Workspace ${slug}`, 'slug', error) : controlError(error);
+  return violates(error, 'workspace_slug') ? taken(`Workspace ${slug}`, 'slug', error) : operatorError(error);
 }

@@ -1,6 +1,6 @@
 // A request that is one transaction of several statements: begun again as a whole after a deadlock, a serialization
 // failure or a change of the schema, and never left half done.
-import { isConnectionLoss, isRetryable } from '../db/pg-error.ts';
+import { isAnswerLost, isConnectionLoss, isRetryable } from '../db/pg-error.ts';
 import type { Executor } from '../db/pool.ts';
 import { callerGone } from '../db/work.ts';
 import type { Databases } from '../directory/databases.ts';
@@ -61,7 +61,8 @@ export function together<T>(
       );
     } catch (error) {
       if (error !== UNDONE) {
-        if (isAtCommit && isConnectionLoss(error)) throw isRepeatable ? databaseAway(error) : writeUnknown(error);
+        if (isAtCommit && (isConnectionLoss(error) || isAnswerLost(error)))
+          throw isRepeatable ? databaseAway(error) : writeUnknown(error);
         throw error;
       }
     }

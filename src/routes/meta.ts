@@ -18,6 +18,8 @@ export interface MetaRooms {
   readonly metrics: () => Promise<string>;
   /** Why requests cannot be served, or undefined. */
   readonly unready: () => string | undefined;
+  /** Nodes of the database's cluster that do not answer. */
+  readonly nodesDown: () => readonly string[];
 }
 
 /** For people who open the address in a browser. */
@@ -43,7 +45,7 @@ export const INDEX_ROUTE: Route = at('/', {
 });
 
 /** Answered whether or not the server is ready. */
-export function metaRoutes({ db, metrics, unready }: MetaRooms): Route[] {
+export function metaRoutes({ db, metrics, unready, nodesDown }: MetaRooms): Route[] {
   const text = remembered(metrics, METRICS_KEPT_MS, () => performance.now());
   // One question to the database for all who ask at the same time, as no credential is needed.
   const answers = remembered(
@@ -64,14 +66,16 @@ export function metaRoutes({ db, metrics, unready }: MetaRooms): Route[] {
     at('/readyz', {
       id: 'server.ready',
       summary: 'Whether requests can be served',
-      description: 'It asks the database: send no requests here while it refuses.',
-      answer: { shape: statusOf('ready') },
+      description:
+        'It asks the database: send no requests here while it refuses. Of a cluster, `nodesDown` names the nodes that do not answer: requests of the workspaces there are refused, and all others are answered.',
+      answer: { shape: READY },
       refuses: { ...UNREADY, QUERY_TIMEOUT: 'the database does not answer in time' },
       async handle() {
         const reason = unready();
         if (reason !== undefined) throw serviceUnavailable(reason);
         await answers();
-        return json(200, { status: 'ready' });
+        const down = nodesDown();
+        return json(200, { status: 'ready', ...(down.length === 0 ? {} : { nodesDown: down }) });
       },
     }),
     at('/metrics', {
@@ -118,3 +122,9 @@ function at(pattern: string, { answer, refuses, handle, ...words }: Spec): Route
 function statusOf(status: string): Shape {
   return objectOf({ status: { type: 'string', enum: [status] } });
 }
+
+/** `nodesDown` is there only when there are some. */
+const READY: Shape = {
+  ...statusOf('ready'),
+  properties: { status: { type: 'string', enum: ['ready'] }, nodesDown: TEXTS },
+};

@@ -252,16 +252,47 @@ test('a rebalance moves what is on a node that takes no workspaces', { skip }, a
   );
 });
 
-test('without one of its nodes a cluster moves nothing, and says which one it is', { skip }, async () => {
+test('without one of its nodes a cluster answers for the others, and says which one it is', { skip }, async () => {
   const { database } = server!;
-  const [away = ''] = workers;
-  const port = Number(away.split(':')[1]);
-  // Of this database alone.
+  const [shopNode, blogNode] = workers as [string, string];
+  for (const [workspace, node] of [
+    [shop!, shopNode],
+    [blog!, blogNode],
+  ] as const) {
+    const begun = await move(workspace, node);
+    if (begun.status === 202) await ended(begun.json.data.id);
+  }
+  const port = Number(blogNode.split(':')[1]);
+  const ready = (): Promise<Answer> => server!.call('/readyz', { credential: null });
+  assert.deepEqual((await ready()).json, { status: 'ready' });
+  // In the catalog of this database alone: nobody listens on port 1.
   await database.query('update pg_dist_node set nodeport = 1 where nodeport = $1', [port]);
-  const refused = await operator('/cluster/plan');
-  const status = await operator('/cluster');
+  await until('a read of the other node is refused', async () => (await blog!.call('notes')).status === 503);
+  for (const [path, call] of [
+    ['notes', {}],
+    ['notes/1', {}],
+    ['notes', { method: 'POST', body: { text: 'a' } }],
+    ['_batch', { method: 'POST', body: { operations: [{ method: 'POST', entity: 'notes', body: { text: 'a' } }] } }],
+  ] as const) {
+    const refused = await blog!.call(path, call);
+    assert.equal(refused.status, 503, refused.text);
+    assert.equal(refused.json.error.code, 'SERVICE_UNAVAILABLE', refused.text);
+    assert.equal(refused.headers.get('retry-after'), '2');
+    const served = await shop!.call(path, call);
+    assert.ok([200, 201, 404].includes(served.status), served.text);
+  }
+  await until('the node is named', async () => (await ready()).json.nodesDown?.[0] === '127.0.0.1:1');
+  assert.equal((await ready()).status, 200);
+  assert.match(await server!.metrics(), /wda_cluster_nodes\{[^}]*kind="down"[^}]*\} 1/);
+  const states = (await operator('/cluster')).json.data.nodes.map(({ state }: { state: string }) => state);
+  const plan = await operator('/cluster/plan');
+  const made = await operator('/organizations/acme/workspaces', { method: 'POST', body: { slug: 'new' } });
   await database.query('update pg_dist_node set nodeport = $1 where nodeport = 1', [port]);
-  assert.deepEqual(status.json.data.nodes.map(({ state }: { state: string }) => state).sort(), ['down', 'up', 'up']);
-  assert.equal(refused.status, 503, refused.text);
-  assert.match(refused.json.error.message, /127\.0\.0\.1:1;/);
+  assert.deepEqual(states.sort(), ['down', 'up', 'up']);
+  for (const refused of [plan, made]) {
+    assert.equal(refused.status, 503, refused.text);
+    assert.match(refused.json.error.message, /127\.0\.0\.1:1;/);
+  }
+  await until('all are up again', async () => (await ready()).json.nodesDown === undefined);
+  assert.equal((await blog!.call('notes')).status, 200);
 });

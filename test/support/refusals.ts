@@ -68,6 +68,11 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: /^A node of the cluster does not answer: \S+:\d+; retry when it is back$/,
     made: () => errors.nodesAway(['a:5432']),
   },
+  workspaceAway: {
+    file: MOVES,
+    words: 'The part of the database that has this workspace is not reachable; retry',
+    made: () => errors.workspaceAway(),
+  },
   workspaceMoves: {
     file: MOVES,
     words: 'The workspace is being moved to another node of the cluster; retry after that has ended',

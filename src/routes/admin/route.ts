@@ -3,7 +3,7 @@
 // answers no change before it is in force everywhere.
 import type { Readable } from 'node:stream';
 import type { TSchema } from 'typebox';
-import { controlError } from '../../directory/control-error.ts';
+import { controlError, operatorError } from '../../directory/control-error.ts';
 import type { Databases } from '../../directory/databases.ts';
 import type { Organization } from '../../directory/organizations.ts';
 import type { WorkspaceSummary } from '../../directory/workspaces.ts';
@@ -177,7 +177,7 @@ export function routeMaker({ databases, authenticate, announced }: AdminRooms) {
       describe: describe({ ...spec, params, query, body }),
       handle: (request) =>
         answerTo(request).catch((error) => {
-          throw controlError(error);
+          throw may === 'operator' ? operatorError(error) : controlError(error);
         }),
       may,
       changes,

@@ -1,0 +1,37 @@
+// Errors of a coordinator of Citus about a node of its cluster that it has lost. Our connection to the coordinator goes on,
+// and so do the statements of others on it.
+
+interface Reported {
+  readonly code: string;
+  readonly message: string;
+  /** The function that raised it, by which errors of Citus are known: their words are free text. */
+  readonly routine: string;
+}
+
+// Of src/backend/distributed: connection/remote_commands.c, transaction/remote_transaction.c.
+const LOSSES = ['ReportConnectionError', 'MarkRemoteTransactionFailed', 'ErrorIfPostCommitFailedShardPlacements'];
+
+// Words of libpq and of a server that takes no sessions: the statement was not sent.
+const NOT_CONNECTED =
+  /Connection refused|Is the server running|No route to host|Network is unreachable|could not translate host name|the database system is/;
+
+function reported(error: unknown): Reported | undefined {
+  const { code, message, routine } = (error ?? {}) as Partial<Reported>;
+  if (typeof code !== 'string' || typeof message !== 'string' || typeof routine !== 'string') return undefined;
+  // What a node itself has said is passed on with its own state.
+  const isPassedOn = routine === 'ReportResultError' && /^(08|57P0[123])/.test(code);
+  return LOSSES.includes(routine) || isPassedOn ? { code, message, routine } : undefined;
+}
+
+export const isNodeLoss = (error: unknown): boolean => reported(error) !== undefined;
+
+/** True when a write that met this may have been done: the node was lost behind it, or at its COMMIT. */
+export function isNodeOutcomeUnknown(error: unknown): boolean {
+  const loss = reported(error);
+  if (loss === undefined || loss.routine === 'MarkRemoteTransactionFailed') return false;
+  return !NOT_CONNECTED.test(loss.message);
+}
+
+/** `host:port` of the node; undefined when the error does not name it. */
+export const lostNode = (error: unknown): string | undefined =>
+  /(?:remote node|marked as essential:?) (?:[^@\s]*@)?([^\s@]+:\d+)/.exec(reported(error)?.message ?? '')?.[1];
