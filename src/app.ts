@@ -6,6 +6,7 @@ import { makeRaising } from './catalog/raise.ts';
 import { makeTextOrder } from './catalog/text-order.ts';
 import { makeTimelineWatch } from './catalog/timeline.ts';
 import { findLack } from './cluster/citus.ts';
+import { workerTimelines } from './cluster/timelines.ts';
 import type { Config } from './config.ts';
 import { shownAddress } from './db/connection-url.ts';
 import { untilUsable } from './db/outage.ts';
@@ -62,7 +63,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
     unready: readiness.unready,
     observer,
   });
-  const { textOrder, timeline } = watchesOf(house, observer);
+  const { textOrder, timeline, workers } = watchesOf(house, observer);
   const jobs = makeJobs({
     jobs: [
       { name: 'note-key-use', once: 'process', everyMs: FLUSH_MS, run: authenticator.flush },
@@ -83,6 +84,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       { name: 'remove-sessions', once: 'process', everyMs: SESSION_SWEEP_MS, run: sessions.sweep },
       { name: 'remove-idempotency-keys', once: 'process', everyMs: keys.pauseMs, run: keys.sweep },
       { name: 'watch-timeline', once: 'process', everyMs: TIMELINE_MS, run: timeline.look },
+      { name: 'watch-worker-timelines', once: 'process', everyMs: SWEEP_MS, run: workers.look },
       { name: 'rebuild-text-indexes', once: 'process', everyMs: textOrder.pauseMs, run: textOrder.look },
       { name: 'make-backups', once: 'process', everyMs: house.schedule.pauseMs, run: house.schedule.look },
       {
@@ -165,5 +167,6 @@ function watchesOf({ databases: { directory }, presence }: House, { log }: Obser
   return {
     textOrder: makeTextOrder({ db: directory, log }),
     timeline: makeTimelineWatch(directory, presence.everywhere),
+    workers: makeTimelineWatch(directory, presence.everywhere, () => workerTimelines(directory)),
   };
 }

@@ -12,31 +12,40 @@ export interface TimelineWatch {
 /** The fact that has the timeline whose numbers the versions are. */
 const KEPT = 'timeline';
 
-/** `announced` is called when the workspaces have other epochs. */
-export function makeTimelineWatch(db: Database, announced: () => Promise<unknown>): TimelineWatch {
+/** Timelines by the names of the facts that have them; undefined where nobody ever tells. */
+export type Timelines = () => Promise<ReadonlyMap<string, string> | undefined>;
+
+/** Renews the epochs of all workspaces when a timeline is another one than it was; `announced` is called then. */
+export function makeTimelineWatch(
+  db: Database,
+  announced: () => Promise<unknown>,
+  timelines: Timelines = () => timelineOf(db),
+): TimelineWatch {
+  const known = new Map<string, string>();
   let isUnknown = false;
-  let known: string | undefined;
 
   return {
     async look() {
       if (isUnknown) return;
-      const now = await timelineOf(db);
-      isUnknown = now === undefined;
-      if (now === undefined || now === known) return;
-      const kept = await keepFact(db, KEPT, now);
-      if (kept !== now && (await renew(db, kept, now))) await announced();
-      known = now;
+      const found = await timelines();
+      isUnknown = found === undefined;
+      for (const [fact, now] of found ?? []) {
+        if (known.get(fact) === now) continue;
+        const kept = await keepFact(db, fact, now);
+        if (kept !== now && (await renew(db, fact, kept, now))) await announced();
+        known.set(fact, now);
+      }
     },
   };
 }
 
 /** Undefined where PostgreSQL does not tell: databases of some clouds have no log of this form. */
-async function timelineOf(db: Database): Promise<string | undefined> {
+async function timelineOf(db: Database): ReturnType<Timelines> {
   try {
     const [row] = await db.query<{ timeline: string }>(
       toQuery(sql`select left(pg_walfile_name(pg_current_wal_lsn()), 8) as timeline`),
     );
-    return row?.timeline;
+    return new Map(row === undefined ? [] : [[KEPT, row.timeline]]);
   } catch (error) {
     // Not supported, no such function, not allowed.
     if (['0A000', '42883', '42501'].includes(sqlState(error) ?? '')) return undefined;
@@ -45,10 +54,10 @@ async function timelineOf(db: Database): Promise<string | undefined> {
 }
 
 /** True for the first process that sees it. */
-async function renew(db: Database, from: string, to: string): Promise<boolean> {
+async function renew(db: Database, fact: string, from: string, to: string): Promise<boolean> {
   const rows = await db.query(
     toQuery(sql`with first as (
-  update wda.instance set value = ${to} where name = ${KEPT} and value = ${from} returning name
+  update wda.instance set value = ${to} where name = ${fact} and value = ${from} returning name
 )
 update wda.workspace set epoch = default where exists (select from first) returning id`),
   );

@@ -358,6 +358,7 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
     'db',
     'directory',
     'cluster/citus.ts',
+    'cluster/timelines.ts',
     'house.ts',
     'http',
     'jobs',
