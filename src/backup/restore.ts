@@ -198,9 +198,12 @@ async function moveSequence(session: Session, table: Table, lastId: unknown): Pr
   const isNumber = typeof lastId === 'string' && /^\d{1,16}$/.test(lastId);
   if (lastId !== null && !isNumber) throw backupDamaged('a sequence of ids in it has no number');
   const sequence = tableRef({ schema: table.schema, name: table.sequence }).text;
-  const last = sql`select greatest(${lastId}::bigint, max(id)) as id from ${tableRef(table)}`;
-  const moved = sql`select setval(${sequence}::regclass, l.id) from (${last}) l where l.id is not null`;
-  await fitting(table.entity, session.query(toQuery(moved)));
+  // Two statements: on a cluster the first is run where the records are, and the sequence is not there.
+  const last = toQuery(sql`select greatest(${lastId}::bigint, max(id))::text as id from ${tableRef(table)}`);
+  const [found] = await fitting(table.entity, session.query<{ id: string | null }>(last));
+  const id = found?.id ?? null;
+  if (id === null) return;
+  await fitting(table.entity, session.query(toQuery(sql`select setval(${sequence}::regclass, ${id}::bigint)`)));
 }
 
 /** Gives the number of rows that were left out. */

@@ -33,7 +33,7 @@ prepare(async () => {
   )) as [{ schema: string }];
   // 1: json of 39 MB, 2: a text of 40 MB, 3: a small record with 3,000 lines.
   await server.database.query(`set search_path = "${schema}"`);
-  await server.database.query(`insert into notes (title, details) values ('json', (select jsonb_agg(1e131000) from generate_series(1, 300)));
+  await server.database.query(`insert into notes (title, details) select 'json', jsonb_agg(1e131000) from generate_series(1, 300);
     insert into notes (title, story) values ('text', repeat('x', 40000000));
     insert into notes (title) values ('lines');
     insert into texts (story) values (repeat('x', 40000000)), ('short'), (repeat(chr(1), 6000000));
