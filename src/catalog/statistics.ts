@@ -1,6 +1,8 @@
 // How large workspaces are, by what PostgreSQL and the kept totals know already: no record is looked at.
+import { findCitus } from '../cluster/citus.ts';
+import { askNodes } from '../cluster/nodes.ts';
 import type { Database } from '../db/pool.ts';
-import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import { type Fragment, join, literal, sql, toQuery } from '../sql/fragment.ts';
 
 export interface Size {
   /** How many there are, or about how many. */
@@ -30,7 +32,7 @@ const SMALL_PAGES = 10;
  * will be, is not waited for: its sizes are those of the last vacuum. Documents are taken apart once, before their tables are
  * looked for: else PostgreSQL may do so for every table: of 500 entities, on a busy machine, 19 s instead of 0.4 s.
  */
-const sizesOf = (workspaceIds: readonly string[]): Fragment => sql`with locked as materialized (
+const sizesOf = (workspaceIds: readonly string[], measured: Fragment): Fragment => sql`with locked as materialized (
   select relation from pg_locks where locktype = 'relation' and mode = 'AccessExclusiveLock'
 ), kept as materialized (
   select k.relid, k.relation, k.n from wda.workspace w cross join lateral wda.kept_totals(w.database_schema) k
@@ -47,12 +49,7 @@ const sizesOf = (workspaceIds: readonly string[]): Fragment => sql`with locked a
     c.relname as relation, c.oid in (select relation from locked) as is_locked
   from named e
   join pg_class c on c.relnamespace = e.namespace and c.relname = e.table_name
-), measured as (
-  select p.*, b.size as block, pg_stat_get_live_tuples(p.oid) as counted,
-    case when p.is_locked then p.last_pages else coalesce(pg_relation_size(p.oid), 0) / b.size end as pages,
-    k.n as kept
-  from place p left join kept k on k.relid = p.oid and k.relation = p.relation, (select current_setting('block_size')::int8 as size) b
-)
+), measured as (${measured})
 select m.workspace, m.entity, m.at,
   coalesce(m.kept, case
     when m.pages = 0 then 0
@@ -61,19 +58,59 @@ select m.workspace, m.entity, m.at,
     else m.counted
   end) as records,
   m.kept is not null or m.pages = 0 and not m.is_locked as exact,
-  case when m.is_locked then m.last_pages * m.block else coalesce(pg_table_size(m.oid), 0) end as table_bytes,
-  case when m.is_locked then (
-    select coalesce(sum(i.relpages), 0)::int8 * m.block from pg_index x join pg_class i on i.oid = x.indexrelid where x.indrelid = m.oid
-  ) else coalesce(pg_indexes_size(m.oid), 0) end as index_bytes
+  m.table_bytes, m.index_bytes
 from measured m`;
 
+/** What PostgreSQL knows of the tables that are `place`. */
+const MEASURED = sql`
+  select p.*, pg_stat_get_live_tuples(p.oid) as counted,
+    case when p.is_locked then p.last_pages else coalesce(pg_relation_size(p.oid), 0) / b.size end as pages,
+    k.n as kept,
+    case when p.is_locked then p.last_pages * b.size else coalesce(pg_table_size(p.oid), 0) end as table_bytes,
+    case when p.is_locked then (
+      select coalesce(sum(i.relpages), 0)::int8 * b.size from pg_index x join pg_class i on i.oid = x.indexrelid where x.indrelid = p.oid
+    ) else coalesce(pg_indexes_size(p.oid), 0) end as index_bytes
+  from place p left join kept k on k.relid = p.oid and k.relation = p.relation, (select current_setting('block_size')::int8 as size) b
+`;
+
+/**
+ * The same of a cluster: nodes are asked, as the coordinator has empty tables of these names. `told`: what they said; nothing of
+ * a node that is down, and of a table that is locked.
+ */
+const toldBy = (told: string): Fragment => sql`
+  select p.workspace, p.entity, p.at, p.oid, t.name is null as is_locked, t.last_pages, t.last_records,
+    coalesce(t.counted, 0) as counted, coalesce(t.pages, 0) as pages, null::int8 as kept,
+    coalesce(t.table_bytes, 0) as table_bytes, coalesce(t.index_bytes, 0) as index_bytes
+  from place p join pg_dist_shard s on s.logicalrelid = p.oid
+  left join json_to_recordset(${told}::json) t (schema text, name text, last_pages int8, last_records float4, counted int8, pages int8, table_bytes int8, index_bytes int8)
+    on (t.schema, t.name) = ((parse_ident(shard_name(s.logicalrelid, s.shardid)))[1], (parse_ident(shard_name(s.logicalrelid, s.shardid)))[2])
+`;
+
+const asked = (schemas: readonly string[]): string =>
+  sql`select coalesce(json_agg(json_build_object('schema', n.nspname, 'name', c.relname, 'last_pages', c.relpages,
+  'last_records', c.reltuples, 'counted', pg_stat_get_live_tuples(c.oid), 'pages', pg_relation_size(c.oid) / current_setting('block_size')::int8,
+  'table_bytes', pg_table_size(c.oid), 'index_bytes', pg_indexes_size(c.oid))), '[]')
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where c.relkind = 'r' and n.nspname in (${join(['', ...schemas].map(literal))})
+  and c.oid not in (select relation from pg_locks where locktype = 'relation' and mode = 'AccessExclusiveLock')`.text;
+
+async function measuredOf(db: Database, workspaceIds: readonly string[]): Promise<Fragment> {
+  if ((await findCitus(db)) === undefined) return MEASURED;
+  const rows = await db.query<{ schema: string }>(
+    toQuery(sql`select database_schema as schema from wda.workspace where id = any(${workspaceIds}::bigint[])`),
+  );
+  const answers = await askNodes<readonly object[]>(db, asked(rows.map(({ schema }) => schema)));
+  return toldBy(JSON.stringify(answers.flatMap(({ answer }) => answer ?? [])));
+}
+
 /** Of the entities of a workspace, in the order of its document. */
-export function loadStatistics(db: Database, workspaceId: string): Promise<readonly EntityStatistics[]> {
+export async function loadStatistics(db: Database, workspaceId: string): Promise<readonly EntityStatistics[]> {
+  const measured = await measuredOf(db, [workspaceId]);
   return load<EntityStatistics>(
     db,
     workspaceId,
     sql`select entity, records::float8, exact, table_bytes::float8 as "tableBytes", index_bytes::float8 as "indexBytes"
-from (${sizesOf([workspaceId])}) s order by at`,
+from (${sizesOf([workspaceId], measured)}) s order by at`,
   );
 }
 
@@ -83,12 +120,13 @@ export async function loadWorkspaceStatistics(
   workspaceIds: readonly string[],
   tenant: string,
 ): Promise<ReadonlyMap<string, WorkspaceStatistics>> {
+  const measured = await measuredOf(db, workspaceIds);
   const rows = await load<WorkspaceStatistics & { readonly id: string }>(
     db,
     tenant,
     sql`select workspace::text as id, count(*)::float8 as entities, sum(records)::float8 as records, bool_and(exact) as exact,
   sum(table_bytes)::float8 as "tableBytes", sum(index_bytes)::float8 as "indexBytes"
-from (${sizesOf(workspaceIds)}) s group by workspace`,
+from (${sizesOf(workspaceIds, measured)}) s group by workspace`,
   );
   return new Map(rows.map(({ id, ...statistics }) => [id, statistics]));
 }

@@ -140,7 +140,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   catalog: {
     purpose:
       'the control tables of a workspace, in the database of its records: schema document, migrations; its snapshot and the cache of snapshots',
-    imports: ['beside', 'db', 'directory', 'document', 'type figure.ts', 'model', 'sql/fragment.ts'],
+    imports: ['beside', 'cluster', 'db', 'directory', 'document', 'type figure.ts', 'model', 'sql/fragment.ts'],
   },
   auth: {
     purpose:
