@@ -9,7 +9,7 @@ const TRIGGERS = [
 
 /**
  * Puts keys back to where they were, and takes away what a workspace has by now. `counted`: a table whose total is kept by the
- * functions of before. `file`: whether install/data/000024 has not run either.
+ * functions of before. `file`: whether install/data/000024 and those after it have not run either.
  */
 export async function makeEarlier(
   database: TestDatabase,
@@ -45,6 +45,12 @@ end $$`,
     );
   }
   if (!file) return;
+  await query('drop table wda.move');
+  await query('drop trigger renew_version on wda.workspace');
+  await query('alter table wda.workspace drop column moves');
+  await query(`create trigger renew_version before update of version, organization_id, slug, name, database_schema, document, names,
+    gates, entity_ids, epoch on wda.workspace for each row execute function wda.renew_version()`);
+  await query("delete from wda.installed where name = '000025-moves'");
   await query('drop function wda.tell_key() cascade');
   await query('drop function wda.hand_over_keys(int8, text), wda.kept_totals(text), wda.workspace_stage(text)');
   await query('drop index wda.idempotency_key_workspace');

@@ -89,8 +89,11 @@ select id, 'running', 'online', '[]', document, now(), '[
     );
     for (const { text } of answers.slice(0, 2)) assert.equal(text, first.text);
     assert.equal(await countOf(stage), 1);
-    const installed = await database.query(`select name from ${SCHEMA}."$installed"`);
-    assert.deepEqual(installed, [{ name: '000001-beside-tables' }]);
+    const installed = await database.query(`select name from ${SCHEMA}."$installed" order by name`);
+    assert.deepEqual(
+      installed.map(({ name }) => name),
+      ['000001-beside-tables', '000002-values-for-records'],
+    );
     await until('the total is kept by the workspace', async () => {
       await call('notes?size=1');
       const [row] = await database.query(
