@@ -1,5 +1,6 @@
 // A single call with an Idempotency-Key: what is one statement stores its key in that statement, everything else in a
-// transaction of its own.
+// transaction of its own. So do all writes on a Citus cluster: of a statement that writes to two tables it copies the rows
+// between them to all workers, also to one that is down and has nothing to do with the workspace.
 import type { KeptAnswer } from '../beside/keys.ts';
 import { recordNotFound } from '../errors.ts';
 import { admit } from '../plan/plan.ts';
@@ -30,8 +31,9 @@ export function writeKeyed(
   single: KeyOfWrite,
   several: KeyOfTransaction,
 ): Promise<Reply> {
-  const { call } = journey;
-  if (isOneStatement(call)) return rooms.travel({ ...journey, key: single });
+  const { call, visitor } = journey;
+  const isDistributed = visitor.workspace.entities.get(call.entity)?.isDistributed === true;
+  if (isOneStatement(call) && !isDistributed) return rooms.travel({ ...journey, key: single });
   return together(rooms, { ...journey, isDryRun: false, isRepeatable: true }, async (executor, visitor) => {
     await several.begin(executor);
     const reply = await rooms.travel({ ...journey, executor, visitor });
