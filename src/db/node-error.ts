@@ -20,7 +20,9 @@ function reported(error: unknown): Reported | undefined {
   if (typeof code !== 'string' || typeof message !== 'string' || typeof routine !== 'string') return undefined;
   // What a node itself has said is passed on with its own state.
   const isPassedOn = routine === 'ReportResultError' && /^(08|57P0[123])/.test(code);
-  return LOSSES.includes(routine) || isPassedOn ? { code, message, routine } : undefined;
+  // Before a move (operations/shard_transfer.c), also by a connection that was lost before.
+  const isUnmeasured = routine === 'CheckSpaceConstraints' && /^Could not fetch disk stats/i.test(message);
+  return LOSSES.includes(routine) || isPassedOn || isUnmeasured ? { code, message, routine } : undefined;
 }
 
 export const isNodeLoss = (error: unknown): boolean => reported(error) !== undefined;
@@ -28,7 +30,8 @@ export const isNodeLoss = (error: unknown): boolean => reported(error) !== undef
 /** True when a write that met this may have been done: the node was lost behind it, or at its COMMIT. */
 export function isNodeOutcomeUnknown(error: unknown): boolean {
   const loss = reported(error);
-  if (loss === undefined || loss.routine === 'MarkRemoteTransactionFailed') return false;
+  if (loss === undefined || ['MarkRemoteTransactionFailed', 'CheckSpaceConstraints'].includes(loss.routine))
+    return false;
   return !NOT_CONNECTED.test(loss.message);
 }
 

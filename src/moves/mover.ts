@@ -1,7 +1,7 @@
 // Does the moves that were asked for, one at a time in the whole installation, each under the lock of its workspace.
 import { loadNodes } from '../cluster/nodes.ts';
 import { placementOf } from '../cluster/placements.ts';
-import { isLockTimeout, sqlState } from '../db/pg-error.ts';
+import { isLockTimeout, isNodeLoss, sqlState } from '../db/pg-error.ts';
 import type { Database, Session } from '../db/pool.ts';
 import type { Figure } from '../figure.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
@@ -130,7 +130,7 @@ function reasonOf(error: unknown): string {
   const state = sqlState(error) ?? '';
   if (isLockTimeout(error))
     return 'long transactions, such as imports, held the tables each time: move it when they have ended';
-  if (state.startsWith('08')) return 'a node of the cluster could not be reached';
+  if (isNodeLoss(error) || state.startsWith('08')) return 'a node of the cluster could not be reached';
   if (state === '57014') return 'it was stopped in the database';
   if (state === '42501') return "the server's role in the database may not move tables between nodes";
   return 'Citus refused it; the log of the server says why';

@@ -18,7 +18,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beginMoving, endMoving, movesHeld } from '../catalog/moves.ts';
 import { askNodes, type ClusterNode } from '../cluster/nodes.ts';
 import { placementOf } from '../cluster/placements.ts';
-import { isLockTimeout } from '../db/pg-error.ts';
+import { isLockTimeout, isNodeLoss, sqlState } from '../db/pg-error.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { join, literal, sql, toQuery } from '../sql/fragment.ts';
@@ -136,7 +136,9 @@ async function tryEach(work: () => Promise<void>): Promise<void> {
       await work();
       return;
     } catch (error) {
-      const mayHelp = isLockTimeout(error) || error instanceof SameNumbers;
+      // A node that was lost for a moment: the coordinator keeps connections to it that are of no more use.
+      const isNodeAway = isNodeLoss(error) || sqlState(error)?.startsWith('08') === true;
+      const mayHelp = isLockTimeout(error) || isNodeAway || error instanceof SameNumbers;
       if (!mayHelp || tries === TRIES) throw error;
       await sleep(PAUSE_MS * tries);
     }

@@ -48,6 +48,14 @@ for (const { what, code, routine, message, isUnknown, node } of [
     node: '10.0.0.11:5432',
   },
   {
+    what: 'a move could not ask it for its space',
+    code: 'XX000',
+    routine: 'CheckSpaceConstraints',
+    message: 'Could not fetch disk stats for node: 10.0.0.11-5432',
+    isUnknown: false,
+    node: undefined,
+  },
+  {
     what: 'it was told to end the session',
     code: '57P01',
     routine: 'ReportResultError',
