@@ -1,6 +1,6 @@
 // Why a migration failed, in words for its administrator. Takes what was thrown and the operation at work.
 import type { Conflicts, MigrationError } from '../catalog/migrations.ts';
-import { sqlState } from '../db/pg-error.ts';
+import { isNodeLoss, sqlState } from '../db/pg-error.ts';
 import type { Operation } from './operation.ts';
 
 const NOTHING = { entity: null, field: null, count: null, sampleIds: [] } as const;
@@ -73,8 +73,14 @@ export function isDataError(error: unknown): boolean {
   return ['23505', '23502', '23503', '23514'].includes(sqlState(error) ?? '');
 }
 
+const NODE_LOST = [
+  'INTERRUPTED',
+  'A node of the cluster was lost during the migration; what was made is taken back. Start it again when the node is back',
+] as const;
+
 export function failureOf(error: unknown, operation: Operation | undefined): MigrationError {
-  const [code, message] = CAUSES[sqlState(error) ?? ''] ?? [
+  const cause = isNodeLoss(error) ? NODE_LOST : CAUSES[sqlState(error) ?? ''];
+  const [code, message] = cause ?? [
     isDataError(error) ? 'DATA_CONFLICT' : 'INTERNAL_ERROR',
     isDataError(error)
       ? 'Records stand in the way'
