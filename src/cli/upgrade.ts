@@ -3,14 +3,16 @@
 import { serverDataDir } from '../config.ts';
 import { finishUpgrade } from '../embedded/embedded.ts';
 import type { GlobalOptions } from './connection.ts';
-import { failed } from './failure.ts';
+import { CommandFailure, failed } from './failure.ts';
 import { printResult } from './output.ts';
 
 export async function finish({ json }: GlobalOptions): Promise<void> {
   const dataDir = serverDataDir();
   if (dataDir === undefined) throw failed('The database of DATABASE_URL is not upgraded by the server');
   const removed = await finishUpgrade({ dataDir }).catch((error: Error) => {
-    throw failed(error.message);
+    // What failed, and what to do, on lines of their own.
+    const [what = '', ...others] = error.message.split('\n');
+    throw new CommandFailure({ kind: 'failed', message: what }, others);
   });
   await printResult(json, { removed }, () => removed.map((path) => `Removed ${path}`).join('\n'));
 }
