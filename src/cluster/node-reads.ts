@@ -8,6 +8,7 @@ import { ApiError } from '../errors.ts';
 import type { ClusterNode, Placement } from '../model/workspace.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 import { findCitus } from './citus.ts';
+import { askNodes } from './nodes.ts';
 import { findPlacement } from './shards.ts';
 
 export interface Nodes {
@@ -147,14 +148,12 @@ function isAway(error: unknown): boolean {
  * containers, may mean another server there. Told by the number that each cluster of databases is made with.
  */
 async function isThatNode(coordinator: Database, { node, database }: Known): Promise<boolean> {
-  const own = sql`select system_identifier::text || ' ' || current_database() as identity from pg_control_system()`;
-  const asked =
-    node.group === '0'
-      ? own
-      : sql`select result as identity from run_command_on_workers(${own.text}) where success and nodename = ${node.host} and nodeport = ${node.port}`;
-  const [meant] = await coordinator.query<{ identity: string }>(toQuery(asked));
-  const [found] = await database.query<{ identity: string; group: string }>(
-    toQuery(sql`select (${own}) as identity, groupid::text as group from pg_dist_local_group`),
+  const own = sql`select to_json(system_identifier::text || ' ' || current_database()) from pg_control_system()`;
+  // First what fails at once for a node that is away: the coordinator asks all of them, and waits for those that are silent.
+  const [found] = await database.query<{ identity: string; group: number }>(
+    toQuery(sql`select (${own}) as identity, groupid as "group" from pg_dist_local_group`),
   );
-  return meant !== undefined && found?.identity === meant.identity && found.group === node.group;
+  const answers = await askNodes<string>(coordinator, own.text);
+  const meant = answers.find((one) => String(one.node.groupId) === node.group)?.answer;
+  return meant !== undefined && found?.identity === meant && String(found.group) === node.group;
 }
