@@ -45,7 +45,7 @@ const sizesOf = (workspaceIds: readonly string[], measured: Fragment): Fragment 
   cross join lateral json_object_keys(w.document -> 'entities') with ordinality e (name, at)
   where w.id = any(${workspaceIds}::bigint[])
 ), place as materialized (
-  select e.workspace, e.entity, e.at, c.oid, c.relpages::int8 as last_pages, c.reltuples as last_records,
+  select e.workspace, e.entity, e.at, e.namespace, c.oid, c.relpages::int8 as last_pages, c.reltuples as last_records,
     c.relname as relation, c.oid in (select relation from locked) as is_locked
   from named e
   join pg_class c on c.relnamespace = e.namespace and c.relname = e.table_name
@@ -81,9 +81,11 @@ const toldBy = (told: string): Fragment => sql`
   select p.workspace, p.entity, p.at, p.oid, t.name is null as is_locked, t.last_pages, t.last_records,
     coalesce(t.counted, 0) as counted, coalesce(t.pages, 0) as pages, null::int8 as kept,
     coalesce(t.table_bytes, 0) as table_bytes, coalesce(t.index_bytes, 0) as index_bytes
-  from place p join pg_dist_shard s on s.logicalrelid = p.oid
+  from place p join pg_namespace n on n.oid = p.namespace
+  -- A workspace that was made before the database became a cluster lies with the coordinator, under its own names.
+  left join pg_dist_shard s on s.logicalrelid = p.oid
   left join json_to_recordset(${told}::json) t (schema text, name text, last_pages int8, last_records float4, counted int8, pages int8, table_bytes int8, index_bytes int8)
-    on (t.schema, t.name) = ((parse_ident(shard_name(s.logicalrelid, s.shardid)))[1], (parse_ident(shard_name(s.logicalrelid, s.shardid)))[2])
+    on t.schema = n.nspname and t.name = coalesce((parse_ident(shard_name(s.logicalrelid, s.shardid)))[2], p.relation)
 `;
 
 const asked = (schemas: readonly string[]): string =>
