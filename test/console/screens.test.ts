@@ -112,7 +112,9 @@ test('Ctrl+K goes to an entity by typing, and Escape gives the focus back', asyn
   await page.getByRole('combobox', { name: 'Go to' }).waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('dialog', { name: 'Go to' }).waitFor({ state: 'hidden' });
-  assert.equal(await find.evaluate((element) => element === element.ownerDocument.activeElement), true);
+  await until('the box has the focus again', () =>
+    find.evaluate((element) => element === element.ownerDocument.activeElement),
+  );
   await page.keyboard.press('Control+k');
   const typed = page.getByRole('combobox', { name: 'Go to' });
   await typed.fill('orders');
