@@ -31,6 +31,9 @@ const embedded =
 const url = process.env.TEST_DATABASE_URL ?? urlOf((embedded as NonNullable<typeof embedded>).superuser);
 await makeTemplate(url);
 
+// Each file is a process that loads the whole server, 1.3 s of it for stripping types and compiling; 0.6 s once that is kept.
+const compiled = join(folder, 'compiled');
+
 const child = spawn(
   process.execPath,
   [
@@ -44,7 +47,7 @@ const child = spawn(
     ...options,
     ...files,
   ],
-  { stdio: 'inherit', env: { ...process.env, TEST_DATABASE_URL: url, NODE_ENV: 'test' } },
+  { stdio: 'inherit', env: { ...process.env, TEST_DATABASE_URL: url, NODE_ENV: 'test', NODE_COMPILE_CACHE: compiled } },
 );
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));
 const code = await new Promise<number>((resolve) => child.on('exit', (exit) => resolve(exit ?? 1)));
