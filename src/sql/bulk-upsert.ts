@@ -21,6 +21,7 @@ import {
 } from './bulk.ts';
 import { bind, makeAliases, renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, sql, wholeNumber } from './fragment.ts';
+import { insertedRows } from './routed.ts';
 import { sequenceOf, targetOf } from './table.ts';
 import { asStored, conflictTarget, touched } from './upsert.ts';
 
@@ -50,8 +51,6 @@ export function upsertRecords(plan: BulkUpsertPlan, maxBytes: number): Fragment 
     : sql`nextval(${sequenceOf(scan)})`;
   const rows = sql`select ${id} as ${ID}, u.* from ${listedRows(listOperands(plan), plan)}`;
   const others = plan.columns.filter(({ role }) => role !== 'id');
-  const names = [ident('id'), ...others.map(({ column }) => ident(column))];
-  const values = [sql`${S}.${ID}`, ...others.map((field) => createdValue(plan, field))];
   const keys = key.fields.map((field) => asStored(sql`${S}.${ident(field.name)}`, field));
   const { table, condition } = renderScan(scan, R);
   const same = (row: Fragment): Fragment =>
@@ -63,8 +62,13 @@ export function upsertRecords(plan: BulkUpsertPlan, maxBytes: number): Fragment 
   const isNew =
     plan.changes.length === 0 ? sql`not exists (select from ${table}${where(same(R), condition)})` : undefined;
   const clear = clearance(nothingDangles(plan.references, makeAliases(), isNew));
-  const source = sql`select ${join(values)} from ${S}${clear.beside} order by ${join(keys)}, ${S}.${ROW}`;
-  const insert = sql`insert into ${targetOf(scan)} as ${R} (${join(names)})
+  const { before, columns, source } = insertedRows(scan, {
+    assigned: [['id', sql`${S}.${ID}`], ...others.map((field) => [field.column, createdValue(plan, field)] as const)],
+    from: sql`${S}${clear.beside}`,
+    order: sql`${join(keys)}, ${S}.${ROW}`,
+    name: '$new',
+  });
+  const insert = sql`insert into ${targetOf(scan)} as ${R} ${columns}
   ${source} on conflict ${conflictTarget(key)}`;
   const made = sql`select ${S}.${ROW} as ${AT}, ${W}.* from ${S} join ${W} on ${W}."id" = ${S}.${ID}`;
   const answer = (found: Fragment, count: Fragment): Fragment => {
@@ -77,7 +81,7 @@ from (${recordRows(plan.projection, from, bound)}) q having ${beside(bound.schem
   const single = sql`case when ${twice} then -1 else count(*) end`;
   if (plan.changes.length === 0) {
     const there = sql`select ${S}.${ROW}, ${R}.*, false from ${S}, ${table}${where(same(R), condition, sql`not exists (select from ${W} where ${W}."id" = ${S}.${ID})`)}`;
-    return sql`with ${S} as materialized (${rows}),${clear.before}
+    return sql`with ${S} as materialized (${rows}),${clear.before}${before}
 ${W} as (${insert} do nothing returning ${R}.*, true as ${CREATED})
 ${answer(sql`${made} union all ${there}`, single)}`;
   }
@@ -89,7 +93,7 @@ ${answer(sql`${made} union all ${there}`, single)}`;
     const sets = plan.changes.map((field) => sql`${ident(field.column)} = ${changedValue(plan, field)}`);
     const update = sql`update ${table} set ${join([...sets, ...noted(scan)])} from ${S}${clear.beside}
   ${where(same(R), condition, sql`not exists (select from ${MADE} where ${MADE}."id" = ${S}.${ID})`)} returning ${R}.*`;
-    return sql`with ${S} as materialized (${rows}),${clear.before}
+    return sql`with ${S} as materialized (${rows}),${clear.before}${before}
 ${MADE} as (${insert} do nothing returning ${R}.*),
 "$changed" as (${update}),
 ${W} as (select *, true as ${CREATED} from ${MADE} union all select *, false from "$changed")
@@ -100,7 +104,7 @@ ${answer(all, single)}`;
     ? sql`
 "$bits" as materialized (select jsonb_object_agg(${S}.${ID}::text, ${S}.${ident(GIVEN)}) as of from ${S}),`
     : empty;
-  return sql`with ${S} as materialized (${rows}),${bits}${clear.before}
+  return sql`with ${S} as materialized (${rows}),${bits}${clear.before}${before}
 ${W} as (${insert} do update set ${join([...sets, ...touched(scan)])}${where(condition)} returning ${R}.*, (${R}.xmax = 0) as ${CREATED})
 ${answer(all, keyword('count(*)'))}`;
 }

@@ -24,6 +24,7 @@ import type { Scan } from '../plan/scan.ts';
 import { type Bound, boundOf, runningBound } from './bounds.ts';
 import { type Aliases, bind, makeAliases, outputColumn, RECORD, renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber } from './fragment.ts';
+import { insertedRows } from './routed.ts';
 import { sequenceOf, targetOf, versionOf } from './table.ts';
 
 export const S = ident('s');
@@ -44,13 +45,20 @@ const HELD = ident('$held');
  */
 export function insertRecords(plan: BulkCreatePlan, maxBytes: number): Fragment {
   const aliases = makeAliases();
-  const names = [ident('id'), ...plan.columns.map(({ column }) => ident(column))];
-  const values = [sql`${S}.${ID}`, ...plan.columns.map((field) => createdValue(plan, field))];
   const rows = sql`select nextval(${sequenceOf(plan.scan)}) as ${ID}, u.* from ${listedRows(listOperands(plan), plan)}`;
   const clear = clearance(nothingDangles(plan.references, aliases));
-  const insert = sql`insert into ${targetOf(plan.scan)} as ${R} (${join(names)})
-  select ${join(values)} from ${S}${clear.beside} order by ${S}.${ROW} returning ${R}.*`;
-  return sql`with ${S} as materialized (${rows}),${clear.before}
+  const { before, columns, source } = insertedRows(plan.scan, {
+    assigned: [
+      ['id', sql`${S}.${ID}`],
+      ...plan.columns.map((field) => [field.column, createdValue(plan, field)] as const),
+    ],
+    from: sql`${S}${clear.beside}`,
+    order: sql`${S}.${ROW}`,
+    name: '$new',
+  });
+  const insert = sql`insert into ${targetOf(plan.scan)} as ${R} ${columns}
+  ${source} returning ${R}.*`;
+  return sql`with ${S} as materialized (${rows}),${clear.before}${before}
 ${W} as (${insert})
 ${recordsOf(plan.projection, sql`${S} join ${W} on ${W}."id" = ${S}.${ID}`, boundOf(plan.scan, maxBytes))}`;
 }

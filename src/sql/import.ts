@@ -10,6 +10,7 @@ import { beside } from './beside-names.ts';
 import { bindFragment } from './compile.ts';
 import { bind, renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, literal, type Query, sql, toQuery } from './fragment.ts';
+import { insertedRows, plainRows, type RowsOfInsert } from './routed.ts';
 import { targetOf } from './table.ts';
 
 // One import a connection at a time, and the table goes with its transaction: a fixed name is enough. `$` is in no
@@ -30,12 +31,13 @@ export function importQuery(fragment: Fragment, principal: Principal): Query {
 
 /**
  * What an import asks of its transaction. It holds no lock that others wait for, but may wait for theirs longer than a
- * request does; sorting and hashing a million rows in the default 4 MB would spill to disk. On a Citus cluster the first lets
- * the node with the records know of the others: it sends whole texts, so nothing else may stand in this one. Elsewhere nobody
- * reads it.
+ * request does; sorting and hashing a million rows in the default 4 MB would spill to disk. The first two are for a Citus
+ * cluster, elsewhere nobody reads them. Locks of tables are taken on the coordinator, through which all others come, and not
+ * on every node, one of which may be away. And the node with the records is told of what follows: Citus sends it whole texts,
+ * so nothing else may stand in this one.
  */
 export function importSettings(): Fragment {
-  return sql`set local citus.propagate_set_commands = 'local'; set local lock_timeout = '30s'; set local work_mem = '32MB'; set local client_min_messages = 'warning'`;
+  return sql`set local citus.enable_ddl_propagation = off; set local citus.propagate_set_commands = 'local'; set local lock_timeout = '30s'; set local work_mem = '32MB'; set local client_min_messages = 'warning'`;
 }
 
 /** `$row`, the columns of the plan under their own names, and for a sparse plan `$given`, a bit for each of them. */
@@ -230,10 +232,13 @@ const THERE = ident('there');
  */
 export function writeStaged(plan: ImportPlan): Fragment {
   const updates = plan.onConflict === 'update' && plan.ids !== 'none';
+  const rows = stagedRows(plan);
+  const pass = plan.onConflict === 'skip' ? keyword(' on conflict ("id") do nothing') : empty;
+  const insert = sql`insert into ${targetOf(plan.scan)} ${rows.columns} ${rows.source}${pass} returning 1`;
   const parts = [
     ...(mayMeet(plan) ? [sql`${THERE} as materialized (${findThere(plan)})`] : []),
     ...(updates ? [sql`updated as (${updateStaged(plan)})`] : []),
-    sql`inserted as (${insertStaged(plan)})`,
+    sql`${rows.before}inserted as (${insert})`,
   ];
   const updated = updates ? sql`(select count(*) from updated)` : keyword('0');
   return sql`with ${join(parts)} select (select count(*) from inserted)::text as inserted, ${updated}::text as updated`;
@@ -247,20 +252,20 @@ function findThere(plan: ImportPlan): Fragment {
   return sql`select ${r}."id" from ${STAGED} ${s} join ${table} on ${r}."id" = ${s}."id"${where(condition)}`;
 }
 
-function insertStaged(plan: ImportPlan): Fragment {
-  const { columns } = plan;
-  const others = columns.filter((field) => field.role !== 'id');
+function stagedRows(plan: ImportPlan): RowsOfInsert {
+  const others = plan.columns.filter((field) => field.role !== 'id');
   const next = sql`nextval(${sequence(plan)})`;
   const id = plan.ids === 'new' ? sql`coalesce(${s}."id", ${next})` : next;
-  const values = [id, ...others.map((field) => insertedValue(plan, field))];
-  const names = [ident('id'), ...others.map((field) => ident(field.column))];
   // Looking into the table here would send the insert to the node of the table, where no sequence is.
   const isNew = sql`(${s}."id" is null or not exists (select from ${THERE} where ${THERE}."id" = ${s}."id"))`;
   const condition = where(mayMeet(plan) ? isNew : creates(plan));
-  // Staged rows come in the order of the file; only a join may change that.
-  const order = condition.text === '' ? empty : sql` order by ${s}.${ROW}`;
-  const pass = plan.onConflict === 'skip' ? keyword(' on conflict ("id") do nothing') : empty;
-  return sql`insert into ${targetOf(plan.scan)} (${join(names)}) select ${join(values)} from ${STAGED} ${s}${condition}${order}${pass} returning 1`;
+  const rows = {
+    assigned: [['id', id], ...others.map((field) => [field.column, insertedValue(plan, field)] as const)] as const,
+    from: sql`${STAGED} ${s}${condition}`,
+    // Staged rows come in the order of the file; only a join may change that.
+    order: condition.text === '' ? empty : sql`${s}.${ROW}`,
+  };
+  return mayMeet(plan) ? insertedRows(plan.scan, { ...rows, name: '$new' }) : plainRows(rows);
 }
 
 function insertedValue(plan: ImportPlan, field: Field): Fragment {

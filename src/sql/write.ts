@@ -18,6 +18,7 @@ import {
   where,
 } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
+import { insertedRows } from './routed.ts';
 import { markOf, schemaOf, sequenceOf, targetOf, versionOf } from './table.ts';
 
 const VERSION = ident('$version');
@@ -70,11 +71,15 @@ export function insertedRow(
   const fields = names.map((field) => fieldOf(plan.scan, field));
   const given = fields.find(({ role }) => role === 'id');
   const others = fields.filter((field) => field !== given);
-  const columns = others.map((field) => ident(field.column));
-  const values = others.map((field) => bind(bodyOperand(field)));
   const isSeen = where(...plan.references.map((check) => isVisible(check, aliases)));
+  const assigned = others.map((field) => [field.column, bind(bodyOperand(field))] as const);
   if (given === undefined && plan.references.length === 0) {
-    return { before: empty, columns: sql`(${join(columns)})`, source: sql` values (${join(values)})` };
+    const columns = join(assigned.map(([column]) => ident(column)));
+    return {
+      before: empty,
+      columns: sql`(${columns})`,
+      source: sql` values (${join(assigned.map(([, value]) => value))})`,
+    };
   }
   // The id is known before: where tables are distributed, the node that looks and inserts has no sequence.
   const sequence = sequenceOf(plan.scan);
@@ -86,10 +91,15 @@ export function insertedRow(
   // fails at some of those that do.
   const seen = isSeen.text === '' ? empty : sql`"$seen" as materialized (select true as "is"${isSeen}), `;
   const drawn = isSeen.text === '' ? empty : keyword(' from "$seen"');
+  const rows = insertedRows(plan.scan, {
+    assigned: [['id', sql`"$s"."id"`], ...assigned],
+    from: sql`"$s"`,
+    name: '$new',
+  });
   return {
-    before: sql`${seen}"$s" as materialized (select ${id} as "id"${drawn}), `,
-    columns: sql`(${join([ident('id'), ...columns])})`,
-    source: sql` select ${join([sql`"$s"."id"`, ...values])} from "$s"`,
+    before: sql`${seen}"$s" as materialized (select ${id} as "id"${drawn}),${rows.before} `,
+    columns: rows.columns,
+    source: sql` ${rows.source}`,
   };
 }
 

@@ -90,6 +90,12 @@ export function withGate(workspace: Workspace, name: string, gate: MigrationGate
   return { ...workspace, entities: new Map([...workspace.entities, [name, entity]]) };
 }
 
+/** The snapshot where the tables lie on a node of a cluster. */
+export function distributed(workspace: Workspace): Workspace {
+  const entities = [...workspace.entities].map(([name, entity]) => [name, { ...entity, isDistributed: true }] as const);
+  return { ...workspace, entities: new Map(entities) };
+}
+
 export const OWNER: Owner = {
   kind: 'owner',
   permissions: 'OWNER',

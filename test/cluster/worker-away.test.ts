@@ -1,0 +1,40 @@
+// A worker of a cluster that is away costs its own workspaces alone: all others read and write whatever they could before.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isCluster } from '../support/citus.ts';
+import { ADA, CALLS, RULED_SHOP } from '../support/cluster-calls.ts';
+import { judgeNothing } from '../support/described.ts';
+import { fillShop } from '../support/shop.ts';
+import { prepare, use, useDatabase, useIssuer, useServer, useUsers } from '../support/use.ts';
+import { LOCAL_PROVIDER } from '../support/users.ts';
+
+// What is answered is judged where the same is asked of one PostgreSQL.
+judgeNothing();
+
+if (isCluster) onCluster();
+else test('a worker that is away', { skip: 'needs a Citus cluster: TEST_CITUS_WORKERS' }, () => undefined);
+
+function onCluster(): void {
+  const database = useDatabase();
+  const server = useServer(LOCAL_PROVIDER, { database });
+  const shop = use(() => server.workspace('acme/shop', RULED_SHOP));
+  const tokenOf = useUsers(shop, useIssuer());
+  prepare(() => fillShop(shop));
+  // For this database alone: nothing listens at the port.
+  prepare(() =>
+    database.query(`update pg_dist_node set nodeport = 1 where groupid > 0 and groupid not in (
+  select p.groupid from pg_dist_placement p join pg_dist_shard s using (shardid) where s.logicalrelid = 'ws1_shop.orders'::regclass)`),
+  );
+
+  for (const [who, credential] of [
+    ['an owner', () => shop.key],
+    ['a user with row rules', () => tokenOf(ADA)],
+  ] as const) {
+    for (const [path, call] of CALLS) {
+      test(`${call.method ?? 'GET'} ${path} of ${who} is answered while another worker is away`, async () => {
+        const answer = await shop.call(path, { ...call, credential: credential() });
+        assert.ok(answer.status < 500, answer.text);
+      });
+    }
+  }
+}
