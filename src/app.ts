@@ -5,7 +5,7 @@ import { install } from './catalog/install.ts';
 import { makeRaising } from './catalog/raise.ts';
 import { makeTextOrder } from './catalog/text-order.ts';
 import { makeTimelineWatch } from './catalog/timeline.ts';
-import { findLack } from './cluster/citus.ts';
+import { settleNodes } from './cluster/node-settings.ts';
 import { workerTimelines } from './cluster/timelines.ts';
 import type { Config } from './config.ts';
 import { shownAddress } from './db/connection-url.ts';
@@ -127,8 +127,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
           log.warn('the console was built from other sources; npm run build builds it');
         await checkPooler(routes);
         await install(direct, (message) => log.info(message));
-        const lack = await findLack(databases.directory);
-        if (lack !== undefined) log.warn(lack.message, { statement: lack.statement });
+        await settleNodes(databases.directory, log);
         const welcome = await bootstrap({ databases, config, knownOperator, secrets });
         await runner.recover();
         await totals.check();

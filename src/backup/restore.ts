@@ -56,7 +56,7 @@ export async function restoreAll(
   const conclude = async (): Promise<void> => {
     if (current === undefined) return;
     const { workspace, complete } = current.made;
-    await fitting(current.entity, complete());
+    await complete(fitting);
     workspaces.push({ ...current.address, id: workspace.id, records: current.records });
     current = undefined;
   };
@@ -91,8 +91,6 @@ interface Current {
   readonly made: EmptyWorkspace;
   readonly address: Address;
   records: number;
-  /** The last one that got records, for messages. */
-  entity: string;
 }
 
 function inside(current: Current | undefined): Current {
@@ -157,7 +155,7 @@ where o.slug = ${address.organization} and w.slug = ${address.slug}`),
   await session.query(
     toQuery(sql`update wda.workspace set created_at = ${createdAt}::timestamptz where id = ${made.workspace.id}`),
   );
-  return { made, address, records: 0, entity: '' };
+  return { made, address, records: 0 };
 }
 
 function exactly(text: string): unknown {
@@ -173,7 +171,6 @@ async function fillTable(session: Session, current: Current, entry: Entry, data:
   const table = current.made.tables.get(entity);
   if (table === undefined) throw backupUnfit(entity);
   const columns = columnsOf(table, entry.fields);
-  current.entity = entity;
   // Nobody sees the table before the end: its pages may say at once that all may see what is in them.
   const copy = sql`copy ${tableRef(table)} (${join(columns.map(ident))}) from stdin (freeze)`;
   current.records += await fitting(
@@ -237,9 +234,8 @@ async function fitting<T>(entity: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    // Tables of a new workspace have the names of their entities. 54001: a JSON that is too deep.
-    if (/^(2[23]|54001)/.test(sqlState(error) ?? ''))
-      throw backupUnfit((error as { table?: string }).table ?? entity, error);
+    // 54001: a JSON that is too deep.
+    if (/^(2[23]|54001)/.test(sqlState(error) ?? '')) throw backupUnfit(entity, error);
     throw error;
   }
 }

@@ -5,6 +5,8 @@ import { ApiError } from '../errors.ts';
 import { UnfitConnection } from './connect.ts';
 import { InstallError } from './install.ts';
 
+export { UnfitConnection } from './connect.ts';
+
 export interface Outage {
   /** It may be over by itself: the database starts, moves, or is out of reach. Otherwise it cannot be used as it is set up. */
   readonly isPassing: boolean;

@@ -12,12 +12,17 @@ type Settings = Readonly<Record<string, string>>;
 
 const IDLE_IN_TRANSACTION_MS = 15_000;
 
-const CONSTANT: Settings = {
+/** Those on which it depends what is stored and what is told, wherever a statement is run. */
+export const MEANING: Settings = {
   TimeZone: 'UTC',
   DateStyle: 'ISO, MDY',
-  search_path: 'pg_catalog',
-  synchronous_commit: 'on',
   extra_float_digits: '1',
+  synchronous_commit: 'on',
+};
+
+const CONSTANT: Settings = {
+  ...MEANING,
+  search_path: 'pg_catalog',
   // A warning tells that a write is on no standby.
   client_min_messages: 'notice',
 };

@@ -107,9 +107,13 @@ const dayOf: Convert = (value) => {
   return sql`case when ${local} = date_trunc('day', ${local}) then ${local}::date end`;
 };
 
-// PostgreSQL can read every text that the expression lets through, so no function has to catch errors.
-const timeOf: Convert = (value) =>
-  sql`case when ${value} ~ '^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$' then ${value}::time end`;
+// PostgreSQL can read every text that the expression lets through, so no function has to catch errors. Of its parts, as a
+// cast of the whole depends on settings (it could say `now`), and Citus takes nothing such in a case.
+const timeOf: Convert = (value) => {
+  const part = (at: number): Fragment => sql`substr(${value}, ${wholeNumber(at)}, 2)`;
+  const time = sql`make_time(${part(1)}::int4, ${part(4)}::int4, ('0' || ${part(7)})::float8)`;
+  return sql`case when ${value} ~ '^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$' then ${time} end`;
+};
 
 /** Text that is a value as bodies and filters write it. */
 const FROM_TEXT = {

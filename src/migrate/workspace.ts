@@ -76,8 +76,11 @@ export interface EmptyWorkspace {
   readonly workspace: WorkspaceSummary;
   /** By entity; without keys and indexes until complete(). */
   readonly tables: ReadonlyMap<string, Table>;
-  /** Keys, indexes and references, once the records are there. Throws the database's error for records that do not fit. */
-  readonly complete: () => Promise<void>;
+  /**
+   * Keys, indexes and references, once the records are there; `ofEntity` gets the work on each entity, which throws the
+   * database's error for records that do not fit.
+   */
+  readonly complete: (ofEntity: (entity: string, work: Promise<void>) => Promise<void>) => Promise<void>;
 }
 
 /**
@@ -104,13 +107,10 @@ export async function createEmptyWorkspace(
   return {
     workspace: created,
     tables,
-    async complete() {
+    async complete(ofEntity) {
       // References of each lead to the keys of others.
-      await executeEach(session, all.flatMap(addKeys));
-      await executeEach(
-        session,
-        all.flatMap((table) => finishTable(table, extensions)),
-      );
+      for (const table of all) await ofEntity(table.entity, executeEach(session, addKeys(table)));
+      for (const table of all) await ofEntity(table.entity, executeEach(session, finishTable(table, extensions)));
     },
   };
 }

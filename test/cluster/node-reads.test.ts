@@ -4,9 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
 import { isCluster } from '../support/citus.ts';
+import type { TestServer } from '../support/server.ts';
 import { makeShop } from '../support/shop.ts';
 import { until } from '../support/until.ts';
-import { use, useDatabase, useServer } from '../support/use.ts';
+import { use, useDatabase, useIssuer, useServer, useUsers } from '../support/use.ts';
+import { LOCAL_PROVIDER } from '../support/users.ts';
 
 const READS = [
   'orders?expand=customer.country,items.product,tags&sort=customer.name&filter=items.product.sku,eq,TEA-02&size=2&items.size=1',
@@ -24,9 +26,11 @@ else test('reads on the nodes of a cluster', { skip: 'needs a Citus cluster: TES
 
 function onCluster(): void {
   const database = useDatabase();
-  const server = useServer({}, { database });
+  const server = useServer(LOCAL_PROVIDER, { database });
   const far = useServer({ WDA_NODE_READS: 'off' }, { database });
+  const second = useServer(LOCAL_PROVIDER, { database });
   const shop = use(() => makeShop(server));
+  const tokenOf = useUsers(shop, useIssuer());
 
   interface Place {
     readonly host: string;
@@ -72,6 +76,28 @@ function onCluster(): void {
       assert.equal(near.status, other.status, path);
       assert.equal(near.text, other.text, path);
       assert.equal(near.headers.get('etag'), other.headers.get('etag'), path);
+    }
+  });
+
+  test('a row rule holds for reads on the node from the next request on, in every process', async () => {
+    await untilThere();
+    const credential = tokenOf({ sub: 'ada', customer: 1 });
+    const seen = async (on: TestServer): Promise<number[]> => {
+      const answer = await on.call('/api/v1/acme/shop/orders?fields=customerId&size=100', { credential });
+      assert.equal(answer.status, 200, answer.text);
+      return answer.json.data.map(({ customerId }: { customerId: number }) => customerId);
+    };
+    const rules = async (...rowRules: object[]): Promise<void> => {
+      const answer = await shop.admin('entities/orders/row-rules', { method: 'PUT', body: rowRules });
+      assert.equal(answer.status, 200, answer.text);
+    };
+    const all = await seen(second);
+    assert.ok(new Set(all).size > 1);
+    for (let round = 0; round < 5; round++) {
+      await rules({ column: 'customerId', claim: 'customer' });
+      for (const on of [second, server, second, server]) assert.deepEqual([...new Set(await seen(on))], [1]);
+      await rules();
+      for (const on of [second, server]) assert.deepEqual(await seen(on), all);
     }
   });
 

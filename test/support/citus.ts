@@ -6,9 +6,15 @@ const WORKERS = (process.env.TEST_CITUS_WORKERS ?? '').split(',').filter((url) =
 
 export const isCluster = WORKERS.length > 0;
 
-/** Runs on each node of the cluster, the coordinator first. */
-export async function onEachNode(coordinator: string, statements: readonly string[]): Promise<void> {
-  for (const url of [coordinator, ...WORKERS]) await run(url, statements);
+/** Runs on each node of the cluster, the coordinator first; gives the rows of the last statement from all of them. */
+export async function onEachNode(
+  coordinator: string,
+  statements: readonly string[],
+  on: (node: string) => string = (node) => node,
+): Promise<Record<string, unknown>[]> {
+  const rows: Record<string, unknown>[] = [];
+  for (const url of [coordinator, ...WORKERS]) rows.push(...(await run(on(url), statements)));
+  return rows;
 }
 
 /** Makes the databases of the nodes, which are there, into one cluster. `on` gives the URL of the database of a node. */
@@ -23,11 +29,13 @@ export async function joinNodes(coordinator: string, on: (node: string) => strin
   ]);
 }
 
-async function run(url: string, statements: readonly string[]): Promise<void> {
+async function run(url: string, statements: readonly string[]): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    for (const statement of statements) await client.query(statement);
+    let rows: Record<string, unknown>[] = [];
+    for (const statement of statements) rows = (await client.query(statement)).rows;
+    return rows;
   } finally {
     await client.end();
   }

@@ -53,6 +53,42 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   };
 }
 
+/** Looks into the database of each node of a cluster, the coordinator first; elsewhere into the only one. */
+export async function queryNodes({ url, query }: TestDatabase, text: string): Promise<Record<string, unknown>[]> {
+  if (!isCluster) return query(text);
+  // Citus keeps the tables of shards out of the catalogs unless it is told not to.
+  const statements = ['set citus.override_table_visibility to off', text];
+  return onEachNode(serverUrl(), statements, (node) => onDatabase(node, new URL(url).pathname.slice(1)));
+}
+
+const WAITING = `select 1 from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+and state = 'active' and wait_event_type = 'Lock' and query like $1`;
+// The coordinator waits for the worker, and says by which of its statements.
+const WAITING_ON_CLUSTER = 'select 1 from citus_lock_waits where blocked_statement like $1';
+
+/** Whether a statement like the pattern waits for a lock, of whichever node. */
+export async function isWaiting(database: TestDatabase, pattern: string): Promise<boolean> {
+  return (await database.query(isCluster ? WAITING_ON_CLUSTER : WAITING, [pattern])).length > 0;
+}
+
+/**
+ * The statement that keeps reads and writes from the table until its transaction ends. Citus passes `lock table` on to no
+ * node, and a node that is read straight knows nothing of it; a change of the table locks it there, too.
+ */
+export const lockWhole = (table: string): string =>
+  isCluster ? `alter table ${table} add column "$locked" integer` : `lock table ${table} in access exclusive mode`;
+
+/** How often PostgreSQL has looked into the index; on workers its name ends with the number of its shard. */
+export async function scansOf(database: TestDatabase, schema: string, index: string): Promise<number> {
+  await database.query('select pg_stat_force_next_flush()');
+  const rows = await queryNodes(
+    database,
+    `select coalesce(sum(idx_scan), 0)::int as scans from pg_stat_user_indexes
+where schemaname = '${schema}' and regexp_replace(indexrelname, '_[0-9]+$', '') = '${index}'`,
+  );
+  return rows.reduce((sum, row) => sum + Number(row.scans), 0);
+}
+
 /** The server that test/run.ts has started. */
 export function serverUrl(): string {
   const url = process.env.TEST_DATABASE_URL;

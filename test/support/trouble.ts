@@ -6,7 +6,7 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { after, before } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { isCluster } from './citus.ts';
+import { isWaiting } from './database.ts';
 import { type Answer, startTestServer, type TestServer, type TestWorkspace } from './server.ts';
 
 const SCHEMA = {
@@ -109,13 +109,7 @@ export async function until(what: string, condition: () => Promise<boolean>): Pr
 }
 
 export async function isActive(pattern: string, wait = '%'): Promise<boolean> {
-  if (isCluster && wait === 'Lock') {
-    // The lock is that of another node.
-    return (
-      (await server.database.query('select from citus_lock_waits where blocked_statement like $1', [pattern])).length >
-      0
-    );
-  }
+  if (wait === 'Lock') return isWaiting(server.database, pattern);
   const rows = await server.database.query(
     `select 1 from pg_stat_activity where datname = current_database() and state = 'active' and pid <> pg_backend_pid() and query like $1 and coalesce(wait_event_type, '') like $2`,
     [pattern, wait],

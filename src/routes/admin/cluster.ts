@@ -163,7 +163,8 @@ async function planOf(db: Database) {
     .filter(({ isActive }) => isActive)
     .map(({ name, takesWorkspaces }) => ({ node: name, takesWorkspaces }));
   const moves = planRebalance(holders, held, MAX_PLANNED);
-  const bytes = new Map(holders.map(({ node }) => [node, 0]));
+  // What takes nothing and holds nothing, as most coordinators, is no part of it.
+  const bytes = new Map(holders.filter((one) => one.takesWorkspaces).map(({ node }) => [node, 0]));
   for (const one of held) bytes.set(one.node, (bytes.get(one.node) ?? 0) + one.bytes);
   return { moves, bytes };
 }

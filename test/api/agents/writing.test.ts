@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import type { Client } from '@modelcontextprotocol/client';
 import pg from 'pg';
 import { type AgentOptions, connectAgent, sendMessage } from '../../support/agent.ts';
+import { queryNodes } from '../../support/database.ts';
 import type { TestServer } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 import { use, useServer } from '../../support/use.ts';
@@ -223,7 +224,7 @@ test('what is confirmed is done to the version that was shown, also where the ca
   await between.query(`begin; update "${row?.database_schema}".notes set total = 5 where id = ${id}`);
   const confirmed = agent.text('update_record', { ...change, confirmation });
   await until('the write waits for the other one', async () => {
-    const waiting = await server.database.query('select 1 from pg_locks where not granted');
+    const waiting = await queryNodes(server.database, 'select 1 from pg_locks where not granted');
     return waiting.length > 0;
   });
   await between.query('commit');

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
+import { lockWhole } from '../../support/database.ts';
 import type { Answer } from '../../support/server.ts';
 import { prepare, use, useServer } from '../../support/use.ts';
 
@@ -24,7 +25,7 @@ async function whileLocked(
   await client.connect();
   try {
     const { rows } = await client.query("select database_schema as name from wda.workspace where slug = 'one'");
-    await client.query(`set search_path to "${rows[0].name}"; begin; ${statement}`);
+    for (const text of [`set search_path to "${rows[0].name}"`, 'begin', statement]) await client.query(text);
     let answered = 0;
     const waiting = requests().map((request) => request.finally(() => answered++));
     await work();
@@ -73,7 +74,7 @@ test('updates that wait for many locked rows keep no creates of another workspac
 
 test('reads that wait for a locked table keep no reads of another workspace waiting', async () => {
   await whileLocked(
-    'lock table notes in access exclusive mode',
+    lockWhole('notes'),
     () => [...many(12, () => loud.call('notes/1')), ...many(12, (index) => loud.call(`notes?size=${index + 1}`))],
     async () => {
       for (let count = 0; count < 10; count++) {

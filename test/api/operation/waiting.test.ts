@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import pg from 'pg';
+import { lockWhole } from '../../support/database.ts';
 import { type Answer, type Call, startTestServer, type TestWorkspace } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 import { prepare, use, useServer } from '../../support/use.ts';
@@ -56,7 +57,8 @@ async function whileHeld(work: () => Promise<void>): Promise<void> {
   const client = new pg.Client({ connectionString: server.database.url });
   await client.connect();
   try {
-    await client.query(`begin; lock table "${row?.database_schema}".tasks in access exclusive mode`);
+    await client.query('begin');
+    await client.query(lockWhole(`"${row?.database_schema}".tasks`));
     await work();
     await client.query('rollback');
   } finally {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
+import { scansOf } from '../../support/database.ts';
 import { use, useServer } from '../../support/use.ts';
 
 const server = useServer();
@@ -51,14 +52,7 @@ test('PostgreSQL uses the index from three letters on', async () => {
   );
   // Vacuum, too: of entries that still wait to be put into the index PostgreSQL reads all.
   await database.query(`vacuum analyze "${schema}".notes`);
-  const uses = async (): Promise<number> => {
-    await database.query('select pg_stat_force_next_flush()');
-    const [row] = await database.query(
-      'select idx_scan::int as scans from pg_stat_user_indexes where schemaname = $1 and indexrelname = $2',
-      [schema, 'notes$indexed$parts'],
-    );
-    return Number(row?.scans);
-  };
+  const uses = (): Promise<number> => scansOf(database, String(schema), 'notes$indexed$parts');
   const before = await uses();
   // A session tells what it has used at most once a second, at the end of a statement.
   for (let looks = 0; looks < 100 && (await uses()) === before; looks++) {

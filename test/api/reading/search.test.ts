@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
+import { scansOf } from '../../support/database.ts';
 import { isFound, type ModelSearch, typed } from '../../support/search-model.ts';
 import type { Answer } from '../../support/server.ts';
 import { use, useServer } from '../../support/use.ts';
@@ -315,14 +316,7 @@ test('PostgreSQL uses the index for it', async () => {
   const [{ schema } = {}] = await database.query(
     "select database_schema as schema from wda.workspace where slug = 'search'",
   );
-  const uses = async (): Promise<number> => {
-    await database.query('select pg_stat_force_next_flush()');
-    const [row] = await database.query(
-      'select idx_scan::int as scans from pg_stat_user_indexes where schemaname = $1 and indexrelname = $2',
-      [schema, 'people$title$note$words'],
-    );
-    return Number(row?.scans);
-  };
+  const uses = (): Promise<number> => scansOf(database, String(schema), 'people$title$note$words');
   const rows = Array.from({ length: 20_000 }, (_, n) => `{"title":"t${n}","note":"filler ${n % 977}"}`);
   const made = await workspace.call('people/_import', {
     method: 'POST',

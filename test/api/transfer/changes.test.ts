@@ -4,6 +4,7 @@ import type { ClientRequest } from 'node:http';
 import { request } from 'node:http';
 import { describe, test } from 'node:test';
 import pg from 'pg';
+import { isWaiting } from '../../support/database.ts';
 import type { Answer, TestWorkspace } from '../../support/server.ts';
 import { answerOf, CSV, until } from '../../support/trouble.ts';
 import { useServer } from '../../support/use.ts';
@@ -48,12 +49,26 @@ async function begin(text: string, key = workspace.key): Promise<{ sent: ClientR
 }
 
 /** Exchanges the columns of the two fields in PostgreSQL, as a migration that gives columns the names of their fields. */
-const exchange = (): string => `
-  alter table ${tables}.pairs rename column "left" to "left$1";
-  alter table ${tables}.pairs rename column "right" to "left";
-  alter table ${tables}.pairs rename column "left$1" to "right";
-  update wda.workspace set version = version + 1,
-    names = '{"tables": {}, "columns": {"pairs": {"left": "right", "right": "left"}}}' where id = ${id}`;
+const exchange = (): string[] => [
+  `alter table ${tables}.pairs rename column "left" to "left$1"`,
+  `alter table ${tables}.pairs rename column "right" to "left"`,
+  `alter table ${tables}.pairs rename column "left$1" to "right"`,
+  `update wda.workspace set version = version + 1,
+    names = '{"tables": {}, "columns": {"pairs": {"left": "right", "right": "left"}}}' where id = ${id}`,
+];
+
+/** A transaction beside the server that has done this much. */
+async function transaction(...statements: string[]): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: server.database.url });
+  await client.connect();
+  for (const statement of ['begin', ...statements]) await client.query(statement);
+  return client;
+}
+
+async function end(client: pg.Client, how: 'commit' | 'rollback' = 'commit'): Promise<void> {
+  await client.query(how);
+  await client.end();
+}
 
 async function records(): Promise<unknown> {
   return (await workspace.call('pairs?fields=left,right')).json.data;
@@ -87,7 +102,7 @@ describe('an import', () => {
   test('never writes a column by a name that it had before', async () => {
     await freshWorkspace();
     const { sent, answered } = await begin('left,right\nl,r\n');
-    await server.database.query(exchange());
+    await end(await transaction(...exchange()));
     sent.end('m,s\n');
     const answer = await answered;
     assert.equal(answer.status, 200, answer.text);
@@ -100,8 +115,12 @@ describe('an import', () => {
   test('that brings ids follows a table to its other name', async () => {
     await freshWorkspace();
     const { sent, answered } = await begin('id,left,right\n500,l,r\n');
-    await server.database.query(`alter table ${tables}.pairs rename to couples;
-      update wda.workspace set version = version + 1, names = '{"tables": {"pairs": "couples"}, "columns": {}}' where id = ${id}`);
+    await end(
+      await transaction(
+        `alter table ${tables}.pairs rename to couples`,
+        `update wda.workspace set version = version + 1, names = '{"tables": {"pairs": "couples"}, "columns": {}}' where id = ${id}`,
+      ),
+    );
     sent.end();
     const answer = await answered;
     assert.equal(answer.status, 200, answer.text);
@@ -112,14 +131,10 @@ describe('an import', () => {
   test('waits for a change of names that is under way, and follows it', async () => {
     await freshWorkspace();
     const { sent, answered } = await begin('left,right\nl,r\n');
-    const other = new pg.Client({ connectionString: server.database.url });
-    await other.connect();
-    await other.query('begin');
-    await other.query(exchange());
+    const other = await transaction(...exchange());
     sent.end('m,s\n');
-    await until('the import waits', async () => (await waiting('lock table%')) > 0);
-    await other.query('commit');
-    await other.end();
+    await until('the import waits', () => isWaiting(server.database, 'lock table%'));
+    await end(other);
     assert.equal((await answered).status, 200);
     assert.deepEqual(await records(), [
       { left: 'l', right: 'r' },
@@ -149,16 +164,12 @@ describe('an import', () => {
     assert.equal((await workspace.admin('schema', { method: 'PUT', body: schema })).status, 200);
     const made = await workspace.admin('api-keys', { method: 'POST', body: { name: 'leaving' } });
     const { key, id: keyId } = made.json.data;
-    const other = new pg.Client({ connectionString: server.database.url });
-    await other.connect();
-    await other.query('begin');
-    await other.query(`insert into ${tables}.pairs ("left") values ('l')`);
+    const other = await transaction(`insert into ${tables}.pairs ("left") values ('l')`);
     const { sent, answered } = await begin('left,right\nl,r\n', key);
     sent.end();
-    await until('the import waits', async () => (await waiting('with inserted%')) > 0);
+    await until('the import waits', () => isWaiting(server.database, 'with inserted%'));
     assert.equal((await workspace.admin(`api-keys/${keyId}`, { method: 'DELETE' })).status, 204);
-    await other.query('rollback');
-    await other.end();
+    await end(other, 'rollback');
     const answer = await answered;
     assert.equal(answer.status, 401, answer.text);
     assert.deepEqual(await records(), []);
@@ -169,25 +180,12 @@ describe('an export', () => {
   test('that met a change of names tells each field by its name', async () => {
     await freshWorkspace();
     await workspace.create('pairs', [{ left: 'l', right: 'r' }]);
-    const other = new pg.Client({ connectionString: server.database.url });
-    await other.connect();
-    await other.query('begin');
-    await other.query(exchange());
+    const other = await transaction(...exchange());
     const exporting = workspace.call('pairs/_export?fields=left,right&filter=left,eq,l');
-    await until('the export waits', async () => (await waiting('%select%pairs%')) > 0);
-    await other.query('commit');
-    await other.end();
+    await until('the export waits', () => isWaiting(server.database, '%select%pairs%'));
+    await end(other);
     const answer = await exporting;
     assert.equal(answer.status, 200, answer.text);
     assert.equal(answer.text, 'left,right\nl,r\n');
   });
 });
-
-async function waiting(pattern: string): Promise<number> {
-  const rows = await server.database.query(
-    `select 1 from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
-     and wait_event_type = 'Lock' and query like $1`,
-    [pattern],
-  );
-  return rows.length;
-}
