@@ -205,10 +205,13 @@ export interface Stripe {
   readonly stripe: 0 | 1 | 2 | 3;
 }
 
-/** Fills a stripe; `refused` says whether any record was left without a value. */
+/**
+ * Fills a stripe; `refused` says whether any record was left without a value. Citus takes a function that is not immutable,
+ * such as to_jsonb(), into an update only inside of a query of its own; that costs 0.4 of some 10 µs for each record.
+ */
 export function fillStripe(table: TableName, { column, value, pending }: Filling, of: Stripe): Fragment {
   return sql`with filled as (
-  update ${tableRef(table)} set ${ident(column)} = ${value}
+  update ${tableRef(table)} set ${ident(column)} = (select ${value})
   where id > ${of.after}::int8 and id <= ${of.last}::int8 and id & 3 = ${wholeNumber(of.stripe)} and ${pending}
   returning ${ident(column)} is null as refused
 )

@@ -58,6 +58,8 @@ export async function fill(run: Run, operation: Operation, batch: Batch): Promis
     }
     after = last;
     done += range.seen;
+    // What comes from here on has its value already: looking for more might never end where records come as fast.
+    if (range.seen < size) break;
     size = Math.round(Math.min(MOST_SIZE, Math.max(LEAST_SIZE, size * Math.min(2, STRIPE_MS / longest))));
     if (performance.now() - shownAt > SHOW_EVERY_MS) {
       shownAt = performance.now();

@@ -271,6 +271,25 @@ test('a change waits for tables in use without holding up anybody, and is made w
   assert.equal((await ended(workspace, id)).state, 'succeeded');
 });
 
+test('values are filled in the records that were there, however many come meanwhile', async () => {
+  const workspace = await workspaceWithRecords();
+  const { query } = server.database;
+  const [row] = await query(`select database_schema as name from wda.workspace where slug = 'm${count}'`);
+  // Whatever is filled, another record comes. On a cluster the table has another name where the trigger runs.
+  await query(`create function "${row?.name}".come() returns trigger language plpgsql as $$ begin
+  execute format('insert into %I.%I (id, text) select max(id) + 1, ''7'' from %1$I.%2$I', tg_table_schema, tg_table_name);
+  return null;
+end $$`);
+  await query(
+    `create trigger come after update on "${row?.name}".notes for each statement execute function "${row?.name}".come()`,
+  );
+  await query(`update "${row?.name}".notes set text = id::text`);
+  const answer = await put(workspace, { entities: { notes: { fields: { text: { type: 'integer' } } } } }, '?wait=20');
+  await query(`drop function "${row?.name}".come() cascade`);
+  assert.equal(answer.json.data.state, 'succeeded', answer.text);
+  assert.equal((await workspace.call('notes?filter=text,isNull&size=1')).json.meta.totalElements, 0);
+});
+
 test('what was made outside of the API is neither taken over nor dropped', async () => {
   const workspace = await workspaceWithRecords();
   const schema = (

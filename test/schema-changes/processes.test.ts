@@ -77,7 +77,7 @@ test('a change through one process while requests run against the other', async 
   const schema = (await query('select database_schema as name from wda.workspace'))[0]?.name;
   await query(`insert into "${schema}".orders (code, amount) select 'c', n from generate_series(1, 2000) n`);
   for (const { what, to, shows } of CHANGES) {
-    await t.test(what, async () => {
+    await t.test(what, async (t) => {
       // Words of the fields that stay: everything that is asked has an answer before, during and after.
       const traffic = ['', '&expand=customer', '&fields=id,code'].map((words) =>
         makeTraffic((path, call) => ask(path.includes('?') ? path + words : path, call), {
@@ -90,6 +90,7 @@ test('a change through one process while requests run against the other', async 
         entity: 'customers',
         body: () => ({ name: `n${++count}` }),
       });
+      t.after(() => Promise.all([...traffic, expanding].map((one) => one.stop())));
       await sleep(100);
       const { data } = (await workspace.admin('schema?wait=30&allowDestructive=true', { method: 'PUT', body: to }))
         .json;

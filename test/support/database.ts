@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { install } from '../../src/catalog/install.ts';
-import { isCluster, joinNodes, onEachNode } from './citus.ts';
+import { dropOnNodes, isCluster, joinNodes, onEachNode } from './citus.ts';
 
 const TEMPLATE = 'wda_test_template';
 
@@ -47,8 +47,8 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     },
     async drop() {
       await client?.end();
-      const gone = [`drop database if exists ${name} with (force)`];
-      await (isCluster ? onEachNode(server, gone) : administer(server, gone));
+      if (isCluster) await dropOnNodes(server, name);
+      else await administer(server, [`drop database if exists ${name} with (force)`]);
     },
   };
 }

@@ -1,6 +1,7 @@
 // Migrations stopped at a chosen step: by an event trigger that waits inside a piece of DDL, a locked row, or an old
 // snapshot. All of it is made by SQL beside the server, which knows nothing of it.
 import pg from 'pg';
+import { connected, dataNodes, isCluster, queryDataNodes } from './citus.ts';
 import type { TestDatabase } from './database.ts';
 import { until } from './until.ts';
 
@@ -23,26 +24,40 @@ export interface Held {
 
 const LOCK = 4711;
 
-/** Makes the event triggers; they wait for nobody while nothing is held. */
-export async function prepareHolds({ query }: TestDatabase): Promise<void> {
-  await query(`create schema holding;
+/**
+ * Makes the event triggers; they wait for nobody while nothing is held. On a cluster they are on its workers, so a step is
+ * held once the worker has done its part.
+ */
+export async function prepareHolds({ url }: TestDatabase): Promise<void> {
+  // Citus takes the function of a trigger from the coordinator.
+  for (const node of new Set([url, ...dataNodes(url)])) await connected(node, prepareHoldsOn);
+}
+
+// To a worker DDL comes as the text of a function call or in words of Citus's own.
+const IS_HELD = isCluster ? "current_query() ilike '%' || text || '%'" : 'current_query() like text';
+
+async function prepareHoldsOn(client: pg.Client): Promise<void> {
+  if (isCluster) await client.query('set citus.enable_ddl_propagation = off');
+  await client.query(`create schema holding;
 create table holding.pattern (text text);
 grant usage on schema holding to public;
 grant select on holding.pattern to public;
 create function holding.wait() returns event_trigger language plpgsql security definer as $$
 begin
-  if (tg_event = 'ddl_command_start') = (current_query() like '%concurrently%')
-    and exists (select from holding.pattern where current_query() like text)
+  if (tg_event = 'ddl_command_start') = (current_query() ilike '%concurrently%')
+    and exists (select from holding.pattern where ${IS_HELD})
   then perform pg_advisory_xact_lock_shared(${LOCK}); end if;
 end $$;
-create function holding.wait_for_record() returns trigger language plpgsql security definer as $$
+create event trigger hold_start on ddl_command_start execute function holding.wait();
+create event trigger hold_end on ddl_command_end execute function holding.wait();
+${WAIT_FOR_RECORD}`);
+}
+
+const WAIT_FOR_RECORD = `create function holding.wait_for_record() returns trigger language plpgsql security definer as $$
 begin
   if exists (select from holding.pattern where text = 'record') then perform pg_advisory_xact_lock_shared(${LOCK}); end if;
   return new;
-end $$;
-create event trigger hold_start on ddl_command_start execute function holding.wait();
-create event trigger hold_end on ddl_command_end execute function holding.wait();`);
-}
+end $$`;
 
 /** Makes the record one that a migration can be held at. A lock of the row would keep every other step off the table, too. */
 export async function holdRecord({ query }: TestDatabase, table: string, id: number): Promise<void> {
@@ -52,30 +67,34 @@ execute function holding.wait_for_record()`);
 
 /** Runs `start`, which begins a migration, and resolves when the hold has stopped it. */
 export async function holdAt(database: TestDatabase, hold: Hold, start: () => Promise<unknown>): Promise<Held> {
-  const client = new pg.Client({ connectionString: database.url });
-  client.on('error', () => undefined);
-  await client.connect();
+  const nodes = hold.kind === 'row' ? [database.url] : dataNodes(database.url);
+  const [holders, watchers] = await Promise.all([connectTo(nodes), connectTo(nodes)]);
+  const pattern = hold.kind === 'ddl' ? hold.like : hold.kind === 'record' ? 'record' : undefined;
   const release = async (): Promise<void> => {
-    await client.end().catch(() => undefined);
-    if (hold.kind === 'ddl' || hold.kind === 'record')
-      await database.query('delete from holding.pattern').catch(() => undefined);
+    await Promise.allSettled(holders.map((client) => client.end()));
+    if (pattern !== undefined)
+      await Promise.allSettled(watchers.map((client) => client.query('delete from holding.pattern')));
+    await Promise.allSettled(watchers.map((client) => client.end()));
   };
   try {
-    if (hold.kind === 'ddl' || hold.kind === 'record') {
-      await client.query(`select pg_advisory_lock(${LOCK})`);
-      await client.query('insert into holding.pattern values ($1)', [hold.kind === 'ddl' ? hold.like : 'record']);
-    } else if (hold.kind === 'row') await client.query(`begin; ${hold.lock}`);
-    else await client.query('begin isolation level repeatable read; select count(*) from wda.instance');
+    for (const client of holders) {
+      if (pattern !== undefined) {
+        await client.query(`select pg_advisory_lock(${LOCK})`);
+        await client.query('insert into holding.pattern values ($1)', [pattern]);
+      } else if (hold.kind === 'row') await client.query(`begin; ${hold.lock}`);
+      else await client.query('begin isolation level repeatable read; select count(*) from pg_namespace');
+    }
     await start();
     let pid: number | undefined;
     await until(`the migration is held at ${JSON.stringify(hold)}`, async () => {
-      const [row] = await database.query(...look(hold));
-      pid = row?.pid as number | undefined;
+      const found = await Promise.all(watchers.map((client) => client.query(...look(hold))));
+      pid = found.flatMap(({ rows }) => rows)[0]?.pid;
       return pid !== undefined;
     });
     return { pid: pid as number, release };
   } catch (error) {
-    const sessions = await database.query(
+    const sessions = await queryDataNodes(
+      database.url,
       "select wait_event_type, wait_event, query from pg_stat_activity where datname = current_database() and state <> 'idle'",
     );
     const migrations = await database.query('select state, error, steps from wda.migration order by id desc limit 1');
@@ -85,8 +104,19 @@ export async function holdAt(database: TestDatabase, hold: Hold, start: () => Pr
   }
 }
 
+const connectTo = (urls: readonly string[]): Promise<readonly pg.Client[]> =>
+  Promise.all(
+    urls.map(async (connectionString) => {
+      const client = new pg.Client({ connectionString });
+      client.on('error', () => undefined);
+      await client.connect();
+      return client;
+    }),
+  );
+
 function look(hold: Hold): [text: string, values?: unknown[]] {
-  const waiting = `select pid from pg_stat_activity
+  // A session that works on a worker for one on the coordinator has the number of that in its name.
+  const waiting = `select coalesce(substring(application_name from 'gpid=([0-9]+)')::int8 % 10000000000, pid)::int4 as pid from pg_stat_activity
 where datname = current_database() and pid <> pg_backend_pid() and wait_event_type = 'Lock'`;
   switch (hold.kind) {
     case 'ddl':
@@ -96,7 +126,7 @@ where datname = current_database() and pid <> pg_backend_pid() and wait_event_ty
       return [`${waiting} and query like $1`, [hold.like]];
     case 'snapshot':
       return [
-        `${waiting} and wait_event = 'virtualxid' and query like 'create %index concurrently%'
+        `${waiting} and wait_event = 'virtualxid' and query ilike 'create %index concurrently%'
   and exists (select from pg_index where not indisvalid)`,
       ];
     default:

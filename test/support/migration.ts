@@ -6,6 +6,7 @@ import pg from 'pg';
 import { totalTriggers } from '../../src/beside/count.ts';
 import { parseDocument } from '../../src/catalog/load-workspace.ts';
 import { tablesOf } from '../../src/document/tables.ts';
+import { isCluster, queryDataNodes } from './citus.ts';
 import type { TestDatabase } from './database.ts';
 import { ADMIN_KEY, type Answer, type TestServer, type TestWorkspace } from './server.ts';
 import { until } from './until.ts';
@@ -36,21 +37,32 @@ export const schemaOf = async (server: TestServer, workspace: TestWorkspace): Pr
 /** Names of triggers that stay on a table for good. */
 export const LASTING_TRIGGERS: readonly string[] = totalTriggers({ schema: '', name: '' }).map(({ name }) => name);
 
+// Tables of a schema that the server makes, with what their names end in on the node of the cluster that holds them.
+const OWN = `select oid, relname, '' as suffix from pg_class
+where relnamespace = $1::regnamespace and relkind = 'r' and not relname ^@ '$'`;
+const SHARDS = `select c.oid, c.relname, '_' || s.shardid as suffix from pg_dist_shard s join pg_class l on l.oid = s.logicalrelid
+join pg_class c on c.relnamespace = l.relnamespace and c.relname = (parse_ident(shard_name(s.logicalrelid, s.shardid)))[2]
+where l.relnamespace = $1::regnamespace and not l.relname ^@ '$'`;
+
+const linesOf = (tables: string): string => {
+  const name = (of: string): string =>
+    `case when right(${of}, length(suffix)) = suffix then left(${of}, length(${of}) - length(suffix)) else ${of} end`;
+  return `with own as (${tables})
+select 'table ' || ${name('relname')} as line from own
+union all select concat_ws(' ', 'column', ${name('relname')}, attname) from pg_attribute join own on own.oid = attrelid
+where attnum > 0 and not attisdropped
+union all select 'constraint ' || ${name('conname')} || case when convalidated then '' else ' not valid' end
+from pg_constraint join own on own.oid = conrelid where contype <> 'n'
+union all select 'index ' || ${name('i.relname')} || case when indisvalid then '' else ' invalid' end
+from pg_index join own on own.oid = indrelid join pg_class i on i.oid = indexrelid
+union all select 'trigger ' || ${name('tgname')} from pg_trigger join own on own.oid = tgrelid
+where not tgisinternal and ${name('tgname')} <> all($2)`;
+};
+
 /** Tables, columns, constraints and indexes of a PostgreSQL schema, and everything else that it holds, but for what stands beside its tables. */
 async function inventory(database: TestDatabase, schema: string): Promise<string[]> {
   const rows = await database.query(
-    `with own as (
-       select oid, relname, relkind from pg_class where relnamespace = $1::regnamespace and not relname ^@ '$'
-     )
-     select 'table ' || relname as line from own where relkind = 'r'
-     union all select concat_ws(' ', 'column', c.relname, attname) from pg_attribute join own c on c.oid = attrelid
-     where c.relkind = 'r' and attnum > 0 and not attisdropped
-     union all select 'constraint ' || conname || case when convalidated then '' else ' not valid' end
-     from pg_constraint where conrelid in (select oid from own) and contype <> 'n'
-     union all select 'index ' || c.relname || case when i.indisvalid then '' else ' invalid' end
-     from pg_index i join own c on c.oid = i.indexrelid
-     union all select 'trigger ' || tgname from pg_trigger join own c on c.oid = tgrelid
-     where not tgisinternal and tgname <> all($2)
+    `${linesOf(OWN)}
      union all select 'function ' || proname from pg_proc
      where pronamespace = $1::regnamespace and (not proname ^@ '$' or proname = '$words')
      union all select 'conflict ' || subject from "${schema}"."$migration_conflict"`,
@@ -59,14 +71,35 @@ async function inventory(database: TestDatabase, schema: string): Promise<string
   return rows.map(({ line }) => String(line)).sort();
 }
 
+// Citus cuts names that have no room for its suffix in the 63 bytes of a name.
+const LONGEST_OF_A_SHARD = 50;
+const isShort = (line: string): boolean => line.split(' ').every((word) => word.length <= LONGEST_OF_A_SHARD);
+
+/** The same of the node of a cluster that has the tables; undefined without a cluster. */
+async function shardInventory({ url }: TestDatabase, schema: string): Promise<string[] | undefined> {
+  if (!isCluster) return undefined;
+  const rows = await queryDataNodes(url, linesOf(SHARDS), [schema, LASTING_TRIGGERS]);
+  return rows.map(({ line }) => String(line)).sort();
+}
+
+/** What the node holds is what the coordinator says. */
+function assertShards(shards: readonly string[], present: readonly string[]): void {
+  const expected = present.filter((line) => !/^(function|conflict)/.test(line));
+  assert.deepEqual(shards.filter(isShort), expected.filter(isShort));
+}
+
 /** The workspace's PostgreSQL schema holds what its document says, and nothing else; no gate is closed. */
 export async function assertTidy(server: TestServer, slug: string): Promise<void> {
   // Names may change between two looks.
   for (;;) {
     const { schema, names } = await stored(server.database, slug);
     const present = await inventory(server.database, schema);
+    const shards = await shardInventory(server.database, schema);
     const now = await stored(server.database, slug);
-    if (JSON.stringify(now.names) === JSON.stringify(names)) return assertInventory(now, present);
+    if (JSON.stringify(now.names) !== JSON.stringify(names)) continue;
+    assertInventory(now, present);
+    if (shards !== undefined) assertShards(shards, present);
+    return;
   }
 }
 
