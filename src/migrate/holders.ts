@@ -1,21 +1,17 @@
 // Finds who holds the locks that a migration waits for, and ends exports of this platform and autovacuums, as both can be
 // repeated.
 import type { Waiting } from '../catalog/migrations.ts';
+import { findCitus } from '../cluster/citus.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { type Fragment, literal, sql, toQuery } from '../sql/fragment.ts';
+import { endVacuumsOnNodes, findBlockerOnNodes, findHolderOnNodes } from './node-locks.ts';
+import type { Wanted } from './operation.ts';
 
 const EXPORT_APPLICATION = 'workspace-data-api export';
 
 /** Marks the transaction of an export, so that a migration that waits for it can find it. */
 export function nameExport(session: Session): Promise<void> {
   return session.execute(sql`set local application_name = ${literal(EXPORT_APPLICATION)}`.text);
-}
-
-/** Tables that are waited for; `exclusive`: even readers are in the way. */
-export interface Wanted {
-  readonly schema: string;
-  readonly tables: readonly string[];
-  readonly exclusive: boolean;
 }
 
 const IS_EXPORT: Fragment = sql`a.application_name = ${EXPORT_APPLICATION} and a.usename = current_user`;
@@ -36,6 +32,12 @@ function locksOn({ schema, tables, exclusive }: Wanted): Fragment {
 
 /** The session that holds the tables and began first; undefined when the tables are free by now. */
 export async function findHolder(session: Runs, wanted: Wanted): Promise<Waiting | undefined> {
+  const holder = await findHolderHere(session, wanted);
+  if (holder !== undefined || (await findCitus(session)) === undefined) return holder;
+  return findHolderOnNodes(session, wanted);
+}
+
+async function findHolderHere(session: Runs, wanted: Wanted): Promise<Waiting | undefined> {
   const rows = await session.query<Waiting>(
     toQuery(sql`select ${HOLDER} from pg_locks l left join pg_stat_activity a on a.pid = l.pid
 where ${locksOn(wanted)} order by a.xact_start nulls last, l.pid limit 1`),
@@ -43,13 +45,13 @@ where ${locksOn(wanted)} order by a.xact_start nulls last, l.pid limit 1`),
   return rows[0];
 }
 
-/** The session that a PostgreSQL process waits for at the moment. */
-export async function findBlocker(db: Database, pid: number): Promise<Waiting | undefined> {
+/** The session that a PostgreSQL process waits for at the moment; `nodes`: itself, or where it works on a cluster. */
+export async function findBlocker(db: Database, pid: number, nodes: boolean): Promise<Waiting | undefined> {
   const rows = await db.query<Waiting>(
     toQuery(sql`select ${HOLDER} from unnest(pg_blocking_pids(${pid}::int4)) l (pid) left join pg_stat_activity a on a.pid = l.pid
 order by a.xact_start nulls last, l.pid limit 1`),
   );
-  return rows[0];
+  return rows[0] ?? (nodes ? await findBlockerOnNodes(db, pid) : undefined);
 }
 
 /**
@@ -64,14 +66,12 @@ export async function endHolders(session: Runs, wanted: Wanted, firmly: boolean)
   const cancel = sql`pg_cancel_backend(a.pid)`;
   await session.query(end(firmly ? sql`pg_terminate_backend(a.pid)` : cancel, IS_EXPORT));
   await session.query(end(cancel, sql`a.backend_type = 'autovacuum worker'`)).catch(() => undefined);
+  if ((await findCitus(session)) !== undefined) await endVacuumsOnNodes(session, wanted).catch(() => undefined);
 }
 
-/** Ends the export that a PostgreSQL process waits for at the moment, if it waits for one; `firmly` as of endHolders. */
-export async function endBlocker(db: Database, pid: number, firmly: boolean): Promise<void> {
+/** Ends the session of findBlocker(), if it is an export; `firmly` as of endHolders. */
+export async function endExport(db: Database, { pid, application }: Waiting, firmly: boolean): Promise<void> {
+  if (application !== EXPORT_APPLICATION) return;
   const call = firmly ? sql`pg_terminate_backend(a.pid)` : sql`pg_cancel_backend(a.pid)`;
-  await db.query(
-    toQuery(
-      sql`select ${call} from pg_stat_activity a where ${IS_EXPORT} and a.pid = any(pg_blocking_pids(${pid}::int4))`,
-    ),
-  );
+  await db.query(toQuery(sql`select ${call} from pg_stat_activity a where ${IS_EXPORT} and a.pid = ${pid}::int4`));
 }

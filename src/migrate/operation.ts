@@ -68,6 +68,13 @@ export interface TableLock {
   readonly mode: 'access exclusive' | 'share row exclusive';
 }
 
+/** Tables that are waited for; `exclusive`: even readers are in the way. */
+export interface Wanted {
+  readonly schema: string;
+  readonly tables: readonly string[];
+  readonly exclusive: boolean;
+}
+
 /** Something new in the PostgreSQL schema of the workspace. */
 export type Made =
   | { readonly kind: 'table'; readonly table: string }

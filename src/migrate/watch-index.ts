@@ -1,8 +1,10 @@
 // Stores how much of an index is built and for whom it waits, by another connection, as the session that builds it is busy.
 // An index waits for every older snapshot of the database; exports, also of other workspaces, are ended when they last.
+import { type Citus, findCitus } from '../cluster/citus.ts';
 import type { Database } from '../db/pool.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
-import { endBlocker, findBlocker } from './holders.ts';
+import { endExport, findBlocker } from './holders.ts';
+import { findShareOnNodes } from './node-locks.ts';
 import type { Operation } from './operation.ts';
 import { END_EXPORTS_AFTER_MS, END_FIRMLY_AFTER_MS, type Run } from './run.ts';
 
@@ -15,14 +17,18 @@ export function watchIndex({ db, session, progress }: Run, operation: Operation)
   let told = false;
   let waitingSince: number | undefined;
   let looking: Promise<void> | undefined;
+  let citus: Promise<Citus | undefined> | undefined;
   async function look(): Promise<void> {
-    const share = await findIndexProgress(db, pid);
+    citus ??= findCitus(db);
+    const isCluster = (await citus) !== undefined;
+    const share = await findIndexProgress(db, pid, isCluster);
     if (share !== undefined && !ended) await progress.build(db, operation, share);
-    const holder = await findBlocker(db, pid);
+    const holder = await findBlocker(db, pid, isCluster);
     if (holder === undefined) waitingSince = undefined;
     else waitingSince ??= performance.now();
     const waitsForMs = performance.now() - (waitingSince ?? performance.now());
-    if (!ended && waitsForMs > END_EXPORTS_AFTER_MS) await endBlocker(db, pid, waitsForMs > END_FIRMLY_AFTER_MS);
+    if (!ended && holder !== undefined && waitsForMs > END_EXPORTS_AFTER_MS)
+      await endExport(db, holder, waitsForMs > END_FIRMLY_AFTER_MS);
     if (ended || (holder === undefined && !told)) return;
     told = holder !== undefined;
     await progress.waitFor(holder ?? null, db);
@@ -43,12 +49,15 @@ export function watchIndex({ db, session, progress }: Run, operation: Operation)
   };
 }
 
+const SHARE = sql`case when tuples_total > 0 then 0.5 + 0.4 * tuples_done / tuples_total
+  when blocks_total > 0 then 0.5 * blocks_done / blocks_total else 0 end::float8`;
+
 /** The share, 0 to 1, that is built of the index that a PostgreSQL process builds; undefined when it builds none. */
-async function findIndexProgress(db: Database, pid: number): Promise<number | undefined> {
+async function findIndexProgress(db: Database, pid: number, isCluster: boolean): Promise<number | undefined> {
+  // On the coordinator the table is empty.
+  if (isCluster) return findShareOnNodes(db, pid, SHARE);
   const rows = await db.query<{ progress: number }>(
-    toQuery(sql`select case when tuples_total > 0 then 0.5 + 0.4 * tuples_done / tuples_total
-  when blocks_total > 0 then 0.5 * blocks_done / blocks_total else 0 end::float8 as progress
-from pg_stat_progress_create_index where pid = ${pid}`),
+    toQuery(sql`select ${SHARE} as progress from pg_stat_progress_create_index where pid = ${pid}`),
   );
   return rows[0]?.progress;
 }

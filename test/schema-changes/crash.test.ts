@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Hold, holdAt, holdRecord, prepareHolds } from '../support/held-migration.ts';
-import { LASTING_TRIGGERS } from '../support/migration.ts';
+import { LASTING_TRIGGERS, shardInventory } from '../support/migration.ts';
 import { ADMIN_KEY } from '../support/server.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { makeTraffic } from '../support/traffic.ts';
@@ -113,7 +113,7 @@ async function traces(): Promise<unknown> {
 from pg_namespace n where nspname = $1`,
     [schema, LASTING_TRIGGERS],
   );
-  return row;
+  return { ...row, ofNodes: await shardInventory(server.database, schema) };
 }
 
 /** No migration runs; one of a test that failed may, for a while. */
@@ -195,7 +195,7 @@ test('a migration whose session is ended leaves nothing behind', async (t) => {
         const held = await holdAt(server.database, hold, async () => {
           id = (await putTo(server.url)).id;
         });
-        await server.database.query('select pg_terminate_backend($1)', [held.pid]);
+        await server.database.query('select pg_terminate_backend($1::int4)', [held.pid]);
         await held.release();
         await tidied(id, blank);
       }),

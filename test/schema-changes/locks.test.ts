@@ -4,13 +4,16 @@ import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import pg from 'pg';
+import { queryNodes } from '../support/database.ts';
+import { holdAt, holdRecord, prepareHolds } from '../support/held-migration.ts';
 import { applySchema, assertTidy, type Json, schemaOf, settled } from '../support/migration.ts';
 import type { TestWorkspace } from '../support/server.ts';
 import { until } from '../support/until.ts';
-import { useServer } from '../support/use.ts';
+import { prepare, useServer } from '../support/use.ts';
 
 let count = 0;
 const server = useServer();
+prepare(() => prepareHolds(server.database));
 
 const document = (type: string): Json => ({
   entities: { notes: { fields: { text: { type: 'string' }, size: { type } } } },
@@ -86,23 +89,15 @@ test('what was filled stays while the lock of the switch is not free; a cancel e
   const { workspace, slug, table } = await workspaceWith(3000);
   const { query } = server.database;
   // Nobody reads the table until the records are filled; then the switch is left to wait.
-  await query(`create function public.hold() returns trigger language plpgsql as $$
-begin if new.id = 2999 then perform pg_advisory_xact_lock_shared(99); end if; return new; end $$`);
-  await query(`create trigger hold before update on ${table} for each row execute function public.hold()`);
-  t.after(() => query('drop function if exists public.hold() cascade'));
-  const gate = new pg.Client({ connectionString: server.database.url });
-  await gate.connect();
-  t.after(() => gate.end());
-  await gate.query('select pg_advisory_lock(99)');
-  const answer = await applySchema(workspace, document('bigint'), '?wait=0');
-  assert.equal(answer.status, 202, answer.text);
-  await until('it fills', async () => {
-    const rows = await query("select from pg_locks where locktype = 'advisory' and objid = 99 and not granted");
-    return rows.length > 0;
+  await holdRecord(server.database, table, 2999);
+  let answer: Json;
+  const held = await holdAt(server.database, { kind: 'record' }, async () => {
+    answer = await applySchema(workspace, document('bigint'), '?wait=0');
   });
+  assert.equal(answer.status, 202, answer.text);
   const holder = await holding(table, 'a report');
   t.after(() => holder.end());
-  await gate.query('select pg_advisory_unlock(99)');
+  await held.release();
   const { waitingFor } = await waits(workspace);
   assert.equal(waitingFor.application, 'a report');
   const [filled] =
@@ -118,7 +113,7 @@ begin if new.id = 2999 then perform pg_advisory_xact_lock_shared(99); end if; re
   });
   await holder.query('rollback');
   assert.equal((await cancelled).json.data.state, 'cancelled', (await cancelled).text);
-  await query('drop function public.hold() cascade');
+  await query(`drop trigger hold on ${table}`);
   await assertTidy(server, slug);
 });
 
@@ -237,12 +232,14 @@ test('a change of sixty tables takes its locks together, or none of them', async
 test('sessions of migrations leave no setting and no lock behind', async (t) => {
   const { workspace, slug, table } = await workspaceWith(50);
   const { query } = server.database;
-  await query(`create table public.seen (settings text);
+  // On a cluster the trigger runs on the node of the table: what it sees is what the coordinator has left there.
+  const onNodes = (text: string) => queryNodes(server.database, `set citus.enable_ddl_propagation = off; ${text}`);
+  await onNodes(`create table public.seen (settings text);
 create function public.see() returns trigger language plpgsql as $$ begin
   insert into public.seen values (current_setting('synchronous_commit') || ' ' || current_setting('client_connection_check_interval'));
   return new;
 end $$`);
-  t.after(() => query('drop table public.seen; drop function public.see() cascade'));
+  t.after(() => onNodes('drop table public.seen; drop function public.see() cascade'));
   for (const type of ['bigint', 'string', 'decimal', 'bigint']) {
     assert.equal((await applySchema(workspace, document(type))).json.data.state, 'succeeded');
   }
@@ -255,7 +252,8 @@ end $$`);
     Array.from({ length: 6 }, () => workspace.call('notes/_import', { method: 'POST', headers, body })),
   );
   for (const { status, text } of imports) assert.equal(status, 200, text);
-  assert.deepEqual(await query('select distinct settings from public.seen'), [{ settings: 'on 0' }]);
+  const seen = await queryNodes(server.database, 'select distinct settings from public.seen');
+  assert.deepEqual(seen, [{ settings: 'on 0' }]);
   await until('nobody holds a lock', async () => {
     const held = await query("select from pg_locks where locktype = 'advisory' and objsubid = 1");
     return held.length === 0;

@@ -186,17 +186,22 @@ test('what a dead process left behind is taken back by the next change, and its 
     { kind: 'constraint', table: 'places', constraint: 'places$name$ck_length' },
     { kind: 'sync', table: 'places', name: 'places$name$9$sync', subject: 'none' },
   ];
-  await server.database.query(
-    `set search_path to "${schema}", public;
-     alter table notes add column extra text, add column "text$9" int4;
-     create table people (id int primary key);
-     alter table notes add constraint "notes$text$ck_length" check (char_length(text) < 9) not valid;
-     create function "notes$text$9$sync"() returns trigger language plpgsql as 'begin return new; end';
-     create trigger "~inotes$text$9$sync" before insert on notes for each row execute function "notes$text$9$sync"();
-     create trigger "~unotes$text$9$sync" before update on notes for each row execute function "notes$text$9$sync"();
-     insert into notes (text) values (''), ('');
-     reset search_path`,
-  );
+  const notes = `"${schema}".notes`;
+  const sync = `"${schema}"."notes$text$9$sync"()`;
+  // Each alone, as a cluster takes no more.
+  for (const statement of [
+    `alter table ${notes} add column extra text`,
+    `alter table ${notes} add column "text$9" int4`,
+    `create table "${schema}".people (id int primary key)`,
+    `alter table ${notes} add constraint "notes$text$ck_length" check (char_length(text) < 9) not valid`,
+    `create function ${sync} returns trigger language plpgsql as 'begin return new; end'`,
+    `create trigger "~inotes$text$9$sync" before insert on ${notes} for each row execute function ${sync}`,
+    `create trigger "~unotes$text$9$sync" before update on ${notes} for each row execute function ${sync}`,
+    `insert into ${notes} (text) values ('')`,
+    `insert into ${notes} (text) values ('')`,
+  ]) {
+    await server.database.query(statement);
+  }
   // Two records with the same text: what CREATE UNIQUE INDEX CONCURRENTLY leaves behind when it fails.
   await server.database
     .query(`create unique index concurrently "notes$text$uq" on "${schema}".notes (text)`)
@@ -295,9 +300,8 @@ test('what was made outside of the API is neither taken over nor dropped', async
   const schema = (
     await server.database.query(`select database_schema as name from wda.workspace where slug = 'm${count}'`)
   )[0]?.name;
-  await server.database.query(
-    `create table "${schema}".people (x int); create view "${schema}".v as select text from "${schema}".notes`,
-  );
+  await server.database.query(`create table "${schema}".people (x int)`);
+  await server.database.query(`create view "${schema}".v as select text from "${schema}".notes`);
   const taken = (await put(workspace, MORE)).json.data;
   assert.deepEqual([taken.state, taken.error.code], ['failed', 'NAME_TAKEN']);
   const depended = (await put(workspace, { entities: {} }, '?allowDestructive=true')).json.data;

@@ -6,6 +6,8 @@ import { type IncomingMessage, request } from 'node:http';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { skipOnCluster } from '../support/citus.ts';
+import type { TestDatabase } from '../support/database.ts';
 import { applySchema, assertTidy, freshShape, type Json, schemaOf, settled, shapeOf } from '../support/migration.ts';
 import type { Answer, TestServer, TestWorkspace } from '../support/server.ts';
 import { until } from '../support/until.ts';
@@ -108,6 +110,10 @@ test('names that are swapped over several changes, and used again, come right wi
   ]);
 });
 
+async function inOne(query: TestDatabase['query'], statements: readonly string[]): Promise<void> {
+  for (const statement of ['begin', ...statements, 'commit']) await query(statement);
+}
+
 test('names of an installation of before are mended by whichever process finds them', async () => {
   const slug = `s${++count}`;
   const workspace = await server.workspace(`acme/${slug}`, { entities: { notes: { fields: { a: text, b: text } } } });
@@ -115,13 +121,19 @@ test('names of an installation of before are mended by whichever process finds t
   const schema = await schemaOf(server, workspace);
   const { query } = server.database;
   const columns: Json = { a: 'b', b: 'a$3' };
-  await query(`begin;
-alter table "${schema}".notes rename column b to "a$3"; alter table "${schema}".notes rename column a to b;
-alter index "${schema}"."notes$b$ix" rename to "notes$a$3$ix"; alter index "${schema}"."notes$a$ix" rename to "notes$b$ix";
-alter table "${schema}".notes rename constraint "notes$b$ck_length" to "notes$a$3$ck_length";
-alter table "${schema}".notes rename constraint "notes$a$ck_length" to "notes$b$ck_length";
-update wda.workspace set version = version + 1, names = '${JSON.stringify({ tables: {}, columns: { notes: columns } })}' where slug = '${slug}';
-commit`);
+  const notes = `"${schema}".notes`;
+  // Each alone, and no constraint renamed, as a cluster takes nothing else.
+  await inOne(query, [
+    `alter table ${notes} drop constraint "notes$b$ck_length"`,
+    `alter table ${notes} drop constraint "notes$a$ck_length"`,
+    `alter table ${notes} rename column b to "a$3"`,
+    `alter table ${notes} rename column a to b`,
+    `alter index "${schema}"."notes$b$ix" rename to "notes$a$3$ix"`,
+    `alter index "${schema}"."notes$a$ix" rename to "notes$b$ix"`,
+    `alter table ${notes} add constraint "notes$a$3$ck_length" check (char_length("a$3") <= 40)`,
+    `alter table ${notes} add constraint "notes$b$ck_length" check (char_length(b) <= 40)`,
+    `update wda.workspace set version = version + 1, names = '${JSON.stringify({ tables: {}, columns: { notes: columns } })}' where slug = '${slug}'`,
+  ]);
   await settled(server, slug);
   assert.deepEqual((await workspace.call('notes/1')).json.data, { id: 1, a: '1', b: '2' });
   assert.deepEqual(await query(`select a, b from "${schema}".notes`), [{ a: '1', b: '2' }]);
@@ -182,7 +194,9 @@ test('a name is not given to another field while a request is under way that mea
   assert.deepEqual((await workspace.call('notes/1')).json.data, { id: 1, old: null, a: 'late' });
 });
 
-test('the total of a table is kept on under its new name', async () => {
+const WITHOUT_TOTALS = skipOnCluster('totals are kept by triggers with transition tables');
+
+test('the total of a table is kept on under its new name', WITHOUT_TOTALS, async () => {
   const slug = `s${++count}`;
   const workspace = await server.workspace(`acme/${slug}`, { entities: { notes: { fields: { a: text } } } });
   const { query } = server.database;

@@ -75,8 +75,8 @@ async function inventory(database: TestDatabase, schema: string): Promise<string
 const LONGEST_OF_A_SHARD = 50;
 const isShort = (line: string): boolean => line.split(' ').every((word) => word.length <= LONGEST_OF_A_SHARD);
 
-/** The same of the node of a cluster that has the tables; undefined without a cluster. */
-async function shardInventory({ url }: TestDatabase, schema: string): Promise<string[] | undefined> {
+/** What the node of a cluster has that holds the tables, in the words of `inventory`; undefined without a cluster. */
+export async function shardInventory({ url }: TestDatabase, schema: string): Promise<string[] | undefined> {
   if (!isCluster) return undefined;
   const rows = await queryDataNodes(url, linesOf(SHARDS), [schema, LASTING_TRIGGERS]);
   return rows.map(({ line }) => String(line)).sort();
