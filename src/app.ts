@@ -15,7 +15,7 @@ import type { Route, Routes } from './db/route.ts';
 import { removeActivity } from './directory/activity.ts';
 import { type House, makeHouse } from './house.ts';
 import { makeHttpServer } from './http/server.ts';
-import { jobFigures, makeJobs } from './jobs/jobs.ts';
+import { type Job, jobFigures, makeJobs } from './jobs/jobs.ts';
 import { isConsoleStale, mountsOf } from './mounts.ts';
 import type { Observer } from './observe.ts';
 import { makeReadiness, type Readiness } from './readiness.ts';
@@ -40,6 +40,7 @@ const FLUSH_MS = 5000;
 const TIMELINE_MS = 2000;
 const ACTIVITY_SWEEP_MS = 600_000;
 const SESSION_SWEEP_MS = 600_000;
+const NODE_FOLD_MS = 300_000;
 
 export function makeApp(config: Config, connection: Route, observer: Observer): App {
   const { log } = observer;
@@ -79,7 +80,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
           if ((await raising.turn()) > 0) totals.lookAgain();
         },
       },
-      { name: 'fold-totals', once: 'process', everyMs: totals.pauseMs, run: totals.fold },
+      ...totalsJobs(house),
       { name: 'note-session-use', once: 'process', everyMs: FLUSH_MS, run: sessions.flush },
       { name: 'remove-sessions', once: 'process', everyMs: SESSION_SWEEP_MS, run: sessions.sweep },
       { name: 'remove-idempotency-keys', once: 'process', everyMs: keys.pauseMs, run: keys.sweep },
@@ -159,6 +160,14 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       await house.closeDatabases();
     },
   };
+}
+
+/** Processes fold where they read; one of them looks after nodes that none is connected to. */
+function totalsJobs({ totals, databases: { directory: db } }: House): readonly Job[] {
+  return [
+    { name: 'fold-totals', once: 'process', everyMs: totals.pauseMs, run: totals.fold },
+    { name: 'fold-node-totals', once: 'installation', everyMs: NODE_FOLD_MS, db, run: totals.foldFromAfar },
+  ];
 }
 
 /** What the database may bring along without a word: another order of texts, another timeline. */

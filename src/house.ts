@@ -9,11 +9,11 @@ import { makeSessions } from './auth/sessions.ts';
 import { makeStrangerShare, type StrangerShare } from './auth/stranger-share.ts';
 import { type BackupLimits, makeBackups } from './backup/backup.ts';
 import { makeSchedule } from './backup/schedule.ts';
+import { makeClusterTotals } from './beside/cluster-totals.ts';
 import { makeKeys } from './beside/keys.ts';
-import { makeTotals } from './beside/totals.ts';
 import { loadWorkspace } from './catalog/load-workspace.ts';
 import { makeWorkspaceCache, workspaceFigures } from './catalog/workspace-cache.ts';
-import { makeNodeReads } from './cluster/node-reads.ts';
+import { makeNodeReads, type NodeReadsOptions } from './cluster/node-reads.ts';
 import { makeNodeWatch } from './cluster/watch.ts';
 import type { Config } from './config.ts';
 import { shownAddress } from './db/connection-url.ts';
@@ -62,7 +62,7 @@ export type House = ReturnType<typeof makeHouse>;
 /** All rooms, wired together, with nothing running yet. */
 export function makeHouse(config: Config, routes: Routes, { log }: Observer, readiness: ReadinessState) {
   const onFault = (message: string, error: unknown): void => log.error(message, { err: rootOf(error) });
-  const { db, nodes, databases } = openDatabases(config, routes, log);
+  const { db, nodes, databases } = openDatabases(config, routes, log, (node) => totals.checkNode(node));
   const refusals = makeRefusalPace(() => performance.now(), sleep);
   const strangers = makeStrangerShare(config.statementTimeoutMs);
   const now = makeClock();
@@ -76,7 +76,7 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
   });
   const changed = (workspaceId: string): void => cache.changed(workspaceId);
   const rateLimit = makeServerRateLimit('requests', config.rateLimit);
-  const totals = makeTotals({ db, onError: onFault });
+  const totals = makeClusterTotals({ db, nodes, onError: onFault });
   const change = {
     changed,
     everywhere: presence.everywhere,
@@ -170,7 +170,7 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
 }
 
 /** The database, and the nodes of the cluster that it may coordinate. A pooler is not gone around. */
-function openDatabases(config: Config, routes: Routes, log: Observer['log']) {
+function openDatabases(config: Config, routes: Routes, log: Observer['log'], beforeUse: NodeReadsOptions['beforeUse']) {
   const databaseOptions = {
     processes: config.workers,
     readConnections: config.readConnections,
@@ -188,6 +188,7 @@ function openDatabases(config: Config, routes: Routes, log: Observer['log']) {
   const nodes = makeNodeReads({
     coordinator: db,
     open: (address) => makeDatabase({ ...databaseOptions, connection: routeTo(routes.direct, address) }),
+    beforeUse,
     now: () => performance.now(),
     log,
   });

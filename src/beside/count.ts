@@ -1,11 +1,12 @@
 // Counts the records of a table for its kept total, in one snapshot and beside those who write: the first time for the
 // base, later to find and mend what writers past the triggers have left. Takes a table, gives what was wrong.
-import { findCitus } from '../cluster/citus.ts';
 import { withLockRetry } from '../db/lock-retry.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { inSnapshot, inTransaction, LOCK_BUDGET_MS, lockTable } from '../db/transaction.ts';
-import { beside } from '../sql/beside-names.ts';
-import { empty, type Fragment, literal, sql, type TableName, tableRef, toQuery, wholeNumber } from '../sql/fragment.ts';
+import type { EntityTable } from '../model/entity.ts';
+import { keeping, notedAs, type TotalPlace } from '../sql/beside-names.ts';
+import { empty, type Fragment, literal, sql, tableRef, toQuery, wholeNumber } from '../sql/fragment.ts';
+import { isInUse, keepersOnNode } from './node-total.ts';
 import { mendTriggers, type StandingTrigger, standingTriggers, type Trigger, watcher } from './trigger.ts';
 
 /** A total that was wrong, and is right now. */
@@ -14,6 +15,9 @@ export interface Difference {
   readonly kept: string;
   readonly counted: string;
 }
+
+/** A table by the name that it has in the database, or on the node of the cluster, that is asked. */
+export type CountedTable = Pick<EntityTable, 'schema' | 'name' | 'total'>;
 
 /** `first`: it is not kept yet. `again`: to see whether it is right. */
 export type Reason = 'first' | 'again';
@@ -35,15 +39,13 @@ const AFTER_FAILURE_S = 600;
  */
 export async function countAnew(
   db: Database,
-  table: TableName,
+  table: CountedTable,
   why: Reason,
   signal: AbortSignal,
 ): Promise<Difference | undefined> {
   return db.session(
     async (session) => {
       try {
-        // Their numbers are of transactions of another node, where the records lie.
-        if ((await findCitus(session)) !== undefined) return undefined;
         const relid = await takeTable(session, table, why);
         if (relid === undefined) return undefined;
         const isReady = await withLockRetry(
@@ -82,14 +84,14 @@ export async function countAnew(
 /** Somebody waits for a lock on the table, or the server ends. */
 class GiveWay extends Error {}
 
-const totalsOf = ({ schema }: TableName): Fragment => beside(schema, 'total');
+const totalsOf = (place: TotalPlace): Fragment => keeping(place, 'total');
 
 /** Nobody folds the totals of the workspace until the transaction ends. */
-const lockFolds = (table: TableName): Fragment =>
+const lockFolds = (table: TotalPlace): Fragment =>
   sql`select pg_advisory_xact_lock(${LOCK_CLASS}::int4, ${literal(totalsOf(table).text)}::regclass::oid::int4)`;
 
 /** The oid of the table, which belongs to this session from now on; undefined when it is gone or somebody else's. */
-async function takeTable(session: Session, table: TableName, why: Reason): Promise<string | undefined> {
+async function takeTable(session: Session, table: CountedTable, why: Reason): Promise<string | undefined> {
   const again = why === 'again' ? sql`pg_try_advisory_lock(${LOCK_CLASS}::int4, ${COUNTS_AGAIN}::int4) and ` : empty;
   const [row] = await session.query<{ relid: string }>(
     toQuery(sql`select relid::int8 as relid from (select to_regclass(${tableRef(table).text})::oid as relid) t
@@ -103,13 +105,19 @@ where relid is not null and case when ${again}true then pg_try_advisory_lock(${L
  * cannot be trusted. False where no total may be kept: triggers that were disabled are left alone, and logical
  * replication fires none for statements. Creating a trigger waits until those who write at the moment have ended.
  */
-async function prepare(session: Session, table: TableName, relid: string, why: Reason): Promise<boolean> {
-  const [row] = await session.query<{ triggers: StandingTrigger[]; subscribed: boolean }>(
+async function prepare(session: Session, table: CountedTable, relid: string, why: Reason): Promise<boolean> {
+  const { schema, total } = table;
+  if (total !== undefined && why === 'first') {
+    await session.query(toQuery(lockFolds(table)));
+    for (const statement of keepersOnNode({ schema, total })) await session.execute(statement);
+  }
+  const isHere = total === undefined ? sql`true` : isInUse({ schema, total });
+  const [row] = await session.query<{ triggers: StandingTrigger[]; may: boolean }>(
     toQuery(sql`select ${standingTriggers(sql`${relid}::oid`, 'total', countingOf(table))} as triggers,
-  exists (select from pg_subscription_rel where srrelid = ${relid}::oid) as subscribed`),
+  ${isHere} and not exists (select from pg_subscription_rel where srrelid = ${relid}::oid) as may`),
   );
-  const { triggers, subscribed } = row as NonNullable<typeof row>;
-  const changes = subscribed ? undefined : mendTriggers(table, totalTriggers(table), triggers);
+  const { triggers, may } = row as NonNullable<typeof row>;
+  const changes = may ? mendTriggers(table, totalTriggers(table), triggers) : undefined;
   if (changes === undefined) return false;
   if (why === 'first') await makeRoom(session, table);
   for (const change of changes) await session.execute(change.text);
@@ -124,8 +132,7 @@ async function prepare(session: Session, table: TableName, relid: string, why: R
   return why === 'again' || base === undefined;
 }
 
-const isKept = ({ schema }: TableName, relid: string): Fragment =>
-  sql`${beside(schema, 'is_total_kept')}(${relid}::oid)`;
+const isKept = (place: TotalPlace, relid: string): Fragment => sql`${keeping(place, 'is_total_kept')}(${relid}::oid)`;
 
 // 37 pages.
 const ROOM = 5000;
@@ -134,7 +141,7 @@ const ROOM = 5000;
  * A table of a few pages is read whole, by a plan that a connection keeps when the table has grown. So totals get some pages
  * with the first that is kept, which stay; setting the same option again makes connections forget their plans.
  */
-async function makeRoom(session: Session, table: TableName): Promise<void> {
+async function makeRoom(session: Session, table: CountedTable): Promise<void> {
   const totals = totalsOf(table);
   const [small] = await session.query(
     toQuery(
@@ -152,9 +159,9 @@ async function makeRoom(session: Session, table: TableName): Promise<void> {
 }
 
 /** What adds the records that a statement has written or removed. */
-const countingOf = ({ schema }: TableName): Fragment => beside(schema, 'count_records');
+const countingOf = (place: TotalPlace): Fragment => keeping(place, 'count_records');
 
-export const totalTriggers = (table: TableName): readonly Trigger[] =>
+export const totalTriggers = (table: CountedTable): readonly Trigger[] =>
   (['insert', 'delete', 'truncate'] as const).map((event) => watcher(table, 'total', event, countingOf(table)));
 
 /**
@@ -163,13 +170,13 @@ export const totalTriggers = (table: TableName): readonly Trigger[] =>
  */
 async function countInSnapshot(
   session: Session,
-  table: TableName,
+  table: CountedTable,
   relid: string,
   signal: AbortSignal,
 ): Promise<Difference | undefined> {
-  return inSnapshot(session, lockTable(table, 'access share'), async () => {
+  return inSnapshot(session, lockOf(table), async () => {
     const [row] = await session.query<{ kept: string | null; trusted: boolean; pages: string }>(
-      toQuery(sql`select ${beside(table.schema, 'total_of')}(${relid}::oid) as kept, ${isKept(table, relid)} as trusted,
+      toQuery(sql`select ${keeping(table, 'total_of')}(${relid}::oid) as kept, ${isKept(table, relid)} as trusted,
   pg_relation_size(${relid}::oid) / current_setting('block_size')::int8 as pages`),
     );
     const { kept, trusted, pages } = row as NonNullable<typeof row>;
@@ -190,7 +197,11 @@ async function countInSnapshot(
   });
 }
 
-async function countSlice(session: Session, table: TableName, relid: string, page: number): Promise<bigint> {
+// Citus lets nobody lock a shard by mistake.
+const lockOf = (table: CountedTable): Fragment =>
+  sql`${table.total === undefined ? empty : sql`set local citus.enable_manual_changes_to_shards = on; `}${lockTable(table, 'access share')}`;
+
+async function countSlice(session: Session, table: CountedTable, relid: string, page: number): Promise<bigint> {
   const at = (first: number): Fragment => sql`${literal(`(${Math.min(first, 4_294_967_295)},0)`)}::tid`;
   const [row] = await session.query<{ n: string; awaited: boolean }>(
     toQuery(sql`select count(*) as n, exists (
@@ -204,19 +215,19 @@ async function countSlice(session: Session, table: TableName, relid: string, pag
 }
 
 /** What the triggers have added that the snapshot sees is counted with the records. */
-const storeBase = (table: TableName, relid: string, counted: bigint): Fragment => sql`with gone as (
+const storeBase = (table: CountedTable, relid: string, counted: bigint): Fragment => sql`with gone as (
   delete from ${totalsOf(table)} where relid = ${relid}::oid
 )
 insert into ${totalsOf(table)} (relid, slot, n, relation, pending, recount_at)
-select ${relid}::oid, -17 - pg_snapshot_xmax(pg_current_snapshot())::text::int8, ${String(counted)}::int8, ${table.name},
+select ${relid}::oid, -17 - pg_snapshot_xmax(pg_current_snapshot())::text::int8, ${String(counted)}::int8, ${notedAs(table)},
   array(select 17 + xid::text::int8 from pg_snapshot_xip(pg_current_snapshot()) xid), now() + interval '1 hour'`;
 
-const storeDifference = (table: TableName, relid: string, difference: bigint): Fragment =>
+const storeDifference = (table: CountedTable, relid: string, difference: bigint): Fragment =>
   sql`insert into ${totalsOf(table)} (relid, slot, n, relation)
-select ${relid}::oid, 17 + pg_current_xact_id()::text::int8, ${String(difference)}::int8, ${table.name}`;
+select ${relid}::oid, 17 + pg_current_xact_id()::text::int8, ${String(difference)}::int8, ${notedAs(table)}`;
 
 /** When the table is counted again. Beside no fold, which would put another base in the place of the one that is marked. */
-async function postpone(session: Session, table: TableName, relid: string, seconds: number): Promise<void> {
+async function postpone(session: Session, table: CountedTable, relid: string, seconds: number): Promise<void> {
   await inTransaction(session, 2000, async () => {
     await session.query(toQuery(lockFolds(table)));
     await session.query(

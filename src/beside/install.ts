@@ -3,11 +3,13 @@
 // not touched.
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Session } from '../db/pool.ts';
-import { beside, installed } from '../sql/beside-names.ts';
+import { type BesideName, beside, installed } from '../sql/beside-names.ts';
 import { ident, sql, toQuery } from '../sql/fragment.ts';
 
 const FOLDER = new URL('../../install/workspace/', import.meta.url);
 const SCHEMA = '{schema}';
+const MAKES_FUNCTION = /^create (?:or replace )?(function \{schema\}\."\$(\w+)"\([\s\S]*)/m;
+const IN_SCHEMA = /\{schema\}\."\$(\w+)"/g;
 
 interface InstallFile {
   /** `000001-beside-tables`. */
@@ -33,6 +35,15 @@ function statementsOf(text: string): readonly string[] {
     .split(/;\s*\n(?:\s*\n|$)/)
     .map((statement) => statement.trim())
     .filter((statement) => statement !== '');
+}
+
+/** What makes a function of a workspace, as the last file has it; `name(table)` of the names in it says what to put there. */
+export function functionText(name: BesideName, named: (name: string) => string): string {
+  const text = FILES.flatMap(({ statements }) => statements)
+    .map((statement) => MAKES_FUNCTION.exec(statement))
+    .findLast((found) => found?.[2] === name)?.[1];
+  if (text === undefined) throw new TypeError(`no file makes ${name}`);
+  return `create or replace ${text.replaceAll(IN_SCHEMA, (_, one) => named(one))}`;
 }
 
 type Runs = Pick<Session, 'query' | 'execute'>;

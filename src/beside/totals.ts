@@ -4,13 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isStaleSnapshot } from '../db/pg-error.ts';
 import type { Database } from '../db/pool.ts';
 import type { Entity } from '../model/entity.ts';
-import { beside, installed } from '../sql/beside-names.ts';
+import { beside, installed, keeping, type TotalPlace } from '../sql/beside-names.ts';
 import { type Fragment, literal, sql, type TableName, tableRef, toQuery } from '../sql/fragment.ts';
-import { countAnew, type Difference, type Reason } from './count.ts';
+import { type CountedTable, countAnew, type Difference, type Reason } from './count.ts';
+import { KEPT_ON_NODE, tableNoted } from './node-total.ts';
 
 export interface Totals {
   /** Sees to it, in the background, that the total of the entity is kept from soon on. */
-  keep(entity: Pick<Entity, 'table'>): void;
+  keep(entity: Pick<Entity, 'table' | 'isDistributed'>): void;
   /** Forgets totals that cannot be trusted any more, as their table is gone, or its triggers are; folds the others. */
   check(): Promise<void>;
   /**
@@ -28,6 +29,8 @@ export interface Totals {
 
 export interface TotalsOptions {
   readonly db: Database;
+  /** When the database is that of a node of a cluster: the number of its group. */
+  readonly group?: string;
   readonly onError: (message: string, error: unknown) => void;
 }
 
@@ -45,22 +48,22 @@ const WORKSPACES_PER_TURN = 64;
 // The database may be silent; sessions that are left are cut when it is closed.
 const STOP_MS = 1000;
 
-export function makeTotals({ db, onError }: TotalsOptions): Totals {
+export function makeTotals({ db, group, onError }: TotalsOptions): Totals {
   const tried = new Map<string, number>();
   /** Tables whose totals were forgotten, to be kept anew. */
-  const forgotten = new Map<string, TableName>();
+  const forgotten = new Map<string, CountedTable>();
   const stopping = new AbortController();
   let working: Promise<void> | undefined;
   let thoroughAt = performance.now() + THOROUGH_MS;
   let pause = FOLD_MS;
-  /** PostgreSQL schemas of workspaces with totals, and those of them that are still to be folded in this round. */
-  let schemas = new Set<string>();
-  let left: string[] = [];
+  /** Where workspaces have totals, by the names of the tables, and those that are still to be folded in this round. */
+  const places = new Map<string, TotalPlace>();
+  let left: TotalPlace[] = [];
   /** Those that are to be checked. */
   const suspect = new Set<string>();
 
   /** One table at a time. */
-  function count(table: TableName, why: Reason): void {
+  function count(table: CountedTable, why: Reason): void {
     working = countAnew(db, table, why, stopping.signal)
       .then(
         (difference) => difference !== undefined && onError('a kept total was wrong', new Error(wordsFor(difference))),
@@ -70,59 +73,66 @@ export function makeTotals({ db, onError }: TotalsOptions): Totals {
       })
       .then(() => {
         working = undefined;
+        places.set(placeName(table), placeOf(table.schema, table.total?.shard, group));
       });
   }
 
   /** Finds the workspaces with totals, whichever process has begun them. */
   async function look(): Promise<void> {
-    const rows = await db.query<{ schema: string; outdated: readonly string[] }>(toQuery(COUNTED));
-    schemas = new Set(rows.map(({ schema }) => schema));
+    const rows = await db.query<PlaceRow>(toQuery(group === undefined ? COUNTED : KEPT_ON_NODE));
+    places.clear();
     suspect.clear();
-    for (const schema of schemas) suspect.add(schema);
-    for (const { schema, outdated } of rows) for (const name of outdated) forget({ schema, name });
+    for (const { schema, shard, outdated } of rows) {
+      const place = placeOf(schema, shard, group);
+      places.set(placeName(place), place);
+      suspect.add(placeName(place));
+      for (const name of outdated) forget({ schema, name });
+    }
     thoroughAt = performance.now() + THOROUGH_MS;
   }
 
-  function forget(table: TableName): void {
+  function forget(table: CountedTable): void {
     if (forgotten.size < MAX_REMEMBERED) forgotten.set(relationOf(table), table);
   }
 
   /** Gives the number of rows folded. */
-  async function foldOf(schema: string): Promise<number> {
+  async function foldOf(place: TotalPlace): Promise<number> {
     const [row] = await db.query<{ folded: string; forgotten: string[]; due: string | null }>(
-      toQuery(sql`select folded, forgotten, due from ${beside(schema, 'fold_totals')}(${suspect.has(schema)})`),
+      toQuery(
+        sql`select folded, forgotten, due from ${keeping(place, 'fold_totals')}(${suspect.has(placeName(place))})`,
+      ),
     );
     const { folded, forgotten: names, due } = row as NonNullable<typeof row>;
-    suspect.delete(schema);
-    for (const name of names) forget({ schema, name });
+    suspect.delete(placeName(place));
+    for (const name of names) forget({ ...place, name });
     if (working === undefined && !stopping.signal.aborted) {
       const [next] = forgotten;
       if (next !== undefined) {
         forgotten.delete(next[0]);
         count(next[1], 'first');
-      } else if (due !== null) count({ schema, name: due }, 'again');
+      } else if (due !== null) count({ ...place, name: place.total === undefined ? due : tableNoted(due) }, 'again');
     }
     return Number(folded);
   }
 
   async function foldSome(most: number): Promise<void> {
-    if (left.length === 0) left = [...schemas];
+    if (left.length === 0) left = [...places.values()];
     let isBusy = false;
     // What follows one that fails has its turn all the same.
     for (let count = 0; count < most && !stopping.signal.aborted; count++) {
-      const schema = left.shift();
-      if (schema === undefined) break;
-      isBusy = (await foldOf(schema).catch(ifGone(schema))) > BUSY_ROWS || isBusy;
+      const place = left.shift();
+      if (place === undefined) break;
+      isBusy = (await foldOf(place).catch(ifGone(place))) > BUSY_ROWS || isBusy;
     }
     pause = isBusy || left.length > 0 ? BUSY_FOLD_MS : FOLD_MS;
   }
 
   /** A workspace that was deleted, as the next look tells. */
   const ifGone =
-    (schema: string) =>
+    (place: TotalPlace) =>
     (error: unknown): number => {
       if (!isStaleSnapshot(error)) throw error;
-      schemas.delete(schema);
+      places.delete(placeName(place));
       thoroughAt = 0;
       return 0;
     };
@@ -135,13 +145,12 @@ export function makeTotals({ db, onError }: TotalsOptions): Totals {
       if (now - (tried.get(name) ?? Number.NEGATIVE_INFINITY) < RETRY_MS) return;
       if (tried.size >= MAX_REMEMBERED) tried.clear();
       tried.set(name, now);
-      schemas.add(table.schema);
       count(table, 'first');
     },
     async check() {
       await look();
       left = [];
-      await foldSome(schemas.size);
+      await foldSome(places.size);
     },
     lookAgain() {
       thoroughAt = 0;
@@ -160,6 +169,17 @@ export function makeTotals({ db, onError }: TotalsOptions): Totals {
 
 const wordsFor = ({ relation, kept, counted }: Difference): string => `${relation}: ${kept} kept, ${counted} counted`;
 
+interface PlaceRow {
+  readonly schema: string;
+  readonly shard?: string;
+  readonly outdated: readonly string[];
+}
+
+const placeOf = (schema: string, shard: string | undefined, group: string | undefined): TotalPlace =>
+  group === undefined || shard === undefined ? { schema } : { schema, total: { shard, group } };
+
+const placeName = (place: TotalPlace): string => keeping(place, 'total').text;
+
 /**
  * Schemas in which totals are or were kept: their table is not empty, whatever became of the triggers. With them tables that
  * count as an earlier version made them do it, which are known by the function that their triggers run; a workspace without a
@@ -176,8 +196,11 @@ select n.nspname as schema, coalesce(o.names, '{}') as outdated
 from pg_class c join pg_namespace n on n.oid = c.relnamespace left join outdated o on o.relnamespace = n.oid
 where c.relname = '$total' and c.relkind = 'r' and (o.names is not null or pg_relation_size(c.oid) > 0)`;
 
-/** For the transaction that renames the table: its total is known by its name, too. */
+/**
+ * For the transaction that renames the table: its total is known by its name, too. On a cluster it changes nothing, as rows have
+ * the names and numbers of shards: the total is forgotten and counted anew.
+ */
 export const renameTotal = (from: TableName, to: TableName): Fragment =>
   sql`update ${beside(to.schema, 'total')} set relation = ${literal(to.name)} where relid = ${literal(tableRef(to).text)}::regclass and relation = ${literal(from.name)}`;
 
-const relationOf = ({ schema, name }: TableName): string => `${schema}.${name}`;
+const relationOf = ({ schema, name }: Pick<TableName, 'schema' | 'name'>): string => `${schema}.${name}`;

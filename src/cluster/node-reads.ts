@@ -21,7 +21,14 @@ export interface Nodes {
   readonly reader: (placement: Placement) => Executor | undefined;
   /** Those that are open. */
   readonly databases: () => readonly Database[];
+  /** Those that are read now. */
+  readonly usable: () => readonly UsableNode[];
   readonly close: (graceMs?: number) => Promise<void>;
+}
+
+export interface UsableNode {
+  readonly group: string;
+  readonly database: Database;
 }
 
 export interface NodeReadsOptions {
@@ -29,6 +36,8 @@ export interface NodeReadsOptions {
   readonly coordinator: Database;
   /** Makes the database at another address, with the same credentials. Opens nothing before it is asked. */
   readonly open: (address: Pick<ClusterNode, 'host' | 'port'>) => Database;
+  /** What is to be done before a node is read, each time that it has shown itself. */
+  readonly beforeUse: (node: UsableNode) => Promise<void>;
   readonly now: () => number;
   readonly log: Record<'info' | 'warn', (message: string, facts: Record<string, unknown>) => void>;
 }
@@ -48,7 +57,7 @@ const ASK_MS = 5000;
 // Of a cluster with more nodes the rest is read through the coordinator.
 const MAX_NODES = 64;
 
-export function makeNodeReads({ coordinator, open, now, log }: NodeReadsOptions): Nodes {
+export function makeNodeReads({ coordinator, open, beforeUse, now, log }: NodeReadsOptions): Nodes {
   const known = new Map<string, Known>();
   let isCluster: Promise<boolean> | undefined;
 
@@ -82,25 +91,30 @@ export function makeNodeReads({ coordinator, open, now, log }: NodeReadsOptions)
 
   /** In the background: whoever asks now goes through the coordinator. */
   function ask(entry: Known): void {
-    entry.askAt = now() + ASK_MS;
+    // Once at a time.
+    entry.askAt = Number.POSITIVE_INFINITY;
+    const { node, database } = entry;
     isThatNode(coordinator, entry)
-      .then((isIt) => {
-        if (isIt && entry.state !== 'usable') {
+      .then(async (isIt) => {
+        if (isIt) {
+          await beforeUse({ group: node.group, database });
           entry.state = 'usable';
-          log.info('reads go straight to a node of the cluster', addressOf(entry.node));
+          log.info('reads go straight to a node of the cluster', addressOf(node));
+          return;
         }
-        if (!isIt) {
-          const words = 'an address of the cluster leads elsewhere from here: it is read through the coordinator';
-          if (entry.state === 'new') log.warn(words, addressOf(entry.node));
-          entry.state = 'away';
-        }
+        const words = 'an address of the cluster leads elsewhere from here: it is read through the coordinator';
+        if (entry.state === 'new') log.warn(words, addressOf(node));
+        entry.state = 'away';
       })
       .catch((error) => {
         if (entry.state === 'new') {
           const words = 'a node of the cluster cannot be reached from here: it is read through the coordinator';
-          log.warn(words, { ...addressOf(entry.node), error: String(error) });
+          log.warn(words, { ...addressOf(node), error: String(error) });
         }
         entry.state = 'away';
+      })
+      .then(() => {
+        entry.askAt = now() + ASK_MS;
       });
   }
 
@@ -114,6 +128,10 @@ export function makeNodeReads({ coordinator, open, now, log }: NodeReadsOptions)
       return undefined;
     },
     databases: () => [...known.values()].map(({ database }) => database),
+    usable: () =>
+      [...known.values()].flatMap(({ state, node: { group }, database }) =>
+        state === 'usable' ? { group, database } : [],
+      ),
     async close(graceMs) {
       await Promise.all([...known.values()].map(({ database }) => database.close(graceMs)));
     },

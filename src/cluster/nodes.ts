@@ -1,6 +1,7 @@
 // The nodes of a Citus cluster: which there are, which answer, and what lies on them. All by questions to the coordinator.
 import type { Database, Session } from '../db/pool.ts';
 import { join, literal, sql, toQuery } from '../sql/fragment.ts';
+import { findCitus } from './citus.ts';
 
 export interface ClusterNode {
   /** `host:port`, as Citus calls it. */
@@ -25,6 +26,7 @@ export interface NodeAnswer<T> {
 
 // A node that answers takes milliseconds. Without an end a machine that is off would be waited for half a minute.
 const CONNECT_MS = 1500;
+const COMMAND_MS = 60_000;
 
 /** The primary nodes, the coordinator first. */
 export function loadNodes(session: Pick<Session, 'query'>): Promise<ClusterNode[]> {
@@ -53,6 +55,18 @@ from run_command_on_all_nodes(${question}) r join pg_dist_node n using (nodeid) 
     const said = byGroup.get(node.groupId);
     return { node, answer: said?.success === true ? (JSON.parse(said.result) as T) : undefined };
   });
+}
+
+/** Runs a command on each active node of a cluster, in a transaction of its own, whatever becomes of it on the others. */
+export async function runOnNodes(db: Database, command: string): Promise<void> {
+  if ((await findCitus(db)) === undefined) return;
+  await db.transaction(
+    async (session) => {
+      await session.execute(`set local citus.node_connection_timeout = ${CONNECT_MS}`);
+      await session.query(toQuery(sql`select success from run_command_on_all_nodes(${command})`));
+    },
+    { purpose: 'migration', statementTimeoutMs: COMMAND_MS },
+  );
 }
 
 /** Bytes of tables with their indexes, by the PostgreSQL schema of a workspace, on each node; `only`: of these schemas. */

@@ -112,14 +112,20 @@ export interface Declared {
   readonly timestamps?: boolean;
 }
 
+/** The shard of a workspace's table of totals by its number, and the node with it by the number of its group. */
+export interface NodeTotal {
+  readonly shard: string;
+  readonly group: string;
+}
+
 /** PostgreSQL schema and table. */
 export interface EntityTable {
   readonly schema: string;
   readonly name: string;
-  /** What the table of kept totals is called where it has not its own name (placement.ts). */
-  readonly total?: string;
-  /** The node whose table this is, by its numbers, and what all others call it: read only while it lies there. */
-  readonly lies?: { readonly shard: string; readonly group: string; readonly name: string };
+  /** On a node of a cluster: where its total is kept (placement.ts). */
+  readonly total?: NodeTotal;
+  /** A shard of the workspace and the group of the node whose table this is: read only while it lies there. */
+  readonly lies?: { readonly shard: string; readonly group: string };
 }
 
 export interface Entity {

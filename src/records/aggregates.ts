@@ -1,6 +1,5 @@
 // Aggregates: one statement each, from the words of the call, or its body, to groups with what was summed up of them.
 import { responseTooLarge } from '../errors.ts';
-import { commonTable } from '../model/placement.ts';
 import { planAggregate } from '../plan/aggregate.ts';
 import { type AggregateRequest, parseAggregateBody, parseAggregateRequest } from '../request/aggregate.ts';
 import { parseParameters } from '../request/parameters.ts';
@@ -37,6 +36,6 @@ async function runAggregate(
   if (row === undefined) throw new TypeError('an aggregate is always one row');
   const { data, groups, counted } = row;
   if (data === null) throw responseTooLarge(config.maxResponseBytes);
-  if (Number(counted) >= KEPT_FROM) totals.keep(commonTable(visit.entity));
+  if (Number(counted) >= KEPT_FROM) totals.keep(visit.entity);
   return jsonText(200, aggregateEnvelope(data, Number(groups), plan));
 }

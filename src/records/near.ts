@@ -25,7 +25,7 @@ export function makeNear({ reader }: Pick<Databases, 'reader'>) {
     const known = snapshots.get(workspace) ?? nearOf(workspace);
     const near = known?.entities.get(entity.name);
     if (known === undefined || near === undefined) return undefined;
-    const root = roots.get(near) ?? rootOn(placement, near, entity);
+    const root = roots.get(near) ?? rootOn(placement, near);
     snapshots.set(workspace, known);
     roots.set(near, root);
     return { workspace: known, entity: root, executor };

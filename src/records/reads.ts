@@ -3,7 +3,6 @@
 import type { Totals } from '../beside/totals.ts';
 import type { Config } from '../config.ts';
 import { recordNotFound, responseTooLarge } from '../errors.ts';
-import { commonTable } from '../model/placement.ts';
 import { planList, planRead } from '../plan/plan.ts';
 import type { RecordRow } from '../plan/result.ts';
 import { parseId } from '../request/call.ts';
@@ -81,7 +80,7 @@ async function runList(
   if (page === undefined) throw new TypeError('a page is always one row');
   const { data } = page;
   if (data === null) throw responseTooLarge(config.maxResponseBytes);
-  if (page.isCounted && Number(page.total) >= KEPT_FROM) totals.keep(commonTable(visit.entity));
+  if (page.isCounted && Number(page.total) >= KEPT_FROM) totals.keep(visit.entity);
   return jsonText(200, listEnvelope({ ...page, data }, plan, estimated?.[0]));
 }
 

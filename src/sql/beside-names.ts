@@ -1,6 +1,7 @@
 // Names of what the platform keeps beside the tables of a workspace, and that statements about records, triggers and changes
 // of types use. They lie in the workspace's own PostgreSQL schema, which is whole by that: it can be dumped, moved and
 // distributed. The files of install/workspace make them. `$` is in no name of a schema document.
+import type { EntityTable } from '../model/entity.ts';
 import { type Fragment, keyword, tableRef } from './fragment.ts';
 
 /** Tables and functions, without the `$` that their names begin with. */
@@ -41,6 +42,23 @@ export type BesideName =
 
 /** The table or function as statements name it; `schema`: that of the workspace. */
 export const beside = (schema: string, name: BesideName): Fragment => tableRef({ schema, name: `$${name}` });
+
+/** What keeps totals of a workspace: a table, and functions that name it. */
+export const KEEPING = ['total', 'total_of', 'count_records', 'is_total_kept', 'fold_totals'] as const;
+
+/** Where the totals of a workspace are kept: in its schema, or on a node of a cluster in a shard of its tables. */
+export type TotalPlace = Pick<EntityTable, 'schema' | 'total'>;
+
+/** The table or function; on a node with the number of the shard of the table, as functions are made there for it. */
+export const keeping = ({ schema, total }: TotalPlace, name: (typeof KEEPING)[number]): Fragment =>
+  total === undefined ? beside(schema, name) : tableRef({ schema, name: `$${name}_${total.shard}` });
+
+/**
+ * What the bases of totals call a table. On a node with the number of the node, as a move takes rows of totals along, and tables
+ * of two nodes may have the same oid: a base of another node is nobody's.
+ */
+export const notedAs = ({ name, total }: Pick<EntityTable, 'name' | 'total'>): string =>
+  total === undefined ? name : `${name}@${total.group}`;
 
 const INSTALLATION = {
   /** What indexes of words and of parts of texts need: a database has each extension once. */

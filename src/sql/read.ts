@@ -259,11 +259,11 @@ function isWhole({ scan, predicate }: ListPlan): boolean {
  * PostgreSQL from doing them twice, as `n` is asked for twice.
  */
 export function keptTotal({ scan }: { readonly scan: Scan }): Fragment {
-  const { quoted, plain } = nameOf(scan);
+  const { quoted, noted } = nameOf(scan);
   const total = totalsOf(scan);
   const added = (isNew: Fragment): Fragment =>
     sql`(select coalesce(sum(t.n), 0)::int8 from ${total} t where t.relid = b.relid and t.slot ${isNew})`;
-  return sql`select (select case when b.pending is not null and b.relation = ${plain} then b.n + ${added(sql`>= -b.slot`)} + ${added(sql`= any(b.pending)`)} end from ${total} b where b.relid = ${quoted}::regclass and b.slot < 0 order by b.slot limit 1) as n offset 0`;
+  return sql`select (select case when b.pending is not null and b.relation = ${noted} then b.n + ${added(sql`>= -b.slot`)} + ${added(sql`= any(b.pending)`)} end from ${total} b where b.relid = ${quoted}::regclass and b.slot < 0 order by b.slot limit 1) as n offset 0`;
 }
 
 /** The rows of the list without page and order, for the planner's estimate. */

@@ -2,16 +2,16 @@
 // renderScan(), which reads by the filter, the only place that knows where the records of an entity lie.
 import type { Entity } from '../model/entity.ts';
 import type { Scan } from '../plan/scan.ts';
-import { beside } from './beside-names.ts';
+import { keeping, notedAs } from './beside-names.ts';
 import { empty, type Fragment, literal, sql, tableRef, wholeNumber } from './fragment.ts';
 
 /** The table of a scan where no condition can stand: as the target of an insert, or to be locked. Nothing is read by it. */
 export const targetOf = ({ entity }: Scan): Fragment => tableRef(entity.table);
 
-/** The table by its name, for functions and kept totals: `quoted` as SQL has it, `plain` without its schema. */
-export const nameOf = ({ entity }: Scan): { readonly quoted: Fragment; readonly plain: Fragment } => ({
+/** The table by its name, for functions and kept totals: `quoted` as SQL has it, `noted` as rows of totals do. */
+export const nameOf = ({ entity }: Scan): { readonly quoted: Fragment; readonly noted: Fragment } => ({
   quoted: literal(tableRef(entity.table).text),
-  plain: literal(entity.table.name),
+  noted: literal(notedAs(entity.table)),
 });
 
 /**
@@ -34,8 +34,7 @@ export const markOf = ({ entity: { moves = 0 } }: Scan, alias: Fragment): Fragme
   moves % 2 === 0 ? sql`${alias}.xmin` : sql`(${alias}.xmin::text || ':' || ${alias}.tableoid::text)`;
 
 /** The table of kept totals of the entity's workspace. */
-export const totalsOf = ({ entity: { table } }: Scan): Fragment =>
-  table.total === undefined ? beside(table.schema, 'total') : tableRef({ schema: table.schema, name: table.total });
+export const totalsOf = ({ entity: { table } }: Scan): Fragment => keeping(table, 'total');
 
 /**
  * True while the table lies on this node of the cluster; else the statement fails (22012), as what is left there of a

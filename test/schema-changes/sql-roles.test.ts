@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { skipOnCluster } from '../support/citus.ts';
 import { type Held, holdAt, holdRecord, prepareHolds } from '../support/held-migration.ts';
 import { ended } from '../support/migration.ts';
 import { until } from '../support/until.ts';
@@ -88,9 +87,7 @@ from pg_proc p join pg_namespace n on n.oid = pronamespace where prosecdef and n
   for (const { name, settings } of functions) assert.equal(settings, 'search_path=pg_catalog, pg_temp', String(name));
 }
 
-const WITHOUT_TOTALS = skipOnCluster('totals are kept by triggers with transition tables');
-
-test('a role that may write to a table of which a total is kept gets no further', WITHOUT_TOTALS, async () => {
+test('a role that may write to a table of which a total is kept gets no further', async () => {
   await until('the total is kept', async () => {
     await workspace.call('things?size=1');
     return (await query(`select from "ws1_roles"."$total"`)).length > 0;

@@ -59,13 +59,14 @@ for (const [what, text, name = 'orders'] of STATEMENTS) {
       const near = nearOf(placed);
       assert.ok(near !== undefined && placed.placement);
       const far = entityOf(shop, name);
-      const root = rootOn(placed.placement, entityOf(near, name), far);
+      const root = rootOn(placed.placement, entityOf(near, name));
       const there = text(near, root, principal);
       assert.ok(there.includes(LIES), there);
       const back = there
         .replaceAll(`where ${LIES} and `, 'where ')
         .replaceAll(` and ${LIES}`, '')
         .replaceAll(` where ${LIES}`, '')
+        .replaceAll('_102008@2', '') // as bases of totals on the node call the table
         .replaceAll('_102008', '');
       assert.equal(back, text(shop, far, principal));
     });
