@@ -98,6 +98,8 @@ export function makeNodeReads({ coordinator, open, beforeUse, now, log }: NodeRe
       .then(async (isIt) => {
         if (isIt) {
           await beforeUse({ group: node.group, database });
+          // One that had its place and another address is nobody's any more.
+          for (const other of known.values()) if (other.node.group === node.group) other.state = 'away';
           entry.state = 'usable';
           log.info('reads go straight to a node of the cluster', addressOf(node));
           return;

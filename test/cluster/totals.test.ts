@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
 import { makeClusterTotals } from '../../src/beside/cluster-totals.ts';
+import { readConfig } from '../../src/config.ts';
 import { makeDatabase } from '../../src/db/pool.ts';
 import { isCluster } from '../support/citus.ts';
 import { type KeptTotal, keptTotal } from '../support/kept-totals.ts';
@@ -259,19 +260,8 @@ function onCluster(): void {
       // Triggers that add for nobody.
       await there.query(`delete from ${there.named('total')} where slot < 0`);
       await sql('insert into ws2_blog.things (size) values (1)');
-      const db = makeDatabase({
-        connection: { connectionString: database.url },
-        processes: 1,
-        readConnections: 1,
-        writeConnections: 1,
-        slowConnections: 1,
-        transferConnections: 1,
-        batchConnections: 2,
-        maxQueue: 100,
-        statementTimeoutMs: 60_000,
-        maxResponseBytes: 1_048_576,
-        onError: () => undefined,
-      });
+      const connection = { connectionString: database.url };
+      const db = makeDatabase({ ...readConfig({}), connection, processes: 1, onError: assert.ifError });
       const totals = makeClusterTotals({ db, nodes: { usable: () => [] }, onError: assert.ifError });
       await totals.foldFromAfar().finally(() => db.close());
       assert.deepEqual(await there.query(`select * from ${there.named('total')}`), []);
