@@ -106,4 +106,24 @@ where relnamespace = to_regnamespace('"${schema}"') and relname ~ '^notes_[0-9]+
     assert.equal((await ended(workspace, id)).state, 'succeeded');
     await assertTidy(server, 'indexed');
   });
+
+  test('a prepared transaction that was left on the worker is told', async () => {
+    const { workspace, schema } = await workspaceWith('left', 100);
+    const name = `${schema}_left`;
+    const { client, node } = await onWorker(
+      schema,
+      (table) => `begin; select from ${table} limit 1; prepare transaction '${name}'`,
+    );
+    let id = 0;
+    try {
+      id = (await applySchema(workspace, document('bigint'), '?wait=0')).json.data.id;
+      const { waitingFor } = await waits(workspace);
+      assert.deepEqual(waitingFor, { pid: null, application: `prepared transaction on ${node}`, since: null });
+    } finally {
+      await client.query(`rollback prepared '${name}'`);
+      await client.end();
+    }
+    assert.equal((await ended(workspace, id)).state, 'succeeded');
+    await assertTidy(server, 'left');
+  });
 }

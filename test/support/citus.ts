@@ -46,7 +46,8 @@ export async function dropOnNodes(coordinator: string, name: string): Promise<vo
 const run = (url: string, statements: readonly string[]): Promise<Record<string, unknown>[]> =>
   connected(url, async (client) => {
     let rows: Record<string, unknown>[] = [];
-    for (const statement of statements) rows = (await client.query(statement)).rows;
+    // Several in one text have a result each.
+    for (const statement of statements) rows = [await client.query(statement)].flat().at(-1)?.rows ?? [];
     return rows;
   });
 

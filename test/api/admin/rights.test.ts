@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ADMIN_PREFIX, ADMIN_ROUTES, routeName } from '../../support/admin-routes.ts';
+import { isCluster } from '../../support/citus.ts';
 import { signIn } from '../../support/console-client.ts';
 import { ADMIN_KEY, type Answer } from '../../support/server.ts';
 import { prepare, use, useIssuer, useServer } from '../../support/use.ts';
@@ -46,6 +47,9 @@ const below =
 
 const FOR_OPERATOR = [401, 403, 403, 403, 403] as const;
 const forOwner = (status: number): Line['statuses'] => [401, 403, 403, status, 403, status];
+
+/** Plain PostgreSQL has no nodes. */
+const onCluster = (status: number): number => (isCluster ? status : 409);
 
 const LINES: Readonly<Record<string, Line>> = {
   'GET /server': { statuses: [...FOR_OPERATOR, 200] },
@@ -124,18 +128,18 @@ const LINES: Readonly<Record<string, Line>> = {
   'GET /organizations/:org/workspaces/:ws/backup': { statuses: forOwner(200) },
   // With the bytes of a file: backup.test.ts.
   'POST /restore': { statuses: [...FOR_OPERATOR, 415], body: () => ({}) },
-  // There is no cluster here: cluster/moves.test.ts.
-  'GET /cluster': { statuses: [...FOR_OPERATOR, 409] },
-  'GET /cluster/workspaces': { statuses: [...FOR_OPERATOR, 409] },
-  'GET /cluster/plan': { statuses: [...FOR_OPERATOR, 409] },
-  'POST /cluster/rebalance': { statuses: [...FOR_OPERATOR, 409] },
+  // What moves do is told by cluster/moves.test.ts.
+  'GET /cluster': { statuses: [...FOR_OPERATOR, onCluster(200)] },
+  'GET /cluster/workspaces': { statuses: [...FOR_OPERATOR, onCluster(200)] },
+  'GET /cluster/plan': { statuses: [...FOR_OPERATOR, onCluster(200)] },
+  'POST /cluster/rebalance': { statuses: [...FOR_OPERATOR, onCluster(202)] },
   'POST /organizations/:org/workspaces/:ws/moves': {
-    statuses: [...FOR_OPERATOR, 409],
+    statuses: [...FOR_OPERATOR, onCluster(400)],
     body: () => ({ node: '10.0.0.12:5432' }),
   },
-  'GET /cluster/moves': { statuses: [...FOR_OPERATOR, 409] },
-  'GET /cluster/moves/:id': { statuses: [...FOR_OPERATOR, 409] },
-  'POST /cluster/moves/:id/cancel': { statuses: [...FOR_OPERATOR, 409] },
+  'GET /cluster/moves': { statuses: [...FOR_OPERATOR, onCluster(200)] },
+  'GET /cluster/moves/:id': { statuses: [...FOR_OPERATOR, onCluster(404)] },
+  'POST /cluster/moves/:id/cancel': { statuses: [...FOR_OPERATOR, onCluster(404)] },
   'GET /signing-keys': { statuses: [...FOR_OPERATOR, 200] },
   'POST /signing-keys/rotate': { statuses: [...FOR_OPERATOR, 200] },
   'POST /organizations/:org/workspaces/:ws/access/test': {
