@@ -6,8 +6,8 @@ import { type IncomingMessage, request } from 'node:http';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { skipOnCluster } from '../support/citus.ts';
 import type { TestDatabase } from '../support/database.ts';
+import { keptTotal } from '../support/kept-totals.ts';
 import { applySchema, assertTidy, freshShape, type Json, schemaOf, settled, shapeOf } from '../support/migration.ts';
 import type { Answer, TestServer, TestWorkspace } from '../support/server.ts';
 import { until } from '../support/until.ts';
@@ -194,17 +194,15 @@ test('a name is not given to another field while a request is under way that mea
   assert.deepEqual((await workspace.call('notes/1')).json.data, { id: 1, old: null, a: 'late' });
 });
 
-const WITHOUT_TOTALS = skipOnCluster('totals are kept by triggers with transition tables');
-
-test('the total of a table is kept on under its new name', WITHOUT_TOTALS, async () => {
+test('the total of a table is kept on under its new name', async () => {
   const slug = `s${++count}`;
   const workspace = await server.workspace(`acme/${slug}`, { entities: { notes: { fields: { a: text } } } });
   const { query } = server.database;
   const schema = await schemaOf(server, workspace);
   await query(`insert into "${schema}".notes (a) select n::text from generate_series(1, 6000) n`);
   const isKept = async (table: string): Promise<boolean> => {
-    const [row] = await query(`select "${schema}"."$is_total_kept"('"${schema}".${table}'::regclass) as kept`);
-    return row?.kept === true;
+    const kept = await keptTotal(server.database, schema, table);
+    return (await kept.total().finally(kept.close)) !== null;
   };
   await until('the total is kept', async () => {
     await workspace.call('notes?size=1');
