@@ -206,8 +206,12 @@ export const retryAfter = (seconds: number): number => Math.min(60, Math.max(1, 
  */
 export async function tableSizes(session: Runs, change: PreparedChange): Promise<ReadonlyMap<string, number>> {
   if (change.operations.every((operation) => operation.work === 'none')) return new Map();
+  // Tables of before the database was a cluster lie where they lay.
   const size =
-    (await findCitus(session)) === undefined ? sql`pg_relation_size(c.oid)` : sql`citus_relation_size(c.oid)`;
+    (await findCitus(session)) === undefined
+      ? sql`pg_relation_size(c.oid)`
+      : sql`case when exists (select from pg_dist_partition p where p.logicalrelid = c.oid) then citus_relation_size(c.oid)
+    else pg_relation_size(c.oid) end`;
   const rows = await session.query<{ name: string; records: number }>(
     toQuery(sql`select c.relname as name,
   case when c.reltuples >= 0 then c.reltuples else ${size} / 100 end::float8 as records

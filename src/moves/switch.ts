@@ -138,7 +138,9 @@ async function tryEach(work: () => Promise<void>): Promise<void> {
     } catch (error) {
       // A node that was lost for a moment: the coordinator keeps connections to it that are of no more use.
       const isNodeAway = isNodeLoss(error) || sqlState(error)?.startsWith('08') === true;
-      const mayHelp = isLockTimeout(error) || isNodeAway || error instanceof SameNumbers;
+      // 42710: a move that died in another database of these servers left a role of the name that Citus gives. The next try
+      // has another number in it.
+      const mayHelp = isLockTimeout(error) || isNodeAway || error instanceof SameNumbers || sqlState(error) === '42710';
       if (!mayHelp || tries === TRIES) throw error;
       await sleep(PAUSE_MS * tries);
     }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
+import pg from 'pg';
 import { isCluster } from '../support/citus.ts';
 import { ADMIN_KEY, type Answer, type Call, type TestWorkspace } from '../support/server.ts';
 import { until } from '../support/until.ts';
@@ -171,6 +172,27 @@ test('a tag of before a move is never right after it', { skip }, async () => {
   assert.equal((await write(tag)).status, 412);
   assert.equal((await write(`"${number}${rest}"`)).status, 412);
   assert.equal((await write(fresh)).status, 200);
+});
+
+test('a role that a move of another database left behind is no end of this one', { skip }, async () => {
+  const { database } = server!;
+  const target = await elsewhere('acme/blog');
+  const [row] = await database.query(
+    `select format('citus_shard_move_subscription_role_%s_%s', current_user::regrole::oid,
+       setval('pg_dist_operationid_seq', $1) + 1) as role`,
+    [Date.now()],
+  );
+  // Citus gives roles names of numbers that each database counts by itself, and roles are of all databases.
+  const client = new pg.Client({ connectionString: Object.assign(new URL(database.url), { host: target }).href });
+  await client.connect();
+  await client.query('set citus.enable_ddl_propagation to off');
+  await client.query(`create role ${row?.role}`);
+  const begun = await move(blog!, target);
+  const { state, error } = await ended(begun.json.data.id);
+  await client.query(`drop role ${row?.role}`);
+  await client.end();
+  assert.deepEqual([state, error], ['succeeded', null]);
+  assert.equal(await nodeOf('acme/blog'), target);
 });
 
 test('while it moves the schema is held, and a version names the table', { skip }, async () => {

@@ -24,14 +24,14 @@ export async function makeTemplate(url: string): Promise<void> {
   await install({ connectionString: onDatabase(url, TEMPLATE) }, () => undefined);
 }
 
-/** A fresh database with the control tables. */
-export async function createTestDatabase(): Promise<TestDatabase> {
+/** A fresh database with the control tables; on a cluster one of all nodes, unless they are to be `apart` until joinDatabase(). */
+export async function createTestDatabase({ apart = false } = {}): Promise<TestDatabase> {
   const server = serverUrl();
   const name = `wda_test_${randomBytes(6).toString('hex')}`;
   const url = onDatabase(server, name);
   if (isCluster) {
     await onEachNode(server, [`create database ${name} encoding 'UTF8' template template0`]);
-    await joinNodes(server, (node) => onDatabase(node, name));
+    if (!apart) await joinNodes(server, (node) => onDatabase(node, name));
     await install({ connectionString: url }, () => undefined);
   } else await administer(server, [`create database ${name} template ${TEMPLATE}`]);
   let client: pg.Client | undefined;
@@ -52,6 +52,10 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     },
   };
 }
+
+/** Makes the databases of the nodes into one of a cluster. */
+export const joinDatabase = ({ url }: TestDatabase): Promise<void> =>
+  joinNodes(serverUrl(), (node) => onDatabase(node, new URL(url).pathname.slice(1)));
 
 /** Looks into the database of each node of a cluster, the coordinator first; elsewhere into the only one. */
 export async function queryNodes({ url, query }: TestDatabase, text: string): Promise<Record<string, unknown>[]> {
