@@ -188,6 +188,8 @@ const REFUSALS: Readonly<Record<string, (error: DatabaseError) => ApiError>> = {
       : invalid('INVALID', 'a value has the wrong form'),
   '57014': queryTimeout,
   '55P03': lockedByOthers,
+  // A statement that is cancelled takes those with it that were sent behind it in its transaction.
+  '25P02': (error) => serviceUnavailable('The transaction was broken off; nothing of it is done; retry', 1, error),
   '40001': lockedByOthers,
   '40P01': lockedByOthers,
 };

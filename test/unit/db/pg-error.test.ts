@@ -17,6 +17,7 @@ for (const [code, status, name, detail] of [
   ['22P02', 400, 'VALIDATION_FAILED', 'INVALID'],
   ['54000', 400, 'BAD_REQUEST', undefined],
   ['57014', 503, 'QUERY_TIMEOUT', undefined],
+  ['25P02', 503, 'SERVICE_UNAVAILABLE', undefined],
   ['55P03', 503, 'SERVICE_UNAVAILABLE', undefined],
   ['40001', 503, 'SERVICE_UNAVAILABLE', undefined],
   ['40P01', 503, 'SERVICE_UNAVAILABLE', undefined],
@@ -27,7 +28,6 @@ for (const [code, status, name, detail] of [
   ['58030', 503, 'SERVICE_UNAVAILABLE', undefined],
   ['42703', 503, 'SERVICE_UNAVAILABLE', undefined],
   ['2200H', 500, 'INTERNAL_ERROR', undefined],
-  ['25P02', 500, 'INTERNAL_ERROR', undefined],
   ['XX000', 500, 'INTERNAL_ERROR', undefined],
 ] as const) {
   test(`${code} is ${status} ${name}, and says nothing of the database's own words`, () => {
