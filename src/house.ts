@@ -62,7 +62,7 @@ export type House = ReturnType<typeof makeHouse>;
 /** All rooms, wired together, with nothing running yet. */
 export function makeHouse(config: Config, routes: Routes, { log }: Observer, readiness: ReadinessState) {
   const onFault = (message: string, error: unknown): void => log.error(message, { err: rootOf(error) });
-  const { db, nodes, databases } = openDatabases(config, routes, log, (node) => totals.checkNode(node));
+  const { db, nodes, nodeWatch, databases } = openDatabases(config, routes, log, (node) => totals.checkNode(node));
   const refusals = makeRefusalPace(() => performance.now(), sleep);
   const strangers = makeStrangerShare(config.statementTimeoutMs);
   const now = makeClock();
@@ -85,7 +85,6 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
     forgottenAfterMs: config.statementTimeoutMs + config.bodyTimeoutMs + SNAPSHOT_MS,
   };
   const runner = makeRunner({ ...change, databases, maxLong: MAX_LONG_MIGRATIONS });
-  const nodeWatch = makeNodeWatch(db);
   const mover = makeMover({ ...change, db, ...runner.sessions });
   const outbound = makeOutbound({ allowPrivate: config.idpPrivateNetwork });
   const keySets = makeKeySets({
@@ -184,7 +183,8 @@ function openDatabases(config: Config, routes: Routes, log: Observer['log'], bef
     onError: (message: string, error: unknown) =>
       log.warn(message, { error: error instanceof Error ? error.message : String(error) }),
   };
-  const db = makeDatabase({ ...routes, ...databaseOptions });
+  const db = makeDatabase({ ...routes, ...databaseOptions, onFault: () => nodeWatch.suspect() });
+  const nodeWatch = makeNodeWatch(db);
   const nodes = makeNodeReads({
     coordinator: db,
     open: (address) => makeDatabase({ ...databaseOptions, connection: routeTo(routes.direct, address) }),
@@ -192,8 +192,9 @@ function openDatabases(config: Config, routes: Routes, log: Observer['log'], bef
     now: () => performance.now(),
     log,
   });
-  const databases = makeDatabases(db, config.nodeReads && config.pooler === 'none' ? nodes : undefined);
-  return { db, nodes, databases };
+  const reader = config.nodeReads && config.pooler === 'none' ? nodes.reader : () => undefined;
+  const databases = makeDatabases(db, { ...nodeWatch, place: nodes.place, reader });
+  return { db, nodes, nodeWatch, databases };
 }
 
 function agentsOf(

@@ -3,7 +3,7 @@
 // reads go through the coordinator.
 
 import { isConnectionLoss, StaleStatement, sqlState } from '../db/pg-error.ts';
-import type { Database, Executor } from '../db/pool.ts';
+import type { Database, Executor, Work } from '../db/pool.ts';
 import { ApiError } from '../errors.ts';
 import type { ClusterNode, Placement } from '../model/workspace.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
@@ -147,7 +147,7 @@ function readerOf(database: Database, onAway: () => void): Executor {
   return {
     isTransaction: false,
     run: (query, lane, work) =>
-      database.run(query, lane, work).catch((error) => {
+      unlessSilent(database.run(query, lane, work), work?.place).catch((error) => {
         if (!isAway(error)) throw error;
         onAway();
         throw new StaleStatement();
@@ -155,12 +155,25 @@ function readerOf(database: Database, onAway: () => void): Executor {
   };
 }
 
+/** The same, or an error once the node is known to be silent: a machine that has stopped closes no connection. */
+function unlessSilent<T>(answer: Promise<T>, place: Work['place']): Promise<T> {
+  if (place === undefined) return answer;
+  return new Promise((resolve, reject) => {
+    const leave = place.onAway(() => reject(new StaleStatement()));
+    answer.then(resolve, reject).finally(leave);
+  });
+}
+
 // 28: its credentials; 3D000: its database; 42501: its rights; 53300: its connections; 57P03: it is starting.
 function isAway(error: unknown): boolean {
   const cause = error instanceof ApiError ? error.cause : error;
   const state = sqlState(cause);
   if (state !== undefined) return /^(08|28|3D000|42501|53300|57P0[123])/.test(state);
-  return isConnectionLoss(cause) || (cause instanceof Error && cause.name === 'UnfitConnection');
+  // `timeout expired` is the driver's, of a connection that was not opened in time.
+  return (
+    isConnectionLoss(cause) ||
+    (cause instanceof Error && /UnfitConnection|timeout/.test(`${cause.name} ${cause.message}`))
+  );
 }
 
 /**

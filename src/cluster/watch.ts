@@ -1,31 +1,89 @@
-// Which nodes of the cluster do not answer, as each process sees it: for /readyz and metrics. A server whose worker is away
-// goes on for all workspaces that lie elsewhere, so it is no reason to send it no requests.
+// Which nodes of the cluster do not answer, as each process sees it: for /readyz and metrics, and so that requests for what
+// lies there are refused at once. A coordinator waits for a node that has fallen silent without end, and nothing that is sent
+// to the coordinator ends that: of what is known to be away nothing is asked. A server whose worker is away goes on for all
+// workspaces that lie elsewhere, so it is no reason to send it no requests.
 import type { Database } from '../db/pool.ts';
+import type { Place } from '../db/work.ts';
 import type { Figure } from '../figure.ts';
+import type { Placement } from '../model/workspace.ts';
 import { findCitus } from './citus.ts';
-import { askNodes } from './nodes.ts';
+import { askNodes, type NodeAnswer } from './nodes.ts';
 
 export interface NodeWatch {
+  /** Asks all nodes; one that was there is away when it does not answer twice. */
   readonly look: () => Promise<void>;
+  /** Looks soon, as something took suspiciously long. */
+  readonly suspect: () => void;
+  readonly nodeOf: (placement: Pick<Placement, 'node'>) => Place;
   /** `host:port` of the nodes that did not answer the last look; none where there is no cluster. */
   readonly down: () => readonly string[];
   readonly figures: () => readonly Figure[];
 }
 
+// Between two looks for a suspicion.
+const SUSPECT_MS = 2000;
+
 export function makeNodeWatch(db: Database): NodeWatch {
   let isPlain = false;
   let nodes = { up: 0, down: 0 };
   let down: readonly string[] = [];
+  /** By the numbers of their groups. */
+  let away: ReadonlySet<string> = new Set();
+  let looking: Promise<void> | undefined;
+  let lookedAt = Number.NEGATIVE_INFINITY;
+  /** As many as there are nodes, by the numbers of their groups. */
+  const places = new Map<string, Place & { readonly listeners: Set<() => void> }>();
+
+  function placeOf(group: string): Place {
+    const known = places.get(group);
+    if (known !== undefined) return known;
+    const listeners = new Set<() => void>();
+    const place = {
+      listeners,
+      isAway: () => away.has(group),
+      onAway(listener: () => void) {
+        // Of its own, as one function may be given twice.
+        const own = (): void => listener();
+        listeners.add(own);
+        return () => void listeners.delete(own);
+      },
+    };
+    places.set(group, place);
+    return place;
+  }
+
+  async function ask(): Promise<readonly NodeAnswer<boolean>[]> {
+    return (await askNodes<boolean>(db, 'select to_json(true)')).filter(({ node }) => node.isActive);
+  }
+
+  async function lookOnce(): Promise<void> {
+    if (isPlain) return;
+    isPlain = (await findCitus(db)) === undefined;
+    if (isPlain) return;
+    let answers = await ask();
+    // A busy node may be late once.
+    if (groupsAway(answers).some((group) => !away.has(group))) answers = await ask();
+    down = answers.flatMap(({ node, answer }) => (answer === undefined ? [node.name] : []));
+    nodes = { up: answers.length - down.length, down: down.length };
+    away = new Set(groupsAway(answers));
+    for (const group of away) for (const listener of [...(places.get(group)?.listeners ?? [])]) listener();
+  }
+
+  function look(): Promise<void> {
+    looking ??= lookOnce().finally(() => {
+      looking = undefined;
+      lookedAt = performance.now();
+    });
+    return looking;
+  }
 
   return {
-    async look() {
-      if (isPlain) return;
-      isPlain = (await findCitus(db)) === undefined;
-      if (isPlain) return;
-      const answers = (await askNodes<boolean>(db, 'select to_json(true)')).filter(({ node }) => node.isActive);
-      down = answers.flatMap(({ node, answer }) => (answer === undefined ? [node.name] : []));
-      nodes = { up: answers.length - down.length, down: down.length };
+    look,
+    suspect() {
+      if (isPlain || performance.now() - lookedAt < SUSPECT_MS) return;
+      look().catch(() => undefined);
     },
+    nodeOf: ({ node }) => placeOf(node.group),
     down: () => down,
     figures: () => [
       {
@@ -37,3 +95,6 @@ export function makeNodeWatch(db: Database): NodeWatch {
     ],
   };
 }
+
+const groupsAway = (answers: readonly NodeAnswer<boolean>[]): readonly string[] =>
+  answers.flatMap(({ node, answer }) => (answer === undefined ? [String(node.groupId)] : []));

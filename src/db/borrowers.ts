@@ -1,6 +1,7 @@
 // Who has connections of a pool, and who waits for one: the tenant that has least is served first, none gets more than its
 // share, and none fills the line of all.
 import type { OpenedConnection } from './connect.ts';
+import type { Work } from './work.ts';
 
 /** A connection for one user alone. */
 export interface Lent {
@@ -10,7 +11,7 @@ export interface Lent {
 }
 
 /** Somebody who waits. `settle` is called once. */
-export interface Borrower {
+export interface Borrower extends Pick<Work, 'place'> {
   readonly tenant: string | undefined;
   readonly settle: (outcome: Lent | Error) => void;
 }

@@ -1,5 +1,6 @@
 // The connections of a lane: opened one at a time as they are needed, left when they are of no more use.
 import type { OpenedConnection } from './connect.ts';
+import { onReady } from './ending.ts';
 import { makePrepared, type Prepared } from './prepared.ts';
 import { watchSilence } from './silence.ts';
 import type { StatementRun } from './statement.ts';
@@ -24,6 +25,7 @@ export interface PipelinedConnection {
   /** What those sent take together, in milliseconds. */
   work: number;
   answeredAt: number;
+  isEnding: boolean;
   usable: boolean;
 }
 
@@ -32,6 +34,7 @@ export interface LaneConnectionsOptions {
   readonly open: () => Promise<OpenedConnection>;
   /** The longest silence of a connection that has something to answer. */
   readonly longestSilenceMs: number;
+  /** It may have room: also when it had none for a while. */
   readonly onOpened: (connection: PipelinedConnection) => void;
   /** One is no longer among `all`. */
   readonly onRetired: () => void;
@@ -91,8 +94,14 @@ export function makeLaneConnections(options: LaneConnectionsOptions): LaneConnec
       sent: [],
       work: 0,
       answeredAt: 0,
+      isEnding: false,
       usable: true,
     };
+    onReady(opened, () => {
+      if (!connection.isEnding) return;
+      connection.isEnding = false;
+      if (connection.usable) onOpened(connection);
+    });
     const unwatch = watchSilence(opened.client, options.longestSilenceMs, () => connection.sent.length > 0);
     opened.client.once('end', unwatch);
     opened.onRetired((reason) => {

@@ -9,7 +9,7 @@ import type { ConnectionLimits, OpenedConnection } from './connect.ts';
 import { addressOf } from './connection-url.ts';
 import { hold, isHeld, LOCK_HOLD, makeCosts, SLOW_HOLD, type StatementCost } from './cost.ts';
 import type { Executor } from './executor.ts';
-import { sqlState } from './pg-error.ts';
+import { lostBehind, sqlState } from './pg-error.ts';
 import { makePipelinedLane, type PipelinedLane } from './pipeline.ts';
 import type { SessionPool } from './session-pool.ts';
 import { makeSlowLane } from './slow-lane.ts';
@@ -35,6 +35,8 @@ export interface LanesOptions {
   readonly cancel: Cancel;
   /** A write met a server that takes none. */
   readonly onReadOnly: () => void;
+  /** A statement of a tenant was ended as it kept others waiting. */
+  readonly onFault?: () => void;
   readonly onError: (message: string, error: unknown) => void;
 }
 
@@ -121,7 +123,9 @@ export function makeLanes(options: LanesOptions): Lanes {
   function noteFault({ tenant }: Work, cost: StatementCost | undefined, error: unknown): void {
     const now = performance.now();
     if (cost !== undefined) hold(cost, sqlState(error) === '55P03' ? LOCK_HOLD : SLOW_HOLD, now);
-    if (tenant !== undefined) conduct.fault(tenant, now);
+    if (tenant === undefined) return;
+    conduct.fault(tenant, now);
+    options.onFault?.();
   }
 
   /** A statement that the quick lane has ended was undone whole: it runs again where it may take its time. */
@@ -130,6 +134,8 @@ export function makeLanes(options: LanesOptions): Lanes {
     const deadline = work.deadline ?? performance.now() + statementTimeoutMs;
     if (performance.now() >= deadline) throw queryTimeout(fault);
     return runSlow(query, lane, { ...work, deadline }, cost).catch((error) => {
+      // It was undone by the database, and by nobody on a node that has fallen silent with it.
+      if (lane === 'write' && work.place?.isAway() === true) throw lostBehind(error);
       // Its second turn never came.
       throw isTooLate(error) ? queryTimeout(error) : error;
     });

@@ -132,6 +132,9 @@ class AnswerLost extends Error {
 export const lostStatement = (error: unknown, isWrite: boolean): ApiError =>
   translateConnectionError(isWrite && isConnectionLoss(error) ? new AnswerLost(error) : error);
 
+/** The refusal of a write that was sent to a server behind the database, which may do it as soon as it goes on. */
+export const lostBehind = (error: unknown): ApiError => translateConnectionError(new AnswerLost(error));
+
 /** True for the refusal of a write of which nobody knows whether it was done. */
 export const isAnswerLost = (error: unknown): boolean =>
   isNodeOutcomeUnknown(error) || (error instanceof ApiError && error.cause instanceof AnswerLost);

@@ -69,6 +69,8 @@ export interface DatabaseOptions {
   readonly statementTimeoutMs: number;
   /** Longest answer; of what PostgreSQL sends beyond it not a byte is read. */
   readonly maxResponseBytes: number;
+  /** A statement of a tenant took so long that a quick lane has ended it. */
+  readonly onFault?: () => void;
   readonly onError: (message: string, error: unknown) => void;
 }
 

@@ -13,6 +13,8 @@ export interface Scheduled {
   readonly work: number;
   /** When the last answer came. */
   readonly answeredAt: number;
+  /** It has told of an error, and not yet that it goes on: its server is still busy with the end of the statement. */
+  readonly isEnding?: boolean;
 }
 
 export interface ScheduleOptions {
@@ -51,7 +53,8 @@ const MAX_DETOUR_MS = 5;
 const COMPANY_MS = 5000;
 
 /** True when more may be sent to the connection. */
-export function hasRoom({ sent, work, answeredAt }: Scheduled, now: number): boolean {
+export function hasRoom({ sent, work, answeredAt, isEnding = false }: Scheduled, now: number): boolean {
+  if (isEnding) return false;
   const [first] = sent;
   return first === undefined || (work < FULL_MS && now - Math.max(first.started, answeredAt) < STUCK_MS);
 }

@@ -2,10 +2,10 @@
 // lent, askers wait in one line, out of which the tenant that has least is served first; nobody waits longer than its
 // deadline, and those who have left are dropped.
 import { type Borrower, type Lent, makeBorrowers } from './borrowers.ts';
-import type { OpenedConnection } from './connect.ts';
+import { destroy, type OpenedConnection } from './connect.ts';
 import { translateConnectionError } from './pg-error.ts';
 import { makePooledConnections, type Pooled } from './pooled-connections.ts';
-import { callerGone, queueFull, shuttingDown, tooLate, type Work } from './work.ts';
+import { callerGone, placeAway, queueFull, shuttingDown, tooLate, type Work } from './work.ts';
 
 export interface SessionPoolOptions {
   readonly open: () => Promise<OpenedConnection>;
@@ -18,7 +18,7 @@ export interface SessionPoolOptions {
 }
 
 /** Who asks for a connection, and for how long. */
-export type Asker = Pick<Work, 'tenant' | 'deadline' | 'caller'>;
+export type Asker = Pick<Work, 'tenant' | 'deadline' | 'caller' | 'place'>;
 
 export interface SessionPool {
   /** 503 when the queue is full, no connection came in time, or the database is away. */
@@ -31,6 +31,8 @@ export interface SessionPool {
   /** Closes connections as they come back; those that are not back after `graceMs` are cut. */
   close(graceMs?: number): Promise<void>;
 }
+
+const SILENT = 'Connection terminated: what its statement waits for has fallen silent';
 
 export function makeSessionPool({ open, size, perTenant, maxQueue, patienceMs }: SessionPoolOptions): SessionPool {
   const borrowers = makeBorrowers(perTenant, maxQueue);
@@ -58,18 +60,20 @@ export function makeSessionPool({ open, size, perTenant, maxQueue, patienceMs }:
         return;
       }
       borrowers.leave(borrower);
-      borrower.settle(lend(pooled, borrower.tenant));
+      borrower.settle(lend(pooled, borrower));
     }
   }
 
-  function lend(pooled: Pooled, tenant: string | undefined): Lent {
+  function lend(pooled: Pooled, { tenant, place }: Asker): Lent {
     borrowers.borrowed(tenant);
     let isLent = true;
+    const stayInTouch = place?.onAway(() => destroy(pooled.connection, SILENT));
     return {
       connection: pooled.connection,
       release(broken) {
         if (!isLent) return;
         isLent = false;
+        stayInTouch?.();
         borrowers.returned(tenant);
         connections.giveBack(pooled, broken);
         pump();
@@ -78,14 +82,16 @@ export function makeSessionPool({ open, size, perTenant, maxQueue, patienceMs }:
   }
 
   /** Waits in the line until there is a connection for it. */
-  function waitFor({ tenant, deadline, caller }: Asker): Promise<Lent> {
+  function waitFor({ tenant, deadline, caller, place }: Asker): Promise<Lent> {
     const patience = deadline === undefined ? patienceMs : deadline - performance.now();
     return new Promise((resolve, reject) => {
       const borrower: Borrower = {
         tenant,
+        place,
         settle(outcome) {
           clearTimeout(timer);
           stay?.();
+          stayInTouch?.();
           if (outcome instanceof Error) reject(outcome);
           else resolve(outcome);
         },
@@ -95,6 +101,7 @@ export function makeSessionPool({ open, size, perTenant, maxQueue, patienceMs }:
       };
       const timer = setTimeout(() => giveUp(tooLate()), Math.max(0, patience));
       const stay = caller?.onGone(() => giveUp(callerGone()));
+      const stayInTouch = place?.onAway(() => giveUp(placeAway()));
       borrowers.wait(borrower);
       pump();
     });
@@ -102,14 +109,15 @@ export function makeSessionPool({ open, size, perTenant, maxQueue, patienceMs }:
 
   return {
     async take(asker = {}) {
-      const { tenant, caller } = asker;
+      const { tenant, caller, place } = asker;
       if (closing) throw shuttingDown();
       if (caller?.isGone() === true) throw callerGone();
+      if (place?.isAway() === true) throw placeAway();
       const failure = connections.recentFailure();
       if (failure !== undefined) throw translateConnectionError(failure.error);
       if (borrowers.waiting() === 0 && borrowers.mayHave(tenant)) {
         const pooled = connections.take();
-        if (pooled !== undefined) return lend(pooled, tenant);
+        if (pooled !== undefined) return lend(pooled, asker);
       }
       if (!borrowers.hasPlace(tenant)) throw queueFull();
       return waitFor(asker);

@@ -31,7 +31,7 @@ export interface Session {
 }
 
 /** Who asks for a session: what one tenant has at once is bounded, and nobody waits longer than the deadline. */
-export interface SessionOptions extends Pick<Work, 'tenant' | 'deadline' | 'caller'> {
+export interface SessionOptions extends Pick<Work, 'tenant' | 'deadline' | 'caller' | 'place'> {
   readonly purpose?: Purpose;
 }
 

@@ -2,7 +2,9 @@
 // until its deadline or until its caller leaves.
 import type { Query } from '../sql/fragment.ts';
 import type { Lent } from './borrowers.ts';
+import { destroy } from './connect.ts';
 import { hold, isHeld, note, SLOW_HOLD, type StatementCost } from './cost.ts';
+import { goesOn, STUCK } from './ending.ts';
 import { isConnectionLoss, lostStatement, StaleStatement, sqlState } from './pg-error.ts';
 import { preparedOn } from './prepared.ts';
 import type { Row } from './statement.ts';
@@ -60,7 +62,7 @@ export function makeSlowLane({ take, cancel, statementTimeoutMs, isQuick, runQui
       try {
         return await runOnLent(lent, query, run, performance.now() + PLAIN_MS);
       } catch (error) {
-        if (sqlState(error) !== '57014' || performance.now() >= deadlineOf(work)) throw error;
+        if (run.isBroken || sqlState(error) !== '57014' || performance.now() >= deadlineOf(work)) throw error;
         if (lane === 'read' && work.caller?.isGone() === true) throw error;
         if (cost !== undefined) hold(cost, SLOW_HOLD, performance.now());
         return await runOnLent(lent, query.careful(), run);
@@ -98,7 +100,12 @@ export function makeSlowLane({ take, cancel, statementTimeoutMs, isQuick, runQui
       return rows;
     } catch (error) {
       run.isBroken = isConnectionLoss(error);
-      throw run.isBroken ? lostStatement(error, lane === 'write') : error;
+      if (run.isBroken) throw lostStatement(error, lane === 'write');
+      if (!(await goesOn(connection))) {
+        run.isBroken = true;
+        destroy(connection, STUCK);
+      }
+      throw error;
     }
   }
 

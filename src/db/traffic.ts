@@ -1,9 +1,10 @@
 // Statements on their way over the connections of a lane: sent, answered, and sent elsewhere when their connection is left.
 import { destroy } from './connect.ts';
 import { makeLearner } from './cost.ts';
+import { ENDING_MS, STUCK } from './ending.ts';
 import type { LaneConnections, PipelinedConnection, Sent } from './lane-connections.ts';
 import { MessageTooLong } from './message-limit.ts';
-import { isConnectionLoss, isReadOnlyServer, lostStatement } from './pg-error.ts';
+import { isConnectionLoss, isReadOnlyServer, lostStatement, sqlState } from './pg-error.ts';
 import { forgetFailed, namedOn, type Row, runStatement } from './statement.ts';
 import { refusalOf, type Waiting } from './waiting-line.ts';
 import { shuttingDown } from './work.ts';
@@ -85,7 +86,11 @@ export function makeTraffic({ connections, again, answered, ...rules }: TrafficO
       const isLost = isConnectionLoss(error) || error instanceof MessageTooLong;
       if (isLost) lose(connection, isFirst);
       const isFault = !isLost && rules.isFault(error);
-      if (isFault) spare(connection, waiting);
+      if (sqlState(error) !== undefined && !isLost) connection.isEnding = true;
+      if (isFault) {
+        spare(connection, waiting);
+        setTimeout(() => leave(connection), ENDING_MS).unref();
+      }
       if (isFault && rules.goOn !== undefined) {
         rules.goOn(waiting, error).then(waiting.resolve, waiting.reject);
       } else waiting.reject(isLost ? lostStatement(error, !rules.repeatable) : error);
@@ -119,6 +124,14 @@ export function makeTraffic({ connections, again, answered, ...rules }: TrafficO
     connections.retire(connection);
     move(connection);
     destroy(connection.opened, 'Connection terminated: left for slow statements');
+  }
+
+  /** Leaves a connection that has not come to the end of what it has told of. */
+  function leave(connection: PipelinedConnection): void {
+    if (!connection.isEnding || !connection.usable) return;
+    connections.retire(connection);
+    if (rules.repeatable) move(connection);
+    destroy(connection.opened, STUCK);
   }
 
   function move(connection: PipelinedConnection): void {

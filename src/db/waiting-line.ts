@@ -4,7 +4,7 @@ import type { Query } from '../sql/fragment.ts';
 import type { StatementCost } from './cost.ts';
 import { StaleStatement } from './pg-error.ts';
 import type { Row } from './statement.ts';
-import { callerGone, tooLate, type Work } from './work.ts';
+import { callerGone, placeAway, tooLate, type Work } from './work.ts';
 
 /** A statement that is to be run. */
 export interface Waiting {
@@ -81,5 +81,6 @@ export function makeWaitingLine(max: number, swept: () => void): WaitingLine {
 export function refusalOf({ deadline, work }: Waiting, now: number): Error | undefined {
   if (now >= deadline) return tooLate();
   if (work.caller?.isGone() === true) return callerGone();
+  if (work.place?.isAway() === true) return placeAway();
   return work.isStale?.(now) === true ? new StaleStatement() : undefined;
 }

@@ -1,6 +1,6 @@
 // What comes with a statement besides its text: whose it is, how long somebody waits for it, and whether anybody still
 // does.
-import { ApiError, serviceUnavailable } from '../errors.ts';
+import { ApiError, serviceUnavailable, workspaceAway } from '../errors.ts';
 import type { Expected } from './cost.ts';
 
 /** Which quick connections a statement is for. */
@@ -13,6 +13,14 @@ export interface Caller {
   readonly onGone: (listener: () => void) => () => void;
 }
 
+/** Another server behind the database, on which the records lie. */
+export interface Place {
+  /** It does not answer: nothing is to be asked of it. */
+  readonly isAway: () => boolean;
+  /** Calls when it is found to be away; gives the function that ends the wish. */
+  readonly onAway: (listener: () => void) => () => void;
+}
+
 export interface Work {
   /** What is known of the statement's time before its first run; missing: it is always quick, and nothing is learned. */
   readonly expected?: Expected | undefined;
@@ -21,6 +29,11 @@ export interface Work {
   /** When the answer is of no use any more, on the clock of performance.now(); queues and the statement share it. */
   readonly deadline?: number | undefined;
   readonly caller?: Caller | undefined;
+  /**
+   * Missing: no other. A statement does not wait for one that is away, and a connection that it has for itself is cut, as its
+   * server may hear nothing either.
+   */
+  readonly place?: Place | undefined;
   /**
    * True when it is unknown at `now` whether what the statement was made for (schema, credential) is still in force: it is
    * not sent then. `now`: performance.now().
@@ -44,6 +57,8 @@ export const tooLate = (): Error => serviceUnavailable(TOO_LATE, 1);
 
 /** True when it waited for a connection until its deadline. The clock cannot tell: a timer may end a moment early. */
 export const isTooLate = (error: unknown): boolean => error instanceof ApiError && error.message === TOO_LATE;
+
+export const placeAway = (): Error => workspaceAway();
 
 export const shuttingDown = (): Error => serviceUnavailable('The server is shutting down');
 

@@ -2,8 +2,10 @@
 // database keeps working when workspaces lie in several: a workspace's control rows and its tables always lie in one,
 // as the switch of a migration is one transaction over both.
 import type { Nodes } from '../cluster/node-reads.ts';
+import type { NodeWatch } from '../cluster/watch.ts';
 import type { Database, Executor } from '../db/pool.ts';
-import type { Placement } from '../model/workspace.ts';
+import type { Place } from '../db/work.ts';
+import type { Placement, Workspace } from '../model/workspace.ts';
 
 export interface Databases {
   /** Holds what this room reads: organizations, workspaces by their slugs, credentials, signing keys, processes. */
@@ -14,18 +16,24 @@ export interface Databases {
   place(databaseSchema: string): Promise<Placement | undefined>;
   /** Runs reads where the workspace lies on a cluster; undefined when they go through the database as all else does. */
   reader(placement: Placement): Executor | undefined;
+  /** The node of the cluster on which the workspace lies; undefined for one that lies in this database. */
+  nodeOf(workspace: Pick<Workspace, 'placement'>): Place | undefined;
   /** Each database that holds workspaces, once. */
   all(): readonly Database[];
 }
 
 /** One database for all; `nodes`: those of the cluster that it may coordinate. */
-export function makeDatabases(database: Database, nodes?: Pick<Nodes, 'place' | 'reader'>): Databases {
+export function makeDatabases(
+  database: Database,
+  nodes?: Pick<Nodes, 'place' | 'reader'> & Pick<NodeWatch, 'nodeOf'>,
+): Databases {
   const all = [database];
   return {
     directory: database,
     of: () => database,
     place: async (databaseSchema) => nodes?.place(databaseSchema),
     reader: (placement) => nodes?.reader(placement),
+    nodeOf: ({ placement }) => (placement == null ? undefined : nodes?.nodeOf(placement)),
     all: () => all,
   };
 }

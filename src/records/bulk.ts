@@ -77,13 +77,13 @@ function visitOf({ databases }: BulkRooms, visit: Visit, { isDryRun }: BulkOptio
 }
 
 /** Runs each statement in a transaction of its own, which is rolled back. */
-function undoing(database: Database, { workspace, sender, clock }: Visit): Executor {
+function undoing(database: Database, { workspace, sender, clock, place }: Visit): Executor {
   return {
     isTransaction: false,
     async run(query, lane, work) {
       let rows: readonly Row[] = [];
       const undone = new Error('a dry run is undone');
-      const options = { tenant: workspace.id, deadline: clock.deadline, caller: sender.caller };
+      const options = { tenant: workspace.id, deadline: clock.deadline, caller: sender.caller, place };
       try {
         await database.transaction(
           async ({ executor }) => {

@@ -22,6 +22,7 @@ export interface KeyedRequest {
   readonly keys: Keys;
   readonly executor: Executor;
   readonly visitor: Visitor;
+  readonly place: Work['place'];
   readonly sender: Sender;
   readonly clock: RequestClock;
   readonly scope: string;
@@ -57,9 +58,9 @@ export async function once(
   write: (single: KeyOfWrite, several: KeyOfTransaction) => Promise<Reply>,
   replay: (kept: KeptAnswer) => Promise<Reply>,
 ): Promise<Reply> {
-  const { keys, executor, visitor, sender, clock, scope, fingerprint } = request;
+  const { keys, executor, visitor, place, sender, clock, scope, fingerprint } = request;
   const tenant = visitor.workspace.id;
-  const work = (): Work => ({ tenant, deadline: clock.deadline, caller: sender.caller });
+  const work = (): Work => ({ tenant, deadline: clock.deadline, caller: sender.caller, place });
   const name = { scope, schema: visitor.workspace.databaseSchema };
   const key = async (): Promise<RequestKey> => ({ ...name, fingerprint: await fingerprint() });
   const single: KeyOfWrite = { wrap: async (query, form) => keys.keyed(query, await key(), form) };

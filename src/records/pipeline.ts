@@ -6,7 +6,15 @@ import type { Totals } from '../beside/totals.ts';
 import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
 import type { Config } from '../config.ts';
 import type { Databases } from '../directory/databases.ts';
-import { ApiError, invalidCredential, methodNotAllowed, notFound, shown, unsupportedMediaType } from '../errors.ts';
+import {
+  ApiError,
+  invalidCredential,
+  methodNotAllowed,
+  notFound,
+  shown,
+  unsupportedMediaType,
+  workspaceAway,
+} from '../errors.ts';
 import { jsonValue } from '../http/json-body.ts';
 import type { Mount } from '../http/mount.ts';
 import type { RawRequest } from '../http/raw-request.ts';
@@ -37,6 +45,7 @@ import { errorReply } from '../response/error-body.ts';
 import type { Reply } from '../response/reply.ts';
 import { type Attempt, type Snapshots, withFreshSnapshot } from './again.ts';
 import { aggregate, summarize } from './aggregates.ts';
+import { byAwayNode } from './away.ts';
 import { type BatchJourney, batch, replayBatch } from './batch.ts';
 import { type BulkRooms, bulkCreate, bulkDelete, bulkDeleteListed, bulkUpdate } from './bulk.ts';
 import { makeDescriptions } from './description.ts';
@@ -160,9 +169,17 @@ export function makeRecords(rooms: RecordRooms): Records {
         keyedOf(raw, String(header), journey, isBodiless(call)),
         (single, transaction) => writeKeyed(batchRooms, journey, single, transaction),
         (kept) => replayCall(batchRooms, journey, kept),
-      );
+      ).catch((error) => tell(error, visitor, false));
     }
-    return travel({ call, executor: databases.of(visitor.workspace), sender: raw, visitor, again });
+    const mayBeDone = OPERATIONS[call.operation].access === 'write' && call.operation !== 'import';
+    return travel({ call, executor: databases.of(visitor.workspace), sender: raw, visitor, again }).catch((error) =>
+      tell(error, visitor, mayBeDone),
+    );
+  }
+
+  /** Throws the error as it is told, with what is known of the node of the workspace. */
+  function tell(error: unknown, { workspace }: Visitor, mayBeDone: boolean): never {
+    throw databases.nodeOf(workspace)?.isAway() === true ? byAwayNode(error, mayBeDone) : error;
   }
 
   type OfWorkspace = (raw: RawRequest, journey: BatchJourney) => Promise<Reply>;
@@ -172,12 +189,15 @@ export function makeRecords(rooms: RecordRooms): Records {
     schema: (raw, { visitor }) => descriptions.schema(raw, visitor),
     batch(raw, journey) {
       const header = raw.headers['idempotency-key'];
-      if (header === undefined || parseBatchOptions(raw.query).isDryRun) return batch(batchRooms, journey);
-      return once(
-        keyedOf(raw, String(header), journey, false),
-        (_, transaction) => batch(batchRooms, journey, transaction),
-        (kept) => replayBatch(batchRooms, journey, kept),
-      );
+      const isKeyed = header !== undefined && !parseBatchOptions(raw.query).isDryRun;
+      const reply = isKeyed
+        ? once(
+            keyedOf(raw, String(header), journey, false),
+            (_, transaction) => batch(batchRooms, journey, transaction),
+            (kept) => replayBatch(batchRooms, journey, kept),
+          )
+        : batch(batchRooms, journey);
+      return reply.catch((error) => tell(error, journey.visitor, false));
     },
     mcp: (raw, { visitor, again }) => rooms.agents(guestOf(raw, visitor, again)),
   };
@@ -205,7 +225,9 @@ export function makeRecords(rooms: RecordRooms): Records {
     const scope = scopeOf(visitor, raw.method, path, parseIdempotencyKey(header));
     const fingerprint = async (): Promise<string> =>
       fingerprintOf(raw.query, isBodiless ? undefined : await raw.body(config.maxBulkBytes));
-    return { keys: rooms.keys, executor: databases.of(visitor.workspace), visitor, sender, clock, scope, fingerprint };
+    const { workspace } = visitor;
+    const where = { executor: databases.of(workspace), place: databases.nodeOf(workspace) };
+    return { keys: rooms.keys, ...where, visitor, sender, clock, scope, fingerprint };
   }
 
   const answerAs: AnswerAs = async (principal, raw, { again: enterAgain, within } = {}) => {
@@ -283,6 +305,8 @@ export function makeStages(rooms: StageRooms): Stages {
     const { access } = OPERATIONS[call.operation];
     const entity = admit(workspace, principal, call.entity, access);
     const own = { workspace, entity, executor: attempt.executor };
+    const place = rooms.databases.nodeOf(workspace);
+    if (place?.isAway() === true) throw workspaceAway();
     const isNear = access === 'read' && call.operation !== 'export' && !attempt.executor.isTransaction;
     return {
       call,
@@ -291,6 +315,7 @@ export function makeStages(rooms: StageRooms): Stages {
       ...((isNear ? near(workspace, entity) : undefined) ?? own),
       clock,
       key,
+      place,
       isStale: (now) => cache.isReplaced(workspace) || (now - checkedAt > TRUST_MS && !isKnown(workspace)),
       confirm: async () => (await cache.get(workspace.organization, workspace.slug)) === wholeOf(workspace),
       async again() {

@@ -56,6 +56,7 @@ export function together<T>(
           tenant: current.workspace.id,
           deadline: clock.deadline,
           caller,
+          place: databases.nodeOf(current.workspace),
           statementTimeoutMs: timeLeft(clock),
         },
       );

@@ -34,6 +34,8 @@ export interface Visit {
   /** See Work. A statement that still waits is planned anew then. */
   readonly isStale: (now: number) => boolean;
   readonly confirm: () => Promise<boolean>;
+  /** The node of the workspace on a cluster. */
+  readonly place: Work['place'];
   /** The same visit by the credential and the schema that are in force now; throws when it is not admitted any more. */
   readonly again: () => Promise<Visit>;
 }
@@ -66,8 +68,9 @@ export class RequestClock {
 }
 
 /** Whose statement it is, and for how long somebody waits for it. */
-export function workOf({ sender, workspace, clock, isStale, confirm }: Visit, expected: Expected): Work {
-  return { expected, tenant: workspace.id, deadline: clock.deadline, caller: sender.caller, isStale, confirm };
+export function workOf({ sender, workspace, clock, isStale, confirm, place }: Visit, expected: Expected): Work {
+  const { caller } = sender;
+  return { expected, tenant: workspace.id, deadline: clock.deadline, caller, isStale, confirm, place };
 }
 
 /** `_import` and `_export`. */

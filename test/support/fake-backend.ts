@@ -30,17 +30,13 @@ const text = (value: string): Buffer => Buffer.from(`${value}\0`);
 const READY = message('Z', Buffer.from('I'));
 const AUTHENTICATED = message('R', number(0, 4));
 
-const fatal = (): Buffer =>
-  message(
-    'E',
-    Buffer.concat([
-      text('SFATAL'),
-      text('VFATAL'),
-      text('C57P01'),
-      text('Mterminating connection due to administrator command'),
-      Buffer.from([0]),
-    ]),
-  );
+const failure = (severity: string, state: string, words: string): Buffer => {
+  const fields = [`S${severity}`, `V${severity}`, `C${state}`, `M${words}`].map(text);
+  return message('E', Buffer.concat([...fields, Buffer.from([0])]));
+};
+
+const fatal = (): Buffer => failure('FATAL', '57P01', 'terminating connection due to administrator command');
+const stopped = (): Buffer => failure('ERROR', '57014', 'canceling statement due to statement timeout');
 
 /** One row of columns as text. */
 function row(values: readonly (string | null)[]): Buffer {
@@ -76,13 +72,15 @@ export interface FakeOptions {
   readonly settings?: Readonly<Record<string, string>>;
   readonly isStandby?: boolean;
   readonly isReadOnly?: boolean;
+  /** True for statements that it stops with an error, and does not go on after. */
+  readonly sticksAt?: (statement: string) => boolean;
   /** The answer to every statement: one row. */
   readonly answer: (statement: string) => readonly (string | null)[];
 }
 
 /** Listens on a free port of this machine. */
 export async function startFakeBackend(options: FakeOptions): Promise<FakeBackend> {
-  const { deadOnArrival, answer, isStandby = false, isReadOnly = false } = options;
+  const { deadOnArrival, answer, sticksAt = () => false, isStandby = false, isReadOnly = false } = options;
   let opened = 0;
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -90,6 +88,7 @@ export async function startFakeBackend(options: FakeOptions): Promise<FakeBacken
     socket.on('error', () => undefined);
     socket.on('close', () => sockets.delete(socket));
     let started = false;
+    let isStuck = false;
     let rest: Buffer = Buffer.alloc(0);
     let parsed = '';
     let settings: Record<string, string> = {};
@@ -107,6 +106,7 @@ export async function startFakeBackend(options: FakeOptions): Promise<FakeBacken
         const type = started ? String.fromCharCode(rest[0] as number) : 'startup';
         const body = rest.subarray(header + 4, length);
         rest = rest.subarray(length);
+        if (isStuck) continue;
         if (type === 'startup') {
           started = true;
           settings = settingsOf(body.toString());
@@ -120,7 +120,10 @@ export async function startFakeBackend(options: FakeOptions): Promise<FakeBacken
         } else if (type === 'B') socket.write(message('2', Buffer.alloc(0)));
         else if (type === 'C') socket.write(message('3', Buffer.alloc(0)));
         else if (type === 'D') socket.write(description(rowOf(parsed).length));
-        else if (type === 'E') socket.write(Buffer.concat([row(rowOf(parsed)), message('C', text('SELECT 1'))]));
+        else if (type === 'E' && sticksAt(parsed)) {
+          isStuck = true;
+          socket.write(stopped());
+        } else if (type === 'E') socket.write(Buffer.concat([row(rowOf(parsed)), message('C', text('SELECT 1'))]));
         else if (type === 'S') socket.write(READY);
         else if (type === 'Q') {
           const values = rowOf(body.toString());

@@ -72,7 +72,7 @@ async function open(
     if ((await versionInForce(session, workspace.id)) !== workspace.version) throw CHANGED;
   };
   const ended = await takeTurn(visit);
-  const own = { ...limits, caller: sender.caller, deadline: clock.deadline };
+  const own = { ...limits, caller: sender.caller, deadline: clock.deadline, place: visit.place };
   return openExport(databases.of(workspace), { ...what, confirm, limits: own, ended }).catch((error) => {
     // Nothing was sent: the request is planned again from the new snapshot.
     if (error === CHANGED || isStaleSnapshot(error)) throw error;

@@ -3,14 +3,14 @@
 import { Readable } from 'node:stream';
 import { backendOf, holdTables, type RowStream, streamRows } from '../../db/copy.ts';
 import type { Database, Session } from '../../db/pool.ts';
-import type { Caller } from '../../db/work.ts';
+import type { Caller, Work } from '../../db/work.ts';
 import { queryTimeout } from '../../errors.ts';
 import { nameExport } from '../../migrate/holders.ts';
 import { type Floor, makeMeter } from '../../pace/arrival.ts';
 import type { ExportFile } from '../../response/export-file.ts';
 import type { Query } from '../../sql/fragment.ts';
 
-export interface ExportLimits {
+export interface ExportLimits extends Pick<Work, 'place'> {
   readonly timeoutMs: number;
   /** Longest time that a client may leave the stream unread. */
   readonly stallMs: number;
@@ -39,7 +39,7 @@ export interface Export {
  * until then is thrown, a later one destroys the stream.
  */
 export function openExport(db: Database, { query, file, confirm, limits, ended }: Export): Promise<Readable> {
-  const { caller, deadline } = limits;
+  const { caller, deadline, place } = limits;
   return new Promise((resolve, reject) => {
     let rows: RowStream | undefined;
     let text = file.header;
@@ -100,7 +100,7 @@ export function openExport(db: Database, { query, file, confirm, limits, ended }
         });
         await rows.done;
       },
-      { readOnly: true, statementTimeoutMs: limits.timeoutMs, purpose: 'transfer', caller, deadline },
+      { readOnly: true, statementTimeoutMs: limits.timeoutMs, purpose: 'transfer', caller, deadline, place },
     )
       .then(
         () => {

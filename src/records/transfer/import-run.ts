@@ -102,6 +102,7 @@ export async function runImport<T>(
         purpose: 'transfer',
         caller: visit.sender.caller,
         deadline: visit.clock.deadline,
+        place: visit.place,
       },
     );
   } catch (error) {

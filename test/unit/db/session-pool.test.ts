@@ -160,3 +160,46 @@ test('never more than the share at once, and everybody gets a turn', async () =>
     { numRuns: 30 },
   );
 });
+
+/** A place that can be made to fall silent. */
+function makePlace() {
+  const listeners = new Set<() => void>();
+  let isAway = false;
+  return {
+    isAway: () => isAway,
+    onAway(listener: () => void) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    listeners: () => listeners.size,
+    leave() {
+      isAway = true;
+      for (const listener of [...listeners]) listener();
+    },
+  };
+}
+
+test('what works at a place that falls silent is cut, what waits is refused, and what comes does not wait', () =>
+  withPool(1, 1, 5, async (pool) => {
+    const place = makePlace();
+    const lent = await pool.take({ tenant: 'a', place });
+    const cut = new Promise((resolve) => lent.connection.client.once('end', resolve));
+    const waiting = pool.take({ tenant: 'a', place });
+    place.leave();
+    await assert.rejects(waiting, { status: 503 });
+    await cut;
+    lent.release(true);
+    await assert.rejects(pool.take({ tenant: 'a', place }), { status: 503 });
+    (await pool.take({ tenant: 'b' })).release(false);
+    assert.equal(place.listeners(), 0);
+  }));
+
+test('a connection that was given back is not cut', () =>
+  withPool(1, 1, 5, async (pool) => {
+    const place = makePlace();
+    (await pool.take({ tenant: 'a', place })).release(false);
+    place.leave();
+    const lent = await pool.take({ tenant: 'b' });
+    assert.equal((await lent.connection.client.query('select 1')).rowCount, 1);
+    lent.release(false);
+  }));

@@ -1,0 +1,125 @@
+// A worker of a cluster that takes connections and answers nothing: what lies there is refused as soon as that is known, and
+// what lies elsewhere is answered all the time.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isCluster } from '../support/citus.ts';
+import { openProxy } from '../support/database-proxy.ts';
+import { judgeNothing } from '../support/described.ts';
+import type { Answer, TestWorkspace } from '../support/server.ts';
+import { until } from '../support/until.ts';
+import { use, useDatabase, useServer } from '../support/use.ts';
+
+// Which of the answers come is a matter of time.
+judgeNothing();
+
+if (isCluster) onCluster();
+else test('a worker that is silent', { skip: 'needs a Citus cluster: TEST_CITUS_WORKERS' }, () => undefined);
+
+const SCHEMA = { entities: { notes: { fields: { text: { type: 'string' } } } } };
+const CLIENTS = 50;
+
+type Ask = () => Promise<Answer>;
+const AWAY = 'The part of the database that has this workspace is not reachable; retry';
+
+function onCluster(): void {
+  const database = useDatabase();
+  const server = useServer({}, { database });
+
+  /** Workspaces on two nodes; the way to the first leads through a wire. */
+  const [far, near, wire] = usePair();
+
+  function usePair() {
+    const made = use(
+      async () => {
+        const first = await server.workspace('acme/far', SCHEMA);
+        const second = await server.workspace('acme/near', SCHEMA);
+        const places = (await database.query(
+          `select table_name::text as name, nodename as host, nodeport as port from citus_shards where table_name::text ~ 'notes$'`,
+        )) as unknown as readonly { readonly name: string; readonly host: string; readonly port: number }[];
+        const { host, port } = places.find(({ name }) => name.includes('far')) ?? places[0]!;
+        assert.notEqual(port, places.find(({ name }) => name.includes('near'))?.port, JSON.stringify(places));
+        const url = Object.assign(new URL(database.url), { host: `${host}:${port}` }).href;
+        const proxy = await openProxy({ ...database, url });
+        await database.query(
+          'update pg_dist_node set nodename = $1, nodeport = $2 where nodename = $3 and nodeport = $4',
+          ['127.0.0.1', Number(new URL(proxy.database.url).port), host, port],
+        );
+        return { first, second, proxy };
+      },
+      async ({ proxy }) => {
+        proxy.restore();
+        await proxy.close();
+      },
+    );
+    return [() => made.first, () => made.second, () => made.proxy] as const;
+  }
+
+  const write = (workspace: TestWorkspace): Promise<Answer> =>
+    workspace.call('notes', { method: 'POST', body: { text: 'x' } });
+  const kinds = (workspace: TestWorkspace): readonly Ask[] => [
+    () => write(workspace),
+    () => workspace.call('notes?size=1'),
+    () => workspace.call('notes/_bulk', { method: 'POST', body: { data: [{ text: 'y' }] } }),
+    () =>
+      workspace.call('notes', {
+        method: 'POST',
+        body: { text: 'z' },
+        headers: { 'idempotency-key': `${Math.random()}` },
+      }),
+    () =>
+      workspace.call('_batch', {
+        method: 'POST',
+        body: { operations: [{ method: 'POST', entity: 'notes', body: { text: 'b' } }] },
+      }),
+    () => workspace.call('notes/_export?format=csv'),
+    () => workspace.call('notes/_import', { method: 'POST', body: 'text\ni', headers: { 'content-type': 'text/csv' } }),
+  ];
+
+  test('its workspaces are refused once it is known, all others are answered, and it comes back', async () => {
+    for (const workspace of [far(), near()])
+      for (const ask of kinds(workspace)) {
+        const { status, text } = await ask();
+        assert.ok(status < 300, text);
+      }
+    // Told by the condition of such a read that its table lies there.
+    await until('reads go straight to the node', async () => {
+      wire().statements();
+      await far().call('notes?size=1');
+      return wire()
+        .statements()
+        .some((text) => text.includes('pg_catalog.pg_dist_placement'));
+    });
+    wire().freeze();
+    let isOver = false;
+    const told: Answer[] = [];
+    const clients = Array.from({ length: CLIENTS }, async (_, index) => {
+      const asks = kinds(far());
+      while (!isOver) told.push(await (asks[index % asks.length] as Ask)());
+    });
+    const healthy = (async () => {
+      const asks = kinds(near());
+      for (let turn = 0; !isOver; turn++) {
+        const { status, text } = await (asks[turn % asks.length] as Ask)();
+        assert.ok(status < 300, text);
+      }
+    })();
+    const areRefused = (): boolean =>
+      told.length > CLIENTS && told.slice(-CLIENTS).every(({ text }) => text.includes(AWAY));
+    try {
+      await Promise.race([healthy, until('all are refused', areRefused)]);
+    } finally {
+      isOver = true;
+      await Promise.all([healthy, ...clients]);
+    }
+    for (const { status, text, headers } of told) {
+      assert.equal(status, 503, text);
+      // A write that was sent may be done when the node goes on.
+      const isUnknown = text.includes('OUTCOME_UNKNOWN');
+      assert.ok(isUnknown || text.includes(AWAY), text);
+      assert.equal(headers.has('retry-after'), !isUnknown, text);
+    }
+    assert.ok(told.some(({ text }) => text.includes('OUTCOME_UNKNOWN')));
+    wire().restore();
+    await until('it is back', async () => (await write(far())).status === 201);
+  });
+}
