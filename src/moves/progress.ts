@@ -1,5 +1,6 @@
 // How far a running move is, as Citus tells it.
-import type { Session } from '../db/pool.ts';
+import { isNodeLoss, sqlState } from '../db/pg-error.ts';
+import type { Database } from '../db/pool.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 
 export const PHASES = ['preparing', 'copying', 'indexing', 'catchingUp', 'switching'] as const;
@@ -22,17 +23,34 @@ const PHASE_OF: Readonly<Record<string, Phase>> = {
   Completing: 'switching',
 };
 
-/** Undefined while Citus tells nothing of the schema: the move waits for its turn, or is at its beginning or end. */
+// What waits for a node that does not answer, or for a connection: an answer without progress is better than none.
+const MOST_MS = 1500;
+
+/**
+ * Undefined while Citus tells nothing of the schema: the move waits for its turn, is at its beginning or end, or another
+ * database of the same nodes has a move. Citus shows the moves of all databases, and fails at a shard that is none of its own.
+ */
 export async function loadProgress(
-  session: Pick<Session, 'query'>,
+  db: Pick<Database, 'transaction'>,
   databaseSchema: string,
 ): Promise<MoveProgress | undefined> {
-  const [row] = await session.query<{ status: string | null; done: string | null; total: string | null }>(
-    toQuery(sql`select min(p.status) as status, sum(p.target_shard_size) as done, sum(p.source_shard_size) as total
+  try {
+    const [row] = await db.transaction(
+      (session) =>
+        session.query<{ status: string | null; done: string | null; total: string | null }>(
+          toQuery(sql`select min(p.status) as status, sum(p.target_shard_size) as done, sum(p.source_shard_size) as total
 from get_rebalance_progress() p join pg_class c on c.oid = p.table_name
+join pg_stat_activity a on a.pid = p.sessionid and a.datname = current_database()
 where c.relnamespace = to_regnamespace(quote_ident(${databaseSchema}))`),
-  );
-  return row === undefined || row.status === null ? undefined : progressOf(row);
+        ),
+      { purpose: 'migration', readOnly: true, statementTimeoutMs: MOST_MS },
+    );
+    return row === undefined || row.status === null ? undefined : progressOf(row);
+  } catch (error) {
+    // XX000 is what Citus gives an error of no other state.
+    if (sqlState(error) === 'XX000' || sqlState(error) === '57014' || isNodeLoss(error)) return undefined;
+    throw error;
+  }
 }
 
 /** One row for all tables of the schema: they move together. */

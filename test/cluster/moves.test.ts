@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import pg from 'pg';
 import { isCluster } from '../support/citus.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { ADMIN_KEY, type Answer, type Call, type TestWorkspace } from '../support/server.ts';
 import { until } from '../support/until.ts';
 import { prepare, use, useServer } from '../support/use.ts';
@@ -193,6 +194,45 @@ test('a role that a move of another database left behind is no end of this one',
   await client.end();
   assert.deepEqual([state, error], ['succeeded', null]);
   assert.equal(await nodeOf('acme/blog'), target);
+});
+
+test('a move is shown while another database of the same nodes has one, too', { skip }, async () => {
+  const neighbor = await createTestDatabase();
+  const holder = new pg.Client({ connectionString: neighbor.url });
+  let moved: Promise<unknown> | undefined;
+  try {
+    const target = await elsewhere('acme/blog');
+    // Numbers of which nothing is known in the database of the server: of its shards, and of the roles of its moves.
+    for (const name of ['shardid', 'operationid'])
+      await neighbor.query(`select setval('pg_dist_${name}_seq', $1)`, [Date.now()]);
+    await neighbor.query('create schema there');
+    await neighbor.query("select citus_schema_distribute('there')");
+    await neighbor.query('create table there.things (id int primary key)');
+    const [place] = await neighbor.query('select nodeport as port from citus_shards');
+    const [host, port] = workers.find((name) => !name.endsWith(`:${place?.port}`))?.split(':') ?? [];
+    // Copying begins when no transaction of before it is open.
+    await holder.connect();
+    await holder.query('begin');
+    await holder.query('insert into there.things values (1)');
+    moved = neighbor.query("select citus_schema_move('there', $1, $2, 'force_logical')", [host, port]);
+    // Whatever becomes of it.
+    moved.catch(() => undefined);
+    const { data } = (await move(blog!, target)).json;
+    const seen = new Set<string>();
+    await until('it has been seen three times while it runs', async () => {
+      const answer = await operator(`/cluster/moves/${data.id}`);
+      assert.equal(answer.status, 200, answer.text);
+      assert.equal((await operator('/cluster/moves')).status, 200);
+      if (answer.json.data.state === 'running') seen.add(answer.headers.get('x-request-id') as string);
+      return seen.size === 3;
+    });
+    await holder.query('rollback');
+    assert.equal((await ended(data.id)).state, 'succeeded');
+  } finally {
+    await holder.end();
+    await moved?.catch(() => undefined);
+    await neighbor.drop();
+  }
 });
 
 test('while it moves the schema is held, and a version names the table', { skip }, async () => {
