@@ -15,11 +15,16 @@ const LOSSES = ['ReportConnectionError', 'MarkRemoteTransactionFailed', 'ErrorIf
 const NOT_CONNECTED =
   /Connection refused|Is the server running|No route to host|Network is unreachable|could not translate host name|the database system is/;
 
+// Words of libpq on a connection that went while the node had a statement: nothing of this comes from a server.
+const CUT_OFF =
+  /^(server closed the connection|could not (receive data from|send data to) server|SSL (SYSCALL )?error|no connection to the server|connection not open|lost synchronization)/i;
+
 function reported(error: unknown): Reported | undefined {
   const { code, message, routine } = (error ?? {}) as Partial<Reported>;
   if (typeof code !== 'string' || typeof message !== 'string' || typeof routine !== 'string') return undefined;
   // What a node itself has said is passed on with its own state.
-  const isPassedOn = routine === 'ReportResultError' && /^(08|57P0[123])/.test(code);
+  const isPassedOn =
+    routine === 'ReportResultError' && (/^(08|57P0[123])/.test(code) || (code === 'XX000' && CUT_OFF.test(message)));
   // Before a move (operations/shard_transfer.c), also by a connection that was lost before.
   const isUnmeasured = routine === 'CheckSpaceConstraints' && /^Could not fetch disk stats/i.test(message);
   return LOSSES.includes(routine) || isPassedOn || isUnmeasured ? { code, message, routine } : undefined;

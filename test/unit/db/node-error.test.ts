@@ -56,6 +56,15 @@ for (const { what, code, routine, message, isUnknown, node } of [
     node: undefined,
   },
   {
+    what: 'it was killed between the parts of a statement',
+    code: 'XX000',
+    routine: 'ReportResultError',
+    message:
+      'server closed the connection unexpectedly\n\tThis probably means the server terminated abnormally\n\tbefore or while processing the request.',
+    isUnknown: true,
+    node: undefined,
+  },
+  {
     what: 'it was told to end the session',
     code: '57P01',
     routine: 'ReportResultError',
@@ -80,6 +89,7 @@ for (const { what, code, routine, message, isUnknown, node } of [
 test('what a node refuses, and what has no function, is no loss of a node', () => {
   for (const error of [
     Object.assign(new Error('duplicate key'), { code: '23505', routine: 'ReportResultError' }),
+    Object.assign(new Error('cache lookup failed'), { code: 'XX000', routine: 'ReportResultError' }),
     Object.assign(new Error(AT), { code: '08006' }),
     new Error(AT),
     undefined,
