@@ -21,6 +21,8 @@ export type Predicate =
       readonly field: Field;
       readonly operator: FilterOperator;
       readonly operands: readonly Operand[];
+      /** One of too many parts, or too long a part, to be looked for in a long text without a pause. */
+      readonly isHard?: boolean;
     }
   /** The words of the record satisfy a search. */
   | { readonly kind: 'search'; readonly search: Search }
@@ -37,7 +39,7 @@ export function planFilter(
   viewpoint: Viewpoint,
   search?: Search,
 ): Predicate | undefined {
-  const filter = tree === undefined ? EVERYTHING : planPredicate(tree, entity, viewpoint);
+  const filter = tree === undefined ? EVERYTHING : withHardParts(planPredicate(tree, entity, viewpoint));
   const predicate = search === undefined ? filter : group('and', [filter, { kind: 'search', search }]);
   return isConstant(predicate) && predicate.kind === 'and' ? undefined : predicate;
 }
@@ -60,6 +62,35 @@ export function planPredicate(tree: FilterTree, entity: Entity, viewpoint: Viewp
     default:
       return tree satisfies never;
   }
+}
+
+// The rest is looked for as PostgreSQL does it by itself, which may use several processes.
+const EASY_PARTS = 10;
+const EASY_LENGTH = 100;
+
+/** The same, with what sql/parts.ts is to look for in pieces. */
+function withHardParts(predicate: Predicate): Predicate {
+  const isMany = countParts(predicate) > EASY_PARTS;
+  function mark(one: Predicate): Predicate {
+    if (one.kind === 'and' || one.kind === 'or') return { ...one, members: one.members.map(mark) };
+    if (one.kind === 'not' || one.kind === 'exists') return { ...one, member: mark(one.member) };
+    return isPart(one) && (isMany || lengthOf(one) > EASY_LENGTH) ? { ...one, isHard: true } : one;
+  }
+  return mark(predicate);
+}
+
+type Comparison = Extract<Predicate, { kind: 'compare' }>;
+
+const isPart = (one: Predicate): one is Comparison => one.kind === 'compare' && Object.hasOwn(PATTERNS, one.operator);
+
+const lengthOf = ({ operands: [part] }: Comparison): number =>
+  part?.kind === 'value' && part.value !== null ? part.value.length : 0;
+
+function countParts(predicate: Predicate): number {
+  if (predicate.kind === 'and' || predicate.kind === 'or')
+    return predicate.members.reduce((sum, member) => sum + countParts(member), 0);
+  if (predicate.kind === 'not' || predicate.kind === 'exists') return countParts(predicate.member);
+  return isPart(predicate) ? 1 : 0;
 }
 
 /** An empty `and` is true, an empty `or` false. */
@@ -161,10 +192,17 @@ function compare(
   return { kind: 'compare', field, operator, operands };
 }
 
+// Of a long part its beginning or end is enough to find the rows, and PostgreSQL stops no `like` (sql/parts.ts): with a text
+// of ten million characters one of these takes a second at worst.
+const PATTERN_LENGTH = 32;
+const head = (part: string): string => escaped([...part].slice(0, PATTERN_LENGTH).join(''));
+const tail = (part: string): string => escaped([...part].slice(-PATTERN_LENGTH).join(''));
+const escaped = (part: string): string => part.replaceAll(/[\\%_]/g, '\\$&');
+
 const PATTERNS: Readonly<Partial<Record<FilterOperator, (part: string) => string>>> = {
-  contains: (part) => `%${part}%`,
-  startsWith: (part) => `${part}%`,
-  endsWith: (part) => `%${part}`,
+  contains: (part) => `%${head(part)}%`,
+  startsWith: (part) => `${head(part)}%`,
+  endsWith: (part) => `%${tail(part)}`,
 };
 
 // The index holds three letters or digits each. Of less it would give every record.
@@ -173,8 +211,9 @@ const FINDABLE = /[\p{L}\p{Nd}]{3}/u;
 /** The pattern of `like` by which an index of parts finds the value; none where there is no such index. */
 function patternOf(field: Field, operator: FilterOperator, [text = '']: readonly string[]): readonly string[] {
   const pattern = PATTERNS[operator];
-  if (pattern === undefined || !field.hasPartsIndex || !FINDABLE.test(text)) return [];
-  return [pattern(text.replaceAll(/[\\%_]/g, '\\$&'))];
+  if (pattern === undefined || !field.hasPartsIndex) return [];
+  const found = pattern(text);
+  return FINDABLE.test(found) ? [found] : [];
 }
 
 /** True when a field of the type has what an operator needs. */

@@ -135,6 +135,7 @@ export function renderPredicate(predicate: Predicate, alias: Fragment, aliases: 
         predicate.operator,
         sql`${alias}.${ident(predicate.field.column)}`,
         predicate.operands.map(bind),
+        predicate.isHard,
       );
     default:
       return predicate satisfies never;

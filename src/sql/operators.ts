@@ -3,10 +3,11 @@
 import type { Predicate } from '../plan/predicate.ts';
 import { type Fragment, sql } from './fragment.ts';
 import { folded } from './indexed.ts';
+import { PARTS, PARTS_IN_PIECES, type PartOperator } from './parts.ts';
 
 type FilterOperator = Extract<Predicate, { kind: 'compare' }>['operator'];
 
-type Render = (column: Fragment, operands: readonly Fragment[]) => Fragment;
+type Render = (column: Fragment, operands: readonly Fragment[], isHard: boolean) => Fragment;
 
 const OPERATORS: Readonly<Record<FilterOperator, Render>> = {
   eq: one((column, value) => sql`${column} = ${value}`),
@@ -19,17 +20,23 @@ const OPERATORS: Readonly<Record<FilterOperator, Render>> = {
   in: one((column, values) => sql`${column} = any(${values})`),
   nin: one((column, values) => sql`((${column} = any(${values})) is not true)`),
   between: two((column, least, greatest) => sql`${column} between ${least} and ${greatest}`),
-  contains: part((column, part) => sql`strpos(${folded(column)}, ${folded(part)}) > 0`),
-  startsWith: part((column, part) => sql`starts_with(${folded(column)}, ${folded(part)})`),
-  endsWith: part((column, part) => sql`right(${folded(column)}, length(${folded(part)})) = ${folded(part)}`),
+  contains: part('contains'),
+  startsWith: part('startsWith'),
+  endsWith: part('endsWith'),
   // A POSIX expression. PostgreSQL looks at the clock while it reads and runs one.
   matches: one((column, expression) => sql`${column} ~ ${expression}`),
   isNull: none((column) => sql`${column} is null`),
   notNull: none((column) => sql`${column} is not null`),
 };
 
-export function renderOperator(operator: FilterOperator, column: Fragment, operands: readonly Fragment[]): Fragment {
-  return OPERATORS[operator](column, operands);
+/** `isHard`: as Predicate has it. */
+export function renderOperator(
+  operator: FilterOperator,
+  column: Fragment,
+  operands: readonly Fragment[],
+  isHard = false,
+): Fragment {
+  return OPERATORS[operator](column, operands, isHard);
 }
 
 function none(render: (column: Fragment) => Fragment): Render {
@@ -44,9 +51,9 @@ function one(render: (column: Fragment, value: Fragment) => Fragment): Render {
  * With a pattern beside the value PostgreSQL can find the rows by an index of parts, which knows `like` alone: 360 to 2 ms
  * in 200,000 rows.
  */
-function part(render: (column: Fragment, value: Fragment) => Fragment): Render {
-  return (column, [value, pattern]) => {
-    const found = render(column, given(value));
+function part(operator: PartOperator): Render {
+  return (column, [value, pattern], isHard) => {
+    const found = (isHard ? PARTS_IN_PIECES : PARTS)[operator](column, given(value));
     return pattern === undefined ? found : sql`(${folded(column)} like ${folded(pattern)} and ${found})`;
   };
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Field } from '../../../src/model/entity.ts';
 import { entityOf } from '../../../src/model/workspace.ts';
-import { planPredicate } from '../../../src/plan/predicate.ts';
+import { planFilter } from '../../../src/plan/predicate.ts';
 import { type FilterTree, parseFilters, parseFilterTree } from '../../../src/request/filter.ts';
 import { makeAliases, renderPredicate } from '../../../src/sql/expression.ts';
 import { ident } from '../../../src/sql/fragment.ts';
@@ -18,8 +18,8 @@ function render(
   principal = OWNER as Parameters<typeof viewpoint>[1],
   workspace = SHOP,
 ) {
-  const predicate = planPredicate(tree, entityOf(workspace, entity), viewpoint(workspace, principal));
-  return renderPredicate(predicate, ident('r'), makeAliases());
+  const predicate = planFilter(tree, entityOf(workspace, entity), viewpoint(workspace, principal));
+  return renderPredicate(predicate ?? { kind: 'and', members: [] }, ident('r'), makeAliases());
 }
 
 const textOf = (filter: string, entity = 'things'): string =>
@@ -55,6 +55,17 @@ test('with a pattern beside it, the part of a text is looked for by both', () =>
   );
   const [column, value] = [fold('"r"."aText"'), fold('?::text')];
   assert.equal(text.replaceAll(/\$\d+/g, '?'), `(${column} like ${value} and strpos(${column}, ${value}) > 0)`);
+});
+
+test('a long part is looked for in pieces, and so are many', () => {
+  const inPieces = (...filters: string[]): number =>
+    render(parseFilters(filters, []) as FilterTree, 'things').text.split('case when octet_length(').length - 1;
+  const long = 'x'.repeat(101);
+  assert.equal(inPieces(`aText,contains,${long}`, `aText,startsWith,${long}`, `aText,endsWith,${long}`), 3);
+  assert.equal(inPieces(`aText,contains,${long}`, 'aText,startsWith,x'), 1);
+  assert.equal(inPieces(`aText,eq,${long}`, `aText,contains,${'x'.repeat(100)}`), 0);
+  assert.equal(inPieces(...Array.from({ length: 10 }, () => 'aText,contains,x')), 0);
+  assert.equal(inPieces(...Array.from({ length: 11 }, () => 'aText,contains,x'), 'aText,eq,x'), 11);
 });
 
 for (const [filter, text] of OPERATORS) {
