@@ -299,6 +299,12 @@ export const resultTooLarge = (bytes: number, limit: number): ApiError =>
     `The result has ${bytes} bytes, and ${limit} are the most. Ask for less: fewer fields, a smaller size, fewer expansions, a narrower filter`,
   );
 
+/** `most`: bytes of a schema document as it is stored. */
+export const schemaTooLong = (most: number): ApiError =>
+  badRequest(
+    `The schema document would have more than ${most} bytes with its settings and row rules: nothing was changed`,
+  );
+
 /* ---- requests that are done once ---- */
 
 export const keyReused = (): ApiError =>

@@ -84,7 +84,12 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
     isSettled: presence.isSettled,
     forgottenAfterMs: config.statementTimeoutMs + config.bodyTimeoutMs + SNAPSHOT_MS,
   };
-  const runner = makeRunner({ ...change, databases, maxLong: MAX_LONG_MIGRATIONS });
+  const runner = makeRunner({
+    ...change,
+    databases,
+    maxDocumentBytes: documentLimit(config),
+    maxLong: MAX_LONG_MIGRATIONS,
+  });
   const mover = makeMover({ ...change, db, ...runner.sessions });
   const outbound = makeOutbound({ allowPrivate: config.idpPrivateNetwork });
   const keySets = makeKeySets({
@@ -219,6 +224,9 @@ function backupsOf(config: Config, db: Database, log: Observer['log']) {
   return { backups, schedule: makeSchedule({ db, backups, folder, at, keep, now: () => Date.now(), log }) };
 }
 
+/** Row rules and settings come by requests of their own, and are in it, too. */
+const documentLimit = ({ maxBodyBytes }: Config): number => 2 * maxBodyBytes;
+
 function backupLimits(config: Config): BackupLimits {
   const seconds = config.floorSeconds;
   return {
@@ -228,8 +236,7 @@ function backupLimits(config: Config): BackupLimits {
     readFloor: { bytesPerSecond: config.exportFloor, seconds },
     sendFloor: { bytesPerSecond: config.importFloor, seconds },
     maxBytes: config.maxImportBytes,
-    // Row rules and settings come by requests of their own, and are in it, too.
-    maxDocumentBytes: 2 * config.maxBodyBytes,
+    maxDocumentBytes: documentLimit(config),
   };
 }
 

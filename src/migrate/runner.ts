@@ -6,7 +6,8 @@ import { isLockConflict } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
 import type { Noted } from '../directory/activity.ts';
 import type { Databases } from '../directory/databases.ts';
-import { anotherMigrationRuns, destructiveChange, serviceUnavailable } from '../errors.ts';
+import type { SchemaDocument } from '../document/format.ts';
+import { anotherMigrationRuns, destructiveChange, schemaTooLong, serviceUnavailable } from '../errors.ts';
 import type { Figure } from '../figure.ts';
 import { makeGate } from './gate.ts';
 import { carryOut, RUN } from './perform.ts';
@@ -70,6 +71,8 @@ export interface RunnerOptions {
   readonly isSettled: (workspaceId: string, version: string) => Promise<boolean>;
   /** The longest time that such a request can take. */
   readonly forgottenAfterMs: number;
+  /** Longest schema document, as it is stored: with the settings and row rules that come by requests of their own. */
+  readonly maxDocumentBytes: number;
   /** How many long migrations may run: each holds a connection for slow work, and its gates need another. */
   readonly maxLong: number;
 }
@@ -84,7 +87,7 @@ export function makeRunner(options: RunnerOptions): Runner {
   let running = 0;
   let filled = 0;
   const ended: Record<StoredEnd, number> = { succeeded: 0, failed: 0, cancelled: 0 };
-  const { databases, changed, everywhere, onError, maxLong, forgottenAfterMs } = options;
+  const { databases, changed, everywhere, onError, maxLong } = options;
   const sessions = makeSessions(databases);
   const settler = makeSettler({ ...options, sessions });
   const countEnd = (how: Ended['how']): void => {
@@ -129,7 +132,7 @@ export function makeRunner(options: RunnerOptions): Runner {
       // What the migration before has made cannot be taken back yet.
       throw isLockConflict(error) ? anotherMigrationRuns() : error;
     });
-    const change = await prepareAllowed(session, request, forgottenAfterMs);
+    const change = await prepareAllowed(session, request, options);
     const isLong = needsPreparation(change) || change.operations.some(({ work }) => work !== 'none');
     if (isLong && long >= maxLong) throw tooManyMigrations();
     if (isLong) long++;
@@ -211,9 +214,12 @@ async function makeRun(
 async function prepareAllowed(
   session: Session,
   { workspaceId, ask, strategy, allowDestructive }: MigrationRequest,
-  forgottenAfterMs: number,
+  { forgottenAfterMs, maxDocumentBytes }: Pick<RunnerOptions, 'forgottenAfterMs' | 'maxDocumentBytes'>,
 ): Promise<PreparedChange> {
   const change = await prepareChange(session, workspaceId, ask, strategy, forgottenAfterMs);
+  const bytes = bytesOf(change.asked);
+  // One that is too long already may become shorter.
+  if (bytes > maxDocumentBytes && bytes > bytesOf(change.inForce)) throw schemaTooLong(maxDocumentBytes);
   const destructive = change.operations.filter((operation) => operation.destructive);
   if (destructive.length > 0 && !allowDestructive) {
     throw destructiveChange(
@@ -222,6 +228,8 @@ async function prepareAllowed(
   }
   return change;
 }
+
+const bytesOf = (document: SchemaDocument): number => Buffer.byteLength(JSON.stringify(document));
 
 const tooManyMigrations = (): Error =>
   serviceUnavailable('Migrations of other workspaces take all the room for long ones; retry when one has ended', 10);

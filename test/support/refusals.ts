@@ -189,6 +189,11 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: /^Pages of \S+ may not use this server: WDA_CORS_ORIGINS does not list them$/,
     made: () => errors.foreignOrigin('https://app.example.com'),
   },
+  schemaTooLong: {
+    file: 'api/admin/document-size.test.ts',
+    words: /^The schema document would have more than \d+ bytes with its settings and row rules: nothing was changed$/,
+    made: () => errors.schemaTooLong(2_097_152),
+  },
   resultTooLarge: {
     file: 'api/agents/reading.test.ts',
     words: /^The result has \d+ bytes, and \d+ are the most\. Ask for less: fewer fields, /,
