@@ -15,6 +15,15 @@ export interface Citus {
   readonly hasTriggers: boolean;
 }
 
+// The first that has schemas as units: citus_schema_distribute(), citus_schema_move().
+const OLDEST = 12;
+
+/** Why a cluster of this version, as of `13.2-1`, is of no use to the server; undefined when it is. In words for whoever runs it. */
+export function unfitVersion(version: string): string | undefined {
+  if (Number.parseInt(version, 10) >= OLDEST) return undefined;
+  return `The database is a cluster of Citus ${version}, and workspaces can lie on nodes since Citus ${OLDEST}: update it on all nodes, then run ALTER EXTENSION citus UPDATE on each`;
+}
+
 /**
  * What the cluster lacks, and the statement that gives it, to be run on the coordinator; undefined when nothing is lacking
  * and on plain PostgreSQL.

@@ -4,19 +4,22 @@ import { UnfitConnection } from '../db/outage.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { MEANING } from '../db/session-settings.ts';
 import { ident, join, literal, sql, toQuery } from '../sql/fragment.ts';
-import { findCitus, findLack } from './citus.ts';
+import { findCitus, findLack, unfitVersion } from './citus.ts';
 import { askNodes } from './nodes.ts';
 
 /**
  * Gives our role the settings in this database, which Citus passes on to all nodes, also to those that join later; changes
- * nothing where it has them, and on plain PostgreSQL. Logs what the cluster lacks. Throws UnfitConnection when a worker that
- * answers has other settings all the same.
+ * nothing where it has them, and on plain PostgreSQL. Logs what the cluster lacks. Throws UnfitConnection when it is too old,
+ * and when a worker that answers has other settings all the same.
  */
 export async function settleNodes(
   db: Database,
   log: Record<'info' | 'warn', (message: string, facts?: Record<string, unknown>) => void>,
 ): Promise<void> {
-  if ((await findCitus(db)) === undefined) return;
+  const citus = await findCitus(db);
+  if (citus === undefined) return;
+  const unfit = unfitVersion(citus.version);
+  if (unfit !== undefined) throw new UnfitConnection(unfit);
   const lack = await findLack(db);
   if (lack !== undefined) log.warn(lack.message, { statement: lack.statement });
   try {
