@@ -26,6 +26,7 @@ import {
   finishTable,
 } from './ddl.ts';
 import { findExtensions } from './extensions.ts';
+import { passNumbersOf } from './shard-names.ts';
 import { busyWith, withWorkspaceLock } from './workspace-lock.ts';
 
 export interface NewWorkspace {
@@ -60,7 +61,7 @@ export async function createWorkspace(
         if (created === undefined) return undefined;
         const { databaseSchema } = created;
         const tables = [...tablesOf(document, databaseSchema).values()];
-        await makeSchema(session, databaseSchema);
+        await makeSchema(session, databaseSchema, tables);
         await executeEach(session, createTables(tables, extensions));
         await note?.(session, { workspace: created });
         return created;
@@ -102,7 +103,7 @@ export async function createEmptyWorkspace(
   if (created === undefined) return undefined;
   const tables = tablesOf(document, created.databaseSchema);
   const all = [...tables.values()];
-  await makeSchema(session, created.databaseSchema);
+  await makeSchema(session, created.databaseSchema, all);
   await executeEach(session, all.map(createBareTable));
   return {
     workspace: created,
@@ -115,7 +116,11 @@ export async function createEmptyWorkspace(
   };
 }
 
-async function makeSchema(session: Session, databaseSchema: string): Promise<void> {
+async function makeSchema(session: Session, databaseSchema: string, tables: readonly Table[]): Promise<void> {
+  await passNumbersOf(
+    session,
+    tables.map(({ name }) => name),
+  );
   await session.query(toQuery(distributeSchemas));
   await session.execute(createSchema(databaseSchema).text);
   await installBeside(session, databaseSchema);
