@@ -22,6 +22,11 @@ export interface NodeAnswer<T> {
   readonly node: ClusterNode;
   /** Undefined: it did not answer, or the question failed there. */
   readonly answer: T | undefined;
+  /**
+   * It did not answer, and the longest time that a node has for that was over. Of several it cannot be told which kept the
+   * others waiting. False for one that refuses: it is down, or has all the connections that it may.
+   */
+  readonly isSilent: boolean;
 }
 
 // A node that answers takes milliseconds. Without an end a machine that is off would be waited for half a minute.
@@ -40,20 +45,29 @@ from pg_dist_node where noderole = 'primary' order by groupid <> 0, nodename, no
 /** Asks each active node the same question, a statement with one row of one JSON value, all at the same time. */
 export async function askNodes<T>(db: Database, question: string): Promise<readonly NodeAnswer<T>[]> {
   const nodes = await loadNodes(db);
+  let took = 0;
   const answers = await db.transaction(
     async (session) => {
       await session.execute(`set local citus.node_connection_timeout = ${CONNECT_MS}`);
-      return session.query<{ group: number; success: boolean; result: string }>(
+      const began = performance.now();
+      const rows = await session.query<{ group: number; success: boolean; result: string }>(
         toQuery(sql`select n.groupid as "group", r.success, r.result
 from run_command_on_all_nodes(${question}) r join pg_dist_node n using (nodeid) where n.noderole = 'primary'`),
       );
+      took = performance.now() - began;
+      return rows;
     },
     { purpose: 'migration' },
   );
   const byGroup = new Map(answers.map((one) => [one.group, one]));
   return nodes.map((node) => {
     const said = byGroup.get(node.groupId);
-    return { node, answer: said?.success === true ? (JSON.parse(said.result) as T) : undefined };
+    const hasAnswered = said?.success === true;
+    return {
+      node,
+      answer: hasAnswered ? (JSON.parse(said.result) as T) : undefined,
+      isSilent: !hasAnswered && took >= CONNECT_MS,
+    };
   });
 }
 

@@ -10,7 +10,7 @@ import { findCitus } from './citus.ts';
 import { askNodes, type NodeAnswer } from './nodes.ts';
 
 export interface NodeWatch {
-  /** Asks all nodes; one that was there is away when it does not answer twice. */
+  /** Asks all nodes; one that was there is away when it is silent twice. */
   readonly look: () => Promise<void>;
   /** Looks soon, as something took suspiciously long. */
   readonly suspect: () => void;
@@ -62,10 +62,10 @@ export function makeNodeWatch(db: Database): NodeWatch {
     if (isPlain) return;
     let answers = await ask();
     // A busy node may be late once.
-    if (groupsAway(answers).some((group) => !away.has(group))) answers = await ask();
+    if (silentGroups(answers).some((group) => !away.has(group))) answers = await ask();
     down = answers.flatMap(({ node, answer }) => (answer === undefined ? [node.name] : []));
     nodes = { up: answers.length - down.length, down: down.length };
-    away = new Set(groupsAway(answers));
+    away = new Set(silentGroups(answers));
     for (const group of away) for (const listener of [...(places.get(group)?.listeners ?? [])]) listener();
   }
 
@@ -96,5 +96,6 @@ export function makeNodeWatch(db: Database): NodeWatch {
   };
 }
 
-const groupsAway = (answers: readonly NodeAnswer<boolean>[]): readonly string[] =>
-  answers.flatMap(({ node, answer }) => (answer === undefined ? [String(node.groupId)] : []));
+// Whoever asks a node that refuses is told at once, and what is open to it goes on.
+const silentGroups = (answers: readonly NodeAnswer<boolean>[]): readonly string[] =>
+  answers.flatMap(({ node, isSilent }) => (isSilent ? [String(node.groupId)] : []));

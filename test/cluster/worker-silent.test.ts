@@ -122,4 +122,26 @@ function onCluster(): void {
     wire().restore();
     await until('it is back', async () => (await write(far())).status === 201);
   });
+
+  test('a worker that has all the connections that it may is not silent: what is open goes on', async () => {
+    const read = (): Promise<Answer> => far().call('notes?size=1');
+    const isNear = async (): Promise<boolean> => {
+      wire().statements();
+      await read();
+      return wire()
+        .statements()
+        .some((text) => text.includes('pg_catalog.pg_dist_placement'));
+    };
+    await until('reads go straight to the node', isNear);
+    wire().refuse();
+    await until('it is told', async () => {
+      const { text } = await server.call('/readyz', { credential: null });
+      return text.includes(new URL(wire().database.url).port);
+    });
+    for (let turn = 0; turn < 20; turn++) {
+      const { status, text } = await read();
+      assert.equal(status, 200, text);
+    }
+    wire().restore();
+  });
 }

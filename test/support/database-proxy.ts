@@ -8,6 +8,8 @@ export interface DatabaseProxy {
   readonly database: TestDatabase;
   /** Ends every connection and takes no more. */
   cut(): void;
+  /** Takes no more connections, as a server that has as many as it may. */
+  refuse(): void;
   /** Lets every connection be, and passes on nothing more on any of them. */
   freeze(): void;
   restore(): void;
@@ -84,6 +86,9 @@ export async function openProxy(database: TestDatabase): Promise<DatabaseProxy> 
     cut() {
       isCut = true;
       hangUp();
+    },
+    refuse() {
+      isCut = true;
     },
     freeze() {
       isFrozen = true;
