@@ -25,7 +25,8 @@ export interface PipelinedConnection {
   /** What those sent take together, in milliseconds. */
   work: number;
   answeredAt: number;
-  isEnding: boolean;
+  /** The statement that has failed last, while the server is not ready for others yet. */
+  ending: Sent | undefined;
   usable: boolean;
 }
 
@@ -94,12 +95,12 @@ export function makeLaneConnections(options: LaneConnectionsOptions): LaneConnec
       sent: [],
       work: 0,
       answeredAt: 0,
-      isEnding: false,
+      ending: undefined,
       usable: true,
     };
     onReady(opened, () => {
-      if (!connection.isEnding) return;
-      connection.isEnding = false;
+      if (connection.ending === undefined) return;
+      connection.ending = undefined;
       if (connection.usable) onOpened(connection);
     });
     const unwatch = watchSilence(opened.client, options.longestSilenceMs, () => connection.sent.length > 0);

@@ -14,7 +14,7 @@ export interface Scheduled {
   /** When the last answer came. */
   readonly answeredAt: number;
   /** It has told of an error, and not yet that it goes on: its server is still busy with the end of the statement. */
-  readonly isEnding?: boolean;
+  readonly ending?: object | undefined;
 }
 
 export interface ScheduleOptions {
@@ -53,8 +53,8 @@ const MAX_DETOUR_MS = 5;
 const COMPANY_MS = 5000;
 
 /** True when more may be sent to the connection. */
-export function hasRoom({ sent, work, answeredAt, isEnding = false }: Scheduled, now: number): boolean {
-  if (isEnding) return false;
+export function hasRoom({ sent, work, answeredAt, ending }: Scheduled, now: number): boolean {
+  if (ending !== undefined) return false;
   const [first] = sent;
   return first === undefined || (work < FULL_MS && now - Math.max(first.started, answeredAt) < STUCK_MS);
 }

@@ -86,10 +86,10 @@ export function makeTraffic({ connections, again, answered, ...rules }: TrafficO
       const isLost = isConnectionLoss(error) || error instanceof MessageTooLong;
       if (isLost) lose(connection, isFirst);
       const isFault = !isLost && rules.isFault(error);
-      if (sqlState(error) !== undefined && !isLost) connection.isEnding = true;
+      if (sqlState(error) !== undefined && !isLost) connection.ending = one;
       if (isFault) {
         spare(connection, waiting);
-        setTimeout(() => leave(connection), ENDING_MS).unref();
+        setTimeout(() => leave(connection, one), ENDING_MS).unref();
       }
       if (isFault && rules.goOn !== undefined) {
         rules.goOn(waiting, error).then(waiting.resolve, waiting.reject);
@@ -126,9 +126,9 @@ export function makeTraffic({ connections, again, answered, ...rules }: TrafficO
     destroy(connection.opened, 'Connection terminated: left for slow statements');
   }
 
-  /** Leaves a connection that has not come to the end of what it has told of. */
-  function leave(connection: PipelinedConnection): void {
-    if (!connection.isEnding || !connection.usable) return;
+  /** Leaves a connection that has not come to the end of the statement, of whose error it has told. */
+  function leave(connection: PipelinedConnection, failed: Sent): void {
+    if (connection.ending !== failed || !connection.usable) return;
     connections.retire(connection);
     if (rules.repeatable) move(connection);
     destroy(connection.opened, STUCK);

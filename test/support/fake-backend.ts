@@ -74,6 +74,8 @@ export interface FakeOptions {
   readonly isReadOnly?: boolean;
   /** True for statements that it stops with an error, and does not go on after. */
   readonly sticksAt?: (statement: string) => boolean;
+  /** For statements that it ends with an error: after how many milliseconds it goes on. */
+  readonly failsAt?: (statement: string) => { readonly state: string; readonly restMs: number } | undefined;
   /** The answer to every statement: one row. */
   readonly answer: (statement: string) => readonly (string | null)[];
 }
@@ -81,6 +83,7 @@ export interface FakeOptions {
 /** Listens on a free port of this machine. */
 export async function startFakeBackend(options: FakeOptions): Promise<FakeBackend> {
   const { deadOnArrival, answer, sticksAt = () => false, isStandby = false, isReadOnly = false } = options;
+  const { failsAt = () => undefined } = options;
   let opened = 0;
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -89,6 +92,7 @@ export async function startFakeBackend(options: FakeOptions): Promise<FakeBacken
     socket.on('close', () => sockets.delete(socket));
     let started = false;
     let isStuck = false;
+    let isResting = false;
     let rest: Buffer = Buffer.alloc(0);
     let parsed = '';
     let settings: Record<string, string> = {};
@@ -96,9 +100,8 @@ export async function startFakeBackend(options: FakeOptions): Promise<FakeBacken
       statement.includes('pg_backend_pid')
         ? ['1', String(isStandby), isReadOnly ? 'on' : 'off', JSON.stringify({ ...settings, ...options.settings })]
         : answer(statement);
-    socket.on('data', (bytes: Buffer) => {
-      rest = Buffer.concat([rest, bytes]);
-      for (;;) {
+    const read = (): void => {
+      while (!isResting) {
         const header = started ? 1 : 0;
         if (rest.length < header + 4) return;
         const length = rest.readInt32BE(header) + header;
@@ -123,6 +126,14 @@ export async function startFakeBackend(options: FakeOptions): Promise<FakeBacken
         else if (type === 'E' && sticksAt(parsed)) {
           isStuck = true;
           socket.write(stopped());
+        } else if (type === 'E' && failsAt(parsed) !== undefined) {
+          const { state, restMs } = failsAt(parsed) as { state: string; restMs: number };
+          socket.write(failure('ERROR', state, 'it has failed'));
+          isResting = true;
+          setTimeout(() => {
+            isResting = false;
+            read();
+          }, restMs);
         } else if (type === 'E') socket.write(Buffer.concat([row(rowOf(parsed)), message('C', text('SELECT 1'))]));
         else if (type === 'S') socket.write(READY);
         else if (type === 'Q') {
@@ -130,6 +141,10 @@ export async function startFakeBackend(options: FakeOptions): Promise<FakeBacken
           socket.write(Buffer.concat([description(values.length), row(values), message('C', text('SELECT 1')), READY]));
         } else if (type === 'X') socket.end();
       }
+    };
+    socket.on('data', (bytes: Buffer) => {
+      rest = Buffer.concat([rest, bytes]);
+      read();
     });
   });
   server.listen(0, '127.0.0.1');

@@ -94,7 +94,7 @@ test('a connection has room until it has enough to do, or its statement takes to
 });
 
 test('a connection whose statement has failed has no room until its server goes on', () => {
-  assert.equal(hasRoom({ ...connection('0', {}), isEnding: true }, NOW), false);
+  assert.equal(hasRoom({ ...connection('0', {}), ending: {} }, NOW), false);
 });
 
 const ALL_OF_A: readonly State[] = [{ work: 1 }, { work: 1 }, {}, {}];
