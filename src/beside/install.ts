@@ -2,7 +2,8 @@
 // recorded there, so that a schema which is dumped or moved knows how far it is. Nobody waits for it: tables of records are
 // not touched.
 import { readdirSync, readFileSync } from 'node:fs';
-import type { Session } from '../db/pool.ts';
+import { sqlState } from '../db/pg-error.ts';
+import type { Database, Session, Work } from '../db/pool.ts';
 import { type BesideName, beside, installed } from '../sql/beside-names.ts';
 import { ident, sql, toQuery } from '../sql/fragment.ts';
 
@@ -78,6 +79,25 @@ async function stageOf(session: Runs, schema: string): Promise<number> {
   if (place === undefined) return 0;
   const rows = await session.query<{ name: string }>(toQuery(sql`select name from ${table}`));
   return Math.max(0, ...rows.map(({ name }) => Number.parseInt(name, 10)));
+}
+
+/**
+ * The number of the last file that has run in the schema, 0 for none, by a statement of the workspace like any other: one that can
+ * be stopped while the node of the schema is silent. A function that catches errors, such as `wda.workspace_stage`, cannot.
+ */
+export async function loadStage(
+  db: Pick<Database, 'run'>,
+  schema: string,
+  work: Pick<Work, 'tenant' | 'place'>,
+): Promise<number> {
+  const last = sql`select max(left(name, 6)::int4)::text from ${beside(schema, 'installed')}`;
+  try {
+    const [row] = await db.run(toQuery(last), 'read', work);
+    return Number(row?.[0] ?? 0);
+  } catch (error) {
+    if (sqlState(error) === '42P01') return 0;
+    throw error;
+  }
 }
 
 async function runFrom(session: Runs, schema: string, stage: number): Promise<void> {

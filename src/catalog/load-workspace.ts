@@ -1,4 +1,5 @@
 // The only maker of a Workspace. Takes rows of the control tables, gives the snapshot that requests work with.
+import { loadStage } from '../beside/install.ts';
 import type { Row, Session } from '../db/pool.ts';
 import type { Databases } from '../directory/databases.ts';
 import { WORKSPACES } from '../directory/workspaces.ts';
@@ -89,11 +90,11 @@ function* ownersOf(table: Table): Iterable<readonly [string, ConstraintOwner]> {
 }
 
 const COLUMNS = sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text, w.epoch, w.moves::text,
-  wda.workspace_stage(w.database_schema)::text, exists (select from pg_extension where extname = 'citus'), a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
+  case when not c.is_cluster then wda.workspace_stage(w.database_schema)::text end, c.is_cluster, a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
 
 /**
  * The snapshot of a workspace by its slugs; undefined when there is none. One statement, as the directory and the
- * workspace lie in one database. A workspace of an earlier version is raised first.
+ * workspace lie in one database; on a cluster another one asks the node. A workspace of an earlier version is raised first.
  */
 export async function loadWorkspace(
   databases: Databases,
@@ -103,6 +104,7 @@ export async function loadWorkspace(
   const rows = await databases.directory.run(
     toQuery(
       sql`select ${COLUMNS} from ${WORKSPACES}
+cross join (select exists (select from pg_extension where extname = 'citus') as is_cluster) c
 left join wda.identity_provider p on p.workspace_id = w.id
 left join wda.agent_settings a on a.workspace_id = w.id
 where o.slug = ${organization} and w.slug = ${slug}`,
@@ -132,7 +134,12 @@ where o.slug = ${organization} and w.slug = ${slug}`,
   // While it moves all goes through the coordinator: the old node learns of the end of the move a moment after it.
   const isMoved = Number(moves) % 2 === 1;
   const placement = isMoved ? undefined : await databases.place(databaseSchema as string);
-  if (isBehind(Number(stage))) await raiseWorkspace(databases.of({ id: id as string }), id as string);
+  // All workspaces share the connections of the statement above, so on a cluster it asks no node.
+  const place = databases.nodeOf({ placement: placement ?? null });
+  const work = { tenant: id as string, place };
+  const db = databases.of({ id: id as string });
+  const reached = isDistributed === 't' ? await loadStage(db, databaseSchema as string, work) : Number(stage);
+  if (isBehind(reached)) await raiseWorkspace(db, id as string);
   const workspace = makeWorkspace(
     {
       id: id as string,

@@ -1,6 +1,6 @@
 // Workspaces that an earlier version has made get what stands beside their tables now: when they are touched, by whichever
 // process is first, and in the background soon after the start.
-import { LAST_STAGE, lockStage, raiseBeside } from '../beside/install.ts';
+import { LAST_STAGE, loadStage, lockStage, raiseBeside } from '../beside/install.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 
@@ -43,7 +43,10 @@ export async function stageOfWorkspace(session: Pick<Session, 'query'>, id: stri
 
 /** For work that does not begin with a snapshot. */
 export async function raiseIfBehind(db: Database, id: string): Promise<void> {
-  if (isBehind((await stageOfWorkspace(db, id)) ?? LAST_STAGE)) await raiseWorkspace(db, id);
+  const [row] = await db.query<{ schema: string }>(
+    toQuery(sql`select database_schema as schema from wda.workspace where id = ${id}::bigint`),
+  );
+  if (row !== undefined && isBehind(await loadStage(db, row.schema, { tenant: id }))) await raiseWorkspace(db, id);
 }
 
 // Looking at a workspace takes 0.05 ms, raising one 20.

@@ -31,6 +31,7 @@ export interface NodeAnswer<T> {
 
 // A node that answers takes milliseconds. Without an end a machine that is off would be waited for half a minute.
 const CONNECT_MS = 1500;
+const QUESTION_MS = 10_000;
 const COMMAND_MS = 60_000;
 
 /** The primary nodes, the coordinator first. */
@@ -42,8 +43,15 @@ from pg_dist_node where noderole = 'primary' order by groupid <> 0, nodename, no
   );
 }
 
-/** Asks each active node the same question, a statement with one row of one JSON value, all at the same time. */
-export async function askNodes<T>(db: Database, question: string): Promise<readonly NodeAnswer<T>[]> {
+/**
+ * Asks each active node the same question, a statement with one row of one JSON value, all at the same time. A node that falls
+ * silent under the question fails it, after `limitMs` and what the coordinator takes to be given up.
+ */
+export async function askNodes<T>(
+  db: Database,
+  question: string,
+  limitMs = QUESTION_MS,
+): Promise<readonly NodeAnswer<T>[]> {
   const nodes = await loadNodes(db);
   let took = 0;
   const answers = await db.transaction(
@@ -57,7 +65,7 @@ from run_command_on_all_nodes(${question}) r join pg_dist_node n using (nodeid) 
       took = performance.now() - began;
       return rows;
     },
-    { purpose: 'migration' },
+    { purpose: 'migration', statementTimeoutMs: limitMs },
   );
   const byGroup = new Map(answers.map((one) => [one.group, one]));
   return nodes.map((node) => {

@@ -2,6 +2,7 @@
 // lies there are refused at once. A coordinator waits for a node that has fallen silent without end, and nothing that is sent
 // to the coordinator ends that: of what is known to be away nothing is asked. A server whose worker is away goes on for all
 // workspaces that lie elsewhere, so it is no reason to send it no requests.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/pool.ts';
 import type { Place } from '../db/work.ts';
 import type { Figure } from '../figure.ts';
@@ -22,6 +23,8 @@ export interface NodeWatch {
 
 // Between two looks for a suspicion.
 const SUSPECT_MS = 2000;
+// Twice what a node that is away from the beginning takes.
+const LOOK_MS = 3000;
 
 export function makeNodeWatch(db: Database): NodeWatch {
   let isPlain = false;
@@ -52,8 +55,23 @@ export function makeNodeWatch(db: Database): NodeWatch {
     return place;
   }
 
+  /** Undefined: a node fell silent under the question, which tells nothing of the others. */
+  async function askOnce(): Promise<readonly NodeAnswer<boolean>[] | undefined> {
+    const asked = askNodes<boolean>(db, 'select to_json(true)', LOOK_MS).then((answers) =>
+      answers.filter(({ node }) => node.isActive),
+    );
+    // The coordinator says so much later, or nothing at all while the node is silent.
+    asked.catch(() => undefined);
+    const patience = new AbortController();
+    const late = sleep(LOOK_MS, undefined, { signal: patience.signal, ref: false });
+    return Promise.race([asked, late.catch(() => undefined)]).finally(() => patience.abort());
+  }
+
   async function ask(): Promise<readonly NodeAnswer<boolean>[]> {
-    return (await askNodes<boolean>(db, 'select to_json(true)')).filter(({ node }) => node.isActive);
+    // New connections are refused, or have a limit.
+    const answers = (await askOnce()) ?? (await askOnce());
+    if (answers === undefined) throw new Error('the nodes of the cluster could not be asked in time');
+    return answers;
   }
 
   async function lookOnce(): Promise<void> {

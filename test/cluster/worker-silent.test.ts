@@ -144,4 +144,34 @@ function onCluster(): void {
     }
     wire().restore();
   });
+
+  const isFoundOut = (): Promise<void> =>
+    until('it is found out', async () => (await far().call('notes?size=1')).text.includes(AWAY));
+
+  test('a node that falls silent under the question whether it is there is found out all the same', async () => {
+    const held = wire().hold('to_json(true)');
+    await until('it is asked', held.isHeld);
+    wire().freeze();
+    await isFoundOut();
+    wire().restore();
+    await until('it is back', async () => (await write(far())).status === 201);
+  });
+
+  test('what has changed about a workspace is known while its node is silent, and costs no other anything', async () => {
+    wire().freeze();
+    await isFoundOut();
+    for (let time = 0; time < 3; time++) {
+      const changed = await far().admin('api-keys', {
+        method: 'POST',
+        body: { name: `k${time}`, permissions: 'OWNER' },
+      });
+      assert.equal(changed.status, 201, changed.text);
+      const credential = changed.json.data.key;
+      const refused = await far().call('notes?size=1', { credential });
+      assert.ok(refused.status === 503 && refused.text.includes(AWAY), refused.text);
+      assert.equal((await near().call('notes?size=1')).status, 200);
+    }
+    wire().restore();
+    await until('it is back', async () => (await write(far())).status === 201);
+  });
 }
