@@ -76,17 +76,33 @@ export async function makeCluster(): Promise<OwnCluster> {
 export const makeStandby = (of: OwnPostgres): Promise<OwnPostgres> =>
   makePostgres({ standbyOf: of, settings: SETTINGS });
 
-/** The first process of a server and those that it has begun. */
-export function processesOf({ pid }: Pick<OwnPostgres, 'pid'>): readonly number[] {
+/** The first process of a server, and those that it has begun. */
+function processesOf({ pid }: Pick<OwnPostgres, 'pid'>): readonly number[] {
   if (pid === undefined) return [];
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
   return [pid, ...children.filter((text) => text !== '').map(Number)];
 }
 
+function signal(pids: readonly number[], name: NodeJS.Signals): void {
+  for (const pid of pids)
+    try {
+      process.kill(pid, name);
+    } catch {
+      // It has ended by itself.
+    }
+}
+
 /** Ends it with all its processes as the loss of power does, and waits until it is gone. */
 export async function killPostgres(postgres: OwnPostgres): Promise<void> {
-  for (const pid of processesOf(postgres)) process.kill(pid, 'SIGKILL');
+  signal(processesOf(postgres), 'SIGKILL');
   await until('it is gone', () => postgres.pid === undefined);
+}
+
+/** Makes it hang: it takes connections and answers nothing. Gives the function that lets it go on. */
+export function pausePostgres(postgres: OwnPostgres): () => void {
+  const paused = processesOf(postgres);
+  signal(paused, 'SIGSTOP');
+  return () => signal(paused, 'SIGCONT');
 }
 
 /** Rows of the last statement, run where Citus hides no tables. */
