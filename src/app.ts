@@ -13,12 +13,13 @@ import { untilUsable } from './db/outage.ts';
 import { checkPooler } from './db/pooler.ts';
 import type { Route, Routes } from './db/route.ts';
 import { removeActivity } from './directory/activity.ts';
+import { loadOperatorHash } from './directory/credentials.ts';
 import { type House, makeHouse } from './house.ts';
 import { makeHttpServer } from './http/server.ts';
 import { type Job, jobFigures, makeJobs } from './jobs/jobs.ts';
 import { isConsoleStale, mountsOf } from './mounts.ts';
 import type { Observer } from './observe.ts';
-import { makeReadiness, type Readiness } from './readiness.ts';
+import { makeReadiness, type Readiness, type ReadinessState } from './readiness.ts';
 import { bootstrap, type Secrets, type Welcome } from './setup/bootstrap.ts';
 
 export interface App {
@@ -37,6 +38,7 @@ export interface App {
 
 const SWEEP_MS = 5000;
 const FLUSH_MS = 5000;
+const OPERATOR_MS = 1000;
 const TIMELINE_MS = 2000;
 const ACTIVITY_SWEEP_MS = 600_000;
 const SESSION_SWEEP_MS = 600_000;
@@ -64,9 +66,10 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
     unready: readiness.unready,
     observer,
   });
-  const { textOrder, timeline, workers } = watchesOf(house, observer);
+  const operatorKey = operatorKeyOf(config, house, readiness);
   const jobs = makeJobs({
     jobs: [
+      { name: 'watch-operator-key', once: 'process', everyMs: OPERATOR_MS, run: operatorKey.look },
       { name: 'note-key-use', once: 'process', everyMs: FLUSH_MS, run: authenticator.flush },
       // Another process may have died in the middle of a migration.
       { name: 'recover-migrations', once: 'process', everyMs: SWEEP_MS, run: runner.sweep },
@@ -84,9 +87,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       { name: 'note-session-use', once: 'process', everyMs: FLUSH_MS, run: sessions.flush },
       { name: 'remove-sessions', once: 'process', everyMs: SESSION_SWEEP_MS, run: sessions.sweep },
       { name: 'remove-idempotency-keys', once: 'process', everyMs: keys.pauseMs, run: keys.sweep },
-      { name: 'watch-timeline', once: 'process', everyMs: TIMELINE_MS, run: timeline.look },
-      { name: 'watch-worker-timelines', once: 'process', everyMs: SWEEP_MS, run: workers.look },
-      { name: 'rebuild-text-indexes', once: 'process', everyMs: textOrder.pauseMs, run: textOrder.look },
+      ...watchJobs(house, observer),
       { name: 'make-backups', once: 'process', everyMs: house.schedule.pauseMs, run: house.schedule.look },
       {
         name: 'remove-activity',
@@ -103,6 +104,8 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
   function begin(operatorHash: string | undefined): void {
     if (!readiness.open(operatorHash)) return;
     jobs.start();
+    // A primary tells a worker that replaces another what was true at its own start.
+    operatorKey.look().catch(() => undefined);
     // Killed processes are forgotten now, so that the first change need not wait for them.
     void presence.everywhere();
   }
@@ -162,6 +165,13 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
   };
 }
 
+/** A generated key may be ended by another server, and made anew by a third; one that is set is this server's own. */
+const operatorKeyOf = ({ adminKey }: Config, { databases }: House, { renew }: ReadinessState) => ({
+  async look(): Promise<void> {
+    if (adminKey === undefined) renew(await loadOperatorHash(databases.directory));
+  },
+});
+
 /** Processes fold where they read; one of them looks after nodes that none is connected to. */
 function totalsJobs({ totals, databases: { directory: db } }: House): readonly Job[] {
   return [
@@ -171,10 +181,13 @@ function totalsJobs({ totals, databases: { directory: db } }: House): readonly J
 }
 
 /** What the database may bring along without a word: another order of texts, another timeline. */
-function watchesOf({ databases: { directory }, presence }: House, { log }: Observer) {
-  return {
-    textOrder: makeTextOrder({ db: directory, log }),
-    timeline: makeTimelineWatch(directory, presence.everywhere),
-    workers: makeTimelineWatch(directory, presence.everywhere, () => workerTimelines(directory)),
-  };
+function watchJobs({ databases: { directory }, presence }: House, { log }: Observer): readonly Job[] {
+  const textOrder = makeTextOrder({ db: directory, log });
+  const timeline = makeTimelineWatch(directory, presence.everywhere);
+  const workers = makeTimelineWatch(directory, presence.everywhere, () => workerTimelines(directory));
+  return [
+    { name: 'watch-timeline', once: 'process', everyMs: TIMELINE_MS, run: timeline.look },
+    { name: 'watch-worker-timelines', once: 'process', everyMs: SWEEP_MS, run: workers.look },
+    { name: 'rebuild-text-indexes', once: 'process', everyMs: textOrder.pauseMs, run: textOrder.look },
+  ];
 }

@@ -17,6 +17,8 @@ export interface ReadinessState {
   wait(message: string, reason: string): void;
   /** Requests are answered from now on; false, with nothing changed, when the process is closing. */
   open(operatorHash: string | undefined): boolean;
+  /** The operator's key is this one from now on; undefined: none is valid. */
+  renew(operatorHash: string | undefined): void;
   close(): void;
   isClosing(): boolean;
 }
@@ -42,6 +44,9 @@ export function makeReadiness(operatorHash: string | undefined): ReadinessState 
       message = undefined;
       hash ??= known;
       return true;
+    },
+    renew(inForce) {
+      hash = inForce;
     },
     close() {
       isClosing = true;
