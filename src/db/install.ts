@@ -82,12 +82,17 @@ async function checkNotNewer(client: pg.Client, { schema, rows }: Installation):
 }
 
 async function runRow(client: pg.Client, schema: string, row: FileRow, log: (message: string) => void): Promise<void> {
+  const { rows } = await client.query({
+    text: 'select from pg_catalog.pg_namespace where nspname = $1',
+    values: [schema],
+  });
   const options: RunnerOption = {
     dbClient: client,
     dir: row.directory,
     direction: 'up',
     migrationsSchema: schema,
-    createMigrationsSchema: true,
+    // Even where it is there, a Citus cluster does this on each node, and no server would start while one is down.
+    createMigrationsSchema: rows.length === 0,
     migrationsTable: row.record,
     checkOrder: true,
     singleTransaction: true,

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { isCluster } from '../support/citus.ts';
 import { ADA, CALLS, RULED_SHOP } from '../support/cluster-calls.ts';
 import { judgeNothing } from '../support/described.ts';
+import { startTestServer } from '../support/server.ts';
 import { fillShop } from '../support/shop.ts';
 import { prepare, use, useDatabase, useIssuer, useServer, useUsers } from '../support/use.ts';
 import { LOCAL_PROVIDER } from '../support/users.ts';
@@ -37,4 +38,14 @@ function onCluster(): void {
       });
     }
   }
+
+  test('a server that starts while another worker is away serves', async () => {
+    const another = await startTestServer({}, database);
+    try {
+      const { status, text } = await another.call('/api/v1/acme/shop/orders', { credential: shop.key });
+      assert.equal(status, 200, text);
+    } finally {
+      await another.stop();
+    }
+  });
 }
