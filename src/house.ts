@@ -189,7 +189,7 @@ function openDatabases(config: Config, routes: Routes, log: Observer['log'], bef
       log.warn(message, { error: error instanceof Error ? error.message : String(error) }),
   };
   const db = makeDatabase({ ...routes, ...databaseOptions, onFault: () => nodeWatch.suspect() });
-  const nodeWatch = makeNodeWatch(db);
+  const nodeWatch = makeNodeWatch(db, log);
   const nodes = makeNodeReads({
     coordinator: db,
     open: (address) => makeDatabase({ ...databaseOptions, connection: routeTo(routes.direct, address) }),

@@ -5,7 +5,7 @@ import type { Nodes, UsableNode } from '../cluster/node-reads.ts';
 import { runOnNodes } from '../cluster/nodes.ts';
 import { isLockConflict } from '../db/lock-retry.ts';
 import { outageOf } from '../db/outage.ts';
-import { isStaleSnapshot } from '../db/pg-error.ts';
+import { isStaleSnapshot, sqlState } from '../db/pg-error.ts';
 import type { Database } from '../db/pool.ts';
 import { FOLD_NODE } from './node-total.ts';
 import { makeTotals, type Totals } from './totals.ts';
@@ -106,5 +106,6 @@ export function makeClusterTotals({ db, nodes, onError }: ClusterTotalsOptions):
   };
 }
 
+// 55000: while the workspace is moved its tables are published, and no row of a total may be deleted.
 const mayPass = (error: unknown): boolean =>
-  isStaleSnapshot(error) || isLockConflict(error) || outageOf(error).isPassing;
+  isStaleSnapshot(error) || isLockConflict(error) || sqlState(error) === '55000' || outageOf(error).isPassing;

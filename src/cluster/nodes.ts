@@ -27,6 +27,8 @@ export interface NodeAnswer<T> {
    * others waiting. False for one that refuses: it is down, or has all the connections that it may.
    */
   readonly isSilent: boolean;
+  /** Why there is no answer, in the database's words, for the log. */
+  readonly failure: string | undefined;
 }
 
 // A node that answers takes milliseconds. Without an end a machine that is off would be waited for half a minute.
@@ -75,6 +77,7 @@ from run_command_on_all_nodes(${question}) r join pg_dist_node n using (nodeid) 
       node,
       answer: hasAnswered ? (JSON.parse(said.result) as T) : undefined,
       isSilent: !hasAnswered && took >= CONNECT_MS,
+      failure: hasAnswered ? undefined : (said?.result ?? 'it is no active node'),
     };
   });
 }

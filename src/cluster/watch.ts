@@ -26,7 +26,9 @@ const SUSPECT_MS = 2000;
 // Twice what a node that is away from the beginning takes.
 const LOOK_MS = 3000;
 
-export function makeNodeWatch(db: Database): NodeWatch {
+type Log = Record<'info' | 'warn', (message: string, facts: Record<string, unknown>) => void>;
+
+export function makeNodeWatch(db: Database, log: Log): NodeWatch {
   let isPlain = false;
   let nodes = { up: 0, down: 0 };
   let down: readonly string[] = [];
@@ -81,10 +83,21 @@ export function makeNodeWatch(db: Database): NodeWatch {
     let answers = await ask();
     // A busy node may be late once.
     if (silentGroups(answers).some((group) => !away.has(group))) answers = await ask();
+    tell(answers);
     down = answers.flatMap(({ node, answer }) => (answer === undefined ? [node.name] : []));
     nodes = { up: answers.length - down.length, down: down.length };
     away = new Set(silentGroups(answers));
     for (const group of away) for (const listener of [...(places.get(group)?.listeners ?? [])]) listener();
+  }
+
+  /** Logs what differs from the look before. */
+  function tell(answers: readonly NodeAnswer<boolean>[]): void {
+    for (const { node, answer, failure } of answers) {
+      const wasDown = down.includes(node.name);
+      if (answer === undefined && !wasDown)
+        log.warn('a node of the cluster does not answer', { node: node.name, error: failure });
+      if (answer !== undefined && wasDown) log.info('a node of the cluster answers again', { node: node.name });
+    }
   }
 
   function look(): Promise<void> {
