@@ -25,6 +25,20 @@ export function unfitVersion(version: string): string | undefined {
 }
 
 /**
+ * Why our role is of no use on the cluster; undefined when it is. Citus makes tables by connections of the owner of its extension
+ * and gives to the nodes what is done to roles that it knows: of another one each create of a table waits for itself.
+ */
+export async function unfitRole(session: Pick<Session, 'query'>): Promise<string | undefined> {
+  const [found] = await session.query(
+    toQuery(sql`select from pg_extension where extname = 'citus' and not exists (
+  select from pg_dist_object o join pg_roles r on r.oid = o.objid where o.classid = 'pg_authid'::regclass and r.rolname = session_user)`),
+  );
+  return found === undefined
+    ? undefined
+    : 'The role of DATABASE_URL is none that Citus knows, as its extension belongs to another one: connect as its owner, or run CREATE EXTENSION citus on each node as this role before the nodes are added';
+}
+
+/**
  * What the cluster lacks, and the statement that gives it, to be run on the coordinator; undefined when nothing is lacking
  * and on plain PostgreSQL.
  */

@@ -4,13 +4,13 @@ import { UnfitConnection } from '../db/outage.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { MEANING } from '../db/session-settings.ts';
 import { ident, join, literal, sql, toQuery } from '../sql/fragment.ts';
-import { findCitus, findLack, unfitVersion } from './citus.ts';
+import { findCitus, findLack, unfitRole, unfitVersion } from './citus.ts';
 import { askNodes } from './nodes.ts';
 
 /**
  * Gives our role the settings in this database, which Citus passes on to all nodes, also to those that join later; changes
- * nothing where it has them, and on plain PostgreSQL. Logs what the cluster lacks. Throws UnfitConnection when it is too old,
- * and when a worker that answers has other settings all the same.
+ * nothing where it has them, and on plain PostgreSQL. Logs what the cluster lacks. Throws UnfitConnection when it is too old
+ * or does not know our role, and when a worker that answers has other settings all the same.
  */
 export async function settleNodes(
   db: Database,
@@ -18,7 +18,7 @@ export async function settleNodes(
 ): Promise<void> {
   const citus = await findCitus(db);
   if (citus === undefined) return;
-  const unfit = unfitVersion(citus.version);
+  const unfit = unfitVersion(citus.version) ?? (await unfitRole(db));
   if (unfit !== undefined) throw new UnfitConnection(unfit);
   const lack = await findLack(db);
   if (lack !== undefined) log.warn(lack.message, { statement: lack.statement });

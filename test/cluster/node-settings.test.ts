@@ -41,31 +41,55 @@ function onCluster(): void {
     assert.deepEqual(row, { zone: 'UTC', commit: 'on' });
   });
 
+  /** A server that is being prepared with the database at the URL, and what its /readyz says. */
+  async function preparing(
+    url: string,
+    work: (ready: () => Promise<Response>, prepared: Promise<unknown>) => Promise<void>,
+  ) {
+    const config = readConfig({
+      PORT: '0',
+      DATABASE_URL: url,
+      WDA_ADMIN_KEY: ADMIN_KEY,
+      WDA_DEMO: 'off',
+      LOG_LEVEL: 'silent',
+    });
+    const app = makeApp(config, { connectionString: url }, makeObserver(config, false));
+    try {
+      const ready = `http://127.0.0.1:${await app.listen()}/readyz`;
+      await work(() => fetch(ready), app.prepare());
+    } finally {
+      await app.close(0);
+    }
+  }
+
   test('while a worker has others the server does not serve, says which, and goes on once it has ours', async () => {
     const set = (words: string): Promise<unknown> =>
       onWorker('set citus.enable_ddl_propagation to off', `alter role current_user in database "${name}" ${words}`);
     const name = new URL(database.url).pathname.slice(1);
     await set("set timezone = 'Europe/Berlin'");
-    const config = readConfig({
-      PORT: '0',
-      DATABASE_URL: database.url,
-      WDA_ADMIN_KEY: ADMIN_KEY,
-      WDA_DEMO: 'off',
-      LOG_LEVEL: 'silent',
-    });
-    const app = makeApp(config, { connectionString: database.url }, makeObserver(config, false));
-    try {
-      const url = `http://127.0.0.1:${await app.listen()}/readyz`;
-      const prepared = app.prepare();
+    await preparing(database.url, async (ready, prepared) => {
       await until('the reason is told', async () =>
-        /TimeZone = Europe\/Berlin, which has to be UTC/.test(await (await fetch(url)).text()),
+        /TimeZone = Europe\/Berlin, which has to be UTC/.test(await (await ready()).text()),
       );
-      assert.equal((await fetch(url)).status, 503);
+      assert.equal((await ready()).status, 503);
       await set("set timezone = 'UTC'");
       await prepared;
-      assert.equal((await fetch(url)).status, 200);
-    } finally {
-      await app.close(0);
-    }
+      assert.equal((await ready()).status, 200);
+    });
+  });
+
+  test('a server whose role Citus does not know says how its extension is to be made', async () => {
+    const role = `wda_stranger_${process.pid}`;
+    await database.query(`set citus.enable_create_role_propagation = off; create role ${role} superuser login`);
+    const url = Object.assign(new URL(database.url), { username: role }).href;
+    await preparing(url, async (ready, prepared) => {
+      prepared.catch(() => undefined);
+      await until('the reason is told', async () =>
+        /role of DATABASE_URL is none that Citus knows.* run CREATE EXTENSION citus on each node as this role/.test(
+          await (await ready()).text(),
+        ),
+      );
+    });
+    await database.query(`drop role ${role}`);
   });
 }
