@@ -99,7 +99,7 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
       } else if (logger.isLevelEnabled('info')) logger.info(line(observation), 'request');
     },
     show(figures) {
-      for (const figure of figures) registry.registerMetric(gaugeOf(figure));
+      for (const figure of figures) registry.registerMetric(metricOf(figure));
     },
     metrics: () => (isWorker() ? askPrimary(METRICS, undefined, METRICS_TIMEOUT_MS) : registry.metrics()),
     flush: () => logger.flush(),
@@ -131,18 +131,34 @@ export function remembered<T>(work: () => Promise<T>, keptMs: number, now: () =>
   };
 }
 
-function gaugeOf({ name, help, read, across }: Figure): Gauge {
-  return new Gauge({
+/** What only grows is a counter, all else a gauge. */
+function metricOf({ name, help, read, across }: Figure): Counter | Gauge {
+  const labelled = (): (readonly [labels: Record<string, string>, value: number])[] => {
+    const value = read();
+    if (typeof value === 'number') return [[{}, value]];
+    return Object.entries(value).map(([kind, figure]) => [{ kind }, figure]);
+  };
+  const shape = {
     name,
     help,
-    aggregator: across ?? 'sum',
+    aggregator: across ?? ('sum' as const),
     ...(typeof read() === 'number' ? {} : { labelNames: ['kind'] }),
     // The observer registers it.
     registers: [],
+  };
+  if (!name.endsWith('_total')) {
+    return new Gauge({
+      ...shape,
+      collect() {
+        for (const [labels, value] of labelled()) this.set(labels, value);
+      },
+    });
+  }
+  return new Counter({
+    ...shape,
     collect() {
-      const value = read();
-      if (typeof value === 'number') this.set(value);
-      else for (const [kind, figure] of Object.entries(value)) this.set({ kind }, figure);
+      this.reset();
+      for (const [labels, value] of labelled()) this.inc(labels, value);
     },
   });
 }

@@ -57,6 +57,13 @@ test('the figures of dashboard and alerts are in /metrics', async () => {
   );
 });
 
+test('what only grows is a counter, and nothing else is', async () => {
+  const text = await (await fetch(`${server.url}/metrics`)).text();
+  const types = [...text.matchAll(/^# TYPE (wda_\S+) (\S+)$/gm)].map(([, name = '', type]) => [name, type] as const);
+  assert.ok(types.some(([, type]) => type === 'counter'));
+  for (const [name, type] of types) assert.equal(type === 'counter', name.endsWith('_total'), name);
+});
+
 test('panels have a number, a title and a figure of their own', () => {
   const graphs = panels.filter(({ type }) => type !== 'row');
   assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length);
