@@ -55,6 +55,20 @@ export function makeCosts(): Costs {
   };
 }
 
+// Characters of all values of a statement. An index of parts takes a second for a text of a megabyte, and PostgreSQL stops nothing
+// within: what was sent behind it would wait, and be lost with a connection that is left (ending.ts).
+const LONG_VALUES = 131_072;
+
+/** True when the values alone make a statement one that may take its time. */
+export function hasLongValues({ values }: Pick<Query, 'values'>): boolean {
+  let length = 0;
+  for (const value of values) {
+    if (typeof value === 'string') length += value.length;
+    else if (Array.isArray(value)) for (const one of value) if (typeof one === 'string') length += one.length;
+  }
+  return length > LONG_VALUES;
+}
+
 const SLOW_MS = 20;
 // A slow statement is quick again below this. With one bound for both, statements near it changed lanes all the time, and
 // requests that had waited on one lane waited again on the other (p99 2.5 times that of one lane).

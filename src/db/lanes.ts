@@ -7,7 +7,7 @@ import { STATEMENTS, traceStatement } from '../trace.ts';
 import { makeConduct } from './conduct.ts';
 import type { ConnectionLimits, OpenedConnection } from './connect.ts';
 import { addressOf } from './connection-url.ts';
-import { hold, isHeld, LOCK_HOLD, makeCosts, SLOW_HOLD, type StatementCost } from './cost.ts';
+import { hasLongValues, hold, isHeld, LOCK_HOLD, makeCosts, SLOW_HOLD, type StatementCost } from './cost.ts';
 import type { Executor } from './executor.ts';
 import { lostBehind, sqlState } from './pg-error.ts';
 import { makePipelinedLane, type PipelinedLane } from './pipeline.ts';
@@ -112,9 +112,9 @@ export function makeLanes(options: LanesOptions): Lanes {
     runQuick: (query, lane, work, cost) => laneOf(lane, work).run(query, work, cost),
   });
 
-  function isQuick({ tenant }: Work, cost: StatementCost | undefined): boolean {
+  function isQuick(query: Query, { tenant }: Work, cost: StatementCost | undefined): boolean {
     if (cost === undefined) return true;
-    if (cost.isQuick !== true) return false;
+    if (cost.isQuick !== true || hasLongValues(query)) return false;
     // Nearly always nobody is held, so the clock is asked only then.
     if (cost.heldUntil !== undefined && isHeld(cost, performance.now())) return false;
     return tenant === undefined || !conduct.isHeld(tenant);
@@ -143,7 +143,7 @@ export function makeLanes(options: LanesOptions): Lanes {
 
   function run(query: Query, lane: Lane, work: Work = {}): Promise<readonly Row[]> {
     const cost = costs.of(query, work.expected);
-    return isQuick(work, cost) ? laneOf(lane, work).run(query, work, cost) : runSlow(query, lane, work, cost);
+    return isQuick(query, work, cost) ? laneOf(lane, work).run(query, work, cost) : runSlow(query, lane, work, cost);
   }
 
   return {

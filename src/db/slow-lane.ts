@@ -15,7 +15,7 @@ export interface SlowLaneOptions {
   readonly take: (work: Work) => Promise<Lent>;
   readonly cancel: Cancel;
   readonly statementTimeoutMs: number;
-  readonly isQuick: (work: Work, cost: StatementCost | undefined) => boolean;
+  readonly isQuick: (query: Query, work: Work, cost: StatementCost | undefined) => boolean;
   readonly runQuick: RunOnLane;
 }
 
@@ -47,7 +47,7 @@ export function makeSlowLane({ take, cancel, statementTimeoutMs, isQuick, runQui
   ): Promise<readonly Row[]> {
     const lent = await take(work);
     // Others may have found out meanwhile that it is quick.
-    if (isQuick(work, cost)) {
+    if (isQuick(query, work, cost)) {
       lent.release(false);
       return runQuick(query, lane, work, cost);
     }

@@ -71,3 +71,14 @@ for (const lane of ['read', 'write'] as const satisfies readonly Lane[]) {
     });
   });
 }
+
+test('nobody is sent behind a statement with long values', () =>
+  withDatabase({ sticksAt: (statement) => statement.includes('stuck') }, async (database) => {
+    for (const long of ['x'.repeat(200_000), ['x'.repeat(100_000), 'y'.repeat(100_000)]]) {
+      const quick = { tenant: 'b', expected: 'quick' } as const;
+      const slow = toQuery(sql`select 'stuck', ${long}`, 'stuck with values');
+      const failed = assert.rejects(database.run(slow, 'write', { ...quick, tenant: 'a' }), { code: '57014' });
+      assert.deepEqual(await database.run(sound, 'write', quick), [['1']]);
+      await failed;
+    }
+  }));
