@@ -121,7 +121,8 @@ export function makeTurns({ count, of, maxWaiting }: TurnLimits): Turns {
         };
         const timer = setTimeout(
           () => giveUp(serviceUnavailable(`Too many ${of} are running; retry`, RETRY_SECONDS)),
-          deadline - performance.now(),
+          // It may be over: the request has waited for the database before.
+          Math.max(0, deadline - performance.now()),
         );
         const stay = caller.onGone(() => giveUp(callerGone()));
         line.waiting = [...line.waiting, waiting];

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { makeTurns, type Turns } from '../../../src/pace/transfer-turns.ts';
+import { until } from '../../support/until.ts';
 
 const FOREVER = 600_000;
 
@@ -54,6 +55,17 @@ function makeCrowd(t: TestContext, count: number, { maxWaiting = 1000, waitMs = 
     listeners: () => client.eventNames(),
   };
 }
+
+test('who comes after its time is refused, and Node.js has nothing to warn of', async (t) => {
+  const warnings: string[] = [];
+  const note = ({ name }: Error): void => void warnings.push(name);
+  process.on('warning', note);
+  t.after(() => process.off('warning', note));
+  const crowd = makeCrowd(t, 1, { waitMs: -5 });
+  for (const name of ['a', 'b']) await crowd.ask(name, name);
+  await until('the second is refused', () => crowd.refused.length === 1);
+  assert.deepEqual([crowd.begun, warnings], [['a'], []]);
+});
 
 test('a workspace has half of the turns at most, and the others have theirs', async (t) => {
   const crowd = makeCrowd(t, 4);
