@@ -35,7 +35,7 @@ export const workspaceInTheWay = (organization: string, slug: string, cause?: un
 export const notEmptyForRestore = (found: Iterable<string>): ApiError =>
   new ApiError(
     'CONFLICT',
-    `A backup of a whole instance is restored into an empty one. This one has: ${listed(found)}. ${UNCHANGED}`,
+    `A backup of a whole instance is restored into an empty one. This one has: ${listed(found)}. Restore it with a server on a new database, or single workspaces from backups of their own (wda backup -w). ${UNCHANGED}`,
   );
 
 export const asIsForWorkspaces = (): ApiError =>

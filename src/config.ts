@@ -306,6 +306,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     MAX_WORKERS,
   );
   const backupDir = text('WDA_BACKUP_DIR');
+  if (backupDir === undefined && text('WDA_BACKUP_AT') !== undefined) {
+    mistakes.push('WDA_BACKUP_AT needs WDA_BACKUP_DIR, the folder for the backups: without it none is made');
+  }
   const share = (connections: number): number => Math.ceil(connections / workers);
   const config: Config = {
     port,

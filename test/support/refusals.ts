@@ -116,7 +116,8 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
   },
   notEmptyForRestore: {
     file: BACKUPS,
-    words: /^A backup of a whole instance is restored into an empty one\. This one has: .+\. Nothing was changed$/,
+    words:
+      /^A backup of a whole instance is restored into an empty one\. This one has: .+\. Restore it with a server on a new database, or .+\. Nothing was changed$/,
     made: () => errors.notEmptyForRestore(['acme/shop']),
   },
   asIsForWorkspaces: {

@@ -207,6 +207,10 @@ for (const [name, [min, max]] of Object.entries(RANGES)) {
 }
 
 const BAD: readonly (readonly [env: Readonly<Record<string, string>>, mistake: string | RegExp])[] = [
+  [
+    { WDA_BACKUP_AT: '04:00' },
+    'WDA_BACKUP_AT needs WDA_BACKUP_DIR, the folder for the backups: without it none is made',
+  ],
   ...['mysql://db/wda', 'db', 'http://db'].map(
     (url) =>
       [{ DATABASE_URL: url }, /^DATABASE_URL must look like postgres:\/\/user:password@host:5432\/database;/] as const,
