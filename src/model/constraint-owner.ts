@@ -22,11 +22,13 @@ export function ownerOf(
   if (constraint === undefined) return undefined;
   const known = workspace.constraints.get(constraint);
   if (known !== undefined) return { ...known, isNull: false };
+  for (const [name, owner] of workspace.constraints)
+    if (nextName(name) === constraint) return { ...owner, isNull: false };
   const cut = CUT_BY_CITUS.exec(constraint)?.[1];
-  for (const [name, owner] of workspace.constraints) {
-    const isIt = nextName(name) === constraint || (cut !== undefined && name.startsWith(cut));
-    if (isIt) return { ...owner, isNull: false };
-  }
+  const like = cut === undefined ? [] : [...workspace.constraints].filter(([name]) => name.startsWith(cut));
+  // Which of several it is only the hash would tell: better none than a wrong one.
+  if (like.length > 1) return undefined;
+  for (const [, owner] of like) return { ...owner, isNull: false };
   for (const entity of workspace.entities.values()) {
     const found = ofOneColumn(constraint, entity) ?? ofNewColumn(constraint, entity);
     if (found !== undefined) return found;
