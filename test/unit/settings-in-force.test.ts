@@ -51,11 +51,16 @@ const GIVEN: Readonly<Record<string, string>> = {
 // Secrets, and what needs the URL of a database beside it.
 const APART = ['DATABASE_URL', 'WDA_POOLER', 'DATABASE_DIRECT_URL', 'WDA_ADMIN_KEY'];
 
+/** What a setting is refused without. */
+const NEEDED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  WDA_BACKUP_AT: { WDA_BACKUP_DIR: '/var/backups/wda' },
+};
+
 for (const { name, default: standard } of SETTINGS) {
   if (APART.includes(name)) continue;
   test(`${name} is shown as it was given`, () => {
     const given = GIVEN[name] ?? String(Number(standard) + 1);
-    assert.equal(shown({ [name]: given })[name], given);
+    assert.equal(shown({ ...NEEDED[name], [name]: given })[name], given);
   });
 }
 
