@@ -58,6 +58,9 @@ export async function inHeldSnapshot<T>(
 async function hold(session: Transaction, wanted: Wanted, tables: readonly PlacedTable[]): Promise<boolean> {
   try {
     await session.execute(sql`set local application_name = ${literal(APPLICATION)}`.text);
+    // For a Citus cluster, elsewhere nobody reads it: locks of one workspace are taken on the coordinator, through which all
+    // others come, and not on every node, one of which may be away.
+    if (wanted !== null) await session.execute(sql`set local citus.enable_ddl_propagation = off`.text);
     if (tables.length > 0)
       await session.execute(sql`lock table ${join(tables.map(tableRef))} in access share mode`.text);
   } catch (error) {
@@ -67,7 +70,12 @@ async function hold(session: Transaction, wanted: Wanted, tables: readonly Place
   }
   const held = new Set(tables.map(placeOf));
   const now = await tablesIn(session, wanted);
-  return now.length === held.size && now.every((table) => held.has(placeOf(table)));
+  if (now.length !== held.size || !now.every((table) => held.has(placeOf(table)))) return false;
+  // A node that is away is told of before the first byte is sent, after which there is no other status.
+  const [first] = tables;
+  if (wanted !== null && first !== undefined)
+    await session.query(toQuery(sql`select 1 from ${tableRef(first)} limit 1`));
+  return true;
 }
 
 const placeOf = ({ schema, name, oid }: PlacedTable): string => `${schema}.${name} ${oid}`;

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { isCluster } from '../support/citus.ts';
 import { ADA, CALLS, RULED_SHOP } from '../support/cluster-calls.ts';
 import { judgeNothing } from '../support/described.ts';
-import { startTestServer } from '../support/server.ts';
+import { ADMIN_KEY, startTestServer } from '../support/server.ts';
 import { fillShop } from '../support/shop.ts';
 import { prepare, use, useDatabase, useIssuer, useServer, useUsers } from '../support/use.ts';
 import { LOCAL_PROVIDER } from '../support/users.ts';
@@ -19,6 +19,9 @@ function onCluster(): void {
   const database = useDatabase();
   const server = useServer(LOCAL_PROVIDER, { database });
   const shop = use(() => server.workspace('acme/shop', RULED_SHOP));
+  const far = use(() =>
+    server.workspace('acme/far', { entities: { notes: { fields: { text: { type: 'string' } } } } }),
+  );
   const tokenOf = useUsers(shop, useIssuer());
   prepare(() => fillShop(shop));
   // For this database alone: nothing listens at the port.
@@ -47,5 +50,16 @@ function onCluster(): void {
     } finally {
       await another.stop();
     }
+  });
+
+  test('a backup of a workspace is made while another worker is away; one that needs that worker is refused', async () => {
+    const made = await shop.admin('backup');
+    assert.equal(made.status, 200, made.text);
+    const ofIt = await far.admin('backup');
+    assert.equal(ofIt.status, 503, ofIt.text);
+    assert.match(ofIt.text, /The part of the database that has this workspace is not reachable/);
+    const ofAll = await server.call('/api/admin/v1/backup', { credential: ADMIN_KEY });
+    assert.equal(ofAll.status, 503, ofAll.text);
+    assert.match(ofAll.text, /A node of the cluster does not answer/);
   });
 }
