@@ -1,7 +1,9 @@
 // How large workspaces are, by what PostgreSQL and the kept totals know already: no record is looked at.
 import { findCitus } from '../cluster/citus.ts';
 import { askNodes } from '../cluster/nodes.ts';
+import { groupOf } from '../cluster/placements.ts';
 import type { Database } from '../db/pool.ts';
+import { workspaceAway } from '../errors.ts';
 import { type Fragment, join, literal, sql, toQuery } from '../sql/fragment.ts';
 
 export interface Size {
@@ -21,6 +23,8 @@ export interface EntityStatistics extends Size {
 export interface WorkspaceStatistics extends Size {
   readonly entities: number;
 }
+
+const NO_ENTITIES: WorkspaceStatistics = { entities: 0, records: 0, exact: true, tableBytes: 0, indexBytes: 0 };
 
 // 2,000 tables take 0.14 s. The connections of the control tables are not kept waiting by it.
 const TIMEOUT_MS = 10_000;
@@ -75,7 +79,7 @@ const MEASURED = sql`
 
 /**
  * The same of a cluster: nodes are asked, as the coordinator has empty tables of these names. `told`: what they said; nothing of
- * a node that is down, and of a table that is locked.
+ * a table that is locked.
  */
 const toldBy = (told: string): Fragment => sql`
   select p.workspace, p.entity, p.at, p.oid, t.name is null as is_locked, t.last_pages, t.last_records,
@@ -96,41 +100,57 @@ from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where c.relkind = 'r' and n.nspname in (${join(['', ...schemas].map(literal))})
   and c.oid not in (select relation from pg_locks where locktype = 'relation' and mode = 'AccessExclusiveLock')`.text;
 
-async function measuredOf(db: Database, workspaceIds: readonly string[]): Promise<Fragment> {
-  if ((await findCitus(db)) === undefined) return MEASURED;
-  const rows = await db.query<{ schema: string }>(
-    toQuery(sql`select database_schema as schema from wda.workspace where id = any(${workspaceIds}::bigint[])`),
-  );
-  const answers = await askNodes<readonly object[]>(db, asked(rows.map(({ schema }) => schema)));
-  return toldBy(JSON.stringify(answers.flatMap(({ answer }) => answer ?? [])));
+interface Measured {
+  readonly tables: Fragment;
+  /** Ids of the workspaces whose node did not answer: nothing is known of them. */
+  readonly away: ReadonlySet<string>;
 }
 
-/** Of the entities of a workspace, in the order of its document. */
+async function measure(db: Database, workspaceIds: readonly string[]): Promise<Measured> {
+  if ((await findCitus(db)) === undefined) return { tables: MEASURED, away: new Set() };
+  const places = await db.query<{ id: string; schema: string; group: number | null }>(
+    toQuery(sql`select w.id::text, w.database_schema as schema, ${groupOf(sql`w.database_schema`)} as group
+from wda.workspace w where w.id = any(${workspaceIds}::bigint[])`),
+  );
+  const answers = await askNodes<readonly object[]>(db, asked(places.map(({ schema }) => schema)));
+  const groups = new Set(answers.flatMap(({ node, answer }) => (answer === undefined ? [] : [node.groupId])));
+  return {
+    tables: toldBy(JSON.stringify(answers.flatMap(({ answer }) => answer ?? []))),
+    away: new Set(places.flatMap(({ id, group }) => (group === null || groups.has(group) ? [] : [id]))),
+  };
+}
+
+/** Of the entities of a workspace, in the order of its document. 503 while the node that has them does not answer. */
 export async function loadStatistics(db: Database, workspaceId: string): Promise<readonly EntityStatistics[]> {
-  const measured = await measuredOf(db, [workspaceId]);
+  const { tables, away } = await measure(db, [workspaceId]);
+  if (away.size > 0) throw workspaceAway();
   return load<EntityStatistics>(
     db,
     workspaceId,
     sql`select entity, records::float8, exact, table_bytes::float8 as "tableBytes", index_bytes::float8 as "indexBytes"
-from (${sizesOf([workspaceId], measured)}) s order by at`,
+from (${sizesOf([workspaceId], tables)}) s order by at`,
   );
 }
 
-/** Of some workspaces, by their ids; one without entities has none. `tenant`: who is to have no more than its share. */
+/**
+ * Of some workspaces, by their ids; one whose node does not answer is missing. `tenant`: who is to have no more than its share.
+ */
 export async function loadWorkspaceStatistics(
   db: Database,
   workspaceIds: readonly string[],
   tenant: string,
 ): Promise<ReadonlyMap<string, WorkspaceStatistics>> {
-  const measured = await measuredOf(db, workspaceIds);
+  const { tables, away } = await measure(db, workspaceIds);
   const rows = await load<WorkspaceStatistics & { readonly id: string }>(
     db,
     tenant,
     sql`select workspace::text as id, count(*)::float8 as entities, sum(records)::float8 as records, bool_and(exact) as exact,
   sum(table_bytes)::float8 as "tableBytes", sum(index_bytes)::float8 as "indexBytes"
-from (${sizesOf(workspaceIds, measured)}) s group by workspace`,
+from (${sizesOf(workspaceIds, tables)}) s group by workspace`,
   );
-  return new Map(rows.map(({ id, ...statistics }) => [id, statistics]));
+  const found = new Map(rows.map(({ id, ...statistics }) => [id, statistics]));
+  const known = workspaceIds.filter((id) => !away.has(id));
+  return new Map(known.map((id) => [id, found.get(id) ?? NO_ENTITIES]));
 }
 
 function load<Row>(db: Database, tenant: string, select: Fragment): Promise<Row[]> {

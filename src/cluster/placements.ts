@@ -36,3 +36,14 @@ where d.schemaid = to_regnamespace(quote_ident(${schema})) limit 1`),
   );
   return row?.node;
 }
+
+/**
+ * The number of the nodes on which a schema lies (`ClusterNode.groupId`), as a subquery of the coordinator's catalog; null for
+ * one that is not distributed. `schema`: its name.
+ */
+export const groupOf = (schema: Fragment): Fragment => sql`(select p.groupid
+  from pg_dist_schema d
+  join pg_dist_partition t on t.colocationid = d.colocationid
+  join pg_dist_shard h on h.logicalrelid = t.logicalrelid
+  join pg_dist_placement p on p.shardid = h.shardid
+  where d.schemaid = to_regnamespace(quote_ident(${schema})) limit 1)`;

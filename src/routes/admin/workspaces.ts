@@ -1,6 +1,6 @@
 // /organizations/{org}/workspaces: the operator makes and deletes them, their owners see and rename them.
 import Type, { type Static } from 'typebox';
-import { loadWorkspaceStatistics, type WorkspaceStatistics } from '../../catalog/statistics.ts';
+import { loadWorkspaceStatistics } from '../../catalog/statistics.ts';
 import type { Databases } from '../../directory/databases.ts';
 import { loadWorkspaces, updateWorkspace, type WorkspaceSummary } from '../../directory/workspaces.ts';
 import { parseSchemaDocument } from '../../document/document.ts';
@@ -42,7 +42,10 @@ const SHOWN = { id: Id, organization: Slug, slug: Slug, name: Type.String(), cre
 const Shown = closed(SHOWN, { title: 'Workspace' });
 const Listed = closed(
   { ...SHOWN, statistics: Type.Optional(WorkspaceStatisticsShape) },
-  { title: 'WorkspaceListed', description: '`statistics`: only when asked for.' },
+  {
+    title: 'WorkspaceListed',
+    description: '`statistics`: only when asked for, and while the node of a cluster that has the workspace answers.',
+  },
 );
 
 // With statistics, a page has some thousand tables.
@@ -174,8 +177,6 @@ export function workspaceRoutes(rooms: AdminRooms): AdminRoute[] {
   ];
 }
 
-const NO_ENTITIES: WorkspaceStatistics = { entities: 0, records: 0, exact: true, tableBytes: 0, indexBytes: 0 };
-
 const tooLargeToMeasure = (): Error => badRequest(`size must be at most ${MAX_MEASURED} together with statistics=true`);
 
 /** Shows them with their statistics: one statement for each database that holds some of them. */
@@ -194,7 +195,10 @@ async function showMeasured(
     ),
   );
   const sizes = new Map(found.flatMap((of) => [...of]));
-  return (workspace) => ({ ...show(workspace), statistics: sizes.get(workspace.id) ?? NO_ENTITIES });
+  return (workspace) => {
+    const statistics = sizes.get(workspace.id);
+    return { ...show(workspace), ...(statistics === undefined ? {} : { statistics }) };
+  };
 }
 
 /** The schema document in a body, with all digits of its numbers. */
