@@ -108,7 +108,7 @@ export async function runImport<T>(
   } catch (error) {
     if (error === UNDONE && undone !== undefined) return undone;
     if (written !== undefined && isConnectionLoss(error)) {
-      const outcome = await outcomeOf(db, visit.workspace.databaseSchema, token);
+      const outcome = await outcomeOf(db, visit.workspace.databaseSchema, token, visit.place);
       if (outcome === 'committed') return written;
       if (outcome === 'unknown') throw writeUnknown(error);
     }

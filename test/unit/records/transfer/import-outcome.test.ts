@@ -69,6 +69,15 @@ test('an import that was told as not done cannot be done any more', () =>
     assert.equal(await outcomeOf(db, SCHEMA, token), 'aborted');
   }));
 
+test('nothing is asked of a node that is away', () =>
+  withDatabase(async (db) => {
+    const token = randomUUID();
+    assert.equal(await outcomeOf(db, SCHEMA, token, { isAway: () => true }), 'unknown');
+    // Whoever had asked would have taken the token.
+    await db.transaction((session) => session.query(noteOutcome(SCHEMA, token)));
+    assert.equal(await outcomeOf(db, SCHEMA, token, { isAway: () => false }), 'committed');
+  }));
+
 test('an import removes tokens of a day ago, some at a time, and no others', () =>
   withDatabase(async (db) => {
     const { database } = server;
