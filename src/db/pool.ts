@@ -9,6 +9,7 @@ import type { Expected } from './cost.ts';
 import type { Executor } from './executor.ts';
 import { makeLanes } from './lanes.ts';
 import type { PipelinedLane } from './pipeline.ts';
+import { makeRenewal } from './renewal.ts';
 import type { Route } from './route.ts';
 import { makeSessionPool, type SessionPool } from './session-pool.ts';
 import {
@@ -115,7 +116,8 @@ export function makeDatabase(options: DatabaseOptions): Database {
     migration: poolOf(MIGRATION_CONNECTIONS, half(MIGRATION_CONNECTIONS), { open: directOpener }),
   };
   const canceller = poolOf(1, 1, { open: directOpener });
-  const sessions = makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly: renew });
+  const onReadOnly = (): void => renewal.met();
+  const sessions = makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly });
   const lanes = makeLanes({
     ...options,
     // Where PostgreSQL runs; a pooler may be anywhere.
@@ -125,23 +127,22 @@ export function makeDatabase(options: DatabaseOptions): Database {
     slow,
     control: pools.control,
     cancel: sessions.cancel,
-    onReadOnly: renew,
+    onReadOnly,
   });
   const own = lanes.direct === undefined ? [] : [lanes.direct.read, lanes.direct.write];
   const quick = [lanes.read, lanes.write, ...own];
   const sum = (of: (lane: PipelinedLane) => number): number => own.reduce((all, lane) => all + of(lane), 0);
-  let renewedAt = Number.NEGATIVE_INFINITY;
-
   /**
    * A primary was demoted, or its address is another server's now: connections that are still open would read what is
    * no longer written there, keys and schemas too.
    */
-  function renew(): void {
-    if (performance.now() - renewedAt < RENEW_PAUSE_MS) return;
-    renewedAt = performance.now();
-    onError('the database takes no writes: its connections are left for new ones', new Error('25006'));
-    for (const one of [...quick, slow, canceller, ...Object.values(pools)]) one.renew();
-  }
+  const renewal = makeRenewal({
+    pauseMs: RENEW_PAUSE_MS,
+    renew() {
+      onError('the database takes no writes: its connections are left for new ones', new Error('25006'));
+      for (const one of [...quick, slow, canceller, ...Object.values(pools)]) one.renew();
+    },
+  });
 
   return {
     isTransaction: false,
@@ -168,6 +169,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
       },
     }),
     async close(graceMs = CLOSE_GRACE_MS) {
+      renewal.stop();
       await Promise.all([
         ...quick.map((lane) => lane.close()),
         slow.close(graceMs),
