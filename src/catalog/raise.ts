@@ -2,6 +2,7 @@
 // process is first, and in the background soon after the start.
 import { LAST_STAGE, loadStage, lockStage, raiseBeside } from '../beside/install.ts';
 import type { Database, Session } from '../db/pool.ts';
+import type { Place } from '../db/work.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
 
 /** True for a workspace that lacks files of install/workspace. `stage`: what `wda.workspace_stage` says. */
@@ -42,11 +43,12 @@ export async function stageOfWorkspace(session: Pick<Session, 'query'>, id: stri
 }
 
 /** For work that does not begin with a snapshot. */
-export async function raiseIfBehind(db: Database, id: string): Promise<void> {
+export async function raiseIfBehind(db: Database, id: string, place?: Place): Promise<void> {
   const [row] = await db.query<{ schema: string }>(
     toQuery(sql`select database_schema as schema from wda.workspace where id = ${id}::bigint`),
   );
-  if (row !== undefined && isBehind(await loadStage(db, row.schema, { tenant: id }))) await raiseWorkspace(db, id);
+  if (row !== undefined && isBehind(await loadStage(db, row.schema, { tenant: id, place })))
+    await raiseWorkspace(db, id);
 }
 
 // Looking at a workspace takes 0.05 ms, raising one 20.

@@ -35,6 +35,8 @@ export interface NodeAnswer<T> {
 const CONNECT_MS = 1500;
 const QUESTION_MS = 10_000;
 const COMMAND_MS = 60_000;
+// For a coordinator that is late to end the question; then it waits for a silent node, and ends nothing.
+const LATE_MS = 500;
 
 /** The primary nodes, the coordinator first. */
 export function loadNodes(session: Pick<Session, 'query'>): Promise<ClusterNode[]> {
@@ -47,12 +49,13 @@ from pg_dist_node where noderole = 'primary' order by groupid <> 0, nodename, no
 
 /**
  * Asks each active node the same question, a statement with one row of one JSON value, all at the same time. A node that falls
- * silent under the question fails it, after `limitMs` and what the coordinator takes to be given up.
+ * silent under the question fails it, half a second after `limitMs`. `purpose`: whose connections it takes, as such a node keeps
+ * one so long.
  */
 export async function askNodes<T>(
   db: Database,
   question: string,
-  limitMs = QUESTION_MS,
+  { limitMs = QUESTION_MS, purpose = 'migration' }: { limitMs?: number; purpose?: 'migration' | 'look' } = {},
 ): Promise<readonly NodeAnswer<T>[]> {
   const nodes = await loadNodes(db);
   let took = 0;
@@ -60,14 +63,17 @@ export async function askNodes<T>(
     async (session) => {
       await session.execute(`set local citus.node_connection_timeout = ${CONNECT_MS}`);
       const began = performance.now();
-      const rows = await session.query<{ group: number; success: boolean; result: string }>(
-        toQuery(sql`select n.groupid as "group", r.success, r.result
+      const late = setTimeout(session.cut, limitMs + LATE_MS);
+      const rows = await session
+        .query<{ group: number; success: boolean; result: string }>(
+          toQuery(sql`select n.groupid as "group", r.success, r.result
 from run_command_on_all_nodes(${question}) r join pg_dist_node n using (nodeid) where n.noderole = 'primary'`),
-      );
+        )
+        .finally(() => clearTimeout(late));
       took = performance.now() - began;
       return rows;
     },
-    { purpose: 'migration', statementTimeoutMs: limitMs },
+    { purpose, statementTimeoutMs: limitMs },
   );
   const byGroup = new Map(answers.map((one) => [one.group, one]));
   return nodes.map((node) => {

@@ -10,12 +10,19 @@ import type { Placement } from '../model/workspace.ts';
 import { findCitus } from './citus.ts';
 import { askNodes, type NodeAnswer } from './nodes.ts';
 
+/** All nodes together: away while any of them is silent. */
+export interface EveryNode extends Place {
+  /** `host:port` of those that are silent. */
+  readonly names: () => readonly string[];
+}
+
 export interface NodeWatch {
   /** Asks all nodes; one that was there is away when it is silent twice. */
   readonly look: () => Promise<void>;
   /** Looks soon, as something took suspiciously long. */
   readonly suspect: () => void;
   readonly nodeOf: (placement: Pick<Placement, 'node'>) => Place;
+  readonly everyNode: EveryNode;
   /** `host:port` of the nodes that did not answer the last look; none where there is no cluster. */
   readonly down: () => readonly string[];
   readonly figures: () => readonly Figure[];
@@ -28,6 +35,24 @@ const LOOK_MS = 3000;
 
 type Log = Record<'info' | 'warn', (message: string, facts: Record<string, unknown>) => void>;
 
+type NotedPlace = Place & { readonly tell: () => void };
+
+function makePlace(isAway: () => boolean): NotedPlace {
+  const listeners = new Set<() => void>();
+  return {
+    isAway,
+    onAway(listener) {
+      // Of its own, as one function may be given twice.
+      const own = (): void => listener();
+      listeners.add(own);
+      return () => void listeners.delete(own);
+    },
+    tell() {
+      for (const listener of [...listeners]) listener();
+    },
+  };
+}
+
 export function makeNodeWatch(db: Database, log: Log): NodeWatch {
   let isPlain = false;
   let nodes = { up: 0, down: 0 };
@@ -37,29 +62,19 @@ export function makeNodeWatch(db: Database, log: Log): NodeWatch {
   let looking: Promise<void> | undefined;
   let lookedAt = Number.NEGATIVE_INFINITY;
   /** As many as there are nodes, by the numbers of their groups. */
-  const places = new Map<string, Place & { readonly listeners: Set<() => void> }>();
+  const places = new Map<string, NotedPlace>();
+  let silent: readonly string[] = [];
+  const all = makePlace(() => silent.length > 0);
 
   function placeOf(group: string): Place {
-    const known = places.get(group);
-    if (known !== undefined) return known;
-    const listeners = new Set<() => void>();
-    const place = {
-      listeners,
-      isAway: () => away.has(group),
-      onAway(listener: () => void) {
-        // Of its own, as one function may be given twice.
-        const own = (): void => listener();
-        listeners.add(own);
-        return () => void listeners.delete(own);
-      },
-    };
+    const place = places.get(group) ?? makePlace(() => away.has(group));
     places.set(group, place);
     return place;
   }
 
   /** Undefined: a node fell silent under the question, which tells nothing of the others. */
   async function askOnce(): Promise<readonly NodeAnswer<boolean>[] | undefined> {
-    const asked = askNodes<boolean>(db, 'select to_json(true)', LOOK_MS).then((answers) =>
+    const asked = askNodes<boolean>(db, 'select to_json(true)', { limitMs: LOOK_MS, purpose: 'look' }).then((answers) =>
       answers.filter(({ node }) => node.isActive),
     );
     // The coordinator says so much later, or nothing at all while the node is silent.
@@ -87,7 +102,9 @@ export function makeNodeWatch(db: Database, log: Log): NodeWatch {
     down = answers.flatMap(({ node, answer }) => (answer === undefined ? [node.name] : []));
     nodes = { up: answers.length - down.length, down: down.length };
     away = new Set(silentGroups(answers));
-    for (const group of away) for (const listener of [...(places.get(group)?.listeners ?? [])]) listener();
+    silent = answers.flatMap(({ node, isSilent }) => (isSilent ? [node.name] : []));
+    for (const group of away) places.get(group)?.tell();
+    if (silent.length > 0) all.tell();
   }
 
   /** Logs what differs from the look before. */
@@ -115,6 +132,7 @@ export function makeNodeWatch(db: Database, log: Log): NodeWatch {
       look().catch(() => undefined);
     },
     nodeOf: ({ node }) => placeOf(node.group),
+    everyNode: { ...all, names: () => silent },
     down: () => down,
     figures: () => [
       {

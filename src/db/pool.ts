@@ -47,7 +47,7 @@ export interface Database extends Executor {
   close(graceMs?: number): Promise<void>;
 }
 
-type Kind = Lane | 'slow' | Purpose;
+type Kind = Lane | 'slow' | Exclude<Purpose, 'look'>;
 
 export interface DatabaseStats {
   readonly pending: Readonly<Record<Kind, number>>;
@@ -80,6 +80,8 @@ const LOCK_TIMEOUT_MS = 2000;
 const CONTROL_CONNECTIONS = 2;
 // Two long migrations, one that begins, one that counts.
 const MIGRATION_CONNECTIONS = 4;
+// On a cluster: one look, and the next while a node keeps the first.
+const LOOK_CONNECTIONS = 2;
 const CLOSE_GRACE_MS = 3000;
 const RENEW_PAUSE_MS = 1000;
 // JSON of columns, cursor and total beside the data itself.
@@ -114,6 +116,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
     transfer: poolOf(options.transferConnections, half(options.transferConnections)),
     batch: poolOf(options.batchConnections, half(options.batchConnections), { pipeline: true }),
     migration: poolOf(MIGRATION_CONNECTIONS, half(MIGRATION_CONNECTIONS), { open: directOpener }),
+    look: poolOf(LOOK_CONNECTIONS, LOOK_CONNECTIONS, { open: directOpener }),
   };
   const canceller = poolOf(1, 1, { open: directOpener });
   const onReadOnly = (): void => renewal.met();
@@ -153,7 +156,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
         read: lanes.read.pending(),
         write: lanes.write.pending(),
         slow: slow.waiting(),
-        control: pools.control.waiting() + sum((lane) => lane.pending()),
+        control: pools.control.waiting() + pools.look.waiting() + sum((lane) => lane.pending()),
         transfer: pools.transfer.waiting(),
         batch: pools.batch.waiting(),
         migration: pools.migration.waiting(),
@@ -162,7 +165,7 @@ export function makeDatabase(options: DatabaseOptions): Database {
         read: lanes.read.size(),
         write: lanes.write.size(),
         slow: slow.size(),
-        control: pools.control.size() + canceller.size() + sum((lane) => lane.size()),
+        control: pools.control.size() + pools.look.size() + canceller.size() + sum((lane) => lane.size()),
         transfer: pools.transfer.size(),
         batch: pools.batch.size(),
         migration: pools.migration.size(),

@@ -3,7 +3,7 @@
 import type pg from 'pg';
 import type { Query } from '../sql/fragment.ts';
 import type { Lent } from './borrowers.ts';
-import type { OpenedConnection } from './connect.ts';
+import { destroy, type OpenedConnection } from './connect.ts';
 import { type Executor, makeSessionExecutor } from './executor.ts';
 import { isConnectionLoss, isReadOnlyServer, translateConnectionError } from './pg-error.ts';
 import type { SessionPool } from './session-pool.ts';
@@ -13,9 +13,9 @@ import type { Work } from './work.ts';
 /**
  * Which connections a session is taken from. `control`: short work on the control tables, never kept waiting by records.
  * `transfer`: imports and exports. `batch`: requests that are transactions of several statements. `migration`: work that
- * may take hours.
+ * may take hours. `look`: whether the nodes of a cluster are there, never kept waiting by what waits for one of them.
  */
-export type Purpose = 'control' | 'transfer' | 'batch' | 'migration';
+export type Purpose = 'control' | 'transfer' | 'batch' | 'migration' | 'look';
 
 export interface Session {
   /** Rows as objects, values by the driver's types (64-bit integers as strings, dates as Date). */
@@ -28,6 +28,11 @@ export interface Session {
   readonly pid: number;
   /** For Database.cancel(), where the number is without use. */
   readonly cancel?: (() => Promise<void>) | undefined;
+  /**
+   * Ends the connection from this side, with all that runs on it. For what even a cancelling does not end: a coordinator that waits
+   * for a silent node hears nothing else.
+   */
+  readonly cut: () => void;
 }
 
 /** Who asks for a session: what one tenant has at once is bounded, and nobody waits longer than the deadline. */
@@ -173,11 +178,13 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
 /** In a transaction that has begun. */
 const withoutOpening = ({ opening: _, ...connection }: OpenedConnection): OpenedConnection => connection;
 
-function sessionOf({ client, pid, cancel }: OpenedConnection): Session {
+function sessionOf(connection: OpenedConnection): Session {
+  const { client, pid, cancel } = connection;
   return {
     client,
     pid,
     cancel,
+    cut: () => destroy(connection),
     async query<T>(query: Query) {
       const result = await client.query({ text: query.text, values: query.values as unknown[] });
       return result.rows as T[];

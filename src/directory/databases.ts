@@ -2,7 +2,7 @@
 // database keeps working when workspaces lie in several: a workspace's control rows and its tables always lie in one,
 // as the switch of a migration is one transaction over both.
 import type { Nodes } from '../cluster/node-reads.ts';
-import type { NodeWatch } from '../cluster/watch.ts';
+import type { EveryNode, NodeWatch } from '../cluster/watch.ts';
 import type { Database, Executor } from '../db/pool.ts';
 import type { Place } from '../db/work.ts';
 import type { Placement, Workspace } from '../model/workspace.ts';
@@ -18,6 +18,8 @@ export interface Databases {
   reader(placement: Placement): Executor | undefined;
   /** The node of the cluster on which the workspace lies; undefined for one that lies in this database. */
   nodeOf(workspace: Pick<Workspace, 'placement'>): Place | undefined;
+  /** All nodes of the cluster together, for what each of them is told; away while one of them is silent. */
+  readonly everyNode: EveryNode | undefined;
   /** Each database that holds workspaces, once. */
   all(): readonly Database[];
 }
@@ -25,7 +27,7 @@ export interface Databases {
 /** One database for all; `nodes`: those of the cluster that it may coordinate. */
 export function makeDatabases(
   database: Database,
-  nodes?: Pick<Nodes, 'place' | 'reader'> & Pick<NodeWatch, 'nodeOf'>,
+  nodes?: Pick<Nodes, 'place' | 'reader'> & Pick<NodeWatch, 'nodeOf' | 'everyNode'>,
 ): Databases {
   const all = [database];
   return {
@@ -34,6 +36,7 @@ export function makeDatabases(
     place: async (databaseSchema) => nodes?.place(databaseSchema),
     reader: (placement) => nodes?.reader(placement),
     nodeOf: ({ placement }) => (placement == null ? undefined : nodes?.nodeOf(placement)),
+    everyNode: nodes?.everyNode,
     all: () => all,
   };
 }

@@ -61,7 +61,7 @@ export function makeRecovery({ databases, sessions, changed, countEnd, onError }
   }
 
   function one(workspaceId: string): Promise<void> {
-    return sessions.withLock(
+    return sessions.withLockOnNodes(
       workspaceId,
       async (session) => {
         await underLock(session, workspaceId).catch((error) => {
@@ -79,6 +79,8 @@ export function makeRecovery({ databases, sessions, changed, countEnd, onError }
   return {
     underLock,
     async sweep(only) {
+      // Each would be refused: it comes again when they are back.
+      if (databases.everyNode?.isAway() === true) return;
       const all = () => Promise.all(databases.all().map(loadMigratingWorkspaces));
       const workspaces = only === undefined ? (await all()).flat() : [only];
       const failures: unknown[] = [];

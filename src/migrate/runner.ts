@@ -106,7 +106,7 @@ export function makeRunner(options: RunnerOptions): Runner {
     if (sessions.isClosing()) throw serviceUnavailable('The server is shutting down', 1);
     const { workspaceId } = request;
     const begun = Promise.withResolvers<Run>();
-    const work = sessions.withLock(
+    const work = sessions.withLockOnNodes(
       workspaceId,
       (session) => runLocked(session, request, begun.resolve),
       (why) => {

@@ -1,6 +1,7 @@
 // The sessions that change schemas in this process, each with the lock of its workspace. They are stopped when the process
 // ends, as one of their statements may take hours.
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { EveryNode } from '../cluster/watch.ts';
 import type { Database, Session } from '../db/pool.ts';
 import type { Databases } from '../directory/databases.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
@@ -18,6 +19,8 @@ export interface Sessions {
     work: (session: LockedSession) => Promise<T>,
     busy: (what: Holding) => B,
   ) => Promise<T | B>;
+  /** The same for changes that all nodes of a cluster are told: 503 while one of them is silent. */
+  readonly withLockOnNodes: Sessions['withLock'];
   readonly isClosing: () => boolean;
   /** Stops what they do and lets them take back what they made; after `graceMs` the sessions are ended. */
   readonly close: (graceMs: number) => Promise<void>;
@@ -63,31 +66,35 @@ export function makeSessions(databases: Databases): Sessions {
     if (signals.length > 0) signalled = Promise.allSettled(signals);
   }
 
+  function withLock<T, B>(
+    workspaceId: string,
+    work: (session: LockedSession) => Promise<T>,
+    busy: (what: Holding) => B,
+    nodes?: EveryNode,
+  ): Promise<T | B> {
+    const database = databases.of({ id: workspaceId });
+    const noted = async (session: Session): Promise<T> => {
+      const state = { pid: session.pid, database, interruptible: true };
+      running.add(state);
+      try {
+        return await work({
+          ...session,
+          async cleansUp() {
+            state.interruptible = false;
+            await Promise.race([signalled, sleep(END_WITHIN_MS)]);
+          },
+        });
+      } finally {
+        running.delete(state);
+      }
+    };
+    return withWorkspaceLock(database, workspaceId, noted, busy, nodes);
+  }
+
   return {
     isClosing: () => closing,
-    withLock: (workspaceId, work, busy) => {
-      const database = databases.of({ id: workspaceId });
-      return withWorkspaceLock(
-        database,
-        workspaceId,
-        async (session) => {
-          const state = { pid: session.pid, database, interruptible: true };
-          running.add(state);
-          try {
-            return await work({
-              ...session,
-              async cleansUp() {
-                state.interruptible = false;
-                await Promise.race([signalled, sleep(END_WITHIN_MS)]);
-              },
-            });
-          } finally {
-            running.delete(state);
-          }
-        },
-        busy,
-      );
-    },
+    withLock: (workspaceId, work, busy) => withLock(workspaceId, work, busy),
+    withLockOnNodes: (workspaceId, work, busy) => withLock(workspaceId, work, busy, databases.everyNode),
     async close(graceMs) {
       closing = true;
       const interrupt = (): void =>

@@ -106,7 +106,7 @@ export function makeSettler(options: SettleOptions): Settler {
     if (early > 0) return early;
     const held = await heldBy(row);
     if (nextNames(row, held) === row.names) return LOOK_AGAIN_MS;
-    const isDone = await sessions.withLock(
+    const isDone = await sessions.withLockOnNodes(
       workspaceId,
       async (session) => {
         const now = await loadWorkspaceRow(session, workspaceId);

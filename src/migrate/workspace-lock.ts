@@ -4,10 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isMigrating } from '../catalog/migrations.ts';
 import { isMoving } from '../catalog/moves.ts';
 import { isBehind, raiseIn, stageOfWorkspace } from '../catalog/raise.ts';
+import type { EveryNode } from '../cluster/watch.ts';
 import { withLockRetry } from '../db/lock-retry.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { inTransaction, LOCK_BUDGET_MS } from '../db/transaction.ts';
-import { anotherMigrationRuns, workspaceMoves } from '../errors.ts';
+import { anotherMigrationRuns, nodesAway, workspaceMoves } from '../errors.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 
 // "wda" in ASCII in the upper bytes, so that it differs from the keys of other users of the database.
@@ -24,6 +25,8 @@ exception when others then null; end $$`;
 // Without a migration the lock is held for a change of a name or a setting, which takes milliseconds.
 const SHORT_WORK_MS = 5000;
 const LOOK_EVERY_MS = 25;
+// A machine that is busy, or a network with a hiccup, must not cost the work of hours.
+const AWAY_MS = 30_000;
 
 /** What the session does that holds the lock: it changes the schema, or moves the workspace to another node. */
 export type Holding = 'migration' | 'move';
@@ -34,32 +37,64 @@ export const busyWith = (what: Holding): Error => (what === 'move' ? workspaceMo
 /**
  * Runs `work` in the session that holds the lock of the workspace, with no limit on the time of its statements. Resolves
  * with `busy()` when another session holds the lock: at once when that runs a migration or a move, otherwise after 5 s.
+ * `nodes`: those of the cluster, for work that all of them are told. While one is silent nothing is begun (503), and what has
+ * begun is ended after half a minute: its connection would be missed when the node is back.
  */
 export async function withWorkspaceLock<T, B>(
   db: Database,
   workspaceId: string,
   work: (session: Session) => Promise<T>,
   busy: (what: Holding) => B,
+  nodes?: EveryNode,
 ): Promise<T | B> {
+  refuseWhileAway(nodes);
   return db.session(
     async (session) => {
-      const held = await takeLock(session, workspaceId);
-      if (held !== undefined) return busy(held);
+      const stay = cutWhenAway(session, nodes);
       try {
-        await session.execute(SETTINGS);
-        await raise(session, workspaceId);
-        return await work(session);
+        const held = await takeLock(session, workspaceId);
+        return held === undefined ? await underLock(session, workspaceId, work) : busy(held);
       } finally {
-        await session
-          .execute('select pg_advisory_unlock_all(); reset all')
-          // By these words the pool knows that it must drop the connection, and with it the lock.
-          .catch((error) =>
-            Promise.reject(new Error('connection terminated: the lock was not given back', { cause: error })),
-          );
+        stay();
       }
     },
     { purpose: 'migration', tenant: workspaceId },
   );
+}
+
+async function underLock<T>(session: Session, workspaceId: string, work: (session: Session) => Promise<T>): Promise<T> {
+  try {
+    await session.execute(SETTINGS);
+    await raise(session, workspaceId);
+    return await work(session);
+  } finally {
+    await session
+      .execute('select pg_advisory_unlock_all(); reset all')
+      // By these words the pool knows that it must drop the connection, and with it the lock.
+      .catch((error) =>
+        Promise.reject(new Error('connection terminated: the lock was not given back', { cause: error })),
+      );
+  }
+}
+
+/** 503 while a node of the cluster is silent: Citus tells each change of a table to all of them, and waits without end. */
+export function refuseWhileAway(nodes: EveryNode | undefined): void {
+  if (nodes?.isAway() === true) throw nodesAway(nodes.names());
+}
+
+/** Cuts the session when a node has been silent for some time; gives the function that ends the watch. */
+function cutWhenAway(session: Session, nodes: EveryNode | undefined): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const leave = nodes?.onAway(() => {
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      if (nodes.isAway()) session.cut();
+    }, AWAY_MS);
+  });
+  return () => {
+    clearTimeout(timer);
+    leave?.();
+  };
 }
 
 /** A workspace of an earlier version gets what the statements of this one name. */

@@ -27,7 +27,7 @@ import {
 } from './ddl.ts';
 import { findExtensions } from './extensions.ts';
 import { passNumbersOf } from './shard-names.ts';
-import { busyWith, withWorkspaceLock } from './workspace-lock.ts';
+import { busyWith, refuseWhileAway, withWorkspaceLock } from './workspace-lock.ts';
 
 export interface NewWorkspace {
   /** Slug of its organization. */
@@ -48,6 +48,7 @@ export async function createWorkspace(
   note?: WriteActivity,
 ): Promise<WorkspaceSummary | undefined> {
   const { organization, slug, name, document = EMPTY_DOCUMENT } = workspace;
+  refuseWhileAway(databases.everyNode);
   // One transaction for the row and the tables, as both lie in one database.
   return databases.directory
     .transaction(
@@ -145,6 +146,7 @@ export async function deleteWorkspace(
         }),
       ),
     (what) => Promise.reject(busyWith(what)),
+    databases.everyNode,
   ).catch((error) => {
     throw workspaceRefusal(error, workspace.slug);
   });

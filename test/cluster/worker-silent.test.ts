@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { isCluster } from '../support/citus.ts';
 import { openProxy } from '../support/database-proxy.ts';
 import { judgeNothing } from '../support/described.ts';
-import type { Answer, TestWorkspace } from '../support/server.ts';
+import { ADMIN_KEY, type Answer, type TestWorkspace } from '../support/server.ts';
 import { until } from '../support/until.ts';
 import { use, useDatabase, useServer } from '../support/use.ts';
 
@@ -173,5 +173,42 @@ function onCluster(): void {
     }
     wire().restore();
     await until('it is back', async () => (await write(far())).status === 201);
+  });
+
+  test('changes of schemas that wait for a silent node keep nobody from finding it out, and end; others are refused', async () => {
+    const made = await Promise.all([0, 1].map((number) => server.workspace(`acme/beside${number}`, SCHEMA)));
+    const all = [far(), near(), ...made];
+    const change = (workspace: TestWorkspace, field: string): Promise<Answer> =>
+      workspace.admin('schema?allowDestructive=true', {
+        method: 'PUT',
+        body: { entities: { notes: { fields: { text: { type: 'string' }, [field]: { type: 'integer' } } } } },
+      });
+    // Until it is found out, more of them wait than there are connections for them.
+    const held = wire().hold('to_json(true)');
+    await until('it is asked', held.isHeld);
+    wire().freeze();
+    const waiting = all.map((workspace) => change(workspace, 'early'));
+    await isFoundOut();
+    const named = `A node of the cluster does not answer: 127.0.0.1:${new URL(wire().database.url).port}; retry when it is back`;
+    for (const { status, text } of [
+      ...(await Promise.all(all.map((workspace) => change(workspace, 'late')))),
+      await server.call('/api/admin/v1/organizations/acme/workspaces', {
+        credential: ADMIN_KEY,
+        method: 'POST',
+        body: { slug: 'new', name: 'New' },
+      }),
+    ])
+      assert.ok(status === 503 && text.includes(named), text);
+    const plan = (workspace: TestWorkspace): Promise<Answer> =>
+      workspace.admin('schema/plan', { method: 'POST', body: SCHEMA });
+    const refused = await plan(far());
+    assert.ok(refused.status === 503 && refused.text.includes(AWAY), refused.text);
+    // Begun, which it may be without that node, or given up.
+    for (const { status, text } of await Promise.all(waiting)) assert.ok([202, 503].includes(status), text);
+    const elsewhere = await plan(near());
+    assert.equal(elsewhere.status, 200, elsewhere.text);
+    wire().restore();
+    for (const workspace of all)
+      await until('it can be changed again', async () => (await change(workspace, 'again')).status === 200);
   });
 }

@@ -4,6 +4,7 @@ import Type, { type Static } from 'typebox';
 import { loadDocumentText } from '../../catalog/documents.ts';
 import { parseDocument } from '../../catalog/load-workspace.ts';
 import { findMigration, isEnded } from '../../catalog/migrations.ts';
+import { findNode } from '../../catalog/node-of-workspace.ts';
 import { raiseIfBehind } from '../../catalog/raise.ts';
 import { isStaleSnapshot } from '../../db/pg-error.ts';
 import { parseSchemaDocument } from '../../document/document.ts';
@@ -159,6 +160,7 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
       async handle({ workspace, query: { strategy, basedOn }, body }) {
         const { id } = workspace;
         const must = mustMatch(basedOn === undefined ? undefined : `"${basedOn}"`, DOCUMENT);
+        const place = await findNode(databases, id);
         const plan = (): Promise<Plan> =>
           databases.of(workspace).transaction(
             async (session) => {
@@ -166,9 +168,9 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
               const steps = await planSteps(session, change);
               return { steps, destructive: steps.some((step) => step.destructive), basedOn: tagOf(change.inForce) };
             },
-            { readOnly: true, statementTimeoutMs: PLAN_TIMEOUT_MS, purpose: 'migration', tenant: id },
+            { readOnly: true, statementTimeoutMs: PLAN_TIMEOUT_MS, purpose: 'migration', tenant: id, place },
           );
-        await raiseIfBehind(databases.of(workspace), id);
+        await raiseIfBehind(databases.of(workspace), id, place);
         // A table may get another name between two looks.
         return single(await plan().catch((error) => (isStaleSnapshot(error) ? plan() : Promise.reject(error))));
       },
