@@ -21,7 +21,7 @@ import { type Database, databaseFigures, makeDatabase } from './db/pool.ts';
 import { type Routes, routeTo } from './db/route.ts';
 import { makeClock } from './directory/clock.ts';
 import { findApiKey, touchApiKeys } from './directory/credentials.ts';
-import { makeDatabases } from './directory/databases.ts';
+import { type Databases, makeDatabases } from './directory/databases.ts';
 import { findProvidersByIssuer } from './directory/identity-provider.ts';
 import { makeSecret } from './directory/instance.ts';
 import { makeProcessPresence } from './directory/process-presence.ts';
@@ -159,7 +159,7 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
     rateLimit,
     totals,
     keys,
-    ...backupsOf(config, db, log),
+    ...backupsOf(config, databases, log),
     runner,
     mover,
     nodeWatch,
@@ -218,9 +218,10 @@ function agentsOf(
 }
 
 /** Those that are asked for, and those of every day. */
-function backupsOf(config: Config, db: Database, log: Observer['log']) {
+function backupsOf(config: Config, databases: Databases, log: Observer['log']) {
+  const db = databases.directory;
   const { backupDir: folder, backupAt: at, backupKeep: keep } = config;
-  const backups = makeBackups(db, backupLimits(config));
+  const backups = makeBackups(databases, backupLimits(config));
   return { backups, schedule: makeSchedule({ db, backups, folder, at, keep, now: () => Date.now(), log }) };
 }
 

@@ -3,8 +3,11 @@
 import { once } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
 import manifest from '../../package.json' with { type: 'json' };
+import { findNode } from '../catalog/node-of-workspace.ts';
+import { cutWhenAway, refuseWhileAway } from '../cluster/away.ts';
 import type { Database, Session } from '../db/pool.ts';
-import type { Caller } from '../db/work.ts';
+import { type Caller, type Place, placeAway } from '../db/work.ts';
+import type { Databases } from '../directory/databases.ts';
 import { payloadTooLarge, queryTimeout } from '../errors.ts';
 import { type Floor, makeArrival, makeMeter } from '../pace/arrival.ts';
 import { makeTurns, type Turns } from '../pace/transfer-turns.ts';
@@ -49,7 +52,8 @@ export interface Backups {
 const AT_ONCE = { instance: 2, workspaces: 1 } as const;
 const MAX_WAITING = 20;
 
-export function makeBackups(db: Database, limits: BackupLimits): Backups {
+export function makeBackups(databases: Databases, limits: BackupLimits): Backups {
+  const db = databases.directory;
   const { timeoutMs, waitMs } = limits;
   const turnsOf = (count: number) => makeTurns({ count, of: 'backups and restores', maxWaiting: MAX_WAITING });
   const ofInstance = turnsOf(AT_ONCE.instance);
@@ -57,16 +61,29 @@ export function makeBackups(db: Database, limits: BackupLimits): Backups {
   const turnOf = (turns: Turns, whose: string, caller: Caller): Promise<() => void> =>
     turns.take({ workspace: whose, user: undefined, caller, deadline: performance.now() + waitMs });
 
+  /** Where the tables are; 503 when that is silent. */
+  async function placeOf(wanted: Wanted): Promise<Place | undefined> {
+    if (wanted === null) {
+      refuseWhileAway(databases.everyNode);
+      return databases.everyNode;
+    }
+    const place = await findNode(databases, wanted);
+    if (place?.isAway() === true) throw placeAway();
+    return place;
+  }
+
   return {
     async open(wanted, caller) {
+      const place = await placeOf(wanted);
       const ended = await (wanted === null
         ? turnOf(ofInstance, 'backup', caller)
         : turnOf(ofWorkspaces, wanted, caller));
-      const { opened, done } = openStream(db, limits, wanted, caller);
+      const { opened, done } = openStream(db, limits, { wanted, caller, place });
       void done.finally(ended);
       return opened;
     },
     async restore({ source, caller, as, note }) {
+      refuseWhileAway(databases.everyNode);
       const ended = await turnOf(ofInstance, 'restore', caller);
       const arrival = makeArrival(source, limits.sendFloor);
       const timer = setTimeout(() => arrival.end(queryTimeout()), timeoutMs);
@@ -74,11 +91,16 @@ export function makeBackups(db: Database, limits: BackupLimits): Backups {
       try {
         return await db.transaction(
           async (session) => {
-            const file = await readFile(bounded(arrival.chunks, limits.maxBytes));
-            if (file.header.scope === 'instance') await makeRoom(session);
-            const restored = await restoreAll(session, file, { maxDocumentBytes: limits.maxDocumentBytes, as });
-            await note(session, restored);
-            return restored;
+            const leave = cutWhenAway(session, databases.everyNode);
+            try {
+              const file = await readFile(bounded(arrival.chunks, limits.maxBytes));
+              if (file.header.scope === 'instance') await makeRoom(session);
+              const restored = await restoreAll(session, file, { maxDocumentBytes: limits.maxDocumentBytes, as });
+              await note(session, restored);
+              return restored;
+            } finally {
+              leave();
+            }
           },
           {
             statementTimeoutMs: timeoutMs,
@@ -110,8 +132,7 @@ async function* bounded(chunks: AsyncIterable<Buffer>, most: number): AsyncGener
 function openStream(
   db: Database,
   { timeoutMs, waitMs, stallMs, readFloor }: BackupLimits,
-  wanted: Wanted,
-  caller: Caller,
+  { wanted, caller, place }: { readonly wanted: Wanted; readonly caller: Caller; readonly place: Place | undefined },
 ): { readonly opened: Promise<Readable>; readonly done: Promise<void> } {
   const { promise: opened, resolve, reject } = Promise.withResolvers<Readable>();
   const stream = new PassThrough({ highWaterMark: MAX_DATA });
@@ -136,7 +157,7 @@ function openStream(
   const done = inHeldSnapshot(
     db,
     wanted,
-    { statementTimeoutMs: timeoutMs, caller, deadline: performance.now() + waitMs },
+    { statementTimeoutMs: timeoutMs, caller, deadline: performance.now() + waitMs, place },
     async (session, backend) => {
       const scope = wanted === null ? 'instance' : 'workspace';
       const header = { scope, version: manifest.version, createdAt: await snapshotTime(session) } as const;

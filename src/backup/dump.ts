@@ -1,6 +1,7 @@
 // A snapshot of the installation, or of one workspace, as the pieces of a backup. Readers and writers are not held up:
 // tables are held as a read holds them, so that none of them is altered until their records are read.
 import { parseDocument } from '../catalog/load-workspace.ts';
+import { cutWhenAway } from '../cluster/away.ts';
 import { type Backend, backendOf, copyOut } from '../db/copy.ts';
 import { sqlState } from '../db/pg-error.ts';
 import type { Database, Session, Transaction, TransactionOptions } from '../db/pool.ts';
@@ -24,19 +25,26 @@ const TRIES = 10;
 export const TENANTS = { instance: 'backups', workspaces: 'backups of workspaces' } as const;
 const APPLICATION = 'workspace-data-api backup';
 
-/** In a snapshot that holds all tables of what is wanted: `work` runs once. 503 when somebody alters them all the time. */
+/**
+ * In a snapshot that holds all tables of what is wanted: `work` runs once. `place`: where they are. 503 when somebody alters them all the time.
+ */
 export async function inHeldSnapshot<T>(
   db: Database,
   wanted: Wanted,
-  options: Pick<TransactionOptions, 'statementTimeoutMs' | 'caller' | 'deadline'>,
+  { place, ...options }: Pick<TransactionOptions, 'statementTimeoutMs' | 'caller' | 'deadline' | 'place'>,
   work: (session: Transaction, backend: Backend) => Promise<T>,
 ): Promise<T> {
   for (let tries = 1; ; tries++) {
     const tables = await tablesIn(db, wanted);
     const outcome = await db.transaction(
       async (session) => {
-        if (!(await hold(session, wanted, tables))) return undefined;
-        return { result: await work(session, backendOf(db, session)) };
+        const stay = cutWhenAway(session, place);
+        try {
+          if (!(await hold(session, wanted, tables))) return undefined;
+          return { result: await work(session, backendOf(db, session)) };
+        } finally {
+          stay();
+        }
       },
       {
         ...options,

@@ -4,11 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isMigrating } from '../catalog/migrations.ts';
 import { isMoving } from '../catalog/moves.ts';
 import { isBehind, raiseIn, stageOfWorkspace } from '../catalog/raise.ts';
+import { cutWhenAway, refuseWhileAway } from '../cluster/away.ts';
 import type { EveryNode } from '../cluster/watch.ts';
 import { withLockRetry } from '../db/lock-retry.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { inTransaction, LOCK_BUDGET_MS } from '../db/transaction.ts';
-import { anotherMigrationRuns, nodesAway, workspaceMoves } from '../errors.ts';
+import { anotherMigrationRuns, workspaceMoves } from '../errors.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 
 // "wda" in ASCII in the upper bytes, so that it differs from the keys of other users of the database.
@@ -25,8 +26,6 @@ exception when others then null; end $$`;
 // Without a migration the lock is held for a change of a name or a setting, which takes milliseconds.
 const SHORT_WORK_MS = 5000;
 const LOOK_EVERY_MS = 25;
-// A machine that is busy, or a network with a hiccup, must not cost the work of hours.
-const AWAY_MS = 30_000;
 
 /** What the session does that holds the lock: it changes the schema, or moves the workspace to another node. */
 export type Holding = 'migration' | 'move';
@@ -75,26 +74,6 @@ async function underLock<T>(session: Session, workspaceId: string, work: (sessio
         Promise.reject(new Error('connection terminated: the lock was not given back', { cause: error })),
       );
   }
-}
-
-/** 503 while a node of the cluster is silent: Citus tells each change of a table to all of them, and waits without end. */
-export function refuseWhileAway(nodes: EveryNode | undefined): void {
-  if (nodes?.isAway() === true) throw nodesAway(nodes.names());
-}
-
-/** Cuts the session when a node has been silent for some time; gives the function that ends the watch. */
-function cutWhenAway(session: Session, nodes: EveryNode | undefined): () => void {
-  let timer: NodeJS.Timeout | undefined;
-  const leave = nodes?.onAway(() => {
-    timer ??= setTimeout(() => {
-      timer = undefined;
-      if (nodes.isAway()) session.cut();
-    }, AWAY_MS);
-  });
-  return () => {
-    clearTimeout(timer);
-    leave?.();
-  };
 }
 
 /** A workspace of an earlier version gets what the statements of this one name. */

@@ -2,6 +2,7 @@
 
 import { installBeside } from '../beside/install.ts';
 import { forgetKeysOf } from '../beside/keys.ts';
+import { refuseWhileAway } from '../cluster/away.ts';
 import { withLockRetry } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
 import { executeEach, inTransaction, LOCK_BUDGET_MS } from '../db/transaction.ts';
@@ -27,7 +28,7 @@ import {
 } from './ddl.ts';
 import { findExtensions } from './extensions.ts';
 import { passNumbersOf } from './shard-names.ts';
-import { busyWith, refuseWhileAway, withWorkspaceLock } from './workspace-lock.ts';
+import { busyWith, withWorkspaceLock } from './workspace-lock.ts';
 
 export interface NewWorkspace {
   /** Slug of its organization. */

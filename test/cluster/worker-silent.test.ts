@@ -211,4 +211,20 @@ function onCluster(): void {
     for (const workspace of all)
       await until('it can be changed again', async () => (await change(workspace, 'again')).status === 200);
   });
+
+  test('backups that wait for a silent node are refused or end, and leave their turn to those of others', async () => {
+    const held = wire().hold('to_json(true)');
+    await until('it is asked', held.isHeld);
+    wire().freeze();
+    const waiting = far().admin('backup');
+    await isFoundOut();
+    const refused = await far().admin('backup');
+    assert.ok(refused.status === 503 && refused.text.includes(AWAY), refused.text);
+    const ofAll = await server.call('/api/admin/v1/backup', { credential: ADMIN_KEY });
+    assert.ok(ofAll.status === 503 && ofAll.text.includes('does not answer: 127.0.0.1:'), ofAll.text);
+    assert.equal((await waiting).status, 503);
+    assert.equal((await near().admin('backup')).status, 200);
+    wire().restore();
+    await until('it is back', async () => (await far().admin('backup')).status === 200);
+  });
 }

@@ -182,6 +182,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     entrances: ['backup.ts', 'emptiness.ts', 'format.ts', 'schedule.ts'],
     imports: [
       'catalog',
+      'cluster/away.ts',
       'db',
       'directory',
       'document',
