@@ -55,7 +55,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
   const house = makeHouse(config, routes, observer, readiness);
   const { databases, presence, authenticator, runner, totals, keys, refusals, outbound } = house;
   const { sessions } = house.consoleRooms;
-  const raising = makeRaising(databases.directory);
+  const raising = makeRaising(databases.directory, databases.everyNode);
   const server = makeHttpServer({
     host: config.host,
     port: config.port,

@@ -64,12 +64,14 @@ export interface Raising {
   pauseMs(): number;
 }
 
-/** Raises all workspaces of a database, some at a time. */
-export function makeRaising(db: Database): Raising {
+/** Raises all workspaces of a database, some at a time; none while a node of a cluster, `nodes`, is silent. */
+export function makeRaising(db: Database, nodes: Pick<Place, 'isAway'> | undefined): Raising {
   let after = '0';
   let isDone = false;
   return {
     async turn() {
+      // The statement below asks all of them, by a function that nothing ends while one is silent.
+      if (nodes?.isAway() === true) return 0;
       const rows = await db.query<{ id: string; stage: number }>(
         toQuery(sql`select id, wda.workspace_stage(database_schema) as stage from wda.workspace
 where id > ${after}::bigint order by id limit ${LOOKED_AT}::int8`),
