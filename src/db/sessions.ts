@@ -5,7 +5,7 @@ import type { Query } from '../sql/fragment.ts';
 import type { Lent } from './borrowers.ts';
 import { destroy, type OpenedConnection } from './connect.ts';
 import { type Executor, makeSessionExecutor } from './executor.ts';
-import { isConnectionLoss, isReadOnlyServer, translateConnectionError } from './pg-error.ts';
+import { isConnectionLoss, isReadOnlyServer, statementError } from './pg-error.ts';
 import type { SessionPool } from './session-pool.ts';
 import { answeredWithin, type Cancel, watchStatement } from './statement-watch.ts';
 import type { Work } from './work.ts';
@@ -93,7 +93,8 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
       if (isReadOnlyServer(error)) onReadOnly();
       throw error;
     } finally {
-      lent.release(isBroken);
+      // Whatever was forgotten on the way: a transaction that is open would take in what others do.
+      lent.release(isBroken || isInTransaction(lent.connection.client));
     }
   }
 
@@ -156,10 +157,12 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
           most === undefined ? session.execute(text) : answeredWithin(connection, most, () => session.execute(text));
         const opening = connection.opening === undefined ? '' : `; ${connection.opening.text}`;
         const begin = `begin isolation level ${isolation}${readOnly ? ' read only' : ''}${opening}${limits}`;
-        await answeredWithin(connection, statementTimeoutMs, () => session.execute(begin)).catch((error) => {
+        await answeredWithin(connection, statementTimeoutMs, () => session.execute(begin)).catch(async (error) => {
           // Nothing was done yet.
           if (isConnectionLoss(error)) broken();
-          throw isConnectionLoss(error) ? translateConnectionError(error) : error;
+          // It may have been cancelled behind its BEGIN.
+          else await end('rollback').catch(broken);
+          throw statementError(error);
         });
         try {
           const result = await work({ ...session, executor: executorOn(connection, broken) });
@@ -174,6 +177,12 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
     cancel,
   };
 }
+
+/** As PostgreSQL has said last (ReadyForQuery: I for idle, T and E for a transaction that is open or has failed). */
+const isInTransaction = (client: pg.ClientBase): boolean => {
+  const status = (client as pg.Client).getTransactionStatus();
+  return status === 'T' || status === 'E';
+};
 
 /** In a transaction that has begun. */
 const withoutOpening = ({ opening: _, ...connection }: OpenedConnection): OpenedConnection => connection;

@@ -1,6 +1,6 @@
 // A request that is one transaction of several statements: begun again as a whole after a deadlock, a serialization
 // failure or a change of the schema, and never left half done.
-import { isAnswerLost, isConnectionLoss, isRetryable } from '../db/pg-error.ts';
+import { isAnswerLost, isConnectionLoss, isRetryable, statementError } from '../db/pg-error.ts';
 import type { Executor } from '../db/pool.ts';
 import { callerGone } from '../db/work.ts';
 import type { Databases } from '../directory/databases.ts';
@@ -64,7 +64,8 @@ export function together<T>(
       if (error !== UNDONE) {
         if (isAtCommit && (isConnectionLoss(error) || isAnswerLost(error)))
           throw isRepeatable ? databaseAway(error) : writeUnknown(error);
-        throw error;
+        // A COMMIT that was cancelled has done nothing. What the work has thrown is for those who can repeat it.
+        throw isAtCommit ? statementError(error) : error;
       }
     }
     return (result as { readonly value: T }).value;
