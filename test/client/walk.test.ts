@@ -46,9 +46,13 @@ test('all() reads no further than it is asked to', async () => {
 });
 
 test('a file of 64 MB goes both ways through a process that has no room for it', async () => {
-  const files = await promisify(execFile)(process.execPath, [join(import.meta.dirname, 'large-file.ts')], {
-    env: { PATH: process.env.PATH, WDA_URL: demo.server.url, WDA_KEY: demo.workspace.key },
-  });
+  const files = await promisify(execFile)(
+    process.execPath,
+    ['--expose-gc', join(import.meta.dirname, 'large-file.ts')],
+    {
+      env: { PATH: process.env.PATH, WDA_URL: demo.server.url, WDA_KEY: demo.workspace.key },
+    },
+  );
   const { sent, received, sentHash, receivedHash, inserted, grown } = JSON.parse(files.stdout);
   assert.equal(inserted, 65_536);
   assert.ok(sent > 64e6 && received > 64e6);
