@@ -199,17 +199,21 @@ export async function inSavepoint<T>(session: Session, work: () => Promise<T>): 
     await session.execute('release savepoint part');
     return result;
   } catch (error) {
-    await session.execute('rollback to savepoint part; release savepoint part');
+    // What was cancelled may have taken the savepoint with it: then all is undone, and the first error tells why.
+    await session.execute('rollback to savepoint part; release savepoint part').catch(() => undefined);
     throw error;
   }
 }
 
 /** Runs `work` in a savepoint that is undone in any case: its locks end here, and what no rollback undoes remains. */
 export async function inUndoneSavepoint(session: Session, work: () => Promise<void>): Promise<void> {
+  const undo = (): Promise<void> => session.execute('rollback to savepoint undone; release savepoint undone');
   await session.execute('savepoint undone');
   try {
     await work();
-  } finally {
-    await session.execute('rollback to savepoint undone; release savepoint undone');
+  } catch (error) {
+    await undo().catch(() => undefined);
+    throw error;
   }
+  await undo();
 }
