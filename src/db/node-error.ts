@@ -30,6 +30,15 @@ function reported(error: unknown): Reported | undefined {
   return LOSSES.includes(routine) || isPassedOn || isUnmeasured ? { code, message, routine } : undefined;
 }
 
+/**
+ * A cancelling came between the coordinator and a connection that it keeps to a node: each change of a schema fails on it from then
+ * on, until the coordinator's own session ends.
+ */
+export function isConfused(error: unknown): boolean {
+  const { code, message, routine } = (error ?? {}) as Partial<Reported>;
+  return code === '55000' && routine === 'ReportResultError' && /distributed transaction/.test(message ?? '');
+}
+
 export const isNodeLoss = (error: unknown): boolean => reported(error) !== undefined;
 
 /** True when a write that met this may have been done: the node was lost behind it, or at its COMMIT. */

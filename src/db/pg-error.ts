@@ -15,7 +15,7 @@ import {
   workspaceAway,
 } from '../errors.ts';
 import { MessageTooLong } from './message-limit.ts';
-import { isNodeLoss, isNodeOutcomeUnknown } from './node-error.ts';
+import { isConfused, isNodeLoss, isNodeOutcomeUnknown } from './node-error.ts';
 
 export { isNodeLoss, lostNode } from './node-error.ts';
 
@@ -162,6 +162,7 @@ export function statementError(error: unknown): ApiError {
   if (error instanceof StaleStatement) return schemaChanges(error);
   if (!isDatabaseError(error)) return isConnectionLoss(error) ? translateConnectionError(error) : internalError(error);
   if (isNodeLoss(error)) return workspaceAway(error);
+  if (isConfused(error)) return databaseAway(error);
   const refused = REFUSALS[error.code];
   if (refused !== undefined) return refused(error);
   if (/^22/.test(error.code)) return invalid('INVALID', 'a value has the wrong form');

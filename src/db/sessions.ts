@@ -5,6 +5,7 @@ import type { Query } from '../sql/fragment.ts';
 import type { Lent } from './borrowers.ts';
 import { destroy, type OpenedConnection } from './connect.ts';
 import { type Executor, makeSessionExecutor } from './executor.ts';
+import { isConfused } from './node-error.ts';
 import { isConnectionLoss, isReadOnlyServer, statementError } from './pg-error.ts';
 import type { SessionPool } from './session-pool.ts';
 import { answeredWithin, type Cancel, watchStatement } from './statement-watch.ts';
@@ -87,7 +88,7 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
       isBroken = true;
     };
     try {
-      return await work(sessionOf(lent.connection), lent, broken);
+      return await work(sessionOf(lent.connection, broken), lent, broken);
     } catch (error) {
       if (isConnectionLoss(error)) isBroken = true;
       if (isReadOnlyServer(error)) onReadOnly();
@@ -187,19 +188,25 @@ const isInTransaction = (client: pg.ClientBase): boolean => {
 /** In a transaction that has begun. */
 const withoutOpening = ({ opening: _, ...connection }: OpenedConnection): OpenedConnection => connection;
 
-function sessionOf(connection: OpenedConnection): Session {
+/** `broken`: the connection must not be used again. */
+function sessionOf(connection: OpenedConnection, broken: () => void): Session {
   const { client, pid, cancel } = connection;
+  const run = <T>(answer: Promise<T>): Promise<T> =>
+    answer.catch((error) => {
+      if (isConfused(error)) broken();
+      throw error;
+    });
   return {
     client,
     pid,
     cancel,
     cut: () => destroy(connection),
     async query<T>(query: Query) {
-      const result = await client.query({ text: query.text, values: query.values as unknown[] });
+      const result = await run(client.query({ text: query.text, values: query.values as unknown[] }));
       return result.rows as T[];
     },
     async execute(text) {
-      await client.query(text);
+      await run(client.query(text));
     },
   };
 }

@@ -1,7 +1,7 @@
 // What a coordinator says of a node that it has lost: whether a write may have been done, and which node it is.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isNodeLoss, isNodeOutcomeUnknown, lostNode } from '../../../src/db/node-error.ts';
+import { isConfused, isNodeLoss, isNodeOutcomeUnknown, lostNode } from '../../../src/db/node-error.ts';
 import { isConnectionLoss, statementError } from '../../../src/db/pg-error.ts';
 
 const AT = 'connection to the remote node wda@10.0.0.11:5432 failed';
@@ -97,4 +97,16 @@ test('what a node refuses, and what has no function, is no loss of a node', () =
     assert.equal(isNodeLoss(error), false);
     assert.equal(lostNode(error), undefined);
   }
+});
+
+test('a coordinator whose connection to a node has lost its transaction is known, and refused with 503', () => {
+  const message = 'This is an internal Citus function can only be used in a distributed transaction';
+  const error = Object.assign(new Error(message), { code: '55000', routine: 'ReportResultError' });
+  assert.ok(isConfused(error));
+  assert.equal(isNodeLoss(error), false);
+  assert.equal(statementError(error).status, 503);
+  assert.equal(
+    isConfused(Object.assign(new Error('currval is not defined'), { code: '55000', routine: 'currval_oid' })),
+    false,
+  );
 });
