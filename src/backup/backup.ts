@@ -90,18 +90,14 @@ export function makeBackups(databases: Databases, limits: BackupLimits): Backups
       const stay = caller.onGone(() => arrival.end(new Error('the client has left')));
       try {
         return await db.transaction(
-          async (session) => {
-            const leave = cutWhenAway(session, databases.everyNode);
-            try {
+          (session) =>
+            cutWhenAway(session, databases.everyNode, async () => {
               const file = await readFile(bounded(arrival.chunks, limits.maxBytes));
               if (file.header.scope === 'instance') await makeRoom(session);
               const restored = await restoreAll(session, file, { maxDocumentBytes: limits.maxDocumentBytes, as });
               await note(session, restored);
               return restored;
-            } finally {
-              leave();
-            }
-          },
+            }),
           {
             statementTimeoutMs: timeoutMs,
             purpose: 'transfer',

@@ -26,7 +26,8 @@ export const TENANTS = { instance: 'backups', workspaces: 'backups of workspaces
 const APPLICATION = 'workspace-data-api backup';
 
 /**
- * In a snapshot that holds all tables of what is wanted: `work` runs once. `place`: where they are. 503 when somebody alters them all the time.
+ * In a snapshot that holds all tables of what is wanted: `work` runs once. `place`: where they are. 503 when somebody alters
+ * them all the time.
  */
 export async function inHeldSnapshot<T>(
   db: Database,
@@ -37,15 +38,11 @@ export async function inHeldSnapshot<T>(
   for (let tries = 1; ; tries++) {
     const tables = await tablesIn(db, wanted);
     const outcome = await db.transaction(
-      async (session) => {
-        const stay = cutWhenAway(session, place);
-        try {
+      (session) =>
+        cutWhenAway(session, place, async () => {
           if (!(await hold(session, wanted, tables))) return undefined;
           return { result: await work(session, backendOf(db, session)) };
-        } finally {
-          stay();
-        }
-      },
+        }),
       {
         ...options,
         isolation: 'repeatable read',

@@ -12,8 +12,12 @@ export function refuseWhileAway(nodes: EveryNode | undefined): void {
   if (nodes?.isAway() === true) throw nodesAway(nodes.names());
 }
 
-/** Cuts the session when the place has been away for half a minute; gives the function that ends the watch. */
-export function cutWhenAway(session: Pick<Session, 'cut'>, place: Place | undefined): () => void {
+/** What `work` gives, which the session is for. When the place has been away for half a minute the session is cut under it. */
+export async function cutWhenAway<T>(
+  session: Pick<Session, 'cut'>,
+  place: Place | undefined,
+  work: () => Promise<T>,
+): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const leave = place?.onAway(() => {
     timer ??= setTimeout(() => {
@@ -21,8 +25,10 @@ export function cutWhenAway(session: Pick<Session, 'cut'>, place: Place | undefi
       if (place.isAway()) session.cut();
     }, AWAY_MS);
   });
-  return () => {
+  try {
+    return await work();
+  } finally {
     clearTimeout(timer);
     leave?.();
-  };
+  }
 }

@@ -8,7 +8,7 @@ import type { Place } from '../db/work.ts';
 import type { Figure } from '../figure.ts';
 import type { Placement } from '../model/workspace.ts';
 import { findCitus } from './citus.ts';
-import { askNodes, type NodeAnswer } from './nodes.ts';
+import { askNodes, type ClusterNode, type NodeAnswer } from './nodes.ts';
 
 /** All nodes together: away while any of them is silent. */
 export interface EveryNode extends Place {
@@ -58,13 +58,12 @@ export function makeNodeWatch(db: Database, log: Log): NodeWatch {
   let nodes = { up: 0, down: 0 };
   let down: readonly string[] = [];
   /** By the numbers of their groups. */
-  let away: ReadonlySet<string> = new Set();
+  let away: ReadonlyMap<string, ClusterNode> = new Map();
   let looking: Promise<void> | undefined;
   let lookedAt = Number.NEGATIVE_INFINITY;
   /** As many as there are nodes, by the numbers of their groups. */
   const places = new Map<string, NotedPlace>();
-  let silent: readonly string[] = [];
-  const all = makePlace(() => silent.length > 0);
+  const all = makePlace(() => away.size > 0);
 
   function placeOf(group: string): Place {
     const place = places.get(group) ?? makePlace(() => away.has(group));
@@ -97,14 +96,13 @@ export function makeNodeWatch(db: Database, log: Log): NodeWatch {
     if (isPlain) return;
     let answers = await ask();
     // A busy node may be late once.
-    if (silentGroups(answers).some((group) => !away.has(group))) answers = await ask();
+    if ([...silentOf(answers).keys()].some((group) => !away.has(group))) answers = await ask();
     tell(answers);
     down = answers.flatMap(({ node, answer }) => (answer === undefined ? [node.name] : []));
     nodes = { up: answers.length - down.length, down: down.length };
-    away = new Set(silentGroups(answers));
-    silent = answers.flatMap(({ node, isSilent }) => (isSilent ? [node.name] : []));
-    for (const group of away) places.get(group)?.tell();
-    if (silent.length > 0) all.tell();
+    away = silentOf(answers);
+    for (const group of away.keys()) places.get(group)?.tell();
+    if (away.size > 0) all.tell();
   }
 
   /** Logs what differs from the look before. */
@@ -132,7 +130,7 @@ export function makeNodeWatch(db: Database, log: Log): NodeWatch {
       look().catch(() => undefined);
     },
     nodeOf: ({ node }) => placeOf(node.group),
-    everyNode: { ...all, names: () => silent },
+    everyNode: { ...all, names: () => [...away.values()].map(({ name }) => name) },
     down: () => down,
     figures: () => [
       {
@@ -146,5 +144,5 @@ export function makeNodeWatch(db: Database, log: Log): NodeWatch {
 }
 
 // Whoever asks a node that refuses is told at once, and what is open to it goes on.
-const silentGroups = (answers: readonly NodeAnswer<boolean>[]): readonly string[] =>
-  answers.flatMap(({ node, isSilent }) => (isSilent ? [String(node.groupId)] : []));
+const silentOf = (answers: readonly NodeAnswer<boolean>[]): ReadonlyMap<string, ClusterNode> =>
+  new Map(answers.flatMap(({ node, isSilent }) => (isSilent ? [[String(node.groupId), node]] : [])));

@@ -48,15 +48,11 @@ export async function withWorkspaceLock<T, B>(
 ): Promise<T | B> {
   refuseWhileAway(nodes);
   return db.session(
-    async (session) => {
-      const stay = cutWhenAway(session, nodes);
-      try {
+    (session) =>
+      cutWhenAway(session, nodes, async () => {
         const held = await takeLock(session, workspaceId);
-        return held === undefined ? await underLock(session, workspaceId, work) : busy(held);
-      } finally {
-        stay();
-      }
-    },
+        return held === undefined ? underLock(session, workspaceId, work) : busy(held);
+      }),
     { purpose: 'migration', tenant: workspaceId },
   );
 }
