@@ -62,7 +62,15 @@ const ANSWERS: Properties = {
     },
   ),
   'wda.GroupMeta': answer({ page: COUNT, size: COUNT, totalElements: COUNT, totalPages: COUNT }),
-  'wda.WriteMeta': answer({}, { dryRun: FLAG, inserted: COUNT, updated: COUNT }),
+  'wda.WriteMeta': answer(
+    {},
+    {
+      dryRun: FLAG,
+      inserted: COUNT,
+      updated: COUNT,
+      versions: { ...TEXTS, description: 'Of an update with `versions=true`: of each record, in its place.' },
+    },
+  ),
   'wda.Id': answer({ id: ID_SCHEMA }),
   'wda.ImportResult': answer({ inserted: COUNT, updated: COUNT, skipped: COUNT }),
   'wda.BatchResult': answer(

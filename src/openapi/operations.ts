@@ -338,7 +338,7 @@ const FORMS: Readonly<Record<OperationName, FormOf>> = {
     summary: 'Update many',
     description:
       'Changes of records by their ids: all of them, or none. Each has the fields of an update beside its `id`.',
-    parameters: bulkParameters(context),
+    parameters: [...context.shared('Versions'), ...bulkParameters(context)],
     body: bodyRef('wda.UpdateMany'),
     answers: { 200: responseRef(`${entity.name}.ManyWritten`) },
     codes: [...BODY, ...STORED, ...GUARDED],

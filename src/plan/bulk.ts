@@ -41,6 +41,8 @@ export interface BulkUpdatePlan extends Listed {
   readonly references: readonly Reference[];
   /** Some records must have a version. */
   readonly guarded: boolean;
+  /** The answer tells the version of each record. */
+  readonly versions: boolean;
 }
 
 export interface BulkDeletePlan {
@@ -128,12 +130,18 @@ export function planBulkUpsert(
   return { plan: { ...plan, kind: 'bulkUpsert', key, changes: changesOf(given, entity, key) }, items: stamped };
 }
 
+/** How an update is asked for. */
+export interface BulkUpdateWish extends Pick<BulkUpdatePlan, 'guarded'> {
+  readonly versions?: boolean;
+  readonly projection?: Projection;
+}
+
 /** Throws 403 for a record that is given away. */
 export function planBulkUpdate(
   items: readonly Assignment[],
   entity: Entity,
   viewpoint: Viewpoint,
-  { guarded, projection = wholeRecord(entity) }: { readonly guarded: boolean; readonly projection?: Projection },
+  { guarded, versions = false, projection = wholeRecord(entity) }: BulkUpdateWish,
 ): BulkUpdatePlan {
   for (const item of items) keepRow(entity, viewpoint.principal, item);
   const listed = listedOf(items, entity);
@@ -144,6 +152,7 @@ export function planBulkUpdate(
     ...listed,
     references: hidden(referencesIn(listed, entity, viewpoint)),
     guarded,
+    versions,
   };
 }
 

@@ -57,6 +57,12 @@ export interface WrittenRows {
   readonly data: string;
 }
 
+/** Many records that were updated. */
+export interface ChangedRows extends WrittenRows {
+  /** JSON array text, a version for each record; null when it was not asked for. */
+  readonly versions: string | null;
+}
+
 /** Many records that were created, or were there already. */
 export interface UpsertedRows extends WrittenRows {
   readonly inserted: number;

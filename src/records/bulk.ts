@@ -21,6 +21,7 @@ import {
   type ItemOfUpdate,
   parseBulkCreateOptions,
   parseBulkOptions,
+  parseBulkUpdateOptions,
   parseDeleteBody,
   parseIds,
   parseItem,
@@ -151,7 +152,7 @@ function besideTransaction({ databases }: BulkRooms, visit: Visit): Visit {
 const UNDONE: readonly string[] = ['21000', NOT_WHOLE];
 
 export async function bulkUpdate(rooms: BulkRooms, visitor: Visit): Promise<Reply> {
-  const options = parseBulkOptions(visitor.call.query);
+  const options = parseBulkUpdateOptions(visitor.call.query);
   const visit = visitOf(rooms, visitor, options);
   const { entity, principal } = visit;
   const records = await bodyOf(rooms, visit, parseRecords);
@@ -159,15 +160,21 @@ export async function bulkUpdate(rooms: BulkRooms, visitor: Visit): Promise<Repl
   if (details.length > 0) {
     throw allMistakes(details, await danglingOf(rooms, visit, records, items, targets));
   }
-  if (items.length === 0) return jsonText(200, writtenEnvelope('[]', metaOf(options)));
+  const told = (data: string, versions: string | null): Reply =>
+    jsonText(
+      200,
+      writtenEnvelope(data, { ...(versions === null ? {} : { versions: JSON.parse(versions) }), ...metaOf(options) }),
+    );
+  if (items.length === 0) return told('[]', options.versions ? '[]' : null);
   // A record of somebody else does not exist, whatever is asked of it.
   if (items.some((item) => foreignColumn(entity, principal, item) !== undefined))
     await requireAll(rooms, visit, targets);
   const guarded = targets.some(({ version }) => version !== undefined);
-  const plan = planBulkUpdate(items, entity, visit, { guarded, projection: projectionOf(entity, options) });
+  const { versions } = options;
+  const plan = planBulkUpdate(items, entity, visit, { guarded, versions, projection: projectionOf(entity, options) });
   const what: BulkWrite = { kind: 'update', items, listed: plan, targets };
-  const { data } = await write(rooms, visit, rooms.prepared.write(visit, plan), what);
-  return jsonText(200, writtenEnvelope(data, metaOf(options)));
+  const written = await write(rooms, visit, rooms.prepared.write(visit, plan), what);
+  return told(written.data, written.versions);
 }
 
 /** Dangling references beside other mistakes: when every record could be read that far, so that each has its place. */

@@ -96,7 +96,7 @@ function wordsOfWrite(plan: WritePlan): string {
     case 'bulkUpsert':
       return `bulkUpsert ${plan.key.mode} ${plan.key.fields.map(({ name }) => name).join()} ${plan.changes.length} ${wordsOfList(plan)}`;
     case 'bulkUpdate':
-      return `bulkUpdate ${plan.guarded} ${wordsOfList(plan)}`;
+      return `bulkUpdate ${plan.guarded} ${plan.versions} ${wordsOfList(plan)}`;
     default:
       return plan satisfies never;
   }

@@ -4,6 +4,7 @@ import { numberText } from '../model/exact-json.ts';
 import { parseId } from './call.ts';
 import { versionsOf } from './conditions.ts';
 import { isRecord, readMembers } from './members.ts';
+import { parseVersions } from './page.ts';
 import { parseDryRun, parseParameters } from './parameters.ts';
 import { parseUpsert, UPSERT_PARAMETERS, type Upsert } from './upsert.ts';
 
@@ -20,6 +21,12 @@ export interface BulkCreateOptions extends BulkOptions {
   readonly upsert: Upsert | undefined;
 }
 
+/** Of updates. */
+export interface BulkUpdateOptions extends BulkOptions {
+  /** The answer tells the version that each record has now. */
+  readonly versions: boolean;
+}
+
 const BULK_PARAMETERS = ['return', 'dryRun'] as const;
 
 export function parseBulkOptions(query: string): BulkOptions {
@@ -29,6 +36,12 @@ export function parseBulkOptions(query: string): BulkOptions {
 export function parseBulkCreateOptions(query: string): BulkCreateOptions {
   const values = parseParameters(query, [...BULK_PARAMETERS, ...UPSERT_PARAMETERS]);
   return { ...bulkOptions(values), upsert: parseUpsert(values) };
+}
+
+export function parseBulkUpdateOptions(query: string): BulkUpdateOptions {
+  const values = parseParameters(query, [...BULK_PARAMETERS, 'versions']);
+  const versions = values.get('versions');
+  return { ...bulkOptions(values), versions: versions !== undefined && parseVersions(versions) };
 }
 
 function bulkOptions(values: ReadonlyMap<string, string>): BulkOptions {

@@ -25,7 +25,7 @@ import { type Bound, boundOf, runningBound } from './bounds.ts';
 import { type Aliases, bind, makeAliases, outputColumn, RECORD, renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber } from './fragment.ts';
 import { insertedRows } from './routed.ts';
-import { sequenceOf, targetOf, versionOf } from './table.ts';
+import { markOf, sequenceOf, targetOf, versionOf } from './table.ts';
 
 export const S = ident('s');
 export const R = ident('r');
@@ -64,7 +64,7 @@ ${recordsOf(plan.projection, sql`${S} join ${W} on ${W}."id" = ${S}.${ID}`, boun
 }
 
 /**
- * As insertRecords(). No row when a record is not there, has another version, or a reference that changes points at a
+ * As insertRecords(), and `versions` in the same order, if they are told. No row when a record is not there, has another version, or a reference that changes points at a
  * record that the principal cannot see. The records are locked in the order of their ids before anything is asked.
  */
 export function updateRecords(plan: BulkUpdatePlan, maxBytes: number): Fragment {
@@ -79,7 +79,10 @@ export function updateRecords(plan: BulkUpdatePlan, maxBytes: number): Fragment 
     unchangedOrVisible(plan, aliases),
   );
   const sets = plan.columns.map((field) => sql`${ident(field.column)} = ${changedValue(plan, field)}`);
-  const result = (from: Fragment): Fragment => recordsOf(plan.projection, from, boundOf(plan.scan, maxBytes));
+  // What a statement gives of a record, and what is told of it.
+  const row = plan.versions ? sql`${R}.*, ${markOf(plan.scan, R)} as ${VERSION}` : sql`${R}.*`;
+  const version = plan.versions ? versionOf(plan.scan, W, VERSION) : undefined;
+  const result = (from: Fragment): Fragment => recordsOf(plan.projection, from, boundOf(plan.scan, maxBytes), version);
   const listed = sql`with ${S} as materialized (${rows}),
 ${HELD} as materialized (${held}),
 "$whole" as materialized (select true as "is"${isWhole})`;
@@ -87,11 +90,11 @@ ${HELD} as materialized (${held}),
   // Records that are sent without a change are answered, and not written.
   if (sets.length === 0)
     return sql`${listed}
-${result(sql`${S} join (select ${R}.* from ${S}, ${table}${where(...mine)}) ${W} on ${W}."id" = ${S}.${ID}`)}`;
+${result(sql`${S} join (select ${row} from ${S}, ${table}${where(...mine)}) ${W} on ${W}."id" = ${S}.${ID}`)}`;
   sets.push(...noted(plan.scan));
   const isChanged = plan.isSparse ? sql`strpos(${S}.${ident(GIVEN)}, '1') > 0` : empty;
-  const update = sql`update ${table} set ${join(sets)} from ${S}${where(...mine, isChanged)} returning ${R}.*`;
-  const same = sql`select ${R}.* from ${S}, ${table}${where(...mine, sql`strpos(${S}.${ident(GIVEN)}, '1') = 0`)}`;
+  const update = sql`update ${table} set ${join(sets)} from ${S}${where(...mine, isChanged)} returning ${row}`;
+  const same = sql`select ${row} from ${S}, ${table}${where(...mine, sql`strpos(${S}.${ident(GIVEN)}, '1') = 0`)}`;
   const written = plan.isSparse ? sql`(select * from "$changed" union all ${same})` : keyword('"$changed"');
   return sql`${listed},
 "$changed" as (${update})
@@ -184,20 +187,24 @@ export function listedRows(operands: readonly Operand[], plan: Listed, before: r
 }
 
 /** `data`: the records of `w` as a JSON array, in the order of the rows; an error of our own beyond the bound. No row without records. */
-function recordsOf(projection: Projection, from: Fragment, bound: Bound): Fragment {
-  return sql`select ${RECORDS} as data from (${recordRows(projection, from, bound)}) q having count(*) > 0`;
+function recordsOf(projection: Projection, from: Fragment, bound: Bound, version?: Fragment): Fragment {
+  const versions = version === undefined ? empty : sql`, ${VERSIONS} as versions`;
+  return sql`select ${RECORDS} as data${versions} from (${recordRows(projection, from, bound, version)}) q having count(*) > 0`;
 }
+
+const VERSIONS = sql`'[' || string_agg(to_json(q.${VERSION})::text, ',' order by q.${ROW}) || ']'`;
 
 /** Of recordRows() `q`. */
 export const RECORDS = sql`'[' || string_agg(q."$text", ',' order by q.${ROW}) || ']'`;
 
-/** The records of `w` as JSON; an error of our own beyond the bound. */
-export function recordRows(projection: Projection, from: Fragment, bound: Bound): Fragment {
+/** The records of `w` as JSON, with their `version` if that is asked for; an error of our own beyond the bound. */
+export function recordRows(projection: Projection, from: Fragment, bound: Bound, version?: Fragment): Fragment {
   const columns = projection.outputs.map((output) => {
     if (output.kind !== 'column') throw new TypeError('a write answers with columns alone');
     return outputColumn(output.field, W);
   });
-  const texts = sql`select (select row_to_json(${RECORD}) from (select ${join(columns)}) ${RECORD})::text as "$text", ${S}.${ROW} from ${from} order by ${S}.${ROW}`;
+  const told = version === undefined ? empty : sql`, ${version} as ${VERSION}`;
+  const texts = sql`select (select row_to_json(${RECORD}) from (select ${join(columns)}) ${RECORD})::text as "$text", ${S}.${ROW}${told} from ${from} order by ${S}.${ROW}`;
   const sized = sql`select t.*, octet_length(t."$text") + 1 as "$size" from (${texts}) t`;
   return runningBound(sized, bound);
 }

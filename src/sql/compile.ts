@@ -9,6 +9,7 @@ import type { ListPlan, Plan, ReadPlan } from '../plan/plan.ts';
 import { hasLists, type Projection } from '../plan/projection.ts';
 import type {
   AggregateRow,
+  ChangedRows,
   DanglingRow,
   DeletedRow,
   DeletedRows,
@@ -97,7 +98,7 @@ interface Results {
   readonly references: MissingReference;
   readonly aggregate: AggregateRow;
   readonly bulkCreate: WrittenRows;
-  readonly bulkUpdate: WrittenRows;
+  readonly bulkUpdate: ChangedRows;
   readonly bulkUpsert: UpsertedRows;
   readonly bulkDelete: DeletedRows;
   readonly find: FoundRow;
@@ -129,7 +130,7 @@ const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extra
   aggregate: ([data = null, groups, counted = null]) => ({ data, groups: known(groups), counted }),
   export: (row) => row,
   bulkCreate: ([data]) => ({ data: known(data) }),
-  bulkUpdate: ([data]) => ({ data: known(data) }),
+  bulkUpdate: ([data, versions = null]) => ({ data: known(data), versions }),
   bulkUpsert: ([data, inserted]) => ({ data: known(data), inserted: Number(known(inserted)) }),
   bulkDelete: ([count]) => ({ count: Number(known(count)) }),
   find: ([id, version]) => ({ id: known(id), version: known(version) }),

@@ -55,11 +55,15 @@ export async function updateRecord(at: EntityPlace, { id, version, values }: Upd
 // WDA_MAX_BULK as it is set when nobody sets it; the server refuses what is more than its own.
 export const MOST_AT_ONCE = 1000;
 
-/** Changes many records, all or none. */
-export async function updateRecords(at: EntityPlace, updates: readonly Update[], key: string): Promise<void> {
-  await askExact({
+/** Changes many records, all or none. Gives the versions that they have by it, each in its place. */
+export async function updateRecords(
+  at: EntityPlace,
+  updates: readonly Update[],
+  key: string,
+): Promise<readonly string[]> {
+  const { meta } = await askExact({
     method: 'PATCH',
-    path: entityPath(at, '/_bulk?return=minimal'),
+    path: entityPath(at, '/_bulk?return=minimal&versions=true'),
     body: {
       data: updates.map(({ id, version, values }) => ({
         ...Object.fromEntries(values),
@@ -70,6 +74,7 @@ export async function updateRecords(at: EntityPlace, updates: readonly Update[],
     waits: false,
     headers: { 'Idempotency-Key': key },
   });
+  return meta.versions as readonly string[];
 }
 
 /** Deletes records that still have these versions, all or none. */

@@ -42,15 +42,14 @@ export type Outcome =
 export interface WriterOptions {
   readonly drafts: Drafts;
   readonly update: (update: Update, key: string) => Promise<Versioned>;
-  readonly updateAll: (updates: readonly Update[], key: string) => Promise<void>;
+  /** Gives the versions that the records have by it. */
+  readonly updateAll: (updates: readonly Update[], key: string) => Promise<readonly string[]>;
   readonly read: (id: string) => Promise<Versioned>;
   readonly restore: (entry: Entry & { readonly kind: 'delete' }) => Promise<void>;
   /** The record as the list has it now; undefined when it is not loaded. */
   readonly row: (id: string) => Row | undefined;
-  /** Records were written: the answer of one, or ids whose rows are to be read anew. Gives their versions. */
-  readonly written: (
-    written: readonly { readonly id: string; readonly now: Versioned | undefined }[],
-  ) => Promise<ReadonlyMap<string, string>>;
+  /** Records were written: the answer of one, or ids whose rows are to be read anew. */
+  readonly written: (written: readonly { readonly id: string; readonly now: Versioned | undefined }[]) => Promise<void>;
   readonly conflict: (conflict: Conflict) => void;
   readonly refused: (error: unknown) => void;
   readonly say: (words: string) => void;
@@ -59,9 +58,6 @@ export interface WriterOptions {
   /** Resolves after a pause, or as soon as the connection is back. */
   readonly wait: (milliseconds: number) => Promise<void>;
 }
-
-// What was written could not be read anew: the next write of it is compared. No record has this version.
-const UNKNOWN = 'unknown';
 
 export class Writer {
   readonly #options: WriterOptions;
@@ -185,11 +181,12 @@ export class Writer {
     const key = writeKey();
     const updates = edits.map(({ row, values }) => ({ id: row.id, version: this.#versionOf(row), values }));
     try {
-      await this.#passing(edits, () => this.#options.updateAll(updates, key));
-      const versions = await this.#options.written(updates.map(({ id }) => ({ id, now: undefined })));
+      const versions = await this.#passing(edits, () => this.#options.updateAll(updates, key));
+      // What is read anew may be somebody else's by now: an undo is bound to the versions of the write itself.
+      await this.#options.written(updates.map(({ id }) => ({ id, now: undefined })));
       const changes = edits.map(({ row: { id }, before, values }, index): Change => {
-        const version = versions.get(id) ?? UNKNOWN;
-        if (version !== UNKNOWN) this.#set(withStep(this.#history, id, updates[index]?.version ?? '', version));
+        const version = versions[index] as string;
+        this.#set(withStep(this.#history, id, updates[index]?.version ?? '', version));
         this.#markSaved(id, values);
         return { id, before, after: values, version };
       });

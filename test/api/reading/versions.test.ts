@@ -58,6 +58,31 @@ test('a version guards a single write and one of many', async () => {
   assert.equal((await many(now.json.meta.versions[0])).status, 200);
 });
 
+for (const minimal of ['', '&return=minimal'])
+  test(`an update of many records tells the version of each, in its place${minimal}`, async () => {
+    const listed = await query('products', { versions: true, size: 3, sort: ['id,desc'] });
+    const [first, second, third] = idsOf(listed);
+    const [, old] = listed.json.meta.versions;
+    // The last one is sent without a change, and keeps its version.
+    const data = [{ id: second, title: `New${minimal}`, $version: old }, { id: first, price: 3 }, { id: third }];
+    const path = `products/_bulk?versions=true${minimal}`;
+    const request = { method: 'PATCH', headers: { 'idempotency-key': `versions${minimal}` }, body: { data } };
+    const answer = await shop.call(path, request);
+    assert.equal(answer.status, 200, answer.text);
+    assert.deepEqual(idsOf(answer), [second, first, third]);
+    const { versions } = answer.json.meta;
+    assert.notEqual(versions[0], old);
+    const now = await shop.call(`products?versions=true&filter=id,in,${first},${second},${third}&sort=id,desc`);
+    const [ofFirst, ofSecond, ofThird] = now.json.meta.versions;
+    assert.deepEqual(versions, [ofSecond, ofFirst, ofThird]);
+    assert.deepEqual((await shop.call(path, request)).json, answer.json, 'and once more to who asks again');
+    assert.deepEqual((await shop.call(path, { method: 'PUT', body: { data: [] } })).json, {
+      data: [],
+      meta: { versions: [] },
+    });
+    assert.equal((await shop.call('products/_bulk', { method: 'PATCH', body: { data } })).status, 412);
+  });
+
 test('what versions is not', async () => {
   for (const [path, message] of [
     ['orders?versions=1', 'versions must be true or false, not 1'],

@@ -5,6 +5,7 @@ import { parseBody } from '../../../src/request/body.ts';
 import {
   parseBulkCreateOptions,
   parseBulkOptions,
+  parseBulkUpdateOptions,
   parseDeleteBody,
   parseIds,
   parseItem,
@@ -52,6 +53,8 @@ for (const [query, isMinimal, isDryRun] of OPTIONS) {
   test(`a bulk write with ${query || 'nothing'}`, () => {
     const options = { isMinimal, isDryRun };
     assert.deepEqual(parseBulkOptions(query), options);
+    assert.deepEqual(parseBulkUpdateOptions(query), { ...options, versions: false });
+    assert.deepEqual(parseBulkUpdateOptions(`versions=true&${query}`), { ...options, versions: true });
     assert.deepEqual(parseBulkCreateOptions(query), { ...options, upsert: undefined });
     const { targets, ...others } = parseIds(`ids=1&${query}`, 5);
     assert.equal(targets.length, 1);
@@ -78,6 +81,12 @@ for (const [query, message] of [
     refuses(() => parseBulkCreateOptions(query), message);
   });
 }
+
+test('an update may ask for versions, another bulk write may not', () => {
+  refuses(() => parseBulkUpdateOptions('versions=1'), 'versions must be true or false, not 1');
+  refuses(() => parseBulkOptions('versions=true'), 'Unknown query parameter versions. Known: return, dryRun');
+  refuses(() => parseBulkCreateOptions('versions=true'), /^Unknown query parameter versions/);
+});
 
 const ITEMS: readonly (readonly [text: string, expected: unknown])[] = [
   ['{"id": 7, "a": 1}', { id: '7', name: '7', version: undefined, fields: ['a'] }],

@@ -192,25 +192,19 @@ function wordsOf(edits: readonly Edit[]): string {
 async function showWritten(
   { at, query, fields, rows }: EditingOptions,
   written: readonly { readonly id: string; readonly now: Versioned | undefined }[],
-): Promise<ReadonlyMap<string, string>> {
-  const versions = new Map<string, string>();
+): Promise<void> {
   for (const { id, now } of written) {
     const row = rows?.byId(id);
     if (now === undefined) continue;
-    versions.set(id, now.version);
     if (row !== undefined) rows?.replace(writtenRow(row, now.record, now.version));
   }
   const isTold = written.every(({ now }) => now !== undefined) && !isNarrowed(query) && query.expand.length === 0;
-  if (isTold) return versions;
+  if (isTold) return;
   const ids = written.map(({ id }) => id);
   for (let from = 0; from < ids.length; from += 100) {
     const fresh = await fetchRows(at, query, fields, ids.slice(from, from + 100)).catch(() => []);
-    for (const row of fresh) {
-      rows?.replace(row);
-      if (!versions.has(row.id)) versions.set(row.id, row.version);
-    }
+    for (const row of fresh) rows?.replace(row);
   }
-  return versions;
 }
 
 /** Resolves after a pause, or when the browser says that it is online again. */

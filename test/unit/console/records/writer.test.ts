@@ -37,7 +37,6 @@ function desk(answers: readonly (Refusal | 'ok')[] = []) {
     row: () => shown.row,
     async written([one]) {
       if (one?.now !== undefined) shown.row = { ...shown.row, record: one.now.record, version: one.now.version };
-      return new Map();
     },
     conflict: (conflict) => conflicts.push(conflict),
     refused: (error) => refused.push(error),
@@ -157,13 +156,13 @@ function pair(options: Partial<WriterOptions> = {}) {
     drafts: new Drafts(),
     async updateAll(updates) {
       await new Promise((resolve) => setImmediate(resolve));
-      for (const [index, one] of updates.entries()) write(one, index);
+      return updates.map((one, index) => write(one, index).version);
     },
     update: async (one) => write(one),
     read: async (id) => ({ record: { id }, version: String(versions.get(id)) }),
     restore: async () => undefined,
     row: () => undefined,
-    written: async (written) => new Map(written.map(({ id }) => [id, String(versions.get(id))])),
+    written: async () => undefined,
     conflict: (conflict) => conflicts.push(conflict),
     refused: () => undefined,
     say: () => undefined,
@@ -186,12 +185,19 @@ test('an edit of a record that is being written with others waits for that, and 
   assert.deepEqual([await all, conflicts], [{ kind: 'saved' }, []]);
 });
 
-test('what could not be read anew after a write is compared before it is written again', async () => {
-  const { writer, edit, conflicts, versions } = pair({ written: async () => new Map() });
+test('what somebody else has written before it was read anew is compared before it is written again', async () => {
+  const overtaken = pair({ written: async () => void overtaken.versions.set('1', 3) });
+  const { writer, edit, conflicts, versions } = overtaken;
   await writer.saveAll([edit('1'), edit('2')], 'both');
-  versions.set('1', 3);
   assert.deepEqual(await writer.save(edit('1'), 'one'), { kind: 'conflict' });
   await writer.undo();
   assert.equal(conflicts.length, 2);
   assert.deepEqual([...versions.values()], [3, 2]);
+});
+
+test('what was written together is undone, though nothing of it could be read anew', async () => {
+  const { writer, edit, conflicts, versions } = pair();
+  await writer.saveAll([edit('1'), edit('2')], 'both');
+  await writer.undo();
+  assert.deepEqual([conflicts, [...versions.values()]], [[], [3, 3]]);
 });
