@@ -24,16 +24,16 @@ export interface KeyedJourney extends Journey {
 const isOneStatement = ({ operation, query }: Call): boolean =>
   operation === 'update' || operation === 'delete' || (operation === 'create' && query === '');
 
-/** The answer of the call, stored under its key. */
+/** The answer of the call, stored under its key. Without `single` the key is taken before the write. */
 export function writeKeyed(
   rooms: BatchRooms,
   journey: KeyedJourney,
-  single: KeyOfWrite,
+  single: KeyOfWrite | undefined,
   several: KeyOfTransaction,
 ): Promise<Reply> {
   const { call, visitor } = journey;
   const isDistributed = visitor.workspace.entities.get(call.entity)?.isDistributed === true;
-  if (isOneStatement(call) && !isDistributed) return rooms.travel({ ...journey, key: single });
+  if (single !== undefined && isOneStatement(call) && !isDistributed) return rooms.travel({ ...journey, key: single });
   return together(rooms, { ...journey, isDryRun: false, isRepeatable: true }, async (executor, visitor) => {
     await several.begin(executor);
     const reply = await rooms.travel({ ...journey, executor, visitor });

@@ -2,7 +2,7 @@
 // stands in the way of a write, it is looked whether the same was done before, and then its answer is given again.
 import { hash } from 'node:crypto';
 import type { KeptAnswer, Keys, RequestKey } from '../beside/keys.ts';
-import { statementError } from '../db/pg-error.ts';
+import { isLockTimeout, statementError } from '../db/pg-error.ts';
 import type { Executor, Work } from '../db/pool.ts';
 import { ApiError, databaseAway, keyInUse, keyReused } from '../errors.ts';
 import type { Entity } from '../model/entity.ts';
@@ -51,11 +51,12 @@ const ATTEMPTS = 3;
 
 /**
  * The answer of `write`, which stores it under the key; or of the request that was done with the key before, by `replay`.
- * 422 when that one was another, 409 when it is still under way at the deadline.
+ * 422 when that one was another, 409 when it is still under way at the deadline. Without `single` a write takes its key before
+ * all else.
  */
 export async function once(
   request: KeyedRequest,
-  write: (single: KeyOfWrite, several: KeyOfTransaction) => Promise<Reply>,
+  write: (single: KeyOfWrite | undefined, several: KeyOfTransaction) => Promise<Reply>,
   replay: (kept: KeptAnswer) => Promise<Reply>,
 ): Promise<Reply> {
   const { keys, executor, visitor, place, sender, clock, scope, fingerprint } = request;
@@ -63,9 +64,21 @@ export async function once(
   const work = (): Work => ({ tenant, deadline: clock.deadline, caller: sender.caller, place });
   const name = { scope, schema: visitor.workspace.databaseSchema };
   const key = async (): Promise<RequestKey> => ({ ...name, fingerprint: await fingerprint() });
-  const single: KeyOfWrite = { wrap: async (query, form) => keys.keyed(query, await key(), form) };
+  let isKeyLast = false;
+  let single: KeyOfWrite | undefined = {
+    async wrap(query, form) {
+      isKeyLast = true;
+      return keys.keyed(query, await key(), form);
+    },
+  };
+  let isTaking = false;
   const several: KeyOfTransaction = {
-    begin: async (session) => keys.begin(session, await key(), work()),
+    async begin(session) {
+      const taken = await key();
+      isTaking = true;
+      await keys.begin(session, taken, work());
+      isTaking = false;
+    },
     async finish(session, reply, records) {
       await keys.finish(session, await key(), keptAnswer(reply, records), work());
     },
@@ -73,14 +86,16 @@ export async function once(
   let hasWaited = false;
   for (let conflicts = 0; ; ) {
     try {
+      isTaking = false;
       const reply = await write(single, several);
       if (reply.status < 300) keys.note('stored');
       return reply;
     } catch (error) {
       const cause = error instanceof ApiError ? error.cause : error;
       const isLate = performance.now() >= clock.deadline;
-      if (keys.isWait(cause) || (hasWaited && isLate)) {
-        if (isLate || isEnded(error)) {
+      const isOver = isLate || isEnded(error);
+      if (keys.isWait(cause) || (hasWaited && isLate) || (isTaking && isOver)) {
+        if (isOver) {
           keys.note('inUse');
           throw keyInUse(error);
         }
@@ -102,6 +117,12 @@ export async function once(
         const reply = await replay(kept);
         keys.note(reply.headers[REPLAYED] === 'read' ? 'read' : 'replayed');
         return reply;
+      }
+      if (isKeyLast && isLockTimeout(error)) {
+        // Whoever has locked the record may be the same request, at its end: that shows once the key is taken first.
+        isKeyLast = false;
+        single = undefined;
+        continue;
       }
       if (!keys.isConflict(cause)) throw refusalOf(error);
       if (++conflicts === ATTEMPTS) throw keyInUse(error);

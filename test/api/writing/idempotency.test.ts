@@ -209,23 +209,28 @@ test(
   async () => {
     const key = newKey();
     const bulk = { data: [{ text: 'held' }] };
+    const { id } = await made('locked by the one who has the key');
     assert.equal((await send(key, 'POST', 'notes', { text: 'held' })).status, 201);
     assert.equal((await send(key, 'POST', 'notes/_bulk', bulk)).status, 201);
+    assert.equal((await send(key, 'PUT', `notes/${id}`, { text: 'changed' })).status, 200);
     const client = new pg.Client({ connectionString: server.database.url });
     await client.connect();
     try {
-      await client.query('begin');
-      await client.query(`delete from ${KEYS}`);
+      // As the first of these requests would have it that are at their end.
+      await client.query(`create temp table kept as select * from ${KEYS}; delete from ${KEYS}`);
+      await client.query(`begin; insert into ${KEYS} select * from kept`);
+      await client.query(`select from "ws1_once".notes where id = ${id} for update`);
       const inUse = await Promise.all([
         send(key, 'POST', 'notes', { text: 'held' }),
         send(key, 'POST', 'notes/_bulk', bulk),
+        send(key, 'PUT', `notes/${id}`, { text: 'changed' }),
       ]);
       for (const answer of inUse) {
         refused(answer, 409, 'IDEMPOTENCY_KEY_IN_USE');
         assert.equal(answer.headers.get('retry-after'), '1');
       }
     } finally {
-      await client.query('rollback');
+      await client.query('commit');
       await client.end();
     }
     assert.equal(replayed(await send(key, 'POST', 'notes', { text: 'held' })), 'true');
@@ -254,12 +259,17 @@ test('a record that others have locked is told the same with a key as without', 
 
 test('while the first is under way the second waits for it', async () => {
   const key = newKey();
+  const { id } = await made('locked');
   const [row] = await server.database.query("select database_schema from wda.workspace where slug = 'once'");
   const schema = `"${row?.database_schema}"`;
   await server.database.query('set citus.enable_unsafe_triggers = on');
   await server.database.query(`create function ${schema}.linger() returns trigger language plpgsql as
-    'begin if new.text = ''slow'' then perform pg_sleep(3.8); end if; return null; end'`);
-  await server.database.query(`create constraint trigger linger after insert on ${schema}.notes
+    'begin
+       if new.text = ''slow'' then perform pg_sleep(3.8); end if;
+       if new.text = ''slow update'' then perform pg_sleep(3.2); end if;
+       return null;
+     end'`);
+  await server.database.query(`create constraint trigger linger after insert or update on ${schema}.notes
     deferrable initially deferred for each row execute function ${schema}.linger()`);
   const operations = [{ method: 'POST', entity: 'notes', body: { text: 'slow' } }];
   const first = send(key, 'POST', '_batch', { operations });
@@ -268,6 +278,12 @@ test('while the first is under way the second waits for it', async () => {
   const [one, two] = await Promise.all([first, other]);
   assert.equal(one.status, 200, one.text);
   same(one, two);
+  // The second waits for the record before it comes to the key, and longer than others wait for a record.
+  const update = send(key, 'PUT', `notes/${id}`, { text: 'slow update' });
+  await new Promise((resolve) => setTimeout(resolve, 700));
+  const updated = await Promise.all([update, send(key, 'PUT', `notes/${id}`, { text: 'slow update' })]);
+  assert.equal(updated[0].status, 200, updated[0].text);
+  same(...updated);
 });
 
 describe('row rules', () => {
