@@ -55,14 +55,19 @@ interface Resources {
 // Numbers of the API: SpanKind, and SpanStatusCode.
 const [SERVER, CLIENT, ERROR] = [1, 2, 2];
 const NAME = 'workspace-data-api';
-const PACKAGES = ['api', 'sdk-trace-node', 'exporter-trace-otlp-http', 'resources'].map(
-  (name) => `@opentelemetry/${name}`,
-);
+// With the versions that fit together: npm refuses the newest of each, as sdk-trace-node has not followed the others to 3.
+const PACKAGES = {
+  '@opentelemetry/api': '1.9',
+  '@opentelemetry/sdk-trace-node': '2',
+  '@opentelemetry/exporter-trace-otlp-http': '0.223',
+  '@opentelemetry/resources': '2',
+};
 
 const [api, sdk, exporter, resources] = (await Promise.all(
-  PACKAGES.map((name) =>
+  Object.keys(PACKAGES).map((name) =>
     import(name).catch((error: Error) => {
-      throw new Error(`Traces need packages that are not there: npm install ${PACKAGES.join(' ')}`, { cause: error });
+      const wanted = Object.entries(PACKAGES).map((parts) => parts.join('@'));
+      throw new Error(`Traces need packages that are not there: npm install ${wanted.join(' ')}`, { cause: error });
     }),
   ),
 )) as [Api, Sdk, Exporter, Resources];

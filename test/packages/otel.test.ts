@@ -1,7 +1,8 @@
 // Traces as a collector gets them: one for each request, below the caller's span, with its statements; and nothing in them
 // that a client sent or a record holds.
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -101,6 +102,24 @@ async function traceOf(id: string): Promise<{ readonly request: Span; readonly s
   assert.equal(requests.length, 1);
   return { request: requests[0]!, statements };
 }
+
+test('a start without the packages names the command of the page, with the versions that these tests have', () => {
+  const path = (name: string): string => join(import.meta.dirname, '../..', name);
+  const { status, stderr } = spawnSync(process.execPath, ['--import', path('src/otel.ts'), '-e', '0'], {
+    encoding: 'utf8',
+  });
+  assert.equal(status, 1);
+  const [command = ''] = /npm install @open.*/.exec(stderr) ?? [];
+  assert.ok(readFileSync(path('docs/operations/traces.md'), 'utf8').includes(`\n${command}\n`), command);
+  const { dependencies } = JSON.parse(readFileSync(join(TOOLS, 'package.json'), 'utf8'));
+  const named = command.split(' ').slice(2);
+  assert.equal(named.length, Object.keys(dependencies).length);
+  for (const [name, version] of Object.entries(dependencies))
+    assert.ok(
+      named.some((one) => `${name}@${version}`.startsWith(`${one}.`)),
+      `${name}@${version}`,
+    );
+});
 
 test('a request is one trace below the span of its caller, with its statements', { skip }, async () => {
   const answer = await ask('/api/v1/demo/shop/orders?expand=customer&size=2', { trace: CALLER.trace });
