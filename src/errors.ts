@@ -95,9 +95,7 @@ export const methodNotAllowed = (method: string, allowed: readonly string[]): Ap
   });
 
 export const payloadTooLarge = (limit: number): ApiError =>
-  new ApiError('PAYLOAD_TOO_LARGE', `The request body is larger than ${limit} bytes`, {
-    headers: { Connection: 'close' },
-  });
+  new ApiError('PAYLOAD_TOO_LARGE', `The request body is larger than ${limit} bytes`);
 
 export const unsupportedMediaType = (needed: string): ApiError =>
   new ApiError('UNSUPPORTED_MEDIA_TYPE', `The request body must be sent with Content-Type: ${needed}`);

@@ -135,6 +135,22 @@ export class HttpRequest implements RawRequest, Caller {
     this.#leaveRoom?.();
   }
 
+  /** Reads what is left of the body of a request that is answered to nowhere, within bounds; then the connection ends. */
+  discardRest(): void {
+    const message = this.#message;
+    if (message.complete || message.destroyed) return;
+    let bytes = 0;
+    const timer = setTimeout(() => message.destroy(), MAX_DISCARD_MS);
+    message.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > MAX_DISCARDED_BYTES) message.destroy();
+    });
+    message.once('end', () => clearTimeout(timer));
+    message.once('close', () => clearTimeout(timer));
+    message.on('error', ignore);
+    message.resume();
+  }
+
   stream(): Readable {
     const message = this.#message;
     const { socket } = message;
@@ -159,6 +175,11 @@ export class HttpRequest implements RawRequest, Caller {
 }
 
 const ignore = (): void => undefined;
+
+// What is still read of a body after its refusal, so that the client gets to read the answer: most clients look only
+// when they have sent everything, and a closed connection makes them lose what they were sent.
+const MAX_DISCARDED_BYTES = 67_108_864;
+const MAX_DISCARD_MS = 5000;
 
 // Bodies up to this length take no room worth counting: 1,000 of them are 64 MB.
 const SHORT_BODY = 65_536;

@@ -146,6 +146,7 @@ function makeAnswer(options: HttpOptions, isClosing: () => boolean): Answer {
         return;
       }
       writeReply(response, reply, { id, common, isHead: method === 'HEAD', stallMs: bodyTimeoutMs });
+      raw.discardRest();
       observe(reply.status, error, reply.operation);
     };
     const answered = trace === undefined ? mount.handle(raw) : REQUESTS.runStores(trace, () => mount.handle(raw));

@@ -1,6 +1,5 @@
 // `_import`: a file -> rows -> one transaction. The order of refusals is that of the data API: parameters, then the media
 // type, then the body.
-import type { Readable } from 'node:stream';
 import type { Keys } from '../../beside/keys.ts';
 import { badRequest, payloadTooLarge, validationFailed } from '../../errors.ts';
 import { inPieces } from '../../http/json-body.ts';
@@ -24,11 +23,6 @@ export interface ImportStage extends ImportRooms {
   /** How long an import waits for another with its Idempotency-Key, in milliseconds. */
   readonly waitMs: number;
 }
-
-// What is still read of a body after its refusal, so that the client gets to read the answer: most clients look only
-// when they have sent everything, and a closed connection makes them lose what they were sent.
-const MAX_DISCARDED_BYTES = 67_108_864;
-const MAX_DISCARD_MS = 5000;
 
 interface KeyedArrival extends Arrival {
   readonly key: KeyOfImport | undefined;
@@ -56,9 +50,6 @@ export async function importRecords(stage: ImportStage, visit: Visit): Promise<R
     return await importOnce(keyed, async (hashed, key) =>
       importReply(await readFile(stage, request, visit, { chunks: hashed, end: interrupt, key })),
     );
-  } catch (error) {
-    discard(source);
-    throw error;
   } finally {
     clearTimeout(deadline);
     end();
@@ -145,18 +136,4 @@ async function readHeaders(batches: AsyncGenerator<string[][]>): Promise<[string
 async function* chain<T>(first: readonly T[], rest: AsyncIterable<readonly T[]>): AsyncGenerator<readonly T[]> {
   yield first;
   yield* rest;
-}
-
-/** Reads what is left of a refused body to nowhere, within bounds; then the connection ends. */
-function discard(source: Readable): void {
-  if (source.destroyed || source.readableEnded) return;
-  let bytes = 0;
-  const timer = setTimeout(() => source.destroy(), MAX_DISCARD_MS);
-  source.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > MAX_DISCARDED_BYTES) source.destroy();
-  });
-  source.once('close', () => clearTimeout(timer));
-  source.on('error', () => undefined);
-  source.resume();
 }

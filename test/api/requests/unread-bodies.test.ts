@@ -1,6 +1,8 @@
 // Bodies outside the data API: nobody is waited for before it is known who sends, and nobody for ever.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { openConnection, type RawAnswer } from '../../support/raw-http.ts';
 import { ADMIN_KEY } from '../../support/server.ts';
 import { use, useServer } from '../../support/use.ts';
@@ -83,6 +85,45 @@ test('a body of the admin API that is too large is 413 to whoever may send one, 
   socket.write(`${(MAX_BYTES + 1).toString(16)}\r\n${' '.repeat(MAX_BYTES + 1)}\r\n`);
   assert.equal((await answer).status, 413);
   socket.destroy();
+});
+
+// In a thread of its own, as it sends while the server answers.
+const SENDER = `const { parentPort, workerData } = require('node:worker_threads');
+  const { url, credential } = workerData;
+  const headers = { authorization: 'Bearer ' + credential, 'content-type': 'application/json' };
+  const body = JSON.stringify({ text: 'x'.repeat(8388608) });
+  const send = () => fetch(url, { method: 'POST', headers, body }).then(
+    async (answer) => (await answer.json()).error && answer.status,
+    (error) => error.cause?.code);
+  (async () => {
+    const statuses = [];
+    for (let times = 0; times < 10; times++) statuses.push(await send());
+    parentPort.postMessage(statuses);
+  })();`;
+
+for (const [path, credential, status] of [
+  ['/api/v1/acme/bodies/notes', () => workspace.key, 413],
+  ['/api/v1/acme/bodies/notes/_bulk', () => 'junk', 401],
+  ['/api/v1/acme/bodies/letters', () => workspace.key, 404],
+  [ORGANIZATIONS, () => ADMIN_KEY, 413],
+] as const) {
+  test(`a large body to ${path} that is ${status} does not keep its sender from reading that`, LIMIT, async () => {
+    const workerData = { url: server.url + path, credential: credential() };
+    const sender = new Worker(SENDER, { eval: true, workerData });
+    const [statuses] = await once(sender, 'message');
+    await sender.terminate();
+    assert.deepEqual(statuses, Array(10).fill(status));
+  });
+}
+
+test('who goes on sending for ever after the answer is cut off', LIMIT, async () => {
+  const { socket, answer } = openConnection(server.url);
+  socket.write('POST /api/v1/acme/bodies/notes HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n');
+  assert.equal((await answer).status, 401);
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  const more = setInterval(() => socket.write('1\r\nx\r\n'), 50);
+  await closed;
+  clearInterval(more);
 });
 
 test('a body of another type is 415, and none at all is a body that is missing', async () => {

@@ -72,7 +72,7 @@ const CASES: readonly (readonly [error: errors.ApiError, status: number, headers
   [errors.conflict('x'), 409, {}],
   [errors.anotherMigrationRuns(), 409, {}],
   [errors.preconditionFailed(), 412, {}],
-  [errors.payloadTooLarge(5), 413, { Connection: 'close' }],
+  [errors.payloadTooLarge(5), 413, {}],
   [errors.unsupportedMediaType('application/json'), 415, {}],
   [errors.rateLimited(7), 429, { 'Retry-After': '7' }],
   [errors.databaseAway(), 503, { 'Retry-After': '1' }],
