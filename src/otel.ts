@@ -1,34 +1,40 @@
 // Spans of OpenTelemetry from what the server tells of its work: `node --import workspace-data-api/otel … serve`. One span
-// for each request, with the caller's traceparent, and below it one for each of its statements. The packages of
+// for each request, with the caller's traceparent, and below it one for each of its statements; one more for a message of
+// an agent that names its caller. The packages of
 // OpenTelemetry are not among our dependencies: whoever wants traces installs them, so only their parts that are used here
 // are described. Its settings are those of OpenTelemetry (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SERVICE_NAME and others).
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { channel } from 'node:diagnostics_channel';
-import type { RequestTrace, StatementTrace, StopTrace } from './trace.ts';
+import type { CallTrace, RequestTrace, StatementTrace, StopTrace } from './trace.ts';
 
 type Attributes = Readonly<Record<string, string | number>>;
 
 interface Span {
   setAttributes(attributes: Attributes): void;
   setStatus(status: { readonly code: number }): void;
+  spanContext(): object;
   end(time: number): void;
 }
 
 type Context = object;
+
+interface SpanOptions {
+  readonly kind: number;
+  readonly startTime: number;
+  readonly attributes?: Attributes;
+  readonly links?: readonly { readonly context: object }[];
+}
 
 interface Api {
   readonly ROOT_CONTEXT: Context;
   readonly propagation: { extract(context: Context, carrier: object): Context };
   readonly trace: {
     getTracer(name: string): {
-      startSpan(
-        name: string,
-        options: { readonly kind: number; readonly startTime: number; readonly attributes?: Attributes },
-        context: Context,
-      ): Span;
+      startSpan(name: string, options: SpanOptions, context: Context): Span;
     };
     getTracerProvider(): { getDelegateTracer?(name: string): unknown };
     setSpan(context: Context, span: Span): Context;
+    getSpanContext(context: Context): object | undefined;
   };
 }
 
@@ -88,7 +94,7 @@ if (trace.getTracerProvider().getDelegateTracer?.(NAME) === undefined) {
 
 const tracer = trace.getTracer(NAME);
 const spans = new WeakMap<object, { readonly span: Span; readonly context: Context }>();
-const current = new AsyncLocalStorage<RequestTrace>();
+const current = new AsyncLocalStorage<object>();
 
 const moment = (at: number): number => performance.timeOrigin + at;
 
@@ -115,6 +121,23 @@ function onRequest(request: RequestTrace): void {
   });
   if (status >= 500) span?.setStatus({ code: ERROR });
   span?.end(moment(endedAt));
+}
+
+/**
+ * Begins the span of a call below the caller that its message names, beside that of the request, which has begun before the
+ * message was read. Gives what the statements of the call are below.
+ */
+function beginCall(call: CallTrace): object | undefined {
+  const { id, operation, traceparent, tracestate, startedAt } = call;
+  const request = current.getStore();
+  const caller = propagation.extract(ROOT_CONTEXT, { traceparent, tracestate });
+  if (trace.getSpanContext(caller) === undefined) return request;
+  const attributes = { 'wda.operation': operation, 'wda.request_id': id };
+  const above = request === undefined ? undefined : spans.get(request);
+  const links = above === undefined ? [] : [{ context: above.span.spanContext() }];
+  const span = tracer.startSpan(operation, { kind: SERVER, startTime: moment(startedAt), attributes, links }, caller);
+  spans.set(call, { span, context: trace.setSpan(caller, span) });
+  return call;
 }
 
 /** The path of a route, whose operation is its method and path. */
@@ -154,7 +177,13 @@ function onStatement(statement: StatementTrace): void {
   span?.end(moment(endedAt));
 }
 
-const requests = channel<RequestTrace>('wda:request');
+const requests = channel<object>('wda:request');
 requests.bindStore(current);
 requests.subscribe((message) => onRequest(message as RequestTrace));
+const calls = channel<object>('wda:call');
+calls.bindStore(current, (call) => beginCall(call as CallTrace) as object);
+calls.subscribe((message) => {
+  const call = message as CallTrace;
+  if (call.phase === 'answered') spans.get(call)?.span.end(moment(call.endedAt ?? 0));
+});
 channel('wda:statement').subscribe((message) => onStatement(message as StatementTrace));

@@ -1,6 +1,6 @@
-// What the server tells of its work to whoever listens in the same process, such as otel.ts: requests and statements, on
-// channels of node:diagnostics_channel. Neither holds a value of a record, a query, a body, a credential or SQL. Without a
-// listener nothing is made: each request and each statement looks at one flag.
+// What the server tells of its work to whoever listens in the same process, such as otel.ts: requests, calls in their bodies
+// and statements, on channels of node:diagnostics_channel. None holds a value of a record, a query, a body, a credential or
+// SQL. Without a listener nothing is made: each request and each statement looks at one flag.
 import { type Channel, channel } from 'node:diagnostics_channel';
 
 /** A request: published when it begins, and the same object again when it is answered. */
@@ -34,6 +34,22 @@ export interface StatementTrace {
   error?: string;
 }
 
+/**
+ * What a message in the body of a request sets off, when it names its caller itself: published when it begins and, the same
+ * object, when it has ended.
+ */
+export interface CallTrace {
+  phase: 'asked' | 'answered';
+  /** Of the request. */
+  readonly id: string;
+  readonly operation: string;
+  /** Of W3C Trace Context, as sent. */
+  readonly traceparent: string;
+  readonly tracestate: string | undefined;
+  readonly startedAt: number;
+  endedAt?: number;
+}
+
 /** The server ends: whoever has something to send adds what must be waited for. */
 export interface StopTrace {
   readonly wait: (work: Promise<unknown>) => void;
@@ -41,6 +57,7 @@ export interface StopTrace {
 
 export const REQUESTS: Channel<RequestTrace, RequestTrace> = channel('wda:request');
 export const STATEMENTS: Channel<StatementTrace> = channel('wda:statement');
+const CALLS: Channel<CallTrace, CallTrace> = channel('wda:call');
 const STOPS: Channel<StopTrace> = channel('wda:stop');
 
 // Somebody who does not answer must not keep the server from ending.
@@ -49,6 +66,27 @@ const LAST_WORDS_MS = 2000;
 /** Tells that a request is answered. */
 export function endRequest(trace: RequestTrace, operation: string, status: number): void {
   REQUESTS.publish(Object.assign(trace, { phase: 'answered', operation, status, endedAt: performance.now() }));
+}
+
+/** Runs what a message sets off between two messages of ours, if it names its caller and somebody listens. */
+export async function traceCall<T>(
+  { traceparent, tracestate }: Readonly<Record<string, unknown>>,
+  call: Pick<CallTrace, 'id' | 'operation'>,
+  run: () => Promise<T>,
+): Promise<T> {
+  if (!CALLS.hasSubscribers || typeof traceparent !== 'string') return run();
+  const trace: CallTrace = {
+    phase: 'asked',
+    ...call,
+    traceparent,
+    tracestate: typeof tracestate === 'string' ? tracestate : undefined,
+    startedAt: performance.now(),
+  };
+  try {
+    return await CALLS.runStores(trace, run);
+  } finally {
+    CALLS.publish(Object.assign(trace, { phase: 'answered', endedAt: performance.now() }));
+  }
 }
 
 /** Runs a statement between its two messages; call it only while somebody listens. */

@@ -22,6 +22,7 @@ import { isRecord } from '../request/members.ts';
 import { parseParameters } from '../request/parameters.ts';
 import { toApiError } from '../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../response/reply.ts';
+import { traceCall } from '../trace.ts';
 import { callTool } from './call.ts';
 import type { Confirmations } from './confirmation.ts';
 import type { Confirming, Desk, Outcome } from './desk.ts';
@@ -57,8 +58,11 @@ export function makeAgents(rooms: AgentRooms): WorkspaceHandler {
     const session = sessionOf(rooms, guest, narrowing, message);
     const { serveAgent } = await import('./handler.ts');
     const url = `${config.publicUrl}${raw.path}`;
-    const response = await serveAgent({ url, headers: protocolHeaders(raw), envelope }, session);
-    return { ...(await replyOf(response)), ...(tool === undefined ? {} : { operation: `mcp_${tool}` }) };
+    const operation = tool === undefined ? undefined : `mcp_${tool}`;
+    const response = await traceCall(metaOf(message), { id: raw.id, operation: operation ?? 'mcp' }, () =>
+      serveAgent({ url, headers: protocolHeaders(raw), envelope }, session),
+    );
+    return { ...(await replyOf(response)), ...(operation === undefined ? {} : { operation }) };
   };
 }
 
@@ -105,6 +109,12 @@ async function messageOf(raw: RawRequest, maxBytes: number): Promise<Message> {
 }
 
 const paramsOf = ({ params }: Message) => (isRecord(params) ? params : {});
+
+/** What a host says of itself and of its caller, beside the parameters. */
+function metaOf(message: Message): Message {
+  const { _meta: meta } = paramsOf(message);
+  return isRecord(meta) ? meta : {};
+}
 
 /** The known tool that the message calls. */
 function toolOf(message: Message): ToolName | undefined {
@@ -211,8 +221,8 @@ function confirmingOf(
   { workspace, principal }: Guest['visitor'],
   confirmations: Confirmations,
 ): Confirming {
-  const { _meta: meta, requestState, arguments: args } = paramsOf(message);
-  const capabilities = isRecord(meta) ? meta[CAPABILITIES] : undefined;
+  const { requestState, arguments: args } = paramsOf(message);
+  const capabilities = metaOf(message)[CAPABILITIES];
   const canAsk = isRecord(capabilities) && isRecord(capabilities.elicitation);
   const said = isRecord(args) && typeof args.confirmation === 'string' ? args.confirmation : undefined;
   const returned = typeof requestState === 'string' && answerOf(message) === 'accept' ? requestState : undefined;
@@ -230,8 +240,7 @@ const CLIENT_CHARACTERS = 60;
 
 /** What the host calls itself, for the log. */
 function clientOf(message: Message, { headers }: RawRequest): string | undefined {
-  const { _meta: meta } = paramsOf(message);
-  const info = isRecord(meta) ? meta[CLIENT_INFO] : undefined;
+  const info = metaOf(message)[CLIENT_INFO];
   const name = isRecord(info) && typeof info.name === 'string' ? info.name : headers['user-agent'];
   return name?.replace(/[^\x20-\x7e]/g, '').slice(0, CLIENT_CHARACTERS);
 }

@@ -10,6 +10,7 @@ import { json } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
+import { MODERN } from '../support/agent.ts';
 import { ADMIN_KEY } from '../support/server.ts';
 import { startServerProcess } from '../support/server-process.ts';
 import { until } from '../support/until.ts';
@@ -161,6 +162,54 @@ test('requests without a traceparent are traces of their own', { skip }, async (
   await until('three traces have come', () => own().length >= 3);
   assert.equal(new Set(own().map(({ traceId }) => traceId)).size, 3);
   assert.ok(own().every(({ parentSpanId }) => parentSpanId === undefined || parentSpanId === ''));
+});
+
+test('a message of an agent that names its caller has a span below it, with the statements of the call', {
+  skip,
+}, async () => {
+  const trace = 'cd'.repeat(16);
+  const call = (id: number, meta: object): Promise<Response> =>
+    fetch(`${server.url}/api/v1/demo/shop/_mcp`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${ADMIN_KEY}`,
+        'content-type': 'application/json',
+        'mcp-protocol-version': MODERN,
+        'mcp-method': 'tools/call',
+        'mcp-name': 'count_records',
+      },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id,
+        method: 'tools/call',
+        params: {
+          name: 'count_records',
+          arguments: { entity: 'orders' },
+          _meta: {
+            'io.modelcontextprotocol/protocolVersion': MODERN,
+            'io.modelcontextprotocol/clientInfo': { name: 'by-hand', version: '1' },
+            'io.modelcontextprotocol/clientCapabilities': {},
+            ...meta,
+          },
+        },
+      }),
+    });
+  const answer = await call(1, { traceparent: `00-${trace}-${CALLER.span}-01`, tracestate: 'shop=1' });
+  assert.equal(answer.status, 200, await answer.clone().text());
+  const { request, statements } = await traceOf(trace);
+  assert.equal(request.parentSpanId, CALLER.span);
+  assert.equal(request.name, 'mcp_count_records');
+  assert.deepEqual(attributesOf(request), {
+    'wda.operation': 'mcp_count_records',
+    'wda.request_id': answer.headers.get('x-request-id'),
+  });
+  assert.ok(statements.length > 0 && statements.every(({ parentSpanId }) => parentSpanId === request.spanId));
+
+  // What is no traceparent is nobody's.
+  for (const traceparent of [SECRET, 7]) assert.equal((await call(2, { traceparent })).status, 200);
+  const ofRequests = (): Span[] => collector.spans.filter(({ name }) => name === 'POST mcp');
+  await until('the spans of all three requests have come', () => ofRequests().length === 3);
+  assert.ok(ofRequests().every((span) => span.traceId !== trace && !span.parentSpanId));
 });
 
 test('no value, query, credential or text of SQL is in any span', { skip }, async () => {

@@ -236,6 +236,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'type records',
       'request',
       'response',
+      'trace.ts',
     ],
   },
   routes: {
