@@ -50,6 +50,44 @@ for (const colorScheme of ['light', 'dark'] as const) {
   });
 }
 
+test('every screen gives its request to copy', async ({ open }) => {
+  const page = await open({ key: keys.admin });
+  const without: string[] = [];
+  for (const [path, heading] of SCREENS) {
+    await page.goto(`${server.url}/console${path}`);
+    await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+    if (path.endsWith('/import'))
+      await page
+        .locator('input[type=file]')
+        .setInputFiles({ name: 'some.csv', mimeType: 'text/csv', buffer: Buffer.from('total\n1\n') });
+    const copy = page.getByRole('button', { name: 'Copy as' }).first();
+    await copy.waitFor({ timeout: 5000 }).catch(() => without.push(path));
+  }
+  // A file that makes its entity is two requests and no schema yet.
+  assert.deepEqual(without, ['/demo/shop/import']);
+});
+
+test('the overview tells of rules, provider, migrations and the last change, and the start of what runs', async ({
+  open,
+}) => {
+  const glance = await server.workspace('glance/shop', {
+    entities: { orders: { fields: { total: { type: 'integer' }, owner: { type: 'integer' } } }, tags: { fields: {} } },
+  });
+  const rules = [{ column: 'owner', claim: 'sub_id' }];
+  assert.equal((await glance.admin('entities/orders/row-rules', { method: 'PUT', body: rules })).status, 200);
+  const page = await open({ key: keys.admin, path: '/glance/shop' });
+  const main = page.getByRole('main');
+  await main.getByRole('row', { name: /^orders 2 on/ }).waitFor();
+  await main.getByRole('row', { name: /^tags 0 none/ }).waitFor();
+  await main.getByText(/Identity provider: none/).waitFor();
+  await main.getByText(/Last migration: succeeded, \d{4}-/).waitFor();
+  await main.getByText(/Last change: .* by /).waitFor();
+  await main.getByRole('link', { name: 'rowRules.update' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Activity' }).waitFor();
+  await page.goto(`${server.url}/console/`);
+  await main.getByText(/Last change: .* in glance\/shop by operator/).waitFor();
+});
+
 test('at 320 pixels no screen is wider than the page', async ({ open }) => {
   const page = await open({ key: keys.admin, context: { viewport: { width: 320, height: 640 } } });
   const wide: string[] = [];

@@ -1,5 +1,5 @@
 // Who changed what: pages of entries, the newest first.
-import { infiniteQueryOptions } from '@tanstack/react-query';
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { stringifySearch } from '../address.ts';
 import { ask } from './ask.ts';
 import { adminPath, type Place } from './workspace.ts';
@@ -25,14 +25,33 @@ export interface ActivityFilter {
 
 const SIZE = 50;
 
+/** The newest entries, or those after a cursor. */
+export function activityPath(
+  place: Place | undefined,
+  filter: Partial<ActivityFilter>,
+  size = SIZE,
+  after?: string,
+): string {
+  const search = stringifySearch({ ...filter, size: String(size), after });
+  return place === undefined ? `/admin/v1/activity${search}` : adminPath(place, `/activity${search}`);
+}
+
+/** The newest entry. */
+export const lastActivityQuery = (place: Place | undefined) =>
+  queryOptions({
+    queryKey: ['activity', place?.org, place?.ws, 'last'],
+    queryFn: async ({ signal }) =>
+      (await ask<readonly Entry[]>({ path: activityPath(place, {}, 1), signal })).data[0] ?? null,
+    refetchInterval: 30_000,
+  });
+
 /** Of a workspace, or, without a place, of everything. */
 export const activityQuery = (place: Place | undefined, filter: ActivityFilter) =>
   infiniteQueryOptions({
     queryKey: ['activity', place?.org, place?.ws, filter],
     initialPageParam: undefined as string | undefined,
     queryFn: async ({ signal, pageParam }) => {
-      const search = stringifySearch({ ...filter, size: String(SIZE), after: pageParam });
-      const path = place === undefined ? `/admin/v1/activity${search}` : adminPath(place, `/activity${search}`);
+      const path = activityPath(place, filter, SIZE, pageParam);
       const { data, meta } = await ask<readonly Entry[]>({ path, signal });
       return { entries: data, next: (meta.nextCursor as string | null) ?? undefined };
     },

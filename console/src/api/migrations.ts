@@ -88,6 +88,21 @@ export const migrationsQuery = (place: Place, page = 0, size = 20) =>
     staleTime: 0,
   });
 
+/** A migration of any workspace. */
+export interface RunningMigration extends Pick<Migration, 'id' | 'state' | 'steps' | 'startedAt'> {
+  readonly organization: string;
+  readonly workspace: string;
+}
+
+export const RUNNING = '/admin/v1/migrations?state=running';
+
+/** Those of all workspaces that have not ended, for the operator. */
+export const runningQuery = queryOptions({
+  queryKey: ['migrations', 'running'],
+  refetchInterval: 2000,
+  queryFn: async ({ signal }) => (await ask<readonly RunningMigration[]>({ path: RUNNING, signal })).data,
+});
+
 /**
  * What a document would change. A document with mistakes is refused with their paths. `basedOn`: the tag of the document in
  * force that it was made from; when another one is in force, the plan is refused with 412.

@@ -4,8 +4,11 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useLocation, useNavigate } from '@tanstack/react-router';
 import type { KeyboardEvent } from 'react';
 import { parseSearch, valuesOf } from '../address.ts';
-import { activityQuery, type Entry } from '../api/activity.ts';
+import { type ActivityFilter, activityPath, activityQuery, type Entry } from '../api/activity.ts';
 import type { Place } from '../api/workspace.ts';
+import { commandPlace } from '../snippets/admin.ts';
+import { shellWord } from '../snippets/snippets.ts';
+import { CopyRead } from './copy-as.tsx';
 import { Instant } from './instant.tsx';
 import { Refused } from './refused.tsx';
 import { WideTable } from './wide-table.tsx';
@@ -53,6 +56,7 @@ export function ActivityList({ place }: { readonly place?: Place }) {
             }
           />
         ))}
+        <CopyRead path={activityPath(place, filter)} wda={command(place, filter)} />
       </Group>
       <Refused error={pages.error} onRetry={() => void pages.refetch()} />
       {pages.data !== undefined && entries.length === 0 && (
@@ -86,6 +90,13 @@ export function ActivityList({ place }: { readonly place?: Place }) {
       )}
     </>
   );
+}
+
+function command(place: Place | undefined, filter: ActivityFilter): string {
+  const options = Object.entries(filter).flatMap(([name, value]) =>
+    value === undefined ? [] : [` --${name} ${shellWord(value)}`],
+  );
+  return `activity ${place === undefined ? '--all' : commandPlace(place)}${options.join('')}`;
 }
 
 function Line({ entry, place }: { readonly entry: Entry; readonly place: Place | undefined }) {

@@ -1,6 +1,7 @@
 // "Copy as": what the screen shows, or is about to send, as a command or a program.
 import { Button, Menu } from '@mantine/core';
 import { stringifyExact } from '../api/json.ts';
+import { readCall } from '../snippets/admin.ts';
 import { type AdminCall, type Call, callAsUser, snippets, type Tool } from '../snippets/snippets.ts';
 import { Icon } from './icon.tsx';
 import { useViewAs } from './rights.ts';
@@ -16,6 +17,11 @@ export interface CopyAsProps {
   /** Where a screen has several. */
   readonly label?: string;
 }
+
+/** "Copy as" of what a screen of administration reads; see readCall(). */
+export const CopyRead = ({ path, wda }: { readonly path: string; readonly wda?: string }) => (
+  <CopyAs call={() => readCall(location.origin, path, wda)} />
+);
 
 /** While a user is viewed as, the copy gets what that user gets. */
 export function CopyAs({ call, label = 'Copy as' }: CopyAsProps) {

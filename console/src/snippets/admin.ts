@@ -37,6 +37,48 @@ export function adminCall({ origin, org, ws }: Target, request: AdminRequest): A
   };
 }
 
+/** The workspace of a command. */
+export const commandPlace = ({ org, ws }: Pick<Target, 'org' | 'ws'>): string => `-w ${shellWord(`${org}/${ws}`)}`;
+
+/** A read of the API by its path below `/api`; `wda`: the same for the command line, without the server. */
+export const readCall = (origin: string, path: string, wda?: string): AdminCall => ({
+  origin,
+  method: 'GET',
+  path: `/api${path}`,
+  ...(wda === undefined ? {} : { wda: `WDA_KEY="$WDA_KEY" wda ${wda} --url ${shellWord(origin)}` }),
+});
+
+/** A file as it is imported into an entity. */
+export interface Imported extends Target {
+  readonly entity: string;
+  readonly file: { readonly name: string; readonly type: string };
+  /** Parameters of the request. */
+  readonly parameters: Readonly<Record<string, string | undefined>>;
+}
+
+export function importCall({ origin, org, ws, entity, file, parameters }: Imported): AdminCall {
+  const given = Object.entries(parameters).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
+  const query = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
+  const { map, onConflict, conflictOn } = parameters;
+  const conflict = conflictOn ?? onConflict;
+  const options = [
+    ...(map === undefined ? [] : [` --map ${shellWord(map)}`]),
+    ...(conflict === undefined ? [] : [` --on-conflict ${shellWord(conflict)}`]),
+  ].join('');
+  const name = shellWord(file.name.startsWith('-') ? `./${file.name}` : file.name);
+  const wda = `WDA_KEY="$WDA_KEY" wda import ${shellWord(entity)} ${name} ${commandPlace({ org, ws })} --url ${shellWord(origin)}${options}`;
+  return {
+    origin,
+    method: 'POST',
+    path: `/api/v1/${encodeURIComponent(org)}/${encodeURIComponent(ws)}/${encodeURIComponent(entity)}/_import${query}`,
+    file,
+    // The command knows the format by the name, and finds records by other fields than the id to change them alone.
+    ...((conflictOn !== undefined && onConflict === 'skip') || !/\.(?:csv|ndjson|jsonl)$/.test(file.name)
+      ? {}
+      : { wda }),
+  };
+}
+
 /** What a document would change, or changes. */
 export interface SchemaChange {
   /** JSON text without line breaks. */

@@ -23,6 +23,8 @@ export interface AdminCall {
   /** JSON text. */
   readonly body?: string | undefined;
   readonly headers?: readonly (readonly [name: string, value: string])[];
+  /** What is sent in place of a body: a file of whoever runs the copy. */
+  readonly file?: { readonly name: string; readonly type: string };
   /** The command that sends it, where there is one. */
   readonly wda?: string;
 }
@@ -82,16 +84,25 @@ const anyUrlOf = (call: Call | AdminCall): string => ('path' in call ? call.orig
 function curl(call: Call | AdminCall): string {
   const method = call.method === 'GET' ? '' : ` -X ${call.method}`;
   const body = call.body === undefined ? '' : ` \\\n  -H 'Content-Type: application/json' -d ${shellWord(call.body)}`;
+  const file = fileOf(call);
+  const bytes = file === undefined ? '' : ` \\\n  --data-binary ${shellWord(`@${file.name}`)}`;
   const headers = headersOf(call).map(([name, value]) => ` \\\n  -H ${shellWord(`${name}: ${value}`)}`);
-  return `curl${method} -H "Authorization: Bearer $WDA_KEY"${headers.join('')}${body} \\\n  ${shellWord(anyUrlOf(call))}`;
+  return `curl${method} -H "Authorization: Bearer $WDA_KEY"${headers.join('')}${body}${bytes} \\\n  ${shellWord(anyUrlOf(call))}`;
 }
 
-const headersOf = (call: Call | AdminCall) => ('path' in call ? (call.headers ?? []) : []);
+const fileOf = (call: Call | AdminCall) => ('path' in call ? call.file : undefined);
+
+function headersOf(call: Call | AdminCall): readonly (readonly [name: string, value: string])[] {
+  const file = fileOf(call);
+  const own = 'path' in call ? (call.headers ?? []) : [];
+  return file === undefined ? own : [...own, ['Content-Type', file.type]];
+}
 
 // Of the program that is copied: not a placeholder of this one.
 const BEARER = 'Authorization: `Bearer \u0024{process.env.WDA_KEY}`';
 
 function fetched(call: Call | AdminCall): string {
+  const file = fileOf(call);
   const headers = [
     BEARER,
     ...(call.body === undefined ? [] : ["'Content-Type': 'application/json'"]),
@@ -101,10 +112,12 @@ function fetched(call: Call | AdminCall): string {
     ...(call.method === 'GET' ? [] : [`  method: '${call.method}',`]),
     `  headers: { ${headers.join(', ')} },`,
     ...(call.body === undefined ? [] : [`  body: ${JSON.stringify(call.body)},`]),
+    ...(file === undefined ? [] : [`  body: await readFile(${JSON.stringify(file.name)}),`]),
   ];
+  const head = file === undefined ? '' : "import { readFile } from 'node:fs/promises';\n\n";
   const isText = call.method === 'DELETE' || ('rest' in call && call.rest === '/_export');
   const rest = isText ? 'await response.text()' : 'await response.json()';
-  return `const response = await fetch(${JSON.stringify(anyUrlOf(call))}, {\n${lines.join('\n')}\n});\nconsole.log(response.status, ${rest});`;
+  return `${head}const response = await fetch(${JSON.stringify(anyUrlOf(call))}, {\n${lines.join('\n')}\n});\nconsole.log(response.status, ${rest});`;
 }
 
 function typed(call: Call): string | undefined {

@@ -8,9 +8,11 @@ import { upload } from '../../api/upload.ts';
 import { dataPath, type Place, screenPath } from '../../api/workspace.ts';
 import { bytes, counted } from '../../format/amount.ts';
 import { requestKeys } from '../../records/write-requests.ts';
+import { CopyAs } from '../../shell/copy-as.tsx';
 import { saveFile } from '../../shell/download.tsx';
 import { DraftGuard } from '../../shell/draft.tsx';
 import { Refused } from '../../shell/refused.tsx';
+import { importCall } from '../../snippets/admin.ts';
 import { rowsOf } from '../../transfer/sample.ts';
 import type { Chosen } from './screen.tsx';
 
@@ -51,6 +53,7 @@ export function Sending({ place, entity, chosen, parameters, before, hasDryRun =
   useEffect(() => () => stop.current?.abort(), []);
   const client = useQueryClient();
   const { file, name, sample } = chosen;
+  const type = sample.kind === 'csv' ? 'text/csv' : 'application/x-ndjson';
   const given = Object.entries(parameters).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]]));
   const pathWith = (more: string[][]): string =>
     dataPath(place, `/${encodeURIComponent(entity)}/_import?${new URLSearchParams([...given, ...more])}`);
@@ -67,7 +70,7 @@ export function Sending({ place, entity, chosen, parameters, before, hasDryRun =
       const { data } = await upload<Done>({
         path: isDryRun ? pathWith([['dryRun', 'true']]) : path,
         key: isDryRun ? undefined : keyOf(path),
-        type: sample.kind === 'csv' ? 'text/csv' : 'application/x-ndjson',
+        type,
         file,
         onProgress: setSent,
         signal: controller.signal,
@@ -103,6 +106,11 @@ export function Sending({ place, entity, chosen, parameters, before, hasDryRun =
         <Button disabled={!isReady || sent !== undefined || stored === path} onClick={() => void run(false)}>
           Import
         </Button>
+        {chosen.delimiter === undefined && before === undefined && isReady && (
+          <CopyAs
+            call={() => importCall({ origin: location.origin, ...place, entity, file: { name, type }, parameters })}
+          />
+        )}
         {sent !== undefined && (
           <Button variant="subtle" onClick={() => stop.current?.abort()}>
             Cancel

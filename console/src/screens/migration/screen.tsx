@@ -4,7 +4,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
 import { cancelMigration, isEnded, type Migration, type MigrationStep, migrationQuery } from '../../api/migrations.ts';
-import { type Place, screenPath } from '../../api/workspace.ts';
+import { adminPath, type Place, screenPath } from '../../api/workspace.ts';
 import { count, counted } from '../../format/amount.ts';
 import {
   duration,
@@ -20,9 +20,11 @@ import { RecordsInTheWay } from '../../schema/records-in-the-way.tsx';
 import { secondsBetween, Time } from '../../schema/time.tsx';
 import { usePlace } from '../../schema/use-address.ts';
 import { useDraft } from '../../schema/use-draft.ts';
+import { CopyRead } from '../../shell/copy-as.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { say } from '../../shell/said.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { commandPlace } from '../../snippets/admin.ts';
 
 export function Screen() {
   const place = usePlace();
@@ -33,7 +35,12 @@ export function Screen() {
   return (
     <ScreenFrame
       title={`Migration ${id}`}
-      actions={data === undefined ? null : <Cancel place={place} migration={data} />}
+      actions={
+        <>
+          <CopyRead path={adminPath(place, `/migrations/${id}`)} wda={`migration show ${id} ${commandPlace(place)}`} />
+          {data !== undefined && <Cancel place={place} migration={data} />}
+        </>
+      }
     >
       <Refused error={error} onRetry={() => void refetch()} />
       {data !== undefined && <Body place={place} migration={data} at={dataUpdatedAt} />}

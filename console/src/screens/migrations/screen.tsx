@@ -3,13 +3,15 @@ import { Anchor, Badge, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { migrationsQuery } from '../../api/migrations.ts';
-import { screenPath } from '../../api/workspace.ts';
+import { adminPath, screenPath } from '../../api/workspace.ts';
 import { STATE_COLORS } from '../../schema/migration.ts';
 import { secondsBetween, Time } from '../../schema/time.tsx';
 import { usePlace } from '../../schema/use-address.ts';
+import { CopyRead } from '../../shell/copy-as.tsx';
 import { Pages, usePage } from '../../shell/pages.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { commandPlace } from '../../snippets/admin.ts';
 
 const SIZE = 50;
 
@@ -18,7 +20,15 @@ export function Screen() {
   const [page, go] = usePage();
   const { data, error, refetch } = useQuery(migrationsQuery(place, page, SIZE));
   return (
-    <ScreenFrame title="Migrations">
+    <ScreenFrame
+      title="Migrations"
+      actions={
+        <CopyRead
+          path={adminPath(place, `/migrations?page=${page}&size=${SIZE}`)}
+          wda={`migration list ${commandPlace(place)}`}
+        />
+      }
+    >
       <Refused error={error} onRetry={() => void refetch()} />
       {data?.total === 0 && (
         <Text size="sm">

@@ -8,11 +8,13 @@ import { organizationPath, organizationQuery, workspacesQuery } from '../../api/
 import { sessionQuery } from '../../api/session.ts';
 import { bytes, count } from '../../format/amount.ts';
 import { ConfirmByName } from '../../shell/confirm-by-name.tsx';
+import { CopyRead } from '../../shell/copy-as.tsx';
 import { Icon } from '../../shell/icon.tsx';
 import { NameDialog } from '../../shell/name-form.tsx';
 import { Pages, ROWS, usePage } from '../../shell/pages.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { shellWord } from '../../snippets/snippets.ts';
 
 type Dialog = 'rename' | 'delete' | 'workspace';
 
@@ -24,6 +26,7 @@ export function Screen() {
   const isOperator = session?.kind === 'operator';
   const actions = isOperator && (
     <Group gap="xs">
+      <CopyRead path={organizationPath(org, '/workspaces?statistics=true')} wda={`workspace list ${shellWord(org)}`} />
       <Button leftSection={<Icon name="plus" />} onClick={() => setDialog('workspace')}>
         New workspace
       </Button>

@@ -3,13 +3,23 @@ import { Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useLocation, useNavigate } from '@tanstack/react-router';
 import { parseSearch, valuesOf } from '../../address.ts';
+import { RUNNING } from '../../api/migrations.ts';
 import { sessionQuery } from '../../api/session.ts';
 import { ActivityList } from '../../shell/activity-list.tsx';
+import { CopyRead } from '../../shell/copy-as.tsx';
+import { RunningMigrations } from '../../shell/running-migrations.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { About } from './about.tsx';
-import { Running } from './running.tsx';
 import { Sessions } from './sessions.tsx';
 import { SigningKeys } from './signing-keys.tsx';
+
+/** What a tab reads, and the command that does. Activity has its own, with its filter. */
+const READS: Readonly<Record<string, readonly [path: string, wda?: string]>> = {
+  server: ['/admin/v1/server', 'server'],
+  sessions: ['/admin/v1/sessions'],
+  migrations: [RUNNING],
+  'signing keys': ['/admin/v1/signing-keys', 'signing-key list'],
+};
 
 const TABS = ['server', 'sessions', 'migrations', 'signing keys', 'activity'] as const;
 
@@ -19,8 +29,12 @@ export function Screen() {
   const navigate = useNavigate();
   const tab = valuesOf(parseSearch(searchStr), 'tab')[0] ?? TABS[0];
   if (session?.kind !== 'operator') return <ScreenFrame title="Server">This screen is the operator's.</ScreenFrame>;
+  const [path, wda] = READS[tab] ?? [];
   return (
-    <ScreenFrame title="Server">
+    <ScreenFrame
+      title="Server"
+      actions={path !== undefined && <CopyRead path={path} {...(wda === undefined ? {} : { wda })} />}
+    >
       <Tabs
         value={tab}
         onChange={(next) => void navigate({ to: pathname, search: { tab: next ?? undefined } as never })}
@@ -39,7 +53,7 @@ export function Screen() {
           <Sessions />
         </Tabs.Panel>
         <Tabs.Panel value="migrations">
-          <Running />
+          <RunningMigrations none="No migration is running." />
         </Tabs.Panel>
         <Tabs.Panel value="signing keys">
           <SigningKeys />

@@ -8,6 +8,7 @@ import type { WorkspaceSummary } from '../../api/organizations.ts';
 import { sessionQuery } from '../../api/session.ts';
 import { adminPath, type Place } from '../../api/workspace.ts';
 import { ConfirmByName } from '../../shell/confirm-by-name.tsx';
+import { CopyRead } from '../../shell/copy-as.tsx';
 import { Instant } from '../../shell/instant.tsx';
 import { NameDialog } from '../../shell/name-form.tsx';
 import { Refused } from '../../shell/refused.tsx';
@@ -26,7 +27,7 @@ export function Screen() {
   });
   const { data } = workspace;
   return (
-    <ScreenFrame title="Settings">
+    <ScreenFrame title="Settings" actions={<CopyRead path={adminPath(place)} />}>
       <Refused error={workspace.error} onRetry={() => void workspace.refetch()} />
       {data !== undefined && (
         <Stack maw={640}>

@@ -7,10 +7,13 @@ import { ask } from '../../api/ask.ts';
 import { type Organization, organizationsQuery, workspacesQuery } from '../../api/organizations.ts';
 import { sessionQuery } from '../../api/session.ts';
 import { bytes, counted } from '../../format/amount.ts';
+import { CopyRead } from '../../shell/copy-as.tsx';
 import { Icon } from '../../shell/icon.tsx';
+import { LastChange } from '../../shell/last-change.tsx';
 import { NameDialog } from '../../shell/name-form.tsx';
 import { Pages, usePage } from '../../shell/pages.tsx';
 import { Refused } from '../../shell/refused.tsx';
+import { RunningMigrations } from '../../shell/running-migrations.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 
 export function Screen() {
@@ -48,9 +51,12 @@ function Organizations() {
   const client = useQueryClient();
   const [isMaking, setMaking] = useState(false);
   const make = (
-    <Button leftSection={<Icon name="plus" />} onClick={() => setMaking(true)}>
-      New organization
-    </Button>
+    <>
+      <CopyRead path="/admin/v1/organizations" wda="org list" />
+      <Button leftSection={<Icon name="plus" />} onClick={() => setMaking(true)}>
+        New organization
+      </Button>
+    </>
   );
   return (
     <ScreenFrame title="Organizations" actions={make}>
@@ -63,6 +69,8 @@ function Organizations() {
           <Button onClick={() => setMaking(true)}>Create an organization</Button>
         </Paper>
       )}
+      <RunningMigrations />
+      <LastChange />
       <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="sm">
         {organizations.data?.list.map((one) => (
           <OrganizationCard key={one.slug} {...one} />

@@ -2,24 +2,40 @@
 import { Anchor, Badge, Button, Group, Paper, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
+import { providerQuery } from '../../access/provider.ts';
+import type { Rule } from '../../access/rules.ts';
+import { rulesQuery } from '../../access/rules-api.ts';
+import { migrationsQuery } from '../../api/migrations.ts';
 import { schemaQuery } from '../../api/schema.ts';
 import { statisticsQuery } from '../../api/statistics.ts';
-import { type Place, screenPath } from '../../api/workspace.ts';
+import { adminPath, type Place, screenPath } from '../../api/workspace.ts';
 import { bytes, count } from '../../format/amount.ts';
+import { CopyRead } from '../../shell/copy-as.tsx';
+import { Instant } from '../../shell/instant.tsx';
+import { LastChange } from '../../shell/last-change.tsx';
 import { useFound } from '../../shell/pages.tsx';
 import { Refused } from '../../shell/refused.tsx';
 import { useMayAdminister } from '../../shell/rights.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { commandPlace } from '../../snippets/admin.ts';
 
 export function Screen() {
   const place = useParams({ strict: false }) as Place;
   const schema = useQuery(schemaQuery(place));
   const isAdministrator = useMayAdminister();
   const statistics = useQuery({ ...statisticsQuery(place), enabled: isAdministrator });
+  const rules = useQuery({ ...rulesQuery(place), enabled: isAdministrator });
   const entities = [...(schema.data?.entities.values() ?? [])];
   const { shown, find, pages } = useFound(entities, ({ name }) => name);
   return (
-    <ScreenFrame title={schema.data?.name ?? `${place.org}/${place.ws}`}>
+    <ScreenFrame
+      title={schema.data?.name ?? `${place.org}/${place.ws}`}
+      actions={
+        isAdministrator && (
+          <CopyRead path={adminPath(place, '/statistics')} wda={`workspace statistics ${commandPlace(place)}`} />
+        )
+      }
+    >
       {schema.error !== null && schema.data === undefined ? (
         <NoAccess error={schema.error} />
       ) : (
@@ -28,6 +44,7 @@ export function Screen() {
       {schema.data !== undefined && entities.length === 0 && (
         <FirstSteps place={place} isAdministrator={isAdministrator} />
       )}
+      {isAdministrator && schema.data !== undefined && <AtAGlance place={place} />}
       {entities.length > 0 && (
         <>
           {find}
@@ -37,6 +54,7 @@ export function Screen() {
                 <Table.Tr>
                   <Table.Th>Entity</Table.Th>
                   <Table.Th ta="right">Fields</Table.Th>
+                  {isAdministrator && <Table.Th>Row rules</Table.Th>}
                   {isAdministrator && <Table.Th ta="right">Records</Table.Th>}
                   {isAdministrator && <Table.Th ta="right">Size</Table.Th>}
                 </Table.Tr>
@@ -57,6 +75,7 @@ export function Screen() {
                         </Group>
                       </Table.Td>
                       <Table.Td ta="right">{fields.size}</Table.Td>
+                      {isAdministrator && <Table.Td>{wordsOfRules(rules.data?.get(name))}</Table.Td>}
                       {isAdministrator && (
                         <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
                           {known && `${known.exact ? '' : '≈ '}${count(known.records)}`}
@@ -77,6 +96,42 @@ export function Screen() {
         </>
       )}
     </ScreenFrame>
+  );
+}
+
+/** Whether rules narrow what external users see: nothing while it is not known. */
+function wordsOfRules(rules: readonly Rule[] | undefined): string {
+  if (rules === undefined) return '';
+  return rules.some(({ enabled }) => enabled) ? 'on' : rules.length > 0 ? 'off' : 'none';
+}
+
+/** What of the workspace is changed by administrators, in a line each with its way there. */
+function AtAGlance({ place }: { readonly place: Place }) {
+  const provider = useQuery(providerQuery(place));
+  const migrations = useQuery(migrationsQuery(place, 0, 1));
+  const migration = migrations.data?.migrations[0];
+  const stored = provider.data?.value;
+  return (
+    <Group gap="lg" mb="sm" style={{ rowGap: 2 }}>
+      {provider.data !== undefined && (
+        <Text size="sm" c="dimmed">
+          Identity provider:{' '}
+          <Anchor component={Link} to={screenPath(place, '/access/provider')} size="sm" underline="always">
+            {stored === undefined ? 'none' : stored.enabled ? 'on' : 'off'}
+          </Anchor>
+        </Text>
+      )}
+      {migration !== undefined && (
+        <Text size="sm" c="dimmed">
+          Last migration:{' '}
+          <Anchor component={Link} to={screenPath(place, `/migrations/${migration.id}`)} size="sm" underline="always">
+            {migration.state}
+          </Anchor>
+          , <Instant instant={migration.createdAt} />
+        </Text>
+      )}
+      <LastChange place={place} />
+    </Group>
   );
 }
 

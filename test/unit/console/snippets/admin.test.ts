@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
-import { adminCall, applyCall, planCall, tagOf } from '../../../../console/src/snippets/admin.ts';
+import { adminCall, applyCall, importCall, planCall, readCall, tagOf } from '../../../../console/src/snippets/admin.ts';
 import { snippet, snippets } from '../../../../console/src/snippets/snippets.ts';
 
 const shop = { origin: 'http://localhost:3000', org: 'demo', ws: 'shop' };
@@ -14,6 +14,34 @@ test('a read of the admin API, for each tool', () => {
   assert.equal(snippet('wda', call), 'WDA_KEY="$WDA_KEY" wda key list -w demo/shop --url http://localhost:3000');
   assert.match(snippet('fetch', call) ?? '', /Bearer \$\{process\.env\.WDA_KEY\}/);
   assert.equal(snippet('TypeScript', call), undefined);
+});
+
+test('a read of the server, for each tool', () => {
+  const call = readCall(shop.origin, '/admin/v1/signing-keys', 'signing-key list');
+  assert.match(snippet('curl', call) ?? '', /\n {2}http:\/\/localhost:3000\/api\/admin\/v1\/signing-keys$/);
+  assert.equal(snippet('wda', call), 'WDA_KEY="$WDA_KEY" wda signing-key list --url http://localhost:3000');
+  assert.equal(snippet('wda', readCall(shop.origin, '/admin/v1/sessions')), undefined);
+});
+
+test('an import sends the file of whoever runs the copy', () => {
+  const file = { name: "-it's.csv", type: 'text/csv' };
+  const parameters = { map: 'Mail:email,Notes:', onConflict: 'update', conflictOn: 'email' };
+  const call = importCall({ ...shop, entity: 'customers', file, parameters });
+  const url = 'http://localhost:3000/api/v1/demo/shop/customers/_import';
+  assert.equal(
+    snippet('curl', call),
+    'curl -X POST -H "Authorization: Bearer $WDA_KEY" \\\n  -H \'Content-Type: text/csv\' \\\n' +
+      "  --data-binary '@-it'\\''s.csv' \\\n" +
+      `  '${url}?map=Mail%3Aemail%2CNotes%3A&onConflict=update&conflictOn=email'`,
+  );
+  assert.match(snippet('fetch', call) ?? '', /body: await readFile\("-it's\.csv"\),/);
+  assert.equal(
+    snippet('wda', call),
+    `WDA_KEY="$WDA_KEY" wda import customers './-it'\\''s.csv' -w demo/shop --url http://localhost:3000` +
+      ' --map Mail:email,Notes: --on-conflict email',
+  );
+  const skipping = { ...shop, entity: 'customers', file, parameters: { ...parameters, onConflict: 'skip' } };
+  assert.equal(snippet('wda', importCall(skipping)), undefined, 'it would change what is there');
 });
 
 test('a plan and its change name the document that they begin with', () => {

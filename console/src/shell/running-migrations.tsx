@@ -2,34 +2,19 @@
 import { Anchor, Progress, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { ask } from '../../api/ask.ts';
-import { Instant } from '../../shell/instant.tsx';
-import { Refused } from '../../shell/refused.tsx';
+import { runningQuery } from '../api/migrations.ts';
+import { Instant } from './instant.tsx';
+import { Refused } from './refused.tsx';
 
-interface Migration {
-  readonly organization: string;
-  readonly workspace: string;
-  readonly id: number;
-  readonly state: string;
-  readonly steps: readonly { readonly description: string; readonly state: string; readonly progress: number }[];
-  readonly startedAt: string | null;
-}
-
-const EVERY_MS = 2000;
-
-export function Running() {
-  const migrations = useQuery({
-    queryKey: ['migrations', 'running'],
-    refetchInterval: EVERY_MS,
-    queryFn: async ({ signal }) =>
-      (await ask<readonly Migration[]>({ path: '/admin/v1/migrations?state=running', signal })).data,
-  });
+/** `none` stands there when there is none. */
+export function RunningMigrations({ none }: { readonly none?: string }) {
+  const migrations = useQuery(runningQuery);
   return (
     <>
       <Refused error={migrations.error} onRetry={() => void migrations.refetch()} />
-      {migrations.data?.length === 0 && <Text size="sm">No migration is running.</Text>}
+      {migrations.data?.length === 0 && none !== undefined && <Text size="sm">{none}</Text>}
       {(migrations.data?.length ?? 0) > 0 && (
-        <Table aria-label="Running migrations">
+        <Table aria-label="Running migrations" mb="sm">
           <Table.Thead>
             <Table.Tr>
               <Table.Th>Workspace</Table.Th>
