@@ -113,6 +113,11 @@ const TAGGED: Part = {
     schema: { type: 'string' },
   },
 };
+/** Of an answer to one write; only that to a create has both. */
+const WRITTEN: Part = {
+  ...TAGGED,
+  Location: { description: 'Of a record that was made: its path.', schema: { type: 'string' } },
+};
 const DRY_RUN = object({ dryRun: { type: 'boolean' } });
 
 const many = (schema: string, maxItems: number, item: Part): Part => ({
@@ -195,7 +200,7 @@ export function entityComponents(view: EntityView, { selection, maxBulk }: Opera
   return {
     responses: {
       [`${entity.name}.Page`]: page,
-      [`${entity.name}.Written`]: { description: 'The record.', headers: TAGGED, ...json(object({ data: full })) },
+      [`${entity.name}.Written`]: { description: 'The record.', headers: WRITTEN, ...json(object({ data: full })) },
       // In a `fixed` document they are never their ids alone.
       [`${entity.name}.ManyWritten`]: {
         description: 'The records, in the order sent.',

@@ -86,6 +86,7 @@ interface Refusal {
 }
 
 const HEADERS = {
+  'X-Request-Id': { description: 'Names the request, also in the log of the server.', schema: { type: 'string' } },
   'Retry-After': { description: 'Seconds to wait before the next try.', schema: { type: 'integer', minimum: 0 } },
   'WWW-Authenticate': { description: 'The challenge (RFC 6750 section 3).', schema: { type: 'string' } },
   Allow: { description: 'The methods that the place takes.', schema: { type: 'string' } },
@@ -163,13 +164,11 @@ export const otherResponse = (codes: Iterable<ErrorCode>): Part => responseOf(wi
 function responseOf(coded: readonly CodedStatus[]): Part {
   const inOrder = CODES.flatMap((code) => coded.find((one) => one.code === code) ?? []);
   const refusals = statusesOf(inOrder).map((status) => REFUSALS[status] as Refusal);
-  const headers = refusals.flatMap((refusal) => refusal.headers ?? []);
+  const headers = ['X-Request-Id' as const, ...refusals.flatMap((refusal) => refusal.headers ?? [])];
   const examples = refusals.flatMap((refusal) => Object.entries(refusal.examples));
   return {
     description: inOrder.map(({ code, status }) => `\`${code}\` (${status}): ${WORDS[code]}.`).join(' '),
-    ...(headers.length === 0
-      ? {}
-      : { headers: Object.fromEntries(headers.map((header) => [header, HEADERS[header]])) }),
+    headers: Object.fromEntries(headers.map((header) => [header, HEADERS[header]])),
     content: {
       'application/json': {
         schema: { $ref: '#/components/schemas/wda.Error' },

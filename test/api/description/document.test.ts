@@ -52,6 +52,25 @@ test('a user of the provider is described what the owner of the token may do', a
   assert.deepEqual(Object.keys(json.components.securitySchemes), ['bearer', 'oidc']);
 });
 
+test('headers of answers are described: those of a record that was made, and the name of the request in each refusal', async () => {
+  const { paths, components } = (await shop.call(PATH)).json;
+  const described = (path: string, method: string, status: string): string[] =>
+    Object.keys(components.responses[paths[path][method].responses[status].$ref.split('/').at(-1)].headers);
+  assert.deepEqual(described('/tags', 'post', '201'), ['ETag', 'Location']);
+  const made = await shop.call('tags', { method: 'POST', body: { name: 'with headers' } });
+  assert.equal(made.status, 201, made.text);
+  const sent = (names: readonly string[], answer: typeof made): void =>
+    assert.deepEqual(
+      names.filter((name) => !answer.headers.has(name)),
+      [],
+    );
+  sent(described('/tags', 'post', '201'), made);
+  assert.deepEqual(described('/tags', 'get', '404'), ['X-Request-Id']);
+  sent(described('/tags', 'get', '404'), await shop.call('nothing'));
+  assert.deepEqual(described('/tags', 'get', 'default'), ['X-Request-Id', 'WWW-Authenticate', 'Retry-After']);
+  sent(['X-Request-Id', 'WWW-Authenticate'], await shop.call('tags', { credential: 'wrong' }));
+});
+
 test('columns are certain only where no request chooses them', async () => {
   const [free, fixed] = await Promise.all(
     ['free', 'fixed'].map((selection) => shop.call(`${PATH}?selection=${selection}`)),
