@@ -4,8 +4,8 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { badRequest, payloadTooLarge, serviceUnavailable } from '../errors.ts';
 import type { Credential } from '../model/credential.ts';
-import type { Arriving, LeaveRoom } from '../pace/body-room.ts';
-import type { Turn } from '../pace/turns.ts';
+import type { Arriving, BodyRoom, LeaveRoom } from '../pace/body-room.ts';
+import type { Turn, Turns } from '../pace/turns.ts';
 
 export interface RawRequest {
   readonly id: string;
@@ -42,11 +42,16 @@ export interface Caller {
 export interface RawRequestOptions {
   readonly id: string;
   readonly arrivedAt: number;
+  /** Of a URL: whose request it is, among those who take turns. */
+  readonly groupOf: (url: string) => string;
+  readonly shared: SharedRooms;
+}
+
+/** What all requests of the server have together. */
+export interface SharedRooms {
   readonly bodyTimeoutMs: number;
-  /** Made on the first call: few requests are long work. */
-  readonly turn: () => Turn;
-  /** Room in memory for a body of so many bytes. */
-  readonly takeRoom: (bytes: number, body: Arriving) => Promise<LeaveRoom>;
+  readonly turns: Turns;
+  readonly bodies: BodyRoom;
 }
 
 /** A class, as each request has one: closures in place of its methods took 1 µs. */
@@ -57,16 +62,15 @@ export class HttpRequest implements RawRequest, Caller {
   readonly path: string;
   readonly query: string;
   readonly headers: Readonly<IncomingMessage['headers']>;
-  readonly #turn: () => Turn;
   readonly #message: IncomingMessage;
-  readonly #bodyTimeoutMs: number;
-  readonly #takeRoom: RawRequestOptions['takeRoom'];
+  readonly #groupOf: RawRequestOptions['groupOf'];
+  readonly #shared: SharedRooms;
   #whole: Promise<Buffer> | undefined;
   #leaveRoom: LeaveRoom | undefined;
   #isDone = false;
   #limit = 0;
 
-  constructor(message: IncomingMessage, { id, arrivedAt, bodyTimeoutMs, turn, takeRoom }: RawRequestOptions) {
+  constructor(message: IncomingMessage, { id, arrivedAt, groupOf, shared }: RawRequestOptions) {
     const url = message.url ?? '/';
     const at = url.indexOf('?');
     this.id = id;
@@ -75,10 +79,9 @@ export class HttpRequest implements RawRequest, Caller {
     this.path = at < 0 ? url : url.slice(0, at);
     this.query = at < 0 ? '' : url.slice(at + 1);
     this.headers = message.headers;
-    this.#turn = turn;
     this.#message = message;
-    this.#bodyTimeoutMs = bodyTimeoutMs;
-    this.#takeRoom = takeRoom;
+    this.#groupOf = groupOf;
+    this.#shared = shared;
   }
 
   get credential(): Credential {
@@ -94,7 +97,11 @@ export class HttpRequest implements RawRequest, Caller {
   }
 
   get turn(): Turn {
-    return this.#turn();
+    return this.#shared.turns(this.#group());
+  }
+
+  #group(): string {
+    return this.#groupOf(this.#message.url ?? '/');
   }
 
   body(maxBytes: number): Promise<Buffer> {
@@ -112,14 +119,15 @@ export class HttpRequest implements RawRequest, Caller {
     const told = this.#message.headers['content-length'];
     // A body that does not tell its length may become as long as it may be.
     const bytes = told === undefined ? maxBytes : Number(told);
-    const limits = { maxBytes, timeoutMs: this.#bodyTimeoutMs };
+    const { bodyTimeoutMs } = this.#shared;
+    const limits = { maxBytes, timeoutMs: bodyTimeoutMs };
     if (bytes <= SHORT_BODY || bytes > maxBytes) return readBody(this.#message, limits);
-    const arrival = new Arrival(bytes, this.#bodyTimeoutMs);
+    const arrival = new Arrival(bytes, bodyTimeoutMs);
     return this.#readInRoom(bytes, arrival, () => readBody(this.#message, limits, arrival));
   }
 
   async #readInRoom(bytes: number, arrival: Arrival, read: () => Promise<Buffer>): Promise<Buffer> {
-    const leave = await this.#takeRoom(bytes, arrival);
+    const leave = await this.#shared.bodies.take(this.#group(), bytes, arrival);
     // The answer may have been given meanwhile, to a client that has left.
     if (this.#isDone || this.isGone()) {
       leave();
@@ -155,7 +163,7 @@ export class HttpRequest implements RawRequest, Caller {
     const message = this.#message;
     const { socket } = message;
     const onSilence = (): void => void message.destroy(new Error('the request body stopped arriving'));
-    socket.setTimeout(this.#bodyTimeoutMs, onSilence);
+    socket.setTimeout(this.#shared.bodyTimeoutMs, onSilence);
     message.once('close', () => {
       socket.setTimeout(0);
       socket.off('timeout', onSilence);

@@ -117,19 +117,12 @@ function makeAnswer(options: HttpOptions, isClosing: () => boolean): Answer {
   const idPrefix = Math.floor(Math.random() * 36 ** 6)
     .toString(36)
     .padStart(6, '0');
-  const turns = makeTurns();
-  const bodies = makeBodyRoom(BODY_ROOM);
+  const shared = { bodyTimeoutMs, turns: makeTurns(), bodies: makeBodyRoom(BODY_ROOM) };
   let nextId = 0;
   return (message, response, mount, arrivedAt) => {
-    const groupOf = (): string => mount.groupOf?.(message.url ?? '/') ?? '';
-    const raw = new HttpRequest(message, {
-      id: `${idPrefix}-${(nextId++).toString(36)}`,
-      arrivedAt,
-      bodyTimeoutMs,
-      turn: () => turns(groupOf()),
-      takeRoom: (bytes, body) => bodies.take(groupOf(), bytes, body),
-    });
-    const { id, method, path } = raw;
+    const id = `${idPrefix}-${(nextId++).toString(36)}`;
+    const raw = new HttpRequest(message, { id, arrivedAt, groupOf: mount.groupOf ?? inNoGroup, shared });
+    const { method, path } = raw;
     const operation = mount.operationOf(method, message.url ?? '/');
     const trace = REQUESTS.hasSubscribers ? beginningOf(raw, operation) : undefined;
     const common = mount.ownHeaders ?? commonHeaders(corsOrigins, message.headers.origin);
@@ -161,6 +154,8 @@ function makeAnswer(options: HttpOptions, isClosing: () => boolean): Answer {
     );
   };
 }
+
+const inNoGroup = (): string => '';
 
 /** What is told of a request when it begins. */
 function beginningOf({ id, method, path, arrivedAt, headers }: RawRequest, operation: string): RequestTrace {

@@ -37,23 +37,43 @@ export const uncounted: RateLimit = () => undefined;
 
 /**
  * Credential and workspace. A workspace that does not exist and one of somebody else look the same to all but the
- * operator. Who asks is looked at and counted before the database is asked for the workspace.
+ * operator. Who asks is looked at and counted before the database is asked for the workspace. At once when both are known,
+ * which is nearly always: a promise of each request took 1 µs.
  */
-export async function enter(
+export function enter(
+  entrance: Entrance,
+  credential: Credential,
+  address: Address,
+  count: RateLimit,
+): Visitor | Promise<Visitor> {
+  const { cache, authenticator } = entrance;
+  const fresh = cache.fresh(address.organization, address.workspace);
+  const recalled = fresh === undefined ? undefined : authenticator.recall(credential, fresh, address.resource);
+  if (fresh === undefined || recalled === undefined) return lookUp(entrance, credential, address, count);
+  const counted = count(recalled.credentialId);
+  if (counted === undefined) return visitorOf(entrance, fresh, recalled);
+  return counted.then(() => enter(entrance, credential, address, uncounted));
+}
+
+/** The same where agents speak: a refused credential is told where the metadata of the resource are (RFC 9728 section 5.1). */
+export const enterAsAgent =
+  (metadata: string) =>
+  async (...visit: Parameters<typeof enter>): Promise<Visitor> => {
+    try {
+      return await enter(...visit);
+    } catch (error) {
+      throw error instanceof ApiError && error.status === 401 ? error.challengedBy(metadata) : error;
+    }
+  };
+
+/** A refusal by the past is looked up once more. */
+async function lookUp(
   entrance: Entrance,
   credential: Credential,
   address: Address,
   count: RateLimit,
 ): Promise<Visitor> {
-  const { cache, authenticator } = entrance;
-  const fresh = cache.fresh(address.organization, address.workspace);
-  const recalled = fresh === undefined ? undefined : authenticator.recall(credential, fresh, address.resource);
-  if (fresh !== undefined && recalled !== undefined) {
-    const counted = count(recalled.credentialId);
-    if (counted === undefined) return visitorOf(entrance, fresh, recalled);
-    await counted;
-    return enter(entrance, credential, address, uncounted);
-  }
+  const { cache } = entrance;
   try {
     return await identify(entrance, credential, address, count);
   } catch (error) {

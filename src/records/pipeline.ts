@@ -6,19 +6,9 @@ import type { Totals } from '../beside/totals.ts';
 import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
 import type { Config } from '../config.ts';
 import type { Databases } from '../directory/databases.ts';
-import {
-  ApiError,
-  invalidCredential,
-  methodNotAllowed,
-  notFound,
-  shown,
-  unsupportedMediaType,
-  workspaceAway,
-} from '../errors.ts';
-import { jsonValue } from '../http/json-body.ts';
+import { invalidCredential, methodNotAllowed, workspaceAway } from '../errors.ts';
 import type { Mount } from '../http/mount.ts';
 import type { RawRequest } from '../http/raw-request.ts';
-import { closest } from '../model/closest.ts';
 import { belongsTo, narrowed, type Principal } from '../model/principal.ts';
 import { wholeOf } from '../model/restricted.ts';
 import type { Workspace } from '../model/workspace.ts';
@@ -26,16 +16,12 @@ import { groupOf } from '../pace/admission.ts';
 import type { RateLimit } from '../pace/rate-limit.ts';
 import { admit } from '../plan/plan.ts';
 import { parseBatchOptions } from '../request/batch.ts';
-import { isJsonType } from '../request/body.ts';
-import { type Call, type CallParts, callAt } from '../request/call.ts';
+import type { Call } from '../request/call.ts';
 import { parseIdempotencyKey } from '../request/idempotency.ts';
 import {
-  isWorkspaceWord,
   OPERATIONS,
   type OperationName,
-  TAILS,
   WORKSPACE_OPERATIONS,
-  WORKSPACE_WORDS,
   type WorkspaceOperationName,
   workspaceOperationAt,
 } from '../request/operations.ts';
@@ -49,13 +35,14 @@ import { byAwayNode } from './away.ts';
 import { type BatchJourney, batch, replayBatch } from './batch.ts';
 import { type BulkRooms, bulkCreate, bulkDelete, bulkDeleteListed, bulkUpdate } from './bulk.ts';
 import { makeDescriptions } from './description.ts';
-import { enter, hasChanged, uncounted, type Visitor, visitorOf } from './enter.ts';
+import { enter, enterAsAgent, hasChanged, uncounted, type Visitor, visitorOf } from './enter.ts';
 import { makeInFlight } from './in-flight.ts';
 import type { Journey } from './journey.ts';
 import { fingerprintOf, type KeyedRequest, once, scopeOf } from './keyed.ts';
 import { replayCall, writeKeyed } from './keyed-call.ts';
 import { makeNear } from './near.ts';
 import { makePreparedStatements } from './prepared.ts';
+import { callOf, partsOf } from './raw-call.ts';
 import { list, query, type ReadRooms, read } from './reads.ts';
 import { RequestClock, type Sender, type TransferHandlers, type Visit } from './visit.ts';
 import { create, remove, update } from './writes.ts';
@@ -141,11 +128,15 @@ export function makeRecords(rooms: RecordRooms): Records {
     const path = name === 'mcp' ? agentsPath(organization, workspace) : undefined;
     const resource = path === undefined ? undefined : config.publicUrl + path;
     const address = { organization, workspace, resource };
-    const again = () => enter(rooms, raw.credential, address, uncounted);
-    const visitor = await enter(rooms, raw.credential, address, rooms.rateLimit).catch((error) => {
-      const isChallenge = path !== undefined && config.mcp && error instanceof ApiError && error.status === 401;
-      throw isChallenge ? error.challengedBy(config.publicUrl + RESOURCE_METADATA + path) : error;
-    });
+    const again = async () => enter(rooms, raw.credential, address, uncounted);
+    const metadata = path !== undefined && config.mcp ? config.publicUrl + RESOURCE_METADATA + path : undefined;
+    const entered = (metadata === undefined ? enter : enterAsAgent(metadata))(
+      rooms,
+      raw.credential,
+      address,
+      rooms.rateLimit,
+    );
+    const visitor = entered instanceof Promise ? await entered : entered;
     if (name !== undefined) {
       const { methods } = WORKSPACE_OPERATIONS[name];
       if (!methods.some((one) => one === raw.method)) throw methodNotAllowed(raw.method, [...methods, 'OPTIONS']);
@@ -153,12 +144,11 @@ export function makeRecords(rooms: RecordRooms): Records {
       const journey: BatchJourney = { parts: partsOf(raw, config), sender: raw, visitor, again, clock };
       return ofWorkspace[name](raw, journey);
     }
-    return answer(raw, visitor, again);
+    return await answer(raw, callOf(raw, segments, visitor.workspace, config), visitor, again);
   }
 
   /** Of a request for records of somebody who has entered. */
-  function answer(raw: RawRequest, visitor: Visitor, again: () => Promise<Visitor>): Promise<Reply> {
-    const call = callOf(raw.method, segmentsOf(raw.path), visitor.workspace, partsOf(raw, config));
+  function answer(raw: RawRequest, call: Call, visitor: Visitor, again: () => Promise<Visitor>): Promise<Reply> {
     const header = raw.headers['idempotency-key'];
     const isKeyed = header !== undefined && OPERATIONS[call.operation].access === 'write';
     // An import is one stream and one transaction: it minds its key by itself.
@@ -231,14 +221,16 @@ export function makeRecords(rooms: RecordRooms): Records {
   }
 
   const answerAs: AnswerAs = async (principal, raw, { again: enterAgain, within } = {}) => {
-    const [organization = '', slug = ''] = segmentsOf(raw.path);
+    const segments = segmentsOf(raw.path);
+    const [organization = '', slug = ''] = segments;
     const again = async (): Promise<Visitor> => {
       const workspace = await cache.get(organization, slug);
       if (workspace === undefined || !belongsTo(principal, workspace.id)) throw invalidCredential();
       const visitor = visitorOf(rooms, workspace, principal);
       return within === undefined ? visitor : { ...visitor, workspace: within(visitor.workspace) };
     };
-    return answer(raw, await again(), enterAgain ?? again);
+    const visitor = await again();
+    return answer(raw, callOf(raw, segments, visitor.workspace, config), visitor, enterAgain ?? again);
   };
 
   return { mount: mountOf(handle), answerAs, busy };
@@ -304,15 +296,17 @@ export function makeStages(rooms: StageRooms): Stages {
     const { clock, again, key } = attempt;
     const { access } = OPERATIONS[call.operation];
     const entity = admit(workspace, principal, call.entity, access);
-    const own = { workspace, entity, executor: attempt.executor };
     const place = rooms.databases.nodeOf(workspace);
     if (place?.isAway() === true) throw workspaceAway();
-    const isNear = access === 'read' && call.operation !== 'export' && !attempt.executor.isTransaction;
+    const mayBeNear = access === 'read' && call.operation !== 'export' && !attempt.executor.isTransaction;
+    const isThere = mayBeNear ? near(workspace, entity) : undefined;
     return {
       call,
       sender,
       principal,
-      ...((isNear ? near(workspace, entity) : undefined) ?? own),
+      workspace: isThere?.workspace ?? workspace,
+      entity: isThere?.entity ?? entity,
+      executor: isThere?.executor ?? attempt.executor,
       clock,
       key,
       place,
@@ -342,34 +336,6 @@ function mountOf(handle: Mount['handle']): Mount {
   };
 }
 
-/** The call of a method on a path: 404 and 405 for those that are none. */
-function callOf(method: string, segments: readonly string[], workspace: Workspace, parts: CallParts): Call {
-  const tail = segments.length > 3 ? segments.slice(3).join('/') : undefined;
-  // A slash that was escaped separates no segments.
-  const isPath =
-    tail === undefined
-      ? segments.length === 3
-      : TAILS.includes(tail)
-        ? segments.length === 3 + tail.split('/').length
-        : segments.length === 4;
-  if (!isPath) throw noSuchPath(workspace);
-  if (isWorkspaceWord(segments[2] as string)) throw noSuchOperation(segments[2] as string);
-  return callAt(method, segments[2] as string, tail, parts);
-}
-
-/** What an HTTP request says besides its method and path. */
-function partsOf(raw: RawRequest, { maxBodyBytes }: Config): CallParts {
-  const { headers, query } = raw;
-  return {
-    query,
-    conditions: { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] },
-    async body({ maxBytes, recordDepth } = { maxBytes: maxBodyBytes, recordDepth: 1 }) {
-      if (!isJsonType(headers['content-type'])) throw unsupportedMediaType('application/json');
-      return jsonValue(await raw.body(maxBytes), raw, recordDepth);
-    },
-  };
-}
-
 const addressOf = ({ organization, slug }: Workspace) => ({ organization, workspace: slug });
 
 /** What is undone needs no key. */
@@ -377,16 +343,3 @@ const isDryRun = ({ query }: Call): boolean =>
   parseQueryString(query).some(({ name, value }) => name === 'dryRun' && value === 'true');
 
 const isBodiless = ({ operation }: Call): boolean => OPERATIONS[operation].body === 'none';
-
-function noSuchOperation(name: string): ApiError {
-  const suggestion = closest(name, WORKSPACE_WORDS);
-  const hint = suggestion === null || suggestion === name ? '' : ` Did you mean ${suggestion}?`;
-  return notFound(
-    `There is no operation ${shown(name)} here.${hint} Known of a workspace: ${WORKSPACE_WORDS.join(', ')}`,
-  );
-}
-
-function noSuchPath(workspace: Workspace): ApiError {
-  const names = [...workspace.entities.keys()].slice(0, 50).join(', ') || 'none';
-  return notFound(`Records are at ${PREFIX}{organization}/{workspace}/{entity}. Entities: ${names}`);
-}

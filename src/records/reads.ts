@@ -50,7 +50,9 @@ export async function read(rooms: ReadRooms, visit: Visit): Promise<Reply> {
   const id = parseId(visit.call.id);
   const { statement } = rooms.prepared.read(visit, () => prepareRead(rooms, visit));
   if (id === undefined) throw recordNotFound();
-  return readReply(await readRecord(rooms, visit, statement, id), visit.call.conditions);
+  const [row] = await runRead(visit, statement, { id, principal: visit.principal });
+  const shown = representationOf(row, statement) ?? (await readCarefully(rooms, visit, statement, id));
+  return readReply(shown, visit.call.conditions);
 }
 
 function prepareList({ compileOptions }: ReadRooms, request: ListRequest, visit: Visit): PreparedList {
@@ -84,19 +86,27 @@ async function runList(
   return jsonText(200, listEnvelope({ ...page, data }, plan, estimated?.[0]));
 }
 
-/** The record as the statement shows it; 404 when it is not there, or not for the principal. */
-export async function readRecord(
-  rooms: Pick<ReadRooms, 'config'>,
+/**
+ * The record as the statement shows it; undefined when it may be too large. 404 when it is not there, or not for the
+ * principal.
+ */
+function representationOf(row: RecordRow | undefined, statement: Compiled<RecordRow>): Representation | undefined {
+  if (row === undefined) throw recordNotFound();
+  const { data, version } = row;
+  return data === null ? undefined : { data, version, tag: entityTag(statement, version, data) };
+}
+
+/** Of a record without related ones only the careful text tells whether it is too large. */
+async function readCarefully(
+  { config }: Pick<ReadRooms, 'config'>,
   visit: Visit,
   statement: Compiled<RecordRow>,
   id: string,
 ): Promise<Representation> {
-  const [row] = await runRead(visit, statement, { id, principal: visit.principal });
-  if (row === undefined) throw recordNotFound();
-  const { data, version } = row;
-  if (data !== null) return { data, version, tag: entityTag(statement, version, data) };
-  // Of a record without related ones only the careful text tells whether it is too large.
   const careful = statement.tag === undefined ? undefined : carefulOf(statement);
-  if (careful === undefined) throw responseTooLarge(rooms.config.maxResponseBytes);
-  return readRecord(rooms, visit, careful, id);
+  if (careful === undefined) throw responseTooLarge(config.maxResponseBytes);
+  const [row] = await runRead(visit, careful, { id, principal: visit.principal });
+  const shown = representationOf(row, careful);
+  if (shown === undefined) throw responseTooLarge(config.maxResponseBytes);
+  return shown;
 }

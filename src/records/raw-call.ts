@@ -1,0 +1,54 @@
+// The call that an HTTP request of the data API makes: its path and method, and what it says besides.
+import type { Config } from '../config.ts';
+import { type ApiError, notFound, shown, unsupportedMediaType } from '../errors.ts';
+import { jsonValue } from '../http/json-body.ts';
+import type { RawRequest } from '../http/raw-request.ts';
+import { closest } from '../model/closest.ts';
+import type { Workspace } from '../model/workspace.ts';
+import { isJsonType } from '../request/body.ts';
+import { type Call, type CallParts, callAt } from '../request/call.ts';
+import { isWorkspaceWord, TAILS, WORKSPACE_WORDS } from '../request/operations.ts';
+import { PREFIX } from '../request/record-path.ts';
+
+type BodyLimits = Pick<Config, 'maxBodyBytes'>;
+
+/** The call of a request below /api/v1/ with these segments: 404 and 405 for those that are none. */
+export function callOf(raw: RawRequest, segments: readonly string[], workspace: Workspace, limits: BodyLimits): Call {
+  const tail = segments.length > 3 ? segments.slice(3).join('/') : undefined;
+  // A slash that was escaped separates no segments.
+  const isPath =
+    tail === undefined
+      ? segments.length === 3
+      : TAILS.includes(tail)
+        ? segments.length === 3 + tail.split('/').length
+        : segments.length === 4;
+  if (!isPath) throw noSuchPath(workspace);
+  if (isWorkspaceWord(segments[2] as string)) throw noSuchOperation(segments[2] as string);
+  return callAt(raw.method, segments[2] as string, tail, partsOf(raw, limits));
+}
+
+/** What an HTTP request says besides its method and path. */
+export function partsOf(raw: RawRequest, { maxBodyBytes }: BodyLimits): CallParts {
+  const { headers, query } = raw;
+  return {
+    query,
+    conditions: { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] },
+    async body({ maxBytes, recordDepth } = { maxBytes: maxBodyBytes, recordDepth: 1 }) {
+      if (!isJsonType(headers['content-type'])) throw unsupportedMediaType('application/json');
+      return jsonValue(await raw.body(maxBytes), raw, recordDepth);
+    },
+  };
+}
+
+function noSuchOperation(name: string): ApiError {
+  const suggestion = closest(name, WORKSPACE_WORDS);
+  const hint = suggestion === null || suggestion === name ? '' : ` Did you mean ${suggestion}?`;
+  return notFound(
+    `There is no operation ${shown(name)} here.${hint} Known of a workspace: ${WORKSPACE_WORDS.join(', ')}`,
+  );
+}
+
+function noSuchPath(workspace: Workspace): ApiError {
+  const names = [...workspace.entities.keys()].slice(0, 50).join(', ') || 'none';
+  return notFound(`Records are at ${PREFIX}{organization}/{workspace}/{entity}. Entities: ${names}`);
+}
