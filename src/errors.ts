@@ -81,6 +81,10 @@ export function stillReferenced(
   return conflict(`The record cannot be deleted: ${message}`, [{ field, code: 'STILL_REFERENCED', message }], cause);
 }
 
+/** The same of many records: `by` as `orders.customer`, `details` one for each. */
+export const recordsStillReferenced = (ids: readonly string[], by: string, details: readonly Detail[]): ApiError =>
+  conflict(`Records cannot be deleted, as others refer to them by ${by}: ${listed(ids)}`, details);
+
 /** `entity` has had the largest id there is. */
 export const idsUsedUp = (entity: string, cause: unknown): ApiError =>
   new ApiError(

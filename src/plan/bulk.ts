@@ -73,6 +73,14 @@ export interface TakenPlan extends Listed {
   readonly whose: TakenBy;
 }
 
+/** Records that others refer to: by the reference of another entity, or of their own. */
+export interface ReferredPlan {
+  readonly kind: 'referred';
+  readonly by: Reference;
+  /** That of the records. */
+  readonly entity: Entity;
+}
+
 /** Whose values they may be: those of the record with the same id, or with the same key, are its own. */
 export type TakenBy =
   | { readonly kind: 'create' }
@@ -88,7 +96,8 @@ export type BulkPlan =
   | BulkDeletePlan
   | FindPlan
   | DanglingPlan
-  | TakenPlan;
+  | TakenPlan
+  | ReferredPlan;
 
 /** Texts by the name of the list, an entry for each record; see listOperand(). */
 export type Lists = ReadonlyMap<string, readonly (string | null)[]>;
@@ -178,7 +187,23 @@ export function planDangling(
   return references.length === 0 ? undefined : { kind: 'dangling', ...listed, references, record };
 }
 
-/** `fields`: those of a constraint, all of them among what the items give. */
+/**
+ * `by`: an entity, and a belongsTo relation of it. undefined when that does not lead to this entity, or the principal does not
+ * reach it.
+ */
+export function planReferred(
+  by: { readonly entity: string; readonly relation: string },
+  entity: Entity,
+  { workspace, principal }: Viewpoint,
+): ReferredPlan | undefined {
+  const other = workspace.entities.get(by.entity);
+  const relation = other?.relations.get(by.relation);
+  if (other === undefined || relation?.kind !== 'belongsTo' || relation.entity !== entity.name) return undefined;
+  const field = other.fields.get(relation.column);
+  return field && { kind: 'referred', by: { field, scan: scan(other, principal, 'read') }, entity };
+}
+
+/** `fields`: those of a constraint; of a create all of them among what the items give, of an update some. */
 export function planTaken(
   items: readonly Assignment[],
   fields: readonly Field[],

@@ -83,6 +83,11 @@ export interface DanglingRow {
   readonly field: string;
 }
 
+/** One of many records that others refer to. */
+export interface ReferredRow {
+  readonly index: number;
+}
+
 /** One of many records whose values are taken: by a record of the table, by the record `other` of the request, or both. */
 export interface TakenRow {
   readonly index: number;

@@ -7,8 +7,10 @@ import {
   type DetailCode,
   recordsChanged,
   recordsNotFound,
+  recordsStillReferenced,
   validationFailed,
 } from '../errors.ts';
+import { ownerOf } from '../model/constraint-owner.ts';
 import type { Field } from '../model/entity.ts';
 import type { Assignment } from '../plan/assignment.ts';
 import {
@@ -18,6 +20,7 @@ import {
   listsOf,
   planDangling,
   planFind,
+  planReferred,
   planTaken,
   type TakenBy,
   VERSIONS,
@@ -51,17 +54,35 @@ export async function explainUpsert(rooms: WriteRooms, visit: Visit, what: BulkW
 export async function explain(rooms: WriteRooms, visit: Visit, what: BulkWrite, error: unknown): Promise<void> {
   switch (sqlState(error)) {
     case '23503': {
+      if (what.kind === 'delete') return refuseReferred(rooms, visit, what, error);
       const details = await dangling(rooms, visit, what.items, what.targets);
       if (details.length > 0) throw validationFailed(details);
       return;
     }
     case '23505': {
       const fields = uniqueFields(visit, error);
-      if (fields === undefined || !fields.every((field) => what.listed?.columns.includes(field))) return;
+      const isGiven = (field: Field): boolean => what.listed?.columns.includes(field) === true;
+      // Records that are changed have the rest.
+      if (fields === undefined || !(what.targets === undefined ? fields.every(isGiven) : fields.some(isGiven))) return;
       return refuseTaken(rooms, visit, what, { fields, whose: whoseOf(what) }, error);
     }
     default:
   }
+}
+
+/** Throws the conflict that names the records to which others refer, if they can be found. */
+async function refuseReferred(rooms: WriteRooms, visit: Visit, what: BulkWrite, error: unknown): Promise<void> {
+  const { entity, relation } = ownerOf(violatedConstraint(error), visit.workspace) ?? {};
+  if (entity === undefined || relation === undefined) return;
+  const plan = planReferred({ entity, relation }, visit.entity, visit);
+  if (plan === undefined) return;
+  const found = await runRead(visit, compile(plan, rooms.compileOptions), inputsOf(visit, what), 'write');
+  if (found.length === 0) return;
+  const message = `records of ${entity} refer to this one by ${relation}`;
+  const field = `${entity}.${relation}`;
+  const details = found.map(({ index }) => ({ index, field, code: 'STILL_REFERENCED' as const, message }));
+  const ids = found.map(({ index }) => what.targets?.[index]?.name ?? '');
+  throw recordsStillReferenced(ids, field, details);
 }
 
 const whoseOf = ({ key, targets }: BulkWrite): TakenBy =>

@@ -13,6 +13,7 @@ import {
   ID_LIST,
   type Listed,
   listOperands,
+  type ReferredPlan,
   type TakenPlan,
   VERSION_LIST,
 } from '../plan/bulk.ts';
@@ -141,6 +142,15 @@ export function selectDangling(plan: DanglingPlan): Fragment {
 select * from (${join(found, ' union all ')}) d order by d.index::int8, d.field limit ${wholeNumber(MOST)}`;
 }
 
+/** `index` (from 0) of the listed ids to which a record refers that is not listed itself, at most 100. */
+export function selectReferred({ by: { field, scan }, entity }: ReferredPlan): Fragment {
+  const { table, condition } = renderScan(scan, R);
+  const refers = sql`${R}.${ident(field.column)} = ${S}.${ID}`;
+  const stays = scan.entity === entity ? sql`${R}."id" <> all(${bind(ID_LIST)})` : empty;
+  return sql`with ${S} as materialized (select * from unnest(${bind(ID_LIST)}) with ordinality as u (${ID}, ${ROW}))
+select (${S}.${ROW} - 1)::text as index from ${S}${where(sql`exists (select from ${table}${where(refers, stays, condition)})`)} order by ${S}.${ROW} limit ${wholeNumber(MOST)}`;
+}
+
 /**
  * `index` (from 0) of records whose values of the fields are taken, and `other`: the index of the record of this request
  * that has them, too, else null.
@@ -152,26 +162,34 @@ export function selectTaken(plan: TakenPlan): Fragment {
   const rows = sql`select u.* from ${listedRows(lists, plan, isUpdate ? [ID] : [])}`;
   const { table, condition } = renderScan(plan.scan, R);
   const names = plan.fields.map(({ name }) => ident(name));
-  const isGivenHere = names.map((name) => sql`${S}.${name} is not null`);
+  const V = isUpdate ? W : S;
+  const isGivenHere = names.map((name) => sql`${V}.${name} is not null`);
   const o = ident('o');
-  const equal = names.map((name) => sql`${o}.${name} = ${S}.${name}`);
-  const others = sql`(select min(${o}.${ROW}) - 1 from ${S} ${o}${where(...equal, sql`${o}.${ROW} <> ${S}.${ROW}`)})`;
+  const equal = names.map((name) => sql`${o}.${name} = ${V}.${name}`);
+  const others = sql`(select min(${o}.${ROW}) - 1 from ${V} ${o}${where(...equal, sql`${o}.${ROW} <> ${V}.${ROW}`)})`;
   const same = (fields: readonly Field[]) =>
-    fields.map((field) => sql`${R}.${ident(field.column)} = ${S}.${ident(field.name)}`);
+    fields.map((field) => sql`${R}.${ident(field.column)} = ${V}.${ident(field.name)}`);
   const another =
     whose.kind === 'upsert'
       ? sql`(${join(same(whose.key), ' and ')}) is not true`
       : isUpdate
-        ? sql`${R}."id" <> ${S}.${ID}`
+        ? sql`${R}."id" <> ${V}.${ID}`
         : empty;
   const isThere =
     whose.kind === 'request'
       ? keyword('false')
       : sql`exists (select from ${table}${where(...same(plan.fields), another, condition)})`;
-  return sql`with ${S} as materialized (${rows})
+  // What the records have once they are changed: of fields that they do not give, what is there.
+  const after = plan.fields.map((field) => {
+    const value = plan.columns.includes(field) ? changedValue(plan, field) : sql`${R}.${ident(field.column)}`;
+    return sql`${value} as ${ident(field.name)}`;
+  });
+  const changed = sql`,
+${W} as materialized (select ${join([sql`${S}.${ID}`, sql`${S}.${ROW}`, ...after])} from ${S}, ${table}${where(sql`${R}."id" = ${S}.${ID}`, condition)})`;
+  return sql`with ${S} as materialized (${rows})${isUpdate ? changed : empty}
 select * from (
-  select (${S}.${ROW} - 1)::text as index, ${others}::text as other, ${isThere} as "isThere"
-  from ${S}${where(...isGivenHere)}
+  select (${V}.${ROW} - 1)::text as index, ${others}::text as other, ${isThere} as "isThere"
+  from ${V}${where(...isGivenHere)}
 ) d where d.other is not null or d."isThere" order by d.index::int8 limit ${wholeNumber(MOST)}`;
 }
 

@@ -17,6 +17,7 @@ import type {
   MissingReference,
   PageRow,
   RecordRow,
+  ReferredRow,
   TakenRow,
   UpsertedRow,
   UpsertedRows,
@@ -26,7 +27,15 @@ import type {
 import { claimText } from '../plan/row-policy.ts';
 import { selectAggregate } from './aggregate.ts';
 import { isTold, isUnbounded } from './bounds.ts';
-import { deleteRecords, findRecords, insertRecords, selectDangling, selectTaken, updateRecords } from './bulk.ts';
+import {
+  deleteRecords,
+  findRecords,
+  insertRecords,
+  selectDangling,
+  selectReferred,
+  selectTaken,
+  updateRecords,
+} from './bulk.ts';
 import { upsertRecords } from './bulk-upsert.ts';
 import { type Fragment, keyword, type Query, sql } from './fragment.ts';
 import { selectExport, selectMatching, selectMissingReferences, selectPage, selectRecord } from './read.ts';
@@ -104,6 +113,7 @@ interface Results {
   readonly find: FoundRow;
   readonly dangling: DanglingRow;
   readonly taken: TakenRow;
+  readonly referred: ReferredRow;
   readonly export: Cells;
 }
 
@@ -140,6 +150,7 @@ const READERS: { readonly [Kind in Plan['kind']]: (row: Cells) => ResultOf<Extra
     other: other === null ? null : Number(other),
     isThere: isThere === 't',
   }),
+  referred: ([index]) => ({ index: Number(known(index)) }),
 };
 
 function readWritten([data, version, id]: Cells): WrittenRow {
@@ -177,6 +188,7 @@ function expectedOf(plan: Plan): Statement['expected'] {
     case 'find':
     case 'dangling':
     case 'taken':
+    case 'referred':
       return 'unknown';
     default:
       return plan satisfies never;
@@ -219,6 +231,8 @@ function compileText(plan: Plan, options: CompileOptions): Text {
       return close(selectDangling(plan));
     case 'taken':
       return close(selectTaken(plan));
+    case 'referred':
+      return close(selectReferred(plan));
     default:
       return plan satisfies never;
   }

@@ -323,6 +323,11 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: 'A record with this email exists already',
     made: () => errors.notUnique('email', undefined),
   },
+  recordsStillReferenced: {
+    file: 'api/writing/bulk.test.ts',
+    words: 'Records cannot be deleted, as others refer to them by orders.customer: 1',
+    made: () => errors.recordsStillReferenced(['1'], 'orders.customer', []),
+  },
   stillReferenced: {
     file: 'api/writing/records.test.ts',
     words: /^The record cannot be deleted: records of \w+ refer to this one by \w+$/,

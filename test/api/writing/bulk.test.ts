@@ -155,6 +155,49 @@ test('a value that is taken names the records, those of the request both', async
   assert.equal((await shop.call('countries?filter=code,in,AA,BB')).json.data.length, 0);
 });
 
+test('an update that gives a part of what must be unique names the records, too', async () => {
+  const fields = { room: { type: 'string' }, slot: { type: 'integer' }, note: { type: 'string' } };
+  const indexes = [{ fields: ['room', 'slot'], unique: true }];
+  const rooms = await server.workspace('acme/rooms', { entities: { rooms: { fields, indexes } } });
+  const write = (method: string, data: readonly unknown[]): Promise<Answer> =>
+    rooms.call('rooms/_bulk', { method, body: { data } });
+  const slots = [1, 2, 3].map((slot) => ({ room: 'a', slot }));
+  assert.equal((await write('POST', [...slots, { room: 'b', slot: 1 }])).status, 201);
+  const taken = [
+    { id: 2, note: 'x' },
+    { id: 1, slot: 3 },
+    { id: 4, room: 'c' },
+  ];
+  const { details, message } = refused(await write('PUT', taken), 409, 'CONFLICT');
+  assert.deepEqual(places(details), [[1, 'room, slot', 'NOT_UNIQUE']]);
+  assert.equal(message, 'A record with this room, slot exists already');
+  const twice = [
+    { id: 1, slot: 7 },
+    { id: 2, slot: 7 },
+    { id: 4, slot: 7 },
+  ];
+  assert.deepEqual(places(refused(await write('PUT', twice), 409, 'CONFLICT').details), [
+    [0, 'room, slot', 'NOT_UNIQUE'],
+    [1, 'room, slot', 'NOT_UNIQUE'],
+  ]);
+});
+
+test('records of a tree are deleted together, and those whose children stay are named', async () => {
+  const relations = { parent: { kind: 'belongsTo', entity: 'leaves' } };
+  const tree = await server.workspace('acme/tree', { entities: { leaves: { fields: {}, relations } } });
+  const write = (method: string, data: readonly unknown[]): Promise<Answer> =>
+    tree.call('leaves/_bulk', { method, body: { data } });
+  assert.equal((await write('POST', [{}, {}, {}])).status, 201);
+  const parents = [
+    { id: 2, parentId: 1 },
+    { id: 3, parentId: 2 },
+  ];
+  assert.equal((await write('PUT', parents)).status, 200);
+  const held = refused(await tree.call('leaves/_bulk?ids=1,2', { method: 'DELETE' }), 409, 'CONFLICT');
+  assert.deepEqual(places(held.details), [[1, 'leaves.parent', 'STILL_REFERENCED']]);
+  assert.equal((await tree.call('leaves/_bulk?ids=1,2,3', { method: 'DELETE' })).status, 204);
+});
+
 test('records that give nothing take their defaults, which may be taken, too', async () => {
   const schema = { entities: { slots: { fields: { place: { type: 'string', unique: true, default: 'here' } } } } };
   const slots = await server.workspace('acme/slots', schema);
@@ -271,7 +314,8 @@ test('deletes are of all or of none', async () => {
   assert.equal((await call('tags/_bulk/delete', 'POST', { ids: ids.slice(2) })).status, 204);
   assert.equal((await shop.call(`tags?filter=id,in,${ids}`)).json.data.length, 0);
   const held = refused(await call('customers/_bulk?ids=6,1', 'DELETE'), 409, 'CONFLICT');
-  assert.match(held.message, /records of orders refer/);
+  assert.equal(held.message, 'Records cannot be deleted, as others refer to them by orders.customer: 1');
+  assert.deepEqual(places(held.details), [[1, 'orders.customer', 'STILL_REFERENCED']]);
   assert.equal((await shop.call('customers/6')).status, 200);
 });
 
