@@ -87,7 +87,7 @@ interface Context {
 
 function entityLines(read: Schema, { schemas, type, rules }: Context): string[] {
   const { entity = '', relations = {} } = read['x-wda'] ?? {};
-  const columns = Object.entries(read.properties ?? {}).filter(([name]) => !(name in relations));
+  const columns = Object.entries(read.properties ?? {}).filter(([name]) => !Object.hasOwn(relations, name));
   const [create, update] = [schemas[`${entity}.Create`], schemas[`${entity}.Update`]];
   const ruled = rules.get(entity) ?? new Set();
   const required = new Set(create?.required?.filter((name) => !ruled.has(name)));

@@ -64,6 +64,25 @@ const withoutHash = (text: string): string => text.replace(/^\/\/ [\w-]{22}$/m, 
 
 test('an interface of a workspace', () => assert.equal(withoutHash(typeFile(smallDescription())), FILE));
 
+test('columns and relations may be called as what every object has', () => {
+  const text = { type: ['string', 'null'] };
+  const relations = { valueOf: { entity: 'constructor', isList: false, isNullable: true } };
+  const file = typeFile({
+    'x-wda': { organization: 'acme', workspace: 'odd' },
+    components: {
+      schemas: {
+        'constructor.Read': {
+          properties: { constructor: text, toString: text, hasOwnProperty: text, valueOf: {} },
+          'x-wda': { entity: 'constructor', relations },
+        },
+      },
+    },
+  });
+  const row = file.slice(file.indexOf('row: {'), file.indexOf('};'));
+  assert.deepEqual(row.match(/\w+(?=: string)/g), ['constructor', 'toString', 'hasOwnProperty']);
+  assert.match(file, /relations: \{\s+valueOf: 'constructor' \| null;/);
+});
+
 test('rules of rows: what they hide may be null, what they set need not be given', () => {
   const rules = new Map([
     ['customers', new Set(['id'])],
