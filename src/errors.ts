@@ -50,6 +50,13 @@ export const responseTooLarge = (limit?: number, cause?: unknown): ApiError =>
     cause === undefined ? {} : { cause },
   );
 
+/** The records of a request that was done before have grown. */
+export const replayTooLarge = (limit: number): ApiError =>
+  new ApiError(
+    'BAD_REQUEST',
+    `The request was done before, with its Idempotency-Key, and with its records of today the answer would be larger than ${limit} bytes. Read them by their ids`,
+  );
+
 /** A write whose record is too large for any answer; it was undone. */
 export const recordTooLarge = (cause: unknown): ApiError =>
   new ApiError(

@@ -2,6 +2,7 @@
 // transaction, and the first that fails undoes all.
 import type { KeptAnswer } from '../beside/keys.ts';
 import type { Config } from '../config.ts';
+import { replayTooLarge } from '../errors.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { admit } from '../plan/plan.ts';
 import { type BatchItem, type LinkedItem, linkBatch, parseBatch, parseBatchOptions } from '../request/batch.ts';
@@ -93,13 +94,15 @@ export async function replayBatch(rooms: BatchRooms, journey: BatchJourney, kept
     return { ...one, id: undefined, item: { ...one.item, ...readOf(workspace, one.item), id } };
   });
   const answers: string[] = [];
+  let bytes = 0;
   for (const [index, one] of reads.entries()) {
     const [status, id] = outcomes[index] ?? [200, null];
     const isGone = one.item.method === 'DELETE' || (id !== null && deleted.has(`${one.item.entity} ${id}`));
     const [outcome] = isGone ? [] : await inOrder(run, [{ ...one, members: new Map() }], () => undefined);
-    answers.push(
-      outcome === undefined ? `{"status":${status}}` : outcome.text.replace(/^\{"status":\d+/, `{"status":${status}`),
-    );
+    const text = outcome?.text.replace(/^\{"status":\d+/, `{"status":${status}`) ?? `{"status":${status}}`;
+    bytes += Buffer.byteLength(text);
+    if (bytes > config.maxResponseBytes) throw replayTooLarge(config.maxResponseBytes);
+    answers.push(text);
   }
   return jsonText(200, `{"data":[${answers.join()}]}`, { [REPLAYED]: 'read' });
 }

@@ -220,6 +220,11 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
     words: /^The response would be larger than 33554432 bytes\. Narrow it: a smaller size, fewer fields /,
     made: () => errors.responseTooLarge(33554432),
   },
+  replayTooLarge: {
+    file: 'api/writing/idempotency.test.ts',
+    words: /^The request was done before, .* larger than \d+ bytes\. Read them by their ids$/,
+    made: () => errors.replayTooLarge(5),
+  },
   recordTooLarge: {
     file: LARGE,
     words:

@@ -10,6 +10,7 @@ import { use, useIssuer, useServer, useUsers } from '../../support/use.ts';
 import { LOCAL_PROVIDER } from '../../support/users.ts';
 
 const server = useServer({ ...LOCAL_PROVIDER, WDA_STATEMENT_TIMEOUT_MS: '4000' });
+const narrow = useServer({ ...LOCAL_PROVIDER, WDA_MAX_RESPONSE_BYTES: '150000' }, server);
 const notes = use(() => makeNotes(server, 'acme/once'));
 
 const KEYS = '"ws1_once"."$idempotency_key"';
@@ -152,6 +153,37 @@ for (const key of ['a b', 'x'.repeat(256), 'a, b', '""']) {
     assert.equal(await countOf(), before);
   });
 }
+
+test('what is read anew has the ETag of today, and is never longer than an answer may be', async () => {
+  const key = newKey();
+  const text = 'x'.repeat(70_000);
+  const first = await send(key, 'POST', 'notes', { text });
+  const { id } = first.json.data;
+  const unchanged = await send(key, 'POST', 'notes', { text });
+  assert.deepEqual([unchanged.text, unchanged.headers.get('etag')], [first.text, first.headers.get('etag')]);
+  await notes.call(`notes/${id}`, { method: 'PUT', body: { text: 'changed' } });
+  const again = await send(key, 'POST', 'notes', { text });
+  assert.deepEqual([again.status, again.json.data.text, replayed(again)], [201, 'changed', 'read']);
+  assert.equal(again.headers.get('etag'), (await notes.call(`notes/${id}`)).headers.get('etag'));
+  assert.equal(again.headers.get('location'), first.headers.get('location'));
+  const bulk = { data: [{ text }, { text }, { text }] };
+  const batch = { operations: bulk.data.map((body) => ({ method: 'POST', entity: 'notes', body })) };
+  for (const [path, body] of [
+    ['notes/_bulk', bulk],
+    ['_batch', batch],
+  ] as const) {
+    assert.ok((await send(key, 'POST', path, body)).status < 300);
+    const headers = { 'idempotency-key': key };
+    const small = await narrow.call(`/api/v1/acme/once/${path}`, {
+      method: 'POST',
+      credential: notes.key,
+      headers,
+      body,
+    });
+    refused(small, 400, 'BAD_REQUEST');
+    assert.match(small.json.error.message, /larger than 150000 bytes/);
+  }
+});
 
 test('an answer that is too long to be kept is read anew', async () => {
   const key = newKey();
