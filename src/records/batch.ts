@@ -2,7 +2,7 @@
 // transaction, and the first that fails undoes all.
 import type { KeptAnswer } from '../beside/keys.ts';
 import type { Config } from '../config.ts';
-import { replayTooLarge } from '../errors.ts';
+import { badRequest, replayTooLarge } from '../errors.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { admit } from '../plan/plan.ts';
 import { type BatchItem, type LinkedItem, linkBatch, parseBatch, parseBatchOptions } from '../request/batch.ts';
@@ -38,6 +38,9 @@ export async function batch(rooms: BatchRooms, journey: BatchJourney, key?: KeyO
   const { config, travel } = rooms;
   const { parts, sender, again, clock } = journey;
   const { isDryRun } = parseBatchOptions(parts.query);
+  if (parts.conditions.ifMatch !== undefined) {
+    throw badRequest('If-Match is for one record. Of a batch each operation has its own: give it as "ifMatch" there');
+  }
   const items = parseBatch(
     await parts.body({ maxBytes: config.maxBulkBytes, recordDepth: RECORD_DEPTH }),
     config.maxBatch,

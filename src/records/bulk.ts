@@ -2,7 +2,14 @@
 import { isRetryable, isStaleSnapshot, NOT_WHOLE, sqlState } from '../db/pg-error.ts';
 import type { Database, Executor, Row } from '../db/pool.ts';
 import type { Databases } from '../directory/databases.ts';
-import { type Detail, notUnique, serviceUnavailable, upsertWithVersion, validationFailed } from '../errors.ts';
+import {
+  badRequest,
+  type Detail,
+  notUnique,
+  serviceUnavailable,
+  upsertWithVersion,
+  validationFailed,
+} from '../errors.ts';
 import { inPieces } from '../http/json-body.ts';
 import type { Entity } from '../model/entity.ts';
 import { TOO_MUCH_GROWTH } from '../model/field-types.ts';
@@ -71,6 +78,12 @@ export async function bulkCreate(rooms: BulkRooms, visitor: Visit): Promise<Repl
 
 const projectionOf = (entity: Entity, { isMinimal }: BulkOptions): Projection =>
   isMinimal ? idOnly(entity) : wholeRecord(entity);
+
+/** 400 for the header that guards one record: ignored, it would let others be overwritten. */
+function refuseIfMatch({ call }: Visit, where: string): void {
+  if (call.conditions.ifMatch === undefined) return;
+  throw badRequest(`If-Match is for one record. Of many each has its own version: ${where}`);
+}
 
 /** In a dry run whatever its statements write is undone at once. */
 function visitOf({ databases }: BulkRooms, visit: Visit, { isDryRun }: BulkOptions): Visit {
@@ -152,6 +165,7 @@ function besideTransaction({ databases }: BulkRooms, visit: Visit): Visit {
 const UNDONE: readonly string[] = ['21000', NOT_WHOLE];
 
 export async function bulkUpdate(rooms: BulkRooms, visitor: Visit): Promise<Reply> {
+  refuseIfMatch(visitor, 'give it as "$version" of the record');
   const options = parseBulkUpdateOptions(visitor.call.query);
   const visit = visitOf(rooms, visitor, options);
   const { entity, principal } = visit;
@@ -210,6 +224,7 @@ async function deleteAll(
   { targets }: BulkDelete,
   { isDryRun }: BulkOptions,
 ): Promise<Reply> {
+  refuseIfMatch(visit, 'POST …/_bulk/delete takes {"ids": [1], "versions": {"1": "…"}}');
   // Nobody should take it for a delete.
   const done = isDryRun ? json(200, { meta: DRY }) : noContent();
   if (targets.length === 0) return done;

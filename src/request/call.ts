@@ -1,5 +1,5 @@
 // A call of the data API as a value, whether HTTP, an item of a batch, a tool of an agent or a test of access makes it.
-import { malformedId, methodNotAllowed, notFound, shown } from '../errors.ts';
+import { type ApiError, malformedId, methodNotAllowed, notFound, shown } from '../errors.ts';
 import { MAX_INT64 } from '../model/decimal.ts';
 import { methodsAt, type OperationName, operationAt, TAILS, tailOf } from './operations.ts';
 
@@ -38,17 +38,23 @@ export type CallParts = Pick<Call, 'query' | 'conditions' | 'body'>;
 export function callAt(method: string, entity: string, segment: string | undefined, parts: CallParts): Call {
   const tail = tailOf(segment);
   const operation = operationAt(method, tail);
-  if (operation === undefined) throw methodNotAllowed(method, methodsAt(tail));
+  if (operation === undefined) {
+    if (tail === 'id' && segment?.startsWith('_') === true) throw noSuchOperation(segment);
+    throw methodNotAllowed(method, methodsAt(tail));
+  }
   return { operation, entity, id: tail === 'id' ? (segment as string) : '', ...parts };
 }
 
 /** Digits of an id; undefined when it exceeds 64 bits and so names no record. 400 when it is not an integer. */
 export function parseId(text: string): string | undefined {
   if (!/^-?\d+$/.test(text)) {
-    if (text.startsWith('_')) throw notFound(`There is no operation ${shown(text)}. Known: ${TAILS.join(', ')}`);
+    if (text.startsWith('_')) throw noSuchOperation(text);
     throw malformedId(text);
   }
   if (text.length < 19) return text;
   const value = text.length > 100 ? MAX_INT64 + 1n : BigInt(text);
   return value > MAX_INT64 || value < -MAX_INT64 - 1n ? undefined : text;
 }
+
+const noSuchOperation = (name: string): ApiError =>
+  notFound(`There is no operation ${shown(name)}. Known: ${TAILS.join(', ')}`);

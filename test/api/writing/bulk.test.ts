@@ -340,10 +340,29 @@ for (const [name, path, method, body, message] of [
     assert.match(refused(await call(path, method, body), 400, 'BAD_REQUEST').message, message);
   });
 
+test('If-Match, which guards one record, is refused with what guards many', async () => {
+  const headers = { 'if-match': '"1.a"' };
+  for (const [path, method, body, words] of [
+    ['tags/_bulk', 'PUT', { data: [{ id: 1, name: 'overwritten' }] }, /"\$version"/],
+    ['tags/_bulk', 'PATCH', { data: [] }, /"\$version"/],
+    ['tags/_bulk?ids=1', 'DELETE', undefined, /"versions"/],
+    ['tags/_bulk/delete', 'POST', { ids: [1] }, /"versions"/],
+    ['_batch', 'POST', { operations: [{ method: 'DELETE', entity: 'tags', id: 1 }] }, /"ifMatch"/],
+  ] as const) {
+    const answer = await shop.call(path, { method, headers, ...(body === undefined ? {} : { body }) });
+    assert.match(refused(answer, 400, 'BAD_REQUEST').message, words);
+  }
+  assert.notEqual((await shop.call('tags/1')).json.data.name, 'overwritten');
+});
+
 test('paths below _bulk, and methods that it does not take', async () => {
   assert.equal((await call('tags/_bulk/remove', 'POST', { ids: [] })).status, 404);
   assert.equal((await call('tags/_bulk%2Fdelete', 'POST', { ids: [] })).status, 404);
   assert.equal((await call('tags/%5Fbulk/delete', 'POST', { ids: [] })).status, 204);
+  for (const method of ['GET', 'POST', 'PUT', 'DELETE']) {
+    const mistaken = refused(await call('tags/_bluk', method, method === 'GET' ? undefined : {}), 404, 'NOT_FOUND');
+    assert.match(mistaken.message, /^There is no operation _bluk. Known: .*_bulk/);
+  }
   assert.equal((await call('tags/_bulk', 'GET')).headers.get('allow'), 'POST, PUT, PATCH, DELETE, OPTIONS');
   assert.equal((await call('tags/_bulk/delete', 'DELETE')).headers.get('allow'), 'POST, OPTIONS');
 });
