@@ -161,6 +161,29 @@ test('selected records are deleted and come back with their ids; what refers to 
   await page.waitForURL(/data\/orders\?filter=customerId,in,1$/);
 });
 
+test('the box of the head selects what is loaded, by mouse and by keys, and none once all are selected', async ({
+  open,
+}) => {
+  const page = await open({ key: keys.admin, path: '/demo/shop/data/orders' });
+  await cell(page, 0, 1).click();
+  const box = page.getByRole('checkbox', { name: 'Select all records' });
+  await box.click();
+  await page.getByText('6 records selected').waitFor();
+  assert.equal(await page.getByRole('row', { selected: true }).count(), 6);
+  await page.getByRole('checkbox', { name: 'Select record 2' }).click();
+  await page.getByText('5 records selected').waitFor();
+  assert.equal(await box.evaluate((one) => one.indeterminate), true);
+  await box.click();
+  await page.getByText('6 records selected').waitFor();
+  for (const key of ['Control+Home', 'ArrowUp', 'Space']) {
+    await page.keyboard.press(key);
+    await page.evaluate('new Promise(requestAnimationFrame)');
+  }
+  await page.getByText('6 records selected').waitFor({ state: 'detached' });
+  await page.goto(`${server.url}/console/t/notes/data/notes`);
+  await page.getByRole('checkbox', { name: /^Select the \d+ loaded records$/ }).waitFor();
+});
+
 test('a record that leaves the filter stays in sight until a reload', async ({ open }) => {
   const page = await open({ key: keys.owner, path: '/demo/shop/data/orders?filter=status,eq,open' });
   await cell(page, 0, 2).click();

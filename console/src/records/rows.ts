@@ -95,6 +95,12 @@ export class Rows {
     return index === undefined ? undefined : this.at(index);
   }
 
+  /** Ids of the records that are loaded, in their order, the first `most`. */
+  loaded(most: number): readonly string[] {
+    const windows = [...this.#windows].sort(([one], [other]) => one - other);
+    return windows.flatMap(([, { rows }]) => rows.map(({ id }) => id)).slice(0, most);
+  }
+
   indexOf(id: string): number | undefined {
     return this.#places.get(id);
   }

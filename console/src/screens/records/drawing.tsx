@@ -9,15 +9,17 @@ import type { Drafts } from '../../records/drafts.ts';
 import type { RecordColumn } from '../../records/fields.ts';
 import type { ZoneName } from '../../records/instant.ts';
 import type { EntityPlace } from '../../records/requests.ts';
-import type { Row } from '../../records/rows.ts';
+import type { Row, Rows } from '../../records/rows.ts';
 import { memberOf, type RecordValue } from '../../records/value.ts';
 import { Icon } from '../../shell/icon.tsx';
 import type { ColumnPlan } from './column-plan.ts';
+import { SelectLoaded } from './select-loaded.tsx';
 
 export interface DrawingOptions {
   readonly place: EntityPlace;
   readonly plan: ColumnPlan;
   readonly zone: ZoneName;
+  readonly rows: Rows | undefined;
   readonly selected: ReadonlySet<string>;
   readonly setSelected: (selected: ReadonlySet<string>) => void;
   readonly drafts: Drafts;
@@ -43,6 +45,7 @@ export function drawingOf({
   place,
   plan,
   zone,
+  rows,
   selected,
   setSelected,
   drafts,
@@ -103,6 +106,9 @@ export function drawingOf({
       const column = plan.column(name);
       return column === undefined ? null : editor(row, column, typed);
     },
-    head: ({ isSelector }) => (isSelector === true ? <span className="visually-hidden">Select</span> : undefined),
+    head: ({ isSelector }) =>
+      isSelector === true && rows !== undefined ? (
+        <SelectLoaded rows={rows} selected={selected} setSelected={setSelected} />
+      ) : undefined,
   };
 }

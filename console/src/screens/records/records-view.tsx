@@ -24,6 +24,7 @@ import { Empty } from './empty.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { Foot } from './foot.tsx';
 import { KEYS } from './keys.ts';
+import { withLoaded } from './select-loaded.tsx';
 import { Toolbar } from './toolbar.tsx';
 import { useDelete } from './use-delete.ts';
 import { useDrawing } from './use-drawing.tsx';
@@ -76,7 +77,9 @@ export function RecordsView(props: RecordsViewProps) {
     else if (command === 'clear' && mayWrite) range.clear();
     else if (command === 'fillDown' && mayWrite) range.fillDown();
     else if (command === 'saveAll' && editing.isQueueing) void editing.saveQueue();
-    else if (command === 'selectNone') {
+    else if (command === 'activateHeader') {
+      if (rows !== undefined) setSelected(withLoaded(rows, selected));
+    } else if (command === 'selectNone') {
       const name = columns[column]?.name ?? '';
       const draft = row === undefined ? undefined : drafts.of(row.id)?.get(name);
       if (row !== undefined && (draft?.kind === 'refused' || draft?.kind === 'queued')) {

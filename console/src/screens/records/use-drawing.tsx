@@ -18,7 +18,7 @@ export interface DrawingHookOptions {
 
 export function useDrawing(options: DrawingHookOptions): GridDrawing<Row> {
   const { state, zone, editing, selected, setSelected } = options;
-  const { at, plan, control } = state;
+  const { at, plan, control, rows } = state;
   const { drafts } = editing;
   const revision = drafts.revision();
   return useMemo(() => {
@@ -28,6 +28,7 @@ export function useDrawing(options: DrawingHookOptions): GridDrawing<Row> {
       place: at,
       plan,
       zone,
+      rows,
       selected,
       setSelected,
       drafts,
@@ -54,5 +55,5 @@ export function useDrawing(options: DrawingHookOptions): GridDrawing<Row> {
         />
       ),
     });
-  }, [at, plan, zone, selected, setSelected, drafts, revision, control.send, editing]);
+  }, [at, plan, zone, rows, selected, setSelected, drafts, revision, control.send, editing]);
 }

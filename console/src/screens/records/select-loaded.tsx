@@ -1,0 +1,37 @@
+// The head of the boxes: selects the records that are loaded, or none.
+import { useSyncExternalStore } from 'react';
+import type { Rows } from '../../records/rows.ts';
+import { MOST_AT_ONCE } from '../../records/write-requests.ts';
+
+export interface SelectLoadedProps {
+  readonly rows: Rows;
+  readonly selected: ReadonlySet<string>;
+  readonly setSelected: (selected: ReadonlySet<string>) => void;
+}
+
+/** As many as one request changes or deletes: all that are loaded, or none of them when all are selected. */
+export function withLoaded(rows: Rows, selected: ReadonlySet<string>): ReadonlySet<string> {
+  const loaded = rows.loaded(MOST_AT_ONCE);
+  return loaded.every((id) => selected.has(id)) ? new Set() : new Set(loaded);
+}
+
+export function SelectLoaded({ rows, selected, setSelected }: SelectLoadedProps) {
+  useSyncExternalStore(rows.subscribe, rows.revision);
+  const loaded = rows.loaded(MOST_AT_ONCE);
+  const isAll = loaded.length > 0 && loaded.every((id) => selected.has(id));
+  const words = loaded.length === rows.count.rows ? 'Select all records' : `Select the ${loaded.length} loaded records`;
+  return (
+    <input
+      type="checkbox"
+      className="select-box"
+      tabIndex={-1}
+      aria-label={words}
+      title={words}
+      checked={isAll}
+      ref={(box) => {
+        if (box !== null) box.indeterminate = !isAll && selected.size > 0;
+      }}
+      onChange={() => setSelected(withLoaded(rows, selected))}
+    />
+  );
+}
