@@ -39,6 +39,7 @@ function GridRowOf<Row>(props: GridRowProps<Row>) {
       className="grid-row"
       data-selected={isSelected || undefined}
       data-marked={isMarked || undefined}
+      data-edited={props.edited >= 0 || undefined}
       data-odd={index % 2 === 1 || undefined}
       style={{ transform: `translateY(${top}px)`, width: edges.at(-1), height: ROW_HEIGHT }}
     >
@@ -86,6 +87,7 @@ function GridCell<Row>(props: GridRowProps<Row> & { readonly at: number }) {
       data-spot={`${index}:${at}`}
       data-pinned={at < pinned || undefined}
       data-numeric={column.isNumeric || undefined}
+      data-edited={isEdited || undefined}
       data-mark={mark?.kind}
       data-focused={focused === at || undefined}
       data-in-range={(at >= left && at <= right) || undefined}

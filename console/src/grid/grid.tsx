@@ -64,8 +64,9 @@ export function Grid<Row>(props: GridProps<Row>) {
   const scroller = useRef<HTMLDivElement>(null);
   const edges = useMemo(() => edgesOf(columns.map(({ width }) => width)), [columns]);
   const held = Math.min(pinned, columns.length);
-  const view = useView(scroller);
+  const { view, setView, read } = useView(scroller);
   const heights = useMemo(() => ({ rowCount, view: view.height }), [rowCount, view.height]);
+  useReveal(state.focus, setView, (from) => revealing(from, state.focus, { edges, held, heights }));
   const offset = offsetAt(view.top, heights);
   const rows = rowsAt(offset, heights, BEYOND);
   const pool = poolOf(view.height, BEYOND);
@@ -75,8 +76,7 @@ export function Grid<Row>(props: GridProps<Row>) {
     control.setPageRows(Math.floor(view.height / ROW_HEIGHT) - 1);
   }, [control.setPageRows, view.height]);
   useEffect(() => onRows(rows.from, rows.to), [onRows, rows.from, rows.to]);
-  useStart(scroller, props);
-  useReveal(scroller, state.focus, { edges, held, heights });
+  useStart(scroller, props, read);
   useFocus(scroller, control);
   useClipboard(scroller, props);
 
@@ -169,20 +169,32 @@ interface View {
   readonly width: number;
   /** Without the header. */
   readonly height: number;
+  /** The element is yet to be scrolled there. */
+  readonly isWanted?: boolean;
 }
 
-/** What of the scrolled element is seen. */
-function useView(scroller: { readonly current: HTMLDivElement | null }): View {
+/** What of the scrolled element is seen, or is about to be: whoever sets another view scrolls it there. */
+function useView(scroller: { readonly current: HTMLDivElement | null }) {
   const [view, setView] = useState<View>({ top: 0, left: 0, width: 0, height: 0 });
-  useLayoutEffect(() => {
-    const element = scroller.current as HTMLDivElement;
-    const read = () =>
+  const read = useCallback(
+    () =>
       setView((last) => {
+        const element = scroller.current as HTMLDivElement;
         const { scrollTop: top, scrollLeft: left, clientWidth: width, clientHeight } = element;
         const height = Math.max(0, clientHeight - HEADER);
         const isSame = last.top === top && last.left === left && last.width === width && last.height === height;
         return isSame ? last : { top, left, width, height };
-      });
+      }),
+    [scroller],
+  );
+  useLayoutEffect(() => {
+    if (view.isWanted !== true) return;
+    const element = scroller.current as HTMLDivElement;
+    element.scrollTop = view.top;
+    element.scrollLeft = view.left;
+  }, [scroller, view]);
+  useLayoutEffect(() => {
+    const element = scroller.current as HTMLDivElement;
     read();
     const sizes = new ResizeObserver(read);
     sizes.observe(element);
@@ -191,12 +203,16 @@ function useView(scroller: { readonly current: HTMLDivElement | null }): View {
       sizes.disconnect();
       element.removeEventListener('scroll', read);
     };
-  }, [scroller]);
-  return view;
+  }, [scroller, read]);
+  return { view, setView, read };
 }
 
 /** Other rows are shown from their beginning, or from where the address says. */
-function useStart<Row>(scroller: { readonly current: HTMLDivElement | null }, props: GridProps<Row>): void {
+function useStart<Row>(
+  scroller: { readonly current: HTMLDivElement | null },
+  props: GridProps<Row>,
+  read: () => void,
+): void {
   const latest = useRef(props);
   latest.current = props;
   const { list } = props;
@@ -210,9 +226,10 @@ function useStart<Row>(scroller: { readonly current: HTMLDivElement | null }, pr
     }
     isFirst.current = false;
     element.scrollTop = scrollTopOf(Math.min(startRow, rowCount), { rowCount, view: element.clientHeight - HEADER });
+    read();
     const { row, column } = control.state.focus;
     if (row >= 0) control.send({ kind: 'go', to: { row: startRow, column } });
-  }, [scroller, list]);
+  }, [scroller, list, read]);
 }
 
 interface Drawn {
@@ -221,24 +238,28 @@ interface Drawn {
   readonly heights: { readonly rowCount: number; readonly view: number };
 }
 
-/** Scrolls to the focused cell when the focus moves, and not when the list does. */
-function useReveal(scroller: { readonly current: HTMLDivElement | null }, { row, column }: Spot, drawn: Drawn): void {
-  const latest = useRef(drawn);
-  latest.current = drawn;
-  const isFirst = useRef(true);
-  useLayoutEffect(() => {
-    const element = scroller.current;
-    if (element === null) return;
-    if (isFirst.current) {
-      isFirst.current = false;
-      return;
-    }
-    const { edges, held, heights } = latest.current;
-    const top = row < 0 ? undefined : scrollToRow(row, element.scrollTop, heights);
-    const left = scrollToColumn(column, element.scrollLeft, { edges, pinned: held, view: element.clientWidth });
-    if (top !== undefined) element.scrollTop = top;
-    if (left !== undefined) element.scrollLeft = left;
-  }, [scroller, row, column]);
+/**
+ * Scrolls to the focused cell when the focus moves, and not when the list does. The rows there are drawn at once: drawn after
+ * the scroll, each PageDown would be two drawings, with a layout and a focus each.
+ */
+function useReveal(
+  { row, column }: Spot,
+  setView: (change: (from: View) => View) => void,
+  reveal: (from: View) => View,
+): void {
+  const [last, setLast] = useState<Spot>({ row, column });
+  if (last.row === row && last.column === column) return;
+  setLast({ row, column });
+  setView(reveal);
+}
+
+/** The view from which the cell is seen. */
+function revealing(from: View, { row, column }: Spot, { edges, held, heights }: Drawn): View {
+  if (from.height === 0) return from;
+  const top = row < 0 ? undefined : scrollToRow(row, from.top, heights);
+  const left = scrollToColumn(column, from.left, { edges, pinned: held, view: from.width });
+  if (top === undefined && left === undefined) return from;
+  return { ...from, top: top ?? from.top, left: left ?? from.left, isWanted: true };
 }
 
 /** The browser's focus follows that of the state, as long as the grid has it. */
