@@ -27,8 +27,12 @@ export interface PictureViewProps {
 
 type EntityNode = Node<{ readonly entity: PictureEntity; readonly isAt: boolean; readonly isFar: boolean }, 'entity'>;
 
-// Above it only what is in sight is drawn: 100 entities are drawn whole in some 0.1 s, 500 are not.
+// Above it only what is in sight is drawn, and at first that is a part that can be read: 100 entities are drawn whole in some
+// 0.1 s, 500 in more than a second, and nobody reads them.
 const DRAWN_WHOLE = 150;
+const WHOLE = { maxZoom: 1 };
+// Those with the most relations have the first places.
+const BEGINNING = { x: 24, y: 24, zoom: 0.6 };
 
 const EntityBox = memo(function EntityBox({ data: { entity, isAt, isFar } }: NodeProps<EntityNode>) {
   const more = entity.fields.length - MAX_SHOWN;
@@ -87,8 +91,10 @@ export function PictureView({ entities, lines, at, onChoose }: PictureViewProps)
       void flow.current?.fitView({ nodes: [{ id: at }], maxZoom: 1, duration: 0 });
   }, [at, places]);
   useEffect(() => {
-    if (places.size > 0) void flow.current?.fitView({ maxZoom: 1 });
+    if (places.size > DRAWN_WHOLE) void flow.current?.setViewport(BEGINNING);
+    else if (places.size > 0) void flow.current?.fitView(WHOLE);
   }, [places]);
+  const isLarge = entities.length > DRAWN_WHOLE;
   const onNodesChange = (changes: NodeChange<EntityNode>[]): void => {
     for (const change of changes) if (change.type === 'select' && change.selected) onChoose(change.id);
   };
@@ -103,13 +109,14 @@ export function PictureView({ entities, lines, at, onChoose }: PictureViewProps)
         }}
         onNodesChange={onNodesChange}
         colorMode={scheme}
-        fitView
-        fitViewOptions={{ maxZoom: 1 }}
+        fitView={!isLarge}
+        fitViewOptions={WHOLE}
+        defaultViewport={BEGINNING}
         minZoom={0.05}
         nodesDraggable={false}
         nodesConnectable={false}
         edgesFocusable={false}
-        onlyRenderVisibleElements={entities.length > DRAWN_WHOLE}
+        onlyRenderVisibleElements={isLarge}
         deleteKeyCode={null}
       >
         <Background gap={24} />

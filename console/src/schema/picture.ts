@@ -82,8 +82,15 @@ export const boxOf = ({ fields }: PictureEntity): Box => ({
   height: 34 + Math.min(fields.length, MAX_SHOWN) * 18 + (fields.length > MAX_SHOWN ? 18 : 0) + 6,
 });
 
-/** Places (left upper corners) by entity: what is related from left to right, what stands alone in rows below. */
+// Ranks of as many entities are a strip that nobody reads (100: 1,230 by 7,680 px), and take more than a second for 200.
+const MOST_RANKED = 60;
+
+/**
+ * Places (left upper corners) by entity: what is related from left to right, what stands alone in rows below. Of many entities
+ * those that are related stand near each other, in columns.
+ */
 export function placesOf(entities: readonly PictureEntity[], lines: readonly Line[]): ReadonlyMap<string, Spot> {
+  if (entities.length > MOST_RANKED) return inColumns(nearEachOther(entities, lines));
   const related = new Set(lines.filter(({ from, to }) => from !== to).flatMap(({ from, to }) => [from, to]));
   const graph = new graphlib.Graph({ multigraph: true });
   graph.setGraph({ rankdir: 'LR', nodesep: GAP, ranksep: 70 });
@@ -100,6 +107,48 @@ export function placesOf(entities: readonly PictureEntity[], lines: readonly Lin
     entities.filter(({ name }) => !related.has(name)),
     places,
   );
+  return places;
+}
+
+/** The entities in an order in which those that are related are close: around the one with the most relations, and so on. */
+function nearEachOther(entities: readonly PictureEntity[], lines: readonly Line[]): readonly PictureEntity[] {
+  const near = new Map<string, string[]>(entities.map(({ name }) => [name, []]));
+  for (const { from, to } of lines) {
+    near.get(from)?.push(to);
+    near.get(to)?.push(from);
+  }
+  const related = (name: string): number => near.get(name)?.length ?? 0;
+  const byName = new Map(entities.map((entity) => [entity.name, entity]));
+  const busiest = [...byName.keys()].sort((one, other) => related(other) - related(one));
+  const order = new Set<string>();
+  // A set gives what is added while one walks through it, too.
+  for (const first of busiest) {
+    if (order.has(first)) continue;
+    const cluster = new Set([first]);
+    for (const name of cluster) {
+      order.add(name);
+      for (const other of near.get(name) ?? []) if (byName.has(other) && !order.has(other)) cluster.add(other);
+    }
+  }
+  return [...order].map((name) => byName.get(name) as PictureEntity);
+}
+
+const BETWEEN_COLUMNS = 70;
+// Width to height, as that of a screen.
+const ASPECT = 1.6;
+
+/** From top to bottom and from left to right, in the shape of a screen. */
+function inColumns(entities: readonly PictureEntity[]): ReadonlyMap<string, Spot> {
+  const boxes = entities.map((entity) => [entity.name, boxOf(entity)] as const);
+  const height = boxes.reduce((sum, [, box]) => sum + box.height + GAP, 0);
+  const tallest = Math.sqrt((height * (WIDTH + BETWEEN_COLUMNS)) / ASPECT);
+  const places = new Map<string, Spot>();
+  let [x, y] = [0, 0];
+  for (const [name, box] of boxes) {
+    if (y > 0 && y + box.height > tallest) [x, y] = [x + WIDTH + BETWEEN_COLUMNS, 0];
+    places.set(name, { x, y, ...box });
+    y += box.height + GAP;
+  }
   return places;
 }
 

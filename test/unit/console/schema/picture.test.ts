@@ -47,6 +47,11 @@ test('every entity has a place of its own', () => {
   const entities = entitiesOf({ entities: Object.fromEntries(many) });
   const places = [...placesOf(entities, linesOf(entities)).values()];
   assert.equal(places.length, 100);
+  const [width, height] = [
+    Math.max(...places.map((one) => one.x + one.width)),
+    Math.max(...places.map((one) => one.y + one.height)),
+  ];
+  assert.ok(width / height > 1 && width / height < 3, `${width} by ${height} px is no strip`);
   for (const [index, one] of places.entries())
     for (const other of places.slice(index + 1)) {
       const isApart =
