@@ -193,6 +193,24 @@ test('an owner is taken to the own workspace, and another one says that there is
   await page.getByRole('table', { name: 'Entities' }).waitFor();
 });
 
+test('the API of an entity has the line for agents, where they are served', async ({ open }) => {
+  const page = await open({ key: keys.owner, path: '/demo/shop/api/orders' });
+  const { json } = await server.call('/api/v1/demo/shop', { credential: keys.owner });
+  const line = page.getByText(`claude mcp add --transport http shop '${json.data.mcp}?entities=orders'`);
+  await line.waitFor();
+  const mcp = '/api/admin/v1/organizations/demo/workspaces/shop/mcp';
+  const serve = (enabled: boolean) => server.call(mcp, { method: 'PUT', credential: keys.owner, body: { enabled } });
+  assert.equal((await serve(false)).status, 200);
+  try {
+    await page.reload();
+    await page.getByRole('heading', { level: 2, name: 'For programs' }).waitFor();
+    await page.evaluate('new Promise((done) => setTimeout(done, 300))');
+    assert.equal(await line.count(), 0);
+  } finally {
+    await serve(true);
+  }
+});
+
 test('the API page runs a request, and refuses in the words of the server', async ({ open }) => {
   const page = await open({ key: keys.readOnly, path: '/demo/shop/api/orders' });
   await page.getByRole('textbox', { name: 'filter' }).fill('status,eq,open');

@@ -10,6 +10,7 @@ import { Refused } from '../../shell/refused.tsx';
 import { useMayAdminister } from '../../shell/rights.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { Builder } from './builder.tsx';
+import { ForAgents } from './for-agents.tsx';
 
 export function Screen() {
   const { entity: name = '', ...place } = useParams({ strict: false }) as Place & { readonly entity?: string };
@@ -80,6 +81,7 @@ export function Screen() {
                 )}
               </Group>
             </Paper>
+            <ForAgents place={place} entity={name} />
           </div>
           <Builder key={name} place={place} entity={entity} />
         </SimpleGrid>

@@ -1,0 +1,28 @@
+// The line that gives an agent this entity, where agents are served.
+import { Paper, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { CodeToCopy } from '../../access/code.tsx';
+import { ask } from '../../api/ask.ts';
+import { dataPath, type Place } from '../../api/workspace.ts';
+import { useViewAs } from '../../shell/rights.ts';
+
+export function ForAgents({ place, entity }: { readonly place: Place; readonly entity: string }) {
+  const isUser = useViewAs() !== undefined;
+  const index = useQuery({
+    queryKey: ['index', place.org, place.ws],
+    queryFn: async ({ signal }) => (await ask<{ mcp: string | null }>({ path: dataPath(place), signal })).data,
+    staleTime: 60_000,
+  });
+  const address = index.data?.mcp ?? null;
+  // A key sees more than the user whom the screen shows.
+  if (address === null || isUser) return null;
+  const command = `claude mcp add --transport http ${place.ws} '${address}?entities=${entity}' --header "Authorization: Bearer $WDA_KEY"`;
+  return (
+    <Paper withBorder p="sm" mt="md">
+      <Title order={2} mb={4}>
+        For agents
+      </Title>
+      <CodeToCopy label="MCP for Claude Code" text={command} />
+    </Paper>
+  );
+}
