@@ -31,7 +31,7 @@ export async function takeTurns(
   before: () => Promise<void> = async () => {},
 ): Promise<{ readonly ours: number; readonly byHand: number }> {
   const [mine, theirs]: [number[], number[]] = [[], []];
-  for (let turn = -warmUps; turn < turns; turn++) {
+  for (let turn = 0; turn < warmUps + turns; turn++) {
     const sides: (readonly [Ask, number[]])[] = [
       [ours, mine],
       [byHand, theirs],
@@ -40,7 +40,7 @@ export async function takeTurns(
       await before();
       const began = performance.now();
       await ask(turn);
-      if (turn >= 0) times.push(performance.now() - began);
+      if (turn >= warmUps) times.push(performance.now() - began);
     }
   }
   return { ours: median(mine), byHand: median(theirs) };
