@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import type { Page } from '../support/browser.ts';
 import { consoleSkip, useConsole } from '../support/console.ts';
+import { makePostgres } from '../support/postgres.ts';
+import { clientOf } from '../support/server.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { until } from '../support/until.ts';
 import { prepare, use, useServer } from '../support/use.ts';
@@ -78,6 +80,83 @@ test('a server that is killed and started again is waited for, and the rows come
     assert.equal(await page.evaluate('globalThis.isTheSame'), true);
   } finally {
     await running.stop();
+  }
+});
+
+test('PostgreSQL that is killed under a save takes no draft with it, and what was committed is not stored twice', async ({
+  open,
+}) => {
+  const postgres = await makePostgres();
+  let running: ServerProcess | undefined;
+  const killed = async (): Promise<void> => {
+    process.kill(postgres.pid as number, 'SIGKILL');
+    await until('PostgreSQL is gone', () => postgres.pid === undefined);
+  };
+  // Its children end by themselves, a moment later.
+  const started = () =>
+    until('PostgreSQL runs again', () =>
+      postgres.start().then(
+        () => true,
+        () => false,
+      ),
+    );
+  try {
+    await postgres.start();
+    running = await startServerProcess({ DATABASE_URL: postgres.url, WDA_DEMO: 'on' });
+    const page = await open({ path: '/demo/shop/data/tags', origin: running.url });
+    await page.getByLabel('Key').first().fill(keys.admin);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+
+    const edited = cell(page, 0, 2);
+    await edited.click();
+    let isKilled = false;
+    await page.route(/\/tags\/1$/, async (route) => {
+      if (route.request().method() === 'PATCH' && !isKilled) {
+        isKilled = true;
+        await killed();
+      }
+      return route.continue();
+    });
+    await page.keyboard.press('F2');
+    await page.locator('.value-editor').fill('typed');
+    await page.keyboard.press('Enter');
+    await page.locator('[data-spot="0:2"][data-mark="waiting"]').waitFor();
+    assert.equal(await edited.textContent(), 'typed');
+    await started();
+    await page.getByRole('status').filter({ hasText: 'Saved' }).waitFor({ state: 'attached' });
+    assert.equal(await edited.textContent(), 'typed');
+
+    await page.getByRole('link', { name: 'New record' }).click();
+    await page.getByRole('textbox', { name: 'name', exact: true }).fill('once');
+    const statuses: number[] = [];
+    await page.route(/\/tags$/, async (route) => {
+      if (route.request().method() !== 'POST' || statuses.length > 0) return route.continue();
+      statuses.push((await route.fetch()).status());
+      await killed();
+      return route.abort();
+    });
+    const create = page.getByRole('button', { name: 'Create' });
+    await create.click();
+    await page.getByRole('alert').filter({ hasText: 'The database is not reachable' }).waitFor();
+    assert.equal(await page.getByRole('textbox', { name: 'name', exact: true }).inputValue(), 'once');
+    await started();
+    const made = page.getByRole('heading', { level: 1, name: /: once$/ });
+    await until('it is made', async () => {
+      if (await made.isVisible()) return true;
+      if ((await create.count()) > 0 && (await create.isEnabled())) await create.click();
+      return false;
+    });
+    assert.deepEqual(statuses, [201]);
+    const stored = await clientOf(running.url).call('/api/v1/demo/shop/tags?filter=name,in,typed,once&fields=name', {
+      credential: keys.admin,
+    });
+    assert.deepEqual(
+      stored.json.data.map(({ name }: { name: string }) => name),
+      ['typed', 'once'],
+    );
+  } finally {
+    await running?.stop();
+    await postgres.remove();
   }
 });
 

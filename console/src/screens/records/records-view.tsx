@@ -129,32 +129,33 @@ export function RecordsView(props: RecordsViewProps) {
             at={at}
             onClear={() => setQuery({ chips: [], search: '' })}
           />
+        ) : rows === undefined ? (
+          // The line below stays where it is while the first rows are on their way.
+          <div className="grid" aria-busy="true" />
         ) : (
-          rows !== undefined && (
-            <Grid<Row>
-              label={`Records of ${entity.name}`}
-              columns={columns}
-              pinned={pinnedCount(state.layout, state.names) + (mayWrite ? 1 : 0)}
-              rowCount={count.rows}
-              isCountExact={count.isExact}
-              viewAt={(index) => {
-                const row = rows.at(index);
-                const isSelected = row !== undefined && selected.has(row.id);
-                return { row, revision: drawing, isSelected, isMarked: row?.hasLeft === true };
-              }}
-              control={control}
-              drawing={drawing}
-              isReadOnly={!mayWrite}
-              onCommand={onCommand}
-              onHead={(column, isAdded) => setQuery({ sort: nextSort(query.sort, column.name, isAdded) })}
-              onResize={(column, width) => state.setLayout(withWidth(state.layout, column.name, width))}
-              onRows={state.onRows}
-              onCopy={range.copy}
-              {...(mayWrite ? { onPaste: range.paste } : {})}
-              list={rows}
-              startRow={list.startRow}
-            />
-          )
+          <Grid<Row>
+            label={`Records of ${entity.name}`}
+            columns={columns}
+            pinned={pinnedCount(state.layout, state.names) + (mayWrite ? 1 : 0)}
+            rowCount={count.rows}
+            isCountExact={count.isExact}
+            viewAt={(index) => {
+              const row = rows.at(index);
+              const isSelected = row !== undefined && selected.has(row.id);
+              return { row, revision: drawing, isSelected, isMarked: row?.hasLeft === true };
+            }}
+            control={control}
+            drawing={drawing}
+            isReadOnly={!mayWrite}
+            onCommand={onCommand}
+            onHead={(column, isAdded) => setQuery({ sort: nextSort(query.sort, column.name, isAdded) })}
+            onResize={(column, width) => state.setLayout(withWidth(state.layout, column.name, width))}
+            onRows={state.onRows}
+            onCopy={range.copy}
+            {...(mayWrite ? { onPaste: range.paste } : {})}
+            list={rows}
+            startRow={list.startRow}
+          />
         )}
         <Foot
           state={state}

@@ -118,7 +118,9 @@ function OrganizationCard({ slug, name }: Organization) {
                     <bdi>{one.name}</bdi>
                   </Anchor>
                 </Table.Td>
-                <Table.Td c="dimmed">{one.slug}</Table.Td>
+                <Table.Td c="dimmed" visibleFrom="sm">
+                  {one.slug}
+                </Table.Td>
                 <Table.Td ta="right" c="dimmed">
                   {one.statistics &&
                     `${one.statistics.exact ? '' : 'about '}${counted(one.statistics.records, 'record')}`}
