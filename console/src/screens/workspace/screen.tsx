@@ -41,10 +41,10 @@ export function Screen() {
       ) : (
         <Refused error={statistics.error} />
       )}
+      {isAdministrator && schema.data !== undefined && <AtAGlance place={place} />}
       {schema.data !== undefined && entities.length === 0 && (
         <FirstSteps place={place} isAdministrator={isAdministrator} />
       )}
-      {isAdministrator && schema.data !== undefined && <AtAGlance place={place} />}
       {entities.length > 0 && (
         <>
           {find}
