@@ -25,7 +25,7 @@ const isOneStatement = ({ operation, query }: Call): boolean =>
   operation === 'update' || operation === 'delete' || (operation === 'create' && query === '');
 
 /** The answer of the call, stored under its key. Without `single` the key is taken before the write. */
-export function writeKeyed(
+export async function writeKeyed(
   rooms: BatchRooms,
   journey: KeyedJourney,
   single: KeyOfWrite | undefined,
@@ -34,6 +34,7 @@ export function writeKeyed(
   const { call, visitor } = journey;
   const isDistributed = visitor.workspace.entities.get(call.entity)?.isDistributed === true;
   if (single !== undefined && isOneStatement(call) && !isDistributed) return rooms.travel({ ...journey, key: single });
+  await several.arrive();
   return together(rooms, { ...journey, isDryRun: false, isRepeatable: true }, async (executor, visitor) => {
     await several.begin(executor);
     const reply = await rooms.travel({ ...journey, executor, visitor });

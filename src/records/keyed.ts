@@ -13,6 +13,8 @@ import type { KeyOfWrite, RequestClock, Sender } from './visit.ts';
 
 /** The key of a request that is a transaction. */
 export interface KeyOfTransaction {
+  /** Reads the body, which may take its time: a transaction is begun afterwards, as its connection is one of few. */
+  readonly arrive: () => Promise<void>;
   readonly begin: (executor: Executor) => Promise<void>;
   /** `records`: JSON, for the replay. */
   readonly finish: (executor: Executor, reply: Reply, records: string) => Promise<void>;
@@ -73,6 +75,9 @@ export async function once(
   };
   let isTaking = false;
   const several: KeyOfTransaction = {
+    async arrive() {
+      await fingerprint();
+    },
     async begin(session) {
       const taken = await key();
       isTaking = true;

@@ -1,14 +1,19 @@
 // Long bodies that are announced and do not arrive: others do not wait for them.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test } from 'node:test';
 import { openConnection } from '../../support/raw-http.ts';
 import { use, useServer } from '../../support/use.ts';
 
+const LIMIT_MS = 1500;
 const server = useServer();
+const narrow = useServer({ WDA_STATEMENT_TIMEOUT_MS: String(LIMIT_MS) }, server);
 const NOTES = { entities: { notes: { fields: { text: { type: 'text' } } } } };
 const silent = [use(() => server.workspace('acme/one', NOTES)), use(() => server.workspace('acme/two', NOTES))];
 const busy = use(() => server.workspace('acme/busy', NOTES));
 
+// A hang is a failure, long before the runner's own patience ends.
+const LIMIT = { timeout: 30_000 };
 const ANNOUNCED = 10_000_000;
 
 test('two workspaces whose long bodies do not arrive keep nobody from sending long bodies', async () => {
@@ -51,3 +56,43 @@ test('two workspaces whose long bodies do not arrive keep nobody from sending lo
     for (const { socket } of connections) socket.destroy();
   }
 });
+
+test(
+  'bodies of writes with a key that do not arrive keep no connection of the database from others',
+  LIMIT,
+  async () => {
+    // As many as there are connections for batches, from the workspaces that may have half of them each.
+    const connections = await Promise.all(
+      [0, 1, 2, 3].map(async (index) => {
+        const connection = openConnection(narrow.url);
+        const head = [
+          `POST /api/v1/acme/${index % 2 === 0 ? 'one' : 'two'}/notes/_bulk HTTP/1.1`,
+          'Host: test',
+          'Content-Type: application/json',
+          `Authorization: Bearer ${silent[index % 2]?.key}`,
+          `Idempotency-Key: silent-${index}`,
+          'Content-Length: 100',
+          'Expect: 100-continue',
+        ];
+        connection.socket.write(`${head.join('\r\n')}\r\n\r\n`);
+        // The server has begun with the request.
+        await once(connection.socket, 'data');
+        return connection;
+      }),
+    );
+    try {
+      const headers = { authorization: `Bearer ${busy.key}`, 'idempotency-key': 'not-silent' };
+      const body = { data: [{ text: 'from somebody else' }] };
+      const answer = await narrow.call('/api/v1/acme/busy/notes/_bulk', { method: 'POST', headers, body });
+      assert.equal(answer.status, 201, answer.text);
+      // Nor do they have less time for what they ask of the database when they come at last.
+      await new Promise((resolve) => setTimeout(resolve, LIMIT_MS));
+      const late = JSON.stringify({ data: [{ text: 'late' }] }).padEnd(100);
+      const heads = connections.map(async ({ socket }) => String(await once(socket, 'data')).slice(0, 12));
+      for (const { socket } of connections) socket.write(late);
+      assert.deepEqual(await Promise.all(heads), Array(4).fill('HTTP/1.1 201'));
+    } finally {
+      for (const { socket } of connections) socket.destroy();
+    }
+  },
+);
