@@ -143,20 +143,29 @@ export class HttpRequest implements RawRequest, Caller {
     this.#leaveRoom?.();
   }
 
-  /** Reads what is left of the body of a request that is answered to nowhere, within bounds; then the connection ends. */
-  discardRest(): void {
+  /**
+   * Reads what is left of the body of a request that is answered to nowhere, within bounds; then the connection ends. Gives
+   * the end of that, undefined when nothing is left.
+   */
+  discardRest(): Promise<void> | undefined {
     const message = this.#message;
-    if (message.complete || message.destroyed) return;
+    if (message.complete || message.destroyed) return undefined;
     let bytes = 0;
     const timer = setTimeout(() => message.destroy(), MAX_DISCARD_MS);
     message.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes > MAX_DISCARDED_BYTES) message.destroy();
     });
-    message.once('end', () => clearTimeout(timer));
-    message.once('close', () => clearTimeout(timer));
     message.on('error', ignore);
     message.resume();
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      message.once('end', end);
+      message.once('close', end);
+    });
   }
 
   stream(): Readable {

@@ -65,9 +65,15 @@ export interface Writing {
   readonly isHead: boolean;
   /** A large answer of which the client reads nothing for this time is given up: it would stay in memory. */
   readonly stallMs: number;
+  /**
+   * The end of what still comes of the request; undefined when it is whole. The answer is sent at once and ended then: node
+   * closes a connection that is not kept when its answer ends, and who sends to a closed one loses what it was sent.
+   */
+  readonly rest?: Promise<void> | undefined;
 }
 
-export function writeReply(response: ServerResponse, reply: Reply, { id, common, isHead, stallMs }: Writing): void {
+export function writeReply(response: ServerResponse, reply: Reply, writing: Writing): void {
+  const { id, common, isHead, stallMs, rest } = writing;
   if (response.destroyed || response.headersSent) {
     if (reply.body.kind === 'stream') reply.body.stream.destroy();
     return;
@@ -77,7 +83,7 @@ export function writeReply(response: ServerResponse, reply: Reply, { id, common,
   switch (reply.body.kind) {
     case 'empty':
       response.writeHead(reply.status, headers);
-      response.end();
+      endAfter(rest, response, undefined);
       return;
     case 'text': {
       const { text, contentType } = reply.body;
@@ -87,7 +93,7 @@ export function writeReply(response: ServerResponse, reply: Reply, { id, common,
       headers.push('Content-Type', contentType, 'Content-Length', String(length));
       response.writeHead(reply.status, headers);
       if (isLarge) endWhenStalled(response, stallMs);
-      response.end(isHead ? undefined : body);
+      endAfter(rest, response, isHead ? undefined : body);
       return;
     }
     case 'bytes': {
@@ -95,7 +101,7 @@ export function writeReply(response: ServerResponse, reply: Reply, { id, common,
       headers.push('Content-Type', contentType, 'Content-Length', String(bytes.length));
       response.writeHead(reply.status, headers);
       if (bytes.length > LARGE_TEXT) endWhenStalled(response, stallMs);
-      response.end(isHead ? undefined : bytes);
+      endAfter(rest, response, isHead ? undefined : bytes);
       return;
     }
     case 'stream': {
@@ -115,6 +121,16 @@ export function writeReply(response: ServerResponse, reply: Reply, { id, common,
     default:
       reply.body satisfies never;
   }
+}
+
+function endAfter(rest: Promise<void> | undefined, response: ServerResponse, body: string | Buffer | undefined): void {
+  if (rest === undefined) {
+    response.end(body);
+    return;
+  }
+  if (body === undefined || body.length === 0) response.flushHeaders();
+  else response.write(body);
+  rest.then(() => response.end());
 }
 
 /** The timer of a socket runs only while none of the written bytes leaves. */

@@ -138,8 +138,8 @@ function makeAnswer(options: HttpOptions, isClosing: () => boolean): Answer {
         delegate(response, reply, { id, common, bodyTimeoutMs, observe: (status) => observe(status, error) });
         return;
       }
-      writeReply(response, reply, { id, common, isHead: method === 'HEAD', stallMs: bodyTimeoutMs });
-      raw.discardRest();
+      const rest = raw.discardRest();
+      writeReply(response, reply, { id, common, isHead: method === 'HEAD', stallMs: bodyTimeoutMs, rest });
       observe(reply.status, error, reply.operation);
     };
     const answered = trace === undefined ? mount.handle(raw) : REQUESTS.runStores(trace, () => mount.handle(raw));

@@ -1,6 +1,8 @@
 // Bodies outside the data API: nobody is waited for before it is known who sends, and nobody for ever.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { openConnection, type RawAnswer } from '../../support/raw-http.ts';
@@ -114,6 +116,36 @@ for (const [path, credential, status] of [
     await sender.terminate();
     assert.deepEqual(statuses, Array(10).fill(status));
   });
+}
+
+for (const [version, header] of [
+  ['1.1', 'Connection: close'],
+  ['1.0', 'Accept: */*'],
+] as const) {
+  test(
+    `who sends all of a large body before reading, by HTTP/${version} with ${header}, reads the refusal`,
+    LIMIT,
+    async () => {
+      const { hostname, port } = new URL(server.url);
+      const socket = connect(Number(port), hostname);
+      const length = 8_388_608;
+      const head = [
+        `POST ${ORGANIZATIONS} HTTP/${version}`,
+        'Host: test',
+        'Content-Type: application/json',
+        `Authorization: Bearer ${ADMIN_KEY}`,
+        header,
+        `Content-Length: ${length}`,
+      ];
+      socket.write(`${head.join('\r\n')}\r\n\r\n`);
+      // The answer is on its way; of what is written only some finds room in buffers.
+      await once(socket, 'readable');
+      await new Promise<void>((resolve, reject) =>
+        socket.write('x'.repeat(length), (error) => (error ? reject(error) : resolve())),
+      );
+      assert.match(await text(socket), /^HTTP\/1\.1 413 .*PAYLOAD_TOO_LARGE/s);
+    },
+  );
 }
 
 test('who goes on sending for ever after the answer is cut off', LIMIT, async () => {
