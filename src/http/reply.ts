@@ -123,7 +123,11 @@ export function writeReply(response: ServerResponse, reply: Reply, writing: Writ
   }
 }
 
-function endAfter(rest: Promise<void> | undefined, response: ServerResponse, body: string | Buffer | undefined): void {
+function endAfter(
+  rest: Promise<void> | undefined,
+  response: ServerResponse,
+  body: string | Uint8Array | undefined,
+): void {
   if (rest === undefined) {
     response.end(body);
     return;
