@@ -121,10 +121,9 @@ async function fill(server: TestServer, one: OperationCase): Promise<{ workspace
   const workspace = await server.workspace(`acme/${slug}`, one.before);
   for (const [other, records] of Object.entries(one.others ?? {})) await workspace.create(other, records);
   const [entity] = one.entity ?? ['notes'];
-  await workspace.create(
-    entity,
-    Array.from({ length: RECORDS }, (_, n) => one.write(n + 1)),
-  );
+  const data = Array.from({ length: RECORDS }, (_, n) => one.write(n + 1));
+  const created = await workspace.call(`${entity}/_bulk`, { method: 'POST', body: { data } });
+  assert.equal(created.status, 201, created.text);
   return { workspace, slug };
 }
 
