@@ -7,14 +7,16 @@ import { createRequire, stripTypeScriptTypes } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { join, normalize } from 'node:path';
 import { test } from 'node:test';
+import { CHROMIUM } from '../support/browser.ts';
 import { use } from '../support/use.ts';
 import { useDemo } from './demo.ts';
 
 const TOOLS = join(import.meta.dirname, '../tools/browser');
-const CHROMIUM = '/usr/lib/chromium/chromium';
 const SOURCE = join(import.meta.dirname, '../../client/src');
 const isThere = existsSync(join(TOOLS, 'node_modules')) && existsSync(CHROMIUM);
-const skip = isThere ? false : 'needs chromium (apt-get install chromium) and npm ci --prefix test/tools/browser';
+const skip = isThere
+  ? false
+  : 'needs chromium (apt-get install chromium-headless-shell) and npm ci --prefix test/tools/browser';
 
 /** What the tests use of playwright-core, which is not among the packages of the project. */
 interface Page {

@@ -7,17 +7,17 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { extname, join, normalize } from 'node:path';
 import { test } from 'node:test';
+import { CHROMIUM } from '../support/browser.ts';
 import { until } from '../support/until.ts';
 import { prepare, use } from '../support/use.ts';
 import { useDemo } from './demo.ts';
 
 const TOOLS = join(import.meta.dirname, '../tools');
 const PACKAGES = join(TOOLS, 'viewers/node_modules');
-const CHROMIUM = '/usr/lib/chromium/chromium';
 const isThere = [PACKAGES, join(TOOLS, 'browser/node_modules'), CHROMIUM].every((path) => existsSync(path));
 const skip = isThere
   ? false
-  : 'needs chromium (apt-get install chromium) and npm ci --prefix test/tools/viewers, --prefix test/tools/browser';
+  : 'needs chromium (apt-get install chromium-headless-shell) and npm ci --prefix test/tools/viewers, --prefix test/tools/browser';
 
 /** What the tests use of playwright-core, which is not among the packages of the project. */
 interface Page {
