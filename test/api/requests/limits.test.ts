@@ -96,7 +96,11 @@ test('requests per minute are limited by credential', async () => {
     assert.equal(refused.json.error.message, `Too many requests; retry after ${seconds} seconds`);
     assert.equal((await call('tags/1', { credential: shop.readOnlyKey })).status, 200);
     assert.equal((await call('tags/1', { credential: null })).status, 401);
-    assert.equal((await call('tags', { method: 'POST', body: { name: 'x' } })).status, 429);
+    // Here, too, one comes back every three seconds.
+    let written = 0;
+    for (; written <= limit; written++)
+      if ((await call('tags', { method: 'POST', body: { name: `x${written}` } })).status === 429) break;
+    assert.ok(written <= limit, `${written} writes were allowed`);
   });
 });
 
