@@ -8,6 +8,7 @@ import { type Call, callAt } from '../request/call.ts';
 import { OPERATIONS } from '../request/operations.ts';
 import { writtenEnvelope } from '../response/envelope.ts';
 import { jsonText, noContent, type Reply } from '../response/reply.ts';
+import { withFreshSnapshot } from './again.ts';
 import type { BatchRooms } from './batch.ts';
 import { readAnswer } from './batch-operations.ts';
 import type { Visitor } from './enter.ts';
@@ -34,12 +35,24 @@ export async function writeKeyed(
   const { call, visitor } = journey;
   const isDistributed = visitor.workspace.entities.get(call.entity)?.isDistributed === true;
   if (single !== undefined && isOneStatement(call) && !isDistributed) return rooms.travel({ ...journey, key: single });
+  await admitted(rooms, journey);
   await several.arrive();
   return together(rooms, { ...journey, isDryRun: false, isRepeatable: true }, async (executor, visitor) => {
     await several.begin(executor);
     const reply = await rooms.travel({ ...journey, executor, visitor });
     await several.finish(executor, reply, await recordsOf(reply, journey.sender));
     return reply;
+  });
+}
+
+/** Throws what refuses the call whatever its body says, so that nobody waits for that. */
+async function admitted(
+  { snapshots }: BatchRooms,
+  { call, executor, clock, again, visitor }: KeyedJourney,
+): Promise<void> {
+  const { access } = OPERATIONS[call.operation];
+  await withFreshSnapshot(snapshots, { call, executor, clock, again }, visitor, async ({ workspace, principal }) => {
+    admit(workspace, principal, call.entity, access);
   });
 }
 

@@ -26,6 +26,7 @@ async function sendPart(
   path: string,
   credential: string | null,
   announced = 50_000,
+  headers: readonly string[] = [],
 ): Promise<RawAnswer> {
   const { socket, answer } = openConnection(server.url);
   const head = [
@@ -34,6 +35,7 @@ async function sendPart(
     'Content-Type: application/json',
     ...(credential === null ? [] : [`Authorization: Bearer ${credential}`]),
     `Content-Length: ${announced}`,
+    ...headers,
   ];
   socket.write(`${head.join('\r\n')}\r\n\r\n{"slug":"x","name":"${'x'.repeat(10_000)}`);
   try {
@@ -69,6 +71,14 @@ for (const [method, path, credential, status, code] of [
 
 test('who may not do it is told so before the body has come', LIMIT, async () => {
   assert.equal((await sendPart('POST', ORGANIZATIONS, workspace.key)).status, 403);
+});
+
+test('nor is a key of the request a reason to wait for the body of who may not write', LIMIT, async () => {
+  const path = '/api/v1/acme/bodies';
+  const sendKeyed = (entity: string, credential: string): Promise<RawAnswer> =>
+    sendPart('POST', `${path}/${entity}/_bulk`, credential, 50_000, ['Idempotency-Key: unread']);
+  assert.equal((await sendKeyed('notes', workspace.readOnlyKey)).status, 403);
+  assert.equal((await sendKeyed('letters', workspace.key)).status, 404);
 });
 
 test('a body of the admin API that stops arriving is refused', LIMIT, async () => {
