@@ -23,6 +23,7 @@ if (files.length === 0) {
 }
 
 const MEMORY = '/dev/shm';
+// All tests together take 0.8 GB at most.
 const ROOM = 4 * 2 ** 30;
 
 const folder = makeFolder();
