@@ -14,9 +14,7 @@ import { useDemo } from './demo.ts';
 const TOOLS = join(import.meta.dirname, '../tools/browser');
 const SOURCE = join(import.meta.dirname, '../../client/src');
 const isThere = existsSync(join(TOOLS, 'node_modules')) && existsSync(CHROMIUM);
-const skip = isThere
-  ? false
-  : 'needs chromium (apt-get install chromium-headless-shell) and npm ci --prefix test/tools/browser';
+const skip = isThere ? false : 'needs chromium (apt-get install chromium) and npm ci --prefix test/tools/browser';
 
 /** What the tests use of playwright-core, which is not among the packages of the project. */
 interface Page {

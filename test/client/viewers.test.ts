@@ -17,7 +17,7 @@ const PACKAGES = join(TOOLS, 'viewers/node_modules');
 const isThere = [PACKAGES, join(TOOLS, 'browser/node_modules'), CHROMIUM].every((path) => existsSync(path));
 const skip = isThere
   ? false
-  : 'needs chromium (apt-get install chromium-headless-shell) and npm ci --prefix test/tools/viewers, --prefix test/tools/browser';
+  : 'needs chromium (apt-get install chromium) and npm ci --prefix test/tools/viewers, --prefix test/tools/browser';
 
 /** What the tests use of playwright-core, which is not among the packages of the project. */
 interface Page {
