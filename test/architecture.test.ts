@@ -70,9 +70,13 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'pino-pretty': ['observe.ts'],
   'prom-client': ['observe.ts'],
   'sql-template-tag': ['sql/fragment.ts'],
-  typebox: ['document/', 'routes/admin/'],
   undici: ['outbound/outbound.ts'],
   yaml: ['cli/'],
+};
+
+/** Packages whose types alone are used, and where: they are not installed beside the server. */
+const TYPE_DOORS: Readonly<Record<string, readonly string[]>> = {
+  typebox: ['document/', 'routes/admin/'],
 };
 
 /** What may stand in some places only. */
@@ -282,6 +286,7 @@ function doorBreaches(sources: readonly Source[]): string[] {
       .filter(({ target, isOwn }) => !isOwn && !target.startsWith('node:'))
       .filter(({ target, isType }) => {
         const doors = DOORS[target] ?? [];
+        if (isType && isIn(path, TYPE_DOORS[target] ?? [])) return false;
         return !isIn(path, doors) && !(isType && doors.includes(`type ${path}`));
       })
       .map(({ target }) => `${path} imports ${target}`),
@@ -416,6 +421,8 @@ const BAD: readonly (readonly [path: string, text: string, breaches: readonly st
   ['app.ts', "import { type ClientConfig } from 'pg';", ['app.ts imports pg']],
   ['db/a.ts', "import Query from 'pg/lib/query.js';", []],
   ['app.ts', "import type pg from 'pg';", []],
+  ['document/a.ts', "import type { Static } from 'typebox';", []],
+  ['document/a.ts', "import Type from 'typebox';", ['document/a.ts imports typebox']],
   ['routes/a.ts', "import cors from '@fastify/cors';", ['routes/a.ts imports @fastify/cors']],
   ['plan/a.ts', 'export async function x() {}', ['plan/a.ts: async']],
   ['plan/a.ts', 'const now = new Date();', ['plan/a.ts: the clock']],

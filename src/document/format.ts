@@ -1,7 +1,8 @@
 // The form of a schema document: one definition that gives its TypeScript types, the check of its shape and the JSON
 // Schema that we serve. document.ts checks what members mean together.
-import Type, { type Static, type TSchema } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import { FIELD_TYPE_NAMES, type FieldType, fieldType, typesWith } from '../model/field-types.ts';
+import { Type } from './type.ts';
 
 // Limits of one document. Each keeps what one workspace can make of the catalog of PostgreSQL, of a snapshot and of the
 // locks of one transaction within bounds; a table of PostgreSQL has at most 1,600 columns in its whole life.

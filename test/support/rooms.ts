@@ -47,7 +47,16 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   document: {
     isPure: true,
     purpose: 'the schema document: its form, its mistakes with their paths, the tables that follow from it',
-    entrances: ['document.ts', 'entities.ts', 'format.ts', 'renames.ts', 'report.ts', 'shape.ts', 'tables.ts'],
+    entrances: [
+      'document.ts',
+      'entities.ts',
+      'format.ts',
+      'renames.ts',
+      'report.ts',
+      'shape.ts',
+      'tables.ts',
+      'type.ts',
+    ],
     imports: ['model'],
   },
   embedded: {

@@ -2,7 +2,7 @@
 // anyway; the requests run through the pipeline of the data API as an external user who may only read.
 import type { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
-import Type from 'typebox';
+import { Type } from '../../document/type.ts';
 import { ApiError, responseTooLarge } from '../../errors.ts';
 import type { External } from '../../model/principal.ts';
 import { withRules } from '../../model/trial.ts';

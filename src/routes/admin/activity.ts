@@ -1,7 +1,8 @@
 // /activity: who changed what, of one workspace or of all.
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import { type ActivityWanted, loadActivity, type StoredActivity } from '../../directory/activity.ts';
 import { hint } from '../../document/report.ts';
+import { Type } from '../../document/type.ts';
 import { badRequest, shown } from '../../errors.ts';
 import { closest } from '../../model/closest.ts';
 import { parseDateTime } from '../../model/date-time.ts';

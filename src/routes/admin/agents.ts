@@ -1,7 +1,8 @@
 // /mcp: what agents may do in a workspace.
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import { loadEntityIds } from '../../catalog/documents.ts';
 import { loadAgentSettings, putAgentSettings } from '../../directory/agent-settings.ts';
+import { Type } from '../../document/type.ts';
 import type { AgentSettings } from '../../model/agent-settings.ts';
 import { noWorkspaceAnyMore } from './access.ts';
 import { closed, data, oneOf, single } from './answer.ts';

@@ -1,7 +1,8 @@
 // Answers of admin routes: their shapes, and replies whose type is the shape.
 import type { Readable } from 'node:stream';
-import Type, { type Static, type TProperties, type TSchema } from 'typebox';
+import type { Static, TProperties, TSchema } from 'typebox';
 import type { PageOf } from '../../directory/pages.ts';
+import { Type } from '../../document/type.ts';
 import { json, jsonText, noContent, type Reply } from '../../response/reply.ts';
 import type { PageRequest } from './query.ts';
 

@@ -1,7 +1,8 @@
 // /api-keys: made, listed, changed and revoked. A key is shown once, when it is made.
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import { type ApiKey, createApiKey, deleteApiKey, loadApiKeys, updateApiKey } from '../../directory/api-keys.ts';
 import type { Report } from '../../document/report.ts';
+import { Type } from '../../document/type.ts';
 import { notFound } from '../../errors.ts';
 import { parseDateTime } from '../../model/date-time.ts';
 import { noWorkspace } from './access.ts';

@@ -1,6 +1,7 @@
 // Backups and restores: all that a workspace or the instance has, as a file that is streamed.
-import Type from 'typebox';
+
 import type { Address, Backups, Restored } from '../../backup/backup.ts';
+import { Type } from '../../document/type.ts';
 import { notAnAddress } from '../../errors.ts';
 import { isSlug } from './access.ts';
 import { BYTES, bytes, closed, data, Id, listOf, single } from './answer.ts';

@@ -1,8 +1,9 @@
 // What routes about a cluster share: that there is one, sizes, and how a placed workspace and a move are shown.
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import { type Citus, findCitus } from '../../cluster/citus.ts';
 import { loadSizes } from '../../cluster/nodes.ts';
 import type { Database } from '../../db/pool.ts';
+import { Type } from '../../document/type.ts';
 import { noCluster } from '../../errors.ts';
 import type { Mover } from '../../moves/mover.ts';
 import { type MoveProgress, PHASES } from '../../moves/progress.ts';

@@ -1,9 +1,10 @@
 // /cluster: the nodes of a Citus cluster, where workspaces lie on them, and moves of workspaces between them.
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import type { Citus } from '../../cluster/citus.ts';
 import { loadNodes, loadSizes } from '../../cluster/nodes.ts';
 import { placements } from '../../cluster/placements.ts';
 import type { Database } from '../../db/pool.ts';
+import { Type } from '../../document/type.ts';
 import { checkNodes, nodeNamed } from '../../moves/check.ts';
 import { planRebalance } from '../../moves/plan.ts';
 import { insertMoves, loadAllPlaced, loadMovesOf, loadPlaced } from '../../moves/store.ts';

@@ -1,5 +1,6 @@
 // An admin route as documents describe it: what its author says, and what follows from who may, the path and the body.
-import Type, { type TSchema } from 'typebox';
+import type { TSchema } from 'typebox';
+import { Type } from '../../document/type.ts';
 import type { Content, Description, Shape, Tag } from '../../openapi/operation.ts';
 import { QUERY, type Refuses, toRefusals, UNREADY } from '../refuses.ts';
 import type { May } from './access.ts';

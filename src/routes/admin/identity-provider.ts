@@ -1,5 +1,5 @@
 // /identity-provider: whose users may use a workspace, and why a token of theirs is accepted or not.
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import type { ExternalTokens } from '../../auth/external-token.ts';
 import { inspectProvider, PRIVATE_WARNING } from '../../auth/inspect-provider.ts';
 import { loadWorkspace } from '../../catalog/load-workspace.ts';
@@ -11,6 +11,7 @@ import {
   putIdentityProvider,
   updateIdentityProvider,
 } from '../../directory/identity-provider.ts';
+import { Type } from '../../document/type.ts';
 import { type ApiError, notFound, validationFailed } from '../../errors.ts';
 import type { Principal } from '../../model/principal.ts';
 import type { IdentityProvider } from '../../model/workspace.ts';

@@ -1,6 +1,6 @@
 // /migrations: changes of the schema, listed and watched, and their cancelling.
 import { setTimeout as sleep } from 'node:timers/promises';
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import {
   findMigration,
   isEnded,
@@ -14,6 +14,7 @@ import {
   type Waiting,
 } from '../../catalog/migrations.ts';
 import type { Database } from '../../db/pool.ts';
+import { Type } from '../../document/type.ts';
 import { badRequest, conflict, notFound } from '../../errors.ts';
 import type { Runner } from '../../migrate/runner.ts';
 import { interruptHolder } from '../../migrate/workspace-lock.ts';

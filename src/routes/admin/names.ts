@@ -1,6 +1,7 @@
 // The names of organizations, workspaces, keys and clients: shapes that several files share.
-import Type from 'typebox';
+
 import { SLUG_PATTERN } from '../../document/format.ts';
+import { Type } from '../../document/type.ts';
 import type { Permissions } from '../../model/principal.ts';
 import { closed, oneOf, orNull } from './answer.ts';
 

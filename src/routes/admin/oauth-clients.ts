@@ -1,11 +1,12 @@
 // /oauth-clients: made, listed and deleted. A secret is shown once, when its client is made.
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import {
   createOAuthClient,
   deleteOAuthClient,
   loadOAuthClients,
   type OAuthClient,
 } from '../../directory/oauth-clients.ts';
+import { Type } from '../../document/type.ts';
 import { notFound } from '../../errors.ts';
 import { noWorkspace } from './access.ts';
 import { closed, created, data, list, NOTHING, nothing, pageOf, Time, time } from './answer.ts';

@@ -1,5 +1,5 @@
 // /organizations: the operator makes, renames and deletes them; an owner sees its own.
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import {
   createOrganization,
   deleteOrganization,
@@ -7,6 +7,7 @@ import {
   type Organization,
   updateOrganization,
 } from '../../directory/organizations.ts';
+import { Type } from '../../document/type.ts';
 import { noOrganization } from './access.ts';
 import { closed, created, data, Id, list, NOTHING, nothing, pageOf, single, Time, time } from './answer.ts';
 import { body } from './body.ts';

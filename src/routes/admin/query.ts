@@ -1,6 +1,7 @@
 // Query parameters of admin routes: each is a value that knows its shape and how it is read. Paging is the same
 // everywhere.
-import Type, { type TSchema } from 'typebox';
+import type { TSchema } from 'typebox';
+import { Type } from '../../document/type.ts';
 import { badRequest, repeatedParameter } from '../../errors.ts';
 import { DEFAULT_PAGE_SIZE, parsePage, parseSize } from '../../request/page.ts';
 

@@ -1,6 +1,6 @@
 // /schema: the document in force, the plan of a change to another one, and the change.
 import { setTimeout as sleep } from 'node:timers/promises';
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import { loadDocumentText } from '../../catalog/documents.ts';
 import { parseDocument } from '../../catalog/load-workspace.ts';
 import { findMigration, isEnded } from '../../catalog/migrations.ts';
@@ -9,6 +9,7 @@ import { raiseIfBehind } from '../../catalog/raise.ts';
 import { isStaleSnapshot } from '../../db/pg-error.ts';
 import { parseSchemaDocument } from '../../document/document.ts';
 import { DocumentShape, SCHEMA_DOCUMENT_JSON_SCHEMA } from '../../document/format.ts';
+import { Type } from '../../document/type.ts';
 import { badRequest } from '../../errors.ts';
 import { type Ask, planSteps, prepareChange } from '../../migrate/plan.ts';
 import type { Runner } from '../../migrate/runner.ts';

@@ -1,9 +1,10 @@
 // The entities that a key or a client reaches, as its administrators name them.
-import Type from 'typebox';
+
 import { loadEntityIds } from '../../catalog/documents.ts';
 import type { Databases } from '../../directory/databases.ts';
 import type { WorkspaceSummary } from '../../directory/workspaces.ts';
 import { hint, type Report } from '../../document/report.ts';
+import { Type } from '../../document/type.ts';
 import { listed } from '../../errors.ts';
 import type { Permissions, Scope } from '../../model/principal.ts';
 import { listOf, orNull } from './answer.ts';

@@ -1,7 +1,8 @@
 // /server: what runs, for the operator. Versions, the database, the processes, and the settings in force without secrets.
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import manifest from '../../../package.json' with { type: 'json' };
 import { loadDatabaseFacts, loadProcesses } from '../../directory/server.ts';
+import { Type } from '../../document/type.ts';
 import { closed, data, listOf, single, Time, time } from './answer.ts';
 import { type AdminRooms, type AdminRoute, routeMaker } from './route.ts';
 

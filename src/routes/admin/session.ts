@@ -1,7 +1,8 @@
 // /session: who asks. What a page or a program needs to know before its first request of anything else.
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import type { Database } from '../../db/pool.ts';
 import { findHolder } from '../../directory/credentials.ts';
+import { Type } from '../../document/type.ts';
 import { invalidCredential } from '../../errors.ts';
 import type { Operator, Owner, Permissions } from '../../model/principal.ts';
 import { closed, data, listOf, oneOf, orNull, single, Time, time } from './answer.ts';

@@ -1,9 +1,10 @@
 // /sessions: who is signed in to the console, and the link that signs the operator in. A key sees and ends its own.
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import type { Session } from '../../db/pool.ts';
 import type { WriteActivity } from '../../directory/activity.ts';
 import type { PageOf } from '../../directory/pages.ts';
 import type { OpenSession, SessionHolder } from '../../directory/sessions.ts';
+import { Type } from '../../document/type.ts';
 import { notFound } from '../../errors.ts';
 import { KEY_ID, type Operator, type Owner } from '../../model/principal.ts';
 import { answer, closed, data, Id, list, NOTHING, nothing, orNull, pageOf, Time, time } from './answer.ts';

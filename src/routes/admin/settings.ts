@@ -1,5 +1,5 @@
 // /entities/{entity}/settings and row-rules: two parts of the schema document that can be changed alone.
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import { loadWorkspaceRow } from '../../catalog/documents.ts';
 import { findMigration } from '../../catalog/migrations.ts';
 import type { Noted } from '../../directory/activity.ts';
@@ -7,6 +7,7 @@ import { parseSchemaDocument } from '../../document/document.ts';
 import { rowRulesOf } from '../../document/entities.ts';
 import { type EntityDocument, RowRulesShape, type SchemaDocument, SettingsShape } from '../../document/format.ts';
 import { member } from '../../document/renames.ts';
+import { Type } from '../../document/type.ts';
 import { conflict, type Detail, unknownEntity } from '../../errors.ts';
 import type { Runner } from '../../migrate/runner.ts';
 import { closest } from '../../model/closest.ts';

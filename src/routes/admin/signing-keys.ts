@@ -1,7 +1,8 @@
 // /signing-keys: the keys of internal tokens, for the operator. Listed without their private halves, and rotated.
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import type { WriteActivity } from '../../directory/activity.ts';
 import type { StoredSigningKey } from '../../directory/signing-keys.ts';
+import { Type } from '../../document/type.ts';
 import { closed, data, listOf, oneOf, orNull, single, Time, time } from './answer.ts';
 import { flag } from './query.ts';
 import { type AdminRooms, type AdminRoute, routeMaker } from './route.ts';

@@ -1,6 +1,7 @@
 // /statistics: how many records the entities of a workspace have, and how much room they take.
-import Type from 'typebox';
+
 import { loadStatistics } from '../../catalog/statistics.ts';
+import { Type } from '../../document/type.ts';
 import { closed, data, listOf, single } from './answer.ts';
 import { type AdminRooms, type AdminRoute, routeMaker, WORKSPACE } from './route.ts';
 

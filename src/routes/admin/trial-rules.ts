@@ -1,6 +1,6 @@
 // Row rules that an administrator tries before they are in force.
 import { hash } from 'node:crypto';
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import { loadWorkspaceRow } from '../../catalog/documents.ts';
 import type { Databases } from '../../directory/databases.ts';
 import { parseSchemaDocument } from '../../document/document.ts';
@@ -8,6 +8,7 @@ import { rowRulesOf } from '../../document/entities.ts';
 import { RowRulesShape, type SchemaDocument } from '../../document/format.ts';
 import { member } from '../../document/renames.ts';
 import { makeReport } from '../../document/report.ts';
+import { Type } from '../../document/type.ts';
 import { type Detail, validationFailed } from '../../errors.ts';
 import type { TrialRules } from '../../model/trial.ts';
 import { noWorkspaceAnyMore } from './access.ts';

@@ -1,11 +1,12 @@
 // /organizations/{org}/workspaces: the operator makes and deletes them, their owners see and rename them.
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import { loadWorkspaceStatistics } from '../../catalog/statistics.ts';
 import type { Databases } from '../../directory/databases.ts';
 import { loadWorkspaces, updateWorkspace, type WorkspaceSummary } from '../../directory/workspaces.ts';
 import { parseSchemaDocument } from '../../document/document.ts';
 import { DocumentShape, type SchemaDocument } from '../../document/format.ts';
 import type { Report } from '../../document/report.ts';
+import { Type } from '../../document/type.ts';
 import { badRequest } from '../../errors.ts';
 import { createWorkspace, deleteWorkspace } from '../../migrate/workspace.ts';
 import { noOrganization, noWorkspace } from './access.ts';
