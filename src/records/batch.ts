@@ -101,7 +101,9 @@ export async function replayBatch(rooms: BatchRooms, journey: BatchJourney, kept
   for (const [index, one] of reads.entries()) {
     const [status, id] = outcomes[index] ?? [200, null];
     const isGone = one.item.method === 'DELETE' || (id !== null && deleted.has(`${one.item.entity} ${id}`));
-    const [outcome] = isGone ? [] : await inOrder(run, [{ ...one, members: new Map() }], () => undefined);
+    const [outcome] = isGone
+      ? []
+      : await inOrder({ ...run, clock: clock.part() }, [{ ...one, members: new Map() }], () => undefined);
     const text = outcome?.text.replace(/^\{"status":\d+/, `{"status":${status}`) ?? `{"status":${status}}`;
     bytes += Buffer.byteLength(text);
     if (bytes > config.maxResponseBytes) throw replayTooLarge(config.maxResponseBytes);

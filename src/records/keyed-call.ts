@@ -163,7 +163,8 @@ async function readFor(
 ): Promise<{ readonly text: string; readonly etag: string | undefined }> {
   const body = () => Promise.resolve(undefined);
   const call = callAt('GET', journey.call.entity, segment, { query, conditions: {}, body });
-  const reply = await travel({ ...journey, call, visitor, executor: databases.of(visitor.workspace) });
+  const clock = journey.clock.part();
+  const reply = await travel({ ...journey, call, visitor, clock, executor: databases.of(visitor.workspace) });
   if (reply.body.kind !== 'text') throw new TypeError('a read answers with text');
   return { text: reply.body.text, etag: reply.headers.ETag };
 }

@@ -65,6 +65,11 @@ export class RequestClock {
   plansAgain(): boolean {
     return this.#plans++ < MAX_PLANS;
   }
+
+  /** For one of many questions of the request: the same deadline, and plans of its own. */
+  part(): RequestClock {
+    return new RequestClock(0, this.deadline);
+  }
 }
 
 /** Whose statement it is, and for how long somebody waits for it. */
