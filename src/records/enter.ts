@@ -38,7 +38,7 @@ export const uncounted: RateLimit = () => undefined;
 /**
  * Credential and workspace. A workspace that does not exist and one of somebody else look the same to all but the
  * operator. Who asks is looked at and counted before the database is asked for the workspace. At once when both are known,
- * which is nearly always: a promise of each request took 1 µs.
+ * which is nearly always, so that no promise is made for each request.
  */
 export function enter(
   entrance: Entrance,
