@@ -60,7 +60,7 @@ const SHOWN = {
 const Shown = closed(SHOWN, { title: 'ApiKey' });
 const ShownOnce = closed(
   { ...SHOWN, key: Type.String({ description: 'The credential. It is stored as a hash and shown this once.' }) },
-  { title: 'ApiKeyMade' },
+  { title: 'ApiKeyCreated' },
 );
 
 export function apiKeyRoutes(rooms: AdminRooms & ApiKeyMaker): AdminRoute[] {

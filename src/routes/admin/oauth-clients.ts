@@ -33,7 +33,7 @@ const SHOWN = {
 const Shown = closed(SHOWN, { title: 'OAuthClient' });
 const ShownOnce = closed(
   { ...SHOWN, clientSecret: Type.String({ description: 'It is stored as a hash and shown this once.' }) },
-  { title: 'OAuthClientMade' },
+  { title: 'OAuthClientCreated' },
 );
 
 export interface OAuthClientMaker {
