@@ -1,9 +1,9 @@
 // Failovers: a standby that takes over gives numbers of transactions that the lost primary had given, too, so the version of a
 // lost write could be that of another record. PostgreSQL begins another timeline then, and all workspaces another epoch.
 import { sqlState } from '../db/pg-error.ts';
-import type { Database, Session } from '../db/pool.ts';
+import type { Database } from '../db/pool.ts';
 import { keepFact } from '../directory/instance.ts';
-import { literal, sql, toQuery } from '../sql/fragment.ts';
+import { sql, toQuery } from '../sql/fragment.ts';
 
 export interface TimelineWatch {
   readonly look: () => Promise<void>;
@@ -62,22 +62,4 @@ async function renew(db: Database, fact: string, from: string, to: string): Prom
 update wda.workspace set epoch = default where exists (select from first) returning id`),
   );
   return rows.length > 0;
-}
-
-/**
- * In a database that was moved to another PostgreSQL: numbers of transactions come again there, so no tag and no cursor of the
- * time before may fit. Without effect where there are no workspaces.
- */
-export async function beginEpochs(session: Session): Promise<void> {
-  const [found] = await session.query<{ workspaces: boolean; epochs: boolean }>(
-    toQuery(sql`select to_regclass('wda.workspace') is not null as workspaces,
-  exists (select from pg_attribute where attrelid = to_regclass('wda.workspace') and attname = 'epoch') as epochs`),
-  );
-  if (found?.epochs) await session.execute(sql`update wda.workspace set epoch = default`.text);
-  // Data of a version that knew no epochs: they begin, as after a failover, when the server looks at its timeline.
-  else if (found?.workspaces)
-    await session.execute(
-      sql`insert into wda.instance (name, value) values (${literal(KEPT)}, 'moved')
-on conflict (name) do update set value = excluded.value`.text,
-    );
 }

@@ -2,7 +2,6 @@
 // listens at once, alone or with workers, and answers 503 until the database is prepared.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type App, makeApp } from '../app.ts';
-import { cloneDatabase } from '../clone/clone.ts';
 import { type Config, ConfigError, processConfig } from '../config.ts';
 import { InstallError } from '../db/install.ts';
 import type { Route } from '../db/route.ts';
@@ -78,7 +77,7 @@ export async function serve(): Promise<void> {
     if (config.databaseUrl === undefined) {
       // A first start takes a second or two: this line shows that something happens.
       log.info('starting the embedded PostgreSQL', { dataDir: config.dataDir });
-      embedded = await openEmbedded({ dataDir: config.dataDir, log, clone: cloneDatabase });
+      embedded = await openEmbedded({ dataDir: config.dataDir, log });
       if (stopping !== undefined) return;
     }
     app = makeApp(config, connectionOf(config, embedded), observer);
@@ -148,7 +147,7 @@ async function followPrimary(app: App): Promise<void> {
 /** Workers find an embedded database as their primary does: by DATA_DIR. */
 function connectionOf({ databaseUrl, pooler, dataDir }: Config, embedded: EmbeddedStart | undefined): Route {
   if (databaseUrl !== undefined) return { connectionString: databaseUrl, pooler };
-  return (embedded?.address ?? embeddedAddress({ dataDir })) as Route;
+  return (embedded?.address ?? embeddedAddress(dataDir)) as Route;
 }
 
 function configOrExit(): Config | undefined {

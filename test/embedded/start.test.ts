@@ -48,6 +48,34 @@ test('the embedded PostgreSQL, from its first start to the ones that are refused
     assert.deepEqual(methods, [['scram-sha-256']]);
   });
 
+  await t.test('gives the server a role that owns its database, and is no superuser', async () => {
+    const { connection } = database;
+    const rights = 'rolsuper, rolcreatedb, rolcreaterole, rolreplication, rolbypassrls';
+    assert.deepEqual(await query(connection, `select ${rights} from pg_roles where rolname = current_user`), [
+      [false, false, false, false, false],
+    ]);
+    assert.deepEqual(
+      await query(connection, 'select count(*)::int from pg_auth_members where member = current_user::regrole'),
+      [[0]],
+    );
+    await query(connection, 'create schema own create table kept (n int)');
+    for (const statement of [
+      `copy own.kept from program 'echo 1'`,
+      `copy own.kept to '/tmp/wda-rights-test'`,
+      `select pg_read_file('PG_VERSION')`,
+      `alter system set shared_buffers = '1GB'`,
+      'create role other superuser',
+      'create database other',
+      `alter role ${connection.user} superuser`,
+      'set session_replication_role = replica',
+      'set role wda',
+      'update pg_authid set rolsuper = true',
+      'checkpoint',
+    ]) {
+      await assert.rejects(query(connection, statement), { code: '42501' }, statement);
+    }
+  });
+
   await t.test('keeps what it acknowledged: fsync, full pages, synchronous commit and checksums are on', async () => {
     const names = ['fsync', 'full_page_writes', 'synchronous_commit', 'data_checksums'];
     for (const name of names) assert.deepEqual(await query(database.connection, `show ${name}`), [['on']], name);
@@ -136,10 +164,17 @@ test('the embedded PostgreSQL, from its first start to the ones that are refused
     writeFileSync(file, before);
   });
 
-  await t.test('refuses data of another major version, naming both, and leaves them alone', async () => {
+  await t.test('refuses data of another major version with the commands that take them over', async () => {
     const file = join(state, 'data', 'PG_VERSION');
-    writeFileSync(file, '17\n');
-    await assert.rejects(startEmbedded(options), /written by PostgreSQL 17, .* brings PostgreSQL 18/);
+    for (const version of ['17', '19']) {
+      writeFileSync(file, `${version}\n`);
+      await assert.rejects(startEmbedded(options), ({ message }: Error) => {
+        assert.match(message, new RegExp(`written by PostgreSQL ${version}, .* brings PostgreSQL 18\\.`));
+        assert.match(message, new RegExp(`brought PostgreSQL ${version} and run: wda backup everything\\.wda\\.`));
+        assert.match(message, /this one on an empty DATA_DIR and run: wda restore everything\.wda\./);
+        return true;
+      });
+    }
     rmSync(file);
     await assert.rejects(startEmbedded(options), /is not a data directory of PostgreSQL/);
     writeFileSync(file, '18\n');

@@ -7,34 +7,34 @@ import { open, rename, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from './failure.ts';
 import type { Log } from './log.ts';
-import type { Place } from './place.ts';
+import type { Paths } from './paths.ts';
 
-type Where = Pick<Place, 'stateDirectory'>;
+type Directory = Pick<Paths, 'stateDirectory'>;
 
 const chunkBytes = 1024 * 1024;
 // Three files of PostgreSQL's log.
 const reserveBytes = 48 * chunkBytes;
 const logFileBytes = 16 * chunkBytes;
 
-const fileIn = ({ stateDirectory }: Where): string => join(stateDirectory, 'reserve');
+const reserveFile = ({ stateDirectory }: Directory): string => join(stateDirectory, 'reserve');
 
 /**
- * Makes the reserve soon, and again when it was given up and there is room for more than it. Gives the function that
+ * Makes the reserve soon, and again when it was released and there is room for more than it. Returns the function that
  * stops this.
  */
-export function keepReserve(place: Where, everyMs: number, log: Log): () => void {
-  let isAtWork = false;
-  const look = (): void => {
-    if (isAtWork || existsSync(fileIn(place))) return;
-    isAtWork = true;
-    layIn(place)
+export function keepReserve(paths: Directory, everyMs: number, log: Log): () => void {
+  let isBusy = false;
+  const check = (): void => {
+    if (isBusy || existsSync(reserveFile(paths))) return;
+    isBusy = true;
+    makeReserve(paths)
       .catch((error) => log.debug('The reserve for a full disk could not be made', { error: messageOf(error) }))
       .finally(() => {
-        isAtWork = false;
+        isBusy = false;
       });
   };
-  const first = setTimeout(look, Math.min(everyMs, 5_000)).unref();
-  const later = setInterval(look, everyMs).unref();
+  const first = setTimeout(check, Math.min(everyMs, 5_000)).unref();
+  const later = setInterval(check, everyMs).unref();
   return () => {
     clearTimeout(first);
     clearInterval(later);
@@ -42,23 +42,23 @@ export function keepReserve(place: Where, everyMs: number, log: Log): () => void
 }
 
 /** True when PostgreSQL stopped for lack of room: it said so, or could not even say it. */
-export function isDiskFull(place: Where, error: unknown): boolean {
+export function isDiskFull(paths: Directory, error: unknown): boolean {
   if (/no space left on device|ENOSPC|disk quota|EDQUOT/i.test(messageOf(error))) return true;
-  const { bavail, bsize } = statfsSync(place.stateDirectory);
+  const { bavail, bsize } = statfsSync(paths.stateDirectory);
   return bavail * bsize < logFileBytes;
 }
 
-/** Removes it; false when there was none. */
-export function giveUpReserve(place: Where): boolean {
-  const there = existsSync(fileIn(place));
-  for (const file of [fileIn(place), `${fileIn(place)}.new`]) rmSync(file, { force: true });
-  return there;
+/** Removes the reserve; false when there was none. */
+export function releaseReserve(paths: Directory): boolean {
+  const existed = existsSync(reserveFile(paths));
+  for (const file of [reserveFile(paths), `${reserveFile(paths)}.new`]) rmSync(file, { force: true });
+  return existed;
 }
 
-async function layIn(place: Where): Promise<void> {
-  const { bavail, bsize } = await statfs(place.stateDirectory);
+async function makeReserve(paths: Directory): Promise<void> {
+  const { bavail, bsize } = await statfs(paths.stateDirectory);
   if (bavail * bsize < 4 * reserveBytes) return;
-  const unfinished = `${fileIn(place)}.new`;
+  const unfinished = `${reserveFile(paths)}.new`;
   try {
     const file = await open(unfinished, 'w', 0o600);
     try {
@@ -68,7 +68,7 @@ async function layIn(place: Where): Promise<void> {
     } finally {
       await file.close();
     }
-    await rename(unfinished, fileIn(place));
+    await rename(unfinished, reserveFile(paths));
   } catch (error) {
     await rm(unfinished, { force: true });
     throw error;

@@ -8,45 +8,45 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { embeddedFailure } from './failure.ts';
 import type { Log } from './log.ts';
-import { type Place, socketPort } from './place.ts';
+import { type Paths, socketPort } from './paths.ts';
 import { isPostmaster, runningProcesses, sendSignal, worksIn } from './process.ts';
 import { answers, readStatus } from './status.ts';
 
 const pollMs = 10;
 const patienceMs = 5_000;
 
-/** Ends what is left, so that a new server can start on the same data. Throws when we cannot end a server. */
-export async function clearAway(place: Place, log: Log): Promise<void> {
-  await endServer(place, log);
-  for (const pid of await childrenOf(place)) {
+/** Ends them, so that a new server can start on the same data. Throws when a server cannot be ended. */
+export async function endStaleProcesses(paths: Paths, log: Log): Promise<void> {
+  await endServer(paths, log);
+  for (const pid of await childrenOf(paths)) {
     log.warn('A process of an earlier PostgreSQL is left over and is ended', { pid });
     sendSignal(pid, 'SIGKILL');
   }
-  await until(async () => (await childrenOf(place)).length === 0, patienceMs);
-  const status = readStatus(place.dataDirectory);
-  if (status !== undefined && sendSignal(status.pid, 0)) await disownPidFile(place, status.pid);
-  const socket = join(place.socketDirectory, `.s.PGSQL.${socketPort}`);
+  await until(async () => (await childrenOf(paths)).length === 0, patienceMs);
+  const status = readStatus(paths.dataDirectory);
+  if (status !== undefined && sendSignal(status.pid, 0)) await disownPidFile(paths, status.pid);
+  const socket = join(paths.socketDirectory, `.s.PGSQL.${socketPort}`);
   await Promise.all([rm(socket, { force: true }), rm(`${socket}.lock`, { force: true })]);
 }
 
-async function endServer(place: Place, log: Log): Promise<void> {
+async function endServer(paths: Paths, log: Log): Promise<void> {
   for (const [signal, ms] of [['SIGINT', 10_000] as const, ['SIGQUIT', 5_000] as const, ['SIGKILL', 5_000] as const]) {
-    const pid = await serverPid(place);
+    const pid = await serverPid(paths);
     if (pid === undefined) break;
     log.info('An earlier PostgreSQL still runs on the data and is ended', { pid, signal });
     sendSignal(pid, signal);
-    if (await until(async () => (await serverPid(place)) === undefined, ms)) break;
+    if (await until(async () => (await serverPid(paths)) === undefined, ms)) break;
   }
   // A server in another container that shares the directory is seen only by its socket.
-  if (await until(async () => !(await answers(place)), patienceMs)) return;
+  if (await until(async () => !(await answers(paths)), patienceMs)) return;
   throw embeddedFailure(
-    `Another PostgreSQL, which this process cannot see, runs on ${place.dataDirectory}.`,
+    `Another PostgreSQL, which this process cannot see, runs on ${paths.dataDirectory}.`,
     '',
     'Stop the server that shares this DATA_DIR, or set DATABASE_URL for both to one PostgreSQL.',
   );
 }
 
-async function serverPid({ dataDirectory, user }: Place): Promise<number | undefined> {
+async function serverPid({ dataDirectory, user }: Paths): Promise<number | undefined> {
   const pid = readStatus(dataDirectory)?.pid;
   if (pid === undefined || !sendSignal(pid, 0)) return undefined;
   const running = (await runningProcesses()).find((candidate) => candidate.pid === pid);
@@ -56,7 +56,7 @@ async function serverPid({ dataDirectory, user }: Place): Promise<number | undef
 }
 
 // The title holds the path of the data, which may be the same in another container that shares our process ids.
-async function childrenOf({ clusterName, dataDirectory, user }: Place): Promise<readonly number[]> {
+async function childrenOf({ clusterName, dataDirectory, user }: Paths): Promise<readonly number[]> {
   const title = `postgres: ${clusterName}: `;
   return (await runningProcesses())
     .filter((running) => running.title.startsWith(title) && worksIn(running.pid, dataDirectory, user))
@@ -66,7 +66,7 @@ async function childrenOf({ clusterName, dataDirectory, user }: Place): Promise<
 // PostgreSQL does not start while the process named in postmaster.pid is alive, even if it is another program. The
 // file must stay all the same: its last lines let PostgreSQL find out that memory of the earlier server is in use. So
 // only the process id changes, to one that no system gives out. No link is followed: the file is another user's.
-async function disownPidFile({ dataDirectory }: Place, pid: number): Promise<void> {
+async function disownPidFile({ dataDirectory }: Paths, pid: number): Promise<void> {
   const file = await open(join(dataDirectory, 'postmaster.pid'), constants.O_RDWR | (constants.O_NOFOLLOW ?? 0));
   try {
     const content = await file.readFile('utf8');

@@ -1,10 +1,8 @@
-// Where the embedded PostgreSQL of one DATA_DIR lives and who it runs as. Takes DATA_DIR, gives the paths of everything.
+// Where the embedded PostgreSQL of one DATA_DIR lives and who it runs as.
 //
 //   DATA_DIR/postgres      the state directory, or a link to it when PostgreSQL's user cannot reach DATA_DIR
 //     data                 the data directory of PostgreSQL; `initialising-*` is one that is not complete yet
-//     data.15              that of an earlier major version, until `wda upgrade --finish`; `upgrading` has what an upgrade
-//                          works with, `data.next` is its result, whole, on its way to being `data`
-//     postgresql-18.4.0    a copy of the binaries, with which a later version reads the data
+//     postgresql-18.4.0    a copy of the binaries, where those of the package cannot be used
 //     run                  its Unix socket (in /tmp when this path is too long for one)
 //     lock                 who runs it
 //     password             the superuser's password; app-password: that of the role the server works as
@@ -28,12 +26,10 @@ import { asFailure, embeddedFailure } from './failure.ts';
 import type { User } from './process.ts';
 import { closedTo, isRoot, makeDirectories, makeOpenDirectory, unprivilegedUser } from './user.ts';
 
-export interface Place {
-  /** Whom PostgreSQL runs as; undefined: the user of this process. */
+export interface Paths {
+  /** The user that PostgreSQL runs as, or undefined for the user of this process. */
   readonly user: User | undefined;
   readonly binaries: Binaries;
-  /** Where copies of binaries are, each named `postgresql-<version>`: the state directory, or one for all when root starts. */
-  readonly copies: string;
   readonly stateDirectory: string;
   readonly dataDirectory: string;
   readonly socketDirectory: string;
@@ -53,11 +49,10 @@ export const socketPort = 5432;
 const longestSocketPath = 103;
 
 /**
- * Finds the place for `dataDir` and makes its directories. `stateRoot` is where root keeps what PostgreSQL's user could
- * not reach otherwise. `found`: the binaries, by default those of the npm package. Throws a failure in words when the
- * place cannot be used.
+ * Finds the paths for `dataDir` and makes the directories. `stateRoot` is where root keeps data and binaries that
+ * PostgreSQL's user could not reach otherwise. Throws a failure in words when they cannot be used.
  */
-export function findPlace(dataDir: string, stateRoot: string, found?: Binaries): Place {
+export function preparePaths(dataDir: string, stateRoot: string): Paths {
   try {
     const home = makeHome(resolve(dataDir));
     const pointer = join(home, 'postgres');
@@ -65,14 +60,12 @@ export function findPlace(dataDir: string, stateRoot: string, found?: Binaries):
     const user = isRoot() ? userFor(existing) : undefined;
     const stateDirectory = existing ?? makeState(pointer, user, stateRoot);
     checkOwner(stateDirectory, user);
-    const copies = user === undefined ? stateDirectory : stateRoot;
-    const binaries = usableBinaries(found ?? installedBinaries(), user, copies);
+    const binaries = usableBinaries(installedBinaries(), user, user === undefined ? stateDirectory : stateRoot);
     const dataDirectory = join(stateDirectory, 'data');
-    const mark = markOf(dataDirectory);
+    const mark = createHash('sha256').update(dataDirectory).digest('hex').slice(0, 16);
     return {
       user,
       binaries,
-      copies,
       stateDirectory,
       dataDirectory,
       socketDirectory: socketDirectoryFor(join(stateDirectory, 'run'), mark),
@@ -125,8 +118,7 @@ function existingState(pointer: string): string | undefined {
 // Data keep their owner: a server started by root on an ordinary user's data runs PostgreSQL as that user.
 function userFor(existing: string | undefined): User {
   if (existing === undefined) return unprivilegedUser();
-  const places = ['data', 'data.next'].map((name) => statSync(join(existing, name), { throwIfNoEntry: false }));
-  const { uid, gid } = places.find((found) => found !== undefined) ?? statSync(existing);
+  const { uid, gid } = statSync(join(existing, 'data'), { throwIfNoEntry: false }) ?? statSync(existing);
   return uid === 0 ? unprivilegedUser() : { uid, gid };
 }
 
@@ -146,7 +138,7 @@ function checkOwner(stateDirectory: string, user: User | undefined): void {
     throw embeddedFailure(
       `PostgreSQL does not run as root but as user ${owner}, and ${closed} is closed to that user.`,
       '',
-      `Move ${stateDirectory} to a directory that is open to others, and put a symbolic link to it in its place.`,
+      `Move ${stateDirectory} to a directory that is open to others, and put a symbolic link to it in its paths.`,
     );
   }
 }
@@ -187,14 +179,11 @@ function makeIfMissing(path: string, mode: number): void {
   }
 }
 
-/** Sixteen characters that tell this path from others. */
-export const markOf = (path: string): string => createHash('sha256').update(path).digest('hex').slice(0, 16);
-
-/** `wanted`, or a directory in /tmp when that is too long for a socket. */
-export function socketDirectoryFor(wanted: string, mark: string): string {
-  const length = Buffer.byteLength(join(wanted, `.s.PGSQL.${socketPort}`));
+/** Falls back to a directory in /tmp where the path is too long for a socket. */
+function socketDirectoryFor(preferred: string, mark: string): string {
+  const length = Buffer.byteLength(join(preferred, `.s.PGSQL.${socketPort}`));
   // Not os.tmpdir(): a second process with another TMPDIR must find the same socket.
-  return length <= longestSocketPath ? wanted : join('/tmp', `wda-${mark}`);
+  return length <= longestSocketPath ? preferred : join('/tmp', `wda-${mark}`);
 }
 
 function movedNotice(stateDirectory: string, pointer: string, user: User | undefined): string {
