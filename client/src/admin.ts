@@ -71,25 +71,6 @@ export const partsOf = (ids: readonly Id[]): number[][] =>
     ids.slice(index * MOST, (index + 1) * MOST).map(idOf),
   );
 
-/** The operators of the API. */
-export const OPERATORS = [
-  'eq',
-  'ne',
-  'gt',
-  'gte',
-  'lt',
-  'lte',
-  'in',
-  'nin',
-  'between',
-  'contains',
-  'startsWith',
-  'endsWith',
-  'matches',
-  'isNull',
-  'notNull',
-];
-
 const OPPOSITE: Readonly<Record<string, string>> = { isNull: 'notNull', notNull: 'isNull' };
 
 /** One condition in the form of the client. Switches give false for the opposite of `isNull`. */

@@ -1,4 +1,5 @@
 // What is asked of a list, as the body of `_query`, and as a query string where one can say the same.
+import { OPERATORS, type Takes } from './operators.generated.ts';
 
 /** A node of the filter tree of `_query`. */
 export type Tree =
@@ -78,7 +79,7 @@ function select(
   return { expand: paths, fields: isChosen ? names : [], narrow };
 }
 
-const OPERATORS = /^(?:eq|ne|in|nin|gte?|lte?|between|contains|startsWith|endsWith|matches|isNull|notNull)$/;
+const takesOf = (name: string): Takes | undefined => (Object.hasOwn(OPERATORS, name) ? OPERATORS[name] : undefined);
 
 const isObject = (value: unknown): value is Members =>
   // Neither a list nor a date.
@@ -97,9 +98,10 @@ function conditionsOf(filter: Members, prefix: string): Tree[] {
     if (!isObject(value)) return [{ field, op: 'eq', value }];
     return Object.entries(value).flatMap(([key, operand]) => {
       // A column has operators, and a relation has columns with an object each, or a value where the name is no operator.
-      const isOperator = OPERATORS.test(key) && (!isObject(operand) || /^(?:eq|ne)$/.test(key));
+      const takes = takesOf(key);
+      const isOperator = isObject(operand) ? takes === 'any' : takes !== undefined;
       if (!isOperator || operand === undefined) return conditionsOf({ [key]: operand }, `${field}.`);
-      return [/Null$/.test(key) ? { field, op: key } : { field, op: key, value: operand }];
+      return [takes === 'none' ? { field, op: key } : { field, op: key, value: operand }];
     });
   });
 }
@@ -138,7 +140,7 @@ function textOf(node: Tree): string | undefined {
   if (!('field' in node)) return undefined;
   const { field, op, value } = node;
   if (value === undefined) return `${field},${op}`;
-  if (!/^(?:in|nin|between)$/.test(op)) return typeof value === 'object' ? undefined : `${field},${op},${value}`;
+  if (!/two|many/.test(takesOf(op) as Takes)) return typeof value === 'object' ? undefined : `${field},${op},${value}`;
   const values = value as readonly unknown[];
   // No value is no list, and a backslash before a comma would be taken for an escape.
   if (values.length === 0 || values.some((one) => typeof one === 'object' || String(one).includes('\\')))

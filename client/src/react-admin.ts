@@ -8,7 +8,6 @@ import {
   type Id,
   idOf,
   mistakesOf,
-  OPERATORS,
   type Page,
   partsOf,
   readMany,
@@ -18,6 +17,7 @@ import {
 import type { LooseQuery } from './body.ts';
 import { WdaError } from './error.ts';
 import type { Client } from './index.ts';
+import { OPERATORS } from './operators.generated.ts';
 import type { Shape } from './shape.ts';
 
 interface Asked {
@@ -151,8 +151,10 @@ function filterOf(filter: AnyRecord): AnyRecord {
       const [name = '', operator] = key.split('@');
       if (operator === undefined && Object.prototype.toString.call(value) === '[object Object]')
         return conditions(value as AnyRecord, `${prefix}${name}.`);
-      if (operator !== undefined && !OPERATORS.includes(operator))
-        throw new TypeError(`Unknown operator ${operator} of the filter ${key}. Known: ${OPERATORS.join(', ')}`);
+      if (operator !== undefined && !Object.hasOwn(OPERATORS, operator))
+        throw new TypeError(
+          `Unknown operator ${operator} of the filter ${key}. Known: ${Object.keys(OPERATORS).join(', ')}`,
+        );
       return [conditionOf(prefix + name, operator ?? (Array.isArray(value) ? 'in' : 'eq'), value)];
     });
   return { $and: conditions(filter, '') };

@@ -1,5 +1,6 @@
 // What `wda types` writes of a workspace, and the types that follow from it for each request. Only what a call names is
 // computed: plain mapped types over interfaces, no text is parsed by the compiler.
+import type { JsonOperators, Operators } from './operators.generated.ts';
 
 /**
  * A number whose digits may be more than a double holds: `bigint` columns, and `decimal` ones of more than 15 digits. It is
@@ -125,40 +126,6 @@ interface Junctions<S extends Shape<S>, E extends keyof S> {
 
 /** A value that it equals, null, or operators that must all hold. */
 export type Condition<V> = unknown extends V ? JsonOperators : NonNullable<V> | null | Operators<NonNullable<V>>;
-
-interface JsonOperators {
-  readonly eq?: unknown;
-  readonly ne?: unknown;
-  readonly in?: readonly unknown[];
-  readonly nin?: readonly unknown[];
-  readonly isNull?: true;
-  readonly notNull?: true;
-}
-
-interface Operators<V> {
-  readonly eq?: V;
-  /** Null matches. */
-  readonly ne?: V;
-  readonly in?: readonly V[];
-  /** Null matches. */
-  readonly nin?: readonly V[];
-  readonly gt?: Ordered<V>;
-  readonly gte?: Ordered<V>;
-  readonly lt?: Ordered<V>;
-  readonly lte?: Ordered<V>;
-  /** Both ends belong to it. */
-  readonly between?: readonly [Ordered<V>, Ordered<V>];
-  readonly contains?: Text<V>;
-  readonly startsWith?: Text<V>;
-  readonly endsWith?: Text<V>;
-  /** A POSIX regular expression. */
-  readonly matches?: Text<V>;
-  readonly isNull?: true;
-  readonly notNull?: true;
-}
-
-type Ordered<V> = [V] extends [boolean] ? never : V;
-type Text<V> = [V] extends [string] ? string : never;
 
 /** What an aggregate is asked for (`count`, `sum:total`), and its groups (`status`, `placedAt:month`, `customer.name`). */
 export type Selected<S extends Shape<S>, E extends keyof S> =

@@ -1,6 +1,6 @@
 // Schemas that are the same for every entity: what stands beside records, the bodies of questions, the batch, the index.
 import type { JsonSchema } from '../model/field-types.ts';
-import { FILTER_OPERATORS } from '../request/operators.ts';
+import { FILTER_OPERATORS, LIST_OPERATORS } from '../request/operators.ts';
 import { COUNT_MODES } from '../request/page.ts';
 import { MAX_SEARCH } from '../request/search.ts';
 import { OUTLINE_SCHEMA } from './outline.ts';
@@ -124,7 +124,11 @@ function bodies({ maxPageSize, maxBulk, maxBatch }: EnvelopeLimits, hasFields: b
             field: { ...TEXT, description: 'A field, or a path over relations.' },
             op: { enum: FILTER_OPERATORS, ...TEXT },
           },
-          { value: { description: 'Of the type of the field; an array for `in`, `nin` and `between`.' } },
+          {
+            value: {
+              description: `Of the type of the field; an array for ${LIST_OPERATORS.map((name) => `\`${name}\``).join(', ')}.`,
+            },
+          },
         ),
       ],
     },

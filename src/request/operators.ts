@@ -1,25 +1,9 @@
-// The filter operators: one entry each, with everything that the rest of the code needs to know of an operator, except
-// its SQL, which is in sql/operators.ts. A name without an entry does not compile.
-
-export type FilterOperator =
-  | 'eq'
-  | 'ne'
-  | 'gt'
-  | 'gte'
-  | 'lt'
-  | 'lte'
-  | 'in'
-  | 'nin'
-  | 'between'
-  | 'contains'
-  | 'startsWith'
-  | 'endsWith'
-  | 'matches'
-  | 'isNull'
-  | 'notNull';
+// The filter operators: one entry each. All that anybody needs to know of an operator follows from it: parsers, plans, the
+// OpenAPI document, the tools of agents, and by `npm run generate` the types of the client and the form of the console. Its
+// SQL is in sql/operators.ts, which does not compile without it.
 
 export interface OperatorForm {
-  /** Values that it takes; `two` and `many` are a list, with commas in a query string and an array in `_query`. */
+  /** Number of values; `two` and `many` are a list, with commas in a query string and an array in `_query`. */
   readonly arity: 'none' | 'one' | 'two' | 'many';
   /** What the type of the field must have. */
   readonly needs: 'nothing' | 'order' | 'text';
@@ -32,24 +16,40 @@ export interface OperatorForm {
    * as null.
    */
   readonly denies: FilterOperator | null;
+  /** Label in a form: `total <label> 10`. */
+  readonly label: string;
+  /** Comment of the client's type. */
+  readonly comment?: string;
 }
 
-export const OPERATORS: Readonly<Record<FilterOperator, OperatorForm>> = {
-  eq: { arity: 'one', needs: 'nothing', value: 'whole', denies: null },
-  ne: { arity: 'one', needs: 'nothing', value: 'whole', denies: 'eq' },
-  gt: { arity: 'one', needs: 'order', value: 'whole', denies: null },
-  gte: { arity: 'one', needs: 'order', value: 'whole', denies: null },
-  lt: { arity: 'one', needs: 'order', value: 'whole', denies: null },
-  lte: { arity: 'one', needs: 'order', value: 'whole', denies: null },
-  in: { arity: 'many', needs: 'nothing', value: 'whole', denies: null },
-  nin: { arity: 'many', needs: 'nothing', value: 'whole', denies: 'in' },
-  between: { arity: 'two', needs: 'order', value: 'whole', denies: null },
-  contains: { arity: 'one', needs: 'text', value: 'part', denies: null },
-  startsWith: { arity: 'one', needs: 'text', value: 'part', denies: null },
-  endsWith: { arity: 'one', needs: 'text', value: 'part', denies: null },
-  matches: { arity: 'one', needs: 'text', value: 'part', maxLength: 200, denies: null },
-  isNull: { arity: 'none', needs: 'nothing', value: 'whole', denies: 'notNull' },
-  notNull: { arity: 'none', needs: 'nothing', value: 'whole', denies: null },
-};
+const whole = { value: 'whole', denies: null } as const;
+const text = { arity: 'one', needs: 'text', value: 'part', denies: null } as const;
+
+const DEFINITIONS = {
+  eq: { ...whole, arity: 'one', needs: 'nothing', label: 'is' },
+  ne: { ...whole, arity: 'one', needs: 'nothing', denies: 'eq', label: 'is not', comment: 'Null matches.' },
+  gt: { ...whole, arity: 'one', needs: 'order', label: 'more than' },
+  gte: { ...whole, arity: 'one', needs: 'order', label: 'at least' },
+  lt: { ...whole, arity: 'one', needs: 'order', label: 'less than' },
+  lte: { ...whole, arity: 'one', needs: 'order', label: 'at most' },
+  in: { ...whole, arity: 'many', needs: 'nothing', label: 'is one of' },
+  nin: { ...whole, arity: 'many', needs: 'nothing', denies: 'in', label: 'is none of', comment: 'Null matches.' },
+  between: { ...whole, arity: 'two', needs: 'order', label: 'between', comment: 'Both ends belong to it.' },
+  contains: { ...text, label: 'contains' },
+  startsWith: { ...text, label: 'starts with' },
+  endsWith: { ...text, label: 'ends with' },
+  matches: { ...text, maxLength: 200, label: 'matches', comment: 'A POSIX regular expression.' },
+  isNull: { ...whole, arity: 'none', needs: 'nothing', denies: 'notNull', label: 'is NULL' },
+  notNull: { ...whole, arity: 'none', needs: 'nothing', label: 'is not NULL' },
+} as const;
+
+export type FilterOperator = keyof typeof DEFINITIONS;
+
+export const OPERATORS: Readonly<Record<FilterOperator, OperatorForm>> = DEFINITIONS;
 
 export const FILTER_OPERATORS = Object.keys(OPERATORS) as readonly FilterOperator[];
+
+/** Operators whose values are a list, for texts that say so. */
+export const LIST_OPERATORS: readonly FilterOperator[] = FILTER_OPERATORS.filter((name) =>
+  ['two', 'many'].includes(OPERATORS[name].arity),
+);

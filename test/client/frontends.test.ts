@@ -5,8 +5,6 @@ import { execFile } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { OPERATORS } from '../../client/src/admin.ts';
-import { FILTER_OPERATORS } from '../../src/request/operators.ts';
 import { useDemo } from './demo.ts';
 
 const FOLDER = join(import.meta.dirname, '../tools/frontends');
@@ -14,10 +12,6 @@ const isInstalled = existsSync(join(FOLDER, 'node_modules'));
 const skip = isInstalled ? false : 'needs npm ci --prefix test/tools/frontends';
 const PAGES = ['react-admin', 'refine', 'tanstack-query'];
 const demo = useDemo();
-
-test('the operators of filters are those of the server', () => {
-  assert.deepEqual([...OPERATORS].sort(), [...FILTER_OPERATORS].sort());
-});
 
 /** What the compiler says of a folder with a tsconfig.json. */
 const compile = (folder: string): Promise<string> =>

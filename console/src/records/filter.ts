@@ -1,6 +1,7 @@
 // Filters between the text of the API, which the address bar holds, and what chips and the filter's form show. `filter` is one
 // condition, `or` a group of alternatives; all of them hold together (docs/reference/data-api.md, Filters).
 import type { ColumnType } from './fields.ts';
+import { OPERATORS, type OperatorForm } from './operators.generated.ts';
 
 /** `total,gte,10`. The value is the text behind the second comma; undefined: there is none. */
 export interface Condition {
@@ -62,47 +63,32 @@ export function splitEscaped(text: string, separator: ',' | ';'): readonly strin
 export const listText = (values: readonly string[]): string =>
   values.map((one) => one.replaceAll(',', '\\,')).join(',');
 
-export interface OperatorWords {
-  readonly name: string;
-  readonly words: string;
-  readonly takes: 'none' | 'one' | 'two' | 'many';
+const BY_NAME: ReadonlyMap<string, OperatorForm> = new Map(OPERATORS.map((one) => [one.name, one]));
+
+export const operatorNamed = (name: string): OperatorForm | undefined => BY_NAME.get(name);
+
+type Kind = 'value' | 'list' | 'null' | 'order' | 'text';
+
+function kindOf({ takes, needs }: OperatorForm): Kind {
+  if (needs !== 'nothing') return needs;
+  return takes === 'none' ? 'null' : takes === 'one' ? 'value' : 'list';
 }
 
-const operator = (name: string, words: string, takes: OperatorWords['takes'] = 'one'): OperatorWords => ({
-  name,
-  words,
-  takes,
-});
+const ofKind = (kind: Kind): readonly OperatorForm[] => OPERATORS.filter((one) => kindOf(one) === kind);
 
-const ANY = [operator('eq', 'is'), operator('ne', 'is not')];
-const LISTS = [operator('in', 'is one of', 'many'), operator('nin', 'is none of', 'many')];
-const ORDER = [
-  operator('gt', 'more than'),
-  operator('gte', 'at least'),
-  operator('lt', 'less than'),
-  operator('lte', 'at most'),
-  operator('between', 'between', 'two'),
-];
-const TEXT = [
-  operator('contains', 'contains'),
-  operator('startsWith', 'starts with'),
-  operator('endsWith', 'ends with'),
-  operator('matches', 'matches'),
-];
-const NULLS = [operator('isNull', 'is NULL', 'none'), operator('notNull', 'is not NULL', 'none')];
-const ALL: ReadonlyMap<string, OperatorWords> = new Map(
-  [...ANY, ...LISTS, ...ORDER, ...TEXT, ...NULLS].map((one) => [one.name, one]),
-);
+/** Kinds of operators that fit a type, the likeliest first. */
+function kindsFor(type: ColumnType): readonly Kind[] {
+  if (type === 'string' || type === 'text') return ['value', 'text', 'list', 'order', 'null'];
+  if (type === 'enum') return ['value', 'list', 'text', 'order', 'null'];
+  if (type === 'boolean' || type === 'json') return ['value', 'list', 'null'];
+  return ['value', 'order', 'list', 'null'];
+}
 
-export const operatorNamed = (name: string): OperatorWords | undefined => ALL.get(name);
-
-/** The operators that fit a type, the likeliest first. */
-export function operatorsFor(type: ColumnType): readonly OperatorWords[] {
-  if (type === 'string' || type === 'text')
-    return [TEXT[0] as OperatorWords, ...ANY, ...TEXT.slice(1), ...LISTS, ...ORDER, ...NULLS];
-  if (type === 'enum') return [...ANY, ...LISTS, ...TEXT, ...ORDER, ...NULLS];
-  if (type === 'boolean' || type === 'json') return [...ANY, ...LISTS, ...NULLS];
-  return [...ANY, ...ORDER, ...LISTS, ...NULLS];
+/** The operators that fit a type, the likeliest first: of a text, the first one for texts. */
+export function operatorsFor(type: ColumnType): readonly OperatorForm[] {
+  const fitting = kindsFor(type).flatMap(ofKind);
+  const first = type === 'string' || type === 'text' ? ofKind('text').slice(0, 1) : [];
+  return [...new Set([...first, ...fitting])];
 }
 
 /** A condition in words: `total at least 10`. `show` makes a value readable: moments in the zone of the page. */
@@ -110,8 +96,8 @@ export function wordsOf(
   { path, operator: name, value }: Condition,
   show: (value: string) => string = (text) => text,
 ): string {
-  const known = ALL.get(name);
-  const words = known?.words ?? name;
+  const known = BY_NAME.get(name);
+  const words = known?.label ?? name;
   if (value === undefined || known?.takes === 'none') return `${path} ${words}`.trim();
   const isList = known?.takes === 'many' || known?.takes === 'two';
   const values = isList ? splitEscaped(value, ',') : [value];

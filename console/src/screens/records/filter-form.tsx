@@ -157,7 +157,7 @@ function ConditionLine({ condition, column, paths, zone, isFirst, onChange }: Li
         label="Operator"
         flex="0 1 120px"
         value={operator}
-        data={operators.map(({ name, words }) => ({ value: name, label: words }))}
+        data={operators.map(({ name, label }) => ({ value: name, label }))}
         onChange={(event) => {
           const next = event.currentTarget.value;
           onChange({ path, operator: next, value: operatorNamed(next)?.takes === 'none' ? undefined : (value ?? '') });
