@@ -46,7 +46,7 @@ import { makeOutbound } from './outbound/outbound.ts';
 import { makeRefusalPace, refusalFigures } from './pace/refusal-pace.ts';
 import { makeServerRateLimit } from './processes/tokens.ts';
 import type { ReadinessState } from './readiness.ts';
-import { makeRecords } from './records/pipeline.ts';
+import { makeDataApi } from './records/router.ts';
 import { makeTransferHandlers } from './records/transfer/transfer.ts';
 import { agentsPath } from './request/record-path.ts';
 import { TOKEN_PATH } from './routes/oauth.ts';
@@ -136,7 +136,7 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
   const transfer = makeTransferHandlers({ config, databases, keys, changed });
   const agents = agentsOf(config, db, log, onFault);
   const served = { keys, totals, config, databases, cache, authenticator, rateLimit, transfer, agents };
-  const records = makeRecords({ ...served, tokenUrl: config.publicUrl + TOKEN_PATH });
+  const records = makeDataApi({ ...served, tokenUrl: config.publicUrl + TOKEN_PATH });
   const figures = [
     ...databaseFigures(db, nodes.databases),
     ...workspaceFigures(cache),

@@ -79,7 +79,7 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
       },
       backups: house.backups,
       mover: house.mover,
-      answerAs: records.answerAs,
+      executeAs: records.executeAs,
       maxResponseBytes,
       // Asked for by requests, when the mounts are there.
       adminDocument: () =>

@@ -159,7 +159,7 @@ const PURITY: readonly { readonly what: string; readonly pattern: RegExp }[] = [
   { what: 'a global', pattern: /\bglobalThis\b|\bglobal\s*\./g },
 ];
 
-const MAX_LINES = 400;
+const MAX_LINES = 600;
 const MAX_FUNCTION_LINES = 120;
 const MAX_PARAMETERS = 5;
 

@@ -1,6 +1,6 @@
 // Where a tool is used, and what comes of it: the forms that its parts agree on.
 import type { AgentWrites } from '../model/agent-settings.ts';
-import type { Asked } from '../records/asked.ts';
+import type { InternalRequest } from '../records/internal-request.ts';
 import type { Reply } from '../response/reply.ts';
 import type { Confirmations } from './confirmation.ts';
 import type { Standpoint } from './words.ts';
@@ -16,7 +16,7 @@ export interface ToolLimits {
 export interface Desk extends ToolLimits {
   readonly standpoint: Standpoint;
   /** The data API's answer to whoever uses the tool. Throws its refusals. */
-  readonly ask: (asked: Asked) => Promise<Reply>;
+  readonly ask: (asked: InternalRequest) => Promise<Reply>;
   readonly writes: AgentWrites;
   readonly confirming: Confirming;
 }

@@ -15,8 +15,9 @@ import { closest } from '../model/closest.ts';
 import { mayWrite } from '../model/principal.ts';
 import { classOf, viewOf } from '../openapi/view.ts';
 import type { RateLimit } from '../pace/rate-limit.ts';
-import { requestOf } from '../records/asked.ts';
-import type { Guest, WorkspaceHandler } from '../records/pipeline.ts';
+import type { RequestContext } from '../records/context.ts';
+import { makeRequest } from '../records/internal-request.ts';
+import type { AgentApi, AgentHandler } from '../records/router.ts';
 import { isJsonType } from '../request/body.ts';
 import { isRecord } from '../request/members.ts';
 import { parseParameters } from '../request/parameters.ts';
@@ -43,24 +44,24 @@ export interface AgentRooms {
 }
 
 /** `POST …/{workspace}/_mcp`: one JSON-RPC message and its answer. */
-export function makeAgents(rooms: AgentRooms): WorkspaceHandler {
+export function makeAgents(rooms: AgentRooms): AgentHandler {
   const { config, rateLimit } = rooms;
-  return async (entered) => {
-    const { raw, visitor } = entered;
-    if (!config.mcp || !visitor.workspace.agents.enabled) throw agentsNotServed();
-    refuseOrigin(raw.headers.origin, config);
-    const narrowing = parseNarrowing(raw.query);
-    const guest = narrowGuest(entered, narrowing.entities);
-    const message = await messageOf(raw, config.maxBodyBytes);
+  return async (context, api) => {
+    const { request, principal } = context;
+    if (!config.mcp || !context.workspace.agents.enabled) throw agentsNotServed();
+    refuseOrigin(request.headers.origin, config);
+    const narrowing = parseNarrowing(request.query);
+    const narrowed = narrow(context, api, narrowing.entities);
+    const message = await messageOf(request, config.maxBodyBytes);
     const envelope = envelopeOf(message);
     const tool = toolOf(message);
-    if (message.method === 'tools/call') await rateLimit(visitor.principal.credentialId);
-    const session = sessionOf(rooms, guest, narrowing, message);
+    if (message.method === 'tools/call') await rateLimit(principal.credentialId);
+    const session = sessionOf(rooms, narrowed, api, narrowing, message);
     const { serveAgent } = await import('./handler.ts');
-    const url = `${config.publicUrl}${raw.path}`;
+    const url = `${config.publicUrl}${request.path}`;
     const operation = tool === undefined ? undefined : `mcp_${tool}`;
-    const response = await traceCall(metaOf(message), { id: raw.id, operation: operation ?? 'mcp' }, () =>
-      serveAgent({ url, headers: protocolHeaders(raw), envelope }, session),
+    const response = await traceCall(metaOf(message), { id: request.id, operation: operation ?? 'mcp' }, () =>
+      serveAgent({ url, headers: protocolHeaders(request), envelope }, session),
     );
     return { ...(await replyOf(response)), ...(operation === undefined ? {} : { operation }) };
   };
@@ -81,12 +82,13 @@ function parseNarrowing(query: string): Narrowing {
 }
 
 /** What the settings of the workspace and the address leave of the entities. A name that means nothing is 400. */
-function narrowGuest(guest: Guest, names: readonly string[] | undefined): Guest {
-  const { entities } = guest.visitor.workspace.agents;
-  const open = entities === null ? guest : guest.within(entities);
+function narrow(context: RequestContext, { restrict }: AgentApi, names: readonly string[] | undefined): RequestContext {
+  const { entities } = context.workspace.agents;
+  const open = entities === null ? context : restrict(context, entities);
   if (names === undefined) return open;
-  const { entityIds } = open.visitor.workspace;
-  return open.within(
+  const { entityIds } = open.workspace;
+  return restrict(
+    open,
     names.map((name) => {
       const id = entityIds.get(name);
       if (id === undefined) throw noSuchEntities(name, closest(name, entityIds.keys()), entityIds.keys());
@@ -133,20 +135,21 @@ function protocolHeaders({ headers }: RawRequest): Readonly<Record<string, strin
 
 function sessionOf(
   { config, confirmations, onCall, onError }: AgentRooms,
-  { raw, visitor, again, answerAs }: Guest,
+  context: RequestContext,
+  { execute }: AgentApi,
   { isReadOnly }: Narrowing,
   message: Message,
 ): AgentSession {
-  const { workspace, principal } = visitor;
-  const noWrites = whyNoWrites(visitor, isReadOnly);
+  const { request, workspace, principal } = context;
+  const noWrites = whyNoWrites(context, isReadOnly);
   const standpoint: Standpoint = { workspace, principal, views: viewOf(workspace, classOf(principal)), noWrites };
   const args = paramsOf(message).arguments;
-  const confirming = confirmingOf(message, visitor, confirmations);
+  const confirming = confirmingOf(message, context, confirmations);
   const desk: Desk = {
     standpoint,
     maxRows: config.mcpMaxRows,
     maxBytes: config.mcpMaxBytes,
-    ask: (asked) => answerAs(principal, requestOf(asked, raw), { again }),
+    ask: (asked) => execute(context, makeRequest(asked, request)),
     writes: workspace.agents.writes,
     confirming,
   };
@@ -162,12 +165,12 @@ function sessionOf(
     if (isDeclined(message)) return { kind: 'text', text: 'Declined: nothing was done.', isError: true };
     const entity = isRecord(args) && typeof args.entity === 'string' ? args.entity : undefined;
     const facts = {
-      requestId: raw.id,
+      requestId: request.id,
       tool,
       // Other text is of the client.
       entity: entity !== undefined && workspace.entities.has(entity) ? entity : undefined,
       principal: principal.credentialId,
-      client: clientOf(message, raw),
+      client: clientOf(message, request),
     };
     try {
       const outcome = await use(tool);
@@ -186,8 +189,8 @@ function sessionOf(
   return { instructions: instructionsFor(place), tools: names.map(shownTool), call };
 }
 
-/** A clause; undefined when the visitor may write. */
-function whyNoWrites({ workspace, principal }: Guest['visitor'], isReadOnly: boolean): string | undefined {
+/** A clause; undefined when the principal may write. */
+function whyNoWrites({ workspace, principal }: RequestContext, isReadOnly: boolean): string | undefined {
   if (isReadOnly) return 'the address of this server says access=read';
   if (!mayWrite(principal)) return 'your credential may only read';
   return workspace.agents.writes === 'off' ? 'agents may only read in this workspace' : undefined;
@@ -218,7 +221,7 @@ const isDeclined = (message: Message): boolean => {
 /** A host that can ask a person must: what the agent says of a confirmation counts only where the host cannot. */
 function confirmingOf(
   message: Message,
-  { workspace, principal }: Guest['visitor'],
+  { workspace, principal }: RequestContext,
   confirmations: Confirmations,
 ): Confirming {
   const { requestState, arguments: args } = paramsOf(message);

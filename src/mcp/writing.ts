@@ -2,7 +2,7 @@
 // and only to the version of the record that the person was shown.
 import { badRequest, confirmationRefused } from '../errors.ts';
 import { parseExact } from '../model/exact-json.ts';
-import type { Asked } from '../records/asked.ts';
+import type { InternalRequest } from '../records/internal-request.ts';
 import { isCurrent, parseEntityTags, versionsOf } from '../request/conditions.ts';
 import { isRecord, type Members } from '../request/members.ts';
 import type { Reply } from '../response/reply.ts';
@@ -15,9 +15,9 @@ import { placeOf } from './words.ts';
 interface Change {
   readonly tool: ToolName;
   readonly args: Readonly<Record<string, unknown>>;
-  readonly asked: Asked;
+  readonly asked: InternalRequest;
   /** The record as it is, for the words; undefined: there is none yet. */
-  readonly read: Asked | undefined;
+  readonly read: InternalRequest | undefined;
   readonly title: string;
   /** Lines for a person. */
   readonly lines: (before: Readonly<Record<string, unknown>>) => readonly string[];

@@ -1,92 +1,84 @@
 // Operations on several entities in one transaction: each passes the stages of a single request with the executor of the
 // transaction, and the first that fails undoes all.
 import type { KeptAnswer } from '../beside/keys.ts';
-import type { Config } from '../config.ts';
-import { badRequest, replayTooLarge } from '../errors.ts';
+import type { Executor } from '../db/pool.ts';
+import { badRequest, replayTooLarge, responseTooLarge } from '../errors.ts';
+import { numberText } from '../model/exact-json.ts';
 import type { Workspace } from '../model/workspace.ts';
 import { admit } from '../plan/plan.ts';
-import { type BatchItem, type LinkedItem, linkBatch, parseBatch, parseBatchOptions } from '../request/batch.ts';
-import type { CallParts } from '../request/call.ts';
+import {
+  type BatchItem,
+  inOperation,
+  type LinkedItem,
+  linkBatch,
+  parseBatch,
+  parseBatchOptions,
+} from '../request/batch.ts';
+import { type Call, type CallParts, callAt } from '../request/call.ts';
 import { jsonText, type Reply } from '../response/reply.ts';
-import { ahead, inOrder, OutOfStep, type Run } from './batch-operations.ts';
-import type { Visitor } from './enter.ts';
-import type { Journey } from './journey.ts';
-import { type KeyOfTransaction, REPLAYED, wholeRecordQuery } from './keyed.ts';
-import { type TogetherRooms, together } from './together.ts';
-import type { RequestClock, Sender } from './visit.ts';
-
-export interface BatchRooms extends TogetherRooms {
-  readonly config: Config;
-  /** The stages of a single call. */
-  readonly travel: (journey: Journey) => Promise<Reply>;
-}
+import type { RequestContext } from './context.ts';
+import { REPLAYED, type TransactionKey, wholeRecordQuery } from './idempotency.ts';
+import { readAnswer, runTransaction, type TransactionDeps } from './transaction.ts';
 
 // {"operations": [{"body": record}, …]}
 const RECORD_DEPTH = 4;
 
-/** A batch of somebody who has entered. */
-export interface BatchJourney {
-  readonly parts: CallParts;
-  readonly sender: Sender;
-  readonly visitor: Visitor;
-  readonly again: () => Promise<Visitor>;
-  readonly clock: RequestClock;
-}
+const readItems = async ({ config }: TransactionDeps, parts: CallParts): Promise<readonly BatchItem[]> =>
+  parseBatch(await parts.body({ maxBytes: config.maxBulkBytes, recordDepth: RECORD_DEPTH }), config.maxBatch);
 
 /** 200 with the answers in order, all of them or none. */
-export async function batch(rooms: BatchRooms, journey: BatchJourney, key?: KeyOfTransaction): Promise<Reply> {
-  const { config, travel } = rooms;
-  const { parts, sender, again, clock } = journey;
+export async function batch(
+  deps: TransactionDeps,
+  context: RequestContext,
+  parts: CallParts,
+  key?: TransactionKey,
+): Promise<Reply> {
   const { isDryRun } = parseBatchOptions(parts.query);
   if (parts.conditions.ifMatch !== undefined) {
     throw badRequest('If-Match is for one record. Of a batch each operation has its own: give it as "ifMatch" there');
   }
-  const items = parseBatch(
-    await parts.body({ maxBytes: config.maxBulkBytes, recordDepth: RECORD_DEPTH }),
-    config.maxBatch,
-  );
+  const items = await readItems(deps, parts);
   const reply = (data: string): Reply => jsonText(200, `{"data":${data}${isDryRun ? ',"meta":{"dryRun":true}' : ''}}`);
   if (items.length === 0 && key === undefined) return reply('[]');
-  const perform = (operations: typeof ahead | typeof inOrder): Promise<Reply> =>
-    together(rooms, { ...journey, isDryRun, isRepeatable: key !== undefined }, async (executor, visitor) => {
-      const { linked, usedOf } = linkBatch(items, visitor.workspace.entities);
+  const run = (runOperations: typeof runAhead | typeof runInOrder): Promise<Reply> =>
+    runTransaction(deps, context, { isDryRun, isRepeatable: key !== undefined }, async (executor, current) => {
+      const { linked, usedOf } = linkBatch(items, current.workspace.entities);
       await key?.begin(executor);
-      const run: Run = { executor, clock, sender, visitor, again, travel, maxBytes: config.maxResponseBytes };
-      // An answer that is kept is known by the ids of its records.
-      const fieldsOf = (index: number) =>
+      // A reply that is stored is known by the ids of its records.
+      const fieldsUsed = (index: number) =>
         key === undefined ? usedOf(index) : new Set(['id', ...(usedOf(index) ?? [])]);
-      const outcomes = await operations(run, linked, fieldsOf);
+      const outcomes = await runOperations({ deps, context: current, executor, fieldsUsed }, linked);
       const whole = reply(`[${outcomes.map(({ text }) => text).join()}]`);
       await key?.finish(executor, whole, JSON.stringify(outcomes.map(({ status, id }) => [status, id])));
       return whole;
     });
-  return perform(ahead).catch((error) => {
-    if (error instanceof OutOfStep) return perform(inOrder);
+  return run(runAhead).catch((error) => {
+    if (error instanceof OutOfStep) return run(runInOrder);
     throw error;
   });
 }
 
 /**
- * The answer of a batch that was done before. Who sees all records gets what was kept of it; for anybody else, and when
- * it was too long to be kept, its records are read anew: 404 when one is not there any more.
+ * The reply of a batch that was done before. Who sees all records gets what was stored of it; for anybody else, and when
+ * it was too long to be stored, its records are read anew: 404 when one is not there any more.
  */
-export async function replayBatch(rooms: BatchRooms, journey: BatchJourney, kept: KeptAnswer): Promise<Reply> {
-  const { config, databases, travel } = rooms;
-  const { parts, sender, again, clock } = journey;
-  const visitor = await again();
-  const { workspace, principal } = visitor;
-  const items = parseBatch(
-    await parts.body({ maxBytes: config.maxBulkBytes, recordDepth: RECORD_DEPTH }),
-    config.maxBatch,
-  );
+export async function replayBatch(
+  deps: TransactionDeps,
+  original: RequestContext,
+  parts: CallParts,
+  kept: KeptAnswer,
+): Promise<Reply> {
+  const { config, databases } = deps;
+  const context = await original.refresh();
+  const { workspace, principal } = context;
+  const items = await readItems(deps, parts);
   for (const { method, entity } of items) {
     admit(workspace, principal, entity, method === 'GET' ? 'read' : 'write');
   }
   if (kept.body !== null && principal.kind !== 'external') return jsonText(200, kept.body, { [REPLAYED]: 'true' });
   const { linked } = linkBatch(items, workspace.entities);
   const outcomes = JSON.parse(kept.records ?? '[]') as readonly (readonly [status: number, id: string | null])[];
-  const executor = databases.of(workspace);
-  const run: Run = { executor, clock, sender, visitor, again, travel, maxBytes: config.maxResponseBytes };
+  const run: Run = { deps, context, executor: databases.of(workspace), fieldsUsed: () => undefined };
   const deleted = new Set(
     outcomes.flatMap(([, id], index) => (items[index]?.method === 'DELETE' ? [`${items[index]?.entity} ${id}`] : [])),
   );
@@ -101,9 +93,7 @@ export async function replayBatch(rooms: BatchRooms, journey: BatchJourney, kept
   for (const [index, one] of reads.entries()) {
     const [status, id] = outcomes[index] ?? [200, null];
     const isGone = one.item.method === 'DELETE' || (id !== null && deleted.has(`${one.item.entity} ${id}`));
-    const [outcome] = isGone
-      ? []
-      : await inOrder({ ...run, clock: clock.part() }, [{ ...one, members: new Map() }], () => undefined);
+    const [outcome] = isGone ? [] : await runInOrder(run, [{ ...one, members: new Map() }]);
     const text = outcome?.text.replace(/^\{"status":\d+/, `{"status":${status}`) ?? `{"status":${status}}`;
     bytes += Buffer.byteLength(text);
     if (bytes > config.maxResponseBytes) throw replayTooLarge(config.maxResponseBytes);
@@ -116,4 +106,175 @@ export async function replayBatch(rooms: BatchRooms, journey: BatchJourney, kept
 function readOf({ entities }: Workspace, { method, entity, query }: BatchItem): Pick<BatchItem, 'method' | 'query'> {
   if (method === 'GET') return { method, query };
   return { method: 'GET', query: wholeRecordQuery(entities.get(entity)) };
+}
+
+/* ---- the operations in their transaction ---- */
+
+interface Run {
+  readonly deps: TransactionDeps;
+  readonly context: RequestContext;
+  readonly executor: Executor;
+  /** The fields of the record of an operation that are needed, if any. */
+  readonly fieldsUsed: (index: number) => ReadonlySet<string> | undefined;
+}
+
+type JsonRecord = Readonly<Record<string, unknown>>;
+
+/** The fields of an answered record that later operations refer to. */
+async function recordOf(answer: string, fields: ReadonlySet<string>, context: RequestContext): Promise<JsonRecord> {
+  const { data } = (await readAnswer(answer, context)) as { data: JsonRecord };
+  return Object.fromEntries([...fields].filter((name) => Object.hasOwn(data, name)).map((name) => [name, data[name]]));
+}
+
+interface Outcome {
+  readonly status: number;
+  /** Of the record that it wrote or read, when that was looked at. */
+  readonly id: string | null;
+  /** The JSON text of its answer. */
+  readonly text: string;
+}
+
+/** Runs one operation of a batch; `executor`: of its statements. */
+type RunOperation = (index: number, one: LinkedItem, executor: Executor) => Promise<Outcome>;
+
+/** For the operations of one batch, in their order. */
+function makeRunOperation({ deps, context, fieldsUsed }: Run): RunOperation {
+  const records = new Map<number, JsonRecord>();
+  const maxBytes = deps.config.maxResponseBytes;
+  let bytes = 0;
+  return (index, one, executor) =>
+    inOperation(index, async () => {
+      const call = callOf(one, records);
+      const { status, body } = await deps.execute(context, call, executor);
+      if (body.kind === 'stream') throw new TypeError('an operation of a batch answers with text');
+      const answer = body.kind === 'text' ? body.text : '';
+      bytes += Buffer.byteLength(answer);
+      if (bytes > maxBytes) throw responseTooLarge(maxBytes);
+      const fields = fieldsUsed(index);
+      if (fields !== undefined && answer !== '') records.set(index, await recordOf(answer, fields, context));
+      const id = call.id === '' ? numberText(records.get(index)?.id) : call.id;
+      const text = answer === '' ? `{"status":${status}}` : `{"status":${status},${answer.slice(1)}`;
+      return { status, id: id ?? null, text };
+    });
+}
+
+/** Runs one operation after the other. */
+async function runInOrder(run: Run, linked: readonly LinkedItem[]): Promise<readonly Outcome[]> {
+  const runOperation = makeRunOperation(run);
+  const outcomes: Outcome[] = [];
+  for (const [index, one] of linked.entries()) outcomes.push(await runOperation(index, one, run.executor));
+  return outcomes;
+}
+
+/** An operation has to ask once more after others were sent: what it would be told has to be told by those before alone. */
+class OutOfStep extends Error {
+  constructor() {
+    super('an operation asks again after others were sent');
+    this.name = 'OutOfStep';
+  }
+}
+
+/**
+ * The same, but an operation waits only for the records that it refers to: its statement is sent after those of the ones
+ * before it, while these are being answered. Most operations are one statement. One that is refused by what PostgreSQL or
+ * the body says is refused as it would be in order; when one has to ask why, all of it must be done again in order, for
+ * which this throws OutOfStep.
+ */
+async function runAhead(run: Run, linked: readonly LinkedItem[]): Promise<readonly Outcome[]> {
+  const runOperation = makeRunOperation(run);
+  const { turn } = run.context.request;
+  const steps: { readonly step: Step; readonly outcome: Promise<Outcome> }[] = [];
+  const begin = (index: number, one: LinkedItem) => {
+    const step = makeStep(run.executor, () => steps.length <= index + 1);
+    const outcome = runOperation(index, one, step.executor);
+    steps.push({ step, outcome });
+    return Promise.race([step.sent, outcome]);
+  };
+  try {
+    for (const [index, one] of linked.entries()) {
+      for (const from of sourcesOf(one)) await steps[from]?.outcome;
+      if (!turn.hasTime()) await turn.next();
+      const began = performance.now();
+      await begin(index, one);
+      turn.spent(performance.now() - began);
+    }
+  } catch {
+    // What is thrown is found below, where those before it have been answered.
+  }
+  const outcomes = await Promise.allSettled(steps.map(({ outcome }) => outcome));
+  return outcomes.map((outcome, index) => {
+    if (outcome.status === 'fulfilled') return outcome.value;
+    throw steps[index]?.step.isOut() === true ? new OutOfStep() : outcome.reason;
+  });
+}
+
+const sourcesOf = ({ id, members }: LinkedItem): readonly number[] =>
+  [...(id === undefined ? [] : [id]), ...members.values()].map(({ from }) => from);
+
+/** The executor of one operation among others that are under way. */
+interface Step {
+  readonly executor: Executor;
+  /** Resolves when it has given its first statement to the transaction. */
+  readonly sent: Promise<void>;
+  /** True when it had to ask again, and could not. */
+  readonly isOut: () => boolean;
+}
+
+/** `isLast`: whether no operation was begun after it. */
+function makeStep(executor: Executor, isLast: () => boolean): Step {
+  const { promise: sent, resolve } = Promise.withResolvers<void>();
+  let isOut = false;
+  return {
+    executor: {
+      isTransaction: executor.isTransaction,
+      run(query, lane, work) {
+        if (!isLast()) {
+          isOut = true;
+          return Promise.reject(new OutOfStep());
+        }
+        const rows = executor.run(query, lane, work);
+        resolve();
+        return rows;
+      },
+    },
+    sent,
+    isOut: () => isOut,
+  };
+}
+
+/** The operation as a call of its own, references replaced by what they stand for. */
+function callOf({ item, id, members }: LinkedItem, records: ReadonlyMap<number, JsonRecord>): Call {
+  const value = ({ from, field }: { from: number; field: string }): unknown => {
+    const record = records.get(from) as JsonRecord;
+    if (!Object.hasOwn(record, field)) {
+      throw badRequest(`The answer of operation ${from} has no field ${field}: name it in its fields`);
+    }
+    return record[field];
+  };
+  const segment = id === undefined ? (item.id as string | undefined) : idOf(value(id));
+  const body = members.size === 0 ? item.body : withMembers(item, members, value);
+  return callAt(item.method, item.entity, segment, {
+    query: item.query,
+    conditions: { ifMatch: item.ifMatch },
+    body: () => Promise.resolve(body),
+  });
+}
+
+function withMembers(
+  { body }: BatchItem,
+  members: LinkedItem['members'],
+  value: (reference: { from: number; field: string }) => unknown,
+): JsonRecord {
+  return Object.fromEntries(
+    Object.entries(body as JsonRecord).map(([name, given]) => {
+      const reference = members.get(name);
+      return [name, reference === undefined ? given : value(reference)];
+    }),
+  );
+}
+
+function idOf(value: unknown): string {
+  const digits = numberText(value) ?? (typeof value === 'string' ? value : '');
+  if (!/^-?\d+$/.test(digits)) throw badRequest('The id that $ref leads to is no integer');
+  return digits;
 }

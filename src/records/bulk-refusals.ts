@@ -29,9 +29,10 @@ import type { ConflictKey } from '../plan/conflict-key.ts';
 import { MAX_DETAILS } from '../plan/naming.ts';
 import type { Target } from '../request/bulk.ts';
 import { compile, type Inputs } from '../sql/compile.ts';
+import type { EntityContext } from './context.ts';
+import { runRead } from './reads.ts';
 import type { WriteKind } from './record-error.ts';
-import { runRead, type Visit } from './visit.ts';
-import type { WriteRooms } from './writes.ts';
+import type { WriteDeps } from './writes.ts';
 
 /** Records that are written together. `targets`: which ones, for those that are there already. */
 export interface BulkWrite {
@@ -44,39 +45,44 @@ export interface BulkWrite {
 }
 
 /** Throws the refusal of an upsert that did not find or make all records, unless the reason is none of the request's own. */
-export async function explainUpsert(rooms: WriteRooms, visit: Visit, what: BulkWrite, key: ConflictKey): Promise<void> {
-  const details = await dangling(rooms, visit, what.items, undefined);
+export async function explainUpsert(
+  deps: WriteDeps,
+  context: EntityContext,
+  what: BulkWrite,
+  key: ConflictKey,
+): Promise<void> {
+  const details = await dangling(deps, context, what.items, undefined);
   if (details.length > 0) throw validationFailed(details);
-  await refuseTaken(rooms, visit, what, { fields: key.fields, whose: { kind: 'request' } });
+  await refuseTaken(deps, context, what, { fields: key.fields, whose: { kind: 'request' } });
 }
 
 /** Throws the refusal that names the records which the database refused, when they can be found. */
-export async function explain(rooms: WriteRooms, visit: Visit, what: BulkWrite, error: unknown): Promise<void> {
+export async function explain(deps: WriteDeps, context: EntityContext, what: BulkWrite, error: unknown): Promise<void> {
   switch (sqlState(error)) {
     case '23503': {
-      if (what.kind === 'delete') return refuseReferred(rooms, visit, what, error);
-      const details = await dangling(rooms, visit, what.items, what.targets);
+      if (what.kind === 'delete') return refuseReferred(deps, context, what, error);
+      const details = await dangling(deps, context, what.items, what.targets);
       if (details.length > 0) throw validationFailed(details);
       return;
     }
     case '23505': {
-      const fields = uniqueFields(visit, error);
+      const fields = uniqueFields(context, error);
       const isGiven = (field: Field): boolean => what.listed?.columns.includes(field) === true;
       // Records that are changed have the rest.
       if (fields === undefined || !(what.targets === undefined ? fields.every(isGiven) : fields.some(isGiven))) return;
-      return refuseTaken(rooms, visit, what, { fields, whose: whoseOf(what) }, error);
+      return refuseTaken(deps, context, what, { fields, whose: whoseOf(what) }, error);
     }
     default:
   }
 }
 
 /** Throws the conflict that names the records to which others refer, if they can be found. */
-async function refuseReferred(rooms: WriteRooms, visit: Visit, what: BulkWrite, error: unknown): Promise<void> {
-  const { entity, relation } = ownerOf(violatedConstraint(error), visit.workspace) ?? {};
+async function refuseReferred(deps: WriteDeps, context: EntityContext, what: BulkWrite, error: unknown): Promise<void> {
+  const { entity, relation } = ownerOf(violatedConstraint(error), context.workspace) ?? {};
   if (entity === undefined || relation === undefined) return;
-  const plan = planReferred({ entity, relation }, visit.entity, visit);
+  const plan = planReferred({ entity, relation }, context.entity, context);
   if (plan === undefined) return;
-  const found = await runRead(visit, compile(plan, rooms.compileOptions), inputsOf(visit, what), 'write');
+  const found = await runRead(context, compile(plan, deps.compileOptions), inputsOf(context, what), 'write');
   if (found.length === 0) return;
   const message = `records of ${entity} refer to this one by ${relation}`;
   const field = `${entity}.${relation}`;
@@ -92,15 +98,15 @@ export const namesOf = (fields: readonly Field[]): string => fields.map(({ name 
 
 /** Throws the conflict that names the records whose values of the fields are taken, if there are any. */
 async function refuseTaken(
-  rooms: WriteRooms,
-  visit: Visit,
+  deps: WriteDeps,
+  context: EntityContext,
   what: BulkWrite,
   { fields, whose }: { readonly fields: readonly Field[]; readonly whose: TakenBy },
   error?: unknown,
 ): Promise<void> {
   const names = namesOf(fields);
-  const plan = planTaken(what.items, fields, visit.entity, visit, whose);
-  const taken = await runRead(visit, compile(plan, rooms.compileOptions), inputsOf(visit, what), 'write');
+  const plan = planTaken(what.items, fields, context.entity, context, whose);
+  const taken = await runRead(context, compile(plan, deps.compileOptions), inputsOf(context, what), 'write');
   if (taken.length === 0) return;
   const details = taken.map(({ index, other, isThere }) => ({
     index,
@@ -117,7 +123,7 @@ async function refuseTaken(
 }
 
 /** The fields of the constraint that was violated, if the records of a request give all of them. */
-function uniqueFields({ workspace, entity }: Visit, error: unknown): readonly Field[] | undefined {
+function uniqueFields({ workspace, entity }: EntityContext, error: unknown): readonly Field[] | undefined {
   const owner = workspace.constraints.get(violatedConstraint(error) ?? '');
   if (owner?.kind !== 'unique' || owner.entity !== entity.name) return undefined;
   const fields = owner.fields.map((name) => entity.fields.get(name));
@@ -125,11 +131,11 @@ function uniqueFields({ workspace, entity }: Visit, error: unknown): readonly Fi
 }
 
 /** 404 when one of the records is not there for the principal, 412 when one has not the version that it must have. */
-export async function requireAll(rooms: WriteRooms, visit: Visit, targets: readonly Target[]): Promise<void> {
+export async function requireAll(deps: WriteDeps, context: EntityContext, targets: readonly Target[]): Promise<void> {
   if (targets.length === 0) return;
-  const statement = compile(planFind(visit.entity, visit), rooms.compileOptions);
+  const statement = compile(planFind(context.entity, context), deps.compileOptions);
   const lists: Lists = new Map([[IDS, targets.map(({ id }) => id)]]);
-  const found = await runRead(visit, statement, { principal: visit.principal, lists }, 'write');
+  const found = await runRead(context, statement, { principal: context.principal, lists }, 'write');
   const versions = new Map(found.map(({ id, version }) => [id, version]));
   const missing = targets.filter(({ id }) => !versions.has(id));
   if (missing.length > 0) throw recordsNotFound(missing.map(({ name }) => name));
@@ -143,20 +149,20 @@ const CHANGED = { field: null, code: 'CHANGED', message: 'has changed since it w
 
 /** References of the records that lead to nothing that the principal can see. */
 export async function dangling(
-  rooms: WriteRooms,
-  visit: Visit,
+  deps: WriteDeps,
+  context: EntityContext,
   items: readonly Assignment[],
   targets: readonly Target[] | undefined,
 ): Promise<Detail[]> {
-  const plan = planDangling(items, visit.entity, visit, targets !== undefined);
+  const plan = planDangling(items, context.entity, context, targets !== undefined);
   if (plan === undefined) return [];
-  const inputs = inputsOf(visit, { kind: 'create', items, listed: plan, targets });
-  const rows = await runRead(visit, compile(plan, rooms.compileOptions), inputs, 'write');
+  const inputs = inputsOf(context, { kind: 'create', items, listed: plan, targets });
+  const rows = await runRead(context, compile(plan, deps.compileOptions), inputs, 'write');
   const code: DetailCode = 'REFERENCE_NOT_FOUND';
   return rows.map((row) => ({ ...row, code, message: 'refers to a record that does not exist' }));
 }
 
-export function inputsOf({ principal }: Visit, { items, listed, targets }: BulkWrite): Inputs {
+export function inputsOf({ principal }: EntityContext, { items, listed, targets }: BulkWrite): Inputs {
   const lists = listed === undefined ? new Map<string, readonly (string | null)[]>() : listsOf(items, listed);
   if (targets !== undefined) {
     lists.set(

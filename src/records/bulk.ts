@@ -41,12 +41,12 @@ import { writtenEnvelope } from '../response/envelope.ts';
 import { json, jsonText, noContent, type Reply } from '../response/reply.ts';
 import { bindQuery, type Cells, type Compiled } from '../sql/compile.ts';
 import { type BulkWrite, dangling, explain, explainUpsert, inputsOf, namesOf, requireAll } from './bulk-refusals.ts';
+import { type EntityContext, workOf } from './context.ts';
 import { recordError } from './record-error.ts';
-import { type Visit, workOf } from './visit.ts';
-import { repeatedly, type WriteRooms } from './writes.ts';
+import { repeatedly, type WriteDeps } from './writes.ts';
 
 /** `databases`: where dry runs have transactions of their own. */
-export type BulkRooms = WriteRooms & { readonly databases: Databases };
+export type WriteManyDeps = WriteDeps & { readonly databases: Databases };
 
 // {\"data\": [record, …]}
 const RECORD_DEPTH = 3;
@@ -56,23 +56,23 @@ const DRY = { dryRun: true };
 /** What is told of a write beside its records. */
 const metaOf = ({ isDryRun }: BulkOptions) => (isDryRun ? DRY : {});
 
-export async function bulkCreate(rooms: BulkRooms, visitor: Visit): Promise<Reply> {
-  const options = parseBulkCreateOptions(visitor.call.query);
-  const visit = visitOf(rooms, visitor, options);
-  if (options.upsert !== undefined) return bulkUpsert(rooms, visit, options.upsert, options);
-  const { entity, principal } = visit;
-  const records = await bodyOf(rooms, visit, parseRecords);
+export async function bulkCreate(deps: WriteManyDeps, original: EntityContext): Promise<Reply> {
+  const options = parseBulkCreateOptions(original.call.query);
+  const context = withUndo(deps, original, options);
+  if (options.upsert !== undefined) return bulkUpsert(deps, context, options.upsert, options);
+  const { entity, principal } = context;
+  const records = await bodyOf(deps, context, parseRecords);
   const stamped = stampedColumns(entity, principal);
   const { items, details } = await inPieces(
     assignments(records, (record) => planAssignment(record, entity, undefined, stamped)),
-    visit.sender.turn,
-    visit.sender.caller,
+    context.request.turn,
+    context.signal,
   );
-  if (details.length > 0) throw allMistakes(details, await danglingOf(rooms, visit, records, items, undefined));
+  if (details.length > 0) throw allMistakes(details, await danglingOf(deps, context, records, items, undefined));
   if (items.length === 0) return jsonText(201, writtenEnvelope('[]', metaOf(options)));
-  const { plan, items: whole } = planBulkCreate(items, entity, visit, projectionOf(entity, options));
+  const { plan, items: whole } = planBulkCreate(items, entity, context, projectionOf(entity, options));
   const what: BulkWrite = { kind: 'create', items: whole, listed: plan, targets: undefined };
-  const { data } = await write(rooms, visit, rooms.prepared.write(visit, plan), what);
+  const { data } = await write(deps, context, deps.prepared.write(context, plan), what);
   return jsonText(201, writtenEnvelope(data, metaOf(options)));
 }
 
@@ -80,24 +80,24 @@ const projectionOf = (entity: Entity, { isMinimal }: BulkOptions): Projection =>
   isMinimal ? idOnly(entity) : wholeRecord(entity);
 
 /** 400 for the header that guards one record: ignored, it would let others be overwritten. */
-function refuseIfMatch({ call }: Visit, where: string): void {
+function refuseIfMatch({ call }: EntityContext, where: string): void {
   if (call.conditions.ifMatch === undefined) return;
   throw badRequest(`If-Match is for one record. Of many each has its own version: ${where}`);
 }
 
 /** In a dry run whatever its statements write is undone at once. */
-function visitOf({ databases }: BulkRooms, visit: Visit, { isDryRun }: BulkOptions): Visit {
-  return isDryRun ? { ...visit, executor: undoing(databases.of(visit.workspace), visit) } : visit;
+function withUndo({ databases }: WriteManyDeps, context: EntityContext, { isDryRun }: BulkOptions): EntityContext {
+  return isDryRun ? { ...context, executor: undoing(databases.of(context.workspace), context) } : context;
 }
 
 /** Runs each statement in a transaction of its own, which is rolled back. */
-function undoing(database: Database, { workspace, sender, clock, place }: Visit): Executor {
+function undoing(database: Database, { workspace, signal, deadline, place }: EntityContext): Executor {
   return {
     isTransaction: false,
     async run(query, lane, work) {
       let rows: readonly Row[] = [];
       const undone = new Error('a dry run is undone');
-      const options = { tenant: workspace.id, deadline: clock.deadline, caller: sender.caller, place };
+      const options = { tenant: workspace.id, deadline: deadline.at, caller: signal, place };
       try {
         await database.transaction(
           async ({ executor }) => {
@@ -114,38 +114,43 @@ function undoing(database: Database, { workspace, sender, clock, place }: Visit)
   };
 }
 
-async function bulkUpsert(rooms: BulkRooms, visit: Visit, upsert: Upsert, options: BulkOptions): Promise<Reply> {
-  const { call, entity, executor, sender } = visit;
+async function bulkUpsert(
+  deps: WriteManyDeps,
+  context: EntityContext,
+  upsert: Upsert,
+  options: BulkOptions,
+): Promise<Reply> {
+  const { call, entity, executor, request, signal } = context;
   if (call.conditions.ifMatch !== undefined) throw upsertWithVersion();
-  const key = planKey(upsert, entity, visit);
-  const records = await bodyOf(rooms, visit, parseRecords);
+  const key = planKey(upsert, entity, context);
+  const records = await bodyOf(deps, context, parseRecords);
   const { items, details } = await inPieces(
-    assignments(records, (record) => planUpsertAssignment(record, entity, visit, key)),
-    sender.turn,
-    sender.caller,
+    assignments(records, (record) => planUpsertAssignment(record, entity, context, key)),
+    request.turn,
+    signal,
   );
-  if (details.length > 0) throw allMistakes(details, await danglingOf(rooms, visit, records, items, undefined));
+  if (details.length > 0) throw allMistakes(details, await danglingOf(deps, context, records, items, undefined));
   const counted = (data: string, inserted: number, updated: number): Reply =>
     jsonText(200, writtenEnvelope(data, { inserted, updated, ...metaOf(options) }));
   if (items.length === 0) return counted('[]', 0, 0);
-  const { plan, items: whole } = planBulkUpsert(items, key, entity, visit, projectionOf(entity, options));
-  const statement = rooms.prepared.write(visit, plan);
+  const { plan, items: whole } = planBulkUpsert(items, key, entity, context, projectionOf(entity, options));
+  const statement = deps.prepared.write(context, plan);
   const what: BulkWrite = { kind: 'create', items: whole, listed: plan, targets: undefined, key: key.fields };
-  const bound = bindQuery(statement, inputsOf(visit, what));
+  const bound = bindQuery(statement, inputsOf(context, what));
   let attempts = 0;
-  const { data, inserted } = await repeatedly(visit, async () => {
+  const { data, inserted } = await repeatedly(context, async () => {
     attempts++;
     try {
-      const [row] = await executor.run(bound, 'write', workOf(visit, statement.expected));
+      const [row] = await executor.run(bound, 'write', workOf(context, statement.expected));
       return statement.read(row as Cells);
     } catch (error) {
       if (isStaleSnapshot(error) || isRetryable(error)) throw error;
-      const asking = besideTransaction(rooms, visit);
+      const asking = besideTransaction(deps, context);
       if (!UNDONE.includes(sqlState(error) ?? '')) {
-        await explain(rooms, asking, what, error);
-        throw recordError(error, visit.workspace, entity.name, 'create');
+        await explain(deps, asking, what, error);
+        throw recordError(error, context.workspace, entity.name, 'create');
       }
-      await explainUpsert(rooms, asking, what, key);
+      await explainUpsert(deps, asking, what, key);
       // What came after the statement began to look is seen by the next.
       if (attempts === 1 && !executor.isTransaction) return undefined;
       if (hidesRows(plan.scan)) throw notUnique(namesOf(key.fields), error);
@@ -157,22 +162,22 @@ async function bulkUpsert(rooms: BulkRooms, visit: Visit, upsert: Upsert, option
 }
 
 /** Who asks why a statement was refused: its transaction, which holds nothing else, cannot be asked any more. */
-function besideTransaction({ databases }: BulkRooms, visit: Visit): Visit {
-  return visit.executor.isTransaction ? { ...visit, executor: databases.of(visit.workspace) } : visit;
+function besideTransaction({ databases }: WriteManyDeps, context: EntityContext): EntityContext {
+  return context.executor.isTransaction ? { ...context, executor: databases.of(context.workspace) } : context;
 }
 
 // PostgreSQL's for a record that one statement would change twice, and ours.
 const UNDONE: readonly string[] = ['21000', NOT_WHOLE];
 
-export async function bulkUpdate(rooms: BulkRooms, visitor: Visit): Promise<Reply> {
-  refuseIfMatch(visitor, 'give it as "$version" of the record');
-  const options = parseBulkUpdateOptions(visitor.call.query);
-  const visit = visitOf(rooms, visitor, options);
-  const { entity, principal } = visit;
-  const records = await bodyOf(rooms, visit, parseRecords);
-  const { items, targets, details } = await inPieces(changes(records, visit), visit.sender.turn, visit.sender.caller);
+export async function bulkUpdate(deps: WriteManyDeps, original: EntityContext): Promise<Reply> {
+  refuseIfMatch(original, 'give it as "$version" of the record');
+  const options = parseBulkUpdateOptions(original.call.query);
+  const context = withUndo(deps, original, options);
+  const { entity, principal } = context;
+  const records = await bodyOf(deps, context, parseRecords);
+  const { items, targets, details } = await inPieces(changes(records, context), context.request.turn, context.signal);
   if (details.length > 0) {
-    throw allMistakes(details, await danglingOf(rooms, visit, records, items, targets));
+    throw allMistakes(details, await danglingOf(deps, context, records, items, targets));
   }
   const told = (data: string, versions: string | null): Reply =>
     jsonText(
@@ -182,25 +187,25 @@ export async function bulkUpdate(rooms: BulkRooms, visitor: Visit): Promise<Repl
   if (items.length === 0) return told('[]', options.versions ? '[]' : null);
   // A record of somebody else does not exist, whatever is asked of it.
   if (items.some((item) => foreignColumn(entity, principal, item) !== undefined))
-    await requireAll(rooms, visit, targets);
+    await requireAll(deps, context, targets);
   const guarded = targets.some(({ version }) => version !== undefined);
   const { versions } = options;
-  const plan = planBulkUpdate(items, entity, visit, { guarded, versions, projection: projectionOf(entity, options) });
+  const plan = planBulkUpdate(items, entity, context, { guarded, versions, projection: projectionOf(entity, options) });
   const what: BulkWrite = { kind: 'update', items, listed: plan, targets };
-  const written = await write(rooms, visit, rooms.prepared.write(visit, plan), what);
+  const written = await write(deps, context, deps.prepared.write(context, plan), what);
   return told(written.data, written.versions);
 }
 
 /** Dangling references beside other mistakes: when every record could be read that far, so that each has its place. */
 async function danglingOf(
-  rooms: WriteRooms,
-  visit: Visit,
+  deps: WriteDeps,
+  context: EntityContext,
   records: readonly unknown[],
   items: readonly Assignment[],
   targets: readonly Target[] | undefined,
 ): Promise<readonly Detail[]> {
   if (items.length < records.length || (targets !== undefined && targets.length < records.length)) return [];
-  return dangling(rooms, visit, items, targets);
+  return dangling(deps, context, items, targets);
 }
 
 function allMistakes(details: readonly Detail[], further: readonly Detail[]): Error {
@@ -208,36 +213,36 @@ function allMistakes(details: readonly Detail[], further: readonly Detail[]): Er
   return validationFailed(all.slice(0, MAX_DETAILS));
 }
 
-export async function bulkDelete(rooms: BulkRooms, visit: Visit): Promise<Reply> {
-  const what = parseIds(visit.call.query, rooms.config.maxBulk);
-  return deleteAll(rooms, visitOf(rooms, visit, what), what, what);
+export async function bulkDelete(deps: WriteManyDeps, context: EntityContext): Promise<Reply> {
+  const what = parseIds(context.call.query, deps.config.maxBulk);
+  return deleteAll(deps, withUndo(deps, context, what), what, what);
 }
 
-export async function bulkDeleteListed(rooms: BulkRooms, visit: Visit): Promise<Reply> {
-  const options = parseBulkOptions(visit.call.query);
-  return deleteAll(rooms, visitOf(rooms, visit, options), await bodyOf(rooms, visit, parseDeleteBody), options);
+export async function bulkDeleteListed(deps: WriteManyDeps, context: EntityContext): Promise<Reply> {
+  const options = parseBulkOptions(context.call.query);
+  return deleteAll(deps, withUndo(deps, context, options), await bodyOf(deps, context, parseDeleteBody), options);
 }
 
 async function deleteAll(
-  rooms: BulkRooms,
-  visit: Visit,
+  deps: WriteManyDeps,
+  context: EntityContext,
   { targets }: BulkDelete,
   { isDryRun }: BulkOptions,
 ): Promise<Reply> {
-  refuseIfMatch(visit, 'POST …/_bulk/delete takes {"ids": [1], "versions": {"1": "…"}}');
+  refuseIfMatch(context, 'POST …/_bulk/delete takes {"ids": [1], "versions": {"1": "…"}}');
   // Nobody should take it for a delete.
   const done = isDryRun ? json(200, { meta: DRY }) : noContent();
   if (targets.length === 0) return done;
   const guarded = targets.some(({ version }) => version !== undefined);
-  const plan = planBulkDelete(visit.entity, visit, guarded);
+  const plan = planBulkDelete(context.entity, context, guarded);
   const what: BulkWrite = { kind: 'delete', items: [], listed: undefined, targets };
-  await write(rooms, visit, rooms.prepared.write(visit, plan), what);
+  await write(deps, context, deps.prepared.write(context, plan), what);
   return done;
 }
 
 async function bodyOf<T>(
-  { config }: WriteRooms,
-  { call }: Visit,
+  { config }: WriteDeps,
+  { call }: EntityContext,
   parse: (body: unknown, most: number) => T,
 ): Promise<T> {
   return parse(await call.body({ maxBytes: config.maxBulkBytes, recordDepth: RECORD_DEPTH }), config.maxBulk);
@@ -283,7 +288,7 @@ function* assignments(
 /** The records of an update, with what each of them changes. */
 function* changes(
   records: readonly unknown[],
-  { entity }: Visit,
+  { entity }: EntityContext,
 ): Generator<undefined, Assigned & { readonly targets: readonly Target[] }> {
   const targets: Target[] = [];
   const mistakes: Detail[] = [];
@@ -319,21 +324,26 @@ function* changes(
 }
 
 /** The statement wrote all, or it is known which records stand in its way; see repeatedly(). */
-async function write<Row>(rooms: BulkRooms, visit: Visit, statement: Compiled<Row>, what: BulkWrite): Promise<Row> {
-  const bound = bindQuery(statement, inputsOf(visit, what));
-  const { executor } = visit;
-  return repeatedly(visit, async () => {
+async function write<Row>(
+  deps: WriteManyDeps,
+  context: EntityContext,
+  statement: Compiled<Row>,
+  what: BulkWrite,
+): Promise<Row> {
+  const bound = bindQuery(statement, inputsOf(context, what));
+  const { executor } = context;
+  return repeatedly(context, async () => {
     try {
-      const [row] = await executor.run(bound, 'write', workOf(visit, statement.expected));
+      const [row] = await executor.run(bound, 'write', workOf(context, statement.expected));
       // A delete counts, and of none it tells by that.
       if (row !== undefined && (what.kind !== 'delete' || row[0] !== '0')) return statement.read(row);
     } catch (error) {
       if (isStaleSnapshot(error) || isRetryable(error)) throw error;
-      await explain(rooms, besideTransaction(rooms, visit), what, error);
-      throw recordError(error, visit.workspace, visit.entity.name, what.kind);
+      await explain(deps, besideTransaction(deps, context), what, error);
+      throw recordError(error, context.workspace, context.entity.name, what.kind);
     }
-    await requireAll(rooms, visit, what.targets ?? []);
-    const details = await dangling(rooms, visit, what.items, what.targets);
+    await requireAll(deps, context, what.targets ?? []);
+    const details = await dangling(deps, context, what.items, what.targets);
     if (details.length > 0) throw validationFailed(details);
     return undefined;
   });

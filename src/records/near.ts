@@ -12,6 +12,8 @@ export interface Near {
   readonly executor: Executor;
 }
 
+export type NodeReads = ReturnType<typeof makeNear>;
+
 /** What a read of the entity works with on the node of its workspace; undefined while it goes the common way. */
 export function makeNear({ reader }: Pick<Databases, 'reader'>) {
   // One for each snapshot or part of one, and for each entity of it, as long as they live.

@@ -7,7 +7,7 @@ import type { CreatePlan, DeletePlan, ListPlan, UpdatePlan, UpsertPlan } from '.
 import type { AggregateRow, PageRow, RecordRow } from '../plan/result.ts';
 import { wordsOf } from '../request/query-string.ts';
 import { type Compiled, type CompileOptions, compile, type ResultOf, type Statement, sizeOf } from '../sql/compile.ts';
-import type { Visit } from './visit.ts';
+import type { EntityContext } from './context.ts';
 
 export interface PreparedRead {
   readonly statement: Compiled<RecordRow>;
@@ -35,11 +35,11 @@ export type WritePlan =
   | BulkDeletePlan;
 
 export interface PreparedStatements {
-  readonly list: (visit: Visit, prepare: () => PreparedList) => PreparedList;
-  readonly read: (visit: Visit, prepare: () => PreparedRead) => PreparedRead;
-  readonly aggregate: (visit: Visit, prepare: () => PreparedAggregate) => PreparedAggregate;
+  readonly list: (context: EntityContext, prepare: () => PreparedList) => PreparedList;
+  readonly read: (context: EntityContext, prepare: () => PreparedRead) => PreparedRead;
+  readonly aggregate: (context: EntityContext, prepare: () => PreparedAggregate) => PreparedAggregate;
   /** The statement of a write. Rendering it anew for each request would cost 7 µs, twice the checking of its body. */
-  readonly write: <P extends WritePlan>(visit: Visit, plan: P) => Compiled<ResultOf<P>>;
+  readonly write: <P extends WritePlan>(context: EntityContext, plan: P) => Compiled<ResultOf<P>>;
 }
 
 // An entry is some 3 kB, of an entity of 500 fields 100.
@@ -64,11 +64,11 @@ export function makePreparedStatements(options: CompileOptions): PreparedStateme
   const writes = makeCache<Statement>(MAX_WRITES, MAX_WRITES_BYTES, sizeOf);
 
   return {
-    list: (visit, prepare) => byWords(lists, visit, prepare),
-    read: (visit, prepare) => byWords(reads, visit, prepare),
-    aggregate: (visit, prepare) => byWords(aggregates, visit, prepare),
-    write<P extends WritePlan>(visit: Visit, plan: P) {
-      const key = keyOf(visit, wordsOfWrite(plan));
+    list: (context, prepare) => byWords(lists, context, prepare),
+    read: (context, prepare) => byWords(reads, context, prepare),
+    aggregate: (context, prepare) => byWords(aggregates, context, prepare),
+    write<P extends WritePlan>(context: EntityContext, plan: P) {
+      const key = keyOf(context, wordsOfWrite(plan));
       const known = writes.get(key);
       // The key has the kind of the plan in it, which decides the type.
       if (known !== undefined) return known as Compiled<ResultOf<P>>;
@@ -115,9 +115,9 @@ function makeCache<T extends object>(max: number, maxSize: number, size: (entry:
   return new LRUCache<string, T>({ max, maxSize, sizeCalculation: (entry, key) => size(entry) + key.length });
 }
 
-function byWords<T extends object>(cache: LRUCache<string, T>, visit: Visit, prepare: () => T): T {
-  const words = wordsOf(visit.call.query);
-  const key = keyOf(visit, words);
+function byWords<T extends object>(cache: LRUCache<string, T>, context: EntityContext, prepare: () => T): T {
+  const words = wordsOf(context.call.query);
+  const key = keyOf(context, words);
   const known = cache.get(key);
   if (known !== undefined) return known;
   const entry = prepare();
@@ -126,7 +126,7 @@ function byWords<T extends object>(cache: LRUCache<string, T>, visit: Visit, pre
 }
 
 /** What a plan depends on besides `words`: who asks, which document of which workspace, and which part of it. */
-function keyOf({ principal, workspace, entity }: Visit, words: string): string {
+function keyOf({ principal, workspace, entity }: EntityContext, words: string): string {
   // The same words have other tables on the node of a cluster; entities there are told by their place.
   return `${principal.kind} ${workspace.id}.${workspace.version} ${placeOf(entity)} ${workspace.part?.key ?? ''} ${entity.name} ${words}`;
 }

@@ -1,7 +1,9 @@
 // List, query and read: one statement each, from the words of the call to its reply.
-
+import { hash } from 'node:crypto';
 import type { Totals } from '../beside/totals.ts';
 import type { Config } from '../config.ts';
+import { isStaleSnapshot } from '../db/pg-error.ts';
+import type { Lane } from '../db/pool.ts';
 import { recordNotFound, responseTooLarge } from '../errors.ts';
 import { planList, planRead } from '../plan/plan.ts';
 import type { RecordRow } from '../plan/result.ts';
@@ -13,18 +15,20 @@ import { type Representation, readReply } from '../response/entity-tag.ts';
 import { listEnvelope } from '../response/envelope.ts';
 import { jsonText, type Reply } from '../response/reply.ts';
 import {
+  bindQuery,
   type Compiled,
   type CompileOptions,
   carefulOf,
   compile,
   compileEstimate,
   type Inputs,
+  type Statement,
 } from '../sql/compile.ts';
-import { entityTag } from './entity-tag.ts';
+import { type EntityContext, workOf } from './context.ts';
 import type { PreparedList, PreparedRead, PreparedStatements } from './prepared.ts';
-import { runRead, type Visit } from './visit.ts';
+import { recordError } from './record-error.ts';
 
-export interface ReadRooms {
+export interface ReadDeps {
   readonly config: Config;
   readonly totals: Pick<Totals, 'keep'>;
   readonly prepared: PreparedStatements;
@@ -35,28 +39,28 @@ export interface ReadRooms {
 // each create and delete a little.
 export const KEPT_FROM = 5000;
 
-export function list(rooms: ReadRooms, visit: Visit): Promise<Reply> {
-  const prepare = () => prepareList(rooms, parseListRequest(visit.call.query, rooms.config), visit);
-  return runList(rooms, rooms.prepared.list(visit, prepare), visit);
+export function list(deps: ReadDeps, context: EntityContext): Promise<Reply> {
+  const prepare = () => prepareList(deps, parseListRequest(context.call.query, deps.config), context);
+  return runList(deps, deps.prepared.list(context, prepare), context);
 }
 
-export async function query(rooms: ReadRooms, visit: Visit): Promise<Reply> {
-  parseParameters(visit.call.query, []);
-  const request = parseQueryBody(await visit.call.body(), rooms.config);
-  return runList(rooms, prepareList(rooms, request, visit), visit);
+export async function query(deps: ReadDeps, context: EntityContext): Promise<Reply> {
+  parseParameters(context.call.query, []);
+  const request = parseQueryBody(await context.call.body(), deps.config);
+  return runList(deps, prepareList(deps, request, context), context);
 }
 
-export async function read(rooms: ReadRooms, visit: Visit): Promise<Reply> {
-  const id = parseId(visit.call.id);
-  const { statement } = rooms.prepared.read(visit, () => prepareRead(rooms, visit));
+export async function read(deps: ReadDeps, context: EntityContext): Promise<Reply> {
+  const id = parseId(context.call.id);
+  const { statement } = deps.prepared.read(context, () => prepareRead(deps, context));
   if (id === undefined) throw recordNotFound();
-  const [row] = await runRead(visit, statement, { id, principal: visit.principal });
-  const shown = representationOf(row, statement) ?? (await readCarefully(rooms, visit, statement, id));
-  return readReply(shown, visit.call.conditions);
+  const [row] = await runRead(context, statement, { id, principal: context.principal });
+  const shown = representationOf(row, statement) ?? (await readCarefully(deps, context, statement, id));
+  return readReply(shown, context.call.conditions);
 }
 
-function prepareList({ compileOptions }: ReadRooms, request: ListRequest, visit: Visit): PreparedList {
-  const plan = planList(request, visit.entity, visit);
+function prepareList({ compileOptions }: ReadDeps, request: ListRequest, context: EntityContext): PreparedList {
+  const plan = planList(request, context.entity, context);
   return {
     plan,
     statement: compile(plan, compileOptions),
@@ -64,25 +68,25 @@ function prepareList({ compileOptions }: ReadRooms, request: ListRequest, visit:
   };
 }
 
-function prepareRead({ config, compileOptions }: ReadRooms, visit: Visit): PreparedRead {
-  const plan = planRead(parseReadRequest(visit.call.query, config), visit.entity, visit);
+function prepareRead({ config, compileOptions }: ReadDeps, context: EntityContext): PreparedRead {
+  const plan = planRead(parseReadRequest(context.call.query, config), context.entity, context);
   return { statement: compile(plan, compileOptions) };
 }
 
 async function runList(
-  { config, totals }: ReadRooms,
+  { config, totals }: ReadDeps,
   { statement, plan, estimate }: PreparedList,
-  visit: Visit,
+  context: EntityContext,
 ): Promise<Reply> {
-  const inputs: Inputs = { principal: visit.principal };
+  const inputs: Inputs = { principal: context.principal };
   const [[page], estimated] = await Promise.all([
-    runRead(visit, statement, inputs),
-    estimate === undefined ? undefined : runRead(visit, estimate, inputs),
+    runRead(context, statement, inputs),
+    estimate === undefined ? undefined : runRead(context, estimate, inputs),
   ]);
   if (page === undefined) throw new TypeError('a page is always one row');
   const { data } = page;
   if (data === null) throw responseTooLarge(config.maxResponseBytes);
-  if (page.isCounted && Number(page.total) >= KEPT_FROM) totals.keep(visit.entity);
+  if (page.isCounted && Number(page.total) >= KEPT_FROM) totals.keep(context.entity);
   return jsonText(200, listEnvelope({ ...page, data }, plan, estimated?.[0]));
 }
 
@@ -98,15 +102,40 @@ function representationOf(row: RecordRow | undefined, statement: Compiled<Record
 
 /** Of a record without related ones only the careful text tells whether it is too large. */
 async function readCarefully(
-  { config }: Pick<ReadRooms, 'config'>,
-  visit: Visit,
+  { config }: Pick<ReadDeps, 'config'>,
+  context: EntityContext,
   statement: Compiled<RecordRow>,
   id: string,
 ): Promise<Representation> {
   const careful = statement.tag === undefined ? undefined : carefulOf(statement);
   if (careful === undefined) throw responseTooLarge(config.maxResponseBytes);
-  const [row] = await runRead(visit, careful, { id, principal: visit.principal });
+  const [row] = await runRead(context, careful, { id, principal: context.principal });
   const shown = representationOf(row, careful);
   if (shown === undefined) throw responseTooLarge(config.maxResponseBytes);
   return shown;
+}
+
+/** The entity tag of a record: its version, and what tells two representations of it apart. */
+export function entityTag({ tag }: Pick<Statement, 'tag'>, version: string, data: string): string {
+  // With related records in it, that is the text itself.
+  return `${version}.${tag ?? hash('sha1', data, 'base64url')}`;
+}
+
+/**
+ * Runs a statement that reads; the database's refusals become ours, all but that of a stale snapshot. On the lane of
+ * writes it comes after the writes of the same request.
+ */
+export async function runRead<Result>(
+  context: EntityContext,
+  statement: Compiled<Result>,
+  inputs: Inputs,
+  lane: Lane = 'read',
+): Promise<Result[]> {
+  try {
+    const rows = await context.executor.run(bindQuery(statement, inputs), lane, workOf(context, statement.expected));
+    return rows.map(statement.read);
+  } catch (error) {
+    if (isStaleSnapshot(error)) throw error;
+    throw recordError(error, context.workspace, context.entity.name);
+  }
 }

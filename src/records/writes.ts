@@ -25,12 +25,11 @@ import { parseCreateOptions, type Upsert } from '../request/upsert.ts';
 import { recordReply } from '../response/entity-tag.ts';
 import { noContent, type Reply } from '../response/reply.ts';
 import { bindQuery, type Compiled, compile, type Inputs, type Statement } from '../sql/compile.ts';
-import { entityTag } from './entity-tag.ts';
-import type { ReadRooms } from './reads.ts';
+import { type EntityContext, workOf } from './context.ts';
+import { entityTag, type ReadDeps, runRead } from './reads.ts';
 import { recordError, type WriteKind } from './record-error.ts';
-import { runRead, type Visit, workOf } from './visit.ts';
 
-export type WriteRooms = Omit<ReadRooms, 'totals'>;
+export type WriteDeps = Omit<ReadDeps, 'totals'>;
 
 /** A write of one record: `target` is the record that is there already, `values` what a create or update gives. */
 interface Write {
@@ -53,67 +52,67 @@ type Outcome<Row> =
 const WRITE_ATTEMPTS = 4;
 
 /** A create, or an upsert when the query asks for one. */
-export function create(rooms: WriteRooms, visit: Visit): Promise<Reply> {
-  const upsert = parseCreateOptions(visit.call.query);
-  return upsert === undefined ? insert(rooms, visit) : insertOrUpdate(rooms, visit, upsert);
+export function create(deps: WriteDeps, context: EntityContext): Promise<Reply> {
+  const upsert = parseCreateOptions(context.call.query);
+  return upsert === undefined ? insert(deps, context) : insertOrUpdate(deps, context, upsert);
 }
 
-async function insert(rooms: WriteRooms, visit: Visit): Promise<Reply> {
-  const { call, entity, principal } = visit;
+async function insert(deps: WriteDeps, context: EntityContext): Promise<Reply> {
+  const { call, entity, principal } = context;
   const body = await call.body();
   const { values, details } = planAssignment(body, entity, undefined, stampedColumns(entity, principal));
-  await refuse(rooms, visit, details, { values });
-  const plan = planCreate(values, entity, visit);
-  const statement = rooms.prepared.write(visit, plan);
-  const row = written(await write(rooms, visit, statement, { values: plan.values }));
-  return createdReply(visit, statement, row);
+  await refuse(deps, context, details, { values });
+  const plan = planCreate(values, entity, context);
+  const statement = deps.prepared.write(context, plan);
+  const row = written(await write(deps, context, statement, { values: plan.values }));
+  return createdReply(context, statement, row);
 }
 
 /** 201 with the place of the record. */
-function createdReply({ entity, workspace }: Visit, statement: Statement, row: WrittenRow): Reply {
+function createdReply({ entity, workspace }: EntityContext, statement: Statement, row: WrittenRow): Reply {
   const tag = entityTag(statement, row.version, row.data);
   return recordReply(201, { data: row.data, tag }, placeOf(workspace, entity, row.id));
 }
 
-async function insertOrUpdate(rooms: WriteRooms, visit: Visit, upsert: Upsert): Promise<Reply> {
-  const { call, entity } = visit;
+async function insertOrUpdate(deps: WriteDeps, context: EntityContext, upsert: Upsert): Promise<Reply> {
+  const { call, entity } = context;
   if (call.conditions.ifMatch !== undefined) throw upsertWithVersion();
-  const key = planKey(upsert, entity, visit);
-  const { values, details } = planUpsertAssignment(await call.body(), entity, visit, key);
-  await refuse(rooms, visit, details, { values });
-  const plan = planUpsert(values, entity, visit, key);
-  const statement = rooms.prepared.write(visit, plan);
-  const plain = rooms.prepared.write(visit, planCreate(values, entity, visit));
-  const row = written(await writeUpsert(rooms, visit, statement, plain, { values: plan.values }));
-  if (row.isCreated) return createdReply(visit, statement, row);
+  const key = planKey(upsert, entity, context);
+  const { values, details } = planUpsertAssignment(await call.body(), entity, context, key);
+  await refuse(deps, context, details, { values });
+  const plan = planUpsert(values, entity, context, key);
+  const statement = deps.prepared.write(context, plan);
+  const plain = deps.prepared.write(context, planCreate(values, entity, context));
+  const row = written(await writeUpsert(deps, context, statement, plain, { values: plan.values }));
+  if (row.isCreated) return createdReply(context, statement, row);
   return recordReply(200, { data: row.data, tag: entityTag(statement, row.version, row.data) });
 }
 
-export async function update(rooms: WriteRooms, visit: Visit): Promise<Reply> {
-  const { call, entity, principal } = visit;
+export async function update(deps: WriteDeps, context: EntityContext): Promise<Reply> {
+  const { call, entity, principal } = context;
   const id = parseId(call.id);
   parseParameters(call.query, []);
   // The body is checked before it is said that there can be no such record.
   const { values, details } = planAssignment(await call.body(), entity, id ?? '0');
-  await refuse(rooms, visit, details, { values, target: { id: id ?? '0', ...UNGUARDED } });
+  await refuse(deps, context, details, { values, target: { id: id ?? '0', ...UNGUARDED } });
   if (id === undefined) throw recordNotFound();
   // A record of somebody else does not exist, whatever is asked of it.
   const isForeign = foreignColumn(entity, principal, values) !== undefined;
-  if (isForeign && (await versionOf(rooms, visit, id)) === undefined) throw recordNotFound();
+  if (isForeign && (await versionOf(deps, context, id)) === undefined) throw recordNotFound();
   const target = { id, ...guardOf(call.conditions.ifMatch) };
-  const statement = rooms.prepared.write(visit, planUpdate(values, entity, visit, target.guarded));
-  const { data, version } = written(await write(rooms, visit, statement, { target, values }));
+  const statement = deps.prepared.write(context, planUpdate(values, entity, context, target.guarded));
+  const { data, version } = written(await write(deps, context, statement, { target, values }));
   return recordReply(200, { data, tag: entityTag(statement, version, data) });
 }
 
-export async function remove(rooms: WriteRooms, visit: Visit): Promise<Reply> {
-  const { call, entity } = visit;
+export async function remove(deps: WriteDeps, context: EntityContext): Promise<Reply> {
+  const { call, entity } = context;
   const id = parseId(call.id);
   parseParameters(call.query, []);
   if (id === undefined) throw recordNotFound();
   const target = { id, ...guardOf(call.conditions.ifMatch) };
-  const statement = rooms.prepared.write(visit, planDelete(entity, visit, target.guarded));
-  written(await write(rooms, visit, statement, { target }));
+  const statement = deps.prepared.write(context, planDelete(entity, context, target.guarded));
+  written(await write(deps, context, statement, { target }));
   return noContent();
 }
 
@@ -136,17 +135,21 @@ function written<Row>(outcome: Outcome<Row>): Row {
 }
 
 /** Throws every mistake of a body at once, references that point nowhere among them. */
-async function refuse(rooms: WriteRooms, visit: Visit, details: readonly Detail[], what: Write): Promise<void> {
-  if (details.length > 0) throw validationFailed([...details, ...(await missingReferences(rooms, visit, what))]);
+async function refuse(deps: WriteDeps, context: EntityContext, details: readonly Detail[], what: Write): Promise<void> {
+  if (details.length > 0) throw validationFailed([...details, ...(await missingReferences(deps, context, what))]);
 }
 
 /** The references of a body to records that are not there for the principal. */
-async function missingReferences({ compileOptions }: WriteRooms, visit: Visit, what: Write): Promise<Detail[]> {
+async function missingReferences(
+  { compileOptions }: WriteDeps,
+  context: EntityContext,
+  what: Write,
+): Promise<Detail[]> {
   const { target, values } = what;
   if (values === undefined) return [];
-  const plan = planReferences(values, visit.entity, visit, target === undefined ? 'create' : 'update');
+  const plan = planReferences(values, context.entity, context, target === undefined ? 'create' : 'update');
   if (plan === undefined) return [];
-  const rows = await runRead(visit, compile(plan, compileOptions), inputsOf(visit, what), 'write');
+  const rows = await runRead(context, compile(plan, compileOptions), inputsOf(context, what), 'write');
   return rows.map(({ field }) => ({
     field,
     code: 'REFERENCE_NOT_FOUND',
@@ -156,17 +159,17 @@ async function missingReferences({ compileOptions }: WriteRooms, visit: Visit, w
 
 /** Version of a record that the principal can see; undefined when there is none. */
 async function versionOf(
-  { config, compileOptions }: WriteRooms,
-  visit: Visit,
+  { config, compileOptions }: WriteDeps,
+  context: EntityContext,
   id: string,
 ): Promise<string | undefined> {
-  const plan = planRead(parseReadRequest('fields=id&expand=', config), visit.entity, visit);
-  const inputs = { id, principal: visit.principal };
-  const [row] = await runRead(visit, compile(plan, compileOptions), inputs, 'write');
+  const plan = planRead(parseReadRequest('fields=id&expand=', config), context.entity, context);
+  const inputs = { id, principal: context.principal };
+  const [row] = await runRead(context, compile(plan, compileOptions), inputs, 'write');
   return row?.version;
 }
 
-function inputsOf({ principal }: Visit, { target, values }: Write): Inputs {
+function inputsOf({ principal }: EntityContext, { target, values }: Write): Inputs {
   return {
     principal,
     ...(values === undefined ? {} : { body: values }),
@@ -181,33 +184,33 @@ function inputsOf({ principal }: Visit, { target, values }: Write): Inputs {
  * error names the reference then, or is the cause of the refusal that is thrown.
  */
 async function write<Row>(
-  rooms: WriteRooms,
-  visit: Visit,
+  deps: WriteDeps,
+  context: EntityContext,
   statement: Compiled<Row>,
   what: Write,
 ): Promise<Outcome<Row>> {
-  const plain = bindQuery(statement, inputsOf(visit, what));
-  const { executor, key } = visit;
-  const bound = key === undefined ? plain : await key.wrap(plain, answerForm(visit, statement, what));
-  return repeatedly(visit, async () => {
+  const plain = bindQuery(statement, inputsOf(context, what));
+  const { executor, key } = context;
+  const bound = key === undefined ? plain : await key.wrap(plain, answerForm(context, statement, what));
+  return repeatedly(context, async () => {
     try {
-      const [row] = await executor.run(bound, 'write', workOf(visit, statement.expected));
+      const [row] = await executor.run(bound, 'write', workOf(context, statement.expected));
       if (row !== undefined) return { kind: 'written', row: statement.read(row) };
     } catch (error) {
       if (isStaleSnapshot(error) || isRetryable(error)) throw error;
       if (sqlState(error) === '23503' && !executor.isTransaction) {
-        const details = await missingReferences(rooms, visit, what);
+        const details = await missingReferences(deps, context, what);
         if (details.length > 0) return { kind: 'badReference', details };
       }
-      throw recordError(error, visit.workspace, visit.entity.name, kindOf(what));
+      throw recordError(error, context.workspace, context.entity.name, kindOf(what));
     }
     if (what.target !== undefined) {
       const { id, guarded, versions } = what.target;
-      const version = await versionOf(rooms, visit, id);
+      const version = await versionOf(deps, context, id);
       if (version === undefined) return { kind: 'missing' };
       if (guarded && !versions.includes(version)) return { kind: 'changed' };
     }
-    const details = await missingReferences(rooms, visit, what);
+    const details = await missingReferences(deps, context, what);
     return details.length > 0 ? { kind: 'badReference', details } : undefined;
   });
 }
@@ -217,20 +220,20 @@ async function write<Row>(
  * attempt sees, or when the principal cannot see that record. Then the plain create says what a create is told.
  */
 async function writeUpsert(
-  rooms: WriteRooms,
-  visit: Visit,
+  deps: WriteDeps,
+  context: EntityContext,
   upsert: Compiled<UpsertedRow>,
   plain: Compiled<WrittenRow>,
   what: Write,
 ): Promise<Outcome<UpsertedRow>> {
-  const { executor, workspace, entity } = visit;
-  const inputs = inputsOf(visit, what);
+  const { executor, workspace, entity } = context;
+  const inputs = inputsOf(context, what);
   const run = async <Row>(statement: Compiled<Row>): Promise<Row | undefined> => {
-    const [row] = await executor.run(bindQuery(statement, inputs), 'write', workOf(visit, statement.expected));
+    const [row] = await executor.run(bindQuery(statement, inputs), 'write', workOf(context, statement.expected));
     return row === undefined ? undefined : statement.read(row);
   };
   let attempts = 0;
-  return repeatedly(visit, async () => {
+  return repeatedly(context, async () => {
     attempts++;
     try {
       const row = (await run(upsert)) ?? (attempts === 1 ? undefined : asCreated(await run(plain)));
@@ -238,12 +241,12 @@ async function writeUpsert(
     } catch (error) {
       if (isStaleSnapshot(error) || isRetryable(error)) throw error;
       if (sqlState(error) === '23503' && !executor.isTransaction) {
-        const details = await missingReferences(rooms, visit, what);
+        const details = await missingReferences(deps, context, what);
         if (details.length > 0) return { kind: 'badReference', details };
       }
       throw recordError(error, workspace, entity.name, 'create');
     }
-    const details = await missingReferences(rooms, visit, what);
+    const details = await missingReferences(deps, context, what);
     return details.length > 0 ? { kind: 'badReference', details } : undefined;
   });
 }
@@ -255,15 +258,15 @@ const asCreated = (row: WrittenRow | undefined): UpsertedRow | undefined => row 
  * kept; and so is what had no outcome, as the reason has gone meanwhile. After an error in a transaction nothing is
  * repeated.
  */
-export async function repeatedly<T>(visit: Visit, attempt: () => Promise<T | undefined>): Promise<T> {
+export async function repeatedly<T>(context: EntityContext, attempt: () => Promise<T | undefined>): Promise<T> {
   for (let attempts = 1; ; attempts++) {
     try {
       const outcome = await attempt();
       if (outcome !== undefined) return outcome;
       if (attempts >= WRITE_ATTEMPTS) throw serviceUnavailable('The record is changing at the moment; retry');
     } catch (error) {
-      if (!isRetryable(error) || visit.executor.isTransaction || attempts >= WRITE_ATTEMPTS) {
-        throw isRetryable(error) ? recordError(error, visit.workspace, visit.entity.name, 'update') : error;
+      if (!isRetryable(error) || context.executor.isTransaction || attempts >= WRITE_ATTEMPTS) {
+        throw isRetryable(error) ? recordError(error, context.workspace, context.entity.name, 'update') : error;
       }
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * 2 ** attempts));
     }
@@ -271,14 +274,17 @@ export async function repeatedly<T>(visit: Visit, attempt: () => Promise<T | und
 }
 
 /** What a write is answered with when it is done. */
-function answerForm({ workspace, entity }: Visit, { tag }: Statement, what: Write): AnswerForm {
+function answerForm({ workspace, entity }: EntityContext, { tag }: Statement, what: Write): AnswerForm {
   const kind = kindOf(what);
   const place = kind === 'create' ? placeOf(workspace, entity, '') : undefined;
   return { status: kind === 'create' ? 201 : kind === 'update' ? 200 : 204, tag, place };
 }
 
-const placeOf = ({ organization, slug }: Visit['workspace'], { name }: Visit['entity'], id: string): string =>
-  `${PREFIX}${organization}/${slug}/${name}/${id}`;
+const placeOf = (
+  { organization, slug }: EntityContext['workspace'],
+  { name }: EntityContext['entity'],
+  id: string,
+): string => `${PREFIX}${organization}/${slug}/${name}/${id}`;
 
 function kindOf({ target, values }: Write): WriteKind {
   if (target === undefined) return 'create';

@@ -204,7 +204,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   records: {
     purpose: 'the data API: from a raw request to its reply; `transfer/` has import and export',
-    entrances: ['asked.ts', 'pipeline.ts', 'transfer/transfer.ts'],
+    entrances: ['context.ts', 'internal-request.ts', 'router.ts', 'transfer/transfer.ts'],
     imports: [
       'auth',
       'type beside',
@@ -236,7 +236,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'openapi',
       'type pace',
       'plan',
-      'records/asked.ts',
+      'records/internal-request.ts',
       'type records',
       'request',
       'response',
@@ -248,7 +248,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     entrances: ['admin/routes.ts', 'meta.ts', 'oauth.ts', 'resource-metadata.ts'],
     imports: [
       'type records',
-      'records/asked.ts',
+      'records/internal-request.ts',
       'auth',
       'type backup',
       'catalog',

@@ -13,8 +13,8 @@ import { type ExportRequest, parseExportRequest } from '../../request/record-req
 import { csvFile, ndjsonFile } from '../../response/export-file.ts';
 import type { Reply } from '../../response/reply.ts';
 import { bindQuery, compile } from '../../sql/compile.ts';
+import type { EntityContext } from '../context.ts';
 import { recordError } from '../record-error.ts';
-import type { Visit } from '../visit.ts';
 import { type Export, type ExportLimits, openExport } from './export-stream.ts';
 import type { TakeTurn } from './take-turn.ts';
 
@@ -29,28 +29,28 @@ const ATTEMPTS = 3;
 /** The workspace has changed since an export was planned. */
 const CHANGED = new Error('changed');
 
-export async function exportRecords(stage: ExportStage, visit: Visit): Promise<Reply> {
-  const request = parseExportRequest(visit.call.query);
-  for (let current = visit, attempt = 1; ; attempt++) {
+export async function exportRecords(stage: ExportStage, context: EntityContext): Promise<Reply> {
+  const request = parseExportRequest(context.call.query);
+  for (let current = context, attempt = 1; ; attempt++) {
     try {
       return await openAs(stage, current, request);
     } catch (error) {
       if (error !== CHANGED) throw error;
       if (attempt >= ATTEMPTS) throw serviceUnavailable('The schema is changing at the moment; retry');
-      current = await visit.again();
+      current = await context.refresh();
     }
   }
 }
 
 /** Throws CHANGED when the workspace is not as it was planned for. */
-async function openAs(stage: ExportStage, visit: Visit, request: ExportRequest): Promise<Reply> {
-  const { entity, principal } = visit;
-  const plan = planExport(request, entity, visit);
+async function openAs(stage: ExportStage, context: EntityContext, request: ExportRequest): Promise<Reply> {
+  const { entity, principal } = context;
+  const plan = planExport(request, entity, context);
   const statement = compile(plan, { maxResponseBytes: stage.maxResponseBytes });
   const { text, values } = bindQuery(statement, { principal });
   const fields = plan.projection.outputs.flatMap((output): Field[] => (output.kind === 'column' ? [output.field] : []));
   const file = request.format === 'csv' ? csvFile(fields, request.formulas) : ndjsonFile(fields);
-  const stream = await open(stage, visit, { query: { text, values }, file });
+  const stream = await open(stage, context, { query: { text, values }, file });
   return {
     status: 200,
     headers: { 'Content-Disposition': `attachment; filename="${entity.name}.${request.format}"` },
@@ -64,15 +64,15 @@ async function openAs(stage: ExportStage, visit: Visit, request: ExportRequest):
 
 async function open(
   { databases, limits, takeTurn }: ExportStage,
-  visit: Visit,
+  context: EntityContext,
   what: Pick<Export, 'query' | 'file'>,
 ): Promise<Readable> {
-  const { entity, workspace, sender, clock } = visit;
+  const { entity, workspace, signal, deadline } = context;
   const confirm = async (session: Session): Promise<void> => {
     if ((await versionInForce(session, workspace.id)) !== workspace.version) throw CHANGED;
   };
-  const ended = await takeTurn(visit);
-  const own = { ...limits, caller: sender.caller, deadline: clock.deadline, place: visit.place };
+  const ended = await takeTurn(context);
+  const own = { ...limits, caller: signal, deadline: deadline.at, place: context.place };
   return openExport(databases.of(workspace), { ...what, confirm, limits: own, ended }).catch((error) => {
     // Nothing was sent: the request is planned again from the new snapshot.
     if (error === CHANGED || isStaleSnapshot(error)) throw error;

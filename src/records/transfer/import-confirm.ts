@@ -9,15 +9,15 @@ import { type ApiError, serviceUnavailable } from '../../errors.ts';
 import type { Field } from '../../model/entity.ts';
 import type { ImportPlan } from '../../plan/import-plan.ts';
 import { lockTables } from '../../sql/import.ts';
-import type { Visit } from '../visit.ts';
+import type { EntityContext } from '../context.ts';
 
 /** Who imports, and by which plan. */
 export interface Grounds {
-  readonly visit: Visit;
+  readonly context: EntityContext;
   readonly plan: ImportPlan;
 }
 
-export type Replan = (visit: Visit) => ImportPlan;
+export type Replan = (context: EntityContext) => ImportPlan;
 
 // Changes of a workspace are rare; who meets three in a row comes again.
 const ATTEMPTS = 3;
@@ -27,23 +27,23 @@ const ATTEMPTS = 3;
  * principal may no longer do this, 503 when the rows that are staged were decoded by another schema.
  */
 export async function confirmGrounds(session: Session, grounds: Grounds, replan: Replan): Promise<Grounds> {
-  let { visit, plan } = grounds;
+  let { context, plan } = grounds;
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     // A table that has another name by now: the version tells.
     await lock(session, plan);
     // A statement of its own, so that it sees what was committed while the locks were waited for.
-    if ((await versionInForce(session, visit.workspace.id)) === visit.workspace.version) return { visit, plan };
-    visit = await visit.again();
-    plan = replan(visit);
+    if ((await versionInForce(session, context.workspace.id)) === context.workspace.version) return { context, plan };
+    context = await context.refresh();
+    plan = replan(context);
     if (!isDeepStrictEqual(decodedBy(plan), decodedBy(grounds.plan))) throw schemaChanged();
   }
   throw schemaChanged();
 }
 
 /** Throws when anything by which the import was checked and written has changed since. To be asked before the commit. */
-export async function confirmAccess(session: Session, { visit, plan }: Grounds, replan: Replan): Promise<void> {
-  if ((await versionInForce(session, visit.workspace.id)) === visit.workspace.version) return;
-  if (!isDeepStrictEqual(replan(await visit.again()), plan)) throw schemaChanged();
+export async function confirmAccess(session: Session, { context, plan }: Grounds, replan: Replan): Promise<void> {
+  if ((await versionInForce(session, context.workspace.id)) === context.workspace.version) return;
+  if (!isDeepStrictEqual(replan(await context.refresh()), plan)) throw schemaChanged();
 }
 
 async function lock(session: Session, plan: ImportPlan): Promise<void> {

@@ -62,6 +62,6 @@ async function isBehind(session: Session, grounds: Grounds): Promise<boolean> {
   return state?.behind === true;
 }
 
-function ask<T>(session: Session, { visit }: Grounds, fragment: Fragment): Promise<T[]> {
-  return session.query<T>(importQuery(fragment, visit.principal));
+function ask<T>(session: Session, { context }: Grounds, fragment: Fragment): Promise<T[]> {
+  return session.query<T>(importQuery(fragment, context.principal));
 }

@@ -8,13 +8,13 @@ import { checkImport, planCsvImport, planNdjsonImport } from '../../plan/import-
 import { makeCellDecoder, makeMemberDecoder, type RowDecoder } from '../../plan/import-row.ts';
 import { type ImportRequest, parseImportRequest } from '../../request/import-request.ts';
 import { json, type Reply } from '../../response/reply.ts';
-import type { Visit } from '../visit.ts';
-import { importOnce, type KeyOfImport } from './import-key.ts';
-import { type ImportCounts, type ImportRooms, importReply, runImport } from './import-run.ts';
+import type { EntityContext } from '../context.ts';
+import { type ImportKey, importOnce } from '../idempotency.ts';
+import { type ImportCounts, type ImportDeps, importReply, runImport } from './import-run.ts';
 import { ImportFault, type Line, readCsv, readLines, type SourceLimits } from './import-source.ts';
 import type { TakeTurn } from './take-turn.ts';
 
-export interface ImportStage extends ImportRooms {
+export interface ImportStage extends ImportDeps {
   readonly limits: SourceLimits;
   /** What a client must send at least. */
   readonly floor: Floor;
@@ -25,30 +25,30 @@ export interface ImportStage extends ImportRooms {
 }
 
 interface KeyedArrival extends Arrival {
-  readonly key: KeyOfImport | undefined;
+  readonly key: ImportKey | undefined;
 }
 
-export async function importRecords(stage: ImportStage, visit: Visit): Promise<Reply> {
+export async function importRecords(stage: ImportStage, context: EntityContext): Promise<Reply> {
   const { limits, floor, timeoutMs } = stage;
-  const { call, sender, entity } = visit;
-  const request = parseImportRequest(call.query, sender.headers);
-  checkImport(request, entity, visit);
-  if (Number(sender.headers['content-length'] ?? 0) > limits.maxBytes) throw payloadTooLarge(limits.maxBytes);
-  const end = await stage.takeTurn(visit);
-  const source = sender.stream();
+  const { call, request, entity } = context;
+  const options = parseImportRequest(call.query, request.headers);
+  checkImport(options, entity, context);
+  if (Number(request.headers['content-length'] ?? 0) > limits.maxBytes) throw payloadTooLarge(limits.maxBytes);
+  const end = await stage.takeTurn(context);
+  const source = request.stream();
   const arrival = makeArrival(source, floor);
   // PostgreSQL's own clock does not tick while COPY waits for a client that sends a byte now and then.
   const deadline = setTimeout(() => arrival.end(badRequest(tookTooLong(timeoutMs))), timeoutMs);
   try {
-    const readFile = request.format === 'csv' ? importCsv : importNdjson;
-    if (request.isDryRun) {
-      const data = await readFile(stage, request, visit, { ...arrival, key: undefined });
+    const readFile = options.format === 'csv' ? importCsv : importNdjson;
+    if (options.isDryRun) {
+      const data = await readFile(stage, options, context, { ...arrival, key: undefined });
       return json(200, { data, meta: { dryRun: true } });
     }
     const { chunks, end: interrupt } = arrival;
-    const keyed = { keys: stage.keys, visit, chunks, maxBytes: limits.maxBytes, waitMs: stage.waitMs };
-    return await importOnce(keyed, async (hashed, key) =>
-      importReply(await readFile(stage, request, visit, { chunks: hashed, end: interrupt, key })),
+    const file = { chunks, maxBytes: limits.maxBytes, waitMs: stage.waitMs };
+    return await importOnce(stage.keys, context, file, async (hashed, key) =>
+      importReply(await readFile(stage, options, context, { chunks: hashed, end: interrupt, key })),
     );
   } finally {
     clearTimeout(deadline);
@@ -59,15 +59,15 @@ export async function importRecords(stage: ImportStage, visit: Visit): Promise<R
 async function importCsv(
   stage: ImportStage,
   request: ImportRequest,
-  visit: Visit,
+  context: EntityContext,
   arrival: KeyedArrival,
 ): Promise<ImportCounts> {
   const batches = readCsv(arrival.chunks, stage.limits);
   try {
     const [headers, first] = await readHeaders(batches);
-    const plan = (now: Visit) => planCsvImport(request, headers, now.entity, now);
-    const planned = plan(visit);
-    const decode = makeCellDecoder(planned, visit.entity, visit);
+    const plan = (now: EntityContext) => planCsvImport(request, headers, now.entity, now);
+    const planned = plan(context);
+    const decode = makeCellDecoder(planned, context.entity, context);
     return await runImport(
       {
         plan: planned.plan,
@@ -78,7 +78,7 @@ async function importCsv(
         isDryRun: request.isDryRun === true,
         key: arrival.key,
       },
-      visit,
+      context,
       stage,
     );
   } finally {
@@ -89,14 +89,15 @@ async function importCsv(
 async function importNdjson(
   stage: ImportStage,
   request: ImportRequest,
-  visit: Visit,
+  context: EntityContext,
   arrival: KeyedArrival,
 ): Promise<ImportCounts> {
-  const { turn, caller } = visit.sender;
-  const batches = readLines(arrival.chunks, stage.limits, (work) => inPieces(work, turn, caller));
-  const replan = (now: Visit) => planNdjsonImport(request, now.entity, now);
-  const plan = replan(visit);
-  const decodeMembers = makeMemberDecoder(plan, request, visit.entity, visit);
+  const batches = readLines(arrival.chunks, stage.limits, (work) =>
+    inPieces(work, context.request.turn, context.signal),
+  );
+  const replan = (now: EntityContext) => planNdjsonImport(request, now.entity, now);
+  const plan = replan(context);
+  const decodeMembers = makeMemberDecoder(plan, request, context.entity, context);
   const decode: RowDecoder<Line> = (line, row, report) => {
     if ('value' in line) return decodeMembers(line.value, row, report);
     report({ row, field: null, code: 'INVALID', message: line.fault });
@@ -105,7 +106,7 @@ async function importNdjson(
   try {
     return await runImport(
       { plan, batches, decode, replan, interrupt: arrival.end, isDryRun: request.isDryRun === true, key: arrival.key },
-      visit,
+      context,
       stage,
     );
   } finally {

@@ -30,11 +30,11 @@ import {
   noteOutcome,
   writeStaged,
 } from '../../sql/import.ts';
+import type { EntityContext } from '../context.ts';
+import type { ImportKey } from '../idempotency.ts';
 import { recordError } from '../record-error.ts';
-import type { Visit } from '../visit.ts';
 import { confirmAccess, confirmGrounds, type Grounds, type Replan } from './import-confirm.ts';
 import { passIds, reserveIds } from './import-ids.ts';
-import type { KeyOfImport } from './import-key.ts';
 import { outcomeOf } from './import-outcome.ts';
 import { makeReading, type Reading, refusal } from './import-reading.ts';
 
@@ -61,10 +61,10 @@ export interface Import<T> {
   /** Everything is checked and run, and undone. */
   readonly isDryRun: boolean;
   /** Under which the answer is stored, with the records. */
-  readonly key: KeyOfImport | undefined;
+  readonly key: ImportKey | undefined;
 }
 
-export interface ImportRooms {
+export interface ImportDeps {
   readonly databases: Databases;
   readonly timeoutMs: number;
   /** The workspace's schema is no longer what the snapshot says. */
@@ -74,54 +74,54 @@ export interface ImportRooms {
 /** Reads all batches and writes them; throws 400, 403 or 409 when nothing of them was imported. */
 export async function runImport<T>(
   { plan, batches, decode, replan, interrupt, isDryRun, key }: Import<T>,
-  visit: Visit,
-  { databases, timeoutMs, changed }: ImportRooms,
+  context: EntityContext,
+  { databases, timeoutMs, changed }: ImportDeps,
 ): Promise<ImportCounts> {
-  const db = databases.of(visit.workspace);
-  const reading = makeReading(batches, decode, visit.sender.turn);
+  const db = databases.of(context.workspace);
+  const reading = makeReading(batches, decode, context.request.turn);
   let undone: ImportCounts | undefined;
   const token = randomUUID();
   let written: ImportCounts | undefined;
   try {
     return await db.transaction(
       (session) =>
-        whileClientStays(db, session, visit, async (own) => {
-          const counts = await importStaged(own, { visit, plan }, replan, { reading, interrupt, key });
+        whileClientStays(db, session, context, async (own) => {
+          const counts = await importStaged(own, { context, plan }, replan, { reading, interrupt, key });
           if (isDryRun) {
             undone = counts;
             throw UNDONE;
           }
           await key?.finish(own, importReply(counts));
-          await own.query(noteOutcome(visit.workspace.databaseSchema, token));
-          await noteImport(own, visit, counts);
+          await own.query(noteOutcome(context.workspace.databaseSchema, token));
+          await noteImport(own, context, counts);
           written = counts;
           return counts;
         }),
       {
         statementTimeoutMs: timeoutMs,
         purpose: 'transfer',
-        caller: visit.sender.caller,
-        deadline: visit.clock.deadline,
-        place: visit.place,
+        caller: context.signal,
+        deadline: context.deadline.at,
+        place: context.place,
       },
     );
   } catch (error) {
     if (error === UNDONE && undone !== undefined) return undone;
     if (written !== undefined && isConnectionLoss(error)) {
-      const outcome = await outcomeOf(db, visit.workspace.databaseSchema, token, visit.place);
+      const outcome = await outcomeOf(db, context.workspace.databaseSchema, token, context.place);
       if (outcome === 'committed') return written;
       if (outcome === 'unknown') throw writeUnknown(error);
     }
     // The body is read, so the request cannot be planned again: the client sends it again (503).
-    if (isStaleSnapshot(error)) changed(visit.workspace.id);
-    throw recordError(error, visit.workspace, visit.entity.name, 'create');
+    if (isStaleSnapshot(error)) changed(context.workspace.id);
+    throw recordError(error, context.workspace, context.entity.name, 'create');
   }
 }
 
 /** Who imported what; nothing is told of a file that changed nothing. */
 async function noteImport(
   session: Session,
-  { principal, workspace, entity }: Visit,
+  { principal, workspace, entity }: EntityContext,
   counts: ImportCounts,
 ): Promise<void> {
   if (counts.inserted + counts.updated === 0) return;
@@ -140,13 +140,13 @@ async function noteImport(
 async function whileClientStays<T>(
   db: Database,
   session: Transaction,
-  { sender }: Visit,
+  { signal }: EntityContext,
   work: (session: Transaction) => Promise<T>,
 ): Promise<T> {
   const backend = backendOf(db, session);
-  let hasLeft = sender.caller.isGone();
+  let hasLeft = signal.isGone();
   const ask = <R>(run: () => Promise<R>): Promise<R> => (hasLeft ? Promise.reject(callerGone()) : run());
-  const stay = sender.caller.onGone(() => {
+  const stay = signal.onGone(() => {
     hasLeft = true;
     backend.cancel();
   });
@@ -181,7 +181,7 @@ async function importStaged(
   try {
     await copyInto(session, copyToStaging().text, reading.lines(), interrupt);
   } catch (error) {
-    throw withPosition(error, planned.visit, reading);
+    throw withPosition(error, planned.context, reading);
   }
   await key?.begin(session);
   const { details } = reading;
@@ -189,41 +189,47 @@ async function importStaged(
   const bringsIds = details.length === 0 && planned.plan.ids === 'new';
   if (bringsIds) await reserveIds(session, planned);
   const grounds = await confirmGrounds(session, planned, replan);
-  const { visit, plan } = grounds;
+  const { context, plan } = grounds;
   if (plan.matchOn !== undefined) await session.execute(addMatches().text);
-  await match(session, visit, plan);
+  await match(session, context, plan);
   if (bringsIds) await passIds(session, grounds);
-  const found = await findLasting(session, visit, plan, details.length === 0);
+  const found = await findLasting(session, context, plan, details.length === 0);
   if (details.length + found.length > 0) throw refusal([...details, ...found]);
-  const counts = await write(session, visit, plan, reading.rows());
+  const counts = await write(session, context, plan, reading.rows());
   await confirmAccess(session, grounds, replan);
   return counts;
 }
 
 /** Finds the records that the rows are, of a file that is matched by other fields than the id. */
-async function match(session: Session, { principal }: Visit, plan: ImportPlan): Promise<void> {
+async function match(session: Session, { principal }: EntityContext, plan: ImportPlan): Promise<void> {
   if (plan.matchOn !== undefined) await session.query(importQuery(matchRecords(plan, plan.matchOn), principal));
 }
 
 /** Looks again while a value may only be taken by a record that came after the rows were matched with records. */
-async function findLasting(session: Session, visit: Visit, plan: ImportPlan, isWhole: boolean): Promise<Detail[]> {
+async function findLasting(
+  session: Session,
+  context: EntityContext,
+  plan: ImportPlan,
+  isWhole: boolean,
+): Promise<Detail[]> {
   for (let attempt = 1; ; attempt++) {
-    const found = await findMistakes(session, visit, plan, isWhole);
+    const found = await findMistakes(session, context, plan, isWhole);
     const isTaken = found.some(({ code }) => code === 'NOT_UNIQUE');
     if (plan.matchOn === undefined || !isTaken || attempt === MATCH_ATTEMPTS) return found;
-    await match(session, visit, plan);
+    await match(session, context, plan);
   }
 }
 
 /* ---- checks ---- */
 
 /** A value that passed our checks and not PostgreSQL's: the same refusal, with the row that it says. */
-function withPosition(error: unknown, visit: Visit, reading: Reading): unknown {
+function withPosition(error: unknown, context: EntityContext, reading: Reading): unknown {
   const position = copyPosition(error);
-  const refused = position === undefined ? undefined : recordError(error, visit.workspace, visit.entity.name, 'create');
+  const refused =
+    position === undefined ? undefined : recordError(error, context.workspace, context.entity.name, 'create');
   if (position === undefined || refused?.details === undefined) return error;
   const row = reading.rowOfLine(position.line);
-  const field = position.column !== null && visit.entity.fields.has(position.column) ? position.column : null;
+  const field = position.column !== null && context.entity.fields.has(position.column) ? position.column : null;
   return refusal([
     ...reading.details,
     ...refused.details.map((detail) => ({ ...detail, row, field: field ?? detail.field })),
@@ -236,8 +242,13 @@ interface FoundRow {
 }
 
 /** `isWhole`: every row of the file is staged; else a row may refer to one that is not. */
-async function findMistakes(session: Session, visit: Visit, plan: ImportPlan, isWhole: boolean): Promise<Detail[]> {
-  const { principal } = visit;
+async function findMistakes(
+  session: Session,
+  context: EntityContext,
+  plan: ImportPlan,
+  isWhole: boolean,
+): Promise<Detail[]> {
+  const { principal } = context;
   const found: Detail[] = [];
   const look = async (
     fragment: Fragment,
@@ -285,11 +296,11 @@ async function findMistakes(session: Session, visit: Visit, plan: ImportPlan, is
 
 /* ---- writing ---- */
 
-async function write(session: Session, visit: Visit, plan: ImportPlan, rows: number): Promise<ImportCounts> {
+async function write(session: Session, context: EntityContext, plan: ImportPlan, rows: number): Promise<ImportCounts> {
   for (let attempt = 1; ; attempt++) {
     try {
       const [counts] = await inSavepoint(session, () =>
-        session.query<{ inserted: string; updated: string }>(importQuery(writeStaged(plan), visit.principal)),
+        session.query<{ inserted: string; updated: string }>(importQuery(writeStaged(plan), context.principal)),
       );
       const inserted = Number(counts?.inserted);
       const updated = Number(counts?.updated);
@@ -298,8 +309,8 @@ async function write(session: Session, visit: Visit, plan: ImportPlan, rows: num
       // Somebody was faster between our checks and the write: what the checks say now tells the row.
       const isRace = sqlState(error) === '23505' || sqlState(error) === '23503' || sqlState(error) === '23502';
       if (!isRace && !isRetryable(error)) throw error;
-      await match(session, visit, plan);
-      const found = await findLasting(session, visit, plan, true);
+      await match(session, context, plan);
+      const found = await findLasting(session, context, plan, true);
       if (found.length > 0) throw refusal(found);
       if (attempt >= WRITE_ATTEMPTS) throw error;
     }

@@ -3,12 +3,12 @@
 import type { Keys } from '../../beside/keys.ts';
 import type { Config } from '../../config.ts';
 import type { Databases } from '../../directory/databases.ts';
-import type { TransferHandlers } from '../visit.ts';
+import type { TransferHandlers } from '../router.ts';
 import { type ExportStage, exportRecords } from './export-records.ts';
 import { type ImportStage, importRecords } from './import-records.ts';
 import { makeTakeTurn } from './take-turn.ts';
 
-export interface TransferRooms {
+export interface TransferDeps {
   readonly config: Config;
   readonly databases: Databases;
   readonly keys: Keys;
@@ -21,7 +21,7 @@ export function makeTransferHandlers({
   databases,
   keys,
   changed = () => undefined,
-}: TransferRooms): TransferHandlers {
+}: TransferDeps): TransferHandlers {
   const takeTurn = makeTakeTurn(config);
   const timeoutMs = config.transferTimeoutMs;
   const seconds = config.floorSeconds;
@@ -42,7 +42,7 @@ export function makeTransferHandlers({
     takeTurn,
   };
   return {
-    importRecords: (visit) => importRecords(imports, visit),
-    exportRecords: (visit) => exportRecords(exports, visit),
+    importRecords: (context) => importRecords(imports, context),
+    exportRecords: (context) => exportRecords(exports, context),
   };
 }

@@ -7,8 +7,8 @@ import { ApiError, responseTooLarge } from '../../errors.ts';
 import type { External } from '../../model/principal.ts';
 import { withRules } from '../../model/trial.ts';
 import type { Workspace } from '../../model/workspace.ts';
-import { type Asked, type Asker, requestOf } from '../../records/asked.ts';
-import type { Records } from '../../records/pipeline.ts';
+import { type InternalRequest, makeRequest, type RequestSource } from '../../records/internal-request.ts';
+import type { DataApi } from '../../records/router.ts';
 import { PREFIX } from '../../request/record-path.ts';
 import { errorReply } from '../../response/error-body.ts';
 import { JSON_TYPE, type Reply } from '../../response/reply.ts';
@@ -19,7 +19,7 @@ import { RulesToTry, rulesToTry } from './trial-rules.ts';
 
 export interface AccessTestRooms extends AdminRooms {
   /** The data API's answer to a given principal. */
-  readonly answerAs: Records['answerAs'];
+  readonly executeAs: DataApi['executeAs'];
   /** For all answers of one call together. */
   readonly maxResponseBytes: number;
 }
@@ -81,7 +81,7 @@ export function accessTestRoutes(rooms: AccessTestRooms): AdminRoute[] {
       answers: { 200: data(listOf(Tested)) },
       async handle({ workspace: { id, organization, slug }, body: { claims, requests, rules } }) {
         const trial = rules === undefined ? undefined : await rulesToTry(rooms.databases, id, rules);
-        const how = trial === undefined ? {} : { within: (workspace: Workspace) => withRules(workspace, trial) };
+        const restrict = trial === undefined ? undefined : (workspace: Workspace) => withRules(workspace, trial);
         const principal: External = {
           kind: 'external',
           permissions: 'READ_ONLY',
@@ -93,8 +93,8 @@ export function accessTestRoutes(rooms: AccessTestRooms): AdminRoute[] {
         let left = rooms.maxResponseBytes;
         const answers: string[] = [];
         for (const { path, body } of requests) {
-          const asked = askedOf(`${PREFIX}${organization}/${slug}/${path}`, body);
-          const reply = await rooms.answerAs(principal, requestOf(asked, askerOf()), how).catch(refusal);
+          const request = makeRequest(parseRequest(`${PREFIX}${organization}/${slug}/${path}`, body), makeSource());
+          const reply = await rooms.executeAs(principal, request, restrict).catch(refusal);
           const text = await bodyText(reply, left);
           left -= text.length;
           if (left < 0) throw responseTooLarge(rooms.maxResponseBytes);
@@ -108,7 +108,7 @@ export function accessTestRoutes(rooms: AccessTestRooms): AdminRoute[] {
 }
 
 /** All requests of a test are answered together, to the sender of the test. */
-function askerOf(): Asker {
+function makeSource(): RequestSource {
   return {
     id: 'access-test',
     arrivedAt: performance.now(),
@@ -117,7 +117,7 @@ function askerOf(): Asker {
   };
 }
 
-function askedOf(url: string, body: unknown): Asked {
+function parseRequest(url: string, body: unknown): InternalRequest {
   const at = url.indexOf('?');
   return {
     method: body === undefined ? 'GET' : 'POST',

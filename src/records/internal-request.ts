@@ -2,7 +2,7 @@
 import { payloadTooLarge } from '../errors.ts';
 import type { RawRequest } from '../http/raw-request.ts';
 
-export interface Asked {
+export interface InternalRequest {
   readonly method: string;
   /** As of a request, with `/api/v1/`. */
   readonly path: string;
@@ -14,11 +14,13 @@ export interface Asked {
   readonly body?: unknown;
 }
 
-/** Who waits for the answer, and by which id it is logged. */
-export type Asker = Pick<RawRequest, 'id' | 'arrivedAt' | 'caller' | 'turn'>;
+/** Where the request came from: whoever waits for the reply, and the id by which it is logged. */
+export type RequestSource = Pick<RawRequest, 'id' | 'arrivedAt' | 'caller' | 'turn'>;
 
-export function requestOf({ method, path, query = '', headers = {}, body }: Asked, asker: Asker): RawRequest {
-  const { id, arrivedAt, caller, turn } = asker;
+export function makeRequest(
+  { method, path, query = '', headers = {}, body }: InternalRequest,
+  { id, arrivedAt, caller, turn }: RequestSource,
+): RawRequest {
   const bytes = body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body));
   return {
     id,

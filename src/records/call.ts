@@ -9,11 +9,16 @@ import { isJsonType } from '../request/body.ts';
 import { type Call, type CallParts, callAt } from '../request/call.ts';
 import { isWorkspaceWord, TAILS, WORKSPACE_WORDS } from '../request/operations.ts';
 import { PREFIX } from '../request/record-path.ts';
+import type { RequestContext } from './context.ts';
 
 type BodyLimits = Pick<Config, 'maxBodyBytes'>;
 
 /** The call of a request below /api/v1/ with these segments: 404 and 405 for those that are none. */
-export function callOf(raw: RawRequest, segments: readonly string[], workspace: Workspace, limits: BodyLimits): Call {
+export function parseCall(
+  { request, workspace }: Pick<RequestContext, 'request' | 'workspace'>,
+  segments: readonly string[],
+  limits: BodyLimits,
+): Call {
   const tail = segments.length > 3 ? segments.slice(3).join('/') : undefined;
   // A slash that was escaped separates no segments.
   const isPath =
@@ -24,18 +29,18 @@ export function callOf(raw: RawRequest, segments: readonly string[], workspace: 
         : segments.length === 4;
   if (!isPath) throw noSuchPath(workspace);
   if (isWorkspaceWord(segments[2] as string)) throw noSuchOperation(segments[2] as string);
-  return callAt(raw.method, segments[2] as string, tail, partsOf(raw, limits));
+  return callAt(request.method, segments[2] as string, tail, callParts(request, limits));
 }
 
 /** What an HTTP request says besides its method and path. */
-export function partsOf(raw: RawRequest, { maxBodyBytes }: BodyLimits): CallParts {
-  const { headers, query } = raw;
+export function callParts(request: RawRequest, { maxBodyBytes }: BodyLimits): CallParts {
+  const { headers, query } = request;
   return {
     query,
     conditions: { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] },
     async body({ maxBytes, recordDepth } = { maxBytes: maxBodyBytes, recordDepth: 1 }) {
       if (!isJsonType(headers['content-type'])) throw unsupportedMediaType('application/json');
-      return jsonValue(await raw.body(maxBytes), raw, recordDepth);
+      return jsonValue(await request.body(maxBytes), request, recordDepth);
     },
   };
 }

@@ -6,36 +6,40 @@ import { parseParameters } from '../request/parameters.ts';
 import { aggregateEnvelope } from '../response/envelope.ts';
 import { jsonText, type Reply } from '../response/reply.ts';
 import { compile } from '../sql/compile.ts';
+import type { EntityContext } from './context.ts';
 import type { PreparedAggregate } from './prepared.ts';
-import { KEPT_FROM, type ReadRooms } from './reads.ts';
-import { runRead, type Visit } from './visit.ts';
+import { KEPT_FROM, type ReadDeps, runRead } from './reads.ts';
 
-export function aggregate(rooms: ReadRooms, visit: Visit): Promise<Reply> {
-  const prepare = () => prepareAggregate(rooms, parseAggregateRequest(visit.call.query), visit);
-  return runAggregate(rooms, rooms.prepared.aggregate(visit, prepare), visit);
+export function aggregate(deps: ReadDeps, context: EntityContext): Promise<Reply> {
+  const prepare = () => prepareAggregate(deps, parseAggregateRequest(context.call.query), context);
+  return runAggregate(deps, deps.prepared.aggregate(context, prepare), context);
 }
 
 /** The same with a body, as a query is a list with one. */
-export async function summarize(rooms: ReadRooms, visit: Visit): Promise<Reply> {
-  parseParameters(visit.call.query, []);
-  const request = parseAggregateBody(await visit.call.body());
-  return runAggregate(rooms, prepareAggregate(rooms, request, visit), visit);
+export async function summarize(deps: ReadDeps, context: EntityContext): Promise<Reply> {
+  parseParameters(context.call.query, []);
+  const request = parseAggregateBody(await context.call.body());
+  return runAggregate(deps, prepareAggregate(deps, request, context), context);
 }
 
-function prepareAggregate({ compileOptions }: ReadRooms, request: AggregateRequest, visit: Visit): PreparedAggregate {
-  const plan = planAggregate(request, visit.entity, visit);
+function prepareAggregate(
+  { compileOptions }: ReadDeps,
+  request: AggregateRequest,
+  context: EntityContext,
+): PreparedAggregate {
+  const plan = planAggregate(request, context.entity, context);
   return { plan, statement: compile(plan, compileOptions) };
 }
 
 async function runAggregate(
-  { config, totals }: ReadRooms,
+  { config, totals }: ReadDeps,
   { statement, plan }: PreparedAggregate,
-  visit: Visit,
+  context: EntityContext,
 ): Promise<Reply> {
-  const [row] = await runRead(visit, statement, { principal: visit.principal });
+  const [row] = await runRead(context, statement, { principal: context.principal });
   if (row === undefined) throw new TypeError('an aggregate is always one row');
   const { data, groups, counted } = row;
   if (data === null) throw responseTooLarge(config.maxResponseBytes);
-  if (Number(counted) >= KEPT_FROM) totals.keep(visit.entity);
+  if (Number(counted) >= KEPT_FROM) totals.keep(context.entity);
   return jsonText(200, aggregateEnvelope(data, Number(groups), plan));
 }

@@ -13,7 +13,9 @@ import { type Database, type Executor, makeDatabase } from '../../../src/db/pool
 import { makeDatabases } from '../../../src/directory/databases.ts';
 import type { Principal } from '../../../src/model/principal.ts';
 import type { Workspace } from '../../../src/model/workspace.ts';
-import { makeStages, type Stages } from '../../../src/records/pipeline.ts';
+import { Deadline, type RequestContext } from '../../../src/records/context.ts';
+import { makeRequest } from '../../../src/records/internal-request.ts';
+import { makeOperations } from '../../../src/records/router.ts';
 import { makeTransferHandlers } from '../../../src/records/transfer/transfer.ts';
 import { callAt } from '../../../src/request/call.ts';
 import { makeNotes } from '../../support/notes.ts';
@@ -22,7 +24,7 @@ import { startTestServer, type TestServer, type TestWorkspace } from '../../supp
 let server: TestServer;
 let notes: TestWorkspace;
 let db: Database;
-let stages: Stages;
+let operations: ReturnType<typeof makeOperations>;
 let workspace: Workspace;
 let owner: Principal;
 let app: Principal;
@@ -44,7 +46,7 @@ before(async () => {
   });
   workspace = (await cache.get('acme', 'notes')) as Workspace;
   const transfer = makeTransferHandlers({ config, databases, keys: makeKeys(db, 24) });
-  stages = makeStages({ config, cache, databases, totals: makeTotals({ db, onError }), transfer });
+  operations = makeOperations({ config, cache, databases, totals: makeTotals({ db, onError }), transfer });
   const workspaceId = workspace.id;
   owner = { kind: 'owner', permissions: 'OWNER', workspaceId, scope: null, credentialId: 'key:1' };
   app = {
@@ -67,20 +69,21 @@ type Asked = readonly [method: string, path: string, body?: unknown];
 async function answer(executor: Executor, principal: Principal, [method, path, body]: Asked) {
   const [place = '', query = ''] = path.split('?');
   const [entity = '', segment] = place.split('/');
-  const visitor = { workspace, principal };
-  const reply = await stages.travel({
-    call: callAt(method, entity, segment, { query, conditions: {}, body: async () => body }),
-    executor,
-    sender: {
-      arrivedAt: performance.now(),
-      caller: { isGone: () => false, onGone: () => () => undefined },
-      turn: { next: setImmediate, hasTime: () => true, spent: () => undefined },
-      headers: {},
-      stream: () => assert.fail('no call here sends a stream'),
-    },
-    visitor,
-    again: async () => visitor,
-  });
+  const now = performance.now();
+  const signal = { isGone: () => false, onGone: () => () => undefined };
+  const turn = { next: setImmediate, hasTime: () => true, spent: () => undefined };
+  const request = makeRequest({ method, path }, { id: 'test', arrivedAt: now, caller: signal, turn });
+  const context: RequestContext = {
+    request,
+    signal,
+    workspace,
+    principal,
+    deadline: new Deadline(5000),
+    checkedAt: now,
+    refresh: async () => context,
+  };
+  const call = callAt(method, entity, segment, { query, conditions: {}, body: async () => body });
+  const reply = await operations.execute(context, call, executor);
   return { status: reply.status, json: reply.body.kind === 'text' ? JSON.parse(reply.body.text) : undefined };
 }
 

@@ -17,18 +17,21 @@ import { WORKSPACE_OPERATIONS, type WorkspaceOperationName } from '../request/op
 import { parseParameters } from '../request/parameters.ts';
 import { acceptsGzip } from '../response/content-coding.ts';
 import { JSON_TYPE, json, type Reply } from '../response/reply.ts';
-import type { Visitor } from './enter.ts';
+import type { Access } from './context.ts';
 
 export interface Descriptions {
   /** 200 with the entities and their operations; 400 for a query parameter. */
-  readonly index: (raw: Pick<RawRequest, 'query'>, visitor: Visitor) => Reply;
+  readonly index: (context: DescribeContext) => Reply;
   /** 200 with the OpenAPI document, or 304; 400 for a query parameter; 503 when too many others are being made. */
-  readonly document: (raw: Asking, visitor: Visitor) => Promise<Reply>;
+  readonly document: (context: DescribeContext) => Promise<Reply>;
   /** The same with the schema, in the form of the schema document. */
-  readonly schema: (raw: Asking, visitor: Visitor) => Promise<Reply>;
+  readonly schema: (context: DescribeContext) => Promise<Reply>;
 }
 
-type Asking = Pick<RawRequest, 'query' | 'headers' | 'turn'>;
+/** What of the request a description depends on. */
+export interface DescribeContext extends Access {
+  readonly request: Pick<RawRequest, 'query' | 'headers' | 'turn'>;
+}
 
 /** A document as it is sent. */
 interface Kept {
@@ -60,14 +63,14 @@ export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean 
   /** One for all who ask at the same time: 200 entities take some 100 ms. */
   const making = new Map<string, Promise<Kept>>();
 
-  const urlOf = ({ workspace }: Visitor, operation: WorkspaceOperationName): string =>
+  const urlOf = ({ workspace }: Access, operation: WorkspaceOperationName): string =>
     `${workspaceUrl(facts.publicUrl, workspace)}/${WORKSPACE_OPERATIONS[operation].name}`;
 
-  function index({ query }: Pick<RawRequest, 'query'>, visitor: Visitor): Reply {
-    parseParameters(query, []);
-    const { workspace, principal } = visitor;
-    const openapi = urlOf(visitor, 'openapi');
-    const mcp = facts.mcp && workspace.agents.enabled ? urlOf(visitor, 'mcp') : null;
+  function index(context: DescribeContext): Reply {
+    parseParameters(context.request.query, []);
+    const { workspace, principal } = context;
+    const openapi = urlOf(context, 'openapi');
+    const mcp = facts.mcp && workspace.agents.enabled ? urlOf(context, 'mcp') : null;
     const entities = viewOf(workspace, classOf(principal)).map(({ entity, operations }) => ({
       name: entity.name,
       description: entity.description ?? null,
@@ -78,7 +81,7 @@ export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean 
     return json(200, { data }, { Link: `<${openapi}>; rel="service-desc"; type="application/json"` });
   }
 
-  const document: Descriptions['document'] = async ({ query, headers, turn }, { workspace, principal }) => {
+  const document: Descriptions['document'] = async ({ request: { query, headers, turn }, workspace, principal }) => {
     const names = [...workspace.entities.keys()];
     const asked = parseDocumentRequest(query, names);
     const who = classOf(principal);
@@ -88,7 +91,7 @@ export function makeDescriptions(facts: DocumentFacts & { readonly mcp: boolean 
     return replyOf(await keptOf(workspace, key, make), headers);
   };
 
-  const schema: Descriptions['schema'] = async ({ query, headers }, { workspace, principal }) => {
+  const schema: Descriptions['schema'] = async ({ request: { query, headers }, workspace, principal }) => {
     parseParameters(query, []);
     const who = classOf(principal);
     const make = async (): Promise<string> => JSON.stringify({ data: outlineOf(workspace, who) });
