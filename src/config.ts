@@ -253,7 +253,9 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'
 const CLIENT_SETTINGS = ['WDA_URL', 'WDA_KEY', 'WDA_WORKSPACE'];
 
 /** Reads and checks every setting; throws ConfigError with all mistakes at once. */
-export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export function readConfig(env: Environment): Config {
   const mistakes: string[] = [];
   const text = (name: string): string | undefined => {
     const value = env[name];
@@ -370,13 +372,15 @@ export function processConfig(): Config {
   return readConfig(process.env);
 }
 
+export const processEnvironment = (): Environment => process.env;
+
 /** What the command line's client takes from the environment. */
-export function clientSettings(): {
+export function clientSettings(env: Environment): {
   readonly url: string | undefined;
   readonly key: string | undefined;
   readonly workspace: string | undefined;
 } {
-  const { WDA_URL, WDA_KEY, WDA_ADMIN_KEY, WDA_WORKSPACE } = process.env;
+  const { WDA_URL, WDA_KEY, WDA_ADMIN_KEY, WDA_WORKSPACE } = env;
   return {
     url: WDA_URL || undefined,
     key: WDA_KEY || WDA_ADMIN_KEY || undefined,
@@ -389,4 +393,4 @@ export const serverDataDir = (): string | undefined =>
   process.env.DATABASE_URL ? undefined : resolve(process.env.DATA_DIR || './data');
 
 /** Where a server of this environment listens, as far as it says so. */
-export const serverPort = (): string => process.env.PORT || '3000';
+export const serverPort = (env: Environment): string => env.PORT || '3000';

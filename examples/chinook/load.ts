@@ -10,9 +10,11 @@ import { ADMIN_PREFIX, type AdminClient } from '../../src/cli/admin-client.ts';
 import { connect, entityPath, organizationPath, workspacePath } from '../../src/cli/connection.ts';
 import { asFailure, CommandFailure, describeFailure, exitCode, failed, usageFailure } from '../../src/cli/failure.ts';
 import { describeImport, openSource, sendRecords } from '../../src/cli/import.ts';
+import { processIo } from '../../src/cli/io.ts';
 import { showsProgress, startTransferBar } from '../../src/cli/progress.ts';
 import { readSchemaFile } from '../../src/cli/schema-file.ts';
 
+const IO = processIo();
 const ADDRESS = { organization: 'chinook', workspace: 'music' };
 
 // In the order of their foreign keys, so that every import finds what it refers to. Employees refer to each other:
@@ -57,7 +59,7 @@ const USAGE = 'Usage: npm run chinook -- CSV_DIR [--url URL] [--key KEY]   (or W
 async function load(args: readonly string[]): Promise<void> {
   const { directory, url, key } = readArguments(args);
   await requireFiles(directory);
-  const client = connect({ ...(url === undefined ? {} : { url }), ...(key === undefined ? {} : { key }) });
+  const client = connect({ io: IO, ...(url === undefined ? {} : { url }), ...(key === undefined ? {} : { key }) });
 
   await create(client, organizationPath(ADDRESS.organization), `${ADMIN_PREFIX}/organizations`, {
     slug: ADDRESS.organization,
@@ -117,7 +119,7 @@ async function create(
 }
 
 async function applySchema(client: AdminClient): Promise<void> {
-  const { document } = await readSchemaFile(join(import.meta.dirname, 'schema.yaml'));
+  const { document } = await readSchemaFile(IO, join(import.meta.dirname, 'schema.yaml'));
   const { status } = await client.send('PUT', `${workspacePath(ADDRESS)}/schema`, {
     body: document,
     query: [['wait', 60]],
@@ -136,8 +138,8 @@ async function importCsv(client: AdminClient, path: string, entity: string, map:
     if (totalElements > 0)
       return console.log(`${entity}: ${totalElements} records are there already, the file has no ids: left as it is`);
   }
-  const source = await openSource(path);
-  const bar = startTransferBar(showsProgress(false), entity, 'bytes', source.size);
+  const source = await openSource(IO, path);
+  const bar = startTransferBar(IO, showsProgress({ io: IO }), entity, 'bytes', source.size);
   try {
     const result = await sendRecords(client, ADDRESS, entity, {
       format: 'csv',

@@ -1,10 +1,8 @@
 // `wda access explain`: what a token of the identity provider may do: each check that a request with it goes through,
 // and the records of each entity that its user sees.
-import { readFile } from 'node:fs/promises';
-import { text as readStream } from 'node:stream/consumers';
 import { chosenWorkspace, connect, type GlobalOptions, workspacePath } from './connection.ts';
 import { failed, usageFailure } from './failure.ts';
-import { printResult } from './output.ts';
+import { type Io, printResult, readInput } from './io.ts';
 import { renderTable } from './table.ts';
 
 export interface ExplainOptions extends GlobalOptions {
@@ -26,10 +24,10 @@ interface Explanation {
 export async function explainAccess(path: string | undefined, options: ExplainOptions): Promise<void> {
   const address = chosenWorkspace(options);
   const client = connect(options);
-  const token = await readToken(path, options.token);
+  const token = await readToken(options.io, path, options.token);
   const { data } = await client.send('POST', `${workspacePath(address)}/identity-provider/test`, { body: { token } });
   const explanation = data as Explanation;
-  await printResult(options.json, data, () => describeExplanation(explanation));
+  await printResult(options, data, () => describeExplanation(explanation));
   if (!explanation.accepted) {
     const message = explanation.checks.find(({ passed }) => passed === false)?.message;
     throw failed(`The token is refused: ${message ?? 'a check did not pass'}`);
@@ -63,24 +61,19 @@ export function describeExplanation({ permissions, checks, entities }: Explanati
 }
 
 /** A token, with or without the `Bearer` that people copy along. */
-async function readToken(path: string | undefined, given: string | undefined): Promise<string> {
+async function readToken(io: Io, path: string | undefined, given: string | undefined): Promise<string> {
   if (given !== undefined && path !== undefined) throw usageFailure('Give the token by --token or in a file, not both');
-  const text = given ?? (await readSource(path));
+  const text = given ?? (await readSource(io, path));
   const token = text.trim().replace(/^(Authorization:\s*)?Bearer\s+/i, '');
   if (token === '') throw usageFailure('The token is empty');
   return token;
 }
 
-async function readSource(path: string | undefined): Promise<string> {
-  if (path === undefined && process.stdin.isTTY) {
+async function readSource(io: Io, path: string | undefined): Promise<string> {
+  if (path === undefined && io.stdin.isTTY) {
     throw usageFailure('A token is needed', [
       'Pass a file that holds it, or pipe it in: wda access explain < token.txt',
     ]);
   }
-  const isStdin = path === undefined || path === '-';
-  try {
-    return isStdin ? await readStream(process.stdin) : await readFile(path, 'utf8');
-  } catch (error) {
-    throw failed(`Cannot read ${isStdin ? 'stdin' : path}: ${(error as Error).message}`, undefined, error);
-  }
+  return readInput(io, path ?? '-');
 }

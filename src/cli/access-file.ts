@@ -1,6 +1,7 @@
 // A file of access tests: with these claims these records are visible, these are not. Takes YAML or JSON, gives cases, or
 // a failure that names the line of what is wrong.
 import { numberText } from '../model/exact-json.ts';
+import type { Io } from './io.ts';
 import { isObject, mistakeIn, readSchemaFile, type SchemaFile } from './schema-file.ts';
 
 /** Ids by entity. */
@@ -19,8 +20,8 @@ const MEMBERS = ['name', 'claims', 'visible', 'hidden', 'only'];
 // The largest id that there is (2^53 - 1) has 16 digits.
 const ID = /^[1-9]\d{0,15}$/;
 
-export async function readAccessFile(path: string): Promise<readonly AccessCase[]> {
-  const file = await readSchemaFile(path, 'access tests: an object with "cases"');
+export async function readAccessFile(io: Io, path: string): Promise<readonly AccessCase[]> {
+  const file = await readSchemaFile(io, path, 'access tests: an object with "cases"');
   const { cases, ...others } = file.document as Record<string, unknown>;
   for (const name of Object.keys(others)) throw mistakeIn(file, name, `${name} means nothing here; known: cases`);
   if (!Array.isArray(cases) || cases.length === 0)

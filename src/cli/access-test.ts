@@ -13,7 +13,7 @@ import {
   workspacePath,
 } from './connection.ts';
 import { CommandFailure, failed } from './failure.ts';
-import { printResult } from './output.ts';
+import { printResult } from './io.ts';
 import { readSchemaFile, refuseWithLines, type SchemaFile } from './schema-file.ts';
 
 /** What the server takes in one call. */
@@ -42,15 +42,15 @@ interface RelationTo {
 export async function testAccess(path: string, options: GlobalOptions & { readonly rules?: string }): Promise<void> {
   const address = chosenWorkspace(options);
   const client = connect(options);
-  const cases = await readAccessFile(path);
-  const rules = options.rules === undefined ? undefined : await readSchemaFile(options.rules, RULES);
+  const cases = await readAccessFile(options.io, path);
+  const rules = options.rules === undefined ? undefined : await readSchemaFile(options.io, options.rules, RULES);
   const { data } = await client.send('GET', `${workspacePath(address)}/schema`);
   const target: Target = { client, address, relations: relationsOf(data), rules };
   let requests = 0;
   for (const one of cases) requests += await runCase(target, one);
   const done = { cases: cases.length, requests };
   await printResult(
-    options.json,
+    options,
     done,
     () => `${done.cases} cases, ${done.requests} requests: no leak, and nothing missing`,
   );

@@ -2,7 +2,7 @@
 import { ADMIN_PREFIX } from './admin-client.ts';
 import { chosenWorkspace, connect, type GlobalOptions, workspacePath } from './connection.ts';
 import { usageFailure } from './failure.ts';
-import { printResult } from './output.ts';
+import { printResult } from './io.ts';
 import { renderTable } from './table.ts';
 
 interface Activity {
@@ -43,7 +43,7 @@ export async function showActivity(options: ActivityOptions): Promise<void> {
     ],
   });
   const found = data as readonly Activity[];
-  await printResult(options.json, found, () =>
+  await printResult(options, found, () =>
     found.length === 0
       ? 'Nothing was changed'
       : renderTable(

@@ -2,7 +2,7 @@
 import { chosenWorkspace, connect, type GlobalOptions, workspacePath } from './connection.ts';
 import { entitiesMember, entitiesText } from './credentials.ts';
 import { usageFailure } from './failure.ts';
-import { printResult } from './output.ts';
+import { printResult } from './io.ts';
 import { renderPairs } from './table.ts';
 
 interface AgentOptions extends GlobalOptions {
@@ -28,7 +28,7 @@ const describe = ({ enabled, writes, entities }: Settings): string =>
 export async function showAgents(options: GlobalOptions): Promise<void> {
   const path = `${workspacePath(chosenWorkspace(options))}/mcp`;
   const { data } = await connect(options).send('GET', path);
-  await printResult(options.json, data, () => describe(data as Settings));
+  await printResult(options, data, () => describe(data as Settings));
 }
 
 export async function setAgents(options: AgentOptions): Promise<void> {
@@ -44,5 +44,5 @@ export async function setAgents(options: AgentOptions): Promise<void> {
   }
   const path = `${workspacePath(chosenWorkspace(options))}/mcp`;
   const { data } = await connect(options).send('PUT', path, { body });
-  await printResult(options.json, data, () => describe(data as Settings));
+  await printResult(options, data, () => describe(data as Settings));
 }

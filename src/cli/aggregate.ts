@@ -2,7 +2,7 @@
 import type { AdminClient, Answer, Query } from './admin-client.ts';
 import { chosenWorkspace, connect, entityPath, type GlobalOptions } from './connection.ts';
 import { usageFailure } from './failure.ts';
-import { printResult } from './output.ts';
+import { printResult } from './io.ts';
 import { formatCount, renderTable } from './table.ts';
 
 export interface AggregateOptions extends GlobalOptions {
@@ -34,7 +34,7 @@ export async function aggregate(entity: string, options: AggregateOptions): Prom
   const first = firstOf(options.first);
   const client = connect(options);
   const { groups, total } = await readGroups(client, `${entityPath(address, entity)}/_aggregate`, options, first);
-  await printResult(options.json, groups, () => describe(groups, total, options));
+  await printResult(options, groups, () => describe(groups, total, options));
 }
 
 async function readGroups(

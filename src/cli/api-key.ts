@@ -3,7 +3,7 @@
 import { chosenWorkspace, connect, type GlobalOptions, workspaceName, workspacePath } from './connection.ts';
 import { entitiesMember, entitiesText, markedNames } from './credentials.ts';
 import { usageFailure } from './failure.ts';
-import { printResult } from './output.ts';
+import { printResult } from './io.ts';
 import { renderPairs, renderTable } from './table.ts';
 
 const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -40,7 +40,7 @@ export async function createKey(name: string, options: NewKeyOptions, now = new 
     },
   });
   const created = data as ApiKey;
-  await printResult(options.json, data, () =>
+  await printResult(options, data, () =>
     [
       renderPairs([
         ['Key', created.key],
@@ -60,7 +60,7 @@ export async function listKeys(options: GlobalOptions): Promise<void> {
   const address = chosenWorkspace(options);
   const found = (await connect(options).readAll(`${workspacePath(address)}/api-keys`)) as readonly ApiKey[];
   const names = markedNames(found.map(({ name }) => name));
-  await printResult(options.json, found, () =>
+  await printResult(options, found, () =>
     found.length === 0
       ? `No keys in ${workspaceName(address)}`
       : renderTable(
@@ -96,7 +96,7 @@ export async function updateKey(id: string, options: KeyChangeOptions, now = new
   };
   const { data } = await connect(options).send('PUT', path, { body });
   const key = data as ApiKey;
-  await printResult(options.json, data, () =>
+  await printResult(options, data, () =>
     renderPairs([
       ['Id', key.id],
       ['Name', key.name],
@@ -109,7 +109,7 @@ export async function updateKey(id: string, options: KeyChangeOptions, now = new
 export async function revokeKey(id: string, options: GlobalOptions): Promise<void> {
   const address = chosenWorkspace(options);
   await connect(options).send('DELETE', `${workspacePath(address)}/api-keys/${encodeURIComponent(id)}`);
-  await printResult(options.json, { revoked: id }, () => `Revoked key ${id} of ${workspaceName(address)}`);
+  await printResult(options, { revoked: id }, () => `Revoked key ${id} of ${workspaceName(address)}`);
 }
 
 /** `read-only`, `READ_ONLY` and the like as the admin API writes it. */

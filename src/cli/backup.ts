@@ -8,7 +8,7 @@ import { ADMIN_PREFIX } from './admin-client.ts';
 import { connect, type GlobalOptions, parseWorkspace, workspaceName, workspacePath } from './connection.ts';
 import { CommandFailure, failed, unreachable, usageFailure } from './failure.ts';
 import { openSource } from './import.ts';
-import { printResult } from './output.ts';
+import { type Io, printResult } from './io.ts';
 import { formatBytes, formatDuration, showsProgress, startTransferBar } from './progress.ts';
 import { formatCount } from './table.ts';
 import { explainLoss, fileTarget, isBrokenPipe, stdoutTarget } from './target-file.ts';
@@ -25,8 +25,8 @@ export async function backup(file: string, options: GlobalOptions): Promise<void
   const client = connect(options);
   const subject = address === undefined ? 'the instance' : workspaceName(address);
   const startedAt = performance.now();
-  const target = toStdout ? stdoutTarget() : await fileTarget(file, OWNERS_ONLY);
-  const bar = startTransferBar(showsProgress(options.json) && !toStdout, subject, 'bytes', null);
+  const target = toStdout ? stdoutTarget(options.io) : await fileTarget(options.io, file, OWNERS_ONLY);
+  const bar = startTransferBar(options.io, showsProgress(options) && !toStdout, subject, 'bytes', null);
   let bytes = 0;
   const meter = new Transform({
     transform(chunk: Uint8Array, _encoding, done) {
@@ -47,9 +47,9 @@ export async function backup(file: string, options: GlobalOptions): Promise<void
     bar.stop();
   }
   if (toStdout) return;
-  const header = await inspect(file);
+  const header = await inspect(options.io, file);
   await printResult(
-    options.json,
+    options,
     { file, ...header, bytes },
     () => `Backup of ${subject} to ${file}: ${formatBytes(bytes)} in ${formatDuration(performance.now() - startedAt)}`,
   );
@@ -59,9 +59,9 @@ export async function restore(file: string, options: GlobalOptions & { readonly 
   const as = options.as === undefined ? undefined : workspaceName(parseWorkspace(options.as));
   const client = connect(options);
   const startedAt = performance.now();
-  await inspect(file);
-  const source = await openSource(file);
-  const bar = startTransferBar(showsProgress(options.json), 'restore', 'bytes', source.size);
+  await inspect(options.io, file);
+  const source = await openSource(options.io, file);
+  const bar = startTransferBar(options.io, showsProgress(options), 'restore', 'bytes', source.size);
   let whole = false;
   const counted = async function* (): AsyncGenerator<Uint8Array> {
     let sent = 0;
@@ -76,7 +76,7 @@ export async function restore(file: string, options: GlobalOptions & { readonly 
   try {
     const { data } = await client.upload(`${ADMIN_PREFIX}/restore`, [['as', as]], BINARY, counted());
     bar.stop();
-    await printResult(options.json, data, () => describeRestore(data as Restored, performance.now() - startedAt));
+    await printResult(options, data, () => describeRestore(data as Restored, performance.now() - startedAt));
   } catch (error) {
     if (!(error instanceof CommandFailure) || error.failure.kind !== 'unreachable') throw error;
     const consequence = whole
@@ -107,9 +107,9 @@ function describeRestore({ workspaces, leftOut }: Restored, milliseconds: number
 }
 
 /** Reads a file to its end. A failure says what is wrong with it. */
-async function inspect(file: string): Promise<Header> {
+async function inspect(io: Io, file: string): Promise<Header> {
   if (file === '-') throw usageFailure('A restore needs a FILE: it is read to its end before it is sent');
-  const source = await openSource(file);
+  const source = await openSource(io, file);
   try {
     return await checkFile(source.chunks);
   } catch (error) {

@@ -4,16 +4,17 @@ import tab from '@bomb.sh/tab/commander';
 import { clientSettings } from '../config.ts';
 import { ADMIN_PREFIX, parseBase } from './admin-client.ts';
 import { DEFAULT_URL, organizationPath, RECORDS_PREFIX } from './connection.ts';
+import type { Io } from './io.ts';
 import { makeProgram } from './program.ts';
 
 const PATIENCE_MS = 1000;
 
 /** Answers `wda completion <shell>` with a script, and `wda complete -- <words>`, which the script calls, with suggestions. */
-export async function completion(args: readonly string[]): Promise<void> {
-  const program = makeProgram();
+export async function completion(args: readonly string[], io: Io): Promise<void> {
+  const program = makeProgram(io);
   const root = tab(program, { completionCommandName: 'completion' });
-  const question = args[0] === 'complete' ? questionOf(args.slice(2)) : undefined;
-  const names = question === undefined ? [] : await namesAt(question);
+  const question = args[0] === 'complete' ? questionOf(args.slice(2), io) : undefined;
+  const names = question === undefined ? [] : await namesAt(question, io);
   const give = (complete: (name: string, description: string) => void): void => {
     for (const name of names) complete(name, '');
   };
@@ -43,7 +44,7 @@ interface Question {
 }
 
 /** What the server has to be asked for the last of these words; undefined: nothing. */
-function questionOf(words: readonly string[]): Question | undefined {
+function questionOf(words: readonly string[], io: Io): Question | undefined {
   const last = words.at(-1) ?? '';
   if (['-w', '--workspace'].includes(words.at(-2) ?? '')) {
     const [organization, below] = last.split('/');
@@ -54,7 +55,7 @@ function questionOf(words: readonly string[]): Question | undefined {
           read: (data) => slugsOf(data).map((slug) => `${organization}/${slug}`),
         };
   }
-  const workspace = optionOf(words, ['-w', '--workspace']) ?? clientSettings().workspace;
+  const workspace = optionOf(words, ['-w', '--workspace']) ?? clientSettings(io.env).workspace;
   if (last.startsWith('-') || !/^[^/]+\/[^/]+$/.test(workspace ?? '')) return undefined;
   return {
     path: `${RECORDS_PREFIX}/${workspace}`,
@@ -69,8 +70,8 @@ function optionOf(words: readonly string[], names: readonly string[]): string | 
 }
 
 /** Nothing when the server does not answer in time, or refuses. */
-async function namesAt({ path, read }: Question): Promise<readonly string[]> {
-  const { url = DEFAULT_URL, key } = clientSettings();
+async function namesAt({ path, read }: Question, io: Io): Promise<readonly string[]> {
+  const { url = DEFAULT_URL, key } = clientSettings(io.env);
   if (key === undefined) return [];
   try {
     const base = parseBase(url).href.replace(/\/+$/, '');

@@ -1,9 +1,12 @@
 // Does the steps of a configuration, one after the other, and hands over the secrets that they make as soon as they are made.
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { AdminClient, Answer } from './admin-client.ts';
 import { LISTS } from './config-parts.ts';
 import type { Step } from './config-steps.ts';
+import type { GlobalOptions } from './connection.ts';
 import { failed } from './failure.ts';
+import type { Io } from './io.ts';
 import { followMigration, requireSuccess } from './migration.ts';
 import { hasEnded, type Migration } from './migration-view.ts';
 import { refuseWithLines } from './schema-file.ts';
@@ -24,10 +27,10 @@ export interface SecretFile {
 }
 
 /** A new file that only its owner may read, with a JSON document on each line. One that is there is not touched. */
-export function openSecretFile(path: string): SecretFile {
+export function openSecretFile(io: Io, path: string): SecretFile {
   let file: number;
   try {
-    file = openSync(path, 'wx', 0o600);
+    file = openSync(resolve(io.cwd, path), 'wx', 0o600);
   } catch (error) {
     throw failed(
       (error as NodeJS.ErrnoException).code === 'EEXIST'
@@ -47,15 +50,15 @@ export function openSecretFile(path: string): SecretFile {
 }
 
 /** Does one step, a migration to its end; gives the secret that it made. */
-export async function perform(client: AdminClient, step: Step, json: boolean | undefined): Promise<Secret | undefined> {
+export async function perform(client: AdminClient, step: Step, options: GlobalOptions): Promise<Secret | undefined> {
   let secret: Secret | undefined;
   for (const { method, path, query, body } of step.requests) {
     const answer = await client
       .send(method, path, { ...(query === undefined ? {} : { query }), body })
       .catch((error) => refuseWithLines(error, step.schema?.file, method === 'POST' ? ['schema'] : []));
     for (const warning of (answer.meta as { warnings?: readonly string[] } | null)?.warnings ?? [])
-      process.stderr.write(`Warning: ${step.place}: ${printable(warning)}\n`);
-    if (step.schema !== undefined && method === 'PUT') await awaitMigration(client, step.schema, answer, json);
+      options.io.stderr.write(`Warning: ${step.place}: ${printable(warning)}\n`);
+    if (step.schema !== undefined && method === 'PUT') await awaitMigration(client, step.schema, answer, options);
     if (method === 'POST') secret = secretOf(step, answer);
   }
   return secret;
@@ -65,13 +68,13 @@ async function awaitMigration(
   client: AdminClient,
   { address }: NonNullable<Step['schema']>,
   { data, location, status }: Answer,
-  json: boolean | undefined,
+  options: GlobalOptions,
 ): Promise<void> {
   const first = data as Migration | null;
   if (first === null && status !== 202) return;
   const id = String(first?.id ?? location?.split('/').at(-1));
   const ended = first !== null && hasEnded(first);
-  requireSuccess(ended ? first : await followMigration(client, address, id, { json, deadline: null }));
+  requireSuccess(ended ? first : await followMigration(client, address, id, { options, deadline: null }));
 }
 
 function secretOf({ place, secret }: Step, { data }: Answer): Secret | undefined {

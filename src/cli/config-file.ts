@@ -5,6 +5,7 @@ import { dirname, resolve } from 'node:path';
 import { complete, LISTS, PARTS, type Part } from './config-parts.ts';
 import { isSlug, type WorkspaceAddress, workspaceName } from './connection.ts';
 import { failed } from './failure.ts';
+import type { Io } from './io.ts';
 import { isObject, mistakeIn, readSchemaFile, type SchemaFile } from './schema-file.ts';
 
 export type Values = Readonly<Record<string, unknown>>;
@@ -34,10 +35,10 @@ const FORM = 'configuration: an object with "organizations"';
 const WORKSPACE_MEMBERS = ['name', 'schema', 'settings', 'rowRules', ...Object.keys(PARTS), ...Object.keys(LISTS)];
 
 /** Reads a configuration file (`-` is stdin) and the schema files that it names, relative to its own folder. */
-export async function readConfigFile(path: string): Promise<readonly WantedOrganization[]> {
-  const file = await readSchemaFile(path, FORM);
-  const folder = path === '-' ? process.cwd() : dirname(path);
-  return parseConfig(file, (name) => readSchemaFile(resolve(folder, name)));
+export async function readConfigFile(io: Io, path: string): Promise<readonly WantedOrganization[]> {
+  const file = await readSchemaFile(io, path, FORM);
+  const folder = path === '-' ? io.cwd : dirname(path);
+  return parseConfig(file, (name) => readSchemaFile(io, resolve(folder, name)));
 }
 
 /** What a file asks for; `readFile` gives the schema documents of `$file`. Throws a failure for the first mistake. */

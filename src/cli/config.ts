@@ -29,7 +29,7 @@ import {
   workspacePath,
 } from './connection.ts';
 import { CommandFailure, drift, failed, usageFailure } from './failure.ts';
-import { printResult, writeOut } from './output.ts';
+import { printResult, writeOut } from './io.ts';
 import { schemaAsYaml } from './schema-file.ts';
 import { printable } from './table.ts';
 
@@ -66,26 +66,28 @@ export async function applyConfig(path: string, options: ApplyConfigOptions): Pr
   const left = steps.filter((step) => !todo.includes(step));
 
   const hasSecrets = todo.some(({ secret }) => secret !== undefined);
-  const file = options.secretsOut !== undefined && hasSecrets ? openSecretFile(options.secretsOut) : undefined;
+  const file =
+    options.secretsOut !== undefined && hasSecrets ? openSecretFile(options.io, options.secretsOut) : undefined;
   const done: Step[] = [];
   const secrets: Secret[] = [];
   const finish = (): Promise<void> =>
     options.json
       ? printResult(
-          true,
+          options,
           { applied: done.map(shownStep), left: left.map(shownStep), ...(file === undefined ? { secrets } : {}) },
           () => '',
         )
       : Promise.resolve();
   try {
     for (const step of todo) {
-      const secret = await perform(client, step, options.json);
+      const secret = await perform(client, step, options);
       done.push(step);
       if (secret !== undefined) {
         file?.keep(secret);
         secrets.push(secret);
       }
-      if (!options.json) await writeOut(`${describeStep(step)}${file === undefined ? describeSecret(secret) : ''}\n`);
+      if (!options.json)
+        await writeOut(options.io, `${describeStep(step)}${file === undefined ? describeSecret(secret) : ''}\n`);
     }
   } catch (error) {
     await finish();
@@ -95,8 +97,8 @@ export async function applyConfig(path: string, options: ApplyConfigOptions): Pr
   }
   await finish();
   if (options.json) return;
-  for (const step of left) await writeOut(`left ${describeUndone(step, options)}\n`);
-  await writeOut(`${summary(done.length, left.length, 'done')}\n`);
+  for (const step of left) await writeOut(options.io, `left ${describeUndone(step, options)}\n`);
+  await writeOut(options.io, `${summary(done.length, left.length, 'done')}\n`);
 }
 
 /**
@@ -105,25 +107,27 @@ export async function applyConfig(path: string, options: ApplyConfigOptions): Pr
  */
 export async function exportConfig(options: GlobalOptions): Promise<void> {
   const client = connect(options);
-  const only = options.workspace ?? clientSettings().workspace;
+  const only = options.workspace ?? clientSettings(options.io.env).workspace;
   const organizations: Record<string, unknown> = {};
   if (only !== undefined && only !== '') {
     const address = parseWorkspace(only);
-    organizations[address.organization] = { workspaces: { [address.workspace]: await exported(client, address) } };
+    organizations[address.organization] = {
+      workspaces: { [address.workspace]: await exported(options, client, address) },
+    };
   } else {
     for (const organization of await slugs(client, `${ADMIN_PREFIX}/organizations`)) {
       const { data } = await client.send('GET', organizationPath(organization));
       const workspaces: Record<string, unknown> = {};
       for (const workspace of await slugs(client, `${organizationPath(organization)}/workspaces`))
-        workspaces[workspace] = await exported(client, { organization, workspace });
+        workspaces[workspace] = await exported(options, client, { organization, workspace });
       organizations[organization] = { name: (data as Values).name, workspaces };
     }
   }
   const document = { organizations };
-  await writeOut(`${options.json ? JSON.stringify(document, null, 2) : schemaAsYaml(document)}\n`);
+  await writeOut(options.io, `${options.json ? JSON.stringify(document, null, 2) : schemaAsYaml(document)}\n`);
 }
 
-async function exported(client: AdminClient, address: WorkspaceAddress): Promise<Values> {
+async function exported(options: GlobalOptions, client: AdminClient, address: WorkspaceAddress): Promise<Values> {
   const { data } = await client.send('GET', workspacePath(address));
   const schema = (await client.send('GET', `${workspacePath(address)}/schema`)).data;
   const { parts, lists } = await readParts(client, address, Object.keys(PARTS), Object.keys(LISTS));
@@ -132,7 +136,7 @@ async function exported(client: AdminClient, address: WorkspaceAddress): Promise
     if (shared === undefined)
       return [[member, Object.fromEntries(items.map((item) => [item.name, complete(LISTS[member]!, item)]))]];
     const warning = `${workspaceName(address)}: ${member} is left out, as a name stands twice: ${describeShared(shared)}`;
-    process.stderr.write(`Warning: ${printable(`${warning}. End all but one of them: ${endingOf(shared)}`)}\n`);
+    options.io.stderr.write(`Warning: ${printable(`${warning}. End all but one of them: ${endingOf(shared)}`)}\n`);
     return [];
   });
   const single = Object.entries(parts).map(([member, values]) => [
@@ -149,7 +153,7 @@ async function stepsTo(client: AdminClient, path: string, options: ConfigOptions
     );
   // WDA_WORKSPACE does not count here: a file must not be applied in part because of a variable that was set long ago.
   const only = options.workspace === undefined ? undefined : parseWorkspace(options.workspace);
-  const whole = await readConfigFile(path);
+  const whole = await readConfigFile(options.io, path);
   const wanted = only === undefined ? whole : onlyWorkspace(whole, only);
   const actual = await readActual(client, wanted, options.pruneWorkspaces === true);
   const twice = ambiguousNames(wanted, actual);
@@ -204,7 +208,7 @@ function interrupted(error: unknown, done: number, all: number): unknown {
 async function printSteps(steps: readonly Step[], options: ConfigOptions): Promise<void> {
   const isRefused = lossesOf(steps, options).length > 0 || endsOwnKey(steps, options);
   const left = steps.filter((step) => isRefused || lacking(step, options).length > 0).length;
-  await printResult(options.json, { steps: steps.map(shownStep) }, () =>
+  await printResult(options, { steps: steps.map(shownStep) }, () =>
     [...steps.map((step) => describeUndone(step, options)), summary(steps.length - left, left, 'to do')].join('\n'),
   );
 }

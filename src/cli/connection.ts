@@ -3,6 +3,7 @@
 import { clientSettings } from '../config.ts';
 import { ADMIN_PREFIX, type AdminClient, makeAdminClient } from './admin-client.ts';
 import { usageFailure } from './failure.ts';
+import type { Io } from './io.ts';
 
 /** The options that every command takes. */
 export interface GlobalOptions {
@@ -10,6 +11,7 @@ export interface GlobalOptions {
   readonly key?: string;
   readonly workspace?: string;
   readonly json?: boolean;
+  readonly io: Io;
 }
 
 export interface WorkspaceAddress {
@@ -27,7 +29,7 @@ export function connect(options: GlobalOptions): AdminClient {
 
 /** Where the server is, and the credential. */
 export function serverOf(options: GlobalOptions): { readonly url: string; readonly key: string } {
-  const settings = clientSettings();
+  const settings = clientSettings(options.io.env);
   const key = options.key ?? settings.key;
   if (key === undefined || key === '')
     throw usageFailure('A credential is needed', [
@@ -41,7 +43,7 @@ export function serverOf(options: GlobalOptions): { readonly url: string; readon
 
 /** The workspace that -w or WDA_WORKSPACE names. */
 export function chosenWorkspace(options: GlobalOptions): WorkspaceAddress {
-  const text = options.workspace ?? clientSettings().workspace;
+  const text = options.workspace ?? clientSettings(options.io.env).workspace;
   if (text === undefined || text === '')
     throw usageFailure('A workspace is needed', ['Pass -w <organization>/<workspace> or set WDA_WORKSPACE.']);
   return parseWorkspace(text);

@@ -5,7 +5,7 @@ import type { AdminClient, Query } from './admin-client.ts';
 import { chosenWorkspace, connect, entityPath, type GlobalOptions, type WorkspaceAddress } from './connection.ts';
 import { usageFailure } from './failure.ts';
 import { chooseFormat, type FileFormat, MEDIA_TYPES, makeRecordCounter } from './file-format.ts';
-import { printResult } from './output.ts';
+import { printResult } from './io.ts';
 import { formatBytes, formatDuration, showsProgress, startTransferBar } from './progress.ts';
 import { formatCount } from './table.ts';
 import { explainLoss, fileTarget, isBrokenPipe, stdoutTarget } from './target-file.ts';
@@ -28,11 +28,11 @@ export async function exportFile(entity: string, file: string, options: ExportOp
     ]);
   const format = chooseFormat(options.format, file, toStdout ? 'csv' : undefined);
   const startedAt = performance.now();
-  const shown = showsProgress(options.json) && !(toStdout && process.stdout.isTTY === true);
+  const shown = showsProgress(options) && !(toStdout && options.io.stdout.isTTY === true);
   const total = shown ? await countRecords(client, address, entity, options.filter ?? []) : null;
 
-  const target = toStdout ? stdoutTarget() : await fileTarget(file);
-  const bar = startTransferBar(shown, entity, 'records', total);
+  const target = toStdout ? stdoutTarget(options.io) : await fileTarget(options.io, file);
+  const bar = startTransferBar(options.io, shown, entity, 'records', total);
   const counter = makeRecordCounter(format);
   let bytes = 0;
   const meter = new Transform({
@@ -61,7 +61,7 @@ export async function exportFile(entity: string, file: string, options: ExportOp
   if (toStdout) return;
   const records = counter.count();
   await printResult(
-    options.json,
+    options,
     { entity, file, format, records, bytes },
     () =>
       `${entity}: ${formatCount(records)} records to ${file} (${formatBytes(bytes)} in ${formatDuration(performance.now() - startedAt)})`,

@@ -1,6 +1,7 @@
 // Watches long work of the server to its end, with a bar on a terminal and a line for each step without one.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CommandFailure } from './failure.ts';
+import type { Io } from './io.ts';
 import { type StepState, showsProgress, startStepBar } from './progress.ts';
 import { printable } from './table.ts';
 
@@ -16,29 +17,29 @@ export interface Followed<T> {
   readonly stateOf: (work: T, now: number) => StepState;
   /** What Ctrl-C says: it stops the watching, not the work. */
   readonly whenLeft: readonly string[];
-  readonly json: boolean | undefined;
+  readonly options: { readonly io: Io; readonly json?: boolean | undefined };
   /** A performance.now() moment; null: until it has ended. */
   readonly deadline: number | null;
 }
 
 /** Gives the work as it was read last; prints nothing when the output is for scripts. */
 export async function follow<T>(followed: Followed<T>): Promise<T> {
-  const { read, hasEnded, isRunning, stateOf, whenLeft, json, deadline } = followed;
-  const shown = showsProgress(json);
-  const drawn = startStepBar(shown);
+  const { read, hasEnded, isRunning, stateOf, whenLeft, options, deadline } = followed;
+  const shown = showsProgress(options);
+  const drawn = startStepBar(options.io, shown);
   const said = new Set<string>();
   const show = (work: T): void => {
     const state = stateOf(work, performance.now());
     drawn.update(state);
-    if (shown || json || !isRunning(work) || said.has(state.label)) return;
+    if (shown || options.json || !isRunning(work) || said.has(state.label)) return;
     said.add(state.label);
-    process.stderr.write(`${printable(state.label)}\n`);
+    options.io.stderr.write(`${printable(state.label)}\n`);
   };
   const interrupted = (): readonly string[] => {
     drawn.stop();
     return whenLeft;
   };
-  return sayingWhenInterrupted(interrupted, async () => {
+  return sayingWhenInterrupted(options.io, interrupted, async () => {
     try {
       for (let failures = 0; ; ) {
         try {
@@ -58,9 +59,13 @@ export async function follow<T>(followed: Followed<T>): Promise<T> {
 }
 
 /** Ctrl-C during `work` ends the command with these lines. */
-export async function sayingWhenInterrupted<T>(lines: () => readonly string[], work: () => Promise<T>): Promise<T> {
+export async function sayingWhenInterrupted<T>(
+  { stderr }: Io,
+  lines: () => readonly string[],
+  work: () => Promise<T>,
+): Promise<T> {
   const onInterrupt = (): void => {
-    process.stderr.write(`\n${lines().join('\n')}\n`);
+    stderr.write(`\n${lines().join('\n')}\n`);
     process.exit(130);
   };
   process.once('SIGINT', onInterrupt);

@@ -2,7 +2,7 @@
 import { clientSettings, serverPort } from '../config.ts';
 import type { GlobalOptions } from './connection.ts';
 import { failed } from './failure.ts';
-import { printResult } from './output.ts';
+import { printResult } from './io.ts';
 
 export interface HealthOptions extends GlobalOptions {
   readonly ready?: boolean;
@@ -12,8 +12,9 @@ export interface HealthOptions extends GlobalOptions {
 const TIMEOUT_MS = 5000;
 
 /** Succeeds when the server of `--url`, WDA_URL or PORT of this machine answers; with `ready` when its database does, too. */
-export async function checkHealth({ url, ready, json }: HealthOptions): Promise<void> {
-  const base = url ?? clientSettings().url ?? `http://127.0.0.1:${serverPort()}`;
+export async function checkHealth(options: HealthOptions): Promise<void> {
+  const { url, ready, io } = options;
+  const base = url ?? clientSettings(io.env).url ?? `http://127.0.0.1:${serverPort(io.env)}`;
   const address = `${base.replace(/\/+$/, '')}/${ready === true ? 'readyz' : 'healthz'}`;
   const status = await fetch(address, { signal: AbortSignal.timeout(TIMEOUT_MS) }).then(
     async (answer) => {
@@ -25,5 +26,5 @@ export async function checkHealth({ url, ready, json }: HealthOptions): Promise<
     },
   );
   if (status !== 200) throw failed(`${address} answers ${status}`);
-  await printResult(json, { status }, () => `${address} answers ${status}`);
+  await printResult(options, { status }, () => `${address} answers ${status}`);
 }

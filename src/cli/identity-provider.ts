@@ -1,7 +1,7 @@
 // `wda idp`: the identity provider whose users may use a workspace.
 import { chosenWorkspace, connect, type GlobalOptions, workspaceName, workspacePath } from './connection.ts';
 import { usageFailure } from './failure.ts';
-import { printResult } from './output.ts';
+import { printResult } from './io.ts';
 import { printable, renderPairs } from './table.ts';
 
 interface IdentityProvider {
@@ -25,7 +25,7 @@ const PERMISSIONS = ['READ_ONLY', 'READ_WRITE'] as const;
 
 export async function showProvider(options: GlobalOptions): Promise<void> {
   const { data } = await connect(options).send('GET', providerPath(options));
-  await printResult(options.json, data, () => describe(data as IdentityProvider));
+  await printResult(options, data, () => describe(data as IdentityProvider));
 }
 
 /** With an issuer a whole configuration, enabled by default; without one a change of the options given. */
@@ -51,14 +51,14 @@ export async function setProvider(options: ProviderOptions): Promise<void> {
   }
   const { data, meta } = await connect(options).send('PUT', providerPath(options), { body });
   const warnings = (meta as { warnings?: readonly string[] } | null)?.warnings ?? [];
-  for (const warning of warnings) process.stderr.write(`Warning: ${printable(warning)}\n`);
-  await printResult(options.json, data, () => describe(data as IdentityProvider));
+  for (const warning of warnings) options.io.stderr.write(`Warning: ${printable(warning)}\n`);
+  await printResult(options, data, () => describe(data as IdentityProvider));
 }
 
 export async function deleteProvider(options: GlobalOptions): Promise<void> {
   const name = workspaceName(chosenWorkspace(options));
   await connect(options).send('DELETE', providerPath(options));
-  await printResult(options.json, { deleted: name }, () => `Deleted the identity provider of ${name}`);
+  await printResult(options, { deleted: name }, () => `Deleted the identity provider of ${name}`);
 }
 
 function describe({ issuerUrl, jwksUri, audience, defaultPermissions, enabled }: IdentityProvider): string {

@@ -1,11 +1,12 @@
 // `wda import`: sends a CSV or NDJSON file into an entity, streamed as it is; the server parses and checks it, all or
 // nothing. Memory is bounded, whatever the size of the file.
 import { open } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import type { AdminClient } from './admin-client.ts';
 import { chosenWorkspace, connect, entityPath, type GlobalOptions, type WorkspaceAddress } from './connection.ts';
 import { CommandFailure, failed, unreachable, usageFailure } from './failure.ts';
 import { chooseFormat, type FileFormat, MEDIA_TYPES } from './file-format.ts';
-import { printResult } from './output.ts';
+import { type Io, printResult } from './io.ts';
 import { formatBytes, formatDuration, showsProgress, startTransferBar } from './progress.ts';
 import { formatCount } from './table.ts';
 
@@ -33,8 +34,8 @@ export async function importFile(entity: string, file: string, options: ImportOp
   const client = connect(options);
   const format = chooseFormat(options.format, file);
   const startedAt = performance.now();
-  const source = await openSource(file);
-  const bar = startTransferBar(showsProgress(options.json), entity, 'bytes', source.size);
+  const source = await openSource(options.io, file);
+  const bar = startTransferBar(options.io, showsProgress(options), entity, 'bytes', source.size);
   let sent = 0;
   try {
     const result = await sendRecords(client, address, entity, {
@@ -49,7 +50,7 @@ export async function importFile(entity: string, file: string, options: ImportOp
     });
     bar.stop();
     await printResult(
-      options.json,
+      options,
       { entity, ...result },
       () =>
         `${describeImport(entity, result)} (${formatBytes(sent)} in ${formatDuration(performance.now() - startedAt)})`,
@@ -142,14 +143,14 @@ interface Source {
 }
 
 /** Opens a file for streaming; a failure says why it cannot be read. */
-export async function openSource(file: string): Promise<Source> {
+export async function openSource(io: Io, file: string): Promise<Source> {
   if (file === '-') {
-    if (process.stdin.isTTY)
+    if (io.stdin.isTTY)
       throw usageFailure('Nothing is piped into stdin', ['Example: cat people.csv | wda import people - --format csv']);
-    return { size: null, chunks: process.stdin, close: async () => {} };
+    return { size: null, chunks: io.stdin, close: async () => {} };
   }
   try {
-    const handle = await open(file, 'r');
+    const handle = await open(resolve(io.cwd, file), 'r');
     const stat = await handle.stat();
     if (stat.isDirectory()) {
       await handle.close();

@@ -24,10 +24,10 @@ export async function forwardMessages(options: GlobalOptions): Promise<void> {
   const { url, key } = serverOf(options);
   const endpoint = { url: url.replace(/\/+$/, '') + entityPath(chosenWorkspace(options), '_mcp'), key };
   const pending = new Set<Promise<void>>();
-  for await (const line of createInterface({ input: process.stdin })) {
+  for await (const line of createInterface({ input: options.io.stdin })) {
     if (line.trim() === '') continue;
     const answered = forward(line, endpoint).then((answer) => {
-      if (answer !== undefined) process.stdout.write(`${answer}\n`);
+      if (answer !== undefined) options.io.stdout.write(`${answer}\n`);
       pending.delete(answered);
     });
     pending.add(answered);

@@ -11,15 +11,15 @@ import {
 } from './connection.ts';
 import { CommandFailure, failed } from './failure.ts';
 import { follow } from './follow.ts';
+import { printResult } from './io.ts';
 import { describeMigration, hasEnded, type Migration } from './migration-view.ts';
-import { printResult } from './output.ts';
 import { makeStepWatch } from './step-watch.ts';
 import { renderTable } from './table.ts';
 
 export async function listMigrations(options: GlobalOptions): Promise<void> {
   const address = chosenWorkspace(options);
   const found = (await connect(options).readAll(`${workspacePath(address)}/migrations`)) as readonly Migration[];
-  await printResult(options.json, found, () =>
+  await printResult(options, found, () =>
     found.length === 0
       ? `No migrations in ${workspaceName(address)}`
       : renderTable(
@@ -42,9 +42,9 @@ export async function showMigration(id: string, options: GlobalOptions & { reado
   const address = chosenWorkspace(options);
   const client = connect(options);
   const migration = options.follow
-    ? await followMigration(client, address, id, { json: options.json, deadline: null })
+    ? await followMigration(client, address, id, { options, deadline: null })
     : await readMigration(client, address, id);
-  await printResult(options.json, migration, () => describeMigration(migration));
+  await printResult(options, migration, () => describeMigration(migration));
   if (options.follow) requireSuccess(migration);
 }
 
@@ -53,7 +53,7 @@ export async function cancelMigration(id: string, options: GlobalOptions): Promi
   const address = chosenWorkspace(options);
   const { data } = await connect(options).send('POST', `${migrationPath(address, id)}/cancel`);
   await printResult(
-    options.json,
+    options,
     data,
     () => `Cancelling migration ${id}: ${(data as Migration | null)?.state ?? 'requested'}`,
   );
@@ -64,7 +64,7 @@ export function followMigration(
   client: AdminClient,
   address: WorkspaceAddress,
   id: string,
-  { json, deadline }: { readonly json: boolean | undefined; readonly deadline: number | null },
+  { options, deadline }: { readonly options: GlobalOptions; readonly deadline: number | null },
 ): Promise<Migration> {
   return follow({
     read: () => readMigration(client, address, id),
@@ -72,7 +72,7 @@ export function followMigration(
     isRunning: ({ state }) => state === 'running',
     stateOf: makeStepWatch(),
     whenLeft: leftRunning(address, id),
-    json,
+    options,
     deadline,
   });
 }

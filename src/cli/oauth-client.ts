@@ -4,7 +4,7 @@ import { ADMIN_PREFIX } from './admin-client.ts';
 import { parsePermissions } from './api-key.ts';
 import { chosenWorkspace, connect, type GlobalOptions, workspaceName, workspacePath } from './connection.ts';
 import { entitiesMember, entitiesText, markedNames } from './credentials.ts';
-import { printResult } from './output.ts';
+import { printResult } from './io.ts';
 import { renderPairs, renderTable } from './table.ts';
 
 interface OAuthClient {
@@ -43,7 +43,7 @@ export async function createClient(name: string, options: CreateClientOptions): 
   };
   const { data } = await connect(options).send('POST', `${workspacePath(address)}/oauth-clients`, { body });
   const { clientId, clientSecret, permissions, entities } = data as OAuthClient;
-  await printResult(options.json, data, () =>
+  await printResult(options, data, () =>
     [
       renderPairs([
         ['Client id', clientId],
@@ -62,7 +62,7 @@ export async function listClients(options: GlobalOptions): Promise<void> {
   const address = chosenWorkspace(options);
   const found = (await connect(options).readAll(`${workspacePath(address)}/oauth-clients`)) as readonly OAuthClient[];
   const names = markedNames(found.map(({ name }) => name));
-  await printResult(options.json, found, () =>
+  await printResult(options, found, () =>
     found.length === 0
       ? `No OAuth clients in ${workspaceName(address)}`
       : renderTable(
@@ -82,7 +82,7 @@ export async function listClients(options: GlobalOptions): Promise<void> {
 export async function deleteClient(id: string, options: GlobalOptions): Promise<void> {
   const address = chosenWorkspace(options);
   await connect(options).send('DELETE', `${workspacePath(address)}/oauth-clients/${encodeURIComponent(id)}`);
-  await printResult(options.json, { deleted: id }, () => `Deleted OAuth client ${id} of ${workspaceName(address)}`);
+  await printResult(options, { deleted: id }, () => `Deleted OAuth client ${id} of ${workspaceName(address)}`);
 }
 
 export async function listSigningKeys(options: GlobalOptions): Promise<void> {
@@ -99,7 +99,7 @@ export async function rotateSigningKey(options: RotateOptions): Promise<void> {
 }
 
 function printKeys(options: GlobalOptions, keys: readonly SigningKey[]): Promise<void> {
-  return printResult(options.json, keys, () =>
+  return printResult(options, keys, () =>
     keys.length === 0
       ? 'No signing keys yet: the first token makes one'
       : renderTable(

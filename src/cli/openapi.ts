@@ -1,10 +1,11 @@
 // `wda openapi`: the OpenAPI document of a workspace as this credential gets it, or that of the admin API.
 import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { text as readStream } from 'node:stream/consumers';
 import { ADMIN_PREFIX } from './admin-client.ts';
 import { chosenWorkspace, connect, entityPath, type GlobalOptions } from './connection.ts';
 import { failed, usageFailure } from './failure.ts';
-import { printResult, writeOut } from './output.ts';
+import { printResult, writeOut } from './io.ts';
 
 export interface OpenapiOptions extends GlobalOptions {
   readonly selection?: string;
@@ -24,11 +25,11 @@ export async function openapi(options: OpenapiOptions): Promise<void> {
     ['entities', entities],
   ] as const;
   const document = await readStream(await connect(options).download(path, query, 'application/json'));
-  if (output === undefined) return writeOut(`${document}\n`);
+  if (output === undefined) return writeOut(options.io, `${document}\n`);
   try {
-    await writeFile(output, document);
+    await writeFile(resolve(options.io.cwd, output), document);
   } catch (error) {
     throw failed(`Cannot write ${output}: ${(error as Error).message}`, undefined, error);
   }
-  await printResult(options.json, { file: output, bytes: Buffer.byteLength(document) }, () => `Written to ${output}`);
+  await printResult(options, { file: output, bytes: Buffer.byteLength(document) }, () => `Written to ${output}`);
 }

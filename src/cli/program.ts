@@ -6,6 +6,7 @@ import { addAgents } from './agent-commands.ts';
 import { addCluster, addMove } from './cluster-commands.ts';
 import { addConfig } from './config-commands.ts';
 import { addIdentityProvider } from './identity-provider-commands.ts';
+import type { Io } from './io.ts';
 import { addOAuth } from './oauth-commands.ts';
 import { addOpenapi } from './openapi-command.ts';
 import { addServer } from './server-commands.ts';
@@ -17,7 +18,7 @@ const KEY_HELP =
 const WORKSPACE_HELP = 'workspace, such as acme/shop (env WDA_WORKSPACE)';
 
 /** The whole program. Parse errors are thrown as CommanderError, never process.exit. */
-export function makeProgram(): Command {
+export function makeProgram(io: Io): Command {
   const program = new Command('wda')
     .description('Workspace Data API: a REST API over PostgreSQL from the schema of a workspace')
     .version(manifest.version, '-V, --version', 'print the version')
@@ -28,8 +29,14 @@ export function makeProgram(): Command {
     .configureHelp({ showGlobalOptions: true })
     .showSuggestionAfterError()
     // cli/run.ts prints errors itself, the same way for parsing and for commands.
-    .configureOutput({ outputError: () => {} })
+    .configureOutput({
+      writeOut: (text) => io.stdout.write(text),
+      writeErr: (text) => io.stderr.write(text),
+      outputError: () => {},
+    })
     .exitOverride();
+  // Actions find it among the options of their line.
+  program.setOptionValue('io', io);
   addServer(program, examples);
   addCluster(program, examples);
   addOrganizations(program);

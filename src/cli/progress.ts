@@ -1,6 +1,7 @@
 // Progress bars on stderr, shown only when stderr is a terminal and the output is for people. The lines themselves are
 // pure functions of what has been done; cli-progress draws them.
 import cliProgress from 'cli-progress';
+import type { Io } from './io.ts';
 import { formatCount, printable } from './table.ts';
 
 /** How far a transfer is. `total` is null when nobody knows it (stdin). */
@@ -23,17 +24,19 @@ const WIDEST_BAR = 24;
 const NARROWEST_BAR = 6;
 
 /** Whether bars are wanted: a person looks at stderr and did not ask for JSON. */
-export const showsProgress = (json: boolean | undefined): boolean => !json && process.stderr.isTTY === true;
+export const showsProgress = ({ io, json }: { readonly io: Io; readonly json?: boolean | undefined }): boolean =>
+  !json && io.stderr.isTTY === true;
 
 /** A bar for a transfer; without a terminal one that draws nothing. */
 export function startTransferBar(
+  io: Io,
   shown: boolean,
   label: string,
   unit: TransferState['unit'],
   total: number | null,
 ): ProgressBar {
   const startedAt = performance.now();
-  return drawBar(shown, total ?? 1, (done, phase, width) =>
+  return drawBar(io, shown, total ?? 1, (done, phase, width) =>
     transferLine(
       {
         label,
@@ -60,12 +63,15 @@ export interface StepState {
 }
 
 /** A bar for each step in turn; without a terminal one that draws nothing. */
-export function startStepBar(shown: boolean): {
+export function startStepBar(
+  io: Io,
+  shown: boolean,
+): {
   readonly update: (state: StepState) => void;
   readonly stop: () => void;
 } {
   let latest: StepState | undefined;
-  const drawn = drawBar(shown, 1, (_done, _phase, width) => (latest === undefined ? '' : stepLine(latest, width)));
+  const drawn = drawBar(io, shown, 1, (_done, _phase, width) => (latest === undefined ? '' : stepLine(latest, width)));
   return {
     update(state) {
       latest = state;
@@ -148,6 +154,7 @@ function bar(share: number, space: number): string {
 const percent = (share: number): string => `${Math.floor(share * 100)} %`.padStart(5);
 
 function drawBar(
+  io: Io,
   shown: boolean,
   total: number,
   line: (done: number, phase: string | undefined, width: number) => string,
@@ -156,7 +163,7 @@ function drawBar(
   let latest = 0;
   let phase: string | undefined;
   const drawn = new cliProgress.SingleBar({
-    stream: process.stderr,
+    stream: io.stderr,
     format: (_options, params) => line(latest, phase, params.maxWidth),
     fps: 10,
     hideCursor: null,

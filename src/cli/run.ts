@@ -1,11 +1,13 @@
-// Runs one command line. Takes the arguments, gives the exit code; every failure is printed here, as text or as JSON.
-import { CommanderError } from 'commander';
+// Runs one command line. Takes the arguments and the process around it, gives the exit code; every failure is printed here,
+// as text or as JSON.
+import { type Command, CommanderError } from 'commander';
 import { asFailure, type CommandFailure, describeFailure, exitCode, failureDocument, usageFailure } from './failure.ts';
+import { type Io, processIo } from './io.ts';
 import { makeProgram } from './program.ts';
 
 /** Exit codes: 0 done, 1 refused by the server or failed, 2 wrong usage, 3 server not reachable, 4 drift. */
-export async function run(args: readonly string[]): Promise<number> {
-  const program = makeProgram();
+export async function runWda(args: readonly string[], io: Io = processIo()): Promise<number> {
+  const program = makeProgram(io);
   if (args.length === 0) {
     program.outputHelp();
     return 0;
@@ -16,39 +18,38 @@ export async function run(args: readonly string[]): Promise<number> {
     return 0;
   }
   // A reader that has seen enough (| head) closes the pipe: the write that meets it ends the command, not a crash.
-  process.stdout.on('error', () => {});
+  io.stdout.on('error', () => {});
   try {
     if (args[0] === 'completion' || args[0] === 'complete') {
-      await (await import('./completion.ts')).completion(args);
+      await (await import('./completion.ts')).completion(args, io);
       return 0;
     }
     await program.parseAsync(args, { from: 'user' });
     return 0;
   } catch (error) {
-    if (error instanceof CommanderError) return endOfParsing(error, args);
     if ((error as NodeJS.ErrnoException | null)?.code === 'EPIPE') return 0;
-    return report(asFailure(error), args);
+    if (!(error instanceof CommanderError)) return report(asFailure(error), args, io);
+    // A command group without a command: commander has already printed its help.
+    if (error.exitCode === 0 || error.code === 'commander.help') return error.exitCode === 0 ? 0 : 2;
+    return report(parseFailure(error, program, args), args, io);
   }
 }
 
-function endOfParsing(error: CommanderError, args: readonly string[]): number {
-  if (error.exitCode === 0) return 0;
-  // A command group without a command: commander has already printed its help.
-  if (error.code === 'commander.help') return 2;
+function parseFailure({ message }: CommanderError, program: Command, args: readonly string[]): CommandFailure {
   const words = args.filter((word) => /^[a-z]+$/.test(word)).slice(0, 2);
-  const message = error.message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ');
-  return report(usageFailure(message, [`See wda ${[...knownWords(words), '--help'].join(' ')}`]), args);
+  const text = message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ');
+  return usageFailure(text, [`See wda ${[...commandWords(program, words), '--help'].join(' ')}`]);
 }
 
-function report(failure: CommandFailure, args: readonly string[]): number {
+function report(failure: CommandFailure, args: readonly string[], io: Io): number {
   const text = args.includes('--json') ? JSON.stringify(failureDocument(failure), null, 2) : describeFailure(failure);
-  process.stderr.write(`${text}\n`);
+  io.stderr.write(`${text}\n`);
   return exitCode(failure.failure);
 }
 
 /** The leading words that name a command, for the pointer to its help. */
-function knownWords(words: readonly string[]): readonly string[] {
-  const group = makeProgram().commands.find(
+function commandWords(program: Command, words: readonly string[]): readonly string[] {
+  const group = program.commands.find(
     (command) => command.name() === words[0] || command.aliases().includes(words[0] ?? ''),
   );
   if (group === undefined) return [];

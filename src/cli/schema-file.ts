@@ -1,10 +1,9 @@
 // A schema document in a file, YAML or JSON. Takes a path, gives the document as the API takes it, and finds the line of
 // the file that a path of the document stands on, so that a mistake the server reports can be pointed at.
-import { readFile } from 'node:fs/promises';
-import { text as readStream } from 'node:stream/consumers';
 import { isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument, stringify, visit } from 'yaml';
 import { numberText, parseExact } from '../model/exact-json.ts';
 import { CommandFailure, failed } from './failure.ts';
+import { type Io, readInput } from './io.ts';
 
 export interface SchemaFile {
   readonly name: string;
@@ -16,14 +15,9 @@ export interface SchemaFile {
 const SCHEMA = 'schema document: an object with "entities"';
 
 /** Reads a schema file (or another `kind`); `-` is stdin. Throws a failure that names the place of a syntax error. */
-export async function readSchemaFile(path: string, kind = SCHEMA): Promise<SchemaFile> {
+export async function readSchemaFile(io: Io, path: string, kind = SCHEMA): Promise<SchemaFile> {
   const name = path === '-' ? 'stdin' : path;
-  let text: string;
-  try {
-    text = path === '-' ? await readStream(process.stdin) : await readFile(path, 'utf8');
-  } catch (error) {
-    throw failed(`Cannot read ${name}: ${(error as Error).message}`, undefined, error);
-  }
+  const text = await readInput(io, path);
   return parseSchema(text.replace(/^\uFEFF/, ''), name, kind);
 }
 

@@ -10,9 +10,9 @@ import {
 } from './connection.ts';
 import { CommandFailure, usageFailure } from './failure.ts';
 import { sayingWhenInterrupted } from './follow.ts';
+import { printResult, writeOut } from './io.ts';
 import { followMigration, leftRunning, requireSuccess } from './migration.ts';
 import { describeMigration, describePlan, hasEnded, type Migration, type Plan } from './migration-view.ts';
-import { printResult, writeOut } from './output.ts';
 import { readSchemaFile, refuseWithLines, schemaAsYaml } from './schema-file.ts';
 import { printable } from './table.ts';
 
@@ -31,14 +31,14 @@ export interface ApplyOptions extends PlanOptions {
 export async function showSchema(options: GlobalOptions & { readonly format?: string }): Promise<void> {
   const { data } = await connect(options).send('GET', `${workspacePath(chosenWorkspace(options))}/schema`);
   const asJson = options.json || options.format === 'json';
-  await writeOut(`${asJson ? JSON.stringify(data, null, 2) : schemaAsYaml(data)}\n`);
+  await writeOut(options.io, `${asJson ? JSON.stringify(data, null, 2) : schemaAsYaml(data)}\n`);
 }
 
 /** Shows what `apply` would do. Nothing is changed. */
 export async function planSchema(path: string, options: PlanOptions): Promise<void> {
   const address = chosenWorkspace(options);
   const client = connect(options);
-  const file = await readSchemaFile(path);
+  const file = await readSchemaFile(options.io, path);
   const { data } = await client
     .send('POST', `${workspacePath(address)}/schema/plan`, {
       body: file.document,
@@ -49,7 +49,7 @@ export async function planSchema(path: string, options: PlanOptions): Promise<vo
     })
     .catch((error) => refuseWithLines(error, file));
   const plan = data as Plan;
-  await printResult(options.json, plan, () =>
+  await printResult(options, plan, () =>
     [describePlan(plan), ...(canBeApplied(plan) ? ['', exactly(plan, path, address)] : [])].join('\n'),
   );
 }
@@ -65,7 +65,7 @@ export async function applySchema(path: string, options: ApplyOptions): Promise<
   const address = chosenWorkspace(options);
   const client = connect(options);
   const wait = options.wait === undefined ? null : parseWait(options.wait);
-  const file = await readSchemaFile(path);
+  const file = await readSchemaFile(options.io, path);
   const deadline = wait === null ? null : performance.now() + wait * 1000;
   // What is shown to be lost is what is lost: nobody changes the schema between the two requests.
   const ifMatch =
@@ -86,12 +86,13 @@ export async function applySchema(path: string, options: ApplyOptions): Promise<
     });
   // First without permission to lose data: the refusal names what would be lost, and that is shown before it is done.
   const answer = await sayingWhenInterrupted(
+    options.io,
     () => perhapsStarted(address),
     () =>
       put(undefined).catch((error) => {
         if (!isDestructive(error)) throw error;
         if (!options.allowDestructive) throw explainDestructive(error, path, address);
-        if (!options.json) process.stderr.write(`${describeLoss(error)}\n`);
+        if (!options.json) options.io.stderr.write(`${describeLoss(error)}\n`);
         return put(true);
       }),
   ).catch((error) => refuseWithLines(error, file));
@@ -100,16 +101,15 @@ export async function applySchema(path: string, options: ApplyOptions): Promise<
   const id = String(first?.id ?? answer.location?.split('/').at(-1) ?? '');
   if (first === null && answer.status !== 202) {
     await printResult(
-      options.json,
+      options,
       null,
       () => `The schema of ${workspaceName(address)} is already in force: nothing to change`,
     );
     return;
   }
   const ended = first !== null && hasEnded(first);
-  const migration =
-    ended || wait === 0 ? first : await followMigration(client, address, id, { json: options.json, deadline });
-  await printResult(options.json, migration ?? { id }, () => describeOutcome(migration, address, path));
+  const migration = ended || wait === 0 ? first : await followMigration(client, address, id, { options, deadline });
+  await printResult(options, migration ?? { id }, () => describeOutcome(migration, address, path));
   if (migration === null) return;
   requireSuccess(migration);
   if (!hasEnded(migration) && wait !== 0)

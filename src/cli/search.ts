@@ -2,7 +2,7 @@
 import type { Answer } from './admin-client.ts';
 import { chosenWorkspace, connect, entityPath, type GlobalOptions } from './connection.ts';
 import { usageFailure } from './failure.ts';
-import { printResult } from './output.ts';
+import { printResult } from './io.ts';
 import { formatCount, renderTable } from './table.ts';
 
 export interface SearchOptions extends GlobalOptions {
@@ -35,7 +35,7 @@ export async function search(entity: string, words: readonly string[], options: 
     ],
   });
   const found = data as readonly Found[];
-  await printResult(options.json, found, () => describe(found, totalOf(meta)));
+  await printResult(options, found, () => describe(found, totalOf(meta)));
 }
 
 function firstOf(text: string | undefined): number {

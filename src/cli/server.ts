@@ -1,7 +1,7 @@
 // `wda server`: what runs, as its operator sees it.
 import { ADMIN_PREFIX } from './admin-client.ts';
 import { connect, type GlobalOptions } from './connection.ts';
-import { printResult } from './output.ts';
+import { printResult } from './io.ts';
 import { formatCount, renderPairs, renderTable } from './table.ts';
 
 interface Server {
@@ -21,7 +21,7 @@ interface Server {
 
 export async function showServer(options: GlobalOptions): Promise<void> {
   const { data } = await connect(options).send('GET', `${ADMIN_PREFIX}/server`);
-  await printResult(options.json, data, () => describe(data as Server));
+  await printResult(options, data, () => describe(data as Server));
 }
 
 function describe({ version, node, startedAt, database, processes, settings }: Server): string {

@@ -3,8 +3,10 @@
 import { createWriteStream, rmSync } from 'node:fs';
 import { open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { constants } from 'node:os';
+import { resolve } from 'node:path';
 import { Writable } from 'node:stream';
 import { CommandFailure, failed, unreachable } from './failure.ts';
+import type { Io } from './io.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
@@ -15,25 +17,26 @@ export interface Target {
   readonly discard: () => Promise<void>;
 }
 
-export function stdoutTarget(): Target {
+export function stdoutTarget(io: Io): Target {
   // stdout is never ended, so a stream of our own takes its place in the pipeline.
   const stream = new Writable({
     write: (chunk, _encoding, done) => {
-      process.stdout.write(chunk, done);
+      io.stdout.write(chunk, done);
     },
   });
   return { stream, keep: async () => {}, discard: async () => {} };
 }
 
 /** `mode`: the permissions of a new file; one that is replaced keeps its own. */
-export async function fileTarget(file: string, mode = 0o666): Promise<Target> {
+export async function fileTarget(io: Io, file: string, mode = 0o666): Promise<Target> {
+  const path = resolve(io.cwd, file);
   try {
-    const existing = await stat(file).catch(() => undefined);
+    const existing = await stat(path).catch(() => undefined);
     if (existing?.isDirectory()) throw new Error('it is a directory');
     // A device or a pipe is written as it is: renaming over it would replace it.
     if (existing !== undefined && !existing.isFile())
-      return { stream: createWriteStream(file, { flags: 'w' }), keep: async () => {}, discard: async () => {} };
-    const place = existing === undefined ? file : await realpath(file);
+      return { stream: createWriteStream(path, { flags: 'w' }), keep: async () => {}, discard: async () => {} };
+    const place = existing === undefined ? path : await realpath(path);
     const part = `${place}.${process.pid}.part`;
     const handle = await open(part, 'wx', existing?.mode ?? mode);
     const discard = async (): Promise<void> => {

@@ -1,10 +1,9 @@
 // `wda types`: the TypeScript types of a workspace, printed, or compared with a file.
-import { readFile } from 'node:fs/promises';
 import { text as readStream } from 'node:stream/consumers';
 import { diff } from 'node:util';
 import { chosenWorkspace, connect, entityPath, type GlobalOptions, workspacePath } from './connection.ts';
 import { CommandFailure, failed, usageFailure } from './failure.ts';
-import { printResult } from './output.ts';
+import { printResult, readInput } from './io.ts';
 import { type Description, isDescription, type RuledColumns, typeFile } from './type-file.ts';
 
 export interface TypesOptions extends GlobalOptions {
@@ -20,29 +19,22 @@ export async function types(options: TypesOptions): Promise<void> {
     throw usageFailure(`--for takes external, not ${options.for}`);
   if (options.name !== undefined && !/^[A-Za-z_$][\w$]*$/.test(options.name))
     throw usageFailure(`--name takes the name of an interface, not ${options.name}`);
-  const description = options.from === undefined ? await askDescription(options) : await readDescription(options.from);
+  const description =
+    options.from === undefined
+      ? await askDescription(options)
+      : await parse(await readInput(options.io, options.from), options.from);
   const isOwners = options.for === 'external' && description['x-wda']?.principal !== 'external';
   if (isOwners && options.from !== undefined)
     throw usageFailure('--for external with --from takes a document that a user of the identity provider was given');
   const rules = isOwners ? await askRules(options) : undefined;
   const text = typeFile(description, { name: options.name, rules });
-  if (options.check === undefined) await printResult(options.json, { types: text }, () => text.trimEnd());
-  else await compare(text, options.check, options.json);
+  if (options.check === undefined) await printResult(options, { types: text }, () => text.trimEnd());
+  else await compare(text, options.check, options);
 }
 
 async function askDescription(options: TypesOptions): Promise<Description> {
   const path = entityPath(chosenWorkspace(options), '_openapi.json');
   return parse(await readStream(await connect(options).download(path, [], 'application/json')), 'The answer');
-}
-
-const readDescription = async (file: string): Promise<Description> => parse(await read(file), file);
-
-async function read(file: string): Promise<string> {
-  try {
-    return file === '-' ? await readStream(process.stdin) : await readFile(file, 'utf8');
-  } catch (error) {
-    throw failed(`Cannot read ${file}: ${(error as Error).message}`, undefined, error);
-  }
 }
 
 function parse(text: string, what: string): Description {
@@ -72,9 +64,9 @@ async function askRules(options: TypesOptions): Promise<RuledColumns> {
   return new Map(ruled.filter(([, columns]) => columns.size > 0));
 }
 
-async function compare(text: string, file: string, json: boolean | undefined): Promise<void> {
-  const found = await read(file);
-  if (found === text) return printResult(json, { file, current: true }, () => `${file} is current`);
+async function compare(text: string, file: string, options: GlobalOptions): Promise<void> {
+  const found = await readInput(options.io, file);
+  if (found === text) return printResult(options, { file, current: true }, () => `${file} is current`);
   const lines = difference(found.split('\n'), text.split('\n'));
   throw new CommandFailure(
     { kind: 'failed', message: `${file} is not what the workspace is now`, details: { file, difference: lines } },

@@ -2,7 +2,7 @@
 import { ADMIN_PREFIX } from './admin-client.ts';
 import { connect, type GlobalOptions, workspaceName } from './connection.ts';
 import { entitiesText } from './credentials.ts';
-import { printResult } from './output.ts';
+import { printResult } from './io.ts';
 import { renderPairs } from './table.ts';
 
 interface Session {
@@ -16,7 +16,7 @@ interface Session {
 
 export async function whoami(options: GlobalOptions): Promise<void> {
   const { data } = await connect(options).send('GET', `${ADMIN_PREFIX}/session`);
-  await printResult(options.json, data, () => describe(data as Session));
+  await printResult(options, data, () => describe(data as Session));
 }
 
 function describe({ kind, name, permissions, entities, workspaces, expiresAt }: Session): string {

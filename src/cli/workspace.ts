@@ -9,7 +9,7 @@ import {
   workspacePath,
 } from './connection.ts';
 import { usageFailure } from './failure.ts';
-import { printResult } from './output.ts';
+import { printResult } from './io.ts';
 import { formatBytes } from './progress.ts';
 import { readSchemaFile, refuseWithLines } from './schema-file.ts';
 import { formatCount, renderTable } from './table.ts';
@@ -27,7 +27,7 @@ export async function createWorkspace(
 ): Promise<void> {
   const { organization, workspace } = parseWorkspace(address);
   const client = connect(options);
-  const file = options.schema === undefined ? undefined : await readSchemaFile(options.schema);
+  const file = options.schema === undefined ? undefined : await readSchemaFile(options.io, options.schema);
   const { data } = await client
     .send('POST', `${organizationPath(organization)}/workspaces`, {
       body: {
@@ -37,14 +37,14 @@ export async function createWorkspace(
       },
     })
     .catch((error) => refuseWithLines(error, file, ['schema']));
-  await printResult(options.json, data, () => `Created workspace ${organization}/${workspace}`);
+  await printResult(options, data, () => `Created workspace ${organization}/${workspace}`);
 }
 
 export async function listWorkspaces(organization: string, options: GlobalOptions): Promise<void> {
   const found = (await connect(options).readAll(
     `${organizationPath(organization)}/workspaces`,
   )) as readonly Workspace[];
-  await printResult(options.json, found, () =>
+  await printResult(options, found, () =>
     found.length === 0
       ? `No workspaces in ${organization}`
       : renderTable(
@@ -67,7 +67,7 @@ export async function showStatistics(options: GlobalOptions): Promise<void> {
   const address = chosenWorkspace(options);
   const { data } = await connect(options).send('GET', `${workspacePath(address)}/statistics`);
   const found = data as readonly EntitySize[];
-  await printResult(options.json, found, () =>
+  await printResult(options, found, () =>
     found.length === 0
       ? `No entities in ${workspaceName(address)}`
       : renderTable(
@@ -94,9 +94,5 @@ export async function deleteWorkspace(
       `Repeat with --confirm ${parsed.workspace} if that is meant.`,
     ]);
   await connect(options).send('DELETE', workspacePath(parsed), { query: [['confirm', options.confirm]] });
-  await printResult(
-    options.json,
-    { deleted: workspaceName(parsed) },
-    () => `Deleted workspace ${workspaceName(parsed)}`,
-  );
+  await printResult(options, { deleted: workspaceName(parsed) }, () => `Deleted workspace ${workspaceName(parsed)}`);
 }

@@ -1,0 +1,51 @@
+// The process around a command: environment, folder and streams. Commands are handed it, so that a test can run many of
+// them in one process.
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import { text as readStream } from 'node:stream/consumers';
+import { type Environment, processEnvironment } from '../config.ts';
+import { failed } from './failure.ts';
+
+export interface Io {
+  readonly env: Environment;
+  /** Folder that relative paths of files begin in. */
+  readonly cwd: string;
+  readonly stdin: Readable & { readonly isTTY?: boolean };
+  readonly stdout: Writable & { readonly isTTY?: boolean };
+  readonly stderr: Writable & { readonly isTTY?: boolean };
+}
+
+/** The real process. */
+export const processIo = (): Io => ({
+  env: processEnvironment(),
+  cwd: process.cwd(),
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+});
+
+/** Prints the result of a command: one JSON document for scripts, or text for people, which `describe` makes. */
+export async function printResult(
+  { io, json }: { readonly io: Io; readonly json?: boolean | undefined },
+  value: unknown,
+  describe: () => string,
+): Promise<void> {
+  await writeOut(io, `${json ? JSON.stringify(value, null, 2) : describe()}\n`);
+}
+
+/** Writes text to stdout and waits until the system has taken it, so that a pipe gets all of it. */
+export function writeOut({ stdout }: Io, text: string): Promise<void> {
+  return new Promise((done, reject) => {
+    stdout.write(text, (error) => (error ? reject(error) : done()));
+  });
+}
+
+/** Reads the text of a file; `-` is stdin. */
+export async function readInput(io: Io, path: string): Promise<string> {
+  try {
+    return path === '-' ? await readStream(io.stdin) : await readFile(resolve(io.cwd, path), 'utf8');
+  } catch (error) {
+    throw failed(`Cannot read ${path === '-' ? 'stdin' : path}: ${(error as Error).message}`, undefined, error);
+  }
+}
