@@ -1148,7 +1148,7 @@ export interface components {
       readonly field: string | null;
       /** @enum {string} */
       readonly code:
-        | 'CHANGED'
+        | 'STALE_VERSION'
         | 'REQUIRED'
         | 'TYPE_MISMATCH'
         | 'TOO_LONG'

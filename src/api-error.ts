@@ -26,7 +26,7 @@ export type ErrorCode = keyof typeof ERROR_CODES;
 
 /** Codes of one entry of `error.details`. */
 export const DETAIL_CODES = [
-  'CHANGED',
+  'STALE_VERSION',
   'REQUIRED',
   'TYPE_MISMATCH',
   'TOO_LONG',

@@ -60,13 +60,13 @@ export function makeObserver(config: Pick<Config, 'logLevel'>, isTerminal: boole
   collectDefaultMetrics({ register: registry });
   const requests = new Counter({
     name: 'wda_requests_total',
-    help: 'Requests answered',
+    help: 'Answered requests',
     labelNames: ['operation', 'status'] as const,
     registers: [registry],
   });
   const duration = new Histogram({
     name: 'wda_request_duration_seconds',
-    help: 'Time from the head of a request to its answer',
+    help: 'Time from the head of a request to its response',
     labelNames: ['operation'] as const,
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [registry],

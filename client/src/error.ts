@@ -26,7 +26,7 @@ export type ErrorCode =
 export type ClientCode = ErrorCode | 'UNREACHABLE' | 'NO_API';
 
 export type DetailCode =
-  | 'CHANGED'
+  | 'STALE_VERSION'
   | 'REQUIRED'
   | 'TYPE_MISMATCH'
   | 'TOO_LONG'

@@ -172,7 +172,7 @@ function unlessChanged(changes: AnyRecord, previous: AnyRecord, now: AnyRecord):
   if (lost.length === 0) return changes;
   const details = lost.map((field) => ({
     field,
-    code: 'CHANGED' as const,
+    code: 'STALE_VERSION' as const,
     message: `has been changed by somebody else, to ${JSON.stringify(now[field])}`,
   }));
   throw new WdaError(`The record has been changed by somebody else: ${lost.join(', ')}`, {

@@ -83,12 +83,12 @@ export function makeSchedule({ db, backups, folder, at, keep, now, log }: Schedu
     figures: () => [
       {
         name: 'wda_backups_total',
-        help: 'Backups that this process has made by itself, or could not make',
+        help: 'Scheduled backups by outcome',
         read: () => ({ made, failed }),
       },
       {
-        name: 'wda_backup_made_timestamp_seconds',
-        help: 'When the last backup of the schedule was made, Unix time; 0: never',
+        name: 'wda_backup_last_success_timestamp_seconds',
+        help: 'Unix time of the last scheduled backup that succeeded; 0: none',
         read: () => lastMade,
         across: 'max',
       },

@@ -163,12 +163,12 @@ export function makeKeys(db: Database, hours: number): Keys {
     figures: () => [
       {
         name: 'wda_idempotency_keys_total',
-        help: 'Requests with an Idempotency-Key by what became of them',
+        help: 'Idempotent requests by outcome',
         read: () => counts,
       },
       {
         name: 'wda_idempotency_keys_removed_total',
-        help: 'Idempotency keys that have expired and were removed',
+        help: 'Expired idempotency keys that were removed',
         read: () => removed,
       },
       {

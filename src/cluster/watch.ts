@@ -135,7 +135,7 @@ export function makeNodeWatch(db: Database, log: Log): NodeWatch {
     figures: () => [
       {
         name: 'wda_cluster_nodes',
-        help: 'Nodes of the cluster that the database is, by whether they answer; none where it is no cluster',
+        help: 'Nodes of the database cluster by state; none without a cluster',
         read: () => nodes,
         across: 'max',
       },

@@ -120,10 +120,10 @@ export function makeJobs({ jobs, log }: JobsOptions): Jobs {
 }
 
 export const jobFigures = ({ stats }: Jobs): readonly Figure[] => [
-  { name: 'wda_job_turns_total', help: 'Turns of jobs in the background', read: () => stats().turns },
+  { name: 'wda_job_runs_total', help: 'Runs of background jobs', read: () => stats().turns },
   {
     name: 'wda_job_failures_total',
-    help: 'Turns of jobs in the background that failed',
+    help: 'Failed runs of background jobs',
     read: () => stats().failures,
   },
 ];

@@ -235,11 +235,11 @@ const tooManyMigrations = (): Error =>
   serviceUnavailable('Migrations of other workspaces take all the room for long ones; retry when one has ended', 10);
 
 export const migrationFigures = ({ stats }: Pick<Runner, 'stats'>): readonly Figure[] => [
-  { name: 'wda_migrations_running', help: 'Migrations that this process runs', read: () => stats().running },
-  { name: 'wda_migrations_total', help: 'Migrations that this process has ended, by how', read: () => stats().ended },
+  { name: 'wda_migrations_running', help: 'Migrations that this process is running', read: () => stats().running },
+  { name: 'wda_migrations_total', help: 'Finished migrations by outcome', read: () => stats().ended },
   {
     name: 'wda_migration_records_filled_total',
-    help: 'Records whose new column this process has filled',
+    help: 'Records whose new column was filled',
     read: () => stats().filled,
   },
 ];

@@ -117,7 +117,7 @@ export function makeMover(options: MoverOptions): Mover {
       return running;
     },
     figures: () => [
-      { name: 'wda_moves_total', help: 'Moves of workspaces that this process has ended, by how', read: () => ended },
+      { name: 'wda_workspace_moves_total', help: 'Finished moves of workspaces by outcome', read: () => ended },
     ],
   };
 }

@@ -41,8 +41,8 @@ export function makeRefusalPace(now: () => number, sleep: (milliseconds: number)
 
 export const refusalFigures = ({ count }: Pick<RefusalPace, 'count'>): readonly Figure[] => [
   {
-    name: 'wda_refusals_in_turn_total',
-    help: 'Refusals of requests that no valid credential carries, sent at a bounded pace',
+    name: 'wda_throttled_errors_total',
+    help: 'Errors of requests without a valid credential, sent at a limited rate',
     read: count,
   },
 ];

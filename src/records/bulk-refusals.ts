@@ -140,12 +140,12 @@ export async function requireAll(deps: WriteDeps, context: EntityContext, target
   const missing = targets.filter(({ id }) => !versions.has(id));
   if (missing.length > 0) throw recordsNotFound(missing.map(({ name }) => name));
   const changed = targets.flatMap(({ id, version }, index) =>
-    version === undefined || version === versions.get(id) ? [] : [{ index, ...CHANGED }],
+    version === undefined || version === versions.get(id) ? [] : [{ index, ...STALE }],
   );
   if (changed.length > 0) throw recordsChanged(changed.slice(0, MAX_DETAILS));
 }
 
-const CHANGED = { field: null, code: 'CHANGED', message: 'has changed since it was read' } as const;
+const STALE = { field: null, code: 'STALE_VERSION', message: 'has changed since it was read' } as const;
 
 /** References of the records that lead to nothing that the principal can see. */
 export async function dangling(

@@ -249,7 +249,7 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
   recordsChanged: {
     file: BULK,
     words: /^Records have changed since they were read \(\d+, counted from 0\): read them again and repeat the change$/,
-    made: () => errors.recordsChanged([{ index: 1, field: null, code: 'CHANGED', message: 'has changed' }]),
+    made: () => errors.recordsChanged([{ index: 1, field: null, code: 'STALE_VERSION', message: 'has changed' }]),
   },
   methodNotAllowed: {
     file: 'api/requests/methods.test.ts',

@@ -20,7 +20,7 @@ const other = use(() => server.workspace('acme/other', SCHEMA));
 const client = use(() => createClient(workspace));
 
 const turns = async (): Promise<number> =>
-  Number(/^wda_refusals_in_turn_total (\d+)$/m.exec(await server.metrics())?.[1]);
+  Number(/^wda_throttled_errors_total (\d+)$/m.exec(await server.metrics())?.[1]);
 
 /** How many turns of refusals the request took. */
 async function turnsOf(ask: () => Promise<Answer>, status: number): Promise<number> {

@@ -283,7 +283,7 @@ test('$version guards the records that name one', async () => {
   ];
   assert.equal((await update('tags', body)).status, 200);
   const { details } = refused(await update('tags', body), 412, 'PRECONDITION_FAILED');
-  assert.deepEqual(places(details), [[1, null, 'CHANGED']]);
+  assert.deepEqual(places(details), [[1, null, 'STALE_VERSION']]);
   assert.equal(
     (await call('tags/_bulk/delete', 'POST', { ids: [a.id, b.id], versions: { [b.id]: version } })).status,
     412,

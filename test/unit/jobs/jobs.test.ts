@@ -124,7 +124,7 @@ test('figures tell turns and failures of each job', async () => {
   assert.deepEqual(
     jobFigures(jobs).map(({ name, read }) => [name, read()]),
     [
-      ['wda_job_turns_total', { a: 0, b: 0 }],
+      ['wda_job_runs_total', { a: 0, b: 0 }],
       ['wda_job_failures_total', { a: 0, b: 0 }],
     ],
   );

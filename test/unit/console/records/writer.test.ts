@@ -145,7 +145,7 @@ function pair(options: Partial<WriterOptions> = {}) {
   ]);
   const write = ({ id, version }: Update, index = 0): Versioned => {
     if (version !== String(versions.get(id))) {
-      const details = [{ field: null, code: 'CHANGED', message: 'changed', index }];
+      const details = [{ field: null, code: 'STALE_VERSION', message: 'changed', index }];
       throw new Refusal('changed', { status: 412, code: 'PRECONDITION_FAILED', details });
     }
     versions.set(id, Number(version) + 1);
