@@ -47,7 +47,6 @@ import { makeRefusalPace, refusalFigures } from './pace/refusal-pace.ts';
 import { makeServerRateLimit } from './processes/tokens.ts';
 import type { ReadinessState } from './readiness.ts';
 import { makeDataApi } from './records/router.ts';
-import { makeTransferHandlers } from './records/transfer/transfer.ts';
 import { agentsPath } from './request/record-path.ts';
 import { TOKEN_PATH } from './routes/oauth.ts';
 
@@ -133,9 +132,8 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
     now: () => Date.now(),
   });
   const keys = makeKeys(db, config.idempotencyHours);
-  const transfer = makeTransferHandlers({ config, databases, keys, changed });
   const agents = agentsOf(config, db, log, onFault);
-  const served = { keys, totals, config, databases, cache, authenticator, rateLimit, transfer, agents };
+  const served = { keys, totals, config, databases, cache, authenticator, rateLimit, agents };
   const records = makeDataApi({ ...served, tokenUrl: config.publicUrl + TOKEN_PATH });
   const figures = [
     ...databaseFigures(db, nodes.databases),

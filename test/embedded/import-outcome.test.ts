@@ -6,7 +6,7 @@ import { installBeside } from '../../src/beside/install.ts';
 import { install } from '../../src/catalog/install.ts';
 import { readConfig } from '../../src/config.ts';
 import { makeDatabase, type Session } from '../../src/db/pool.ts';
-import { outcomeOf } from '../../src/records/transfer/import-outcome.ts';
+import { outcomeOf } from '../../src/records/import/run.ts';
 import { noteOutcome } from '../../src/sql/import.ts';
 import { openProxy } from '../support/database-proxy.ts';
 import { openFolder, postmasterPid, query, startHere, until, untilAnswers } from './support.ts';

@@ -203,8 +203,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     imports: ['model', 'observe.ts', 'type openapi', 'pace', 'request', 'response', 'trace.ts'],
   },
   records: {
-    purpose: 'the data API: from a raw request to its reply; `transfer/` has import and export',
-    entrances: ['context.ts', 'internal-request.ts', 'router.ts', 'transfer/transfer.ts'],
+    purpose: 'the data API: from a raw request to its reply; `import/` and `export/` have files',
+    entrances: ['context.ts', 'internal-request.ts', 'router.ts'],
     imports: [
       'auth',
       'type beside',

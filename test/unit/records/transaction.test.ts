@@ -16,7 +16,6 @@ import type { Workspace } from '../../../src/model/workspace.ts';
 import { Deadline, type RequestContext } from '../../../src/records/context.ts';
 import { makeRequest } from '../../../src/records/internal-request.ts';
 import { makeOperations } from '../../../src/records/router.ts';
-import { makeTransferHandlers } from '../../../src/records/transfer/transfer.ts';
 import { callAt } from '../../../src/request/call.ts';
 import { makeNotes } from '../../support/notes.ts';
 import { startTestServer, type TestServer, type TestWorkspace } from '../../support/server.ts';
@@ -45,8 +44,13 @@ before(async () => {
     maximum: 10,
   });
   workspace = (await cache.get('acme', 'notes')) as Workspace;
-  const transfer = makeTransferHandlers({ config, databases, keys: makeKeys(db, 24) });
-  operations = makeOperations({ config, cache, databases, totals: makeTotals({ db, onError }), transfer });
+  operations = makeOperations({
+    config,
+    cache,
+    databases,
+    totals: makeTotals({ db, onError }),
+    keys: makeKeys(db, 24),
+  });
   const workspaceId = workspace.id;
   owner = { kind: 'owner', permissions: 'OWNER', workspaceId, scope: null, credentialId: 'key:1' };
   app = {

@@ -6,7 +6,7 @@ import { isStaleSnapshot, sqlState } from '../../db/pg-error.ts';
 import type { Session } from '../../db/pool.ts';
 import type { Fragment } from '../../sql/fragment.ts';
 import { findDrawing, importQuery, isSequenceBehind, lockForIds, passSequence, setSequence } from '../../sql/import.ts';
-import type { Grounds } from './import-confirm.ts';
+import type { Grounds } from './confirm.ts';
 
 // How long creates may have to wait for our wish for the lock: less than the quick lane lets a write wait.
 const LOCK_TIMEOUT_MS = 100;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RowDecoder } from '../../../../src/plan/import-row.ts';
-import { makeReading } from '../../../../src/records/transfer/import-reading.ts';
+import { makeReading } from '../../../../src/records/import/rows.ts';
 
 const ROWS = 5000;
 

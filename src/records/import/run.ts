@@ -1,12 +1,12 @@
 // One import in its transaction: rows are decoded and copied into a staging table while they arrive, checked there as
 // sets, and written to the target by one statement. All or nothing, with every mistake that was found told by its row.
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { backendOf, copyInto, copyPosition, inSavepoint } from '../../db/copy.ts';
 import { isConnectionLoss, isRetryable, isStaleSnapshot, sqlState } from '../../db/pg-error.ts';
 import type { Database, Session, Transaction } from '../../db/pool.ts';
-import { callerGone } from '../../db/work.ts';
+import { callerGone, type Place } from '../../db/work.ts';
 import { actorOf, insertActivity } from '../../directory/activity.ts';
-import type { Databases } from '../../directory/databases.ts';
 import { type Detail, type DetailCode, writeUnknown } from '../../errors.ts';
 import type { ImportPlan } from '../../plan/import-plan.ts';
 import type { RowDecoder } from '../../plan/import-row.ts';
@@ -28,15 +28,16 @@ import {
   importSettings,
   matchRecords,
   noteOutcome,
+  settleOutcome,
   writeStaged,
 } from '../../sql/import.ts';
 import type { EntityContext } from '../context.ts';
 import type { ImportKey } from '../idempotency.ts';
 import { recordError } from '../record-error.ts';
-import { confirmAccess, confirmGrounds, type Grounds, type Replan } from './import-confirm.ts';
-import { passIds, reserveIds } from './import-ids.ts';
-import { outcomeOf } from './import-outcome.ts';
-import { makeReading, type Reading, refusal } from './import-reading.ts';
+import type { TransferDeps } from '../transfer.ts';
+import { confirmAccess, confirmGrounds, type Grounds, type Replan } from './confirm.ts';
+import { passIds, reserveIds } from './ids.ts';
+import { makeReading, type Reading, refusal } from './rows.ts';
 
 export interface ImportCounts {
   readonly inserted: number;
@@ -64,18 +65,11 @@ export interface Import<T> {
   readonly key: ImportKey | undefined;
 }
 
-export interface ImportDeps {
-  readonly databases: Databases;
-  readonly timeoutMs: number;
-  /** The workspace's schema is no longer what the snapshot says. */
-  readonly changed: (workspaceId: string) => void;
-}
-
 /** Reads all batches and writes them; throws 400, 403 or 409 when nothing of them was imported. */
 export async function runImport<T>(
   { plan, batches, decode, replan, interrupt, isDryRun, key }: Import<T>,
   context: EntityContext,
-  { databases, timeoutMs, changed }: ImportDeps,
+  { config, databases, cache }: TransferDeps,
 ): Promise<ImportCounts> {
   const db = databases.of(context.workspace);
   const reading = makeReading(batches, decode, context.request.turn);
@@ -98,7 +92,7 @@ export async function runImport<T>(
           return counts;
         }),
       {
-        statementTimeoutMs: timeoutMs,
+        statementTimeoutMs: config.transferTimeoutMs,
         purpose: 'transfer',
         caller: context.signal,
         deadline: context.deadline.at,
@@ -113,7 +107,7 @@ export async function runImport<T>(
       if (outcome === 'unknown') throw writeUnknown(error);
     }
     // The body is read, so the request cannot be planned again: the client sends it again (503).
-    if (isStaleSnapshot(error)) changed(context.workspace.id);
+    if (isStaleSnapshot(error)) cache.changed(context.workspace.id);
     throw recordError(error, context.workspace, context.entity.name, 'create');
   }
 }
@@ -314,5 +308,38 @@ async function write(session: Session, context: EntityContext, plan: ImportPlan,
       if (found.length > 0) throw refusal(found);
       if (attempt >= WRITE_ATTEMPTS) throw error;
     }
+  }
+}
+
+/* ---- an import whose COMMIT is not answered ---- */
+
+export type Outcome = 'committed' | 'aborted' | 'unknown';
+
+// The time that PostgreSQL has to start again.
+const OUTCOME_TIMEOUT_MS = 5000;
+const PAUSE_MS = 100;
+
+/**
+ * Asks until the import with the token has ended, for some seconds. `aborted` is certain, also when its backend is still
+ * there: it can no longer commit. `place`: the node that has the records. While that is away nothing is asked, as the question
+ * would keep one of the connections for the control tables waiting.
+ */
+export async function outcomeOf(
+  db: Database,
+  schema: string,
+  token: string,
+  place?: Pick<Place, 'isAway'>,
+): Promise<Outcome> {
+  const deadline = performance.now() + OUTCOME_TIMEOUT_MS;
+  for (;;) {
+    if (place?.isAway() === true) return 'unknown';
+    try {
+      const [row] = await db.query<{ is_done: boolean }>(settleOutcome(schema, token));
+      if (row !== undefined) return row.is_done ? 'committed' : 'aborted';
+    } catch {
+      // The import is still at its COMMIT, or there is no database.
+    }
+    if (performance.now() >= deadline) return 'unknown';
+    await sleep(PAUSE_MS);
   }
 }

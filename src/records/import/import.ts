@@ -1,68 +1,58 @@
 // `_import`: a file -> rows -> one transaction. The order of refusals is that of the data API: parameters, then the media
 // type, then the body.
-import type { Keys } from '../../beside/keys.ts';
 import { badRequest, payloadTooLarge, validationFailed } from '../../errors.ts';
 import { inPieces } from '../../http/json-body.ts';
-import { type Arrival, type Floor, makeArrival } from '../../pace/arrival.ts';
+import { type Arrival, makeArrival } from '../../pace/arrival.ts';
 import { checkImport, planCsvImport, planNdjsonImport } from '../../plan/import-plan.ts';
 import { makeCellDecoder, makeMemberDecoder, type RowDecoder } from '../../plan/import-row.ts';
 import { type ImportRequest, parseImportRequest } from '../../request/import-request.ts';
 import { json, type Reply } from '../../response/reply.ts';
 import type { EntityContext } from '../context.ts';
 import { type ImportKey, importOnce } from '../idempotency.ts';
-import { type ImportCounts, type ImportDeps, importReply, runImport } from './import-run.ts';
-import { ImportFault, type Line, readCsv, readLines, type SourceLimits } from './import-source.ts';
-import type { TakeTurn } from './take-turn.ts';
-
-export interface ImportStage extends ImportDeps {
-  readonly limits: SourceLimits;
-  /** What a client must send at least. */
-  readonly floor: Floor;
-  readonly takeTurn: TakeTurn;
-  readonly keys: Keys;
-  /** How long an import waits for another with its Idempotency-Key, in milliseconds. */
-  readonly waitMs: number;
-}
+import type { TransferDeps } from '../transfer.ts';
+import { ImportFault, type Line, readCsv, readLines, type SourceLimits } from './rows.ts';
+import { type ImportCounts, importReply, runImport } from './run.ts';
 
 interface KeyedArrival extends Arrival {
   readonly key: ImportKey | undefined;
 }
 
-export async function importRecords(stage: ImportStage, context: EntityContext): Promise<Reply> {
-  const { limits, floor, timeoutMs } = stage;
+export async function importRecords(deps: TransferDeps, context: EntityContext): Promise<Reply> {
+  const { config, keys } = deps;
+  const { maxImportBytes: maxBytes, transferTimeoutMs: timeoutMs } = config;
   const { call, request, entity } = context;
   const options = parseImportRequest(call.query, request.headers);
   checkImport(options, entity, context);
-  if (Number(request.headers['content-length'] ?? 0) > limits.maxBytes) throw payloadTooLarge(limits.maxBytes);
-  const end = await stage.takeTurn(context);
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw payloadTooLarge(maxBytes);
+  const release = await deps.takePermit(context);
   const source = request.stream();
-  const arrival = makeArrival(source, floor);
+  const arrival = makeArrival(source, { bytesPerSecond: config.importFloor, seconds: config.floorSeconds });
   // PostgreSQL's own clock does not tick while COPY waits for a client that sends a byte now and then.
   const deadline = setTimeout(() => arrival.end(badRequest(tookTooLong(timeoutMs))), timeoutMs);
   try {
     const readFile = options.format === 'csv' ? importCsv : importNdjson;
     if (options.isDryRun) {
-      const data = await readFile(stage, options, context, { ...arrival, key: undefined });
+      const data = await readFile(deps, options, context, { ...arrival, key: undefined });
       return json(200, { data, meta: { dryRun: true } });
     }
     const { chunks, end: interrupt } = arrival;
-    const file = { chunks, maxBytes: limits.maxBytes, waitMs: stage.waitMs };
-    return await importOnce(stage.keys, context, file, async (hashed, key) =>
-      importReply(await readFile(stage, options, context, { chunks: hashed, end: interrupt, key })),
+    const file = { chunks, maxBytes, waitMs: config.statementTimeoutMs };
+    return await importOnce(keys, context, file, async (hashed, key) =>
+      importReply(await readFile(deps, options, context, { chunks: hashed, end: interrupt, key })),
     );
   } finally {
     clearTimeout(deadline);
-    end();
+    release();
   }
 }
 
 async function importCsv(
-  stage: ImportStage,
+  deps: TransferDeps,
   request: ImportRequest,
   context: EntityContext,
   arrival: KeyedArrival,
 ): Promise<ImportCounts> {
-  const batches = readCsv(arrival.chunks, stage.limits);
+  const batches = readCsv(arrival.chunks, rowLimits(deps));
   try {
     const [headers, first] = await readHeaders(batches);
     const plan = (now: EntityContext) => planCsvImport(request, headers, now.entity, now);
@@ -79,7 +69,7 @@ async function importCsv(
         key: arrival.key,
       },
       context,
-      stage,
+      deps,
     );
   } finally {
     await batches.return(undefined);
@@ -87,12 +77,12 @@ async function importCsv(
 }
 
 async function importNdjson(
-  stage: ImportStage,
+  deps: TransferDeps,
   request: ImportRequest,
   context: EntityContext,
   arrival: KeyedArrival,
 ): Promise<ImportCounts> {
-  const batches = readLines(arrival.chunks, stage.limits, (work) =>
+  const batches = readLines(arrival.chunks, rowLimits(deps), (work) =>
     inPieces(work, context.request.turn, context.signal),
   );
   const replan = (now: EntityContext) => planNdjsonImport(request, now.entity, now);
@@ -107,12 +97,17 @@ async function importNdjson(
     return await runImport(
       { plan, batches, decode, replan, interrupt: arrival.end, isDryRun: request.isDryRun === true, key: arrival.key },
       context,
-      stage,
+      deps,
     );
   } finally {
     await batches.return(undefined);
   }
 }
+
+const rowLimits = ({ config }: TransferDeps): SourceLimits => ({
+  maxBytes: config.maxImportBytes,
+  maxRowBytes: config.maxBodyBytes,
+});
 
 const tookTooLong = (timeoutMs: number): string =>
   `The import took longer than ${timeoutMs / 1000} s. Nothing was imported`;

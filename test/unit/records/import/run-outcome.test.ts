@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { installBeside } from '../../../../src/beside/install.ts';
 import { readConfig } from '../../../../src/config.ts';
 import { type Database, makeDatabase } from '../../../../src/db/pool.ts';
-import { outcomeOf } from '../../../../src/records/transfer/import-outcome.ts';
+import { outcomeOf } from '../../../../src/records/import/run.ts';
 import { noteOutcome } from '../../../../src/sql/import.ts';
 import { prepare, useServer } from '../../../support/use.ts';
 

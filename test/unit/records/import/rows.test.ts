@@ -7,7 +7,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { makeArrival } from '../../../../src/pace/arrival.ts';
-import { ImportFault, readCsv, readLines } from '../../../../src/records/transfer/import-source.ts';
+import { ImportFault, readCsv, readLines } from '../../../../src/records/import/rows.ts';
 
 setFlagsFromString('--expose-gc');
 const gc = runInNewContext('gc') as () => void;

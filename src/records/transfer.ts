@@ -1,0 +1,29 @@
+// What imports and exports share: the permit to hold one of the few connections for files.
+import type { Keys } from '../beside/keys.ts';
+import type { WorkspaceCache } from '../catalog/workspace-cache.ts';
+import type { Config } from '../config.ts';
+import type { Databases } from '../directory/databases.ts';
+import { makeTurns } from '../pace/transfer-turns.ts';
+import type { EntityContext } from './context.ts';
+
+export interface TransferDeps {
+  readonly config: Config;
+  readonly databases: Databases;
+  readonly keys: Keys;
+  readonly cache: Pick<WorkspaceCache, 'changed'>;
+  readonly takePermit: TakePermit;
+}
+
+/** Resolves with the function that gives the permit back; 503 when too many wait, or none came in time. */
+export type TakePermit = (context: EntityContext) => Promise<() => void>;
+
+export function makeTakePermit({ transferConnections, maxQueue }: Config): TakePermit {
+  const turns = makeTurns({ count: transferConnections, of: 'imports and exports', maxWaiting: maxQueue });
+  return ({ signal, workspace, principal, deadline }) =>
+    turns.take({
+      workspace: workspace.id,
+      user: principal.kind === 'external' ? principal.credentialId : undefined,
+      caller: signal,
+      deadline: deadline.at,
+    });
+}
