@@ -5,8 +5,7 @@ import { install } from './catalog/install.ts';
 import { makeRaising } from './catalog/raise.ts';
 import { makeTextOrder } from './catalog/text-order.ts';
 import { makeTimelineWatch } from './catalog/timeline.ts';
-import { settleNodes } from './cluster/node-settings.ts';
-import { workerTimelines } from './cluster/timelines.ts';
+import type { Coordinator } from './citus/citus.ts';
 import type { Config } from './config.ts';
 import { shownAddress } from './db/connection-url.ts';
 import { untilUsable } from './db/outage.ts';
@@ -16,11 +15,12 @@ import { removeActivity } from './directory/activity.ts';
 import { loadOperatorHash } from './directory/credentials.ts';
 import { type House, makeHouse } from './house.ts';
 import { makeHttpServer } from './http/server.ts';
-import { type Job, jobFigures, makeJobs } from './jobs/jobs.ts';
+import { type Job, type Jobs, jobFigures, makeJobs } from './jobs/jobs.ts';
 import { isConsoleStale, mountsOf } from './mounts.ts';
 import type { Observer } from './observe.ts';
 import { makeReadiness, type Readiness, type ReadinessState } from './readiness.ts';
 import { bootstrap, type Secrets, type Welcome } from './setup/bootstrap.ts';
+import { ONE_DATABASE } from './topology/topology.ts';
 
 export interface App {
   /** Listens; requests get 503 until prepare() is done. Gives the port. */
@@ -32,7 +32,7 @@ export interface App {
   prepare(): Promise<Welcome & { readonly consoleCode: string | undefined }>;
   readiness(): Readiness;
   /** In place of prepare(), when another process does that: requests are answered once it is done. */
-  follow(readiness: Readiness): void;
+  follow(readiness: Readiness): Promise<void>;
   close(graceMs: number): Promise<void>;
 }
 
@@ -42,7 +42,6 @@ const OPERATOR_MS = 1000;
 const TIMELINE_MS = 2000;
 const ACTIVITY_SWEEP_MS = 600_000;
 const SESSION_SWEEP_MS = 600_000;
-const NODE_FOLD_MS = 300_000;
 
 export function makeApp(config: Config, connection: Route, observer: Observer): App {
   const { log } = observer;
@@ -55,7 +54,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
   const house = makeHouse(config, routes, observer, readiness);
   const { databases, presence, authenticator, runner, totals, keys, refusals, outbound } = house;
   const { sessions } = house.consoleRooms;
-  const raising = makeRaising(databases.directory, databases.everyNode);
+  const raising = makeRaising(databases.directory, { isAway: () => databases.topology.everyNode?.isAway() === true });
   const server = makeHttpServer({
     host: config.host,
     port: config.port,
@@ -73,8 +72,6 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       { name: 'note-key-use', once: 'process', everyMs: FLUSH_MS, run: authenticator.flush },
       // Another process may have died in the middle of a migration.
       { name: 'recover-migrations', once: 'process', everyMs: SWEEP_MS, run: runner.sweep },
-      { name: 'watch-nodes', once: 'process', everyMs: SWEEP_MS, run: house.nodeWatch.look },
-      { name: 'move-workspaces', once: 'process', everyMs: SWEEP_MS, run: house.mover.turn },
       {
         name: 'raise-workspaces',
         once: 'process',
@@ -83,7 +80,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
           if ((await raising.turn()) > 0) totals.lookAgain();
         },
       },
-      ...totalsJobs(house),
+      { name: 'fold-totals', once: 'process', everyMs: totals.pauseMs, run: totals.fold },
       { name: 'note-session-use', once: 'process', everyMs: FLUSH_MS, run: sessions.flush },
       { name: 'remove-sessions', once: 'process', everyMs: SESSION_SWEEP_MS, run: sessions.sweep },
       { name: 'remove-idempotency-keys', once: 'process', everyMs: keys.pauseMs, run: keys.sweep },
@@ -99,6 +96,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
     ],
     log,
   });
+  const findTopology = topologyFinder(house, observer, jobs);
   observer.show([...house.figures, ...house.schedule.figures(), ...jobFigures(jobs)]);
 
   function begin(operatorHash: string | undefined): void {
@@ -119,9 +117,10 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
   return {
     listen: server.listen,
     readiness: readiness.current,
-    follow(told) {
-      if (told.kind === 'waiting') readiness.wait(told.message, told.reason);
-      else begin(told.operatorHash);
+    async follow(primary) {
+      if (primary.kind === 'waiting') return readiness.wait(primary.message, primary.reason);
+      await findTopology();
+      begin(primary.operatorHash);
     },
     prepare() {
       const secrets: Secrets = {};
@@ -131,7 +130,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
           log.warn('the console was built from other sources; npm run build builds it');
         await checkPooler(routes);
         await install(direct, (message) => log.info(message));
-        await settleNodes(databases.directory, log);
+        await (await findTopology())?.prepare();
         const welcome = await bootstrap({ databases, config, knownOperator, secrets });
         await runner.recover();
         await totals.check();
@@ -159,9 +158,21 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       await sessions.flush().catch(() => undefined);
       await presence.leave();
       await presence.close();
-      await Promise.all([stopped, totals.stop()]);
+      await Promise.all([stopped, house.stopTotals()]);
       await house.closeDatabases();
     },
+  };
+}
+
+/** What a coordinator of nodes has besides is shown and runs with the rest. */
+function topologyFinder({ databases, findTopology }: House, observer: Observer, jobs: Jobs) {
+  return async (): Promise<Coordinator | undefined> => {
+    const isNew = databases.topology === ONE_DATABASE;
+    const coordinator = await findTopology();
+    if (coordinator === undefined || !isNew) return coordinator;
+    observer.show(coordinator.figures);
+    jobs.add(coordinator.jobs);
+    return coordinator;
   };
 }
 
@@ -172,22 +183,12 @@ const operatorKeyOf = ({ adminKey }: Config, { databases }: House, { renew }: Re
   },
 });
 
-/** Processes fold where they read; one of them looks after nodes that none is connected to. */
-function totalsJobs({ totals, databases: { directory: db } }: House): readonly Job[] {
-  return [
-    { name: 'fold-totals', once: 'process', everyMs: totals.pauseMs, run: totals.fold },
-    { name: 'fold-node-totals', once: 'installation', everyMs: NODE_FOLD_MS, db, run: totals.foldFromAfar },
-  ];
-}
-
 /** What the database may bring along without a word: another order of texts, another timeline. */
 function watchJobs({ databases: { directory }, presence }: House, { log }: Observer): readonly Job[] {
   const textOrder = makeTextOrder({ db: directory, log });
   const timeline = makeTimelineWatch(directory, presence.everywhere);
-  const workers = makeTimelineWatch(directory, presence.everywhere, () => workerTimelines(directory));
   return [
     { name: 'watch-timeline', once: 'process', everyMs: TIMELINE_MS, run: timeline.look },
-    { name: 'watch-worker-timelines', once: 'process', everyMs: SWEEP_MS, run: workers.look },
     { name: 'rebuild-text-indexes', once: 'process', everyMs: textOrder.pauseMs, run: textOrder.look },
   ];
 }

@@ -9,12 +9,11 @@ import { makeSessions } from './auth/sessions.ts';
 import { makeStrangerShare, type StrangerShare } from './auth/stranger-share.ts';
 import { type BackupLimits, makeBackups } from './backup/backup.ts';
 import { makeSchedule } from './backup/schedule.ts';
-import { makeClusterTotals } from './beside/cluster-totals.ts';
 import { makeKeys } from './beside/keys.ts';
+import { makeTotals, type Totals } from './beside/totals.ts';
 import { loadWorkspace } from './catalog/load-workspace.ts';
 import { makeWorkspaceCache, workspaceFigures } from './catalog/workspace-cache.ts';
-import { makeNodeReads, type NodeReadsOptions } from './cluster/node-reads.ts';
-import { makeNodeWatch } from './cluster/watch.ts';
+import type { Coordinator, CoordinatorOptions } from './citus/citus.ts';
 import type { Config } from './config.ts';
 import { shownAddress } from './db/connection-url.ts';
 import { type Database, databaseFigures, makeDatabase } from './db/pool.ts';
@@ -40,7 +39,6 @@ import {
 import { makeConfirmations } from './mcp/confirmation.ts';
 import { makeAgents } from './mcp/endpoint.ts';
 import { makeRunner, migrationFigures } from './migrate/runner.ts';
-import { makeMover } from './moves/mover.ts';
 import { type Observer, rootOf } from './observe.ts';
 import { makeOutbound } from './outbound/outbound.ts';
 import { makeRefusalPace, refusalFigures } from './pace/refusal-pace.ts';
@@ -49,6 +47,7 @@ import type { ReadinessState } from './readiness.ts';
 import { makeDataApi } from './records/router.ts';
 import { agentsPath } from './request/record-path.ts';
 import { TOKEN_PATH } from './routes/oauth.ts';
+import { coordinatesNodes, ONE_DATABASE, type Topology } from './topology/topology.ts';
 
 // Snapshots in memory; one of 10 entities takes 23 kB.
 const MAX_SNAPSHOTS = 3000;
@@ -61,7 +60,9 @@ export type House = ReturnType<typeof makeHouse>;
 /** All rooms, wired together, with nothing running yet. */
 export function makeHouse(config: Config, routes: Routes, { log }: Observer, readiness: ReadinessState) {
   const onFault = (message: string, error: unknown): void => log.error(message, { err: rootOf(error) });
-  const { db, nodes, nodeWatch, databases } = openDatabases(config, routes, log, (node) => totals.checkNode(node));
+  const topology = makeTopology();
+  const { db, nodes } = openDatabase(config, routes, log, () => topology.current().suspect());
+  const databases = makeDatabases(db, topology.current);
   const refusals = makeRefusalPace(() => performance.now(), sleep);
   const strangers = makeStrangerShare(config.statementTimeoutMs);
   const now = makeClock();
@@ -75,7 +76,7 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
   });
   const changed = (workspaceId: string): void => cache.changed(workspaceId);
   const rateLimit = makeServerRateLimit('requests', config.rateLimit);
-  const totals = makeClusterTotals({ db, nodes, onError: onFault });
+  const totals = totalsOf(db, topology.current, onFault);
   const change = {
     changed,
     everywhere: presence.everywhere,
@@ -89,7 +90,8 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
     maxDocumentBytes: documentLimit(config),
     maxLong: MAX_LONG_MIGRATIONS,
   });
-  const mover = makeMover({ ...change, db, ...runner.sessions });
+
+  const findTopology = () => topology.find({ ...change, ...runner.sessions, ...nodes, db });
   const outbound = makeOutbound({ allowPrivate: config.idpPrivateNetwork });
   const keySets = makeKeySets({
     outbound,
@@ -136,20 +138,21 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
   const served = { keys, totals, config, databases, cache, authenticator, rateLimit, agents };
   const records = makeDataApi({ ...served, tokenUrl: config.publicUrl + TOKEN_PATH });
   const figures = [
-    ...databaseFigures(db, nodes.databases),
+    ...databaseFigures(db, () => topology.coordinator()?.databases() ?? []),
     ...workspaceFigures(cache),
     ...credentialFigures(authenticator),
     ...refusalFigures(refusals),
     ...keySetFigures(keySets),
     ...migrationFigures(runner),
-    ...mover.figures(),
-    ...nodeWatch.figures(),
     ...keys.figures(),
   ];
   return {
     databaseAddress: shownAddress(routes.connection),
     databases,
-    closeDatabases: () => Promise.all([db.close(), nodes.close()]),
+    closeDatabases: () => Promise.all([db.close(), topology.coordinator()?.close()]),
+    findTopology,
+    stopTotals: () => Promise.all([totals.stop(), topology.coordinator()?.stop()]),
+    cluster: () => topology.coordinator()?.cluster,
     cache,
     refusals,
     presence,
@@ -159,8 +162,6 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
     keys,
     ...backupsOf(config, databases, log),
     runner,
-    mover,
-    nodeWatch,
     outbound,
     externalTokens,
     oauth,
@@ -171,9 +172,30 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
   };
 }
 
-/** The database, and the nodes of the cluster that it may coordinate. A pooler is not gone around. */
-function openDatabases(config: Config, routes: Routes, log: Observer['log'], beforeUse: NodeReadsOptions['beforeUse']) {
-  const databaseOptions = {
+/** Whether the database coordinates nodes, and what there is for that: loaded when it is found to do so. */
+function makeTopology() {
+  let coordinator: Coordinator | undefined;
+  return {
+    current: () => coordinator?.topology ?? ONE_DATABASE,
+    coordinator: () => coordinator,
+    async find(options: CoordinatorOptions): Promise<Coordinator | undefined> {
+      if (coordinator !== undefined || !(await coordinatesNodes(options.db))) return coordinator;
+      const { connectCoordinator } = await import('./citus/citus.ts');
+      coordinator = await connectCoordinator(options);
+      return coordinator;
+    },
+  };
+}
+
+/** Totals in the database; nodes keep their own. */
+function totalsOf(db: Database, topology: () => Topology, onError: (message: string, error: unknown) => void): Totals {
+  const totals = makeTotals({ db, onError });
+  return { ...totals, keep: (entity) => topology().keepTotal(entity) || totals.keep(entity) };
+}
+
+/** The database, and how nodes are reached that it may coordinate. */
+function openDatabase(config: Config, routes: Routes, log: Observer['log'], onFault: () => void) {
+  const options = {
     processes: config.workers,
     readConnections: config.readConnections,
     writeConnections: config.writeConnections,
@@ -186,18 +208,14 @@ function openDatabases(config: Config, routes: Routes, log: Observer['log'], bef
     onError: (message: string, error: unknown) =>
       log.warn(message, { error: error instanceof Error ? error.message : String(error) }),
   };
-  const db = makeDatabase({ ...routes, ...databaseOptions, onFault: () => nodeWatch.suspect() });
-  const nodeWatch = makeNodeWatch(db, log);
-  const nodes = makeNodeReads({
-    coordinator: db,
-    open: (address) => makeDatabase({ ...databaseOptions, connection: routeTo(routes.direct, address) }),
-    beforeUse,
+  const nodes: Pick<CoordinatorOptions, 'open' | 'nodeReads' | 'now' | 'log'> = {
+    open: (address) => makeDatabase({ ...options, connection: routeTo(routes.direct, address) }),
+    // A pooler is not gone around.
+    nodeReads: config.nodeReads && config.pooler === 'none',
     now: () => performance.now(),
     log,
-  });
-  const reader = config.nodeReads && config.pooler === 'none' ? nodes.reader : () => undefined;
-  const databases = makeDatabases(db, { ...nodeWatch, place: nodes.place, reader });
-  return { db, nodes, nodeWatch, databases };
+  };
+  return { db: makeDatabase({ ...routes, ...options, onFault }), nodes };
 }
 
 function agentsOf(

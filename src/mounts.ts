@@ -41,7 +41,7 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
     db: databases.directory,
     metrics,
     unready: readiness.reason,
-    nodesDown: house.nodeWatch.down,
+    nodesDown: () => databases.topology.down(),
   });
   const admin = adminRoutes(
     {
@@ -78,7 +78,7 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
         settings: settingsInForce(config),
       },
       backups: house.backups,
-      mover: house.mover,
+      cluster: house.cluster,
       executeAs: records.executeAs,
       maxResponseBytes,
       // Asked for by requests, when the mounts are there.

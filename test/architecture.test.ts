@@ -89,7 +89,7 @@ const PLACES: readonly { readonly what: string; readonly pattern: RegExp; readon
   {
     what: 'new ApiError',
     pattern: /\bnew\s+ApiError\b/g,
-    only: ['api-error.ts', 'errors.ts', 'backup-errors.ts', 'cluster-errors.ts'],
+    only: ['api-error.ts', 'errors.ts', 'backup-errors.ts'],
   },
   { what: 'the mark of a Scan', pattern: /\[\s*made\s*\]/g, only: ['plan/scan.ts'] },
   {
@@ -100,7 +100,7 @@ const PLACES: readonly { readonly what: string; readonly pattern: RegExp; readon
       'sql/expression.ts',
       'sql/table.ts',
       'model/constraint-owner.ts',
-      'model/placement.ts',
+      'citus/',
       'document/',
       'migrate/',
       'beside/',
@@ -123,17 +123,17 @@ const SQL_TAG = [
   'jobs/',
   'sql/',
   'beside/',
-  'cluster/',
+  'citus/',
   'catalog/',
   'directory/',
   'migrate/',
-  'moves/',
+  'topology/',
   'clone/',
   'setup/bootstrap.ts',
   'db/transaction.ts',
   'routes/meta.ts',
 ];
-const SQL_TEXT = ['db/', 'embedded/', 'migrate/workspace-lock.ts'];
+const SQL_TEXT = ['citus/', 'db/', 'embedded/', 'migrate/workspace-lock.ts'];
 const LOOKS_LIKE_SQL =
   /^\s*(?:select\b[\s\S]*\bfrom\b|select pg_|insert into|update \S+ set|delete from|(?:create|alter|drop) (?:table|index|unique index|schema|database|role|sequence|type)\b|copy \S+ (?:from|to)\b|set (?:local )?\w+ ?(?:=|to)|begin\b|commit$|rollback\b|truncate |grant .* (?:on|to) )/i;
 
@@ -251,7 +251,7 @@ const WORDS: readonly (readonly [pattern: RegExp, only: readonly string[]])[] = 
   [/\/api\/v1\b/, ['request/record-path.ts', 'cli/connection.ts']],
   [/\/api\/admin\b/, ['routes/admin/route.ts', 'cli/admin-client.ts']],
   // A backup has rows of most of them. In otel.ts they are attributes of spans.
-  [/\bwda\.[a-z]/, ['directory/', 'catalog/', 'moves/store.ts', 'backup/', 'sql/beside-names.ts', 'otel.ts']],
+  [/\bwda\.[a-z]/, ['directory/', 'catalog/', 'citus/', 'backup/', 'sql/beside-names.ts', 'otel.ts']],
 ];
 
 function wordBreaches(sources: readonly Source[]): string[] {
@@ -533,6 +533,15 @@ for (const [text, sizes] of [
     );
   });
 }
+
+test('what is for a cluster is loaded where the database is one, and by nothing else', () => {
+  const loaders = SOURCES.filter(({ room }) => room !== 'citus').flatMap(({ path, imports }) =>
+    imports
+      .filter(({ target, isType }) => target.startsWith('citus/') && !isType)
+      .map(({ target, isDynamic }) => `${path} ${isDynamic ? 'loads' : 'imports'} ${target}`),
+  );
+  assert.deepEqual(loaders, ['house.ts loads citus/citus.ts']);
+});
 
 test('a circle is found, between rooms and between files', () => {
   const sources = [

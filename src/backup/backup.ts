@@ -4,13 +4,13 @@ import { once } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
 import manifest from '../../package.json' with { type: 'json' };
 import { findNode } from '../catalog/node-of-workspace.ts';
-import { cutWhenAway, refuseWhileAway } from '../cluster/away.ts';
-import type { Database, Session } from '../db/pool.ts';
+import type { Session } from '../db/pool.ts';
 import { type Caller, type Place, placeAway } from '../db/work.ts';
 import type { Databases } from '../directory/databases.ts';
 import { payloadTooLarge, queryTimeout } from '../errors.ts';
 import { type Floor, makeArrival, makeMeter } from '../pace/arrival.ts';
 import { makeTurns, type Turns } from '../pace/transfer-turns.ts';
+import { cutWhenUnavailable, refuseWhileUnavailable } from '../topology/unavailable.ts';
 import { inHeldSnapshot, piecesOf, snapshotTime, TENANTS, type Wanted } from './dump.ts';
 import { makeRoom } from './emptiness.ts';
 import { MAX_DATA, readFile, writeFile } from './format.ts';
@@ -64,8 +64,8 @@ export function makeBackups(databases: Databases, limits: BackupLimits): Backups
   /** Where the tables are; 503 when that is silent. */
   async function placeOf(wanted: Wanted): Promise<Place | undefined> {
     if (wanted === null) {
-      refuseWhileAway(databases.everyNode);
-      return databases.everyNode;
+      refuseWhileUnavailable(databases.topology.everyNode);
+      return databases.topology.everyNode;
     }
     const place = await findNode(databases, wanted);
     if (place?.isAway() === true) throw placeAway();
@@ -78,12 +78,12 @@ export function makeBackups(databases: Databases, limits: BackupLimits): Backups
       const ended = await (wanted === null
         ? turnOf(ofInstance, 'backup', caller)
         : turnOf(ofWorkspaces, wanted, caller));
-      const { opened, done } = openStream(db, limits, { wanted, caller, place });
+      const { opened, done } = openStream(databases, limits, { wanted, caller, place });
       void done.finally(ended);
       return opened;
     },
     async restore({ source, caller, as, note }) {
-      refuseWhileAway(databases.everyNode);
+      refuseWhileUnavailable(databases.topology.everyNode);
       const ended = await turnOf(ofInstance, 'restore', caller);
       const arrival = makeArrival(source, limits.sendFloor);
       const timer = setTimeout(() => arrival.end(queryTimeout()), timeoutMs);
@@ -91,10 +91,14 @@ export function makeBackups(databases: Databases, limits: BackupLimits): Backups
       try {
         return await db.transaction(
           (session) =>
-            cutWhenAway(session, databases.everyNode, async () => {
+            cutWhenUnavailable(session, databases.topology.everyNode, async () => {
               const file = await readFile(bounded(arrival.chunks, limits.maxBytes));
               if (file.header.scope === 'instance') await makeRoom(session);
-              const restored = await restoreAll(session, file, { maxDocumentBytes: limits.maxDocumentBytes, as });
+              const restored = await restoreAll(session, file, {
+                maxDocumentBytes: limits.maxDocumentBytes,
+                as,
+                topology: databases.topology,
+              });
               await note(session, restored);
               return restored;
             }),
@@ -126,7 +130,7 @@ async function* bounded(chunks: AsyncIterable<Buffer>, most: number): AsyncGener
 
 /** `done`: when its connection is free again; never rejects. */
 function openStream(
-  db: Database,
+  { directory: db, topology }: Databases,
   { timeoutMs, waitMs, stallMs, readFloor }: BackupLimits,
   { wanted, caller, place }: { readonly wanted: Wanted; readonly caller: Caller; readonly place: Place | undefined },
 ): { readonly opened: Promise<Readable>; readonly done: Promise<void> } {
@@ -153,7 +157,7 @@ function openStream(
   const done = inHeldSnapshot(
     db,
     wanted,
-    { statementTimeoutMs: timeoutMs, caller, deadline: performance.now() + waitMs, place },
+    { statementTimeoutMs: timeoutMs, caller, deadline: performance.now() + waitMs, place, lockHere: topology.lockHere },
     async (session, backend) => {
       const scope = wanted === null ? 'instance' : 'workspace';
       const header = { scope, version: manifest.version, createdAt: await snapshotTime(session) } as const;

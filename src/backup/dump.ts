@@ -1,15 +1,17 @@
 // A snapshot of the installation, or of one workspace, as the pieces of a backup. Readers and writers are not held up:
 // tables are held as a read holds them, so that none of them is altered until their records are read.
 import { parseDocument } from '../catalog/load-workspace.ts';
-import { cutWhenAway } from '../cluster/away.ts';
 import { type Backend, backendOf, copyOut } from '../db/copy.ts';
 import { sqlState } from '../db/pg-error.ts';
 import type { Database, Session, Transaction, TransactionOptions } from '../db/pool.ts';
+import { executeEach } from '../db/transaction.ts';
 import { WORKSPACES } from '../directory/workspaces.ts';
 import { tablesOf } from '../document/tables.ts';
 import { notFound, serviceUnavailable } from '../errors.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
 import { type Fragment, ident, join, literal, sql, type TableName, tableRef, toQuery } from '../sql/fragment.ts';
+import type { Topology } from '../topology/topology.ts';
+import { cutWhenUnavailable } from '../topology/unavailable.ts';
 import { MAX_DATA, type Piece } from './format.ts';
 import { PARTS } from './parts.ts';
 
@@ -32,15 +34,19 @@ const APPLICATION = 'workspace-data-api backup';
 export async function inHeldSnapshot<T>(
   db: Database,
   wanted: Wanted,
-  { place, ...options }: Pick<TransactionOptions, 'statementTimeoutMs' | 'caller' | 'deadline' | 'place'>,
+  {
+    place,
+    lockHere,
+    ...options
+  }: Pick<TransactionOptions, 'statementTimeoutMs' | 'caller' | 'deadline' | 'place'> & Pick<Topology, 'lockHere'>,
   work: (session: Transaction, backend: Backend) => Promise<T>,
 ): Promise<T> {
   for (let tries = 1; ; tries++) {
     const tables = await tablesIn(db, wanted);
     const outcome = await db.transaction(
       (session) =>
-        cutWhenAway(session, place, async () => {
-          if (!(await hold(session, wanted, tables))) return undefined;
+        cutWhenUnavailable(session, place, async () => {
+          if (!(await hold(session, wanted, tables, lockHere))) return undefined;
           return { result: await work(session, backendOf(db, session)) };
         }),
       {
@@ -60,12 +66,16 @@ export async function inHeldSnapshot<T>(
  * Takes the locks first and the snapshot after them: what was altered until then is seen as it is now, and nothing is
  * altered any more. False when the tables are no longer those that were listed.
  */
-async function hold(session: Transaction, wanted: Wanted, tables: readonly PlacedTable[]): Promise<boolean> {
+async function hold(
+  session: Transaction,
+  wanted: Wanted,
+  tables: readonly PlacedTable[],
+  lockHere: readonly Fragment[],
+): Promise<boolean> {
   try {
     await session.execute(sql`set local application_name = ${literal(APPLICATION)}`.text);
-    // For a Citus cluster, elsewhere nobody reads it: locks of one workspace are taken on the coordinator, through which all
-    // others come, and not on every node, one of which may be away.
-    if (wanted !== null) await session.execute(sql`set local citus.enable_ddl_propagation = off`.text);
+    // Locks of one workspace are taken where all others come through, and not on every node, one of which may be silent.
+    if (wanted !== null) await executeEach(session, lockHere);
     if (tables.length > 0)
       await session.execute(sql`lock table ${join(tables.map(tableRef))} in access share mode`.text);
   } catch (error) {

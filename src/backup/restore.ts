@@ -13,6 +13,7 @@ import { createEmptyWorkspace, type EmptyWorkspace } from '../migrate/workspace.
 import { parseDateTime } from '../model/date-time.ts';
 import { parseExact } from '../model/exact-json.ts';
 import { ident, join, sql, type TableName, tableRef, toQuery } from '../sql/fragment.ts';
+import type { Topology } from '../topology/topology.ts';
 import { type Entry, type OpenedFile, sectionsOf, wholeText } from './format.ts';
 import { PARTS } from './parts.ts';
 
@@ -41,12 +42,13 @@ export interface RestoreOptions {
   readonly maxDocumentBytes: number;
   /** Another address for the workspace of the file. */
   readonly as?: Address | undefined;
+  readonly topology: Topology;
 }
 
 export async function restoreAll(
   session: Session,
   { header, pieces }: OpenedFile,
-  { maxDocumentBytes, as }: RestoreOptions,
+  { maxDocumentBytes, as, topology }: RestoreOptions,
 ): Promise<Restored> {
   if (as !== undefined && header.scope === 'instance') throw asIsForWorkspaces();
   const workspaces: RestoredWorkspace[] = [];
@@ -71,7 +73,7 @@ export async function restoreAll(
     } else if (kind === 'workspace') {
       await conclude();
       if (header.scope === 'workspace' && workspaces.length > 0) throw backupDamaged('it has more than one workspace');
-      current = await beginWorkspace(session, entry, await wholeText(data, maxDocumentBytes), as);
+      current = await beginWorkspace(session, entry, await wholeText(data, maxDocumentBytes), { as, topology });
     } else if (kind === 'records') await fillTable(session, inside(current), entry, data);
     else if (kind === 'rows') {
       const of = textIn(entry, 'of');
@@ -139,7 +141,12 @@ async function ensureOrganization(session: Session, entry: Entry, as: Address | 
   );
 }
 
-async function beginWorkspace(session: Session, entry: Entry, text: string, as: Address | undefined): Promise<Current> {
+async function beginWorkspace(
+  session: Session,
+  entry: Entry,
+  text: string,
+  { as, topology }: Pick<RestoreOptions, 'as' | 'topology'>,
+): Promise<Current> {
   const own = { organization: slugIn(entry, 'organization'), slug: slugIn(entry, 'slug') };
   const [name, createdAt, address] = [nameIn(entry), timeIn(entry, 'createdAt'), as ?? own];
   const parsed = parseSchemaDocument(exactly(text));
@@ -150,7 +157,7 @@ async function beginWorkspace(session: Session, entry: Entry, text: string, as: 
 where o.slug = ${address.organization} and w.slug = ${address.slug}`),
   );
   if (taken !== undefined) throw workspaceInTheWay(address.organization, address.slug);
-  const made = await createEmptyWorkspace(session, { ...address, name, document });
+  const made = await createEmptyWorkspace(session, { ...address, name, document }, topology);
   if (made === undefined) throw backupDamaged(`it has no organization ${address.organization}`);
   await session.query(
     toQuery(sql`update wda.workspace set created_at = ${createdAt}::timestamptz where id = ${made.workspace.id}`),

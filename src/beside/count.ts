@@ -6,7 +6,6 @@ import { inSnapshot, inTransaction, LOCK_BUDGET_MS, lockTable } from '../db/tran
 import type { EntityTable } from '../model/entity.ts';
 import { keeping, notedAs, type TotalPlace } from '../sql/beside-names.ts';
 import { empty, type Fragment, literal, sql, tableRef, toQuery, wholeNumber } from '../sql/fragment.ts';
-import { isInUse, keepersOnNode } from './node-total.ts';
 import { mendTriggers, type StandingTrigger, standingTriggers, type Trigger, watcher } from './trigger.ts';
 
 /** A total that was wrong, and is right now. */
@@ -18,6 +17,27 @@ export interface Difference {
 
 /** A table by the name that it has in the database, or on the node of the cluster, that is asked. */
 export type CountedTable = Pick<EntityTable, 'schema' | 'name' | 'total'>;
+
+/** How totals are kept on a node of a cluster, where tables and functions have other names. */
+export interface NodeTotals {
+  /** The number of its group. */
+  readonly group: string;
+  /** Where totals are or were kept: rows of (schema, shard, outdated). */
+  readonly kept: Fragment;
+  /** The name of a table by what stands in its base (notedAs). */
+  readonly tableNoted: (noted: string) => string;
+  /** Makes the functions that keep the totals of the place, in a transaction. */
+  readonly install: (place: Required<TotalPlace>) => readonly string[];
+  /** A condition: the tables are those that are in use. */
+  readonly isInUse: (place: Required<TotalPlace>) => Fragment;
+  /** Before a table is locked. */
+  readonly lockable: Fragment;
+}
+
+interface CountOptions {
+  readonly signal: AbortSignal;
+  readonly node?: NodeTotals | undefined;
+}
 
 /** `first`: it is not kept yet. `again`: to see whether it is right. */
 export type Reason = 'first' | 'again';
@@ -41,7 +61,7 @@ export async function countAnew(
   db: Database,
   table: CountedTable,
   why: Reason,
-  signal: AbortSignal,
+  { signal, node }: CountOptions,
 ): Promise<Difference | undefined> {
   return db.session(
     async (session) => {
@@ -49,13 +69,13 @@ export async function countAnew(
         const relid = await takeTable(session, table, why);
         if (relid === undefined) return undefined;
         const isReady = await withLockRetry(
-          () => inTransaction(session, LOCK_BUDGET_MS, () => prepare(session, table, relid, why)),
+          () => inTransaction(session, LOCK_BUDGET_MS, () => prepare(session, { table, relid, why, node })),
           { cancelled: async () => signal.aborted },
         );
         if (!isReady) return undefined;
         const started = performance.now();
         try {
-          const difference = await countInSnapshot(session, table, relid, signal);
+          const difference = await countInSnapshot(session, table, relid, { signal, node });
           await postpone(
             session,
             table,
@@ -105,16 +125,19 @@ where relid is not null and case when ${again}true then pg_try_advisory_lock(${L
  * cannot be trusted. False where no total may be kept: triggers that were disabled are left alone, and logical
  * replication fires none for statements. Creating a trigger waits until those who write at the moment have ended.
  */
-async function prepare(session: Session, table: CountedTable, relid: string, why: Reason): Promise<boolean> {
+async function prepare(
+  session: Session,
+  { table, relid, why, node }: Pick<CountOptions, 'node'> & { table: CountedTable; relid: string; why: Reason },
+): Promise<boolean> {
   const { schema, total } = table;
-  if (total !== undefined && why === 'first') {
+  if (node !== undefined && total !== undefined && why === 'first') {
     await session.query(toQuery(lockFolds(table)));
-    for (const statement of keepersOnNode({ schema, total })) await session.execute(statement);
+    for (const statement of node.install({ schema, total })) await session.execute(statement);
   }
-  const isHere = total === undefined ? sql`true` : isInUse({ schema, total });
+  const isHere = total === undefined ? undefined : node?.isInUse({ schema, total });
   const [row] = await session.query<{ triggers: StandingTrigger[]; may: boolean }>(
     toQuery(sql`select ${standingTriggers(sql`${relid}::oid`, 'total', countingOf(table))} as triggers,
-  ${isHere} and not exists (select from pg_subscription_rel where srrelid = ${relid}::oid) as may`),
+  ${isHere ?? sql`true`} and not exists (select from pg_subscription_rel where srrelid = ${relid}::oid) as may`),
   );
   const { triggers, may } = row as NonNullable<typeof row>;
   const changes = may ? mendTriggers(table, totalTriggers(table), triggers) : undefined;
@@ -172,9 +195,10 @@ async function countInSnapshot(
   session: Session,
   table: CountedTable,
   relid: string,
-  signal: AbortSignal,
+  { signal, node }: CountOptions,
 ): Promise<Difference | undefined> {
-  return inSnapshot(session, lockOf(table), async () => {
+  const lock = sql`${node?.lockable ?? empty}${lockTable(table, 'access share')}`;
+  return inSnapshot(session, lock, async () => {
     const [row] = await session.query<{ kept: string | null; trusted: boolean; pages: string }>(
       toQuery(sql`select ${keeping(table, 'total_of')}(${relid}::oid) as kept, ${isKept(table, relid)} as trusted,
   pg_relation_size(${relid}::oid) / current_setting('block_size')::int8 as pages`),
@@ -196,10 +220,6 @@ async function countInSnapshot(
     return { relation: `${table.schema}.${table.name}`, kept, counted: String(counted) };
   });
 }
-
-// Citus lets nobody lock a shard by mistake.
-const lockOf = (table: CountedTable): Fragment =>
-  sql`${table.total === undefined ? empty : sql`set local citus.enable_manual_changes_to_shards = on; `}${lockTable(table, 'access share')}`;
 
 async function countSlice(session: Session, table: CountedTable, relid: string, page: number): Promise<bigint> {
   const at = (first: number): Fragment => sql`${literal(`(${Math.min(first, 4_294_967_295)},0)`)}::tid`;

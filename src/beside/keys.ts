@@ -199,7 +199,7 @@ function keyedText(write: string, slots: number, table: string, isDelete: boolea
   const answer = isDelete
     ? ''
     : `, '"' || "$w".version || '.' || ${slot(4, 'text')} || '"', ${slot(5, 'text')} || "$w".id, case when octet_length("$w".data) < ${MOST_KEPT - 16} then '{"data":' || "$w".data || '}' end`;
-  // Inserts have parts of their own, and end so (sql/write.ts). `returning`: else a Citus cluster copies the row to its node,
+  // Inserts have parts of their own, and end so (sql/write.ts). `returning`: else a cluster copies the row to its node,
   // and of a key that is taken tells no more than that the copy failed.
   const own = write.endsWith(END) ? write.slice(0, -END.length) : `with "$w" as (${write})`;
   return `${own}, "$k" as (insert into ${table} (${columns}${isDelete ? '' : ', etag, location, body'}) select ${values}${answer} from "$w" returning status)${END}`;

@@ -6,12 +6,11 @@ import type { Database } from '../db/pool.ts';
 import type { Entity } from '../model/entity.ts';
 import { beside, installed, keeping, type TotalPlace } from '../sql/beside-names.ts';
 import { type Fragment, literal, sql, type TableName, tableRef, toQuery } from '../sql/fragment.ts';
-import { type CountedTable, countAnew, type Difference, type Reason } from './count.ts';
-import { KEPT_ON_NODE, tableNoted } from './node-total.ts';
+import { type CountedTable, countAnew, type Difference, type NodeTotals, type Reason } from './count.ts';
 
 export interface Totals {
   /** Sees to it, in the background, that the total of the entity is kept from soon on. */
-  keep(entity: Pick<Entity, 'table' | 'isDistributed'>): void;
+  keep(entity: Pick<Entity, 'table' | 'statementForms'>): void;
   /** Forgets totals that cannot be trusted any more, as their table is gone, or its triggers are; folds the others. */
   check(): Promise<void>;
   /**
@@ -29,8 +28,8 @@ export interface Totals {
 
 export interface TotalsOptions {
   readonly db: Database;
-  /** When the database is that of a node of a cluster: the number of its group. */
-  readonly group?: string;
+  /** When the database is that of a node of a cluster. */
+  readonly node?: NodeTotals;
   readonly onError: (message: string, error: unknown) => void;
 }
 
@@ -48,7 +47,7 @@ const WORKSPACES_PER_TURN = 64;
 // The database may be silent; sessions that are left are cut when it is closed.
 const STOP_MS = 1000;
 
-export function makeTotals({ db, group, onError }: TotalsOptions): Totals {
+export function makeTotals({ db, node, onError }: TotalsOptions): Totals {
   const tried = new Map<string, number>();
   /** Tables whose totals were forgotten, to be kept anew. */
   const forgotten = new Map<string, CountedTable>();
@@ -64,7 +63,7 @@ export function makeTotals({ db, group, onError }: TotalsOptions): Totals {
 
   /** One table at a time. */
   function count(table: CountedTable, why: Reason): void {
-    working = countAnew(db, table, why, stopping.signal)
+    working = countAnew(db, table, why, { signal: stopping.signal, node })
       .then(
         (difference) => difference !== undefined && onError('a kept total was wrong', new Error(wordsFor(difference))),
       )
@@ -73,17 +72,17 @@ export function makeTotals({ db, group, onError }: TotalsOptions): Totals {
       })
       .then(() => {
         working = undefined;
-        places.set(placeName(table), placeOf(table.schema, table.total?.shard, group));
+        places.set(placeName(table), placeOf(table.schema, table.total?.shard, node?.group));
       });
   }
 
   /** Finds the workspaces with totals, whichever process has begun them. */
   async function look(): Promise<void> {
-    const rows = await db.query<PlaceRow>(toQuery(group === undefined ? COUNTED : KEPT_ON_NODE));
+    const rows = await db.query<PlaceRow>(toQuery(node?.kept ?? COUNTED));
     places.clear();
     suspect.clear();
     for (const { schema, shard, outdated } of rows) {
-      const place = placeOf(schema, shard, group);
+      const place = placeOf(schema, shard, node?.group);
       places.set(placeName(place), place);
       suspect.add(placeName(place));
       for (const name of outdated) forget({ schema, name });
@@ -110,7 +109,7 @@ export function makeTotals({ db, group, onError }: TotalsOptions): Totals {
       if (next !== undefined) {
         forgotten.delete(next[0]);
         count(next[1], 'first');
-      } else if (due !== null) count({ ...place, name: place.total === undefined ? due : tableNoted(due) }, 'again');
+      } else if (due !== null) count({ ...place, name: node?.tableNoted(due) ?? due }, 'again');
     }
     return Number(folded);
   }
@@ -197,7 +196,7 @@ from pg_class c join pg_namespace n on n.oid = c.relnamespace left join outdated
 where c.relname = '$total' and c.relkind = 'r' and (o.names is not null or pg_relation_size(c.oid) > 0)`;
 
 /**
- * For the transaction that renames the table: its total is known by its name, too. On a cluster it changes nothing, as rows have
+ * For the transaction that renames the table: its total is known by its name, too. On a node it changes nothing, as rows have
  * the names and numbers of shards: the total is forgotten and counted anew.
  */
 export const renameTotal = (from: TableName, to: TableName): Fragment =>

@@ -28,8 +28,8 @@ export interface WorkspaceRow {
   readonly entityIds: Readonly<Record<string, number>>;
   /** Of no other workspace, and not of the one that this was restored from. */
   readonly epoch?: string;
-  /** Its tables lie on a node of a Citus cluster. */
-  readonly isDistributed?: boolean;
+  /** As the topology has them. */
+  readonly statementForms?: object | undefined;
   /** Of the workspace between the nodes of a cluster: how many have begun or ended. */
   readonly moves?: number;
   /** What a running migration refuses, by entity. */
@@ -42,11 +42,11 @@ export function makeWorkspace(
   agents: AgentSettings = DEFAULT_AGENT_SETTINGS,
 ): Workspace {
   const ungated = entitiesOf(row.document, row.databaseSchema, row.names);
-  const { epoch = '', moves = 0, isDistributed = false } = row;
+  const { epoch = '', moves = 0, statementForms } = row;
   const entities = new Map(
     [...ungated].map(([name, entity]) => [
       name,
-      { ...entity, epoch, moves, isDistributed, gate: member(row.gates, name) ?? null },
+      { ...entity, epoch, moves, statementForms, gate: member(row.gates, name) ?? null },
     ]),
   );
   const constraints = new Map<string, ConstraintOwner>();
@@ -90,7 +90,7 @@ function* ownersOf(table: Table): Iterable<readonly [string, ConstraintOwner]> {
 }
 
 const COLUMNS = sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text, w.epoch, w.moves::text,
-  case when not c.is_cluster then wda.workspace_stage(w.database_schema)::text end, c.is_cluster, a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
+  a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
 
 /**
  * The snapshot of a workspace by its slugs; undefined when there is none. One statement, as the directory and the
@@ -101,10 +101,12 @@ export async function loadWorkspace(
   organization: string,
   slug: string,
 ): Promise<Workspace | undefined> {
+  const { topology } = databases;
+  // All workspaces share the connections of this statement, so it asks no node.
+  const hasNodes = topology.everyNode !== undefined;
   const rows = await databases.directory.run(
     toQuery(
-      sql`select ${COLUMNS} from ${WORKSPACES}
-cross join (select exists (select from pg_extension where extname = 'citus') as is_cluster) c
+      sql`select ${hasNodes ? sql`null` : sql`wda.workspace_stage(w.database_schema)::text`}, ${COLUMNS} from ${WORKSPACES}
 left join wda.identity_provider p on p.workspace_id = w.id
 left join wda.agent_settings a on a.workspace_id = w.id
 where o.slug = ${organization} and w.slug = ${slug}`,
@@ -115,6 +117,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
   const row = rows[0];
   if (row === undefined) return undefined;
   const [
+    stage,
     id,
     org,
     workspaceSlug,
@@ -127,18 +130,15 @@ where o.slug = ${organization} and w.slug = ${slug}`,
     entityIds,
     epoch,
     moves,
-    stage,
-    isDistributed,
     ...settings
   ] = row as readonly string[];
   // While it moves all goes through the coordinator: the old node learns of the end of the move a moment after it.
   const isMoved = Number(moves) % 2 === 1;
-  const placement = isMoved ? undefined : await databases.place(databaseSchema as string);
-  // All workspaces share the connections of the statement above, so on a cluster it asks no node.
-  const place = databases.nodeOf({ placement: placement ?? null });
+  const placement = isMoved ? undefined : await topology.locate(databaseSchema as string);
+  const place = topology.nodeOf({ placement: placement ?? null });
   const work = { tenant: id as string, place };
   const db = databases.of({ id: id as string });
-  const reached = isDistributed === 't' ? await loadStage(db, databaseSchema as string, work) : Number(stage);
+  const reached = hasNodes ? await loadStage(db, databaseSchema as string, work) : Number(stage);
   if (isBehind(reached)) await raiseWorkspace(db, id as string);
   const workspace = makeWorkspace(
     {
@@ -153,7 +153,7 @@ where o.slug = ${organization} and w.slug = ${slug}`,
       gates: JSON.parse(gates as string),
       entityIds: JSON.parse(entityIds as string),
       epoch: epoch as string,
-      isDistributed: isDistributed === 't',
+      statementForms: topology.statementForms,
       moves: Number(moves),
     },
     identityProviderOf(settings.slice(3)),

@@ -5,6 +5,7 @@ import { loadPage, type PageOf } from '../directory/pages.ts';
 import { WORKSPACES } from '../directory/workspaces.ts';
 import type { SchemaDocument } from '../document/format.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import type { LockHolder } from '../topology/topology.ts';
 
 type Runs = Pick<Session, 'query'>;
 
@@ -46,14 +47,7 @@ export interface MigrationError {
 }
 
 /** Who holds a lock that a migration waits for: a session of PostgreSQL. */
-export interface Waiting {
-  /** Null for a prepared transaction, which has no process. */
-  readonly pid: number | null;
-  /** `application_name` of the session. */
-  readonly application: string;
-  /** Begin of its transaction; null when the database does not let us see it. */
-  readonly since: string | null;
-}
+export type Waiting = LockHolder;
 
 export interface Migration {
   readonly id: string;
@@ -116,6 +110,10 @@ where workspace_id = ${workspaceId} and id = ${id} and state in ('pending', 'run
   );
   return rows.length > 0;
 }
+
+/** A condition: the workspace is on its way to another node. */
+export const isMoving = (workspaceId: string): Fragment =>
+  sql`exists (select from wda.workspace where id = ${workspaceId} and moves % 2 = 1)`;
 
 /** A condition: the workspace has a migration that has not ended. */
 export const isMigrating = (workspaceId: string): Fragment =>

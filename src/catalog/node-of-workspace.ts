@@ -1,4 +1,4 @@
-// The node of a cluster on which a workspace lies, for work that begins without its snapshot.
+// The node on which a workspace lies, for work that begins without its snapshot.
 import type { Place } from '../db/work.ts';
 import type { Databases } from '../directory/databases.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
@@ -10,6 +10,6 @@ export async function findNode(databases: Databases, id: string): Promise<Place 
     .query<{ schema: string }>(
       toQuery(sql`select database_schema as schema from wda.workspace where id = ${id}::bigint`),
     );
-  const placement = row === undefined ? undefined : await databases.place(row.schema);
-  return databases.nodeOf({ placement: placement ?? null });
+  const placement = row === undefined ? undefined : await databases.topology.locate(row.schema);
+  return databases.topology.nodeOf({ placement: placement ?? null });
 }

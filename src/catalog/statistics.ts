@@ -1,10 +1,8 @@
 // How large workspaces are, by what PostgreSQL and the kept totals know already: no record is looked at.
-import { findCitus } from '../cluster/citus.ts';
-import { askNodes } from '../cluster/nodes.ts';
-import { groupOf } from '../cluster/placements.ts';
 import type { Database } from '../db/pool.ts';
 import { workspaceAway } from '../errors.ts';
-import { type Fragment, join, literal, sql, toQuery } from '../sql/fragment.ts';
+import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import type { Topology } from '../topology/topology.ts';
 
 export interface Size {
   /** How many there are, or about how many. */
@@ -77,58 +75,19 @@ const MEASURED = sql`
   from place p left join kept k on k.relid = p.oid and k.relation = p.relation, (select current_setting('block_size')::int8 as size) b
 `;
 
-/**
- * The same of a cluster: nodes are asked, as the coordinator has empty tables of these names. `told`: what they said; nothing of
- * a table that is locked.
- */
-const toldBy = (told: string): Fragment => sql`
-  select p.workspace, p.entity, p.at, p.oid, t.name is null as is_locked, t.last_pages, t.last_records,
-    coalesce(t.counted, 0) as counted, coalesce(t.pages, 0) as pages, null::int8 as kept,
-    coalesce(t.table_bytes, 0) as table_bytes, coalesce(t.index_bytes, 0) as index_bytes
-  from place p join pg_namespace n on n.oid = p.namespace
-  -- A workspace that was made before the database became a cluster lies with the coordinator, under its own names.
-  left join pg_dist_shard s on s.logicalrelid = p.oid
-  left join json_to_recordset(${told}::json) t (schema text, name text, last_pages int8, last_records float4, counted int8, pages int8, table_bytes int8, index_bytes int8)
-    on t.schema = n.nspname and t.name = coalesce((parse_ident(shard_name(s.logicalrelid, s.shardid)))[2], p.relation)
-`;
-
-const asked = (schemas: readonly string[]): string =>
-  sql`select coalesce(json_agg(json_build_object('schema', n.nspname, 'name', c.relname, 'last_pages', c.relpages,
-  'last_records', c.reltuples, 'counted', pg_stat_get_live_tuples(c.oid), 'pages', pg_relation_size(c.oid) / current_setting('block_size')::int8,
-  'table_bytes', pg_table_size(c.oid), 'index_bytes', pg_indexes_size(c.oid))), '[]')
-from pg_class c join pg_namespace n on n.oid = c.relnamespace
-where c.relkind = 'r' and n.nspname in (${join(['', ...schemas].map(literal))})
-  and c.oid not in (select relation from pg_locks where locktype = 'relation' and mode = 'AccessExclusiveLock')`.text;
-
-interface Measured {
-  readonly tables: Fragment;
-  /** Ids of the workspaces whose node did not answer: nothing is known of them. */
-  readonly away: ReadonlySet<string>;
-}
-
-async function measure(db: Database, workspaceIds: readonly string[]): Promise<Measured> {
-  if ((await findCitus(db)) === undefined) return { tables: MEASURED, away: new Set() };
-  const places = await db.query<{ id: string; schema: string; group: number | null }>(
-    toQuery(sql`select w.id::text, w.database_schema as schema, ${groupOf(sql`w.database_schema`)} as group
-from wda.workspace w where w.id = any(${workspaceIds}::bigint[])`),
-  );
-  const answers = await askNodes<readonly object[]>(db, asked(places.map(({ schema }) => schema)));
-  const groups = new Set(answers.flatMap(({ node, answer }) => (answer === undefined ? [] : [node.groupId])));
-  return {
-    tables: toldBy(JSON.stringify(answers.flatMap(({ answer }) => answer ?? []))),
-    away: new Set(places.flatMap(({ id, group }) => (group === null || groups.has(group) ? [] : [id]))),
-  };
-}
-
 /** Of the entities of a workspace, in the order of its document. 503 while the node that has them does not answer. */
-export async function loadStatistics(db: Database, workspaceId: string): Promise<readonly EntityStatistics[]> {
-  const { tables, away } = await measure(db, [workspaceId]);
-  if (away.size > 0) throw workspaceAway();
+export async function loadStatistics(
+  db: Database,
+  workspaceId: string,
+  topology: Topology,
+): Promise<readonly EntityStatistics[]> {
+  const sizes = await topology.sizes(db, [workspaceId]);
+  if ((sizes?.unavailable.size ?? 0) > 0) throw workspaceAway();
   return load<EntityStatistics>(
     db,
     workspaceId,
     sql`select entity, records::float8, exact, table_bytes::float8 as "tableBytes", index_bytes::float8 as "indexBytes"
-from (${sizesOf([workspaceId], tables)}) s order by at`,
+from (${sizesOf([workspaceId], sizes?.measured ?? MEASURED)}) s order by at`,
   );
 }
 
@@ -139,17 +98,18 @@ export async function loadWorkspaceStatistics(
   db: Database,
   workspaceIds: readonly string[],
   tenant: string,
+  topology: Topology,
 ): Promise<ReadonlyMap<string, WorkspaceStatistics>> {
-  const { tables, away } = await measure(db, workspaceIds);
+  const sizes = await topology.sizes(db, workspaceIds);
   const rows = await load<WorkspaceStatistics & { readonly id: string }>(
     db,
     tenant,
     sql`select workspace::text as id, count(*)::float8 as entities, sum(records)::float8 as records, bool_and(exact) as exact,
   sum(table_bytes)::float8 as "tableBytes", sum(index_bytes)::float8 as "indexBytes"
-from (${sizesOf(workspaceIds, tables)}) s group by workspace`,
+from (${sizesOf(workspaceIds, sizes?.measured ?? MEASURED)}) s group by workspace`,
   );
   const found = new Map(rows.map(({ id, ...statistics }) => [id, statistics]));
-  const known = workspaceIds.filter((id) => !away.has(id));
+  const known = workspaceIds.filter((id) => sizes?.unavailable.has(id) !== true);
   return new Map(known.map((id) => [id, found.get(id) ?? NO_ENTITIES]));
 }
 

@@ -136,7 +136,7 @@ async function followPrimary(app: App): Promise<void> {
   for (;;) {
     // A primary may be too busy to answer: ask again.
     const readiness = await askPrimary<Readiness>(READINESS, null, READINESS_TIMEOUT_MS).catch(() => undefined);
-    if (readiness !== undefined) app.follow(readiness);
+    if (readiness !== undefined) await app.follow(readiness);
     if (!isListening) await app.listen();
     isListening = true;
     if (readiness?.kind === 'prepared') return sayReady();

@@ -91,7 +91,7 @@ async function runRow(client: pg.Client, schema: string, row: FileRow, log: (mes
     dir: row.directory,
     direction: 'up',
     migrationsSchema: schema,
-    // Even where it is there, a Citus cluster does this on each node, and no server would start while one is down.
+    // Even where it is there, a cluster does this on each node, and no server would start while one is down.
     createMigrationsSchema: rows.length === 0,
     migrationsTable: row.record,
     checkOrder: true,

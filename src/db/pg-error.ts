@@ -14,10 +14,10 @@ import {
   validationFailed,
   workspaceAway,
 } from '../errors.ts';
+import { isConfused, isMiswritten, isNodeLoss, isNodeOutcomeUnknown } from './behind.ts';
 import { MessageTooLong } from './message-limit.ts';
-import { isConfused, isNodeLoss, isNodeOutcomeUnknown } from './node-error.ts';
 
-export { isNodeLoss, lostNode } from './node-error.ts';
+export { isNodeLoss, lostNode } from './behind.ts';
 
 export interface DatabaseError extends Error {
   readonly code: string;
@@ -44,8 +44,8 @@ export function sqlState(error: unknown): string | undefined {
 }
 
 /**
- * The constraint or index that refused a statement, by its name. Citus tells the name in the message alone, and writes the
- * number of a shard behind it, where no name of ours has one: `orders$customerId$fk_102017`.
+ * The constraint or index that refused a statement, by its name. A node of a cluster gives the name in the message alone, with
+ * the number of a shard behind it, where no name of ours has one: `orders$customerId$fk_102017`.
  */
 export function violatedConstraint(error: unknown): string | undefined {
   if (!isDatabaseError(error)) return undefined;
@@ -71,13 +71,6 @@ export function isStaleSnapshot(error: unknown): boolean {
   const stale = ['42P01', '42703', '3F000', '42883', '42804', '42809', '42803', '0A000', '26000', '42P10', '22012'];
   return state !== undefined && stale.includes(state);
 }
-
-/**
- * Citus writes some inserts wrongly whose table has a default that tells the time and that they do not name (sql/routed.ts):
- * the column has come since they were made.
- */
-const isMiswritten = (error: unknown): boolean =>
-  sqlState(error) === '42601' && (error as DatabaseError).where?.startsWith('while executing command on') === true;
 
 /** The schema that a statement was made for has been replaced; it was not sent. */
 export class StaleStatement extends Error {

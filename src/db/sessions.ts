@@ -2,10 +2,10 @@
 // what another connection does.
 import type pg from 'pg';
 import type { Query } from '../sql/fragment.ts';
+import { isConfused } from './behind.ts';
 import type { Lent } from './borrowers.ts';
 import { destroy, type OpenedConnection } from './connect.ts';
 import { type Executor, makeSessionExecutor } from './executor.ts';
-import { isConfused } from './node-error.ts';
 import { isConnectionLoss, isReadOnlyServer, statementError } from './pg-error.ts';
 import type { SessionPool } from './session-pool.ts';
 import { answeredWithin, type Cancel, watchStatement } from './statement-watch.ts';
@@ -104,7 +104,7 @@ export function makeSessions({ pools, canceller, statementTimeoutMs, onReadOnly 
     const lent = await canceller.take();
     let isBroken = true;
     try {
-      // With its type: Citus has another function of that name.
+      // With its type: extensions may have another function of that name.
       await lent.connection.client.query({ text: 'select pg_cancel_backend($1::int4)', values: [connection.pid] });
       isBroken = false;
     } finally {

@@ -1,25 +1,22 @@
 // Transactions that ask for locks briefly. What they set is set for the transaction: the session is left as it was.
 import { type Fragment, keyword, literal, script, sql, type TableName, tableRef } from '../sql/fragment.ts';
+import { beginOnNodes } from './behind.ts';
 import type { Session } from './pool.ts';
 
 // How long requests may queue for a lock that we wait for.
 export const LOCK_BUDGET_MS = 300;
 
-// On a Citus cluster what a transaction sets holds on the nodes with the tables, too; elsewhere the name means nothing. Citus
-// passes on the whole message that a setting stands in, so each of them is sent alone.
-const ON_ALL_NODES = "begin; set local citus.propagate_set_commands = 'local'";
-
 /**
  * All or nothing, with short waits for locks: everybody who comes after a waiting statement waits behind it.
  */
 export function inTransaction<T>(session: Session, lockTimeoutMs: number, work: () => Promise<T>): Promise<T> {
-  return begun(session, [ON_ALL_NODES, `set local lock_timeout = ${Math.floor(lockTimeoutMs)}`], work);
+  return begun(session, [beginOnNodes(), `set local lock_timeout = ${Math.floor(lockTimeoutMs)}`], work);
 }
 
 /** The same without waiting for the disk at its end. */
 export function withoutDisk<T>(session: Session, work: () => Promise<T>): Promise<T> {
   const settings = [`set local lock_timeout = ${LOCK_BUDGET_MS}`, 'set local synchronous_commit = off'];
-  return begun(session, [ON_ALL_NODES, ...settings], work);
+  return begun(session, [beginOnNodes(), ...settings], work);
 }
 
 /** One snapshot for all statements, taken when the lock is had: it sees whatever the lock had to wait for. */

@@ -36,6 +36,8 @@ export type Job = ProcessJob | InstallationJob;
 export interface Jobs {
   /** The first turns begin after a pause of each job. Calls after the first change nothing. */
   start(): void;
+  /** Runs more jobs, from now or from start() on. */
+  add(jobs: readonly Job[]): void;
   /** Begins no more turns; resolves when the running ones have ended, after a second at most. */
   stop(): Promise<void>;
   /** Turns that have begun, and those of them that failed, by the name of the job. */
@@ -68,9 +70,15 @@ interface State {
 }
 
 export function makeJobs({ jobs, log }: JobsOptions): Jobs {
-  const states = jobs.map(
-    (job): State => ({ job, turns: 0, failures: 0, isFailing: false, timer: undefined, running: undefined }),
-  );
+  const stateOf = (job: Job): State => ({
+    job,
+    turns: 0,
+    failures: 0,
+    isFailing: false,
+    timer: undefined,
+    running: undefined,
+  });
+  const states = jobs.map(stateOf);
   let isStarted = false;
   let isStopped = false;
 
@@ -108,6 +116,11 @@ export function makeJobs({ jobs, log }: JobsOptions): Jobs {
       if (isStarted) return;
       isStarted = true;
       for (const state of states) plan(state);
+    },
+    add(more) {
+      const added = more.map(stateOf);
+      states.push(...added);
+      if (isStarted) for (const state of added) plan(state);
     },
     async stop() {
       isStopped = true;

@@ -108,7 +108,7 @@ const dayOf: Convert = (value) => {
 };
 
 // PostgreSQL can read every text that the expression lets through, so no function has to catch errors. Of its parts, as a
-// cast of the whole depends on settings (it could say `now`), and Citus takes nothing such in a case.
+// cast of the whole depends on settings (it could say `now`), and a cluster takes nothing such in a case.
 const timeOf: Convert = (value) => {
   const part = (at: number): Fragment => sql`substr(${value}, ${wholeNumber(at)}, 2)`;
   const time = sql`make_time(${part(1)}::int4, ${part(4)}::int4, ('0' || ${part(7)})::float8)`;

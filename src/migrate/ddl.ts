@@ -1,6 +1,6 @@
 // Every piece of DDL: tables, columns, constraints and indexes of a workspace as SQL. Takes values of
 // document/tables.ts, gives fragments without bound values, as PostgreSQL takes none in DDL. A statement changes one thing,
-// and none renames a constraint: Citus passes nothing else on to the nodes of a cluster.
+// and none renames a constraint: nothing else goes on to the nodes of a cluster.
 
 import type { Check, Index, Reference, Table } from '../document/tables.ts';
 import type { Field } from '../model/entity.ts';
@@ -37,13 +37,6 @@ const names = (fields: readonly Field[]): Fragment => join(fields.map((field) =>
 
 export const createSchema = (schema: string): Fragment => sql`create schema ${ident(schema)}`;
 
-/**
- * Before createSchema(), in its transaction: on a Citus cluster the schema becomes a distributed one, whose tables lie
- * together on one worker. Nothing without Citus. The setting must not be on for other schemas: Citus would take a schema
- * with control tables that is there already for a distributed one.
- */
-export const distributeSchemas = sql`select set_config('citus.enable_schema_based_sharding', 'on', true)
-from pg_extension where extname = 'citus'`;
 export const dropSchema = (schema: string): Fragment => sql`drop schema if exists ${ident(schema)} cascade`;
 
 /** The table with its columns, checks and unique constraints; references and other indexes come after all tables. */
@@ -206,7 +199,7 @@ export interface Stripe {
 }
 
 /**
- * Fills a stripe; `refused` says whether any record was left without a value. Citus takes a function that is not immutable,
+ * Fills a stripe; `refused` says whether any record was left without a value. A cluster takes a function that is not immutable,
  * such as to_jsonb(), into an update only inside of a query of its own; that costs 0.4 of some 10 µs for each record.
  */
 export function fillStripe(table: TableName, { column, value, pending }: Filling, of: Stripe): Fragment {

@@ -1,10 +1,9 @@
 // Finds who holds the locks that a migration waits for, and ends exports of this platform and autovacuums, as both can be
 // repeated.
 import type { Waiting } from '../catalog/migrations.ts';
-import { findCitus } from '../cluster/citus.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { type Fragment, literal, sql, toQuery } from '../sql/fragment.ts';
-import { endVacuumsOnNodes, findBlockerOnNodes, findHolderOnNodes } from './node-locks.ts';
+import type { Topology } from '../topology/topology.ts';
 import type { Wanted } from './operation.ts';
 
 const EXPORT_APPLICATION = 'workspace-data-api export';
@@ -31,10 +30,8 @@ function locksOn({ schema, tables, exclusive }: Wanted): Fragment {
 }
 
 /** The session that holds the tables and began first; undefined when the tables are free by now. */
-export async function findHolder(session: Runs, wanted: Wanted): Promise<Waiting | undefined> {
-  const holder = await findHolderHere(session, wanted);
-  if (holder !== undefined || (await findCitus(session)) === undefined) return holder;
-  return findHolderOnNodes(session, wanted);
+export async function findHolder(session: Runs, wanted: Wanted, topology: Topology): Promise<Waiting | undefined> {
+  return (await findHolderHere(session, wanted)) ?? (await topology.findHolder(session, wanted));
 }
 
 async function findHolderHere(session: Runs, wanted: Wanted): Promise<Waiting | undefined> {
@@ -45,13 +42,13 @@ where ${locksOn(wanted)} order by a.xact_start nulls last, l.pid limit 1`),
   return rows[0];
 }
 
-/** The session that a PostgreSQL process waits for at the moment; `nodes`: itself, or where it works on a cluster. */
-export async function findBlocker(db: Database, pid: number, nodes: boolean): Promise<Waiting | undefined> {
+/** The session that a PostgreSQL process waits for at the moment, itself or on a node that it works with. */
+export async function findBlocker(db: Database, pid: number, topology: Topology): Promise<Waiting | undefined> {
   const rows = await db.query<Waiting>(
     toQuery(sql`select ${HOLDER} from unnest(pg_blocking_pids(${pid}::int4)) l (pid) left join pg_stat_activity a on a.pid = l.pid
 order by a.xact_start nulls last, l.pid limit 1`),
   );
-  return rows[0] ?? (nodes ? await findBlockerOnNodes(db, pid) : undefined);
+  return rows[0] ?? (await topology.findBlocker(db, pid));
 }
 
 /**
@@ -59,14 +56,14 @@ order by a.xact_start nulls last, l.pid limit 1`),
  * `firmly` ends its connection. An autovacuum gives way by itself only to whoever waits for a second, which we never do. It
  * starts again later. Only a superuser or pg_signal_autovacuum_worker may end it.
  */
-export async function endHolders(session: Runs, wanted: Wanted, firmly: boolean): Promise<void> {
+export async function endHolders(session: Runs, wanted: Wanted, firmly: boolean, topology: Topology): Promise<void> {
   const end = (call: Fragment, condition: Fragment) =>
     toQuery(sql`select ${call} from pg_stat_activity a where ${condition}
   and exists (select from pg_locks l where l.pid = a.pid and ${locksOn(wanted)})`);
   const cancel = sql`pg_cancel_backend(a.pid)`;
   await session.query(end(firmly ? sql`pg_terminate_backend(a.pid)` : cancel, IS_EXPORT));
   await session.query(end(cancel, sql`a.backend_type = 'autovacuum worker'`)).catch(() => undefined);
-  if ((await findCitus(session)) !== undefined) await endVacuumsOnNodes(session, wanted).catch(() => undefined);
+  await topology.endVacuums(session, wanted).catch(() => undefined);
 }
 
 /** Ends the session of findBlocker(), if it is an export; `firmly` as of endHolders. */

@@ -1,6 +1,7 @@
 // One change of a schema as a value: what it says to people, and the statements that make it true. Operations are made
 // by the files in operations/, one for each kind of change.
 import type { Fragment } from '../sql/fragment.ts';
+import type { TableLocks } from '../topology/topology.ts';
 import type { Stripe } from './ddl.ts';
 
 export type OperationKind =
@@ -69,11 +70,7 @@ export interface TableLock {
 }
 
 /** Tables that are waited for; `exclusive`: even readers are in the way. */
-export interface Wanted {
-  readonly schema: string;
-  readonly tables: readonly string[];
-  readonly exclusive: boolean;
-}
+export type Wanted = TableLocks;
 
 /** Something new in the PostgreSQL schema of the workspace. */
 export type Made =

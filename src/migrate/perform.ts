@@ -5,6 +5,7 @@ import type { OpenMigration } from '../catalog/migrations.ts';
 import { maySucceedLater, type Patience } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
 import { toQuery } from '../sql/fragment.ts';
+import type { Topology } from '../topology/topology.ts';
 import { failureOf } from './failure.ts';
 import { explain, findObstruction } from './obstruction.ts';
 import type { Made } from './operation.ts';
@@ -83,7 +84,9 @@ export const RUN: Work<Run, Working['name']> = {
   },
   reverting(run) {
     const { session, change, progress, onError } = run;
-    const patience = patienceFor(session, wantedBy(change), progress.waitFor, async () => run.isClosing());
+    const patience = patienceFor(session, wantedBy(change), run.topology, progress.waitFor, async () =>
+      run.isClosing(),
+    );
     return takeBack({ session, schema: change.databaseSchema, made: madeAhead(change), patience, onError });
   },
   concluding,
@@ -96,6 +99,7 @@ export interface Found {
   readonly open: OpenMigration;
   /** The PostgreSQL schema of the workspace; undefined when the workspace is gone. */
   readonly schema: string | undefined;
+  readonly topology: Topology;
   readonly progress: Progress;
   readonly isClosing: () => boolean;
   readonly onError: (message: string, error: unknown) => void;
@@ -109,12 +113,12 @@ export const RECOVERY: Work<Found, 'stopping' | 'reverting' | 'concluding'> = {
     if (stored === 'running') await session.query(toQuery(storeGates(workspaceId, {})));
     return { name: open.cancelRequested ? 'cancelled' : 'interrupted' };
   },
-  async reverting({ session, open, schema, progress, isClosing, onError }) {
+  async reverting({ session, open, schema, topology, progress, isClosing, onError }) {
     if (schema === undefined) return { name: 'reverted' };
     const made = open.made as readonly Made[];
     const tables = [...new Set(made.map(({ table }) => table))];
     const wanted = { schema, tables, exclusive: true };
-    const patience = patienceFor(session, wanted, progress.waitFor, async () => isClosing());
+    const patience = patienceFor(session, wanted, topology, progress.waitFor, async () => isClosing());
     return takeBack({
       session,
       schema,

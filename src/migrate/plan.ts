@@ -3,7 +3,6 @@
 
 import { loadWorkspaceRow } from '../catalog/documents.ts';
 import type { Conflicts, PlannedStep, Strategy } from '../catalog/migrations.ts';
-import { findCitus, TRIGGERS_SETTING } from '../cluster/citus.ts';
 import type { Session } from '../db/pool.ts';
 import type { ParsedDocument } from '../document/document.ts';
 import { entitiesOf } from '../document/entities.ts';
@@ -13,6 +12,7 @@ import { notFound, validationFailed } from '../errors.ts';
 import type { Entity, MigrationGate } from '../model/entity.ts';
 import { type PhysicalNames, physicalTable } from '../model/physical-name.ts';
 import { join, literal, sql, tableRef, toQuery } from '../sql/fragment.ts';
+import type { Topology } from '../topology/topology.ts';
 import { type Change, changeOf } from './change.ts';
 import { findExtensions } from './extensions.ts';
 import type { Made, Obstacle, Operation } from './operation.ts';
@@ -40,16 +40,19 @@ export interface PreparedChange {
 
 type Runs = Pick<Session, 'query'>;
 
-/**
- * Throws the refusals of the document, and of changes that cannot be made. `forgottenAfterMs`: for how long a name that
- * meant something else is not given again; by default as long as anything is known about it.
- */
+export interface PrepareOptions {
+  readonly topology: Topology;
+  /** For how long a name that meant something else is not given again; by default as long as anything is known about it. */
+  readonly forgottenAfterMs?: number;
+}
+
+/** Throws the refusals of the document, and of changes that cannot be made. */
 export async function prepareChange(
   session: Runs,
   workspaceId: string,
   ask: Ask,
   wanted: Strategy,
-  forgottenAfterMs = Number.POSITIVE_INFINITY,
+  { topology, forgottenAfterMs = Number.POSITIVE_INFINITY }: PrepareOptions,
 ): Promise<PreparedChange> {
   const row = await loadWorkspaceRow(session, workspaceId);
   if (row === undefined) throw notFound('The workspace does not exist any more');
@@ -75,7 +78,7 @@ export async function prepareChange(
       change: version,
       extensions,
     });
-  const { change, strategy } = await asPossible(session, wanted, by);
+  const { change, strategy } = asPossible(topology, wanted, by);
   if (!change.ok) throw validationFailed(change.details);
   const { operations, names } = change;
   const tables = new Map([...entities.values()].map((entity) => [entity.table.name, entity.name]));
@@ -93,23 +96,20 @@ export async function prepareChange(
   };
 }
 
-const WITHOUT_TRIGGERS = `, blocking, as ${TRIGGERS_SETTING} is off in the database`;
-
 /** By the strategy that is wanted, or, with words that say why, by the one that does without triggers. */
-async function asPossible(
-  session: Runs,
+function asPossible(
+  { triggersMissing }: Topology,
   wanted: Strategy,
   by: (strategy: Strategy) => Change,
-): Promise<{ readonly change: Change; readonly strategy: Strategy }> {
+): { readonly change: Change; readonly strategy: Strategy } {
   const change = by(wanted);
-  if (!change.ok || !change.operations.some(hasSync)) return { change, strategy: wanted };
-  const citus = await findCitus(session);
-  if (citus === undefined || citus.hasTriggers) return { change, strategy: wanted };
+  if (triggersMissing === undefined || !change.ok || !change.operations.some(hasSync))
+    return { change, strategy: wanted };
   const instead = by('blocking');
   if (!instead.ok) return { change: instead, strategy: 'blocking' };
   const paths = new Set(change.operations.filter(hasSync).map(({ path }) => path));
   const operations = instead.operations.map((operation) =>
-    paths.has(operation.path) ? { ...operation, description: operation.description + WITHOUT_TRIGGERS } : operation,
+    paths.has(operation.path) ? { ...operation, description: operation.description + triggersMissing } : operation,
   );
   return { change: { ...instead, operations }, strategy: 'blocking' };
 }
@@ -149,8 +149,12 @@ async function emptyEntities(session: Runs, entities: readonly Entity[]): Promis
 const SPEED = { scan: 5_000_000, index: 300_000, rewrite: 100_000 } as const;
 
 /** The steps as people see them, without the records in their way. */
-export async function describeSteps(session: Runs, change: PreparedChange): Promise<readonly PlannedStep[]> {
-  const sizes = await tableSizes(session, change);
+export async function describeSteps(
+  session: Runs,
+  change: PreparedChange,
+  topology: Topology,
+): Promise<readonly PlannedStep[]> {
+  const sizes = await tableSizes(session, change, topology);
   return change.operations.map((operation) => ({
     entity: operation.entity,
     kind: operation.kind,
@@ -204,17 +208,15 @@ export const retryAfter = (seconds: number): number => Math.min(60, Math.max(1, 
  * PostgreSQL's estimate of the number of records; for tables that it has never analyzed, and those on other nodes of a
  * cluster, their size / 100 bytes.
  */
-export async function tableSizes(session: Runs, change: PreparedChange): Promise<ReadonlyMap<string, number>> {
+export async function tableSizes(
+  session: Runs,
+  change: PreparedChange,
+  { tableBytes }: Topology,
+): Promise<ReadonlyMap<string, number>> {
   if (change.operations.every((operation) => operation.work === 'none')) return new Map();
-  // Tables of before the database was a cluster lie where they lay.
-  const size =
-    (await findCitus(session)) === undefined
-      ? sql`pg_relation_size(c.oid)`
-      : sql`case when exists (select from pg_dist_partition p where p.logicalrelid = c.oid) then citus_relation_size(c.oid)
-    else pg_relation_size(c.oid) end`;
   const rows = await session.query<{ name: string; records: number }>(
     toQuery(sql`select c.relname as name,
-  case when c.reltuples >= 0 then c.reltuples else ${size} / 100 end::float8 as records
+  case when c.reltuples >= 0 then c.reltuples else ${tableBytes} / 100 end::float8 as records
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where n.nspname = ${change.databaseSchema} and c.relkind = 'r'`),
   );
@@ -230,8 +232,12 @@ export async function findConflicts(session: Runs, obstacle: Obstacle): Promise<
 }
 
 /** The steps with the records in their way. */
-export async function planSteps(session: Runs, change: PreparedChange): Promise<readonly PlannedStep[]> {
-  const steps = await describeSteps(session, change);
+export async function planSteps(
+  session: Runs,
+  change: PreparedChange,
+  topology: Topology,
+): Promise<readonly PlannedStep[]> {
+  const steps = await describeSteps(session, change, topology);
   const planned: PlannedStep[] = [];
   for (const [index, step] of steps.entries()) {
     const obstacle = change.operations[index]?.obstacle;

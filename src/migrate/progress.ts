@@ -11,6 +11,7 @@ import {
 } from '../catalog/migrations.ts';
 import type { Database, Session } from '../db/pool.ts';
 import type { Noted } from '../directory/activity.ts';
+import type { Topology } from '../topology/topology.ts';
 import { interrupted } from './failure.ts';
 import type { Operation } from './operation.ts';
 import { describeSteps, madeAhead, type PreparedChange } from './plan.ts';
@@ -55,10 +56,11 @@ export async function recordMigration(
     readonly noted: Noted;
   },
   change: PreparedChange,
+  topology: Topology,
 ): Promise<Progress> {
   const { workspaceId, recorded, noted } = request;
   const { operations, strategy } = change;
-  const steps = (await describeSteps(session, change)).map(asPending);
+  const steps = (await describeSteps(session, change, topology)).map(asPending);
   const needed = recorded || operations.some((operation) => operation.statements.length > 0);
   const made = madeAhead(change);
   const id = needed

@@ -53,6 +53,7 @@ export function makeRecovery({ databases, sessions, changed, countEnd, onError }
       open,
       schema: row?.databaseSchema,
       progress,
+      topology: databases.topology,
       isClosing: sessions.isClosing,
       onError,
     };
@@ -80,7 +81,7 @@ export function makeRecovery({ databases, sessions, changed, countEnd, onError }
     underLock,
     async sweep(only) {
       // Each would be refused: it comes again when they are back.
-      if (databases.everyNode?.isAway() === true) return;
+      if (databases.topology.everyNode?.isAway() === true) return;
       const all = () => Promise.all(databases.all().map(loadMigratingWorkspaces));
       const workspaces = only === undefined ? (await all()).flat() : [only];
       const failures: unknown[] = [];

@@ -3,6 +3,7 @@ import type { Waiting } from '../catalog/migrations.ts';
 import type { Patience } from '../db/lock-retry.ts';
 import type { Database, Session } from '../db/pool.ts';
 import type { Noted } from '../directory/activity.ts';
+import type { Topology } from '../topology/topology.ts';
 import type { Gate } from './gate.ts';
 import { endHolders, findHolder } from './holders.ts';
 import type { Operation, Wanted } from './operation.ts';
@@ -16,6 +17,7 @@ export interface Run {
   readonly session: LockedSession;
   /** Other connections, for progress that is stored while the session is busy. */
   readonly db: Database;
+  readonly topology: Topology;
   readonly change: PreparedChange;
   /** Estimated number of records by entity. */
   readonly sizes: ReadonlyMap<string, number>;
@@ -36,7 +38,7 @@ const GATED_PATIENCE_MS = 120_000;
 /** How to ask for the locks of an operation (of all operations without one); `rows`: only for locks on records. */
 export function patienceOf(run: Run, operation?: Operation, rows?: 'rows'): Patience {
   const { session, change, progress, isCancelled } = run;
-  const patience = patienceFor(session, wantedBy(change, operation, rows), progress.waitFor, isCancelled);
+  const patience = patienceFor(session, wantedBy(change, operation, rows), run.topology, progress.waitFor, isCancelled);
   return run.gate.isClosed() ? { ...patience, giveUpAfterMs: GATED_PATIENCE_MS } : patience;
 }
 
@@ -48,6 +50,7 @@ export const END_FIRMLY_AFTER_MS = 35_000;
 export function patienceFor(
   session: Session,
   wanted: Wanted,
+  topology: Topology,
   waitFor: (holder: Waiting | null) => Promise<void>,
   cancelled: () => Promise<boolean>,
 ): Patience {
@@ -55,8 +58,9 @@ export function patienceFor(
     cancelled,
     giveUpAfterMs: Number.POSITIVE_INFINITY,
     async refused(askingForMs) {
-      await waitFor((await findHolder(session, wanted)) ?? null);
-      if (askingForMs > END_EXPORTS_AFTER_MS) await endHolders(session, wanted, askingForMs > END_FIRMLY_AFTER_MS);
+      await waitFor((await findHolder(session, wanted, topology)) ?? null);
+      if (askingForMs > END_EXPORTS_AFTER_MS)
+        await endHolders(session, wanted, askingForMs > END_FIRMLY_AFTER_MS, topology);
     },
     granted: () => waitFor(null),
   };

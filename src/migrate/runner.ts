@@ -183,16 +183,18 @@ async function makeRun(
 ): Promise<Run> {
   const { workspaceId } = request;
   const db = databases.of({ id: workspaceId });
-  const progress = await recordMigration(session, request, change);
+  const { topology } = databases;
+  const progress = await recordMigration(session, request, change, topology);
   const { id } = progress;
   return {
     workspaceId,
     session,
     db,
+    topology,
     change,
     progress,
     noted: request.noted,
-    sizes: await tableSizes(session, change),
+    sizes: await tableSizes(session, change, topology),
     gate: makeGate({
       db,
       session,
@@ -214,9 +216,9 @@ async function makeRun(
 async function prepareAllowed(
   session: Session,
   { workspaceId, ask, strategy, allowDestructive }: MigrationRequest,
-  { forgottenAfterMs, maxDocumentBytes }: Pick<RunnerOptions, 'forgottenAfterMs' | 'maxDocumentBytes'>,
+  { databases: { topology }, forgottenAfterMs, maxDocumentBytes }: RunnerOptions,
 ): Promise<PreparedChange> {
-  const change = await prepareChange(session, workspaceId, ask, strategy, forgottenAfterMs);
+  const change = await prepareChange(session, workspaceId, ask, strategy, { topology, forgottenAfterMs });
   const bytes = bytesOf(change.asked);
   // One that is too long already may become shorter.
   if (bytes > maxDocumentBytes && bytes > bytesOf(change.inForce)) throw schemaTooLong(maxDocumentBytes);

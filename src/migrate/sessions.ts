@@ -1,10 +1,10 @@
 // The sessions that change schemas in this process, each with the lock of its workspace. They are stopped when the process
 // ends, as one of their statements may take hours.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EveryNode } from '../cluster/watch.ts';
 import type { Database, Session } from '../db/pool.ts';
 import type { Databases } from '../directory/databases.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
+import type { EveryNode } from '../topology/topology.ts';
 import { type Holding, withWorkspaceLock } from './workspace-lock.ts';
 
 export interface LockedSession extends Session {
@@ -94,7 +94,7 @@ export function makeSessions(databases: Databases): Sessions {
   return {
     isClosing: () => closing,
     withLock: (workspaceId, work, busy) => withLock(workspaceId, work, busy),
-    withLockOnNodes: (workspaceId, work, busy) => withLock(workspaceId, work, busy, databases.everyNode),
+    withLockOnNodes: (workspaceId, work, busy) => withLock(workspaceId, work, busy, databases.topology.everyNode),
     async close(graceMs) {
       closing = true;
       const interrupt = (): void =>

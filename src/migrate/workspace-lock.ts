@@ -1,16 +1,15 @@
 // Who may change the schema of a workspace: the session that holds its advisory lock. The lock goes with the session,
 // however that ends, so a migration in the state "running" whose lock is free has lost its process.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isMigrating } from '../catalog/migrations.ts';
-import { isMoving } from '../catalog/moves.ts';
+import { isMigrating, isMoving } from '../catalog/migrations.ts';
 import { isBehind, raiseIn, stageOfWorkspace } from '../catalog/raise.ts';
-import { cutWhenAway, refuseWhileAway } from '../cluster/away.ts';
-import type { EveryNode } from '../cluster/watch.ts';
 import { withLockRetry } from '../db/lock-retry.ts';
 import type { Database, Session } from '../db/pool.ts';
 import { inTransaction, LOCK_BUDGET_MS } from '../db/transaction.ts';
 import { anotherMigrationRuns, workspaceMoves } from '../errors.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import type { EveryNode } from '../topology/topology.ts';
+import { cutWhenUnavailable, refuseWhileUnavailable } from '../topology/unavailable.ts';
 
 // "wda" in ASCII in the upper bytes, so that it differs from the keys of other users of the database.
 const key = (workspaceId: string): Fragment => sql`(${0x776461}::int8 << 40) + ${workspaceId}::int8`;
@@ -46,10 +45,10 @@ export async function withWorkspaceLock<T, B>(
   busy: (what: Holding) => B,
   nodes?: EveryNode,
 ): Promise<T | B> {
-  refuseWhileAway(nodes);
+  refuseWhileUnavailable(nodes);
   return db.session(
     (session) =>
-      cutWhenAway(session, nodes, async () => {
+      cutWhenUnavailable(session, nodes, async () => {
         const held = await takeLock(session, workspaceId);
         return held === undefined ? underLock(session, workspaceId, work) : busy(held);
       }),

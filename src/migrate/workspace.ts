@@ -2,7 +2,6 @@
 
 import { installBeside } from '../beside/install.ts';
 import { forgetKeysOf } from '../beside/keys.ts';
-import { refuseWhileAway } from '../cluster/away.ts';
 import { withLockRetry } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
 import { executeEach, inTransaction, LOCK_BUDGET_MS } from '../db/transaction.ts';
@@ -16,18 +15,10 @@ import {
 } from '../directory/workspaces.ts';
 import { EMPTY_DOCUMENT, type SchemaDocument } from '../document/format.ts';
 import { type Table, tablesOf } from '../document/tables.ts';
-import { toQuery } from '../sql/fragment.ts';
-import {
-  addKeys,
-  createBareTable,
-  createSchema,
-  createTables,
-  distributeSchemas,
-  dropSchema,
-  finishTable,
-} from './ddl.ts';
+import type { Topology } from '../topology/topology.ts';
+import { refuseWhileUnavailable } from '../topology/unavailable.ts';
+import { addKeys, createBareTable, createSchema, createTables, dropSchema, finishTable } from './ddl.ts';
 import { findExtensions } from './extensions.ts';
-import { passNumbersOf } from './shard-names.ts';
 import { busyWith, withWorkspaceLock } from './workspace-lock.ts';
 
 export interface NewWorkspace {
@@ -49,7 +40,7 @@ export async function createWorkspace(
   note?: WriteActivity,
 ): Promise<WorkspaceSummary | undefined> {
   const { organization, slug, name, document = EMPTY_DOCUMENT } = workspace;
-  refuseWhileAway(databases.everyNode);
+  refuseWhileUnavailable(databases.topology.everyNode);
   // One transaction for the row and the tables, as both lie in one database.
   return databases.directory
     .transaction(
@@ -63,7 +54,7 @@ export async function createWorkspace(
         if (created === undefined) return undefined;
         const { databaseSchema } = created;
         const tables = [...tablesOf(document, databaseSchema).values()];
-        await makeSchema(session, databaseSchema, tables);
+        await makeSchema(session, databaseSchema, tables, databases.topology);
         await executeEach(session, createTables(tables, extensions));
         await note?.(session, { workspace: created });
         return created;
@@ -93,6 +84,7 @@ export interface EmptyWorkspace {
 export async function createEmptyWorkspace(
   session: Session,
   { organization, slug, name, document }: Required<NewWorkspace>,
+  topology: Topology,
 ): Promise<EmptyWorkspace | undefined> {
   const extensions = await findExtensions(session, document);
   const created = await insertWorkspace(session, organization, {
@@ -105,7 +97,7 @@ export async function createEmptyWorkspace(
   if (created === undefined) return undefined;
   const tables = tablesOf(document, created.databaseSchema);
   const all = [...tables.values()];
-  await makeSchema(session, created.databaseSchema, all);
+  await makeSchema(session, created.databaseSchema, all, topology);
   await executeEach(session, all.map(createBareTable));
   return {
     workspace: created,
@@ -118,12 +110,16 @@ export async function createEmptyWorkspace(
   };
 }
 
-async function makeSchema(session: Session, databaseSchema: string, tables: readonly Table[]): Promise<void> {
-  await passNumbersOf(
+async function makeSchema(
+  session: Session,
+  databaseSchema: string,
+  tables: readonly Table[],
+  topology: Topology,
+): Promise<void> {
+  await topology.prepareSchema(
     session,
     tables.map(({ name }) => name),
   );
-  await session.query(toQuery(distributeSchemas));
   await session.execute(createSchema(databaseSchema).text);
   await installBeside(session, databaseSchema);
 }
@@ -147,7 +143,7 @@ export async function deleteWorkspace(
         }),
       ),
     (what) => Promise.reject(busyWith(what)),
-    databases.everyNode,
+    databases.topology.everyNode,
   ).catch((error) => {
     throw workspaceRefusal(error, workspace.slug);
   });

@@ -12,7 +12,7 @@ export interface Violated extends ConstraintOwner {
 const KINDS: readonly DerivedKind[] = ['uq', 'fk', 'ck_range', 'ck_length', 'ck_enum', 'ck_null'];
 
 // A name that leaves no room for the number of a shard: what of it fits, and a hash.
-const CUT_BY_CITUS = /^(.{36,})_[0-9a-f]{8}$/;
+const CUT_ON_NODE = /^(.{36,})_[0-9a-f]{8}$/;
 
 /** Undefined when the name is not one of ours. */
 export function ownerOf(
@@ -24,7 +24,7 @@ export function ownerOf(
   if (known !== undefined) return { ...known, isNull: false };
   for (const [name, owner] of workspace.constraints)
     if (nextName(name) === constraint) return { ...owner, isNull: false };
-  const cut = CUT_BY_CITUS.exec(constraint)?.[1];
+  const cut = CUT_ON_NODE.exec(constraint)?.[1];
   const like = cut === undefined ? [] : [...workspace.constraints].filter(([name]) => name.startsWith(cut));
   // Which of several it is only the hash would tell: better none than a wrong one.
   if (like.length > 1) return undefined;

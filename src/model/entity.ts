@@ -112,7 +112,7 @@ export interface Declared {
   readonly timestamps?: boolean;
 }
 
-/** The shard of a workspace's table of totals by its number, and the node with it by the number of its group. */
+/** What names of a workspace's kept totals have on its node: behind those of tables and functions, and in rows of totals. */
 export interface NodeTotal {
   readonly shard: string;
   readonly group: string;
@@ -122,10 +122,10 @@ export interface NodeTotal {
 export interface EntityTable {
   readonly schema: string;
   readonly name: string;
-  /** On a node of a cluster: where its total is kept (placement.ts). */
+  /** On a node of a cluster: where its total is kept. */
   readonly total?: NodeTotal;
-  /** A shard of the workspace and the group of the node whose table this is: read only while it lies there. */
-  readonly lies?: { readonly shard: string; readonly group: string };
+  /** On a node: which it is, and a condition, as SQL, that fails the statement unless the table lies there. */
+  readonly node?: { readonly key: string; readonly guard: object };
 }
 
 export interface Entity {
@@ -135,8 +135,8 @@ export interface Entity {
   readonly table: EntityTable;
   /** Part of the versions of its records, and of cursors; '' or missing: none. */
   readonly epoch?: string;
-  /** Its table lies on a node of a cluster, which takes fewer forms of statements. */
-  readonly isDistributed?: boolean;
+  /** How statements are written for its table where that lies on a node, for sql/statement-forms.ts; missing: as anywhere. */
+  readonly statementForms?: object | undefined;
   /** How often a move of its workspace has begun or ended: part of versions, and odd while it moves (sql/table.ts). */
   readonly moves?: number;
   /** Every column in the order of the document: id first, then fields, references, timestamps. */
@@ -149,3 +149,6 @@ export interface Entity {
   readonly rowRules: readonly RowRule[];
   readonly gate: MigrationGate | null;
 }
+
+/** Which node the entity is read on, for keys of caches; '' for the database itself. */
+export const nodeKey = ({ table }: Pick<Entity, 'table'>): string => table.node?.key ?? '';

@@ -23,7 +23,7 @@ export interface PhysicalNames {
   readonly columns: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /**
    * Checks and foreign keys whose names are not derived from those of their table and column, by entity and slot
-   * (constraintSlot). They keep the names that they were made under: a Citus cluster renames no constraint.
+   * (constraintSlot). They keep the names that they were made under: a cluster renames no constraint.
    */
   readonly constraints?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }

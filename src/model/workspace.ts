@@ -25,7 +25,7 @@ export interface IdentityProvider {
 }
 
 export interface ClusterNode {
-  /** Its number in the cluster (Citus: group), which stays when its address changes. */
+  /** Its number in the cluster, which stays when its address changes. */
   readonly group: string;
   readonly host: string;
   readonly port: number;

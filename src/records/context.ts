@@ -22,7 +22,6 @@ import { admit } from '../plan/plan.ts';
 import type { Call } from '../request/call.ts';
 import { OPERATIONS } from '../request/operations.ts';
 import type { Query } from '../sql/fragment.ts';
-import type { NodeReads } from './near.ts';
 
 /** A request whose sender is authenticated. */
 export interface RequestContext extends Access {
@@ -87,7 +86,6 @@ export interface AuthenticationDeps extends ContextDeps {
 export interface AuthorizationDeps {
   readonly cache: WorkspaceCache;
   readonly databases: Databases;
-  readonly nodeReads: NodeReads;
 }
 
 /** One deadline for all that a request asks of the database, queues included. */
@@ -249,25 +247,28 @@ export function authorize(
   executor: Executor,
   key: StatementKey | undefined,
 ): EntityContext {
-  const { cache, databases, nodeReads } = deps;
+  const {
+    cache,
+    databases: { topology },
+  } = deps;
   const { request, signal, workspace, principal, deadline, checkedAt } = context;
   const { access } = OPERATIONS[call.operation];
   const entity = admit(workspace, principal, call.entity, access);
-  const place = databases.nodeOf(workspace);
+  const place = topology.nodeOf(workspace);
   if (place?.isAway() === true) throw workspaceAway();
-  const mayBeNear = access === 'read' && call.operation !== 'export' && !executor.isTransaction;
-  const near = mayBeNear ? nodeReads(workspace, entity) : undefined;
+  const maySkipCoordinator = access === 'read' && call.operation !== 'export' && !executor.isTransaction;
+  const onNode = maySkipCoordinator ? topology.readOn(workspace, entity) : undefined;
   const isFresh = (): boolean => cache.fresh(workspace.organization, workspace.slug) === wholeOf(workspace);
   return {
     request,
     signal,
-    workspace: near?.workspace ?? workspace,
+    workspace: onNode?.workspace ?? workspace,
     principal,
     deadline,
     checkedAt,
     call,
-    entity: near?.entity ?? entity,
-    executor: near?.executor ?? executor,
+    entity: onNode?.entity ?? entity,
+    executor: onNode?.executor ?? executor,
     key,
     place,
     // A process that was forgotten meanwhile, or heard nothing, does not know.

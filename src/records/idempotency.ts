@@ -1,5 +1,5 @@
 // Writes with an Idempotency-Key: done once, however often they are sent. The key is stored with the records: in the same
-// statement, when the write is one, else in a transaction of its own. So do all writes on a Citus cluster: of a statement that
+// statement, when the write is one, else in a transaction of its own. So do all writes on a cluster: of a statement that
 // writes to two tables it copies the rows between them to all workers, also to one that is down and has nothing to do with
 // the workspace. Whatever stands in the way of a write, the key is looked up, and the response of the first request replayed.
 import { createHash, hash } from 'node:crypto';
@@ -93,7 +93,7 @@ export async function executeOnce(
 ): Promise<Reply> {
   const { request, workspace, deadline, signal } = context;
   const executor = databases.of(workspace);
-  const place = databases.nodeOf(workspace);
+  const place = databases.topology.nodeOf(workspace);
   const path = segmentsOf(request.path).slice(2).join('/');
   const header = parseIdempotencyKey(String(request.headers['idempotency-key']));
   const name = { scope: scopeHash(context, request.method, path, header), schema: workspace.databaseSchema };
@@ -206,9 +206,8 @@ async function writeCall(
   several: TransactionKey,
 ): Promise<Reply> {
   const executor = deps.databases.of(context.workspace);
-  const isDistributed = context.workspace.entities.get(call.entity)?.isDistributed === true;
-  if (single !== undefined && isOneStatement(call) && !isDistributed)
-    return deps.execute(context, call, executor, single);
+  const liesOnNode = context.workspace.entities.get(call.entity)?.statementForms !== undefined;
+  if (single !== undefined && isOneStatement(call) && !liesOnNode) return deps.execute(context, call, executor, single);
   // Refuses what is refused whatever the body says, so that nobody waits for that.
   const { access } = OPERATIONS[call.operation];
   await deps.retry.run(context, { call, executor }, async ({ workspace, principal }) => {

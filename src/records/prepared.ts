@@ -1,6 +1,6 @@
 // Compiled requests by their words: the next request with the same words goes from header to bound statement at once.
 import { LRUCache } from 'lru-cache';
-import { placeOf } from '../model/placement.ts';
+import { nodeKey } from '../model/entity.ts';
 import type { AggregatePlan } from '../plan/aggregate.ts';
 import type { BulkCreatePlan, BulkDeletePlan, BulkUpdatePlan, BulkUpsertPlan } from '../plan/bulk.ts';
 import type { CreatePlan, DeletePlan, ListPlan, UpdatePlan, UpsertPlan } from '../plan/plan.ts';
@@ -127,8 +127,8 @@ function byWords<T extends object>(cache: LRUCache<string, T>, context: EntityCo
 
 /** What a plan depends on besides `words`: who asks, which document of which workspace, and which part of it. */
 function keyOf({ principal, workspace, entity }: EntityContext, words: string): string {
-  // The same words have other tables on the node of a cluster; entities there are told by their place.
-  return `${principal.kind} ${workspace.id}.${workspace.version} ${placeOf(entity)} ${workspace.part?.key ?? ''} ${entity.name} ${words}`;
+  // The same words have other tables on a node.
+  return `${principal.kind} ${workspace.id}.${workspace.version} ${nodeKey(entity)} ${workspace.part?.key ?? ''} ${entity.name} ${words}`;
 }
 
 /** In bytes, roughly: a plan has as many objects as its text has names. */

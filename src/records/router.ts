@@ -39,7 +39,6 @@ import { makeDescriptions } from './describe.ts';
 import { exportRecords } from './export/export.ts';
 import { executeCallOnce, executeOnce, type IdempotencyDeps } from './idempotency.ts';
 import { importRecords } from './import/import.ts';
-import { makeNear } from './near.ts';
 import { makePreparedStatements } from './prepared.ts';
 import { list, query, type ReadDeps, read } from './reads.ts';
 import { makeSnapshotRetry, type SnapshotRetry } from './retry.ts';
@@ -155,7 +154,7 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
 
   /** Throws the error as it is told, with what is known of the node of the workspace. */
   function rethrow(error: unknown, { workspace }: RequestContext, mayBeDone: boolean): never {
-    throw databases.nodeOf(workspace)?.isAway() === true ? byAwayNode(error, mayBeDone) : error;
+    throw databases.topology.nodeOf(workspace)?.isAway() === true ? byAwayNode(error, mayBeDone) : error;
   }
 
   const agentApi: AgentApi = {
@@ -181,7 +180,6 @@ export function makeDataApi(deps: DataApiDeps): DataApi {
 export function makeOperations(deps: OperationDeps): { readonly execute: ExecuteCall; readonly retry: SnapshotRetry } {
   const compileOptions = { maxResponseBytes: deps.config.maxResponseBytes };
   const own: ReadDeps & WriteManyDeps = { ...deps, compileOptions, prepared: makePreparedStatements(compileOptions) };
-  const authorization = { ...deps, nodeReads: makeNear(deps.databases) };
   const transfer: TransferDeps = { ...deps, takePermit: makeTakePermit(deps.config) };
   const retry = makeSnapshotRetry(deps.cache);
   const handlers: Readonly<Record<OperationName, Handler>> = {
@@ -204,7 +202,7 @@ export function makeOperations(deps: OperationDeps): { readonly execute: Execute
     retry,
     execute: (context, call, executor, key) =>
       retry.run(context, { call, executor }, (current) =>
-        handlers[call.operation](authorize(authorization, current, call, executor, key)),
+        handlers[call.operation](authorize(deps, current, call, executor, key)),
       ),
   };
 }

@@ -67,7 +67,7 @@ export function runTransaction<T>(
           tenant: current.workspace.id,
           deadline: deadline.at,
           caller: signal,
-          place: databases.nodeOf(current.workspace),
+          place: databases.topology.nodeOf(current.workspace),
           statementTimeoutMs: timeLeft(deadline),
         },
       );

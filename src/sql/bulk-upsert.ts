@@ -21,7 +21,7 @@ import {
 } from './bulk.ts';
 import { bind, makeAliases, renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, sql, wholeNumber } from './fragment.ts';
-import { insertedRows } from './routed.ts';
+import { insertRows, nodeForms } from './statement-forms.ts';
 import { sequenceOf, targetOf } from './table.ts';
 import { asStored, conflictTarget, touched } from './upsert.ts';
 
@@ -62,7 +62,7 @@ export function upsertRecords(plan: BulkUpsertPlan, maxBytes: number): Fragment 
   const isNew =
     plan.changes.length === 0 ? sql`not exists (select from ${table}${where(same(R), condition)})` : undefined;
   const clear = clearance(nothingDangles(plan.references, makeAliases(), isNew));
-  const { before, columns, source } = insertedRows(scan, {
+  const { before, columns, source } = insertRows(scan, {
     assigned: [['id', sql`${S}.${ID}`], ...others.map((field) => [field.column, createdValue(plan, field)] as const)],
     from: sql`${S}${clear.beside}`,
     order: sql`${join(keys)}, ${S}.${ROW}`,
@@ -87,8 +87,8 @@ ${answer(sql`${made} union all ${there}`, single)}`;
   }
   const changed = sql`select ${S}.${ROW}, ${W}.* from ${S} join ${W} on ${same(W)} where not ${W}.${CREATED}`;
   const all = isById ? made : sql`${made} union all ${changed}`;
-  if (plan.isSparse && scan.entity.isDistributed === true) {
-    // Citus lets no look at other rows decide what an update of an insert sets. It runs the parts one after the other, so
+  if (plan.isSparse && nodeForms(scan.entity) !== undefined) {
+    // No look at other rows may decide what an update of an insert sets. The coordinator runs the parts one after the other, so
     // whom the insert has met the update sees.
     const sets = plan.changes.map((field) => sql`${ident(field.column)} = ${changedValue(plan, field)}`);
     const update = sql`update ${table} set ${join([...sets, ...noted(scan)])} from ${S}${clear.beside}

@@ -25,7 +25,7 @@ import type { Scan } from '../plan/scan.ts';
 import { type Bound, boundOf, runningBound } from './bounds.ts';
 import { type Aliases, bind, makeAliases, outputColumn, RECORD, renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, literal, sql, wholeNumber } from './fragment.ts';
-import { insertedRows } from './routed.ts';
+import { insertRows } from './statement-forms.ts';
 import { markOf, sequenceOf, targetOf, versionOf } from './table.ts';
 
 export const S = ident('s');
@@ -48,7 +48,7 @@ export function insertRecords(plan: BulkCreatePlan, maxBytes: number): Fragment 
   const aliases = makeAliases();
   const rows = sql`select nextval(${sequenceOf(plan.scan)}) as ${ID}, u.* from ${listedRows(listOperands(plan), plan)}`;
   const clear = clearance(nothingDangles(plan.references, aliases));
-  const { before, columns, source } = insertedRows(plan.scan, {
+  const { before, columns, source } = insertRows(plan.scan, {
     assigned: [
       ['id', sql`${S}.${ID}`],
       ...plan.columns.map((field) => [field.column, createdValue(plan, field)] as const),
@@ -263,7 +263,7 @@ export function nothingDangles(references: readonly Reference[], aliases: Aliase
   return sql`not exists (select from ${S}${where(sql`(${join(dangling, ' or ')})`, only)})`;
 }
 
-/** What stands before an insert and beside its rows when it depends on a condition: Citus fails at some that look at tables. */
+/** What stands before an insert and beside its rows when it depends on a condition: on a cluster some fail that look at tables. */
 export function clearance(condition: Fragment): { readonly before: Fragment; readonly beside: Fragment } {
   if (condition.text === '') return { before: empty, beside: empty };
   return {

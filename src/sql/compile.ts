@@ -248,7 +248,7 @@ export function compileEstimate(plan: ListPlan): Compiled<number> {
   };
 }
 
-/** What `explain (format json)` gives. Of a table on another node of a Citus cluster the plan is that node's. */
+/** What `explain (format json)` gives. The plan of a table on another node of a cluster is that node's. */
 type Explained = readonly [{ readonly Plan: ExplainedPlan }];
 
 interface ExplainedPlan {

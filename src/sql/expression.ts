@@ -36,7 +36,7 @@ export function bind(operand: Operand): Fragment {
 
 /**
  * The table of a scan under an alias, and the condition that must stand in the same where clause. `isLocated`: a few rows
- * that are found by other means are locked, or their versions are read. A Citus cluster fails at that when it knows that
+ * that are found by other means are locked, or their versions are read. A cluster fails at that when it knows that
  * there is no row, as of a claim that is null. Elsewhere `=` stays, which lets an index give rows in their order.
  */
 export function renderScan(

@@ -1,6 +1,6 @@
 // ImportPlan -> the statements of an import: a staging table that COPY fills, checks over it as sets, and one statement
 // that writes the target. Foreign keys are checked when that statement ends, so a row may refer to a later one.
-import type { Field } from '../model/entity.ts';
+import type { Entity, Field } from '../model/entity.ts';
 import { columnDefault, fieldType } from '../model/field-types.ts';
 import type { Principal } from '../model/principal.ts';
 import type { ImportPlan, ImportReference } from '../plan/import-plan.ts';
@@ -10,13 +10,13 @@ import { beside } from './beside-names.ts';
 import { bindFragment } from './compile.ts';
 import { bind, renderScan, where } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, literal, type Query, sql, toQuery } from './fragment.ts';
-import { insertedRows, plainRows, type RowsOfInsert } from './routed.ts';
+import { insertRows, nodeForms, plainRows, type RowsOfInsert } from './statement-forms.ts';
 import { targetOf } from './table.ts';
 
 // One import a connection at a time, and the table goes with its transaction: a fixed name is enough. `$` is in no
 // name of a schema document.
 const STAGING = keyword('pg_temp."$import"');
-// The same beside the tables of a workspace, which on a cluster lie on another node: Citus joins them with what a subquery
+// The same beside the tables of a workspace, which on a cluster lie on another node: the coordinator joins them with what a subquery
 // gives, and not with a table of the session. PostgreSQL plans both alike.
 const STAGED = sql`(select * from ${STAGING})`;
 const ROW = ident('$row');
@@ -31,13 +31,10 @@ export function importQuery(fragment: Fragment, principal: Principal): Query {
 
 /**
  * What an import asks of its transaction. It holds no lock that others wait for, but may wait for theirs longer than a
- * request does; sorting and hashing a million rows in the default 4 MB would spill to disk. The first two are for a Citus
- * cluster, elsewhere nobody reads them. Locks of tables are taken on the coordinator, through which all others come, and not
- * on every node, one of which may be away. And the node with the records is told of what follows: Citus sends it whole texts,
- * so nothing else may stand in this one.
+ * request does; sorting and hashing a million rows in the default 4 MB would spill to disk.
  */
-export function importSettings(): Fragment {
-  return sql`set local citus.enable_ddl_propagation = off; set local citus.propagate_set_commands = 'local'; set local lock_timeout = '30s'; set local work_mem = '32MB'; set local client_min_messages = 'warning'`;
+export function importSettings(entity: Entity): Fragment {
+  return sql`${nodeForms(entity)?.importSettings ?? empty}set local lock_timeout = '30s'; set local work_mem = '32MB'; set local client_min_messages = 'warning'`;
 }
 
 /** `$row`, the columns of the plan under their own names, and for a sparse plan `$given`, a bit for each of them. */
@@ -227,7 +224,7 @@ const THERE = ident('there');
 
 /**
  * Writes everything that is staged in one statement: columns `inserted` and `updated` as text. PostgreSQL shows each part the
- * records as they were before all of them; Citus runs one after the other, so what is there is found first, and updated
+ * records as they were before all of them; a coordinator runs one after the other, so what is there is found first, and updated
  * before anything is inserted.
  */
 export function writeStaged(plan: ImportPlan): Fragment {
@@ -265,7 +262,7 @@ function stagedRows(plan: ImportPlan): RowsOfInsert {
     // Staged rows come in the order of the file; only a join may change that.
     order: condition.text === '' ? empty : sql`${s}.${ROW}`,
   };
-  return mayMeet(plan) ? insertedRows(plan.scan, { ...rows, name: '$new' }) : plainRows(rows);
+  return mayMeet(plan) ? insertRows(plan.scan, { ...rows, name: '$new' }) : plainRows(rows);
 }
 
 function insertedValue(plan: ImportPlan, field: Field): Fragment {

@@ -3,7 +3,7 @@
 import type { Entity } from '../model/entity.ts';
 import type { Scan } from '../plan/scan.ts';
 import { keeping, notedAs } from './beside-names.ts';
-import { empty, type Fragment, literal, sql, tableRef, wholeNumber } from './fragment.ts';
+import { empty, type Fragment, literal, sql, tableRef } from './fragment.ts';
 
 /** The table of a scan where no condition can stand: as the target of an insert, or to be locked. Nothing is read by it. */
 export const targetOf = ({ entity }: Scan): Fragment => tableRef(entity.table);
@@ -28,7 +28,7 @@ export function versionOf(scan: Scan, alias: Fragment, column?: Fragment): Fragm
 
 /**
  * What tells the versions of a record apart: the number of the transaction that wrote the row. Two nodes of a cluster give
- * the same numbers, so while the workspace moves from one to the other (moves/switch.ts) the table itself is part of it.
+ * the same numbers, so while the workspace moves from one to the other (src/citus/relocate.ts) the table itself is part of it.
  */
 export const markOf = ({ entity: { moves = 0 } }: Scan, alias: Fragment): Fragment =>
   moves % 2 === 0 ? sql`${alias}.xmin` : sql`(${alias}.xmin::text || ':' || ${alias}.tableoid::text)`;
@@ -42,12 +42,8 @@ export const totalsOf = ({ entity: { table } }: Scan): Fragment => keeping(table
  * id. Nothing for a table that lies nowhere else.
  */
 export function liesHere({ entity: { table } }: Scan): Fragment {
-  if (table.lies === undefined) return empty;
-  const { shard, group } = table.lies;
-  return sql`(select 1 / count(*) > 0 from pg_catalog.pg_dist_placement where shardid = ${numeral(shard)} and groupid = ${numeral(group)})`;
+  return (table.node?.guard as Fragment | undefined) ?? empty;
 }
-
-const numeral = (digits: string): Fragment => wholeNumber(Number(digits));
 
 /** The PostgreSQL schema of the entity's workspace, where functions of it lie. */
 export const schemaOf = (entity: Entity): string => entity.table.schema;

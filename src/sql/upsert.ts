@@ -49,8 +49,8 @@ export function conflictTarget({ fields }: ConflictKey): Fragment {
 }
 
 /**
- * That the record was changed is noted: with the default of the row that was to be inserted, as Citus lets no function stand
- * there that is not immutable.
+ * That the record was changed is noted: with the default of the row that was to be inserted, as no function may stand
+ * there that is not immutable where tables are distributed.
  */
 export function touched({ entity }: Scan): readonly Fragment[] {
   const updatedAt = entity.timestamps ? entity.fields.get('updatedAt') : undefined;

@@ -18,7 +18,7 @@ import {
   where,
 } from './expression.ts';
 import { empty, type Fragment, ident, join, keyword, sql } from './fragment.ts';
-import { insertedRows } from './routed.ts';
+import { insertRows } from './statement-forms.ts';
 import { markOf, schemaOf, sequenceOf, targetOf, versionOf } from './table.ts';
 
 const VERSION = ident('$version');
@@ -87,11 +87,11 @@ export function insertedRow(
     given === undefined
       ? sql`nextval(${sequence})`
       : sql`${beside(schemaOf(plan.scan.entity), 'reached_id')}(${sequence}, ${bind(bodyOperand(given))})`;
-  // One statement, so that nothing can come between the look and the write; and the insert itself looks at no table, as Citus
-  // fails at some of those that do.
+  // One statement, so that nothing can come between the look and the write; and the insert itself looks at no table: where
+  // tables are distributed some of those that do fail.
   const seen = isSeen.text === '' ? empty : sql`"$seen" as materialized (select true as "is"${isSeen}), `;
   const drawn = isSeen.text === '' ? empty : keyword(' from "$seen"');
-  const rows = insertedRows(plan.scan, {
+  const rows = insertRows(plan.scan, {
     assigned: [['id', sql`"$s"."id"`], ...assigned],
     from: sql`"$s"`,
     name: '$new',

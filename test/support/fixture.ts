@@ -2,6 +2,7 @@
 // from a schema document, without a database.
 
 import { makeWorkspace } from '../../src/catalog/load-workspace.ts';
+import { STATEMENT_FORMS } from '../../src/citus/statement-forms.ts';
 import { parseSchemaDocument } from '../../src/document/document.ts';
 import type { EntityDocument, SchemaDocument } from '../../src/document/format.ts';
 import type { Entity, MigrationGate } from '../../src/model/entity.ts';
@@ -92,7 +93,9 @@ export function withGate(workspace: Workspace, name: string, gate: MigrationGate
 
 /** The snapshot where the tables lie on a node of a cluster. */
 export function distributed(workspace: Workspace): Workspace {
-  const entities = [...workspace.entities].map(([name, entity]) => [name, { ...entity, isDistributed: true }] as const);
+  const entities = [...workspace.entities].map(
+    ([name, entity]) => [name, { ...entity, statementForms: STATEMENT_FORMS }] as const,
+  );
   return { ...workspace, entities: new Map(entities) };
 }
 

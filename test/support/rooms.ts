@@ -35,7 +35,6 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'json-digits.ts',
       'json-reader.ts',
       'physical-name.ts',
-      'placement.ts',
       'principal.ts',
       'relation.ts',
       'restricted.ts',
@@ -92,7 +91,16 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   sql: {
     isPure: true,
     purpose: 'plan → statement (text, slots), compiled once per shape',
-    entrances: ['beside-names.ts', 'compile.ts', 'fragment.ts', 'import.ts', 'indexed.ts'],
+    entrances: [
+      'beside-names.ts',
+      'compile.ts',
+      'expression.ts',
+      'fragment.ts',
+      'import.ts',
+      'indexed.ts',
+      'statement-forms.ts',
+      'table.ts',
+    ],
     imports: ['model', 'plan'],
   },
   response: {
@@ -110,6 +118,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     purpose:
       'the only importer of the driver: connections, lanes of quick and slow statements, transactions, COPY, error translation',
     entrances: [
+      'behind.ts',
       'connection-url.ts',
       'copy.ts',
       'executor.ts',
@@ -132,25 +141,26 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     entrances: ['jobs.ts'],
     imports: ['db', 'type figure.ts', 'sql/fragment.ts'],
   },
-  cluster: {
-    purpose: 'a Citus cluster: whether the database is one, its nodes, where the schemas of workspaces lie',
-    imports: ['db', 'type figure.ts', 'model', 'sql/fragment.ts'],
+  topology: {
+    purpose:
+      'where the tables of workspaces lie, as one interface: in the database itself, or on nodes that it coordinates (`citus/`)',
+    imports: ['db', 'model', 'sql/fragment.ts'],
   },
   beside: {
     purpose:
       'what stands beside the tables of a workspace in its database: totals, keys of requests, syncs of columns that change their type; makes all triggers',
-    entrances: ['cluster-totals.ts', 'install.ts', 'keys.ts', 'sync.ts', 'totals.ts'],
-    imports: ['cluster', 'db', 'type figure.ts', 'model', 'sql/beside-names.ts', 'sql/fragment.ts'],
+    entrances: ['count.ts', 'install.ts', 'keys.ts', 'sync.ts', 'totals.ts'],
+    imports: ['db', 'type figure.ts', 'model', 'sql/beside-names.ts', 'sql/fragment.ts'],
   },
   directory: {
     purpose:
       'the control tables of the installation (schema `wda`): organizations, which workspaces there are and in which database they lie, credentials, signing keys, living processes',
-    imports: ['type cluster', 'db', 'model', 'sql/fragment.ts'],
+    imports: ['db', 'model', 'sql/fragment.ts', 'topology'],
   },
   catalog: {
     purpose:
       'the control tables of a workspace, in the database of its records: schema document, migrations; its snapshot and the cache of snapshots',
-    imports: ['beside', 'cluster', 'db', 'directory', 'document', 'type figure.ts', 'model', 'sql/fragment.ts'],
+    imports: ['beside', 'db', 'directory', 'document', 'type figure.ts', 'model', 'sql/fragment.ts', 'type topology'],
   },
   auth: {
     purpose:
@@ -162,9 +172,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'difference of two schema documents → operations → statements in phases, and the runner that takes them through or takes them back',
     entrances: ['holders.ts', 'plan.ts', 'runner.ts', 'workspace-lock.ts', 'workspace.ts'],
     imports: [
+      'topology',
       'beside',
       'catalog',
-      'cluster',
       'db',
       'directory',
       'document',
@@ -175,18 +185,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'sql/indexed.ts',
     ],
   },
-  moves: {
-    purpose:
-      'moves of workspaces between the nodes of a cluster: what was asked for, the plan of a rebalance, and whoever does them',
-    entrances: ['check.ts', 'mover.ts', 'plan.ts', 'progress.ts', 'store.ts'],
-    imports: ['catalog', 'cluster', 'db', 'directory', 'type figure.ts', 'model', 'sql/fragment.ts'],
-  },
   backup: {
     purpose: 'backups: a snapshot of the installation or of a workspace as a file, and workspaces of such a file',
     entrances: ['backup.ts', 'emptiness.ts', 'format.ts', 'schedule.ts'],
     imports: [
+      'topology',
       'catalog',
-      'cluster/away.ts',
       'db',
       'directory',
       'document',
@@ -245,14 +249,20 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   routes: {
     purpose: 'all other handlers: OAuth, health and metrics, `admin/`',
-    entrances: ['admin/routes.ts', 'meta.ts', 'oauth.ts', 'resource-metadata.ts'],
+    entrances: [
+      'admin/answer.ts',
+      'admin/cluster.ts',
+      'admin/routes.ts',
+      'meta.ts',
+      'oauth.ts',
+      'resource-metadata.ts',
+    ],
     imports: [
       'type records',
       'records/internal-request.ts',
       'auth',
       'type backup',
       'catalog',
-      'cluster',
       'type config.ts',
       'db',
       'directory',
@@ -260,13 +270,31 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'http',
       'migrate',
       'model',
-      'moves',
       'openapi/operation.ts',
       'outbound',
       'plan',
       'request',
       'response',
       'sql',
+    ],
+  },
+  // Loaded where the database coordinates a cluster, and nowhere else: nobody imports it but house.ts, at that moment.
+  citus: {
+    purpose: 'all that is done only where the database is the coordinator of a Citus cluster',
+    entrances: ['citus.ts'],
+    imports: [
+      'beside',
+      'catalog',
+      'db',
+      'directory',
+      'type figure.ts',
+      'type jobs',
+      'migrate/workspace-lock.ts',
+      'model',
+      'plan',
+      'routes',
+      'sql',
+      'topology',
     ],
   },
   console: {
@@ -305,8 +333,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
 export const FILES: Readonly<Record<string, readonly string[]>> = {
   'api-error.ts': [],
   'backup-errors.ts': ['api-error.ts'],
-  'cluster-errors.ts': ['api-error.ts'],
-  'errors.ts': ['api-error.ts', 'backup-errors.ts', 'cluster-errors.ts'],
+  'errors.ts': ['api-error.ts', 'backup-errors.ts'],
   'routes/meta.ts': ['request', 'db', 'http', 'observe.ts', 'openapi/operation.ts', 'response', 'sql'],
   'cli/serve.ts': [
     'app.ts',
@@ -324,17 +351,18 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
   'readiness.ts': [],
   'trace.ts': [],
   'house.ts': [
+    'type model',
+    'topology',
+    'citus',
     'auth',
     'backup',
     'beside',
     'catalog',
-    'cluster',
     'type config.ts',
     'db',
     'directory',
     'mcp',
     'migrate',
-    'moves',
     'observe.ts',
     'outbound',
     'pace',
@@ -357,13 +385,13 @@ export const FILES: Readonly<Record<string, readonly string[]>> = {
     'settings-in-force.ts',
   ],
   'app.ts': [
+    'topology',
+    'type citus',
     'auth',
     'catalog',
     'type config.ts',
     'db',
     'directory',
-    'cluster/node-settings.ts',
-    'cluster/timelines.ts',
     'house.ts',
     'http',
     'jobs',

@@ -101,7 +101,7 @@ function fillGenerated(table: Table, field: Field, generated: Generated): readon
   ];
 }
 
-/** For a record that is there. Citus takes no function into an update that does not call itself immutable. */
+/** For a record that is there. A cluster takes no function into an update that does not call itself immutable. */
 const generatedFor = ({ schema }: Table, generated: Generated): Fragment =>
   generated.word === 'uuid' ? sql`${beside(schema, 'uuid_for')}("id")` : keyword(generated.expression);
 

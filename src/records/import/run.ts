@@ -170,7 +170,7 @@ async function importStaged(
   replan: Replan,
   { reading, interrupt, key }: Arriving,
 ): Promise<ImportCounts> {
-  await session.execute(importSettings().text);
+  await session.execute(importSettings(planned.plan.scan.entity).text);
   await session.execute(createStaging(planned.plan).text);
   try {
     await copyInto(session, copyToStaging().text, reading.lines(), interrupt);

@@ -1,32 +1,54 @@
-// /cluster: the nodes of a Citus cluster, where workspaces lie on them, and moves of workspaces between them.
+// /cluster: the nodes of a Citus cluster, where workspaces lie on them, and moves of workspaces between them. What they do is
+// done by the Cluster that the server has where its database coordinates one.
 import type { Static } from 'typebox';
-import type { Citus } from '../../cluster/citus.ts';
-import { loadNodes, loadSizes } from '../../cluster/nodes.ts';
-import { placements } from '../../cluster/placements.ts';
-import type { Database } from '../../db/pool.ts';
+import type { PageOf } from '../../directory/pages.ts';
+import type { WorkspaceSummary } from '../../directory/workspaces.ts';
 import { Type } from '../../document/type.ts';
-import { checkNodes, nodeNamed } from '../../moves/check.ts';
-import { planRebalance } from '../../moves/plan.ts';
-import { insertMoves, loadAllPlaced, loadMovesOf, loadPlaced } from '../../moves/store.ts';
-import { answer, closed, data, list, listOf, oneOf, orNull, pageOf, single } from './answer.ts';
-import {
-  ALL_NODES,
-  Bytes,
-  begin,
-  type ClusterRooms,
-  clusterOf,
-  MoveShape,
-  NO_CLUSTER,
-  NodeName,
-  PLANNED,
-  PlacedShape,
-  showMove,
-  showPlaced,
-  sizesOf,
-} from './cluster-shapes.ts';
-import { moveRoutes } from './moves.ts';
-import { PAGE, type Parameter } from './query.ts';
-import { type AdminRooms, type AdminRoute, routeMaker } from './route.ts';
+import { noCluster } from '../../errors.ts';
+import { answer, closed, data, Id, list, listOf, oneOf, orNull, pageOf, single, Time } from './answer.ts';
+import { body } from './body.ts';
+import { idParam, MIGRATION_RUNS } from './describe.ts';
+import { CreatedBy, Slug } from './names.ts';
+import type { Note } from './note.ts';
+import { PAGE, type PageRequest, type Parameter } from './query.ts';
+import { type AdminRooms, type AdminRoute, idOf, PREFIX, routeMaker, WORKSPACE } from './route.ts';
+
+const NodeName = Type.String({
+  description: 'host:port, as Citus calls the node.',
+  examples: ['10.0.0.11:5432'],
+});
+const Bytes = Type.Number({ minimum: 0, description: 'Of its tables and indexes.' });
+
+const PLACE = { organization: Slug, workspace: Slug };
+const PlacedShape = closed(
+  { ...PLACE, node: NodeName, bytes: { ...orNull(Bytes), description: 'null: the node does not answer.' } },
+  { title: 'PlacedWorkspace' },
+);
+
+const PLANNED = { ...PLACE, from: NodeName, to: NodeName };
+const MoveShape = closed(
+  {
+    id: Id,
+    ...PLANNED,
+    state: oneOf('pending', 'running', 'succeeded', 'failed', 'cancelled'),
+    bytes: orNull(Type.Number({ description: 'When it was asked for.' })),
+    progress: orNull(
+      closed(
+        {
+          phase: oneOf('preparing', 'copying', 'indexing', 'catchingUp', 'switching'),
+          bytes: closed({ done: Type.Number(), total: Type.Number({ description: 'Estimated.' }) }),
+        },
+        { description: 'While it runs, as Citus tells it.' },
+      ),
+    ),
+    error: orNull(Type.String({ description: 'Why it has failed.' })),
+    createdAt: Time,
+    startedAt: orNull(Time),
+    finishedAt: orNull(Time),
+    createdBy: CreatedBy,
+  },
+  { title: 'Move' },
+);
 
 const NodeShape = closed(
   {
@@ -70,13 +92,52 @@ const NODE: Parameter<string | undefined> = {
   shape: Type.String({ description: 'Only what lies on this node.', examples: ['10.0.0.11:5432'] }),
   read: (text) => text,
 };
-// More would be out of date before the last is done.
-const MAX_PLANNED = 1000;
+export type ClusterView = Static<typeof ClusterShape>;
+export type PlacedWorkspace = Static<typeof PlacedShape>;
+export type Move = Static<typeof MoveShape>;
+export type MoveProgress = NonNullable<Move['progress']>;
+export type RebalancePlan = Static<typeof PlanShape>;
+
+/** Most moves of a plan. More would be out of date before the last is done. */
+export const MAX_PLANNED = 1000;
+
+export interface Cluster {
+  readonly show: () => Promise<ClusterView>;
+  /** The oldest first; `node`: those that lie there. */
+  readonly workspaces: (page: PageRequest, node: string | undefined) => Promise<PageOf<PlacedWorkspace>>;
+  readonly plan: () => Promise<RebalancePlan>;
+  /** Begins the moves of the plan. */
+  readonly rebalance: (note: Note) => Promise<readonly Move[]>;
+  /** Begins a move; gives the workspace when it lies there already. */
+  readonly move: (
+    workspace: WorkspaceSummary,
+    node: string,
+    note: Note,
+  ) => Promise<{ readonly move: Move } | { readonly placed: PlacedWorkspace }>;
+  /** Newest first. */
+  readonly moves: (page: PageRequest) => Promise<PageOf<Move>>;
+  /** 404 without such a move. */
+  readonly findMove: (id: string) => Promise<Move>;
+  readonly cancelMove: (id: string, note: Note) => Promise<Move>;
+}
+
+export interface ClusterRooms {
+  /** Undefined where the database is none. */
+  readonly cluster: () => Cluster | undefined;
+}
+
+const NO_CLUSTER = 'the database is not a Citus cluster';
+const ALL_NODES = 'a node of the cluster does not answer';
+
+const MOVE_ID = { id: idParam('move') };
 
 export function clusterRoutes(rooms: AdminRooms & ClusterRooms): AdminRoute[] {
-  const { databases, mover } = rooms;
-  const { directory: db } = databases;
   const route = routeMaker(rooms);
+  function cluster(): Cluster {
+    const found = rooms.cluster();
+    if (found === undefined) throw noCluster();
+    return found;
+  }
   return [
     route({
       id: 'cluster.read',
@@ -87,7 +148,7 @@ export function clusterRoutes(rooms: AdminRooms & ClusterRooms): AdminRoute[] {
       description: 'Each node is asked, for 1.5 s at most.',
       refuses: { CONFLICT: NO_CLUSTER },
       answers: { 200: data(ClusterShape) },
-      handle: async () => single(await showCluster(db, await clusterOf(db))),
+      handle: async () => single(await cluster().show()),
     }),
     route({
       id: 'cluster.workspaces',
@@ -99,14 +160,7 @@ export function clusterRoutes(rooms: AdminRooms & ClusterRooms): AdminRoute[] {
       refuses: { CONFLICT: NO_CLUSTER },
       query: { ...PAGE, node: NODE },
       answers: { 200: pageOf(PlacedShape) },
-      async handle({ query }) {
-        await clusterOf(db);
-        const { node } = query;
-        const there = node === undefined ? undefined : nodeNamed(await loadNodes(db), node).name;
-        const found = await loadPlaced(db, query, there);
-        const bytesOf = await sizesOf(db, found.rows);
-        return list(found, query, (row) => showPlaced(row, bytesOf));
-      },
+      handle: async ({ query }) => list(await cluster().workspaces(query, query.node), query, (row) => row),
     }),
     route({
       id: 'cluster.plan',
@@ -117,10 +171,7 @@ export function clusterRoutes(rooms: AdminRooms & ClusterRooms): AdminRoute[] {
       description: `By bytes, within a tenth of what each should hold; nodes that take no workspaces are emptied. At most ${MAX_PLANNED} moves. Changes nothing.`,
       refuses: { CONFLICT: NO_CLUSTER, SERVICE_UNAVAILABLE: ALL_NODES },
       answers: { 200: data(PlanShape) },
-      async handle() {
-        await clusterOf(db);
-        return single(showPlan(await planOf(db)));
-      },
+      handle: async () => single(await cluster().plan()),
     }),
     route({
       id: 'cluster.rebalance',
@@ -133,76 +184,70 @@ export function clusterRoutes(rooms: AdminRooms & ClusterRooms): AdminRoute[] {
       description: 'Of the plan as it is now. A workspace that is being moved already is left out.',
       refuses: { CONFLICT: `${NO_CLUSTER}, or a node is not prepared for moves`, SERVICE_UNAVAILABLE: ALL_NODES },
       answers: { 202: data(listOf(MoveShape)) },
-      async handle({ note }) {
-        await clusterOf(db);
-        const { moves } = await planOf(db);
-        await checkNodes(db, new Set(moves.map(({ from }) => from)));
-        const wanted = moves.map(({ workspace: { id }, from, to, bytes }) => {
-          return { workspaceId: id, source: from, target: to, bytes };
-        });
-        const ids = await note.change(
-          (session, actor) => insertMoves(session, wanted, actor),
-          (made) => ({ subject: 'cluster', details: { moves: made.length } }),
-        );
-        begin(mover);
-        return answer(202, { data: (await loadMovesOf(db, ids)).map((move) => showMove(move)) });
+      handle: async ({ note }) => answer(202, { data: [...(await cluster().rebalance(note))] }),
+    }),
+    route({
+      id: 'cluster.move',
+      method: 'POST',
+      path: `${WORKSPACE}/moves`,
+      may: 'operator',
+      changes: 'nothing',
+      activity: 'written',
+      summary: 'Moves a workspace to another node of the cluster',
+      description:
+        'While requests go on; writes wait for a moment at its end. Moves are done one at a time: 202 says that it is noted, and its state is read by its id. To the node where the workspace lies there is nothing to do: 200.',
+      refuses: {
+        CONFLICT: `${NO_CLUSTER}, or a node is not prepared for moves`,
+        SCHEMA_MIGRATION_IN_PROGRESS: { ...MIGRATION_RUNS, when: `${MIGRATION_RUNS.when}, or a move of it` },
+        SERVICE_UNAVAILABLE: ALL_NODES,
+      },
+      body: body(closed({ node: NodeName }, { title: 'NewMove' })),
+      example: { node: '10.0.0.12:5432' },
+      answers: { 200: data(PlacedShape), 202: data(MoveShape) },
+      async handle({ workspace, body: { node }, note }) {
+        const begun = await cluster().move(workspace, node, note);
+        if ('placed' in begun) return single(begun.placed);
+        const { move } = begun;
+        return answer(202, { data: move }, { Location: `${PREFIX}/cluster/moves/${move.id}` });
       },
     }),
-    ...moveRoutes(rooms),
-  ];
-}
-
-async function planOf(db: Database) {
-  const [nodes, placed, sizes] = await Promise.all([loadNodes(db), loadAllPlaced(db), loadSizes(db)]);
-  await checkNodes(db, new Set());
-  const bytesOn = new Map(sizes.map(({ node, answer }) => [node.name, answer ?? {}]));
-  const held = placed.map((workspace) => {
-    const { node, databaseSchema } = workspace;
-    return { workspace, node, bytes: bytesOn.get(node)?.[databaseSchema] ?? 0 };
-  });
-  const holders = nodes
-    .filter(({ isActive }) => isActive)
-    .map(({ name, takesWorkspaces }) => ({ node: name, takesWorkspaces }));
-  const moves = planRebalance(holders, held, MAX_PLANNED);
-  // What takes nothing and holds nothing, as most coordinators, is no part of it.
-  const bytes = new Map(holders.filter((one) => one.takesWorkspaces).map(({ node }) => [node, 0]));
-  for (const one of held) bytes.set(one.node, (bytes.get(one.node) ?? 0) + one.bytes);
-  return { moves, bytes };
-}
-
-async function showCluster(db: Database, { version, hasTriggers }: Citus): Promise<Static<typeof ClusterShape>> {
-  const [placed, sizes] = await Promise.all([placements(db), loadSizes(db)]);
-  const counts = Map.groupBy(placed.values(), (node) => node);
-  return {
-    engine: 'citus',
-    version,
-    triggers: hasTriggers,
-    nodes: sizes.map(({ node: { name, isCoordinator, isActive, takesWorkspaces }, answer }) => ({
-      name,
-      role: isCoordinator ? 'coordinator' : 'worker',
-      state: !isActive ? 'disabled' : answer === undefined ? 'down' : 'up',
-      takesWorkspaces,
-      workspaces: counts.get(name)?.length ?? 0,
-      bytes:
-        answer === undefined
-          ? null
-          : Object.entries(answer).reduce((sum, [schema, one]) => (placed.get(schema) === name ? sum + one : sum), 0),
-    })),
-  };
-}
-
-function showPlan({ moves, bytes }: Awaited<ReturnType<typeof planOf>>): Static<typeof PlanShape> {
-  const after = new Map(bytes);
-  const add = (node: string, amount: number): void => void after.set(node, (after.get(node) ?? 0) + amount);
-  for (const move of moves) {
-    add(move.from, -move.bytes);
-    add(move.to, move.bytes);
-  }
-  return {
-    moves: moves.map(({ workspace: { organization, workspace }, from, to, bytes }) => {
-      return { organization, workspace, from, to, bytes };
+    route({
+      id: 'cluster.moves',
+      method: 'GET',
+      path: '/cluster/moves',
+      may: 'operator',
+      summary: 'Moves of workspaces, newest first',
+      description: 'The last 1,000 are kept.',
+      refuses: { CONFLICT: NO_CLUSTER },
+      query: PAGE,
+      answers: { 200: pageOf(MoveShape) },
+      handle: async ({ query }) => list(await cluster().moves(query), query, (move) => move),
     }),
-    bytes: moves.reduce((sum, one) => sum + one.bytes, 0),
-    nodes: [...bytes].map(([name, now]) => ({ name, bytes: now, bytesAfter: after.get(name) ?? 0 })),
-  };
+    route({
+      id: 'cluster.readMove',
+      method: 'GET',
+      path: '/cluster/moves/:id',
+      may: 'operator',
+      summary: 'A move of a workspace, with its progress',
+      description: 'By `state` one sees whether it has ended.',
+      refuses: { CONFLICT: NO_CLUSTER },
+      params: MOVE_ID,
+      answers: { 200: data(MoveShape) },
+      handle: async ({ params }) => single(await cluster().findMove(idOf(params.id, 'Move'))),
+    }),
+    route({
+      id: 'cluster.cancelMove',
+      method: 'POST',
+      path: '/cluster/moves/:id/cancel',
+      may: 'operator',
+      changes: 'nothing',
+      activity: 'written',
+      summary: 'Cancels a move that has not ended',
+      description: 'The workspace stays where it is. One that was at its very end may still succeed.',
+      refuses: { CONFLICT: `it has ended already, or ${NO_CLUSTER}` },
+      params: MOVE_ID,
+      answers: { 200: data(MoveShape) },
+      handle: async ({ params, note }) => single(await cluster().cancelMove(idOf(params.id, 'Move'), note)),
+    }),
+  ];
 }

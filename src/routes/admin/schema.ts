@@ -165,8 +165,9 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
         const plan = (): Promise<Plan> =>
           databases.of(workspace).transaction(
             async (session) => {
-              const change = await prepareChange(session, id, asking(body, must), strategy);
-              const steps = await planSteps(session, change);
+              const { topology } = databases;
+              const change = await prepareChange(session, id, asking(body, must), strategy, { topology });
+              const steps = await planSteps(session, change, topology);
               return { steps, destructive: steps.some((step) => step.destructive), basedOn: tagOf(change.inForce) };
             },
             { readOnly: true, statementTimeoutMs: PLAN_TIMEOUT_MS, purpose: 'migration', tenant: id, place },

@@ -33,7 +33,8 @@ export function statisticsRoutes(rooms: AdminRooms): AdminRoute[] {
         'One entry for each entity, in the order of the document. Nothing is counted for it: the number is exact where lists have made it one that is kept, and of an empty table.',
       refuses: {},
       answers: { 200: data(listOf(Shown)) },
-      handle: async ({ workspace }) => single(await loadStatistics(databases.of(workspace), workspace.id)),
+      handle: async ({ workspace }) =>
+        single(await loadStatistics(databases.of(workspace), workspace.id, databases.topology)),
     }),
   ];
 }

@@ -192,6 +192,7 @@ async function showMeasured(
         database,
         of.map(({ id }) => id),
         `organization ${tenant}`,
+        databases.topology,
       ),
     ),
   );

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
 import { countAnew } from '../../../src/beside/count.ts';
+import { nodeTotals } from '../../../src/citus/node-total.ts';
 import { makeDatabase } from '../../../src/db/pool.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { type KeptTotal, keptTotal } from '../../support/kept-totals.ts';
@@ -246,6 +247,9 @@ test('many writers, folding and counting at once: nobody is refused, and the tot
     maxResponseBytes: 1_048_576,
     onError: () => undefined,
   });
+  const { signal } = new AbortController();
+  const { group } = there.counted.total ?? {};
+  const node = group === undefined ? undefined : nodeTotals(group);
   let running = true;
   let folds = 0;
   let counts = 0;
@@ -262,7 +266,7 @@ test('many writers, folding and counting at once: nobody is refused, and the tot
     })(),
     (async () => {
       while (running) {
-        assert.equal(await countAnew(db, there.counted, 'again', new AbortController().signal), undefined);
+        assert.equal(await countAnew(db, there.counted, 'again', { signal, node }), undefined);
         counts++;
       }
     })(),

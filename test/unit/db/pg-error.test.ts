@@ -48,13 +48,6 @@ test('a refusal stays what it is, and a statement of the past is a 503', () => {
   assert.equal(statementError(new TypeError('a mistake of ours')).code, 'INTERNAL_ERROR');
 });
 
-test('a mistake in what Citus writes is of a schema that changes, and one of ours is not', () => {
-  const mistake = failure('42601');
-  assert.equal(statementError(mistake).code, 'INTERNAL_ERROR');
-  const passedOn = Object.assign(mistake, { where: 'while executing command on 10.0.0.11:5432' });
-  assert.equal(statementError(passedOn).code, 'SERVICE_UNAVAILABLE');
-});
-
 for (const code of ['EPIPE', 'ECONNRESET', 'ECONNREFUSED', '57P01', '08006']) {
   test(`a connection that broke with ${code} is a 503`, () => {
     const { status, code: name } = statementError(failure(code));

@@ -1,7 +1,11 @@
 // Why a migration failed, in the words that its administrator reads.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { NODES_BEHIND } from '../../../src/citus/node-errors.ts';
+import { useNodesBehind } from '../../../src/db/behind.ts';
 import { failureOf } from '../../../src/migrate/failure.ts';
+
+useNodesBehind(NODES_BEHIND);
 
 const thrown = (code: string, routine: string, message = 'as PostgreSQL says it'): Error =>
   Object.assign(new Error(message), { code, routine });

@@ -1,0 +1,69 @@
+// Errors of a coordinator of Citus about a node of its cluster that it has lost. Our connection to the coordinator goes on,
+// and so do the statements of others on it.
+
+import type { NodesBehind } from '../db/behind.ts';
+import { type DatabaseError, sqlState } from '../db/pg-error.ts';
+
+interface Reported {
+  readonly code: string;
+  readonly message: string;
+  /** The function that raised it, by which errors of Citus are known: their words are free text. */
+  readonly routine: string;
+}
+
+// Of src/backend/distributed: connection/remote_commands.c, transaction/remote_transaction.c.
+const LOSSES = ['ReportConnectionError', 'MarkRemoteTransactionFailed', 'ErrorIfPostCommitFailedShardPlacements'];
+
+// Words of libpq and of a server that takes no sessions: the statement was not sent.
+const NOT_CONNECTED =
+  /Connection refused|Is the server running|No route to host|Network is unreachable|could not translate host name|the database system is/;
+
+// Words of libpq on a connection that went while the node had a statement: nothing of this comes from a server.
+const CUT_OFF =
+  /^(server closed the connection|could not (receive data from|send data to) server|SSL (SYSCALL )?error|no connection to the server|connection not open|lost synchronization)/i;
+
+function reported(error: unknown): Reported | undefined {
+  const { code, message, routine } = (error ?? {}) as Partial<Reported>;
+  if (typeof code !== 'string' || typeof message !== 'string' || typeof routine !== 'string') return undefined;
+  // What a node itself has said is passed on with its own state.
+  const isPassedOn =
+    routine === 'ReportResultError' && (/^(08|57P0[123])/.test(code) || (code === 'XX000' && CUT_OFF.test(message)));
+  // Before a move (operations/shard_transfer.c), also by a connection that was lost before.
+  const isUnmeasured = routine === 'CheckSpaceConstraints' && /^Could not fetch disk stats/i.test(message);
+  return LOSSES.includes(routine) || isPassedOn || isUnmeasured ? { code, message, routine } : undefined;
+}
+
+/**
+ * A cancelling came between the coordinator and a connection that it keeps to a node: each change of a schema fails on it from then
+ * on, until the coordinator's own session ends.
+ */
+function isConfused(error: unknown): boolean {
+  const { code, message, routine } = (error ?? {}) as Partial<Reported>;
+  return code === '55000' && routine === 'ReportResultError' && /distributed transaction/.test(message ?? '');
+}
+
+const isLoss = (error: unknown): boolean => reported(error) !== undefined;
+
+/** True when a write that met this may have been done: the node was lost behind it, or at its COMMIT. */
+function isOutcomeUnknown(error: unknown): boolean {
+  const loss = reported(error);
+  if (loss === undefined || ['MarkRemoteTransactionFailed', 'CheckSpaceConstraints'].includes(loss.routine))
+    return false;
+  return !NOT_CONNECTED.test(loss.message);
+}
+
+/** `host:port` of the node; undefined when the error does not name it. */
+const lostNode = (error: unknown): string | undefined =>
+  /(?:remote node|marked as essential:?) (?:[^@\s]*@)?([^\s@]+:\d+)/.exec(reported(error)?.message ?? '')?.[1];
+
+/** An insert whose table has a default that tells the time and that it does not name (statement-forms.ts). */
+const isMiswritten = (error: unknown): boolean =>
+  sqlState(error) === '42601' && (error as DatabaseError).where?.startsWith('while executing command on') === true;
+
+/**
+ * What a transaction sets holds on the nodes with the tables, too. Citus passes on the whole message that a setting stands in,
+ * so each of them is sent alone.
+ */
+const begin = "begin; set local citus.propagate_set_commands = 'local'";
+
+export const NODES_BEHIND: NodesBehind = { isLoss, isOutcomeUnknown, isConfused, isMiswritten, lostNode, begin };

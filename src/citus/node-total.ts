@@ -1,0 +1,84 @@
+// Totals on a node of a Citus cluster, where the tables of a workspace lie as shards. Triggers of a shard can use other shards of
+// the node alone, so the functions that keep totals are made there once more, from the same text, with the names of shards.
+//
+// A move leaves triggers and functions behind and takes the rows of totals along. What is left does no harm: nobody writes
+// there any more, and a workspace that comes back has its functions made anew with its first total.
+
+import type { NodeTotals } from '../beside/count.ts';
+import { functionText } from '../beside/install.ts';
+import { KEEPING, keeping, notedAs, type TotalPlace } from '../sql/beside-names.ts';
+import { type Fragment, literal, sql, wholeNumber } from '../sql/fragment.ts';
+
+type NodePlace = Required<TotalPlace>;
+
+/** The file says it once. */
+const NOTED = 'b.relation = c.relname';
+const PATH = sql`set search_path = pg_catalog, pg_temp`.text;
+// Else Citus leaves shards out of pg_class.
+const SEES_SHARDS = sql`set citus.override_table_visibility = off`.text;
+
+/** For a transaction on the node. */
+function install(place: NodePlace): readonly string[] {
+  const named = (name: string): string => keeping(place, name as (typeof KEEPING)[number]).text;
+  const functions = KEEPING.filter((name) => name !== 'total').map((name) => {
+    const text = functionText(name, named).replace(
+      NOTED,
+      `${NOTED} || ${literal(notedAs({ ...place, name: '' })).text}`,
+    );
+    return /\bpg_class\b/.test(text) ? text.replace(PATH, `${PATH} ${SEES_SHARDS}`) : text;
+  });
+  return [
+    // Functions of a node are not for the others.
+    sql`set local citus.enable_ddl_propagation = off`.text,
+    // As install/workspace/000001 does it elsewhere.
+    sql`alter table ${keeping(place, 'total')} alter column relid set statistics 0, alter column slot set statistics 0`
+      .text,
+    ...functions,
+    sql`revoke all on function ${keeping(place, 'count_records')}() from public`.text,
+  ];
+}
+
+/** The name of a table by what stands in its base (notedAs). */
+const tableNoted = (noted: string): string => noted.replace(/@\d+$/, '');
+
+/** Whether the shards of the place are those that are in use: while they are moved others are there already, or still. */
+const isInUse = ({ total: { shard, group } }: NodePlace): Fragment =>
+  sql`exists (select from pg_catalog.pg_dist_placement where shardid = ${wholeNumber(Number(shard))} and groupid = ${wholeNumber(Number(group))})`;
+
+/** Where totals are or were kept on the node that is asked: rows of (schema, shard, outdated). */
+const KEPT_ON_NODE = sql`select n.nspname as schema, s.shardid::text as shard, '{}'::text[] as outdated
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+join pg_dist_shard s on s.logicalrelid = c.oid
+join pg_dist_placement p on p.shardid = s.shardid join pg_dist_local_group g on g.groupid = p.groupid
+where c.relname = '$total' and c.relkind = 'r'
+  and pg_relation_size(to_regclass(format('%I.%I', n.nspname, '$total_' || s.shardid))) > 0
+  and to_regprocedure(format('%I.%I(bool)', n.nspname, '$fold_totals_' || s.shardid)) is not null`;
+
+/**
+ * Folds all totals of the node that is asked, for a command of the coordinator. For nodes that no server is connected to: their
+ * triggers go on adding rows.
+ */
+export const FOLD_NODE = sql`do $$
+declare
+  place record;
+begin
+  for place in select schema, shard from (${KEPT_ON_NODE}) k loop
+    begin
+      execute format('select %I.%I(true)', place.schema, '$fold_totals_' || place.shard);
+    exception when others then
+      -- The next ones have their turn all the same.
+    end;
+  end loop;
+end $$`.text;
+
+// Citus lets nobody lock a shard by mistake.
+const lockable = sql`set local citus.enable_manual_changes_to_shards = on; `;
+
+export const nodeTotals = (group: string): NodeTotals => ({
+  group,
+  kept: KEPT_ON_NODE,
+  tableNoted,
+  install,
+  isInUse,
+  lockable,
+});

@@ -1,0 +1,61 @@
+// How far a running move is, as Citus tells it.
+import { isNodeLoss, sqlState } from '../db/pg-error.ts';
+import type { Database } from '../db/pool.ts';
+import type { MoveProgress } from '../routes/admin/cluster.ts';
+import { sql, toQuery } from '../sql/fragment.ts';
+
+type Phase = MoveProgress['phase'];
+
+// The words of Citus (src/backend/distributed/operations/shard_transfer.c), in their order.
+const PHASE_OF: Readonly<Record<string, Phase>> = {
+  'Setting Up': 'preparing',
+  'Copying Data': 'copying',
+  'Creating Constraints': 'indexing',
+  'Catching Up': 'catchingUp',
+  'Final Catchup': 'switching',
+  'Creating Foreign Keys': 'switching',
+  Completing: 'switching',
+};
+
+// What waits for a node that does not answer, or for a connection: an answer without progress is better than none.
+const MOST_MS = 1500;
+
+/**
+ * Undefined while Citus tells nothing of the schema: the move waits for its turn, is at its beginning or end, or another
+ * database of the same nodes has a move. Citus shows the moves of all databases, and fails at a shard that is none of its own.
+ */
+export async function loadProgress(
+  db: Pick<Database, 'transaction'>,
+  databaseSchema: string,
+): Promise<MoveProgress | undefined> {
+  try {
+    const [row] = await db.transaction(
+      (session) =>
+        session.query<{ status: string | null; done: string | null; total: string | null }>(
+          toQuery(sql`select min(p.status) as status, sum(p.target_shard_size) as done, sum(p.source_shard_size) as total
+from get_rebalance_progress() p join pg_class c on c.oid = p.table_name
+join pg_stat_activity a on a.pid = p.sessionid and a.datname = current_database()
+where c.relnamespace = to_regnamespace(quote_ident(${databaseSchema}))`),
+        ),
+      { purpose: 'migration', readOnly: true, statementTimeoutMs: MOST_MS },
+    );
+    return row === undefined || row.status === null ? undefined : progressOf(row);
+  } catch (error) {
+    // XX000 is what Citus gives an error of no other state.
+    if (sqlState(error) === 'XX000' || sqlState(error) === '57014' || isNodeLoss(error)) return undefined;
+    throw error;
+  }
+}
+
+/** One row for all tables of the schema: they move together. */
+export function progressOf(row: {
+  readonly status: string | null;
+  readonly done: string | null;
+  readonly total: string | null;
+}): MoveProgress {
+  const total = Number(row.total ?? 0);
+  return {
+    phase: PHASE_OF[row.status ?? ''] ?? 'preparing',
+    bytes: { done: Math.min(Number(row.done ?? 0), total), total },
+  };
+}

@@ -1,0 +1,26 @@
+// What is for a cluster is loaded where the database coordinates one, and nowhere else.
+import assert from 'node:assert/strict';
+import { registerHooks } from 'node:module';
+import { test } from 'node:test';
+
+const CITUS = /\/src\/citus\//;
+
+const loaded: string[] = [];
+registerHooks({
+  load(url, context, next) {
+    loaded.push(url);
+    return next(url, context);
+  },
+});
+
+test('a server on one PostgreSQL loads nothing that is for a cluster', async (t) => {
+  const { isCluster } = await import('../../support/citus.ts');
+  const { startTestServer } = await import('../../support/server.ts');
+  const server = await startTestServer();
+  t.after(() => server.stop());
+  assert.ok(loaded.some((url) => url.endsWith('/src/house.ts')));
+  assert.equal(
+    loaded.some((url) => CITUS.test(url)),
+    isCluster,
+  );
+});

@@ -1,0 +1,78 @@
+// Totals on the nodes of a cluster: nodes that are away or say nothing keep nobody waiting, and are no news.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { test } from 'node:test';
+import type { UsableNode } from '../../../src/citus/node-reads.ts';
+import { makeNodeTotals } from '../../../src/citus/totals.ts';
+import { readConfig } from '../../../src/config.ts';
+import { type Database, makeDatabase } from '../../../src/db/pool.ts';
+import { until } from '../../support/until.ts';
+import { use, useDatabase } from '../../support/use.ts';
+
+const SCHEMA = 'ws1_shop';
+
+const database = useDatabase();
+const open = (connectionString: string): Database =>
+  makeDatabase({ ...readConfig({}), connection: { connectionString }, processes: 1, onError: () => undefined });
+const db = use(
+  async () => open(database.url),
+  (own) => own.close(0),
+);
+const silent = use(listenInSilence, ({ close }) => close());
+
+/** Takes connections and never says anything. */
+async function listenInSilence() {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => sockets.add(socket.on('error', () => undefined))).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    connections: () => sockets.size,
+    close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+for (const [what, portOf] of [
+  ['away', () => 1],
+  ['silent', () => silent.port],
+] as const) {
+  test(`a node that is ${what} is waited for by nobody, and is no error`, async () => {
+    const { username } = new URL(database.url);
+    const node: UsableNode = { group: '2', database: open(`postgres://${username}@127.0.0.1:${portOf()}/none`) };
+    const errors: unknown[] = [];
+    const totals = makeNodeTotals({
+      db,
+      nodes: { usable: () => [node] },
+      onError: (_, error) => errors.push(error),
+    });
+    try {
+      totals.keep({ table: { schema: SCHEMA, name: 'orders_7', total: { shard: '6', group: '2' } } });
+      await totals.fold();
+      if (what === 'silent') await until('the node was asked', () => silent.connections() > 0);
+    } finally {
+      await Promise.all([totals.stop(), node.database.close(0)]);
+    }
+    assert.deepEqual(errors, []);
+  });
+}
+
+test('the coordinator keeps no total of a table that lies on a node', async () => {
+  const totals = makeNodeTotals({ db, nodes: { usable: () => [] }, onError: assert.ifError });
+  const table = { schema: SCHEMA, name: 'orders' };
+  assert.equal(totals.keep({ table, statementForms: {} }), true);
+  assert.equal(totals.keep({ table: { ...table, total: { shard: '6', group: '3' } }, statementForms: {} }), true);
+  assert.equal(totals.keep({ table }), false);
+  await totals.stop();
+});
+
+test('a node is not used before what is kept there was looked at', async () => {
+  const totals = makeNodeTotals({ db, nodes: { usable: () => [] }, onError: assert.ifError });
+  const { username } = new URL(database.url);
+  const node: UsableNode = { group: '2', database: open(`postgres://${username}@127.0.0.1:1/none`) };
+  await assert.rejects(totals.check(node));
+  await Promise.all([totals.stop(), node.database.close(0)]);
+});
