@@ -1,11 +1,23 @@
 // `npm test [files…]`: starts one PostgreSQL for all test files (the embedded one, or the server of TEST_DATABASE_URL),
-// makes the template that each file clones, and runs node's test runner over test/**/*.test.ts.
+// makes the template that each file clones, and runs node's test runner over test/**/*.test.ts in a few processes.
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, globSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, globSync, mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { freemem, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { startEmbedded } from '../src/embedded/embedded.ts';
+import { reasonToRunAlone } from './support/alone.ts';
 import { makeTemplate } from './support/database.ts';
+
+const LONGEST_FIRST = [
+  'test/chaos',
+  'test/failover',
+  'test/packages',
+  'test/schema-changes',
+  'test/api/access',
+  'test/api/agents',
+  'test/cli',
+  'test/api',
+];
 
 const silent = { debug: () => undefined, info: () => undefined, warn: console.warn, error: console.error };
 
@@ -16,12 +28,15 @@ const files = patterns
   .flatMap((pattern) =>
     pattern.endsWith('.ts') ? [pattern] : globSync(`${pattern}/**/*.test.ts`, { exclude: ['**/node_modules/**'] }),
   )
-  .sort();
+  .map((file) => relative(process.cwd(), file))
+  .sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
 if (files.length === 0) {
   console.error(`No test files in ${patterns.join(', ')}`);
   process.exit(1);
 }
 
+// One more than a small machine has processors: some files mostly wait.
+const PROCESSES = 3;
 const MEMORY = '/dev/shm';
 // All tests together take 0.8 GB at most.
 const ROOM = 4 * 2 ** 30;
@@ -35,22 +50,19 @@ const embedded =
 const url = process.env.TEST_DATABASE_URL ?? urlOf((embedded as NonNullable<typeof embedded>).superuser);
 await makeTemplate(url);
 
-// Each file is a process that loads the whole server, 1.3 s of it for stripping types and compiling; 0.6 s once that is kept.
+// Modules that were compiled once are there for the processes that start later.
 const compiled = join(folder, 'compiled');
 
 const child = spawn(
   process.execPath,
   [
     '--test',
-    // One more than a small machine has processors: some files mostly wait.
-    '--test-concurrency=3',
-    '--test-timeout=300000',
-    ...['spec', join(import.meta.dirname, 'support/slowest.ts')].flatMap((reporter) => [
-      `--test-reporter=${reporter}`,
-      '--test-reporter-destination=stdout',
-    ]),
+    `--test-concurrency=${PROCESSES}`,
+    // Longest time of a process. Files have limits of their own.
+    '--test-timeout=3600000',
+    `--test-reporter=${join(import.meta.dirname, 'support/reporter.ts')}`,
     ...options,
-    ...files,
+    ...writeProcesses(),
   ],
   {
     stdio: 'inherit',
@@ -69,6 +81,40 @@ const code = await new Promise<number>((resolve) => child.on('exit', (exit) => r
 await embedded?.stop();
 rmSync(folder, { recursive: true, force: true });
 process.exit(code);
+
+/** Long files first, so that no process waits for one at the end. */
+function rank(file: string): number {
+  const index = LONGEST_FIRST.findIndex((start) => file.startsWith(start));
+  return index === -1 ? LONGEST_FIRST.length : index;
+}
+
+/**
+ * Writes a program for each process of node's test runner and gives their paths. One place is for the files that run
+ * alone, until there are none left.
+ */
+function writeProcesses(): readonly string[] {
+  const [alone, shared] = [
+    files.filter((file) => reasonToRunAlone(file) !== undefined),
+    files.filter((file) => reasonToRunAlone(file) === undefined),
+  ];
+  const programs = join(folder, 'programs');
+  mkdirSync(join(folder, 'claims'), { recursive: true });
+  mkdirSync(programs);
+  const write = (name: string, own: readonly string[]): string => {
+    const program = join(programs, `${name}.test.mjs`);
+    writeFileSync(
+      program,
+      `import { runFiles } from ${JSON.stringify(join(import.meta.dirname, 'support/test-file.ts'))};
+await runFiles(${JSON.stringify(own)}, ${JSON.stringify(join(folder, 'claims'))});
+`,
+    );
+    return program;
+  };
+  const sharing = Math.min(PROCESSES, shared.length);
+  const names = Array.from({ length: sharing }, (_, index) => write(`shared-${index + 1}`, shared));
+  const first = names.splice(0, alone.length === 0 ? sharing : PROCESSES - 1);
+  return [...first, ...alone.map((file) => write(file.replaceAll(/\W/g, '-'), [file])), ...names];
+}
 
 /**
  * In memory where there is room: no test asks what outlives a machine, and a disk is work for the processors. Measured on

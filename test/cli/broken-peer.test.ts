@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { wda } from './wda.ts';
+import { spawnWda, wda } from './wda.ts';
 
 let folder = '';
 before(async () => {
@@ -140,7 +140,7 @@ test('an export that is interrupted leaves nothing behind', async () => {
     };
     await withPeer(holds, async (env) => {
       const args = ['export', 'numbers', join(folder, 'stopped.csv')];
-      const { code } = await wda(args, {
+      const { code } = await spawnWda(args, {
         env,
         onStart: (started) => {
           child = started;

@@ -1,11 +1,11 @@
-// Arguments, help and exit codes, as processes: nothing here needs a server.
+// Arguments, help and exit codes: nothing here needs a server.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { wda } from './wda.ts';
+import { spawnWda, wda } from './wda.ts';
 
 // Port 9 of the loopback address: nothing may listen there on a machine that runs tests.
 const NOWHERE = { WDA_URL: 'http://127.0.0.1:9', WDA_KEY: 'wda_test', WDA_WORKSPACE: 'acme/shop' };
@@ -103,8 +103,8 @@ test('a missing credential or workspace is named before the server is asked', as
   assert.match(noWorkspace.stderr, /-w.*WDA_WORKSPACE/);
 });
 
-test('a server that is not reachable is exit code 3', async () => {
-  const { code, stdout, stderr } = await wda(['org', 'list'], { env: NOWHERE });
+test('a server that is not reachable is exit code 3, also of the process', async () => {
+  const { code, stdout, stderr } = await spawnWda(['org', 'list'], { env: NOWHERE });
   assert.equal(code, 3);
   assert.equal(stdout, '');
   assert.equal(stderr, 'Error: The server at http://127.0.0.1:9 is not reachable: nothing listens there\n');

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { ADMIN_KEY } from '../support/server.ts';
 import { use, useServer } from '../support/use.ts';
-import { wda } from './wda.ts';
+import { spawnWda as wda } from './wda.ts';
 
 const server = useServer();
 const shop = use(() =>

@@ -11,7 +11,7 @@ import { after, test } from 'node:test';
 import pg from 'pg';
 import { ADMIN_KEY, type TestWorkspace } from '../support/server.ts';
 import { prepare, useServer } from '../support/use.ts';
-import { type Invocation, type Outcome, wda } from './wda.ts';
+import { type Outcome, type Spawned, spawnWda, wda } from './wda.ts';
 
 const NOTES = { text: { type: 'string' }, weight: { type: 'string' }, size: { type: 'integer' } };
 
@@ -28,7 +28,7 @@ interface Story {
   readonly workspace: TestWorkspace;
   readonly name: string;
   /** Runs a command for the workspace. */
-  readonly run: (args: readonly string[], invocation?: Invocation) => Promise<Outcome>;
+  readonly run: (args: readonly string[], invocation?: Spawned) => Promise<Outcome>;
   /** A schema file whose entity `notes` has these fields. */
   readonly file: (fields: unknown) => Promise<string>;
 }
@@ -45,7 +45,8 @@ async function story(): Promise<Story> {
   return {
     workspace,
     name,
-    run: (args, invocation = {}) => wda(args, { ...invocation, env: { ...env, ...invocation.env } }),
+    run: (args, invocation = {}) =>
+      (invocation.onStart === undefined ? wda : spawnWda)(args, { ...invocation, env: { ...env, ...invocation.env } }),
     async file(fields) {
       const path = join(folder, `${count}.json`);
       await writeFile(path, JSON.stringify({ entities: { notes: { fields } } }));

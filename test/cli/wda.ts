@@ -1,7 +1,9 @@
-// Runs the command line as a process of its own, the way a person or a script does.
+// Runs the command line: in this process, or, where the process itself is tested, as one of its own.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { runWda } from '../../src/cli/run.ts';
 
 export interface Outcome {
   readonly code: number | null;
@@ -14,25 +16,62 @@ export interface Invocation {
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string | AsyncIterable<string | Uint8Array>;
   readonly cwd?: string;
+}
+
+/** An invocation with a process of its own. */
+export interface Spawned extends Invocation {
   /** Gets the process while it runs, to send it a signal. */
   readonly onStart?: (child: ChildProcess) => void;
 }
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
 
+const inherited = (): Record<string, string> => ({
+  PATH: process.env.PATH ?? '',
+  HOME: process.env.HOME ?? '',
+  NO_COLOR: '1',
+});
+
 /** Runs `wda` with arguments and gives its exit code and output. */
-export function wda(args: readonly string[], invocation: Invocation = {}): Promise<Outcome> {
+export async function wda(
+  args: readonly string[],
+  { env = {}, stdin = '', cwd = process.cwd() }: Invocation = {},
+): Promise<Outcome> {
+  const [stdout, stderr] = [collect(), collect()];
+  const code = await runWda(args, {
+    env: { ...inherited(), ...env },
+    cwd,
+    stdin: Readable.from(typeof stdin === 'string' ? [Buffer.from(stdin)] : stdin, { objectMode: false }),
+    stdout: stdout.stream,
+    stderr: stderr.stream,
+  });
+  return { code, stdout: stdout.text(), stderr: stderr.text() };
+}
+
+function collect(): { readonly stream: Writable; readonly text: () => string } {
+  const chunks: Buffer[] = [];
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      chunks.push(chunk);
+      done();
+    },
+  });
+  return { stream, text: () => Buffer.concat(chunks).toString() };
+}
+
+/** Runs `wda` as a process, the way a person or a script does. */
+export function spawnWda(args: readonly string[], invocation: Spawned = {}): Promise<Outcome> {
   return runNode([MAIN, ...args], invocation);
 }
 
 /** Runs a script of the project with Node. */
 export async function runNode(
   args: readonly string[],
-  { env = {}, stdin, cwd, onStart }: Invocation = {},
+  { env = {}, stdin, cwd, onStart }: Spawned = {},
 ): Promise<Outcome> {
   const child = spawn(process.execPath, args, {
     cwd,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, NO_COLOR: '1', ...env },
+    env: { ...inherited(), ...env },
     stdio: [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
   onStart?.(child);

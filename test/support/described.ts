@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { Ajv2020, type AnySchemaObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { ERROR_SCHEMAS } from '../../src/openapi/refusals.ts';
 import type { Answer, Call } from './server.ts';
+import { perFile, testFile } from './test-file.ts';
 
 /** Of the document, what this file looks at. */
 export interface Described {
@@ -132,20 +133,21 @@ function validate(validator: ValidateFunction, text: string): string | undefined
 
 /** Chapters whose answers are judged; those of agents are not answers of the data API. */
 const CHAPTERS = ['access', 'admin', 'description', 'operation', 'reading', 'requests', 'transfer', 'types', 'writing'];
-let isJudged = ['/test/schema-changes/', ...CHAPTERS.map((chapter) => `/test/api/${chapter}/`)].some((chapter) =>
-  process.argv[1]?.includes(chapter),
-);
+const FOLDERS = ['/test/schema-changes/', ...CHAPTERS.map((chapter) => `/test/api/${chapter}/`)];
+const state = perFile(() => ({
+  isJudged: FOLDERS.some((folder) => testFile().includes(folder)),
+  /** By server, workspace and who asks; undefined while there was none. */
+  judges: new Map<string, Judge | undefined>(),
+}));
 
 /** For a test file that judging would disturb; the file says why. */
 export function judgeNothing(): void {
-  isJudged = false;
+  state().isJudged = false;
 }
 
 // A file that makes more workspaces and credentials than this has its first ones looked at.
 const MOST_DOCUMENTS = 30;
 
-/** By server, workspace and who asks; undefined while there was none. */
-const judges = new Map<string, Judge | undefined>();
 /** By entity tag. */
 const byTag = new Map<string, Judge>();
 
@@ -180,6 +182,7 @@ function holderOf(authorization: string): string {
 export async function checkDataAnswer(base: string, path: string, call: Call, answer: Answer): Promise<void> {
   const { pathname, origin } = new URL(`${base}${path}`);
   const method = call.method ?? 'GET';
+  const { isJudged, judges } = state();
   if (!isJudged || !pathname.startsWith('/api/v1/') || method === 'OPTIONS') return;
   const authorization =
     call.headers?.authorization ?? ((call.credential ?? null) === null ? undefined : `Bearer ${call.credential}`);

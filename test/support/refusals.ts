@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { join, relative } from 'node:path';
 import * as errors from '../../src/errors.ts';
 import { isCluster } from './citus.ts';
+import { perFile, testFile } from './test-file.ts';
 
 type Constructor = {
   [Name in keyof typeof errors]: (typeof errors)[Name] extends (...given: never[]) => errors.ApiError ? Name : never;
@@ -406,7 +407,7 @@ export const REFUSALS: Readonly<Record<Exclude<Constructor, Wordless | Unwanted>
 export const saysSo = (message: string, { words }: Refusal): boolean =>
   typeof words === 'string' ? message === words : words.test(message);
 
-const answered = new Set<string>();
+const answered = perFile(() => new Set<string>());
 
 /** Remembers the words of a refusal that a test was answered with; of anything else nothing. */
 export function noteAnswer(text: string): void {
@@ -415,19 +416,19 @@ export function noteAnswer(text: string): void {
 }
 
 export function noteMessage(message: string): void {
-  answered.add(message);
+  answered().add(message);
 }
 
 /** Fails when the file that runs was not answered with all that stands above beside its name. */
 export function assertAnswered(): void {
   // Who asks for some of its tests has not all of its answers.
   if (process.execArgv.some((option) => /^--test-(name|skip|only)/.test(option))) return;
-  const file = relative(join(import.meta.dirname, '..'), process.argv[1] ?? '');
+  const file = relative(join(import.meta.dirname, '..'), testFile());
   // Their tests are skipped.
   if (file.startsWith('cluster/') && !isCluster) return;
   const missing = Object.entries(REFUSALS)
     .filter(([, refusal]) => refusal.file === file && !(isCluster && refusal.isOfPlain))
-    .filter(([, refusal]) => ![...answered].some((message) => saysSo(message, refusal)))
+    .filter(([, refusal]) => ![...answered()].some((message) => saysSo(message, refusal)))
     .map(([name]) => name);
   assert.deepEqual(missing, [], `no test of ${file} was answered so`);
 }

@@ -11,8 +11,6 @@ export interface Traffic {
   stop(): Promise<ReadonlyMap<number, Readonly<Record<string, unknown>>>>;
   /** Answers other than the expected ones, each with what was asked. */
   readonly surprises: readonly string[];
-  /** What took the longest, in milliseconds. */
-  longest(): number;
   answered(): number;
 }
 
@@ -28,16 +26,13 @@ export interface TrafficOptions {
 export function makeTraffic(send: Send, { entity, body, expected, pauseMs = 10 }: TrafficOptions): Traffic {
   const acknowledged = new Map<number, Record<string, unknown>>();
   const surprises: string[] = [];
-  let longest = 0;
   let answered = 0;
   let stopped = false;
   const ask = async (path: string, call: { method?: string; body?: unknown } = {}): Promise<Answer | undefined> => {
-    const started = performance.now();
     const what = `${call.method ?? 'GET'} ${path} ${JSON.stringify(call.body) ?? ''}`;
     try {
       const answer = await send(path, call);
       answered++;
-      longest = Math.max(longest, performance.now() - started);
       if (answer.status < 300) return answer;
       if (expected?.(answer) !== true) surprises.push(`${what}: ${answer.status} ${answer.text}`);
     } catch (error) {
@@ -62,7 +57,6 @@ export function makeTraffic(send: Send, { entity, body, expected, pauseMs = 10 }
   })();
   return {
     surprises,
-    longest: () => longest,
     answered: () => answered,
     async stop() {
       stopped = true;

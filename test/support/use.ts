@@ -1,28 +1,33 @@
 // What a file of tests needs while it runs: made before its tests, ended after them, the last one first. A value has its
 // name from the beginning, so that no test file assigns; until it is there, asking it for anything is refused.
-import { after, before } from 'node:test';
+import { before } from 'node:test';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { type DatabaseProxy, openProxy } from './database-proxy.ts';
 import { type Issuer, startIssuer } from './issuer.ts';
 import { assertAnswered } from './refusals.ts';
 import { startTestServer, type TestServer, type TestWorkspace } from './server.ts';
+import { afterEachFile, perFile } from './test-file.ts';
 import { type DefaultPermissions, makeUsers, type TokenOf } from './users.ts';
 
-const ends: (() => unknown)[] = [];
+const state = perFile(() => ({ ends: [] as (() => unknown)[], steps: Promise.resolve() as Promise<unknown> }));
 
-// Of the file, whichever group asked: what one group has made may stand on what the file has.
-after(async () => {
-  for (const end of ends.reverse()) await end();
+/**
+ * Ends what the file has made, whichever group asked: what one group has made may stand on what the file has. Fails when
+ * a refusal that stands beside the file's name was not met.
+ */
+async function endFile(): Promise<void> {
+  for (const end of state().ends.reverse()) await end();
   assertAnswered();
-});
+}
 
-let line: Promise<unknown> = Promise.resolve();
+afterEachFile(endFile);
 
 /** A step before the tests of the file: after those that stand above it. The runner would begin all steps at once. */
 export function prepare(step: () => unknown): void {
   before(() => {
-    line = line.then(step);
-    return line;
+    const file = state();
+    file.steps = file.steps.then(step);
+    return file.steps;
   });
 }
 
@@ -32,7 +37,7 @@ export function use<T extends object>(make: () => Promise<T>, end: (made: T) => 
   prepare(async () => {
     const value = await make();
     made = value;
-    ends.push(() => end(value));
+    state().ends.push(() => end(value));
   });
   const there = (): T => {
     if (made === undefined) throw new Error('this is made before the tests run, not while they are registered');

@@ -14,13 +14,14 @@ import {
   type Value,
 } from '../../support/row-model.ts';
 import { type Body, type Done, isRef, makeWriteModel, type Ref, type Write } from '../../support/row-writes.ts';
+import { draws } from '../../support/runs.ts';
 import type { Answer, TestWorkspace } from '../../support/server.ts';
 import { useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
 
-const WORKSPACES = 12;
+const WORKSPACES = 6;
 const USERS = 3;
-const REQUESTS = 60;
+const REQUESTS = 30;
 
 const issuer = useIssuer();
 const server = useServer(LOCAL_PROVIDER);
@@ -302,5 +303,5 @@ test('every write does what the model says with records that the user sees, and 
         model = await holdAgainst({ schema, claims, ask, workspace }, model, drawWish(g, schema, model, claims));
     }
   });
-  await fc.assert(property, { numRuns: WORKSPACES, endOnFailure: true });
+  await fc.assert(property, { ...draws(WORKSPACES), endOnFailure: true });
 });

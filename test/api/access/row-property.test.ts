@@ -14,15 +14,16 @@ import {
   type Rec,
 } from '../../support/row-model.ts';
 import { drawWish, pathsOf, treeOf, type Wish } from '../../support/row-wish.ts';
+import { draws } from '../../support/runs.ts';
 import { keyFor } from '../../support/scopes.ts';
 import { useIssuer, useServer } from '../../support/use.ts';
 import { LOCAL_PROVIDER, makeUsers } from '../../support/users.ts';
 
-const WORKSPACES = 12;
+const WORKSPACES = 6;
 const USERS = 3;
-const REQUESTS = 30;
+const REQUESTS = 15;
 const KEYS = 2;
-const REQUESTS_OF_KEY = 5;
+const REQUESTS_OF_KEY = 3;
 
 const issuer = useIssuer();
 const server = useServer(LOCAL_PROVIDER);
@@ -206,5 +207,5 @@ test('every answer holds the records that the model shows, and no other', async 
         await holdAgainst(reached, {}, ask, drawWish(g, reached));
     }
   });
-  await fc.assert(property, { numRuns: WORKSPACES, endOnFailure: true });
+  await fc.assert(property, { ...draws(WORKSPACES), endOnFailure: true });
 });

@@ -149,7 +149,7 @@ test('no value of a request is ever part of a statement', async () => {
 
 test('more shapes than a connection keeps prepared are all answered, and the oldest are given up', async () => {
   const narrow = await startTestServer(
-    { ...FAR, WDA_READ_CONNECTIONS: '1', WDA_MAX_PAGE_SIZE: '2000' },
+    { ...FAR, WDA_READ_CONNECTIONS: '1', WDA_MAX_PAGE_SIZE: '20000' },
     proxy.database,
   );
   try {
@@ -159,7 +159,7 @@ test('more shapes than a connection keeps prepared are all answered, and the old
     let given = 0;
     let first = 1;
     // On a busy machine some look slow and are prepared elsewhere, so more than 1,250 may have to be asked.
-    for (; given < 50 && first < 2000; first += 20) {
+    for (; given < 50 && first < 20_000; first += 20) {
       // The first time tells that it is quick, the second prepares it. On a busy machine the first may look slow, and two
       // more make it known.
       for (const _turn of [1, 2, 3, 4]) {
