@@ -1,6 +1,10 @@
-// The engine of the database: plain PostgreSQL, or a Citus cluster whose coordinator we are connected to.
-import type { Session } from '../db/pool.ts';
-import { ident, sql, toQuery } from '../sql/fragment.ts';
+// What Citus and the nodes of its cluster must be like. The coordinator opens sessions on the nodes, and tells them nothing of the
+// settings of its own sessions: a worker in the zone of Berlin would tell datetimes an hour late, as if they were of UTC.
+import { UnfitConnection } from '../db/outage.ts';
+import type { Database, Session } from '../db/pool.ts';
+import { MEANING } from '../db/session-settings.ts';
+import { ident, join, literal, sql, toQuery } from '../sql/fragment.ts';
+import { askNodes } from './nodes.ts';
 
 /** The setting of Citus that lets tables of a distributed schema have triggers. */
 export const TRIGGERS_SETTING = 'citus.enable_unsafe_triggers';
@@ -38,21 +42,6 @@ export async function unfitRole(session: Pick<Session, 'query'>): Promise<string
     : 'The role of DATABASE_URL is none that Citus knows, as its extension belongs to another one: connect as its owner, or run CREATE EXTENSION citus on each node as this role before the nodes are added';
 }
 
-/**
- * What the cluster lacks, and the statement that gives it, to be run on the coordinator; undefined when nothing is lacking.
- */
-export async function findLack(
-  session: Pick<Session, 'query'>,
-): Promise<{ readonly message: string; readonly statement: string } | undefined> {
-  const citus = await findCitus(session);
-  if (citus === undefined || citus.hasTriggers) return undefined;
-  const [row] = await session.query<{ name: string }>(toQuery(sql`select current_database() as name`));
-  return {
-    message: `${TRIGGERS_SETTING} is off in the Citus cluster: changes of field types are blocking`,
-    statement: sql`alter database ${ident(row?.name ?? '')} set citus.enable_unsafe_triggers = on`.text,
-  };
-}
-
 /** Undefined on plain PostgreSQL. */
 export async function findCitus(session: Pick<Session, 'query'>): Promise<Citus | undefined> {
   const [row] = await session.query<{ version: string; triggers: string | null }>(
@@ -60,4 +49,68 @@ export async function findCitus(session: Pick<Session, 'query'>): Promise<Citus 
 from pg_extension where extname = 'citus'`),
   );
   return row === undefined ? undefined : { version: row.version, hasTriggers: row.triggers === 'on' };
+}
+
+/**
+ * Gives our role the settings in this database, which Citus passes on to all nodes, also to those that join later; changes
+ * nothing where it has them. Logs what the cluster lacks. Throws UnfitConnection when it is too old
+ * or does not know our role, and when a worker that answers has other settings all the same.
+ */
+export async function prepareNodes(
+  db: Database,
+  log: Record<'info' | 'warn', (message: string, facts: Record<string, unknown>) => void>,
+): Promise<void> {
+  const citus = await findCitus(db);
+  if (citus === undefined) return;
+  const unfit = unfitVersion(citus.version) ?? (await unfitRole(db));
+  if (unfit !== undefined) throw new UnfitConnection(unfit);
+  if (!citus.hasTriggers) {
+    const [row] = await db.query<{ name: string }>(toQuery(sql`select current_database() as name`));
+    log.warn(`${TRIGGERS_SETTING} is off in the Citus cluster: changes of field types are blocking`, {
+      statement: sql`alter database ${ident(row?.name ?? '')} set citus.enable_unsafe_triggers = on`.text,
+    });
+  }
+  try {
+    const isNew = await db.transaction(giveSettings, { purpose: 'migration' });
+    if (isNew) log.info('our role has its settings on the nodes of the cluster', {});
+  } catch (error) {
+    // A node is down, or we may not: what counts is what they have.
+    log.warn('our role could not be given its settings on the nodes of the cluster', { error: String(error) });
+  }
+  const names = join(Object.keys(MEANING).map(literal));
+  const answers = await askNodes<Readonly<Record<string, string>>>(
+    db,
+    sql`select json_object_agg(name, setting) from pg_settings where name in (${names})`.text,
+  );
+  for (const { node, answer } of answers) {
+    // The coordinator runs its part in the session that asks.
+    if (answer === undefined || node.isCoordinator) continue;
+    const [other] = Object.entries(MEANING).filter(([name, value]) => answer[name] !== value);
+    if (other === undefined) continue;
+    throw new UnfitConnection(
+      `A worker of the cluster runs our statements with ${other[0]} = ${answer[other[0]]}, which has to be ${other[1]}: give it to the role of the server there`,
+    );
+  }
+}
+
+/** False when the role had them. */
+async function giveSettings(session: Pick<Session, 'query' | 'execute'>): Promise<boolean> {
+  const settings = Object.entries(MEANING);
+  // Several processes may start at the same time, and PostgreSQL refuses who is second.
+  await session.query(toQuery(sql`select pg_advisory_xact_lock(hashtextextended('settings of nodes', 0))`));
+  const [found] = await session.query<{ role: string; database: string; has: boolean }>(
+    toQuery(sql`select session_user as role, current_database() as database, not exists (
+  select s.name || '=' || s.value from unnest(${Object.keys(MEANING)}::text[], ${Object.values(MEANING)}::text[]) as s (name, value)
+  except select unnest(r.setconfig) from pg_db_role_setting r join pg_database d on d.oid = r.setdatabase
+  join pg_roles o on o.oid = r.setrole where d.datname = current_database() and o.rolname = session_user) as has`),
+  );
+  if (found === undefined || found.has) return false;
+  // Connections to nodes that began with other settings are closed with the transaction.
+  await session.execute('set local citus.max_cached_conns_per_worker = 0');
+  const role = sql`alter role ${ident(found.role)} in database ${ident(found.database)}`;
+  for (const [name, value] of settings) {
+    const given = join(value.split(', ').map(literal));
+    await session.execute(sql`${role} set ${ident(name)} = ${given}`.text);
+  }
+  return true;
 }

@@ -4,17 +4,17 @@ import type { Session } from '../db/pool.ts';
 import type { Placement } from '../model/workspace.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 
+/** The shards of distributed schemas and where they lie. pg_dist_placement has one row a shard, as these have no replicas. */
+const SHARDS = sql`pg_dist_schema d join pg_dist_partition t on t.colocationid = d.colocationid
+join pg_dist_shard s on s.logicalrelid = t.logicalrelid join pg_dist_placement p on p.shardid = s.shardid`;
+const NODE = sql`join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'`;
+
 /**
  * Rows of (schema, node), as a query of the coordinator's catalog: no node is asked. All tables of a schema lie together,
  * so any one of them tells; each workspace has some from its beginning.
  */
-export const PLACEMENTS: Fragment = sql`select distinct on (d.schemaid) s.nspname as schema, o.nodename || ':' || o.nodeport as node, d.schemaid as oid
-from pg_dist_schema d
-join pg_namespace s on s.oid = d.schemaid
-join pg_dist_partition t on t.colocationid = d.colocationid
-join pg_dist_shard h on h.logicalrelid = t.logicalrelid
-join pg_dist_placement p on p.shardid = h.shardid
-join pg_dist_node o on o.groupid = p.groupid and o.noderole = 'primary'
+export const PLACEMENTS: Fragment = sql`select distinct on (d.schemaid) m.nspname as schema, n.nodename || ':' || n.nodeport as node, d.schemaid as oid
+from ${SHARDS} ${NODE} join pg_namespace m on m.oid = d.schemaid
 order by d.schemaid`;
 
 /** The node (`host:port`) of each distributed schema. */
@@ -28,12 +28,8 @@ export async function placements(session: Pick<Session, 'query'>): Promise<Reado
 /** The node of one distributed schema; undefined when there is no such schema. */
 export async function placementOf(session: Pick<Session, 'query'>, schema: string): Promise<string | undefined> {
   const [row] = await session.query<{ node: string }>(
-    toQuery(sql`select o.nodename || ':' || o.nodeport as node
-from pg_dist_schema d
-join pg_dist_partition t on t.colocationid = d.colocationid
-join pg_dist_shard h on h.logicalrelid = t.logicalrelid
-join pg_dist_placement p on p.shardid = h.shardid
-join pg_dist_node o on o.groupid = p.groupid and o.noderole = 'primary'
+    toQuery(sql`select n.nodename || ':' || n.nodeport as node
+from ${SHARDS} ${NODE}
 where d.schemaid = to_regnamespace(quote_ident(${schema})) limit 1`),
   );
   return row?.node;
@@ -44,11 +40,7 @@ where d.schemaid = to_regnamespace(quote_ident(${schema})) limit 1`),
  * one that is not distributed. `schema`: its name.
  */
 export const groupOf = (schema: Fragment): Fragment => sql`(select p.groupid
-  from pg_dist_schema d
-  join pg_dist_partition t on t.colocationid = d.colocationid
-  join pg_dist_shard h on h.logicalrelid = t.logicalrelid
-  join pg_dist_placement p on p.shardid = h.shardid
-  where d.schemaid = to_regnamespace(quote_ident(${schema})) limit 1)`;
+  from ${SHARDS} where d.schemaid = to_regnamespace(quote_ident(${schema})) limit 1)`;
 
 interface PlacementRow {
   readonly group: string;
@@ -66,14 +58,11 @@ export async function findPlacement(
   session: Pick<Session, 'query'>,
   databaseSchema: string,
 ): Promise<Placement | undefined> {
-  // By the indexes of Citus's catalog: a thousand workspaces have 50,000 tables. pg_dist_placement has one row a shard, as
-  // shards of schemas have no replicas. shard_name() knows how Citus cuts long names.
+  // By the indexes of Citus's catalog: a thousand workspaces have 50,000 tables. shard_name() knows how Citus cuts long names.
   const rows = await session.query<PlacementRow>(
     toQuery(sql`select p.groupid::text as group, n.nodename as host, n.nodeport as port, min(s.shardid)::text as shard,
   json_object_agg(c.relname, (parse_ident(shard_name(s.logicalrelid, s.shardid)))[2]) as tables
-from pg_dist_schema d join pg_dist_partition t on t.colocationid = d.colocationid
-join pg_dist_shard s on s.logicalrelid = t.logicalrelid join pg_dist_placement p on p.shardid = s.shardid
-join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary' and n.isactive
+from ${SHARDS} ${NODE} and n.isactive
 join pg_class c on c.oid = s.logicalrelid
 where d.schemaid = to_regnamespace(quote_ident(${databaseSchema})) group by p.groupid, n.nodename, n.nodeport`),
   );
