@@ -556,6 +556,15 @@ test('a circle is found, between rooms and between files', () => {
   );
 });
 
+test('files and folders of the console import each other in no circle', () => {
+  const sources = readSources(join(ROOT, 'console/src'));
+  assert.ok(sources.length > 100);
+  assert.deepEqual(
+    [roomOf, (path: string) => path].flatMap((groupOf) => cycles(sources, groupOf)),
+    [],
+  );
+});
+
 /** Chapters of test/api: CONTRIBUTING.md says what belongs where. */
 const CHAPTERS = [
   'access',

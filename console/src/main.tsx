@@ -7,11 +7,11 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { queryClient } from './queries.ts';
+import { queryClient } from './api/query-client.ts';
 import { makeRouter } from './router.tsx';
 import { watchForNewBuilds } from './shell/new-build.ts';
 import { watchDownloads } from './shell/plain-http.ts';
-import { SignInAgain } from './shell/sign-in-again.tsx';
+import { SignInAgain } from './shell/session-expired.tsx';
 import { cssVariablesResolver, theme } from './theme.ts';
 import { nonce } from './trusted-types.ts';
 

@@ -1,9 +1,9 @@
 // Which screen stands at which address. Each screen is a file of its own that is loaded when it is opened.
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
 import { parseSearch, type Search, stringifySearch } from './address.ts';
-import { Administered } from './shell/administered.tsx';
-import { NotFoundScreen, ScreenFailed } from './shell/failures.tsx';
-import { Frame } from './shell/frame.tsx';
+import { NotFoundScreen, ScreenFailed } from './shell/error-screens.tsx';
+import { Frame } from './shell/layout.tsx';
+import { Administered } from './shell/owner-only.tsx';
 
 const rootRoute = createRootRoute({ notFoundComponent: NotFoundScreen });
 

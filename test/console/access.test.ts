@@ -44,7 +44,7 @@ test('a key is shown once, and stops when it is revoked', async ({ open }) => {
   const dialog = page.getByRole('dialog', { name: 'New key' });
   await dialog.getByLabel('Name').fill(HOSTILE);
   await dialog.getByRole('button', { name: 'Create' }).click();
-  const made = page.getByRole('dialog', { name: 'The new key' });
+  const made = page.getByRole('dialog', { name: 'New key' });
   const secret = await made.getByRole('textbox', { name: 'Key' }).inputValue();
   assert.match(secret, /^wda_/);
   await page.keyboard.press('Escape');
@@ -79,7 +79,7 @@ test('a key for some entities is refused in the words of the server, and reaches
   await dialog.getByText('must be in the future').first().waitFor();
   await dialog.getByLabel('Expires (UTC)').fill('2101-01-01T10:30');
   await dialog.getByRole('button', { name: 'Create' }).click();
-  const made = page.getByRole('dialog', { name: 'The new key' });
+  const made = page.getByRole('dialog', { name: 'New key' });
   const secret = await made.getByRole('textbox', { name: 'Key' }).inputValue();
   await made.getByRole('button', { name: 'I have stored it' }).click();
   await page.getByRole('row').filter({ hasText: '2101-01-01 10:30:00 UTC' }).waitFor();
@@ -92,7 +92,7 @@ test('a client has its secret once, and commands without it', async ({ open }) =
   await button(page, 'New client').click();
   await page.getByLabel('Name').fill('nightly <b>sync</b>');
   await button(page, 'Create').click();
-  const made = page.getByRole('dialog', { name: 'The new client' });
+  const made = page.getByRole('dialog', { name: 'New client' });
   const secret = await made.getByRole('textbox', { name: 'Client secret' }).inputValue();
   assert.match(secret, /^wdas_/);
   await made.getByRole('button', { name: 'I have stored it' }).click();
@@ -131,8 +131,8 @@ test('a provider that somebody else has changed meanwhile is not overwritten', a
   await page.getByRole('textbox', { name: 'Audience' }).fill('mine');
   await shop.admin('identity-provider', { method: 'PUT', body: { audience: 'theirs' } });
   await button(page, 'Save provider').click();
-  const dialog = page.getByRole('dialog', { name: 'Changed meanwhile' });
-  assert.match((await dialog.getByRole('region', { name: /^Theirs/ }).textContent()) ?? '', /"theirs"/);
+  const dialog = page.getByRole('dialog', { name: 'Conflicting changes' });
+  assert.match((await dialog.getByRole('region', { name: 'Current version' }).textContent()) ?? '', /"theirs"/);
   assert.equal(await audience(), 'theirs');
   await dialog.getByRole('button', { name: 'Keep mine' }).click();
   await until('mine is stored', async () => (await audience()) === 'mine');
@@ -189,7 +189,7 @@ test('rules are tried before they hold, and cases of them are a file', async ({ 
   await now.getByText('Now: 6 records').waitFor();
   assert.equal(await now.getByText('would disappear').count(), 4);
   assert.deepEqual(await rulesOf('orders'), [], 'nothing in force has changed');
-  await button(page, 'Keep as a case').click();
+  await button(page, 'Save as test case').click();
   const downloaded = page.waitForEvent('download');
   await button(page, 'Download cases').click();
   const { cases } = parse(readFileSync(await (await downloaded).path(), 'utf8'));
@@ -215,9 +215,9 @@ test('rules that somebody else has changed meanwhile are not overwritten', async
   await page.getByRole('textbox', { name: 'Claim', exact: true }).fill('mine');
   await setRules('orders', [{ column: 'note', claim: 'theirs' }]);
   await button(page, 'Save rules').click();
-  const dialog = page.getByRole('dialog', { name: 'Changed meanwhile' });
-  assert.match((await dialog.getByRole('region', { name: 'Yours' }).textContent()) ?? '', /customerId = mine/);
-  assert.match((await dialog.getByRole('region', { name: /^Theirs/ }).textContent()) ?? '', /note = theirs/);
+  const dialog = page.getByRole('dialog', { name: 'Conflicting changes' });
+  assert.match((await dialog.getByRole('region', { name: 'Your draft' }).textContent()) ?? '', /customerId = mine/);
+  assert.match((await dialog.getByRole('region', { name: 'Current version' }).textContent()) ?? '', /note = theirs/);
   assert.deepEqual(await rulesOf('orders'), [{ column: 'note', claim: 'theirs', enabled: true }]);
   await dialog.getByRole('button', { name: 'Keep mine' }).click();
   await button(page, 'Save rules').waitFor({ state: 'hidden' });
@@ -255,7 +255,7 @@ test('names and values that are markup or members of objects are shown as they a
   await page.getByRole('table', { name: 'Now: records' }).getByText('javascript:alert(1)').waitFor();
   assert.equal(await page.getByRole('main').getByRole('link', { name: 'javascript' }).count(), 0);
   await page.getByRole('table', { name: 'With the unsaved rules: records' }).getByText('onerror').first().waitFor();
-  await button(page, 'Keep as a case').click();
+  await button(page, 'Save as test case').click();
   await page.getByText('sees 1 of constructor').waitFor();
   await button(page, 'Save rules').click();
   await button(page, 'Save rules').waitFor({ state: 'hidden' });

@@ -104,7 +104,7 @@ test('rules and a provider that are read anew under a draft are compared with wh
   const rules = () => shop.admin('entities/orders/row-rules');
   const page = await open({ key: keys.owner, path: '/demo/shop/access/rules' });
   const button = (name: string) => page.getByRole('button', { name, exact: true });
-  const dialog = page.getByRole('dialog', { name: 'Changed meanwhile' });
+  const dialog = page.getByRole('dialog', { name: 'Conflicting changes' });
   /** Saves without a connection, which comes back: what the page shows is asked for anew. */
   const saveOffline = async (name: string, url: RegExp): Promise<void> => {
     await page.context().setOffline(true);
@@ -154,7 +154,7 @@ test('a file whose answer is lost is imported once, and what is known of it is t
   const button = page.getByRole('button', { name: 'Import', exact: true });
   const choose = async (): Promise<void> => {
     await page.getByRole('textbox', { name: 'Or paste rows' }).fill('name,text\nimported,1\nimported,2');
-    await page.getByRole('button', { name: 'Take these rows' }).click();
+    await page.getByRole('button', { name: 'Use these rows' }).click();
   };
   await choose();
   await button.click();
@@ -176,7 +176,7 @@ test('an import that makes its entity leaves what others have written to the las
   assert.match(await stored(), /"max":9007199254740993\b/);
   const page = await open({ key: keys.admin, path: '/t/exact/import' });
   await page.getByRole('textbox', { name: 'Or paste rows' }).fill('name\none');
-  await page.getByRole('button', { name: 'Take these rows' }).click();
+  await page.getByRole('button', { name: 'Use these rows' }).click();
   await page.getByRole('button', { name: 'Import', exact: true }).click();
   await page.getByText(/^1 record inserted/).waitFor();
   assert.match(await stored(), /"max":9007199254740993\b/);

@@ -39,9 +39,9 @@ test('a migration is seen on every screen, survives a reload, and is cancelled',
   const migration = await held(page);
   try {
     await page.getByRole('heading', { name: /^Migration \d+$/ }).waitFor();
-    await page.getByRole('progressbar', { name: 'The whole migration' }).waitFor();
+    await page.getByRole('progressbar', { name: 'Total progress' }).waitFor();
     await page.reload();
-    await page.getByRole('progressbar', { name: 'The whole migration' }).waitFor();
+    await page.getByRole('progressbar', { name: 'Total progress' }).waitFor();
     assert.deepEqual(await violationsOf(page), []);
     const [thing] = (await big.call('things?size=1')).json.data;
     assert.equal((await big.call(`things/${thing.id}`, { method: 'PUT', body: { n: 1000 } })).status, 200);

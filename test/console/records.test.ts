@@ -161,11 +161,11 @@ test('a filter on a field that somebody renames is marked, and a click mends it 
   const wrong = page.locator('.chip[data-wrong]');
   await page.getByRole('button', { name: 'Reload' }).click();
   await page.getByRole('alert').filter({ hasText: 'Did you mean amounts?' }).waitFor();
-  assert.match((await wrong.textContent()) ?? '', /^Mistaken: amount at least 2$/);
+  assert.match((await wrong.textContent()) ?? '', /^Invalid: amount at least 2$/);
   await page.getByRole('button', { name: 'Use amounts' }).click();
   await page.waitForURL(/filter=amounts,gte,2&filter=colour,eq,red$/);
   await page.getByRole('alert').filter({ hasText: 'Unknown field colour' }).waitFor();
-  assert.match((await wrong.textContent()) ?? '', /^Mistaken: colour is red$/);
+  assert.match((await wrong.textContent()) ?? '', /^Invalid: colour is red$/);
   await page.getByRole('button', { name: 'Remove this filter' }).click();
   await page.waitForURL(/filter=amounts,gte,2$/);
   await page.getByRole('columnheader', { name: 'shade' }).waitFor();

@@ -85,7 +85,7 @@ test('the picture has every entity once, and its twin says the same', async ({ o
   await list.getByRole('list', { name: 'Relations of entity9', exact: true }).getByText('belongsTo entity3').waitFor();
   await page.getByRole('textbox', { name: 'Find an entity of the schema' }).fill('entity42');
   await page.keyboard.press('Enter');
-  await page.getByRole('button', { name: 'Only its neighbours' }).click();
+  await page.getByRole('button', { name: 'Show neighbours only' }).click();
   // Itself, its parent 14; 126 and further do not exist.
   await picture.getByRole('group', { name: /^entity14:/ }).waitFor();
   await until(
@@ -105,7 +105,7 @@ test('forms and document are one draft, which a reload keeps', async ({ open }) 
   assert.equal(await page.getByRole('button', { name: 'Plan' }).isEnabled(), false, 'not planned as "field"');
   await page.getByRole('textbox', { name: 'Name', exact: true }).fill('nickname');
   await page.keyboard.press('Enter');
-  await page.getByLabel('Most characters').fill('20');
+  await page.getByLabel('Maximum length').fill('20');
   await page.keyboard.press('Enter');
   await openTab(page, 'Document');
   await until('the document has the field', async () =>
@@ -126,7 +126,7 @@ test("a mistake stands at its line in the server's words, and in the form", asyn
   const text = await textOf(page);
   const line = text.split('\n').findIndex((one) => one.includes('email:')) + 1;
   await write(page, text.replace('maxLength: 320', 'scale: 2'));
-  const mistakes = page.getByRole('alert', { name: 'Mistakes' });
+  const mistakes = page.getByRole('alert', { name: 'Errors' });
   const mistake = mistakes.getByRole('button', {
     name: new RegExp(`^Line ${line}: entities.customers.fields.email.scale`),
   });
@@ -162,7 +162,7 @@ test('what went and came is asked for as a renaming', async ({ open }) => {
   const text = await textOf(page);
   await write(page, text.replace('country: {', 'land: {'));
   await planOf(page);
-  await page.getByRole('alert', { name: 'Is this a renaming?' }).waitFor();
+  await page.getByRole('alert', { name: 'Was this renamed?' }).waitFor();
   await page.getByLabel('Type country to drop it').waitFor();
   await page.getByRole('button', { name: 'Yes, country is land now' }).click();
   const steps = page.getByRole('table', { name: 'Steps of the plan' });
@@ -206,7 +206,7 @@ test('two who change the schema lose nothing of each other', async ({ open }) =>
   const theirs = { entities: { notes: { fields: { ...entities.notes?.fields, theirs: { type: 'uuid' } } } } };
   await server.call(target, { method: 'PUT', credential: keys.admin, body: theirs });
   await apply.click();
-  const alert = page.getByRole('alert', { name: 'The schema was changed meanwhile' });
+  const alert = page.getByRole('alert', { name: 'The schema changed while you were editing' });
   await alert.getByText('theirs: { type: uuid }').waitFor();
   assert.deepEqual(await documentOf('t/two'), theirs);
   await alert.getByRole('button', { name: 'Merge' }).click();
@@ -247,7 +247,7 @@ test('a plan of an older draft is told, and the command that is copied is that o
   await page.getByRole('button', { name: 'Plan again' }).click();
   assert.equal((await refused).status(), 412);
   await page
-    .getByRole('alert', { name: 'The schema was changed meanwhile' })
+    .getByRole('alert', { name: 'The schema changed while you were editing' })
     .getByText('sooner: { type: uuid }')
     .waitFor();
 });

@@ -72,14 +72,14 @@ test('strange headers are mapped and tried; bad rows are a file, and a broken fi
     .getByText(/row 61.*price.*must be at least 0/)
     .first()
     .waitFor();
-  await page.getByText('Nothing of the file is stored').waitFor();
+  await page.getByText('Nothing was imported').waitFor();
   const file = await downloaded(page, () => page.getByRole('button', { name: 'Download the bad rows' }).click());
   assert.deepEqual([file.name, file.bytes.toString()], ['things.bad.csv', [header, bad].join('\n')]);
   assert.equal(await total(), before);
 
   await choose('broken.csv', [...good, 'STRANGE-Y,"never closed,1']);
   await page.getByRole('button', { name: 'Import' }).click();
-  await page.getByText('Nothing of the file is stored').waitFor();
+  await page.getByText('Nothing was imported').waitFor();
   assert.equal(await total(), before);
 
   await choose('good.csv', good);
@@ -148,7 +148,7 @@ test('a pasted file is tried and imported, and its mistakes are told by row', as
   const page = await open({ key: keys.owner, path: '/demo/shop/data/products/import' });
   const rows = page.getByRole('textbox', { name: 'Or paste rows' });
   await rows.fill('SKU,Title,The price\nCUP-01,Cup,4.50\nCUP-02,Big cup,-1');
-  await page.getByRole('button', { name: 'Take these rows' }).click();
+  await page.getByRole('button', { name: 'Use these rows' }).click();
   await page.getByRole('combobox', { name: 'Field for The price' }).click();
   await page.getByRole('option', { name: 'price' }).click();
   await page.getByRole('button', { name: 'Dry run' }).click();
@@ -158,7 +158,7 @@ test('a pasted file is tried and imported, and its mistakes are told by row', as
     .first()
     .waitFor();
   await rows.fill('SKU,Title,price\nCUP-01,Cup,4.50\nCUP-02,Big cup,1');
-  await page.getByRole('button', { name: 'Take these rows' }).click();
+  await page.getByRole('button', { name: 'Use these rows' }).click();
   await page.getByRole('button', { name: 'Dry run' }).click();
   await page.getByText(/Nothing is stored.*2 records inserted/).waitFor();
   assert.equal((await shop.call('products?filter=sku,startsWith,CUP')).json.meta.totalElements, 0);
@@ -172,7 +172,7 @@ test('a file becomes a new entity with the types of its values', async ({ open }
   await page
     .getByRole('textbox', { name: 'Or paste rows' })
     .fill('First name,born,points\nAda,1815-12-10,1.50\nGrace,1906-12-09,2');
-  await page.getByRole('button', { name: 'Take these rows' }).click();
+  await page.getByRole('button', { name: 'Use these rows' }).click();
   await page.getByRole('textbox', { name: 'Name of the entity' }).fill('people');
   await page.getByRole('button', { name: 'Import' }).click();
   await page.getByText(/^2 records inserted/).waitFor();

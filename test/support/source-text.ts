@@ -33,7 +33,7 @@ export interface Source {
 
 /** Every source file of the project. */
 export function readSources(folder: string): Source[] {
-  return globSync('**/*.ts', { cwd: folder })
+  return globSync('**/*.{ts,tsx}', { cwd: folder })
     .sort()
     .map((path) => parseSource(path, readFileSync(join(folder, path), 'utf8')));
 }

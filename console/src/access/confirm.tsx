@@ -2,7 +2,7 @@
 import { Button, Group, List, Modal } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { Refused } from '../shell/refused.tsx';
+import { Refused } from '../shell/error-alert.tsx';
 
 export interface ConfirmProps {
   readonly title: ReactNode;

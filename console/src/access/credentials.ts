@@ -1,6 +1,6 @@
 // API keys and OAuth clients of a workspace (docs/reference/admin-api.md, oauth.md, scopes.md), and what they are said to do.
 import { queryOptions } from '@tanstack/react-query';
-import { ask } from '../api/ask.ts';
+import { ask } from '../api/request.ts';
 import type { Permissions } from '../api/session.ts';
 import { adminPath, type Place } from '../api/workspace.ts';
 import { shellWord } from '../snippets/snippets.ts';
@@ -72,19 +72,19 @@ export const isExpired = ({ expiresAt }: ApiKey, now: number): boolean =>
 
 /** What stops when a key is revoked, sentence by sentence. `lastUsed` in words. */
 export function revokeWords(key: ApiKey, now: number, lastUsed: string): readonly string[] {
-  if (isExpired(key, now)) return ['The key has expired already: nothing stops working.'];
+  if (isExpired(key, now)) return ['The key has already expired: nothing stops working.'];
   return [
     `${STOPS[key.permissions]}: their next request is refused with 401.`,
-    'Sessions of the console that were begun with it end.',
+    'Console sessions started with it end.',
     key.lastUsedAt === null ? 'It has never been used.' : `It was last used ${lastUsed}.`,
-    'A revoked key does not come back; another one has to be made.',
+    'A revoked key cannot be restored; create another one.',
   ];
 }
 
 /** What stops when a client is deleted. */
 export const deleteClientWords = ({ permissions }: OAuthClient): readonly string[] => [
   `${STOPS[permissions]}: it gets no more tokens, and those that it has are refused with 401 from now on.`,
-  'A deleted client does not come back; another one has another id and secret.',
+  'A deleted client cannot be restored; a new one has another ID and secret.',
 ];
 
 /** From client id and secret to a token, and from the token to records. The secret is a placeholder. */

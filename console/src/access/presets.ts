@@ -17,7 +17,7 @@ export const PRESETS: readonly Preset[] = [
     audience: 'the identifier of the API',
     steps: [
       'The issuer ends with a slash.',
-      'Make an API (Applications, APIs); its identifier is the audience. Applications ask for their token with this "audience": without it Auth0 gives opaque tokens, which are refused.',
+      'Create an API (Applications, APIs); its identifier is the audience. Applications ask for their token with this "audience": without it Auth0 gives opaque tokens, which are refused.',
       'Claims for row rules: a Post Login action that calls api.accessToken.setCustomClaim. Names of such claims are best URLs of your own, such as https://example.com/customer_id.',
     ],
   },
@@ -47,7 +47,7 @@ export const PRESETS: readonly Preset[] = [
     audience: undefined,
     steps: [
       'The issuer is the Frontend API URL of the instance; in production it is of the form https://clerk.example.com.',
-      'Tokens of sessions have no "aud": make a JWT template that sets one, or leave the audience blank.',
+      'Tokens of sessions have no "aud": create a JWT template that sets one, or leave the audience blank.',
       'Claims for row rules: custom claims of the session token, or of the template, such as {"customer_id": "{{user.public_metadata.customer_id}}"}.',
     ],
   },

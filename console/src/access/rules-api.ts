@@ -1,12 +1,12 @@
 // Requests of row rules: those in force, their change, and a try of others.
 import { queryOptions } from '@tanstack/react-query';
-import { ask, askExact } from '../api/ask.ts';
+import { isRefusal, Refusal, type RefusalParts } from '../api/api-error.ts';
 import { type Digits, type Json, stringifyExact } from '../api/json.ts';
-import { isRefusal, Refusal, type RefusalParts } from '../api/refusal.ts';
+import { ask, askExact } from '../api/request.ts';
+import type { Versioned } from '../api/request-types.ts';
 import type { Claims } from '../api/view-as.ts';
 import { adminPath, type Place } from '../api/workspace.ts';
 import { type Fate, fatesOf, type Rule, type RulesByEntity, rulesText, type Seen, unsureIds } from './rules.ts';
-import type { Versioned } from './versioned.ts';
 
 interface Sent {
   readonly column: string;

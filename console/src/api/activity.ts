@@ -1,7 +1,7 @@
 // Who changed what: pages of entries, the newest first.
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { stringifySearch } from '../address.ts';
-import { ask } from './ask.ts';
+import { ask } from './request.ts';
 import { adminPath, type Place } from './workspace.ts';
 
 export interface Entry {

@@ -1,7 +1,7 @@
 // Changes of the schema: planned, started, watched, cancelled.
 import { queryOptions } from '@tanstack/react-query';
-import { ask } from './ask.ts';
 import { type Json, stringifyExact } from './json.ts';
+import { ask } from './request.ts';
 import { adminPath, type Place } from './workspace.ts';
 
 export type Strategy = 'online' | 'blocking';

@@ -1,6 +1,6 @@
 // Organizations and their workspaces, as the operator sees them.
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { ask } from './ask.ts';
+import { ask } from './request.ts';
 
 export interface Organization {
   readonly slug: string;

@@ -1,7 +1,7 @@
 // The schema document in force, as it was written, digit by digit.
 import { queryOptions } from '@tanstack/react-query';
-import { askExact, send } from './ask.ts';
 import { type Json, stringifyExact } from './json.ts';
+import { askExact, send } from './request.ts';
 import { adminPath, type Place } from './workspace.ts';
 
 export interface DocumentInForce {

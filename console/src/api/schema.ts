@@ -1,7 +1,7 @@
 // The schema of a workspace, as far as the credential reaches: one request, kept, compared by its ETag every ten seconds. Names
 // of entities and fields may be `constructor` or `toString`: they are looked up in Maps alone.
 import { queryOptions } from '@tanstack/react-query';
-import { ask } from './ask.ts';
+import { ask } from './request.ts';
 import { dataPath, type Place } from './workspace.ts';
 
 /** As in the schema document (docs/reference/schema-document.md). */

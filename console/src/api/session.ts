@@ -1,6 +1,6 @@
 // Who is signed in, and what of the server that reaches.
 import { queryOptions } from '@tanstack/react-query';
-import { ask } from './ask.ts';
+import { ask } from './request.ts';
 import type { Place } from './workspace.ts';
 
 export type Permissions = 'OWNER' | 'READ_WRITE' | 'READ_ONLY';

@@ -1,6 +1,6 @@
 // How many records the entities of a workspace have, and how much room they take.
 import { queryOptions } from '@tanstack/react-query';
-import { ask } from './ask.ts';
+import { ask } from './request.ts';
 import { adminPath, type Place } from './workspace.ts';
 
 export interface Statistics {

@@ -1,6 +1,8 @@
 // A file on its way to the server, with the bytes that have gone: `fetch` does not tell them.
-import { type Answered, DOOR, refusalOf, signInAgain } from './ask.ts';
-import { Refusal } from './refusal.ts';
+
+import { Refusal } from './api-error.ts';
+import { DOOR, refusalOf, signInAgain } from './request.ts';
+import type { Answered } from './request-types.ts';
 import { viewing } from './view-as.ts';
 
 export interface Upload {

@@ -1,8 +1,9 @@
 // "View as": while it is on, the answers about records of its workspace are those that a user of the identity provider gets. The
 // one place that decides how such a request is sent; `send` asks here for every request, so no screen has to know.
-import type { Ask } from './ask.ts';
+
+import { Refusal } from './api-error.ts';
 import { type Json, parseExact, stringifyExact } from './json.ts';
-import { Refusal } from './refusal.ts';
+import type { Ask } from './request-types.ts';
 import { adminPath, dataPath, type Place } from './workspace.ts';
 
 export type Claims = { readonly [name: string]: Json };

@@ -2,11 +2,11 @@
 import { Button, Group, Modal, Table, Text } from '@mantine/core';
 import type { Json } from '../api/json.ts';
 import type { Place } from '../api/workspace.ts';
+import type { ZoneName } from '../format/datetime.ts';
 import { WideTable } from '../shell/wide-table.tsx';
-import { CellValue } from './cell.tsx';
+import { CellValue } from './cell-value.tsx';
 import type { RecordColumn } from './fields.ts';
 import type { Values } from './history.ts';
-import type { ZoneName } from './instant.ts';
 import { differences } from './three-way.ts';
 import type { RecordValue } from './value.ts';
 
@@ -47,7 +47,7 @@ export function Comparison(props: ComparisonProps) {
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
       {theirs === undefined ? (
-        <Text size="sm">Somebody else has deleted the record. What you typed cannot be saved in it.</Text>
+        <Text size="sm">Someone else has deleted the record. Your changes cannot be saved.</Text>
       ) : (
         <WideTable label="What was changed" minWidth={420}>
           <Table aria-label="What was changed" layout="fixed">

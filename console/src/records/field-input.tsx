@@ -4,8 +4,8 @@ import './field-input.css';
 import { Button, Group, Input } from '@mantine/core';
 import { useId } from 'react';
 import type { Place } from '../api/workspace.ts';
+import type { ZoneName } from '../format/datetime.ts';
 import type { RecordColumn } from './fields.ts';
-import type { ZoneName } from './instant.ts';
 import { RecordLink } from './record-picker.tsx';
 import { ValueEditor } from './value-editor.tsx';
 

@@ -2,11 +2,11 @@
 // anything is sent.
 
 import type { Json } from '../api/json.ts';
+import type { ZoneName } from '../format/datetime.ts';
 import type { Range } from '../grid/state.ts';
 import type { TsvCell } from '../grid/tsv.ts';
 import type { RecordColumn } from './fields.ts';
 import type { Values } from './history.ts';
-import type { ZoneName } from './instant.ts';
 import type { Row } from './rows.ts';
 import { isSameValue, memberOf, typedValue } from './value.ts';
 

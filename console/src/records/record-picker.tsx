@@ -5,14 +5,14 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ComponentProps, type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
-import { askExact } from '../api/ask.ts';
+import { askExact } from '../api/request.ts';
 import { schemaQuery } from '../api/schema.ts';
 import type { Place } from '../api/workspace.ts';
-import { calledOf, candidatesSearch, isId } from './candidates.ts';
-import { recordPath } from './cell.tsx';
+import { recordPath } from './cell-value.tsx';
 import { labelOf } from './fields.ts';
+import { calledOf, candidatesSearch, isId } from './record-search.ts';
 import { entityPath } from './requests.ts';
-import { useUp } from './use-up.ts';
+import { useUp } from './use-opens-upward.ts';
 import { idOf, type RecordValue } from './value.ts';
 
 /** After the last key, before the server is asked. */

@@ -1,7 +1,7 @@
 // The requests for records that lists, pickers and writes make.
 
 import { stringifySearch } from '../address.ts';
-import { askExact } from '../api/ask.ts';
+import { askExact } from '../api/request.ts';
 import { dataPath, type Place } from '../api/workspace.ts';
 import type { Chip } from './filter.ts';
 import { isNarrowed, type ListQuery, narrowing, type Wanted, windowSearch } from './list-query.ts';

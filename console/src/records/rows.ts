@@ -2,7 +2,7 @@
 // forgotten. A neighbour is fetched by the cursor of the window before it, a jump by its number; what a write answered takes
 // the place of the record with its id.
 import { Digits, type Json, stringifyExact } from '../api/json.ts';
-import { waited } from '../api/pause.ts';
+import { waited } from '../api/retry.ts';
 import { PREVIEW, WINDOW } from './list-query.ts';
 import { idOf, type RecordValue } from './value.ts';
 

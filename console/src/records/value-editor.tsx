@@ -3,10 +3,10 @@
 import './value-editor.css';
 import { type KeyboardEvent, useEffect, useRef } from 'react';
 import type { Place } from '../api/workspace.ts';
+import { dayIn, momentOf, withDay, type ZoneName, zoneText } from '../format/datetime.ts';
 import { Icon } from '../shell/icon.tsx';
 import { editorOf } from './editors.ts';
 import { isLong, type RecordColumn } from './fields.ts';
-import { dayIn, momentOf, withDay, type ZoneName, zoneText } from './instant.ts';
 import { RecordPicker } from './record-picker.tsx';
 
 export interface ValueEditorProps {

@@ -1,7 +1,7 @@
 // Values of records as text, and text as values. Digits stay as they are; null, the empty text and no value are three things.
 import { Digits, type Json, parseExact, stringifyExact } from '../api/json.ts';
+import { momentOf, momentText, type ZoneName, zoneText } from '../format/datetime.ts';
 import type { ColumnType, RecordColumn } from './fields.ts';
-import { momentOf, momentText, type ZoneName, zoneText } from './instant.ts';
 
 /** A record as the API sent it. Its names may be `constructor`: own properties alone are read. */
 export type RecordValue = { readonly [name: string]: Json };

@@ -1,8 +1,9 @@
 // The requests that write records: each carries the version that was read, and a key by which it is done once.
-import { askExact } from '../api/ask.ts';
+
+import { isRefusal } from '../api/api-error.ts';
 import { Digits } from '../api/json.ts';
-import { pauseAfter, waited } from '../api/pause.ts';
-import { isRefusal } from '../api/refusal.ts';
+import { askExact } from '../api/request.ts';
+import { pauseAfter, waited } from '../api/retry.ts';
 import type { Values } from './history.ts';
 import { type EntityPlace, entityPath, type Versioned, versionOf } from './requests.ts';
 import type { RecordValue } from './value.ts';

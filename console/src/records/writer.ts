@@ -1,8 +1,9 @@
 // Writes of a list: one after the other for each record, each bound to the version that was read. What passes (a lost
 // connection, a migration) is waited for and sent once more with the same key; what is refused stays in its cells.
+
+import { isRefusal, type Refusal } from '../api/api-error.ts';
 import type { Json } from '../api/json.ts';
-import { isRefusal, type Refusal } from '../api/refusal.ts';
-import type { Drafts } from './drafts.ts';
+import type { Drafts } from './cell-drafts.ts';
 import {
   type Change,
   type Entry,
@@ -114,8 +115,8 @@ export class Writer {
   redo(): Promise<void> {
     return this.#afterAll(async () => {
       const entry = this.#history.undone.at(-1);
-      if (entry === undefined) this.#options.say('Nothing to do again');
-      else await this.#takeBack(entry, withRedone, 'Done again');
+      if (entry === undefined) this.#options.say('Nothing to redo');
+      else await this.#takeBack(entry, withRedone, 'Redone');
     });
   }
 
@@ -227,7 +228,7 @@ export class Writer {
   }
 
   async #collide(row: Row, mine: Values): Promise<Outcome> {
-    this.#mark(row.id, mine, 'conflict', 'Somebody else has changed this record meanwhile');
+    this.#mark(row.id, mine, 'conflict', 'Someone else has changed this record');
     try {
       this.#options.conflict({ row, mine, theirs: await this.#options.read(row.id) });
     } catch (error) {

@@ -2,7 +2,7 @@
 import { TextInput, type TextInputProps } from '@mantine/core';
 import { type KeyboardEvent, useEffect, useState } from 'react';
 import { useFocusWhenAdded } from '../shell/use-focus-when-added.ts';
-import { useRefusedName } from './refused-names.ts';
+import { useRefusedName } from './invalid-names.ts';
 
 export interface CommitInputProps extends Omit<TextInputProps, 'value' | 'onChange'> {
   readonly value: string;

@@ -2,8 +2,8 @@
 import type { Json } from '../api/json.ts';
 import { type Cursor, cursorAt } from './cursor.ts';
 import { entityNames } from './edits.ts';
+import { at, isList, isObject, listOf, membersOf, textOf } from './json-value.ts';
 import { type Format, parseText } from './text.ts';
-import { at, isList, isObject, listOf, membersOf, textOf } from './value.ts';
 
 export interface Completion {
   readonly label: string;

@@ -1,7 +1,7 @@
 // The draft of a schema document as a value: the text that is edited, and the document that it was made from.
 import { type Json, parseExact, stringifyExact } from '../api/json.ts';
+import { at, isObject, isSame, membersOf, withAt } from './json-value.ts';
 import { type Format, parseText, printText, rewriteText } from './text.ts';
-import { at, isObject, isSame, membersOf, withAt } from './value.ts';
 
 export interface Draft {
   readonly format: Format;

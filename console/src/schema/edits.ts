@@ -14,7 +14,7 @@ import {
   textOf,
   withAt,
   withRenamed,
-} from './value.ts';
+} from './json-value.ts';
 
 export const entityNames = (document: Json): readonly string[] =>
   membersOf(at(document, ['entities'])).map(([name]) => name);

@@ -1,19 +1,19 @@
 // One entity of the draft: its name and settings, fields, relations, indexes.
 import { Button, Checkbox, Fieldset, Group, Stack } from '@mantine/core';
 import { useState } from 'react';
-import type { Detail } from '../api/refusal.ts';
+import type { Detail } from '../api/api-error.ts';
+import { useAddress } from '../shell/use-address.ts';
 import { CommitInput } from './commit-input.tsx';
 import { columnsOf, entityNames, entityPath, freeName, withName } from './edits.ts';
 import { FieldForm, fieldSummary } from './field-form.tsx';
 import { type EntityFormState, mistakeAt, nameRefusal, setter, valueBelow } from './form-state.ts';
 import { Heading, None } from './heading.tsx';
 import { IndexesForm } from './indexes-form.tsx';
+import { membersOf, textOf, withAt } from './json-value.ts';
 import { MemberRow } from './member-row.tsx';
 import { RelationForm, relationSummary } from './relation-form.tsx';
 import { SettingsForm } from './settings-form.tsx';
-import { useAddress } from './use-address.ts';
 import type { DraftState } from './use-draft.ts';
-import { membersOf, textOf, withAt } from './value.ts';
 
 export interface EntityFormProps {
   readonly state: DraftState;

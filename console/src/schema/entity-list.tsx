@@ -3,7 +3,7 @@
 import { Badge, TextInput, UnstyledButton } from '@mantine/core';
 import { useState } from 'react';
 import { count } from '../format/amount.ts';
-import type { PictureEntity } from './picture.ts';
+import type { PictureEntity } from './diagram.ts';
 import classes from './schema.module.css';
 
 export interface EntityListProps {

@@ -7,8 +7,8 @@ import { withType } from './edits.ts';
 import { attributesOf, defaultWordOf, FIELD_TYPES } from './field-types.ts';
 import { inputOf, typedOf, wholeOf } from './field-values.ts';
 import { type EntityFormState, mistakeAt, setter, valueBelow } from './form-state.ts';
+import { at, isList, listOf, textOf } from './json-value.ts';
 import classes from './schema.module.css';
-import { at, isList, listOf, textOf } from './value.ts';
 
 /** What a field is, in a line: `decimal(12, 2), required, default 0`. */
 export function fieldSummary(field: Json): string {
@@ -19,7 +19,7 @@ export function fieldSummary(field: Json): string {
     `${textOf(of('type'))}${size.length > 0 ? `(${size.join(', ')})` : ''}${values}`,
     of('required') === true ? 'required' : '',
     of('unique') === true ? 'unique' : '',
-    of('index') === 'substring' ? 'index for parts' : of('index') === true ? 'index' : '',
+    of('index') === 'substring' ? 'substring index' : of('index') === true ? 'index' : '',
     of('searchable') === true ? 'searchable' : '',
     of('min') === undefined ? '' : `min ${inputOf(of('min'))}`,
     of('max') === undefined ? '' : `max ${inputOf(of('max'))}`,
@@ -71,7 +71,7 @@ export function FieldForm({ form, name }: FieldFormProps) {
             form.state.setValue(withType(form.state.value, [...form.path, ...here], event.currentTarget.value))
           }
         />
-        {known.includes('maxLength') && input('maxLength', 'Most characters', wholeOf)}
+        {known.includes('maxLength') && input('maxLength', 'Maximum length', wholeOf)}
         {known.includes('precision') && input('precision', 'Precision', wholeOf)}
         {known.includes('scale') && input('scale', 'Scale', wholeOf)}
         {known.includes('min') && input('min', 'Min', (text) => typedOf(type, text))}
@@ -87,7 +87,7 @@ export function FieldForm({ form, name }: FieldFormProps) {
       </div>
       {known.includes('values') && (
         <CommitLines
-          label="Values, one a line"
+          label="One value per line"
           value={listOf(of('values'))}
           error={mistake('values')}
           onCommit={(values) => set([...here, 'values'], values)}
@@ -158,7 +158,7 @@ function IndexSelect({ form, name, isText }: FieldFormProps & { readonly isText:
       data={[
         { value: '', label: 'none' },
         { value: 'true', label: 'for filters and sorts' },
-        ...(isText ? [{ value: 'substring', label: 'for parts of texts' }] : []),
+        ...(isText ? [{ value: 'substring', label: 'for substring filters' }] : []),
       ]}
       value={value === true ? 'true' : textOf(value)}
       error={mistakeAt(form, here)}

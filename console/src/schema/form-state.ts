@@ -1,10 +1,11 @@
 // What the forms of an entity share: the draft, where the entity stands in it, and its mistakes.
+
+import type { Detail } from '../api/api-error.ts';
 import type { Json } from '../api/json.ts';
-import type { Detail } from '../api/refusal.ts';
 import { NAME } from './field-types.ts';
+import { at, type Path, withAt } from './json-value.ts';
 import type { DraftState } from './use-draft.ts';
-import { mistakesBelow } from './use-mistakes.ts';
-import { at, type Path, withAt } from './value.ts';
+import { mistakesBelow } from './use-validation.ts';
 
 export interface EntityFormState {
   readonly state: DraftState;

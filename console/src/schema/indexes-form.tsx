@@ -4,7 +4,7 @@ import type { Json } from '../api/json.ts';
 import { columnsOf } from './edits.ts';
 import { type EntityFormState, mistakesAt, setter, valueBelow } from './form-state.ts';
 import { Heading, None } from './heading.tsx';
-import { at, isList, listOf } from './value.ts';
+import { at, isList, listOf } from './json-value.ts';
 
 export function IndexesForm({ form }: { readonly form: EntityFormState }) {
   const value = valueBelow(form, ['indexes']);

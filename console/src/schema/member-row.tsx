@@ -5,8 +5,8 @@ import { Icon } from '../shell/icon.tsx';
 import { CommitInput } from './commit-input.tsx';
 import { withName } from './edits.ts';
 import { type EntityFormState, mistakesAt, nameRefusal, valueBelow } from './form-state.ts';
+import { textOf, withAt, withMoved } from './json-value.ts';
 import classes from './schema.module.css';
-import { textOf, withAt, withMoved } from './value.ts';
 
 export interface MemberRowProps {
   readonly form: EntityFormState;
@@ -54,7 +54,7 @@ export function MemberRow({ form, part, name, isAdded, taken, summary, isFirst, 
         )}
         {mistakes.length > 0 && (
           <Badge size="xs" color="red" tt="none">
-            {mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes`}
+            {mistakes.length === 1 ? '1 error' : `${mistakes.length} errors`}
           </Badge>
         )}
       </UnstyledButton>

@@ -1,7 +1,7 @@
 // Two changed the same schema document: member by member, what only one of them touched is taken over, and what both did is
 // shown. Lists (indexes, values of an enum) count as one value.
 import type { Json } from '../api/json.ts';
-import { at, isObject, isSame, type JsonObject, type Path, withAt } from './value.ts';
+import { at, isObject, isSame, type JsonObject, type Path, withAt } from './json-value.ts';
 
 export interface Conflict {
   readonly path: Path;

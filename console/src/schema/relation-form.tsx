@@ -5,8 +5,8 @@ import { CommitInput } from './commit-input.tsx';
 import { columnOf, entityNames, entityPath, withKind } from './edits.ts';
 import { RELATION_KINDS, RELATION_MEMBERS, type RelationKind } from './field-types.ts';
 import { type EntityFormState, mistakeAt, setter, valueBelow } from './form-state.ts';
+import { at, membersOf, textOf } from './json-value.ts';
 import classes from './schema.module.css';
-import { at, membersOf, textOf } from './value.ts';
 
 /** What a relation is, in a line: `belongsTo customers, stored in customerId, required`. */
 export function relationSummary(name: string, relation: Json): string {
@@ -73,11 +73,11 @@ export function RelationForm({ form, name }: { readonly form: EntityFormState; r
         }
       />
       {choice('entity', 'Entity', entities)}
-      {known.includes('inverse') && choice('inverse', 'Other side of', stored(textOf(of('entity'))))}
+      {known.includes('inverse') && choice('inverse', 'Inverse', stored(textOf(of('entity'))))}
       {known.includes('through') && choice('through', 'Through', entities)}
-      {known.includes('from') && choice('from', 'From (leads here)', stored(textOf(of('through'))))}
-      {known.includes('to') && choice('to', 'To (leads there)', stored(textOf(of('through'))))}
-      {known.includes('onDelete') && choice('onDelete', 'When it is deleted', ['', 'restrict', 'cascade', 'setNull'])}
+      {known.includes('from') && choice('from', 'From (this entity)', stored(textOf(of('through'))))}
+      {known.includes('to') && choice('to', 'To (other entity)', stored(textOf(of('through'))))}
+      {known.includes('onDelete') && choice('onDelete', 'On delete', ['', 'restrict', 'cascade', 'setNull'])}
       {known.includes('column') && (
         <CommitInput
           label="Stored in"

@@ -1,7 +1,7 @@
 // One entity, field or relation went, and one like it came: that may be a renaming. Without `renamedFrom` its records or values
 // would be lost, so it is asked.
 import type { Json } from '../api/json.ts';
-import { at, isSame, membersOf, type Path, textOf, withAt } from './value.ts';
+import { at, isSame, membersOf, type Path, textOf, withAt } from './json-value.ts';
 
 export interface Renaming {
   readonly kind: 'entity' | 'field' | 'relation';

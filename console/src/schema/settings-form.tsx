@@ -5,13 +5,13 @@ import { CommitInput } from './commit-input.tsx';
 import { CommitLines } from './commit-lines.tsx';
 import { inputOf, wholeOf } from './field-values.ts';
 import { type EntityFormState, mistakesAt, setter, valueBelow } from './form-state.ts';
+import { isList, listOf, textOf, withAt } from './json-value.ts';
 import classes from './schema.module.css';
-import { isList, listOf, textOf, withAt } from './value.ts';
 
 const LISTS = [
   ['defaultExpand', 'Expanded by default', 'Relations, with dots for nested ones'],
-  ['expandable', 'May be expanded', 'None named: all'],
-  ['defaultFields', 'Fields by default', '* is every column'],
+  ['expandable', 'Expandable relations', 'None named: all'],
+  ['defaultFields', 'Default fields', '* is every column'],
 ] as const;
 
 export function SettingsForm({ form }: { readonly form: EntityFormState }) {
@@ -46,7 +46,7 @@ export function SettingsForm({ form }: { readonly form: EntityFormState }) {
           onCommit={(text) => setting('label', text.trim() === '' ? undefined : text.trim())}
         />
         <CommitInput
-          label="Deepest expand"
+          label="Maximum expand depth"
           description="1 to 10; not given: 3"
           value={inputOf(valueBelow(form, ['settings', 'maxExpandDepth']))}
           error={mistake('maxExpandDepth')}
@@ -63,7 +63,7 @@ export function SettingsForm({ form }: { readonly form: EntityFormState }) {
       </div>
       {isList(valueBelow(form, ['rowRules'])) && (
         <Text size="xs" c="dimmed" mt={4}>
-          Row rules are changed below Access.
+          Row rules are changed under Access.
         </Text>
       )}
     </section>

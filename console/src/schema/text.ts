@@ -2,8 +2,8 @@
 // change stays as it was written.
 import { type Document, isMap, isScalar, isSeq, Pair, parseDocument, Scalar, visit, YAMLMap, YAMLSeq } from 'yaml';
 import { Digits, type Json, parseExact } from '../api/json.ts';
-import { jsonMistakeIn } from './json-mistake.ts';
-import { isList, isObject, isSame, membersOf, type Path } from './value.ts';
+import { jsonMistakeIn } from './json-syntax.ts';
+import { isList, isObject, isSame, membersOf, type Path } from './json-value.ts';
 
 export type Format = 'yaml' | 'json';
 

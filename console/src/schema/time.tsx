@@ -1,5 +1,5 @@
 // Times and durations of migrations, in the zone of the page.
-import { useZone } from '../shell/zone.tsx';
+import { useZone } from '../shell/time-zone.tsx';
 
 /** `2026-11-22 10:15:00 UTC`, or in the zone of the browser with its offset. */
 export function Time({ at }: { readonly at: string }) {

@@ -9,8 +9,8 @@ import type { Place } from '../api/workspace.ts';
 import { commandPlace } from '../snippets/admin.ts';
 import { shellWord } from '../snippets/snippets.ts';
 import { CopyRead } from './copy-as.tsx';
-import { Instant } from './instant.tsx';
-import { Refused } from './refused.tsx';
+import { Instant } from './datetime.tsx';
+import { Refused } from './error-alert.tsx';
 import { WideTable } from './wide-table.tsx';
 
 const FILTERS = [
@@ -39,7 +39,7 @@ export function ActivityList({ place }: { readonly place?: Place }) {
   return (
     <>
       <Text size="sm" c="dimmed" mb="xs">
-        Changes by way of the admin API: schemas, keys, access, settings. Edits of records are not listed.
+        Changes through the admin API: schemas, keys, access, settings. Edits of records are not listed.
       </Text>
       <Group mb="sm" align="end">
         {FILTERS.map(({ name, placeholder }) => (
@@ -59,9 +59,7 @@ export function ActivityList({ place }: { readonly place?: Place }) {
         <CopyRead path={activityPath(place, filter)} wda={command(place, filter)} />
       </Group>
       <Refused error={pages.error} onRetry={() => void pages.refetch()} />
-      {pages.data !== undefined && entries.length === 0 && (
-        <Text size="sm">Nothing was changed yet, or nothing fits the filter.</Text>
-      )}
+      {pages.data !== undefined && entries.length === 0 && <Text size="sm">No changes match.</Text>}
       {entries.length > 0 && (
         <WideTable label="Activity" minWidth={place === undefined ? 960 : 840}>
           <Table aria-label="Activity" verticalSpacing={4}>
@@ -85,7 +83,7 @@ export function ActivityList({ place }: { readonly place?: Place }) {
       )}
       {pages.hasNextPage && (
         <Button variant="default" mt="sm" loading={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
-          Show older
+          Load more
         </Button>
       )}
     </>

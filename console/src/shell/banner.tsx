@@ -1,13 +1,13 @@
 // Where one is, who one is, and what holds for the whole page.
 import { ActionIcon, Anchor, Badge, Group, Menu, Text, useMantineColorScheme } from '@mantine/core';
 import { Link, useNavigate } from '@tanstack/react-router';
+import { queryClient } from '../api/query-client.ts';
 import { mayAdminister, mayWrite, type Session, signOut } from '../api/session.ts';
 import { setViewing } from '../api/view-as.ts';
 import type { Place } from '../api/workspace.ts';
-import { queryClient } from '../queries.ts';
 import { Icon } from './icon.tsx';
+import { ZoneSwitch } from './time-zone.tsx';
 import { ViewAsButton } from './view-as.tsx';
-import { ZoneSwitch } from './zone.tsx';
 
 export function Banner({ session, place }: { readonly session: Session; readonly place: Place | undefined }) {
   const { setColorScheme } = useMantineColorScheme();
@@ -70,7 +70,7 @@ export function Banner({ session, place }: { readonly session: Session; readonly
             </Menu.Label>
             <Menu.Item onClick={() => setColorScheme('light')}>Light</Menu.Item>
             <Menu.Item onClick={() => setColorScheme('dark')}>Dark</Menu.Item>
-            <Menu.Item onClick={() => setColorScheme('auto')}>As the system</Menu.Item>
+            <Menu.Item onClick={() => setColorScheme('auto')}>System default</Menu.Item>
             <Menu.Divider />
             {session.kind === 'operator' && (
               <Menu.Item component={Link} to="/server">

@@ -1,7 +1,7 @@
 // What cannot be taken back is done only after its name was typed.
 import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
-import { Refused } from './refused.tsx';
+import { Refused } from './error-alert.tsx';
 
 export interface ConfirmByNameProps {
   readonly title: string;

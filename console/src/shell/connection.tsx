@@ -3,8 +3,9 @@
 import { Alert } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { type Ask, watchRequests } from '../api/ask.ts';
-import type { Refusal } from '../api/refusal.ts';
+import type { Refusal } from '../api/api-error.ts';
+import { watchRequests } from '../api/request.ts';
+import type { Ask } from '../api/request-types.ts';
 import { makeStore } from './store.ts';
 
 const lost = makeStore(false);
@@ -46,7 +47,7 @@ export function ConnectionBanner() {
   if (isLost) {
     return (
       <Alert role="alert" color="orange" variant="light" p="xs" mb="sm">
-        Connection lost. What you typed is still here; the page goes on when the server answers again.
+        Connection lost. What you typed is still here; the page continues when the server responds.
       </Alert>
     );
   }

@@ -4,8 +4,8 @@ import { stringifyExact } from '../api/json.ts';
 import { readCall } from '../snippets/admin.ts';
 import { type AdminCall, type Call, callAsUser, snippets, type Tool } from '../snippets/snippets.ts';
 import { Icon } from './icon.tsx';
-import { useViewAs } from './rights.ts';
-import { say } from './said.tsx';
+import { say } from './live-region.tsx';
+import { useViewAs } from './permissions.ts';
 
 const TOOLS: readonly Tool[] = ['curl', 'fetch', 'TypeScript', 'wda'];
 
@@ -32,11 +32,11 @@ export function CopyAs({ call, label = 'Copy as' }: CopyAsProps) {
     const asked = call();
     const text = snippets(tool, ('length' in asked ? asked : [asked]).map(asUser));
     if (text === undefined) {
-      say(`${tool} has no words for this request`);
+      say(`${tool} cannot send this request`);
       return;
     }
     await navigator.clipboard.writeText(text);
-    say(`Copied as ${tool}. Put your key into WDA_KEY`);
+    say(`Copied as ${tool}. Set WDA_KEY to your key`);
   }
   return (
     <Menu position="bottom-end" withinPortal>

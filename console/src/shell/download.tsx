@@ -3,9 +3,9 @@
 import { Menu } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { DOOR, send } from '../api/ask.ts';
-import { Refused } from './refused.tsx';
-import { useViewAs } from './rights.ts';
+import { DOOR, send } from '../api/request.ts';
+import { Refused } from './error-alert.tsx';
+import { useViewAs } from './permissions.ts';
 
 export interface DownloadItemProps {
   /** Below /console/api, such as `/v1/demo/shop/orders/_export?format=csv`. */

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lastActivityQuery } from '../api/activity.ts';
 import { type Place, screenPath } from '../api/workspace.ts';
-import { Instant } from './instant.tsx';
+import { Instant } from './datetime.tsx';
 
 /** Of a workspace, or, without a place, of everything. Nothing while there is none. */
 export function LastChange({ place }: { readonly place?: Place }) {

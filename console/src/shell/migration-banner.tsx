@@ -2,11 +2,11 @@
 import { Alert, Anchor, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from '@tanstack/react-router';
+import { progressOf, stepAtWork } from '../api/migration-progress.ts';
 import { isEnded, migrationsQuery } from '../api/migrations.ts';
 import { type Place, screenPath } from '../api/workspace.ts';
-import { progressOf, stepAtWork } from '../schema/migration.ts';
-import { ProgressBar } from '../schema/progress-bar.tsx';
-import { useIsOwner, useMayAdminister } from './rights.ts';
+import { useIsOwner, useMayAdminister } from './permissions.ts';
+import { ProgressBar } from './progress-bar.tsx';
 
 export function MigrationBanner({ place }: { readonly place: Place }) {
   const mayAdminister = useMayAdminister();

@@ -6,10 +6,10 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { useRef, useState } from 'react';
 import { schemaQuery } from '../api/schema.ts';
 import { type Place, screenPath } from '../api/workspace.ts';
+import { waysOf } from './destinations.ts';
+import { Refused } from './error-alert.tsx';
 import { Icon } from './icon.tsx';
-import { Refused } from './refused.tsx';
-import { useMayAdminister } from './rights.ts';
-import { waysOf } from './ways.ts';
+import { useMayAdminister } from './permissions.ts';
 
 const ROW = 30;
 

@@ -1,8 +1,8 @@
 // Over plain http elsewhere than on localhost, browsers do not say where a request comes from (Fetch Metadata), so the server
 // takes no request of a mere link. There the page fetches the files of download links itself, and holds them.
-import { DOOR, send } from '../api/ask.ts';
+import { DOOR, send } from '../api/request.ts';
 import { saveFile } from './download.tsx';
-import { say } from './said.tsx';
+import { say } from './live-region.tsx';
 
 /** Must be called once. Does nothing where links work. */
 export function watchDownloads(): void {
@@ -14,6 +14,6 @@ export function watchDownloads(): void {
     event.preventDefault();
     send({ path: path.slice(DOOR.length) })
       .then(async (response) => saveFile(await response.blob(), link.download))
-      .catch((error: Error) => say(`The file could not be fetched: ${error.message}`));
+      .catch((error: Error) => say(`The file could not be downloaded: ${error.message}`));
   });
 }

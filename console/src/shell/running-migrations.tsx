@@ -3,8 +3,8 @@ import { Anchor, Progress, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { runningQuery } from '../api/migrations.ts';
-import { Instant } from './instant.tsx';
-import { Refused } from './refused.tsx';
+import { Instant } from './datetime.tsx';
+import { Refused } from './error-alert.tsx';
 
 /** `none` stands there when there is none. */
 export function RunningMigrations({ none }: { readonly none?: string }) {

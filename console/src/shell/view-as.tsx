@@ -2,21 +2,21 @@
 import { ActionIcon, Alert, Button, Group, List, Modal, Text, Textarea } from '@mantine/core';
 import { useLocation, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
-import { explainToken } from '../access/provider.ts';
+import { explainToken } from '../api/identity-provider.ts';
+import { queryClient } from '../api/query-client.ts';
 import { type Claims, nameOfUser, parseClaims, setViewing, type ViewAs } from '../api/view-as.ts';
 import { type Place, screenPath } from '../api/workspace.ts';
-import { queryClient } from '../queries.ts';
-import { DiscardDialog, hasDraft } from './draft.tsx';
+import { Refused } from './error-alert.tsx';
 import { Icon } from './icon.tsx';
-import { Refused } from './refused.tsx';
-import { useIsOwner, useViewAs, useViewing } from './rights.ts';
-import { say } from './said.tsx';
+import { say } from './live-region.tsx';
+import { useIsOwner, useViewAs, useViewing } from './permissions.ts';
+import { DiscardDialog, hasDraft } from './unsaved-changes.tsx';
 
 /** Records that were read for somebody else are forgotten; Frame mounts the screen anew. */
 function viewAs(next: ViewAs | undefined): void {
   queryClient.removeQueries({ predicate: ({ queryKey: [first] }) => first !== 'session' && first !== 'schema' });
   setViewing(next);
-  say(next === undefined ? 'Left: records are shown as you see them' : `Viewing as ${nameOfUser(next.claims)}`);
+  say(next === undefined ? 'You see records as yourself again' : `Viewing as ${nameOfUser(next.claims)}`);
 }
 
 /** Begins to view as a user. From a screen that such a user has not one is taken to the workspace. */
@@ -141,7 +141,7 @@ function ViewAsForm({ place, onViewed }: { readonly place: Place; readonly onVie
     <form onSubmit={(event) => void submit(event)}>
       <Textarea
         label="Token or claims"
-        description="A token of the identity provider, or its claims as JSON. The token is judged and forgotten."
+        description="A token of the identity provider, or its claims as JSON. The token is checked and not stored."
         placeholder='{"customer_id": 1}'
         value={text}
         onChange={(event) => setText(event.currentTarget.value)}
@@ -157,7 +157,7 @@ function ViewAsForm({ place, onViewed }: { readonly place: Place; readonly onVie
       {refused !== undefined && (
         <Alert role="alert" color="yellow" variant="light" p="xs" my="xs">
           <Text size="sm" fw={600}>
-            This token is refused at the moment
+            This token is not accepted
           </Text>
           <List size="sm">
             {refused.failed.map((message) => (
@@ -171,7 +171,7 @@ function ViewAsForm({ place, onViewed }: { readonly place: Place; readonly onVie
       )}
       {hasDraft() && (
         <Text size="sm" mt="xs">
-          What you changed on this page is not saved, and is lost when you view as somebody.
+          Your changes on this page are not saved and will be lost.
         </Text>
       )}
       <Group justify="flex-end" mt="sm">

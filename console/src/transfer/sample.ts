@@ -11,6 +11,17 @@ export interface Sample {
   readonly rows: readonly (readonly string[])[];
 }
 
+/** A file that was chosen for an import. */
+export interface ImportFile {
+  readonly file: Blob;
+  readonly name: string;
+  readonly sample: Sample;
+  /** Differs when the same file is chosen again. */
+  readonly number: number;
+  /** The delimiter of the original; the file that is sent has commas. */
+  readonly delimiter: string | undefined;
+}
+
 const MOST_ROWS = 50;
 
 /** A file is NDJSON when its first line is an object. */

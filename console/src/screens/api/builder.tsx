@@ -1,12 +1,12 @@
 // A list request that is put together, sent, and shown with its answer as it came.
 import { Button, Code, Group, Paper, ScrollArea, Select, Stack, Text, TextInput, Title } from '@mantine/core';
 import { type FormEvent, useState } from 'react';
-import { send } from '../../api/ask.ts';
 import { parseExact, stringifyExact } from '../../api/json.ts';
+import { send } from '../../api/request.ts';
 import type { EntityDocument } from '../../api/schema.ts';
 import { dataPath, type Place } from '../../api/workspace.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
-import { Refused } from '../../shell/refused.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
 import type { Call } from '../../snippets/snippets.ts';
 
 interface Shown {

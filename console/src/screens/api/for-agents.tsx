@@ -1,10 +1,10 @@
 // The line that gives an agent this entity, where agents are served.
 import { Paper, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { CodeToCopy } from '../../access/code.tsx';
-import { ask } from '../../api/ask.ts';
+import { CodeToCopy } from '../../access/copyable-code.tsx';
+import { ask } from '../../api/request.ts';
 import { dataPath, type Place } from '../../api/workspace.ts';
-import { useViewAs } from '../../shell/rights.ts';
+import { useViewAs } from '../../shell/permissions.ts';
 
 export function ForAgents({ place, entity }: { readonly place: Place; readonly entity: string }) {
   const isUser = useViewAs() !== undefined;

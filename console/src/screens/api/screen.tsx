@@ -2,12 +2,12 @@
 import { Anchor, Code, Group, Paper, Select, SimpleGrid, Table, Tabs, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import { DOOR } from '../../api/ask.ts';
 import { endpointsOf } from '../../api/endpoints.ts';
+import { DOOR } from '../../api/request.ts';
 import { schemaQuery } from '../../api/schema.ts';
 import { dataPath, type Place, screenPath } from '../../api/workspace.ts';
-import { Refused } from '../../shell/refused.tsx';
-import { useMayAdminister } from '../../shell/rights.ts';
+import { Refused } from '../../shell/error-alert.tsx';
+import { useMayAdminister } from '../../shell/permissions.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { Builder } from './builder.tsx';
 import { ForAgents } from './for-agents.tsx';
@@ -76,7 +76,7 @@ export function Screen() {
                 </Anchor>
                 {mayAdminister && (
                   <Anchor size="sm" component={Link} to={screenPath(place, '/access/keys')}>
-                    Make a key
+                    Create a key
                   </Anchor>
                 )}
               </Group>

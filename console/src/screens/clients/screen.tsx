@@ -3,8 +3,9 @@ import { Button, Group, Modal, Stack, Table, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import classes from '../../access/access.module.css';
-import { CodeToCopy } from '../../access/code.tsx';
+import { AccessFrame } from '../../access/access-layout.tsx';
 import { Confirm } from '../../access/confirm.tsx';
+import { CodeToCopy } from '../../access/copyable-code.tsx';
 import {
   deleteClientWords,
   entitiesText,
@@ -13,16 +14,15 @@ import {
   oauthClientsQuery,
   tokenCurl,
 } from '../../access/credentials.ts';
-import { AccessFrame } from '../../access/frame.tsx';
-import { GrantFields, NameField } from '../../access/grant.tsx';
-import { SecretDialog } from '../../access/secret.tsx';
-import { ask } from '../../api/ask.ts';
+import { GrantFields, NameField } from '../../access/grant-fields.tsx';
+import { SecretDialog } from '../../access/secret-dialog.tsx';
+import { ask } from '../../api/request.ts';
 import { schemaQuery } from '../../api/schema.ts';
 import { adminPath, type Place } from '../../api/workspace.ts';
-import { Instant } from '../../shell/instant.tsx';
-import { useFound } from '../../shell/pages.tsx';
-import { Refused } from '../../shell/refused.tsx';
-import { say } from '../../shell/said.tsx';
+import { Instant } from '../../shell/datetime.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
+import { say } from '../../shell/live-region.tsx';
+import { useFound } from '../../shell/pagination.tsx';
 
 interface Made extends OAuthClient {
   readonly clientSecret: string;
@@ -72,14 +72,14 @@ function Opened({ place, dialog, onOpen }: OpenedProps) {
           onClose={close}
           onMade={(client) => {
             void reload();
-            say('Client made');
+            say('Client created');
             onOpen({ kind: 'made', client });
           }}
         />
       );
     case 'made':
       return (
-        <SecretDialog title="The new client" label="Client secret" secret={dialog.client.clientSecret} onStored={close}>
+        <SecretDialog title="New client" label="Client secret" secret={dialog.client.clientSecret} onStored={close}>
           <TokenCurl place={place} client={dialog.client} />
         </SecretDialog>
       );
@@ -175,7 +175,7 @@ function Clients({ place, onOpen }: { readonly place: Place; readonly onOpen: (d
   const clients = useQuery(oauthClientsQuery(place));
   const { shown, find, pages } = useFound(clients.data ?? [], ({ name }) => name);
   if (clients.data?.length === 0)
-    return <Text size="sm">No clients yet. Programs that prefer short-lived tokens to a key need one.</Text>;
+    return <Text size="sm">No clients yet. Create one for programs that use short-lived tokens instead of a key.</Text>;
   return (
     <>
       <Refused error={clients.error} onRetry={() => void clients.refetch()} />

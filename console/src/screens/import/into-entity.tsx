@@ -4,14 +4,14 @@ import { useState } from 'react';
 import type { EntityDocument } from '../../api/schema.ts';
 import type { Place } from '../../api/workspace.ts';
 import { guess, type Mapping, mapParameter } from '../../transfer/mapping.ts';
+import type { ImportFile } from '../../transfer/sample.ts';
 import { SampleTable } from './sample-table.tsx';
-import type { Chosen } from './screen.tsx';
-import { Sending } from './sending.tsx';
+import { Sending } from './upload-form.tsx';
 
 const CONFLICTS = [
-  { value: 'fail', label: 'Refuse the file' },
-  { value: 'skip', label: 'Leave them as they are' },
-  { value: 'update', label: 'Change them' },
+  { value: 'fail', label: 'Reject the file' },
+  { value: 'skip', label: 'Skip them' },
+  { value: 'update', label: 'Update them' },
 ];
 
 /** What a file may fill. */
@@ -23,7 +23,7 @@ function columnsOf({ fields, relations, timestamps }: EntityDocument): readonly 
 export interface IntoEntityProps {
   readonly place: Place;
   readonly entity: EntityDocument;
-  readonly chosen: Chosen;
+  readonly chosen: ImportFile;
 }
 
 export function IntoEntity({ place, entity, chosen }: IntoEntityProps) {
@@ -49,7 +49,7 @@ export function IntoEntity({ place, entity, chosen }: IntoEntityProps) {
             searchable
             clearable
             allowDeselect={false}
-            placeholder="left out"
+            placeholder="skipped"
             data={[...columns]}
             value={mapping.get(header) ?? null}
             onChange={(field) =>
@@ -61,7 +61,7 @@ export function IntoEntity({ place, entity, chosen }: IntoEntityProps) {
         )}
       />
       <Select
-        label="Records that exist already"
+        label="Existing records"
         maw={320}
         data={CONFLICTS}
         value={conflict}
@@ -70,7 +70,7 @@ export function IntoEntity({ place, entity, chosen }: IntoEntityProps) {
       />
       {conflict !== 'fail' && (
         <Select
-          label="Found by"
+          label="Match records by"
           maw={320}
           data={keys}
           value={foundBy ?? null}

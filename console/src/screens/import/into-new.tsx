@@ -1,17 +1,17 @@
 // A file into a new entity: its fields are guessed from the first rows, and made when the file is imported.
 import { Select, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useRef, useState } from 'react';
-import { ask, askExact } from '../../api/ask.ts';
+import { ask, askExact } from '../../api/request.ts';
 import { adminPath, type Place } from '../../api/workspace.ts';
 import { mapParameter } from '../../transfer/mapping.ts';
+import type { ImportFile } from '../../transfer/sample.ts';
 import { type GuessedField, type GuessedType, guessField, nameFor } from '../../transfer/types.ts';
 import { SampleTable } from './sample-table.tsx';
-import type { Chosen } from './screen.tsx';
-import { Sending } from './sending.tsx';
+import { Sending } from './upload-form.tsx';
 
 const TYPES: readonly GuessedType[] = ['string', 'text', 'bigint', 'decimal', 'boolean', 'date', 'datetime', 'uuid'];
 
-function fieldsOf({ sample }: Chosen): readonly (GuessedField | null)[] {
+function fieldsOf({ sample }: ImportFile): readonly (GuessedField | null)[] {
   const taken = new Set<string>();
   return sample.headers.map((header, at) => {
     // Every record gets an id anyway; the file's is used for it.
@@ -27,7 +27,7 @@ function fieldsOf({ sample }: Chosen): readonly (GuessedField | null)[] {
 
 export interface IntoNewProps {
   readonly place: Place;
-  readonly chosen: Chosen;
+  readonly chosen: ImportFile;
   readonly suggested: string;
 }
 
@@ -77,7 +77,7 @@ export function IntoNew({ place, chosen, suggested }: IntoNewProps) {
         }}
       />
       <Text size="sm" c="dimmed">
-        Import makes the entity, then stores the rows. If a row is refused the entity stays, without records.
+        Import creates the entity, then stores the rows. If a row is rejected, the entity remains without records.
       </Text>
       <Sending
         place={place}

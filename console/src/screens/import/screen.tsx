@@ -5,23 +5,13 @@ import { useParams } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import { schemaQuery } from '../../api/schema.ts';
 import type { Place } from '../../api/workspace.ts';
-import { Refused } from '../../shell/refused.tsx';
-import { useMayWrite, useViewAs } from '../../shell/rights.ts';
+import { Refused } from '../../shell/error-alert.tsx';
+import { useMayWrite, useViewAs } from '../../shell/permissions.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
-import { otherDelimiter, type Sample, sampleOf, withCommas } from '../../transfer/sample.ts';
+import { type ImportFile, otherDelimiter, sampleOf, withCommas } from '../../transfer/sample.ts';
 import { nameFor } from '../../transfer/types.ts';
 import { IntoEntity } from './into-entity.tsx';
 import { IntoNew } from './into-new.tsx';
-
-export interface Chosen {
-  readonly file: Blob;
-  readonly name: string;
-  readonly sample: Sample;
-  /** Of the choice: the same file chosen again is another one. */
-  readonly number: number;
-  /** What the file has in place of commas; what is sent has commas. */
-  readonly delimiter: string | undefined;
-}
 
 const SAMPLE_BYTES = 262_144;
 // A larger file is not read into the page to give it commas.
@@ -30,7 +20,7 @@ const MOST_CONVERTED_BYTES = 20_000_000;
 export function Screen() {
   const { entity: name, ...place } = useParams({ strict: false }) as Place & { readonly entity?: string };
   const schema = useQuery(schemaQuery(place));
-  const [chosen, setChosen] = useState<Chosen>();
+  const [chosen, setChosen] = useState<ImportFile>();
   const [error, setError] = useState<unknown>();
   const mayWrite = useMayWrite();
   const isViewing = useViewAs() !== undefined;
@@ -57,7 +47,7 @@ export function Screen() {
       <Refused error={schema.error} />
       {schema.data !== undefined && !isAllowed && (
         <Text size="sm">
-          {isViewing ? 'Nothing can be imported while you view as a user.' : 'This needs a key that may write.'}
+          {isViewing ? 'Nothing can be imported while you view as a user.' : 'This needs a key with write permission.'}
         </Text>
       )}
       {isAllowed && (
@@ -66,7 +56,7 @@ export function Screen() {
           <Refused error={error} />
           {chosen?.delimiter !== undefined && (
             <Text size="sm" role="status">
-              The values of this file are parted by {nameOf(chosen.delimiter)}. They are sent parted by commas.
+              The values of this file are separated by {nameOf(chosen.delimiter)}. They are sent separated by commas.
             </Text>
           )}
           {chosen !== undefined && entity !== undefined && (
@@ -92,7 +82,7 @@ export function Screen() {
 async function converted(file: Blob, delimiter: string): Promise<Blob> {
   if (file.size > MOST_CONVERTED_BYTES)
     throw new Error(
-      `The values of this file are parted by ${nameOf(delimiter)}. Save it with commas first: it is large.`,
+      `The values of this file are separated by ${nameOf(delimiter)}. Save it with commas first: it is large.`,
     );
   return new Blob([withCommas(await file.text(), delimiter)]);
 }
@@ -122,7 +112,7 @@ function Source({ onChosen }: { readonly onChosen: (file: Blob | null, name: str
         </FileButton>
         {called !== undefined && <TextInput aria-label="Chosen file" value={called} readOnly dir="auto" />}
         <Text size="xs" c="dimmed">
-          CSV with a header, or NDJSON: one JSON object a line
+          CSV with a header, or NDJSON: one JSON object per line
         </Text>
       </Group>
       <Textarea
@@ -137,7 +127,7 @@ function Source({ onChosen }: { readonly onChosen: (file: Blob | null, name: str
       />
       {pasted.trim() !== '' && (
         <Button mt="xs" variant="default" onClick={() => onChosen(new Blob([fromSheet(pasted)]), 'pasted')}>
-          Take these rows
+          Use these rows
         </Button>
       )}
     </Paper>

@@ -3,13 +3,13 @@ import { Button, Group, Modal, Stack, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ApiKey, Grant } from '../../access/credentials.ts';
-import { GrantFields, mistakeAt, NameField } from '../../access/grant.tsx';
-import { ask } from '../../api/ask.ts';
+import { GrantFields, mistakeAt, NameField } from '../../access/grant-fields.tsx';
+import { ask } from '../../api/request.ts';
 import { adminPath, type Place } from '../../api/workspace.ts';
-import { momentOf, momentText, type ZoneName } from '../../records/instant.ts';
+import { momentOf, momentText, type ZoneName } from '../../format/datetime.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
-import { Refused } from '../../shell/refused.tsx';
-import { useZone } from '../../shell/zone.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
+import { useZone } from '../../shell/time-zone.tsx';
 import { adminCall } from '../../snippets/admin.ts';
 
 /** A moment for a field of type datetime-local: to the minute. */
@@ -67,7 +67,7 @@ export function KeyDialog({ place, before, onClose, onSaved }: KeyDialogProps) {
           <TextInput
             type="datetime-local"
             label={`Expires (${zone === 'UTC' ? 'UTC' : 'local time'})`}
-            description="Empty: it works until it is revoked"
+            description="Leave empty to keep it valid until it is revoked"
             value={expires}
             onChange={(event) => setExpires(event.currentTarget.value)}
             error={mistakeAt(saving.error, 'expiresAt')}

@@ -3,17 +3,17 @@ import { Badge, Button, Group, Table, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import classes from '../../access/access.module.css';
+import { AccessFrame } from '../../access/access-layout.tsx';
 import { Confirm } from '../../access/confirm.tsx';
 import { type ApiKey, apiKeysQuery, entitiesText, isExpired, revokeWords } from '../../access/credentials.ts';
-import { AccessFrame } from '../../access/frame.tsx';
-import { SecretDialog } from '../../access/secret.tsx';
-import { ask } from '../../api/ask.ts';
+import { SecretDialog } from '../../access/secret-dialog.tsx';
+import { ask } from '../../api/request.ts';
 import { adminPath, type Place } from '../../api/workspace.ts';
-import { Instant, momentWords } from '../../shell/instant.tsx';
-import { useFound } from '../../shell/pages.tsx';
-import { Refused } from '../../shell/refused.tsx';
-import { say } from '../../shell/said.tsx';
-import { useZone } from '../../shell/zone.tsx';
+import { Instant, momentWords } from '../../shell/datetime.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
+import { say } from '../../shell/live-region.tsx';
+import { useFound } from '../../shell/pagination.tsx';
+import { useZone } from '../../shell/time-zone.tsx';
 import { KeyDialog } from './key-dialog.tsx';
 
 type Dialog =
@@ -55,7 +55,7 @@ function Opened({ place, dialog, onOpen }: OpenedProps) {
     case 'none':
       return null;
     case 'made':
-      return <SecretDialog title="The new key" label="Key" secret={dialog.secret} onStored={close} />;
+      return <SecretDialog title="New key" label="Key" secret={dialog.secret} onStored={close} />;
     case 'new':
     case 'change':
       return (
@@ -65,7 +65,7 @@ function Opened({ place, dialog, onOpen }: OpenedProps) {
           onClose={close}
           onSaved={(secret) => {
             void reload();
-            say(dialog.kind === 'new' ? 'Key made' : 'Key changed');
+            say(dialog.kind === 'new' ? 'Key created' : 'Key changed');
             onOpen(secret === undefined ? { kind: 'none' } : { kind: 'made', secret });
           }}
         />

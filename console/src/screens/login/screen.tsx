@@ -2,9 +2,9 @@
 import { Alert, Center, Paper, Text, Title } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
+import { queryClient } from '../../api/query-client.ts';
 import { signIn } from '../../api/session.ts';
-import { queryClient } from '../../queries.ts';
-import { KeyForm } from '../../shell/key-form.tsx';
+import { KeyForm } from '../../shell/sign-in-form.tsx';
 
 export function Screen() {
   const navigate = useNavigate();
@@ -37,7 +37,7 @@ export function Screen() {
           Sign in
         </Title>
         <Text size="sm" c="dimmed" mb="sm">
-          With the operator key or an API key of a workspace. It is exchanged for a cookie and kept nowhere.
+          With the operator key or an API key of a workspace. It is exchanged for a cookie and not stored.
         </Text>
         {mistake !== undefined && (
           <Alert role="alert" color="red" variant="light" p="xs" mb="sm">

@@ -3,9 +3,6 @@ import { Alert, Anchor, Badge, Button, Group, Stack, Table, Text } from '@mantin
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
-import { cancelMigration, isEnded, type Migration, type MigrationStep, migrationQuery } from '../../api/migrations.ts';
-import { adminPath, type Place, screenPath } from '../../api/workspace.ts';
-import { count, counted } from '../../format/amount.ts';
 import {
   duration,
   type Pace,
@@ -14,16 +11,19 @@ import {
   type Sample,
   STATE_COLORS,
   withSample,
-} from '../../schema/migration.ts';
-import { ProgressBar } from '../../schema/progress-bar.tsx';
-import { RecordsInTheWay } from '../../schema/records-in-the-way.tsx';
+} from '../../api/migration-progress.ts';
+import { cancelMigration, isEnded, type Migration, type MigrationStep, migrationQuery } from '../../api/migrations.ts';
+import { adminPath, type Place, screenPath } from '../../api/workspace.ts';
+import { count, counted } from '../../format/amount.ts';
+import { RecordsInTheWay } from '../../schema/conflicting-records.tsx';
 import { secondsBetween, Time } from '../../schema/time.tsx';
-import { usePlace } from '../../schema/use-address.ts';
 import { useDraft } from '../../schema/use-draft.ts';
 import { CopyRead } from '../../shell/copy-as.tsx';
-import { Refused } from '../../shell/refused.tsx';
-import { say } from '../../shell/said.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
+import { say } from '../../shell/live-region.tsx';
+import { ProgressBar } from '../../shell/progress-bar.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { usePlace } from '../../shell/use-address.ts';
 import { commandPlace } from '../../snippets/admin.ts';
 
 export function Screen() {
@@ -97,7 +97,7 @@ function Body({ place, migration, at }: BodyProps) {
           {took === '' ? '' : `, took ${took}`}
         </Text>
       </Group>
-      {!isEnded(migration) && <ProgressBar label="The whole migration" value={progressOf(migration)} size="lg" />}
+      {!isEnded(migration) && <ProgressBar label="Total progress" value={progressOf(migration)} size="lg" />}
       {waitingFor !== null && !isEnded(migration) && (
         <Alert color="yellow" variant="light" p="xs" role="status">
           Waiting for a lock that session {waitingFor.pid ?? 'unknown'} of PostgreSQL holds
@@ -108,7 +108,7 @@ function Body({ place, migration, at }: BodyProps) {
       )}
       {error !== null && <Failure place={place} error={error} />}
       {state === 'cancelled' && (
-        <Text size="sm">Everything it made was taken back. The schema and all records are as they were.</Text>
+        <Text size="sm">All its changes were rolled back. The schema and all records are unchanged.</Text>
       )}
       <Table.ScrollContainer minWidth={480}>
         <Table aria-label="Steps of the migration">
@@ -119,7 +119,7 @@ function Body({ place, migration, at }: BodyProps) {
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      {steps.length === 0 && <Text size="sm">No steps: the document in force was applied again.</Text>}
+      {steps.length === 0 && <Text size="sm">No steps: the current document was applied again.</Text>}
       {state === 'succeeded' && (
         <Anchor component={Link} to={screenPath(place, '/schema')} size="sm">
           See the schema

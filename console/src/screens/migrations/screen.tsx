@@ -2,15 +2,15 @@
 import { Anchor, Badge, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { STATE_COLORS } from '../../api/migration-progress.ts';
 import { migrationsQuery } from '../../api/migrations.ts';
 import { adminPath, screenPath } from '../../api/workspace.ts';
-import { STATE_COLORS } from '../../schema/migration.ts';
 import { secondsBetween, Time } from '../../schema/time.tsx';
-import { usePlace } from '../../schema/use-address.ts';
 import { CopyRead } from '../../shell/copy-as.tsx';
-import { Pages, usePage } from '../../shell/pages.tsx';
-import { Refused } from '../../shell/refused.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
+import { Pages, usePage } from '../../shell/pagination.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { usePlace } from '../../shell/use-address.ts';
 import { commandPlace } from '../../snippets/admin.ts';
 
 const SIZE = 50;

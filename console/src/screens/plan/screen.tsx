@@ -3,21 +3,21 @@ import { Alert, Anchor, Button, Group, Radio, Stack, Text, TextInput } from '@ma
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
+import { isRefusal } from '../../api/api-error.ts';
 import { stringifyExact } from '../../api/json.ts';
+import { droppedName } from '../../api/migration-progress.ts';
 import { type Plan, planQuery, type Strategy, startMigration } from '../../api/migrations.ts';
-import { isRefusal } from '../../api/refusal.ts';
 import { type Place, screenPath } from '../../api/workspace.ts';
-import { Behind } from '../../schema/behind.tsx';
 import { DifferenceView } from '../../schema/difference-view.tsx';
 import { contentOf } from '../../schema/draft.ts';
-import { droppedName } from '../../schema/migration.ts';
-import { useAddress, usePlace } from '../../schema/use-address.ts';
+import { Behind } from '../../schema/outdated-draft.tsx';
 import { type DraftState, useDraft } from '../../schema/use-draft.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
-import { Refused } from '../../shell/refused.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { useAddress, usePlace } from '../../shell/use-address.ts';
 import { applyCall, planCall, tagOf } from '../../snippets/admin.ts';
-import { Renamings } from './renamings.tsx';
+import { Renamings } from './rename-questions.tsx';
 import { Steps } from './steps.tsx';
 
 export function Screen() {
@@ -52,13 +52,13 @@ function Body({ place, state }: { readonly place: Place; readonly state: DraftSt
   useEffect(() => {
     if (isOvertaken) void client.invalidateQueries({ queryKey: ['document'] });
   }, [isOvertaken, client]);
-  if (!state.isChanged) return <Text size="sm">The draft changes nothing: it says what is in force.</Text>;
+  if (!state.isChanged) return <Text size="sm">The draft has no changes.</Text>;
   if (!state.isReadable)
     return (
       <Alert role="alert" color="yellow" variant="light" p="xs">
         The document cannot be read.{' '}
         <Anchor component={Link} to={screenPath(place, '/schema')} search={{ tab: 'document' } as never} size="sm">
-          Mend it
+          Fix it
         </Anchor>
       </Alert>
     );
@@ -79,14 +79,14 @@ function Body({ place, state }: { readonly place: Place; readonly state: DraftSt
       </section>
       <Radio.Group label="Strategy" value={strategy} onChange={(next) => write({ strategy: next })}>
         <Group gap="md" mt={4}>
-          <Radio size="xs" value="online" label="Online: requests go on meanwhile" />
-          <Radio size="xs" value="blocking" label="Blocking: quicker, what it closes answers 503 meanwhile" />
+          <Radio size="xs" value="online" label="Online: requests continue during the migration" />
+          <Radio size="xs" value="blocking" label="Blocking: faster, but affected requests get 503 until it finishes" />
         </Group>
       </Radio.Group>
       <Refused error={isOvertaken ? null : plan.error} onRetry={() => void plan.refetch()} />
       {isRefusal(plan.error, 'VALIDATION_FAILED') && (
         <Anchor component={Link} to={screenPath(place, '/schema')} search={{ tab: 'document' } as never} size="sm">
-          Mend the document
+          Fix the document
         </Anchor>
       )}
       {plan.data !== undefined && (
@@ -193,12 +193,12 @@ function Apply({ place, state, plan, strategy }: ApplyProps) {
         />
         {blocked > 0 && (
           <Text size="sm" c="dimmed">
-            Mend the records in the way first, then plan again.
+            Fix the conflicting records first, then plan again.
           </Text>
         )}
         {state.isBehind && (
           <Text size="sm" c="dimmed">
-            Merge what was changed meanwhile first.
+            Merge the changes by others first.
           </Text>
         )}
       </Group>

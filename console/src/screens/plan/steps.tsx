@@ -1,10 +1,10 @@
 // The steps of a plan, with what each destroys, closes and takes, and the records in its way.
 import { Badge, Group, Table, Text } from '@mantine/core';
+import { duration } from '../../api/migration-progress.ts';
 import type { Plan, PlannedStep } from '../../api/migrations.ts';
 import type { Place } from '../../api/workspace.ts';
 import { counted } from '../../format/amount.ts';
-import { duration } from '../../schema/migration.ts';
-import { RecordsInTheWay } from '../../schema/records-in-the-way.tsx';
+import { RecordsInTheWay } from '../../schema/conflicting-records.tsx';
 import { WideTable } from '../../shell/wide-table.tsx';
 
 export function Steps({ place, plan: { steps } }: { readonly place: Place; readonly plan: Plan }) {
@@ -17,7 +17,7 @@ export function Steps({ place, plan: { steps } }: { readonly place: Place; reado
             <Table.Th>Step</Table.Th>
             <Table.Th>Effect</Table.Th>
             <Table.Th ta="right">Takes</Table.Th>
-            <Table.Th>Records in the way</Table.Th>
+            <Table.Th>Conflicting records</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
@@ -30,7 +30,7 @@ export function Steps({ place, plan: { steps } }: { readonly place: Place; reado
                 <Effects {...step} />
               </Table.Td>
               <Table.Td ta="right">
-                {step.estimatedSeconds === 0 ? 'no time' : `≈ ${duration(step.estimatedSeconds)}`}
+                {step.estimatedSeconds === 0 ? 'instant' : `≈ ${duration(step.estimatedSeconds)}`}
               </Table.Td>
               <Table.Td>
                 {step.conflicts === null || step.conflicts.count === 0 ? (
@@ -66,7 +66,7 @@ function Effects({ destructive, blocksReads, blocksWrites }: PlannedStep) {
           blocks {closed}
         </Badge>
       )}
-      {!destructive && closed === '' && <Text size="sm">requests go on</Text>}
+      {!destructive && closed === '' && <Text size="sm">does not block</Text>}
     </Group>
   );
 }

@@ -2,18 +2,18 @@
 import { Button, Group, List, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ChangedMeanwhile } from '../../access/changed-meanwhile.tsx';
-import { mistakeAt } from '../../access/grant.tsx';
+import { ChangedMeanwhile } from '../../access/conflict-dialog.tsx';
+import { mistakeAt } from '../../access/grant-fields.tsx';
 import { PRESETS, placeholdersIn } from '../../access/presets.ts';
-import { type Provider, putProvider, readProvider, warningsOf } from '../../access/provider.ts';
-import type { Versioned } from '../../access/versioned.ts';
+import { isRefusal } from '../../api/api-error.ts';
+import { type Provider, putProvider, readProvider, warningsOf } from '../../api/identity-provider.ts';
 import { prettyExact, stringifyExact } from '../../api/json.ts';
-import { isRefusal } from '../../api/refusal.ts';
+import type { Versioned } from '../../api/request-types.ts';
 import type { Place } from '../../api/workspace.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
-import { DraftGuard } from '../../shell/draft.tsx';
-import { Refused } from '../../shell/refused.tsx';
-import { say } from '../../shell/said.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
+import { say } from '../../shell/live-region.tsx';
+import { DraftGuard } from '../../shell/unsaved-changes.tsx';
 import { adminCall } from '../../snippets/admin.ts';
 
 const EMPTY: Provider = {
@@ -89,7 +89,7 @@ export function ProviderForm({ place, stored: newest, onSaved }: ProviderFormPro
       <Stack gap="sm" maw={640}>
         <Select
           label="Preset"
-          placeholder="Choose how the provider is called"
+          placeholder="Choose a provider"
           data={PRESETS.map(({ name }) => name)}
           value={presetName}
           onChange={(name) => {
@@ -116,7 +116,7 @@ export function ProviderForm({ place, stored: newest, onSaved }: ProviderFormPro
         )}
         <TextInput
           label="Issuer"
-          description={'Equal to "iss" of the tokens to the byte, also its last slash'}
+          description={'Must equal the "iss" claim exactly, including a trailing slash'}
           value={draft.issuerUrl}
           onChange={(event) => change({ issuerUrl: event.currentTarget.value })}
           error={mistakeAt(error, 'issuerUrl')}
@@ -125,12 +125,12 @@ export function ProviderForm({ place, stored: newest, onSaved }: ProviderFormPro
         />
         {left.length > 0 && (
           <Text size="xs" role="status">
-            To be replaced in the issuer: {left.join(', ')}
+            Replace in the issuer: {left.join(', ')}
           </Text>
         )}
         <TextInput
           label="Audience"
-          description={'What "aud" must have in it. Blank: tokens for other applications are accepted, too'}
+          description={'Required value of the "aud" claim. Blank: tokens for other applications are accepted, too'}
           value={draft.audience ?? ''}
           onChange={(event) =>
             change({ audience: event.currentTarget.value === '' ? null : event.currentTarget.value })
@@ -139,7 +139,7 @@ export function ProviderForm({ place, stored: newest, onSaved }: ProviderFormPro
         />
         <TextInput
           label="Key set URL"
-          description="Blank: the issuer is asked where its keys are"
+          description="Blank: discovered from the issuer"
           value={draft.jwksUri ?? ''}
           onChange={(event) => change({ jwksUri: event.currentTarget.value === '' ? null : event.currentTarget.value })}
           error={mistakeAt(error, 'jwksUri')}

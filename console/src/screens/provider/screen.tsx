@@ -2,14 +2,14 @@
 import { Alert, Button, Group, List, Stack, Switch, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { AccessFrame } from '../../access/access-layout.tsx';
 import { Confirm } from '../../access/confirm.tsx';
-import { AccessFrame } from '../../access/frame.tsx';
-import { deleteProvider, type Provider, providerQuery, putProvider, warningsOf } from '../../access/provider.ts';
-import type { Versioned } from '../../access/versioned.ts';
-import { isRefusal } from '../../api/refusal.ts';
+import { isRefusal } from '../../api/api-error.ts';
+import { deleteProvider, type Provider, providerQuery, putProvider, warningsOf } from '../../api/identity-provider.ts';
+import type { Versioned } from '../../api/request-types.ts';
 import type { Place } from '../../api/workspace.ts';
-import { Refused } from '../../shell/refused.tsx';
-import { say } from '../../shell/said.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
+import { say } from '../../shell/live-region.tsx';
 import { ProviderForm } from './provider-form.tsx';
 import { TokenDebugger } from './token-debugger.tsx';
 
@@ -78,7 +78,7 @@ function InForce({ place, stored, hasWarnings, onSaved }: InForceProps) {
   const switching = useMutation({
     mutationFn: (enabled: boolean) => putProvider(place, { enabled }, stored.etag),
     onSuccess: ({ data, etag, meta }) => {
-      say(data.enabled ? 'The provider is on' : 'The provider is off: its tokens are refused');
+      say(data.enabled ? 'The provider is on' : 'The provider is off: its tokens are rejected');
       onSaved({ value: data, etag }, warningsOf(meta));
     },
     // Somebody else has changed it: what is in force is shown beside the refusal.
@@ -89,7 +89,7 @@ function InForce({ place, stored, hasWarnings, onSaved }: InForceProps) {
       <Group gap="md">
         <Switch
           label="Enabled"
-          description="Off: all of its tokens are refused, and the configuration stays"
+          description="Off: all its tokens are rejected; the configuration is kept"
           checked={stored.value.enabled}
           disabled={switching.isPending}
           onChange={(event) => switching.mutate(event.currentTarget.checked)}

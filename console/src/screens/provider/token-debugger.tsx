@@ -2,12 +2,12 @@
 import { Badge, Button, Group, Stack, Table, Text, Textarea, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { CodeToCopy } from '../../access/code.tsx';
-import { checkWords, type ExplainedToken, explainToken, type TokenCheck } from '../../access/provider.ts';
+import { CodeToCopy } from '../../access/copyable-code.tsx';
+import { checkWords, type ExplainedToken, explainToken, type TokenCheck } from '../../api/identity-provider.ts';
 import { prettyExact } from '../../api/json.ts';
 import type { Place } from '../../api/workspace.ts';
+import { Refused } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
-import { Refused } from '../../shell/refused.tsx';
 import { useBeginViewAs } from '../../shell/view-as.tsx';
 
 export function TokenDebugger({ place }: { readonly place: Place }) {
@@ -27,7 +27,7 @@ export function TokenDebugger({ place }: { readonly place: Place }) {
         <Stack gap="sm" maw={640} align="start">
           <Textarea
             label="Token"
-            description="A token of a user. It is checked as at a request, and stored nowhere"
+            description="A user's token. It is checked as in a request and not stored"
             value={token}
             onChange={(event) => setToken(event.currentTarget.value)}
             autosize
@@ -120,7 +120,7 @@ function Explained({ place, explained }: { readonly place: Place; readonly expla
 function Verdict({ passed }: Pick<TokenCheck, 'passed'>) {
   const [icon, word] =
     passed === null
-      ? (['dots', 'not made'] as const)
+      ? (['dots', 'not run'] as const)
       : passed
         ? (['check', 'passed'] as const)
         : (['close', 'failed'] as const);

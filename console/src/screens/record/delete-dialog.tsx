@@ -3,8 +3,8 @@ import { Anchor, Button, Group, List, Modal, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { ask, askExact } from '../../api/ask.ts';
-import { isRefusal } from '../../api/refusal.ts';
+import { isRefusal } from '../../api/api-error.ts';
+import { ask, askExact } from '../../api/request.ts';
 import { type EntityDocument, schemaQuery } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
 import { count } from '../../format/amount.ts';
@@ -12,9 +12,9 @@ import { Comparison } from '../../records/comparison.tsx';
 import { columnsOf, keyOf } from '../../records/fields.ts';
 import { type EntityPlace, entityPath, fetchRecord, type Versioned } from '../../records/requests.ts';
 import { idOf, type RecordValue } from '../../records/value.ts';
-import { Refused } from '../../shell/refused.tsx';
-import { say } from '../../shell/said.tsx';
-import { useZone } from '../../shell/zone.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
+import { say } from '../../shell/live-region.tsx';
+import { useZone } from '../../shell/time-zone.tsx';
 
 export interface DeleteDialogProps {
   readonly at: EntityPlace;

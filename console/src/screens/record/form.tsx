@@ -3,26 +3,27 @@ import { Button, Group, Stack, Text } from '@mantine/core';
 
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useMemo, useRef, useState } from 'react';
-import { type Ask, askExact } from '../../api/ask.ts';
+import { isRefusal } from '../../api/api-error.ts';
 import { stringifyExact } from '../../api/json.ts';
-import { isRefusal } from '../../api/refusal.ts';
+import { askExact } from '../../api/request.ts';
+import type { Ask } from '../../api/request-types.ts';
 import type { EntityDocument } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
+import type { ZoneName } from '../../format/datetime.ts';
 import { Comparison } from '../../records/comparison.tsx';
-import { type Draft, draftInZone, readDraft } from '../../records/draft.ts';
 import { FieldInput } from '../../records/field-input.tsx';
 import { columnsOf, type RecordColumn } from '../../records/fields.ts';
-import type { ZoneName } from '../../records/instant.ts';
+import { type Draft, draftInZone, readDraft } from '../../records/form-draft.ts';
 import { searchOfLastList } from '../../records/last-list.ts';
 import { type EntityPlace, entityPath, fetchRecord, type Versioned, versionOf } from '../../records/requests.ts';
 import { editText, idOf, memberOf, type RecordValue } from '../../records/value.ts';
 import { requestKeys, untilAnswered } from '../../records/write-requests.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
-import { DraftGuard } from '../../shell/draft.tsx';
-import { Refused } from '../../shell/refused.tsx';
-import { useMayWrite } from '../../shell/rights.ts';
-import { say } from '../../shell/said.tsx';
-import { useZone } from '../../shell/zone.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
+import { say } from '../../shell/live-region.tsx';
+import { useMayWrite } from '../../shell/permissions.ts';
+import { useZone } from '../../shell/time-zone.tsx';
+import { DraftGuard } from '../../shell/unsaved-changes.tsx';
 import type { Call } from '../../snippets/snippets.ts';
 
 export interface RecordFormProps {

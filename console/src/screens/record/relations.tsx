@@ -3,14 +3,14 @@ import { Anchor, List, Paper, SimpleGrid, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { stringifySearch } from '../../address.ts';
-import { askExact } from '../../api/ask.ts';
+import { askExact } from '../../api/request.ts';
 import { type EntityDocument, type RelationDocument, schemaQuery, type WorkspaceSchema } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
-import { recordPath } from '../../records/cell.tsx';
+import { recordPath } from '../../records/cell-value.tsx';
 import { keyOf, labelOf } from '../../records/fields.ts';
 import { type EntityPlace, entityPath } from '../../records/requests.ts';
 import { idOf, memberOf, type RecordValue } from '../../records/value.ts';
-import { Refused } from '../../shell/refused.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
 
 // More are a link away.
 const SHOWN = 10;

@@ -5,12 +5,12 @@ import { useLocation, useParams } from '@tanstack/react-router';
 import { parseSearch, valuesOf } from '../../address.ts';
 import type { Place } from '../../api/workspace.ts';
 import { fetchRecord } from '../../records/requests.ts';
-import { EntityIsGone, useEntity } from '../../shell/entity.tsx';
-import { Refused } from '../../shell/refused.tsx';
-import { useMayWrite, useViewAs } from '../../shell/rights.ts';
+import { Refused } from '../../shell/error-alert.tsx';
+import { useMayWrite, useViewAs } from '../../shell/permissions.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
-import { Existing } from './existing.tsx';
+import { EntityIsGone, useEntity } from '../../shell/use-entity.tsx';
 import { RecordForm, type RecordFormProps } from './form.tsx';
+import { Existing } from './record-view.tsx';
 
 export function Screen() {
   const {
@@ -60,7 +60,9 @@ function New({ at, entity }: NewProps) {
       <Refused error={original.error} />
       {!mayWrite && (
         <Text size="sm">
-          {isViewing ? 'Nothing can be made while you view as a user.' : 'This needs a key that may write.'}
+          {isViewing
+            ? 'Records cannot be created while you view as a user.'
+            : 'This needs a key with write permission.'}
         </Text>
       )}
       {mayWrite && (from === undefined || original.data !== undefined) && (

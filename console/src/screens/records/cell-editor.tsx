@@ -2,13 +2,13 @@
 // is likely to refuse is sent while the editor stays, so that the focus does.
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { type Json, stringifyExact } from '../../api/json.ts';
+import type { ZoneName } from '../../format/datetime.ts';
 import type { Move } from '../../grid/state.ts';
 import { choicesOf } from '../../records/editors.ts';
 import { isLong, type RecordColumn } from '../../records/fields.ts';
-import type { ZoneName } from '../../records/instant.ts';
 import { type EntityPlace, fetchRecord } from '../../records/requests.ts';
 import type { Row } from '../../records/rows.ts';
-import { useUp } from '../../records/use-up.ts';
+import { useUp } from '../../records/use-opens-upward.ts';
 import { editText, isSameValue, memberOf, typedValue } from '../../records/value.ts';
 import { ValueEditor } from '../../records/value-editor.tsx';
 import type { Outcome } from '../../records/writer.ts';

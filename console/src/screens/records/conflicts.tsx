@@ -1,6 +1,7 @@
 // Records that somebody else has changed, one comparison after the other.
+
+import type { ZoneName } from '../../format/datetime.ts';
 import { Comparison } from '../../records/comparison.tsx';
-import type { ZoneName } from '../../records/instant.ts';
 import type { Row } from '../../records/rows.ts';
 import type { useDelete } from './use-delete.ts';
 import type { Editing } from './use-editing.ts';

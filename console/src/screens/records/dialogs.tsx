@@ -3,17 +3,17 @@ import { Anchor, Button, Group, List, Modal, NativeSelect, Stack, Table, Text } 
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { stringifySearch } from '../../address.ts';
+import { isRefusal } from '../../api/api-error.ts';
 import { type Json, stringifyExact } from '../../api/json.ts';
-import { isRefusal } from '../../api/refusal.ts';
 import type { WorkspaceSchema } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
 import { counted } from '../../format/amount.ts';
+import type { ZoneName } from '../../format/datetime.ts';
 import { keyOf, type RecordColumn } from '../../records/fields.ts';
-import type { ZoneName } from '../../records/instant.ts';
 import type { EntityPlace } from '../../records/requests.ts';
 import { typedValue } from '../../records/value.ts';
 import { ValueEditor } from '../../records/value-editor.tsx';
-import { Refused } from '../../shell/refused.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
 
 export interface Question {
   readonly title: string;

@@ -3,11 +3,11 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Json } from '../../api/json.ts';
+import type { ZoneName } from '../../format/datetime.ts';
 import type { GridDrawing } from '../../grid/grid-types.ts';
-import { CellValue, recordPath } from '../../records/cell.tsx';
-import type { Drafts } from '../../records/drafts.ts';
+import type { Drafts } from '../../records/cell-drafts.ts';
+import { CellValue, recordPath } from '../../records/cell-value.tsx';
 import type { RecordColumn } from '../../records/fields.ts';
-import type { ZoneName } from '../../records/instant.ts';
 import type { EntityPlace } from '../../records/requests.ts';
 import type { Row, Rows } from '../../records/rows.ts';
 import { memberOf, type RecordValue } from '../../records/value.ts';

@@ -1,13 +1,13 @@
 // The filters of the list, each as a chip with its words: a click mends it, the cross takes it away. A refusal of the list
 // stands here, beside the chip that it is about.
 import { Button, Group } from '@mantine/core';
-import { isRefusal } from '../../api/refusal.ts';
+import { isRefusal } from '../../api/api-error.ts';
+import type { ZoneName } from '../../format/datetime.ts';
 import type { Chip } from '../../records/filter.ts';
 import { conditionsOf, mended, mistakenSort, offending, suggestionOf, wordsOf } from '../../records/filter.ts';
-import type { ZoneName } from '../../records/instant.ts';
 import { shownText } from '../../records/value.ts';
+import { Refused } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
-import { Refused } from '../../shell/refused.tsx';
 
 export interface FilterBarProps {
   readonly chips: readonly Chip[];
@@ -47,7 +47,7 @@ export function FilterBar(props: FilterBarProps) {
                   aria-invalid={isWrong || undefined}
                   title={chip.text}
                 >
-                  {isWrong && <span className="visually-hidden">Mistaken: </span>}
+                  {isWrong && <span className="visually-hidden">Invalid: </span>}
                   <bdi>{words(chip)}</bdi>
                 </button>
                 <button

@@ -1,10 +1,10 @@
 // The form of a filter: a condition, or several of which one has to hold; and beside it the same as text.
 import { Button, Divider, Group, NativeSelect, Popover, Stack, TextInput } from '@mantine/core';
 import { type FormEvent, useState } from 'react';
+import { momentOf, momentText, type ZoneName } from '../../format/datetime.ts';
 import type { RecordColumn } from '../../records/fields.ts';
 import { type Chip, type Condition, chipOf, conditionsOf, operatorNamed, operatorsFor } from '../../records/filter.ts';
-import { momentOf, momentText, type ZoneName } from '../../records/instant.ts';
-import type { PathGroup } from '../../records/paths.ts';
+import type { PathGroup } from '../../records/filter-paths.ts';
 import { enumValues } from '../../records/value.ts';
 import { Icon } from '../../shell/icon.tsx';
 

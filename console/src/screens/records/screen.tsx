@@ -2,9 +2,9 @@
 import { Anchor, Text } from '@mantine/core';
 import { Link, useParams } from '@tanstack/react-router';
 import { screenPath } from '../../api/workspace.ts';
-import { EntityIsGone, useEntity } from '../../shell/entity.tsx';
-import { Refused } from '../../shell/refused.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { EntityIsGone, useEntity } from '../../shell/use-entity.tsx';
 import { RecordsView } from './records-view.tsx';
 
 export function Screen() {

@@ -1,6 +1,6 @@
 // Deletes the selected records, all or none, if nobody has changed them since they were read; an owner can take it back.
 import { useState } from 'react';
-import { isRefusal } from '../../api/refusal.ts';
+import { isRefusal } from '../../api/api-error.ts';
 import type { EntityDocument, WorkspaceSchema } from '../../api/schema.ts';
 import { counted } from '../../format/amount.ts';
 import { type EntityPlace, fetchRecord, fetchRecords } from '../../records/requests.ts';
@@ -8,7 +8,7 @@ import type { Row, Rows } from '../../records/rows.ts';
 import { idOf } from '../../records/value.ts';
 import { deleteRecords, MOST_AT_ONCE } from '../../records/write-requests.ts';
 import type { Conflict } from '../../records/writer.ts';
-import { say } from '../../shell/said.tsx';
+import { say } from '../../shell/live-region.tsx';
 import type { Question } from './dialogs.tsx';
 import type { Editing } from './use-editing.ts';
 

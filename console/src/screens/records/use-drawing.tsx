@@ -1,7 +1,7 @@
 // The cells of the list with their drafts and editors. Another value whenever cells are to be drawn anew.
 import { useMemo } from 'react';
+import type { ZoneName } from '../../format/datetime.ts';
 import type { GridDrawing } from '../../grid/grid-types.ts';
-import type { ZoneName } from '../../records/instant.ts';
 import type { Row } from '../../records/rows.ts';
 import { CellEditor } from './cell-editor.tsx';
 import { drawingOf } from './drawing.tsx';

@@ -1,9 +1,9 @@
 // All that is written from the grid: cells one by one, ranges at once, deletes, and what takes them back.
 import { useMemo, useRef, useState, useSyncExternalStore } from 'react';
-import { pauseAfter } from '../../api/pause.ts';
+import { pauseAfter } from '../../api/retry.ts';
 import type { EntityDocument } from '../../api/schema.ts';
 import { counted } from '../../format/amount.ts';
-import { type Draft, Drafts } from '../../records/drafts.ts';
+import { type Draft, Drafts } from '../../records/cell-drafts.ts';
 import type { History, Values } from '../../records/history.ts';
 import type { ListQuery } from '../../records/list-query.ts';
 import { isNarrowed } from '../../records/list-query.ts';
@@ -12,7 +12,7 @@ import { type Row, type Rows, writtenRow } from '../../records/rows.ts';
 import { memberOf } from '../../records/value.ts';
 import { restoreRecords, updateRecord, updateRecords } from '../../records/write-requests.ts';
 import { type Conflict, type Edit, type Outcome, Writer } from '../../records/writer.ts';
-import { say } from '../../shell/said.tsx';
+import { say } from '../../shell/live-region.tsx';
 
 export interface EditingOptions {
   readonly at: EntityPlace;
@@ -151,7 +151,7 @@ export function useEditing(options: EditingOptions): Editing {
         const now = writtenRow(rows?.byId(row.id) ?? row, theirs.record, theirs.version);
         rows?.replace(now);
         if (how === 'mine') void save([{ row: now, values: mine }]);
-        else say('Theirs is shown; yours was not saved');
+        else say('The current version is shown; yours was not saved');
       },
     };
   }, [drafts, writer, history, conflicts, refused, isQueueing]);

@@ -1,11 +1,11 @@
 // The list of the address, loaded. While another one is asked for, or after it was refused, the rows before it stay.
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
-import { pauseAfter } from '../../api/pause.ts';
+import { pauseAfter } from '../../api/retry.ts';
 import { counted } from '../../format/amount.ts';
 import { isNarrowed, type ListQuery, WINDOW } from '../../records/list-query.ts';
 import { type EntityPlace, fetchTotal, fetchWindow } from '../../records/requests.ts';
 import { Rows } from '../../records/rows.ts';
-import { say } from '../../shell/said.tsx';
+import { say } from '../../shell/live-region.tsx';
 
 export interface List {
   /** What is shown; undefined until the first rows are there. */

@@ -1,6 +1,6 @@
 // What is done with a range of cells: copy, paste, fill down, clear. More than a screen of changes is shown before it is done.
 import { useMemo, useRef } from 'react';
-import { Refusal } from '../../api/refusal.ts';
+import { Refusal } from '../../api/api-error.ts';
 import { counted } from '../../format/amount.ts';
 import { type Range, sizeOf } from '../../grid/state.ts';
 import { readTsv, writeTsv } from '../../grid/tsv.ts';
@@ -10,7 +10,7 @@ import { type EntityPlace, fetchRecords } from '../../records/requests.ts';
 import type { Row, Rows } from '../../records/rows.ts';
 import { copyText, idOf } from '../../records/value.ts';
 import { MOST_AT_ONCE } from '../../records/write-requests.ts';
-import { say } from '../../shell/said.tsx';
+import { say } from '../../shell/live-region.tsx';
 import type { Question } from './dialogs.tsx';
 import { cellValue } from './drawing.tsx';
 import type { Editing } from './use-editing.ts';

@@ -6,9 +6,9 @@ import classes from '../../access/access.module.css';
 import { type Rule, type RulesByEntity, restricts, ruleColumns } from '../../access/rules.ts';
 import { schemaQuery } from '../../api/schema.ts';
 import type { Place } from '../../api/workspace.ts';
+import { Refused } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
-import { useFound } from '../../shell/pages.tsx';
-import { Refused } from '../../shell/refused.tsx';
+import { useFound } from '../../shell/pagination.tsx';
 import { useFocusWhenAdded } from '../../shell/use-focus-when-added.ts';
 
 export interface MatrixProps {

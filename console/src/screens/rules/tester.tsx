@@ -11,8 +11,8 @@ import { type Claims, nameOfUser, parseClaims } from '../../api/view-as.ts';
 import type { Place } from '../../api/workspace.ts';
 import { counted } from '../../format/amount.ts';
 import { labelOf } from '../../records/fields.ts';
-import { Refused } from '../../shell/refused.tsx';
-import { Cases } from './cases.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
+import { Cases } from './test-cases.tsx';
 
 export interface TesterProps {
   readonly place: Place;
@@ -148,7 +148,7 @@ function Result({ tried: { now, next }, fields, isOpen, onKeep }: ResultProps) {
       </div>
       <Group>
         <Button variant="default" size="compact-xs" onClick={onKeep}>
-          Keep as a case
+          Save as test case
         </Button>
       </Group>
     </>

@@ -7,8 +7,8 @@ import { DocumentEditor, type EditorHandle, type Mark } from '../../schema/edito
 import classes from '../../schema/schema.module.css';
 import type { Format } from '../../schema/text.ts';
 import type { DraftState } from '../../schema/use-draft.ts';
-import type { DraftMistakes } from '../../schema/use-mistakes.ts';
-import { say } from '../../shell/said.tsx';
+import type { DraftMistakes } from '../../schema/use-validation.ts';
+import { say } from '../../shell/live-region.tsx';
 
 export interface DocumentTabProps {
   readonly state: DraftState;
@@ -33,7 +33,7 @@ export default function DocumentTab({ state, mistakes }: DocumentTabProps) {
     <>
       <Group justify="space-between" mb={6} gap="xs">
         <SegmentedControl
-          aria-label="Form of the document"
+          aria-label="Document format"
           value={draft.format}
           onChange={(next) => state.setFormat(next as Format)}
           disabled={!state.isReadable}
@@ -86,11 +86,11 @@ function Mistakes({ text, marks, isChecked, onGo }: MistakesProps) {
   if (marks.length === 0)
     return (
       <Text size="xs" c="dimmed" mt={6} role="status">
-        {isChecked ? 'The server finds no mistake.' : ' '}
+        {isChecked ? 'No errors found.' : ' '}
       </Text>
     );
   return (
-    <section role="alert" aria-label="Mistakes">
+    <section role="alert" aria-label="Errors">
       <List size="xs" mt={6} listStyleType="none">
         {marks.slice(0, MAX_LISTED).map(({ from, message }) => (
           <List.Item key={`${from} ${message}`}>

@@ -1,15 +1,15 @@
 // The entities of the draft as forms: a list of them, and the one that is chosen.
 import { Button, Text } from '@mantine/core';
 import { useMemo, useState } from 'react';
-import type { Detail } from '../../api/refusal.ts';
+import type { Detail } from '../../api/api-error.ts';
+import { entitiesOf } from '../../schema/diagram.ts';
 import { entityPath, freeName } from '../../schema/edits.ts';
 import { EntityForm } from '../../schema/entity-form.tsx';
 import { EntityList } from '../../schema/entity-list.tsx';
-import { entitiesOf } from '../../schema/picture.ts';
+import { isSame, at as valueAt, withAt } from '../../schema/json-value.ts';
 import classes from '../../schema/schema.module.css';
-import { useAddress } from '../../schema/use-address.ts';
 import type { DraftState } from '../../schema/use-draft.ts';
-import { isSame, at as valueAt, withAt } from '../../schema/value.ts';
+import { useAddress } from '../../shell/use-address.ts';
 
 export function EntitiesTab({ state, details }: { readonly state: DraftState; readonly details: readonly Detail[] }) {
   const [read, write] = useAddress();

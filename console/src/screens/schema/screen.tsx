@@ -4,21 +4,21 @@ import { Link } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import { stringifyExact } from '../../api/json.ts';
 import { type Place, screenPath } from '../../api/workspace.ts';
-import { Behind } from '../../schema/behind.tsx';
 import { contentOf } from '../../schema/draft.ts';
-import { useRefusalOfNames } from '../../schema/refused-names.ts';
-import { useAddress, usePlace } from '../../schema/use-address.ts';
+import { useRefusalOfNames } from '../../schema/invalid-names.ts';
+import { Behind } from '../../schema/outdated-draft.tsx';
 import { type DraftState, useDraft } from '../../schema/use-draft.ts';
-import { useMistakes } from '../../schema/use-mistakes.ts';
+import { useMistakes } from '../../schema/use-validation.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
 import { opening } from '../../shell/new-build.ts';
-import { Refused } from '../../shell/refused.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { useAddress, usePlace } from '../../shell/use-address.ts';
 import { adminCall, planCall, tagOf } from '../../snippets/admin.ts';
 import { EntitiesTab } from './entities-tab.tsx';
 
 // The picture takes 75 kB and the editor 155: each is loaded when its tab is opened.
-const PictureTab = lazy(() => opening(import('./picture-tab.tsx')));
+const PictureTab = lazy(() => opening(import('./diagram-tab.tsx')));
 const DocumentTab = lazy(() => opening(import('./document-tab.tsx')));
 
 const TABS = ['picture', 'entities', 'document'] as const;
@@ -88,7 +88,7 @@ function Parts({ place, state }: { readonly place: Place; readonly state: DraftS
       <Refused error={mistakes.error} />
       {!state.isReadable && tab !== 'document' && (
         <Alert role="alert" color="yellow" variant="light" p="xs" mb="sm">
-          The document cannot be read at the moment: what you see is what it was last. Mend it in the tab Document.
+          The document cannot be parsed. You see its last valid version. Fix it on the Document tab.
         </Alert>
       )}
       <Tabs value={tab} onChange={(next) => write({ tab: next ?? undefined }, false)}>

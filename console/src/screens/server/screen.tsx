@@ -9,9 +9,9 @@ import { ActivityList } from '../../shell/activity-list.tsx';
 import { CopyRead } from '../../shell/copy-as.tsx';
 import { RunningMigrations } from '../../shell/running-migrations.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
-import { About } from './about.tsx';
 import { Sessions } from './sessions.tsx';
 import { SigningKeys } from './signing-keys.tsx';
+import { About } from './system.tsx';
 
 /** What a tab reads, and the command that does. Activity has its own, with its filter. */
 const READS: Readonly<Record<string, readonly [path: string, wda?: string]>> = {
@@ -28,7 +28,8 @@ export function Screen() {
   const { searchStr, pathname } = useLocation();
   const navigate = useNavigate();
   const tab = valuesOf(parseSearch(searchStr), 'tab')[0] ?? TABS[0];
-  if (session?.kind !== 'operator') return <ScreenFrame title="Server">This screen is the operator's.</ScreenFrame>;
+  if (session?.kind !== 'operator')
+    return <ScreenFrame title="Server">Only the operator can open this screen.</ScreenFrame>;
   const [path, wda] = READS[tab] ?? [];
   return (
     <ScreenFrame

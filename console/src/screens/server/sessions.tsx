@@ -2,10 +2,10 @@
 import { Badge, Button, Table } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ask } from '../../api/ask.ts';
-import { Instant } from '../../shell/instant.tsx';
-import { Refused } from '../../shell/refused.tsx';
-import { say } from '../../shell/said.tsx';
+import { ask } from '../../api/request.ts';
+import { Instant } from '../../shell/datetime.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
+import { say } from '../../shell/live-region.tsx';
 
 interface SignedIn {
   readonly id: number;

@@ -2,11 +2,11 @@
 import { Button, Code, Group, Table, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ask } from '../../api/ask.ts';
+import { ask } from '../../api/request.ts';
 import { ConfirmByName } from '../../shell/confirm-by-name.tsx';
-import { Instant } from '../../shell/instant.tsx';
-import { Refused } from '../../shell/refused.tsx';
-import { say } from '../../shell/said.tsx';
+import { Instant } from '../../shell/datetime.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
+import { say } from '../../shell/live-region.tsx';
 
 interface SigningKey {
   readonly kid: string;
@@ -25,7 +25,7 @@ export function SigningKeys() {
   });
   async function rotate(search: string): Promise<void> {
     await ask({ method: 'POST', path: `/admin/v1/signing-keys/rotate${search}` });
-    say('Another key signs now');
+    say('Signing key rotated');
     await client.invalidateQueries({ queryKey: ['signing-keys'] });
   }
   return (
@@ -58,7 +58,8 @@ export function SigningKeys() {
         </Table.Tbody>
       </Table>
       <Text size="sm" my="xs">
-        Rotating makes a new key; tokens of the old one stay good until they expire. Revoking ends all tokens at once.
+        Rotating creates a new key; tokens signed with the old one stay valid until they expire. Revoking invalidates
+        all tokens at once.
       </Text>
       <Group>
         <Button variant="default" onClick={() => rotate('').catch(setError)}>

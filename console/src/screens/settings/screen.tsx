@@ -3,15 +3,15 @@ import { Anchor, Button, Group, Paper, Stack, Table, Text, Title } from '@mantin
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
-import { ask, DOOR } from '../../api/ask.ts';
 import type { WorkspaceSummary } from '../../api/organizations.ts';
+import { ask, DOOR } from '../../api/request.ts';
 import { sessionQuery } from '../../api/session.ts';
 import { adminPath, type Place } from '../../api/workspace.ts';
 import { ConfirmByName } from '../../shell/confirm-by-name.tsx';
 import { CopyRead } from '../../shell/copy-as.tsx';
-import { Instant } from '../../shell/instant.tsx';
-import { NameDialog } from '../../shell/name-form.tsx';
-import { Refused } from '../../shell/refused.tsx';
+import { Instant } from '../../shell/datetime.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
+import { NameDialog } from '../../shell/name-dialog.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 
 export function Screen() {
@@ -65,7 +65,7 @@ export function Screen() {
                 Delete this workspace
               </Title>
               <Text size="sm" mb="sm">
-                All records, keys and settings go with it. This cannot be taken back.
+                This deletes all records, keys and settings, and cannot be undone.
               </Text>
               <Button color="red" onClick={() => setDialog('delete')}>
                 Delete workspace

@@ -3,16 +3,16 @@ import { Anchor, Button, Group, Paper, SimpleGrid, Stack, Table, Text } from '@m
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Navigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { ask } from '../../api/ask.ts';
 import { type Organization, organizationsQuery, workspacesQuery } from '../../api/organizations.ts';
+import { ask } from '../../api/request.ts';
 import { sessionQuery } from '../../api/session.ts';
 import { bytes, counted } from '../../format/amount.ts';
 import { CopyRead } from '../../shell/copy-as.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
 import { LastChange } from '../../shell/last-change.tsx';
-import { NameDialog } from '../../shell/name-form.tsx';
-import { Pages, usePage } from '../../shell/pages.tsx';
-import { Refused } from '../../shell/refused.tsx';
+import { NameDialog } from '../../shell/name-dialog.tsx';
+import { Pages, usePage } from '../../shell/pagination.tsx';
 import { RunningMigrations } from '../../shell/running-migrations.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 

@@ -2,20 +2,20 @@
 import { Anchor, Badge, Button, Group, Paper, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import { providerQuery } from '../../access/provider.ts';
 import type { Rule } from '../../access/rules.ts';
 import { rulesQuery } from '../../access/rules-api.ts';
+import { providerQuery } from '../../api/identity-provider.ts';
 import { migrationsQuery } from '../../api/migrations.ts';
 import { schemaQuery } from '../../api/schema.ts';
 import { statisticsQuery } from '../../api/statistics.ts';
 import { adminPath, type Place, screenPath } from '../../api/workspace.ts';
 import { bytes, count } from '../../format/amount.ts';
 import { CopyRead } from '../../shell/copy-as.tsx';
-import { Instant } from '../../shell/instant.tsx';
+import { Instant } from '../../shell/datetime.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
 import { LastChange } from '../../shell/last-change.tsx';
-import { useFound } from '../../shell/pages.tsx';
-import { Refused } from '../../shell/refused.tsx';
-import { useMayAdminister } from '../../shell/rights.ts';
+import { useFound } from '../../shell/pagination.tsx';
+import { useMayAdminister } from '../../shell/permissions.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { commandPlace } from '../../snippets/admin.ts';
 
@@ -160,7 +160,7 @@ function FirstSteps({ place, isAdministrator }: { readonly place: Place; readonl
           Import a file
         </Button>
         <Button component={Link} to={screenPath(place, '/access/keys')} variant="subtle">
-          Make a key
+          Create a key
         </Button>
         <Button component={Link} to={screenPath(place, '/access/provider')} variant="subtle">
           Connect an identity provider

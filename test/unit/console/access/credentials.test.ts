@@ -23,13 +23,13 @@ const BEFORE = Date.parse('2026-05-31T23:59:59Z');
 test('revoking says what stops', () => {
   assert.deepEqual(revokeWords(key, BEFORE, ''), [
     'Programs that read records with it stop working: their next request is refused with 401.',
-    'Sessions of the console that were begun with it end.',
+    'Console sessions started with it end.',
     'It has never been used.',
-    'A revoked key does not come back; another one has to be made.',
+    'A revoked key cannot be restored; create another one.',
   ]);
   assert.match(revokeWords({ ...key, permissions: 'OWNER' }, BEFORE, '').join(' '), /change the schema/);
   assert.match(revokeWords({ ...key, lastUsedAt: 'x' }, BEFORE, 'yesterday').join(' '), /last used yesterday/);
-  assert.deepEqual(revokeWords(key, BEFORE + 1000, ''), ['The key has expired already: nothing stops working.']);
+  assert.deepEqual(revokeWords(key, BEFORE + 1000, ''), ['The key has already expired: nothing stops working.']);
   const client = {
     id: 'c',
     clientId: 'c',

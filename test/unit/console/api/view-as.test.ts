@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { Ask } from '../../../../console/src/api/ask.ts';
+import { isRefusal } from '../../../../console/src/api/api-error.ts';
 import { Digits, stringifyExact } from '../../../../console/src/api/json.ts';
-import { isRefusal } from '../../../../console/src/api/refusal.ts';
+import type { Ask } from '../../../../console/src/api/request-types.ts';
 import { asSent, nameOfUser, parseClaims, responseOfUser, type ViewAs } from '../../../../console/src/api/view-as.ts';
 
 const viewAs: ViewAs = { place: { org: 'demo', ws: 'shop' }, claims: { customer_id: new Digits('9007199254740993') } };

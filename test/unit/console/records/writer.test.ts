@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Refusal } from '../../../../console/src/api/refusal.ts';
-import { Drafts } from '../../../../console/src/records/drafts.ts';
+import { Refusal } from '../../../../console/src/api/api-error.ts';
+import { Drafts } from '../../../../console/src/records/cell-drafts.ts';
 import type { Versioned } from '../../../../console/src/records/requests.ts';
 import type { Row } from '../../../../console/src/records/rows.ts';
 import type { Update } from '../../../../console/src/records/write-requests.ts';
@@ -75,7 +75,7 @@ test('undo and redo write the inverse; an undo of what somebody has changed sinc
   assert.deepEqual(server.record, { id: '7', name: 'old', total: 'old' });
   await writer.redo();
   assert.equal(server.record.name, 'a');
-  assert.equal(said.at(-1), 'Done again: name');
+  assert.equal(said.at(-1), 'Redone: name');
   server.version++;
   server.record.name = 'theirs';
   await writer.undo();

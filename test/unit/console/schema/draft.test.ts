@@ -11,8 +11,8 @@ import {
   withText,
   withValue,
 } from '../../../../console/src/schema/draft.ts';
+import { withAt } from '../../../../console/src/schema/json-value.ts';
 import { parseText } from '../../../../console/src/schema/text.ts';
-import { withAt } from '../../../../console/src/schema/value.ts';
 
 const IN_FORCE = parseExact('{"entities":{"a":{"fields":{"n":{"type":"decimal","min":1.10}}}}}');
 const valueOfDraft = (draft: Parameters<typeof packDraft>[0]) => parseText(draft.format, draft.text).value ?? null;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Json } from '../../../../console/src/api/json.ts';
 import { columnsOf, freeName, withKind, withName, withType } from '../../../../console/src/schema/edits.ts';
-import { at } from '../../../../console/src/schema/value.ts';
+import { at } from '../../../../console/src/schema/json-value.ts';
 
 const DOCUMENT: Json = {
   entities: {

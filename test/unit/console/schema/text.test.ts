@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Json, parseExact, stringifyExact } from '../../../../console/src/api/json.ts';
+import { withAt, withRenamed } from '../../../../console/src/schema/json-value.ts';
 import { parseText, printText, rewriteText } from '../../../../console/src/schema/text.ts';
-import { withAt, withRenamed } from '../../../../console/src/schema/value.ts';
 
 const DOCUMENT = parseExact(`{"entities":{"constructor":{"description":"x: y","fields":{
   "toString":{"type":"decimal","min":9007199254740993,"max":1.10},"valueOf":{"type":"enum","values":["a","on","1"]}},

@@ -1,0 +1,65 @@
+// Access is one place with four tabs; each tab is a screen with an address of its own.
+import { Group } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { type Place, screenPath } from '../api/workspace.ts';
+import { CopyAs } from '../shell/copy-as.tsx';
+import { usePlace } from '../shell/permissions.ts';
+import { ScreenFrame } from '../shell/screen-frame.tsx';
+import { adminCall } from '../snippets/admin.ts';
+import classes from './access.module.css';
+
+const TABS = [
+  { to: '/access/keys', label: 'API keys' },
+  { to: '/access/clients', label: 'OAuth clients' },
+  { to: '/access/provider', label: 'Identity provider' },
+  { to: '/access/rules', label: 'Row rules' },
+] as const;
+
+/** What reads them on the command line. */
+const COMMANDS = {
+  'api-keys': 'key list',
+  'oauth-clients': 'client list',
+  'identity-provider': 'idp show',
+  schema: 'schema show',
+} as const;
+
+export interface AccessFrameProps {
+  readonly title: (typeof TABS)[number]['label'];
+  /** Below the workspace in the admin API: what the screen shows. */
+  readonly noun: keyof typeof COMMANDS;
+  readonly actions?: ReactNode;
+  readonly children: (place: Place) => ReactNode;
+}
+
+export function AccessFrame({ title, noun, actions, children }: AccessFrameProps) {
+  const place = usePlace();
+  if (place === undefined) return null;
+  return (
+    <ScreenFrame
+      title={title}
+      actions={
+        <>
+          <CopyAs
+            call={() => adminCall({ origin: location.origin, ...place }, { rest: `/${noun}`, wda: COMMANDS[noun] })}
+          />
+          {actions}
+        </>
+      }
+    >
+      <Group component="nav" aria-label="Access" gap={0} mb="md" className={classes.tabs ?? ''}>
+        {TABS.map(({ to, label }) => (
+          <Link
+            key={to}
+            to={screenPath(place, to)}
+            className={classes.tab ?? ''}
+            activeProps={{ 'aria-current': 'page' }}
+          >
+            {label}
+          </Link>
+        ))}
+      </Group>
+      {children(place)}
+    </ScreenFrame>
+  );
+}

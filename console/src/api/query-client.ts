@@ -1,0 +1,20 @@
+// What the server said, as far as the page remembers it.
+import { QueryClient } from '@tanstack/react-query';
+import { isRefusal } from './api-error.ts';
+
+// A refusal stands; what did not arrive is asked for again. `send` waits for what is refused for a while.
+const isUnanswered = (error: unknown): boolean => isRefusal(error, 'UNREACHABLE');
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      retry: (failures, error) => isUnanswered(error) && failures < 60,
+      retryDelay: (failures) => Math.min(500 * 2 ** failures, 5000),
+      networkMode: 'always',
+      refetchOnWindowFocus: true,
+      staleTime: 5000,
+      structuralSharing: false,
+    },
+    mutations: { networkMode: 'always', retry: false },
+  },
+});

@@ -1,0 +1,146 @@
+// The picture itself. Everything in it can be done in the list beside it; here it is seen.
+import '@xyflow/react/dist/style.css';
+import { useComputedColorScheme } from '@mantine/core';
+import {
+  Background,
+  Controls,
+  type Edge,
+  Handle,
+  MarkerType,
+  type Node,
+  type NodeChange,
+  type NodeProps,
+  Position,
+  ReactFlow,
+  type ReactFlowInstance,
+} from '@xyflow/react';
+import { memo, useEffect, useMemo, useRef } from 'react';
+import { type Line, MAX_SHOWN, neighboursOf, type PictureEntity, placesOf } from './diagram.ts';
+import classes from './schema.module.css';
+
+export interface PictureViewProps {
+  readonly entities: readonly PictureEntity[];
+  readonly lines: readonly Line[];
+  readonly at: string | undefined;
+  readonly onChoose: (name: string) => void;
+}
+
+type EntityNode = Node<{ readonly entity: PictureEntity; readonly isAt: boolean; readonly isFar: boolean }, 'entity'>;
+
+// Above it only what is in sight is drawn, and at first that is a part that can be read: 100 entities are drawn whole in some
+// 0.1 s, 500 in more than a second, and nobody reads them.
+const DRAWN_WHOLE = 150;
+const WHOLE = { maxZoom: 1 };
+// Those with the most relations have the first places.
+const BEGINNING = { x: 24, y: 24, zoom: 0.6 };
+
+const EntityBox = memo(function EntityBox({ data: { entity, isAt, isFar } }: NodeProps<EntityNode>) {
+  const more = entity.fields.length - MAX_SHOWN;
+  return (
+    <div className={classes.node} data-is-at={isAt} data-is-far={isFar}>
+      <Handle type="target" position={Position.Left} isConnectable={false} />
+      <div className={classes.head}>
+        <bdi>{entity.name}</bdi>
+      </div>
+      {entity.fields.slice(0, MAX_SHOWN).map(({ name, type, required }) => (
+        <div key={name} className={classes.field}>
+          <bdi>{name}</bdi>
+          <span>
+            {type}
+            {required ? ' *' : ''}
+          </span>
+        </div>
+      ))}
+      {more > 0 && <div className={classes.field}>and {more} more</div>}
+      <Handle type="source" position={Position.Right} isConnectable={false} />
+    </div>
+  );
+});
+
+const NODE_TYPES = { entity: EntityBox };
+
+export function PictureView({ entities, lines, at, onChoose }: PictureViewProps) {
+  const scheme = useComputedColorScheme('light');
+  const flow = useRef<ReactFlowInstance<EntityNode, Edge>>(null);
+  const shown = useMemo(() => {
+    const names = new Set(entities.map(({ name }) => name));
+    return lines.filter(({ from, to }) => names.has(from) && names.has(to));
+  }, [entities, lines]);
+  const places = useMemo(() => placesOf(entities, shown), [entities, shown]);
+  const near = useMemo(() => (at === undefined ? undefined : neighboursOf(shown, at)), [shown, at]);
+  const nodes = useMemo(
+    () =>
+      entities.map((entity): EntityNode => {
+        const { x = 0, y = 0, width = 0, height = 0 } = places.get(entity.name) ?? {};
+        return {
+          id: entity.name,
+          type: 'entity',
+          position: { x, y },
+          width,
+          height,
+          selected: entity.name === at,
+          ariaLabel: wordsOf(entity),
+          data: { entity, isAt: entity.name === at, isFar: near !== undefined && !near.has(entity.name) },
+        };
+      }),
+    [entities, places, at, near],
+  );
+  const edges = useMemo(() => shown.map((line) => edgeOf(line, at)), [shown, at]);
+  useEffect(() => {
+    if (at !== undefined && places.has(at))
+      void flow.current?.fitView({ nodes: [{ id: at }], maxZoom: 1, duration: 0 });
+  }, [at, places]);
+  useEffect(() => {
+    if (places.size > DRAWN_WHOLE) void flow.current?.setViewport(BEGINNING);
+    else if (places.size > 0) void flow.current?.fitView(WHOLE);
+  }, [places]);
+  const isLarge = entities.length > DRAWN_WHOLE;
+  const onNodesChange = (changes: NodeChange<EntityNode>[]): void => {
+    for (const change of changes) if (change.type === 'select' && change.selected) onChoose(change.id);
+  };
+  return (
+    <section className={classes.picture} aria-label="Picture of the schema">
+      <ReactFlow
+        nodes={nodes}
+        edges={edges}
+        nodeTypes={NODE_TYPES}
+        onInit={(instance) => {
+          flow.current = instance;
+        }}
+        onNodesChange={onNodesChange}
+        colorMode={scheme}
+        fitView={!isLarge}
+        fitViewOptions={WHOLE}
+        defaultViewport={BEGINNING}
+        minZoom={0.05}
+        nodesDraggable={false}
+        nodesConnectable={false}
+        edgesFocusable={false}
+        onlyRenderVisibleElements={isLarge}
+        deleteKeyCode={null}
+      >
+        <Background gap={24} />
+        <Controls showInteractive={false} />
+      </ReactFlow>
+    </section>
+  );
+}
+
+const wordsOf = ({ name, fields, relations }: PictureEntity): string =>
+  `${name}: ${fields.length} fields${relations.map((one) => `, ${one.name} ${one.kind} ${one.to}`).join('')}`;
+
+function edgeOf({ id, from, to, label, isMany }: Line, at: string | undefined): Edge {
+  const isNear = from === at || to === at;
+  return {
+    id,
+    source: from,
+    target: to,
+    type: 'default',
+    ...(isNear ? { label } : {}),
+    animated: false,
+    selectable: false,
+    style: { strokeWidth: isNear ? 2 : 1, ...(isMany ? { strokeDasharray: '5 4' } : {}) },
+    markerEnd: { type: MarkerType.ArrowClosed, width: 14, height: 14 },
+    ...(isMany ? { markerStart: { type: MarkerType.ArrowClosed, width: 14, height: 14 } } : {}),
+  };
+}

@@ -1,0 +1,62 @@
+// Somebody else changed the schema while there is a draft: what they changed, and the merge of both.
+import { Alert, Button, Group, Radio, Stack, Text } from '@mantine/core';
+import { useMemo, useState } from 'react';
+import { type Json, stringifyExact } from '../api/json.ts';
+import { say } from '../shell/live-region.tsx';
+import { DifferenceView } from './difference-view.tsx';
+import { type Conflict, merged, withTheirs } from './merge.ts';
+import type { DraftState } from './use-draft.ts';
+
+/** Shown when the draft was made from another document than the one in force. */
+export function Behind({ state }: { readonly state: DraftState }) {
+  const { base, value, inForce, draft, isReadable } = state;
+  const both = useMemo(() => merged(base, value, inForce.document), [base, value, inForce]);
+  const [theirs, setTheirs] = useState<ReadonlySet<string>>(new Set());
+  if (!state.isBehind) return null;
+  const merge = (): void => {
+    const taken = both.conflicts.filter(({ path }) => theirs.has(path.join('.')));
+    state.rebase(withTheirs(both.value, taken));
+    say('Both changes are in the draft');
+  };
+  const choose = ({ path }: Conflict, whose: string): void => {
+    const next = new Set(theirs);
+    if (whose === 'theirs') next.add(path.join('.'));
+    else next.delete(path.join('.'));
+    setTheirs(next);
+  };
+  return (
+    <Alert role="alert" color="yellow" variant="light" my="sm" title="The schema changed while you were editing">
+      <Stack gap="xs">
+        <Text size="sm">Someone applied these changes after you started your draft. Merge them into it.</Text>
+        <DifferenceView before={base} after={inForce.document} format={draft.format} label="Changes by others" />
+        {both.conflicts.map((conflict) => (
+          <Radio.Group
+            key={conflict.path.join('.')}
+            label={`Both of you changed ${conflict.path.slice(1).join('.')}`}
+            value={theirs.has(conflict.path.join('.')) ? 'theirs' : 'mine'}
+            onChange={(whose) => choose(conflict, whose)}
+          >
+            <Radio size="xs" mt={4} value="mine" label={`Keep mine: ${shown(conflict.mine)}`} />
+            <Radio size="xs" mt={4} value="theirs" label={`Take theirs: ${shown(conflict.theirs)}`} />
+          </Radio.Group>
+        ))}
+        <Group gap="xs">
+          <Button onClick={merge} disabled={!isReadable}>
+            Merge
+          </Button>
+          <Button variant="default" onClick={state.discard}>
+            Discard my draft
+          </Button>
+        </Group>
+      </Stack>
+    </Alert>
+  );
+}
+
+const MAX_SHOWN = 120;
+
+function shown(value: Json | undefined): string {
+  if (value === undefined) return 'without it';
+  const text = stringifyExact(value);
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+}

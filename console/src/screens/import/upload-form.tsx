@@ -1,0 +1,159 @@
+// A file on its way, and what became of it: progress by bytes, numbers, or mistakes by row with the rows to mend.
+import { Alert, Anchor, Button, Group, Progress, Stack, Text } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useEffect, useRef, useState } from 'react';
+import { isRefusal } from '../../api/api-error.ts';
+import { upload } from '../../api/upload.ts';
+import { dataPath, type Place, screenPath } from '../../api/workspace.ts';
+import { bytes, counted } from '../../format/amount.ts';
+import { requestKeys } from '../../records/write-requests.ts';
+import { CopyAs } from '../../shell/copy-as.tsx';
+import { saveFile } from '../../shell/download.tsx';
+import { Refused } from '../../shell/error-alert.tsx';
+import { DraftGuard } from '../../shell/unsaved-changes.tsx';
+import { importCall } from '../../snippets/admin.ts';
+import { type ImportFile, rowsOf } from '../../transfer/sample.ts';
+
+interface Done {
+  readonly inserted: number;
+  readonly updated: number;
+  readonly skipped: number;
+}
+
+export interface Result extends Done {
+  readonly isDryRun: boolean;
+}
+
+export interface SendingProps {
+  readonly place: Place;
+  readonly entity: string;
+  readonly chosen: ImportFile;
+  readonly parameters: Readonly<Record<string, string | undefined>>;
+  /** Called before the file is sent; throws to stop. */
+  readonly before?: () => Promise<void>;
+  /** False: only the import is offered. */
+  readonly hasDryRun?: boolean;
+  /** False: something has to be chosen first. */
+  readonly isReady?: boolean;
+}
+
+// A larger file is not read into the page to find its bad rows.
+const MOST_BYTES = 50_000_000;
+
+export function Sending({ place, entity, chosen, parameters, before, hasDryRun = true, isReady = true }: SendingProps) {
+  const [sent, setSent] = useState<number>();
+  const [result, setResult] = useState<Result>();
+  const [error, setError] = useState<unknown>();
+  const [isStoring, setStoring] = useState(false);
+  const [stored, setStored] = useState<string>();
+  const [keyOf] = useState(requestKeys);
+  const stop = useRef<AbortController>(undefined);
+  useEffect(() => () => stop.current?.abort(), []);
+  const client = useQueryClient();
+  const { file, name, sample } = chosen;
+  const type = sample.kind === 'csv' ? 'text/csv' : 'application/x-ndjson';
+  const given = Object.entries(parameters).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]]));
+  const pathWith = (more: string[][]): string =>
+    dataPath(place, `/${encodeURIComponent(entity)}/_import?${new URLSearchParams([...given, ...more])}`);
+  const path = pathWith([]);
+  async function run(isDryRun: boolean): Promise<void> {
+    const controller = new AbortController();
+    stop.current = controller;
+    setError(undefined);
+    setResult(undefined);
+    setSent(0);
+    setStoring(!isDryRun);
+    try {
+      await before?.();
+      const { data } = await upload<Done>({
+        path: isDryRun ? pathWith([['dryRun', 'true']]) : path,
+        key: isDryRun ? undefined : keyOf(path),
+        type,
+        file,
+        onProgress: setSent,
+        signal: controller.signal,
+      });
+      setResult({ ...data, isDryRun });
+      if (isDryRun) return;
+      // A second click imports nothing twice.
+      setStored(path);
+      await client.invalidateQueries();
+    } catch (thrown) {
+      setError(controller.signal.aborted ? new Error('Cancelled') : thrown);
+    } finally {
+      setSent(undefined);
+    }
+  }
+  const isSurelyNot = !isStoring || (isRefusal(error) && error.status >= 400 && error.status < 500);
+  const rows = isRefusal(error)
+    ? new Set(error.details.flatMap(({ row }) => (row === undefined || row === 0 ? [] : [row])))
+    : new Set<number>();
+  async function saveBadRows(): Promise<void> {
+    const text = rowsOf(await file.text(), rows);
+    saveFile(new Blob([text]), `${name.replace(/\.[^.]*$/, '')}.bad.${sample.kind === 'csv' ? 'csv' : 'ndjson'}`);
+  }
+  return (
+    <Stack gap="xs">
+      <DraftGuard isDirty={isStoring && sent !== undefined} />
+      <Group>
+        {hasDryRun && (
+          <Button variant="default" disabled={!isReady || sent !== undefined} onClick={() => void run(true)}>
+            Dry run
+          </Button>
+        )}
+        <Button disabled={!isReady || sent !== undefined || stored === path} onClick={() => void run(false)}>
+          Import
+        </Button>
+        {chosen.delimiter === undefined && before === undefined && isReady && (
+          <CopyAs
+            call={() => importCall({ origin: location.origin, ...place, entity, file: { name, type }, parameters })}
+          />
+        )}
+        {sent !== undefined && (
+          <Button variant="subtle" onClick={() => stop.current?.abort()}>
+            Cancel
+          </Button>
+        )}
+      </Group>
+      {sent !== undefined && (
+        <>
+          <Progress.Root size="lg">
+            <Progress.Section value={file.size === 0 ? 100 : (sent / file.size) * 100} aria-label="Sent" />
+          </Progress.Root>
+          <Text size="sm" role="status">
+            {sent < file.size
+              ? `${bytes(sent)} of ${bytes(file.size)} sent`
+              : 'Sent. The server checks and stores the rows'}
+          </Text>
+        </>
+      )}
+      {result !== undefined && (
+        <Alert role="status" color={result.isDryRun ? 'blue' : 'green'} variant="light" p="xs">
+          {result.isDryRun ? 'Nothing is stored. The import would have: ' : ''}
+          {`${counted(result.inserted, 'record')} inserted, ${result.updated} updated, ${result.skipped} skipped. `}
+          {!result.isDryRun && (
+            <Anchor component={Link} to={screenPath(place, `/data/${entity}`)} size="sm">
+              Show the records
+            </Anchor>
+          )}
+        </Alert>
+      )}
+      <Refused error={error} />
+      {error !== undefined && (
+        <Group>
+          <Text size="sm">
+            {isSurelyNot
+              ? 'Nothing was imported.'
+              : 'Either the whole file was imported or none of it. Import it again to find out: no record is stored twice.'}
+          </Text>
+          {rows.size > 0 && file.size <= MOST_BYTES && (
+            <Button variant="default" onClick={() => void saveBadRows()}>
+              Download the bad rows
+            </Button>
+          )}
+        </Group>
+      )}
+    </Stack>
+  );
+}

@@ -1,0 +1,117 @@
+// A record that exists: form, relations, JSON, and its end.
+import { Button, Code, Group, ScrollArea, Tabs, Text } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { stringifyExact } from '../../api/json.ts';
+import type { EntityDocument } from '../../api/schema.ts';
+import { screenPath } from '../../api/workspace.ts';
+import { labelOf } from '../../records/fields.ts';
+import { searchOfLastList } from '../../records/last-list.ts';
+import { type EntityPlace, fetchRecord, type Versioned } from '../../records/requests.ts';
+import { memberOf } from '../../records/value.ts';
+import { Refused } from '../../shell/error-alert.tsx';
+import { useSaid } from '../../shell/live-region.tsx';
+import { useMayWrite } from '../../shell/permissions.ts';
+import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { DeleteDialog } from './delete-dialog.tsx';
+import { createdWords, RecordForm } from './form.tsx';
+import { Relations } from './relations.tsx';
+
+export interface ExistingProps {
+  readonly at: EntityPlace;
+  readonly entity: EntityDocument;
+  readonly id: string;
+}
+
+export function Existing({ at, entity, id }: ExistingProps) {
+  const key = ['record', at.org, at.ws, at.entity, id];
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  // What is being edited must not change below the hands of who types: a newer record comes by a save alone.
+  const read = useQuery({
+    queryKey: key,
+    queryFn: ({ signal }) => fetchRecord(at, id, ['*'], signal),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  // An answer that is under way would bring back what was there before.
+  async function keep(saved: Versioned): Promise<void> {
+    await client.cancelQueries({ queryKey: key, exact: true });
+    client.setQueryData(key, saved);
+    const own = JSON.stringify(key);
+    void client.invalidateQueries({
+      queryKey: ['record', at.org, at.ws, at.entity],
+      predicate: ({ queryKey }) => JSON.stringify(queryKey) !== own,
+    });
+  }
+  const [isDeleting, setDeleting] = useState(false);
+  const mayWrite = useMayWrite();
+  const label = labelOf(entity);
+  const called = read.data === undefined || label === undefined ? undefined : memberOf(read.data.record, label);
+  const list = screenPath(at, `/data/${at.entity}`);
+  const isCreated = useSaid().trim() === createdWords(at, id);
+  const actions = (
+    <Group gap="xs">
+      {isCreated && <Text size="sm">Created</Text>}
+      <Button component={Link} to={list} search={searchOfLastList(list)} variant="subtle">
+        {`All ${at.entity}`}
+      </Button>
+      {mayWrite && entity.operations.includes('create') && (
+        <Button component={Link} to={`${list}/new`} search={{ from: id } as never} variant="default">
+          Duplicate
+        </Button>
+      )}
+      {mayWrite && entity.operations.includes('delete') && (
+        <Button variant="default" color="red" onClick={() => setDeleting(true)}>
+          Delete
+        </Button>
+      )}
+    </Group>
+  );
+  const title =
+    typeof called === 'string' && called !== '' ? `${at.entity} ${id}: ${called.slice(0, 80)}` : `${at.entity} ${id}`;
+  return (
+    <ScreenFrame title={title} actions={read.data === undefined ? null : actions}>
+      <Refused error={read.error} onRetry={() => void read.refetch()} />
+      {read.data !== undefined && (
+        <Tabs defaultValue="fields" keepMounted>
+          <Tabs.List mb="sm">
+            <Tabs.Tab value="fields">Fields</Tabs.Tab>
+            <Tabs.Tab value="relations">Relations</Tabs.Tab>
+            <Tabs.Tab value="json">JSON</Tabs.Tab>
+          </Tabs.List>
+          <Tabs.Panel value="fields">
+            <RecordForm at={at} entity={entity} read={read.data} onSaved={keep} />
+          </Tabs.Panel>
+          <Tabs.Panel value="relations" keepMounted={false}>
+            <Relations at={at} entity={entity} record={read.data.record} />
+          </Tabs.Panel>
+          <Tabs.Panel value="json" keepMounted={false}>
+            <ScrollArea.Autosize mah="70vh" viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': 'JSON' }}>
+              <Code block>{lines(stringifyExact(read.data.record))}</Code>
+            </ScrollArea.Autosize>
+          </Tabs.Panel>
+        </Tabs>
+      )}
+      {isDeleting && read.data !== undefined && (
+        <DeleteDialog
+          at={at}
+          entity={entity}
+          read={read.data}
+          onClose={() => setDeleting(false)}
+          onDeleted={() => void navigate({ to: list, search: searchOfLastList(list), ignoreBlocker: true })}
+          onTakeTheirs={(theirs) => void keep(theirs)}
+        />
+      )}
+    </ScreenFrame>
+  );
+}
+
+/** The members of an object on lines of their own; numbers keep their digits. */
+const lines = (text: string): string =>
+  JSON.stringify(JSON.parse(text, keepDigits), undefined, 2).replace(/"\uE000([^"]*)\uE000"/g, '$1');
+
+// Private use marks around what must come out as digits.
+function keepDigits(this: unknown, _name: string, value: unknown, context?: { readonly source?: string }): unknown {
+  return typeof value === 'number' ? `\uE000${context?.source ?? value}\uE000` : value;
+}

@@ -1,0 +1,144 @@
+// Below the grid: how many records there are, what is selected and waits, and the last refusal.
+import { Button, Switch } from '@mantine/core';
+import { useState } from 'react';
+import { counted } from '../../format/amount.ts';
+import type { ZoneName } from '../../format/datetime.ts';
+import { useFocusBack } from '../../grid/use-grid.ts';
+import { fetchRecords } from '../../records/requests.ts';
+import { NO_CUTS } from '../../records/rows.ts';
+import { idOf } from '../../records/value.ts';
+import { Refused } from '../../shell/error-alert.tsx';
+import { Icon } from '../../shell/icon.tsx';
+import { showKeys } from '../../shell/shortcuts.tsx';
+import { BulkEditDialog, ReviewDialog } from './dialogs.tsx';
+import type { Editing } from './use-editing.ts';
+import type { RecordsState } from './use-records.ts';
+
+export interface FootProps {
+  readonly state: RecordsState;
+  readonly zone: ZoneName;
+  readonly editing: Editing;
+  readonly selected: ReadonlySet<string>;
+  readonly onDelete: () => void;
+  readonly onDeselect: () => void;
+}
+
+export function Foot({ state, zone, editing, selected, onDelete, onDeselect }: FootProps) {
+  const { rows, count, mayWrite, at } = state;
+  const [isBulk, setBulk] = useState(false);
+  const [isReview, setReview] = useState(false);
+  useFocusBack(isBulk || isReview, state.control);
+  const { drafts, history } = editing;
+  const queued = drafts.all('queued');
+  const waiting = [...queued, ...(editing.isQueueing ? drafts.all('refused') : [])];
+  const last = history.done.at(-1);
+  async function saveSelected(name: string, value: Parameters<Parameters<typeof BulkEditDialog>[0]['onSave']>[1]) {
+    setBulk(false);
+    try {
+      const ids = [...selected];
+      const missing = ids.filter((id) => rows?.byId(id) === undefined);
+      const fetched = (await fetchRecords(at, missing, [name])).map(({ record, version }) => ({
+        id: idOf(record),
+        record,
+        version,
+        cuts: NO_CUTS,
+      }));
+      const known = ids.flatMap((id) => rows?.byId(id) ?? []);
+      await editing.save([...known, ...fetched].map((row) => ({ row, values: new Map([[name, value]]) })));
+    } catch (error) {
+      editing.setRefused(error);
+    }
+  }
+  return (
+    <>
+      <Refused error={editing.refused} />
+      <div className="records-line records-foot">
+        <span>
+          {rows === undefined
+            ? ''
+            : count.isExact
+              ? counted(count.rows, 'record')
+              : `${counted(count.rows, 'record')} or more`}
+        </span>
+        {selected.size > 0 && (
+          <>
+            <span>{counted(selected.size, 'record')} selected</span>
+            <Button variant="default" size="compact-xs" onClick={() => setBulk(true)}>
+              Edit selected
+            </Button>
+            <Button
+              color="red"
+              variant="light"
+              size="compact-xs"
+              onClick={onDelete}
+              leftSection={<Icon name="trash" size={13} />}
+            >
+              Delete selected
+            </Button>
+            <Button variant="subtle" size="compact-xs" onClick={onDeselect}>
+              Deselect
+            </Button>
+          </>
+        )}
+        <Button variant="subtle" size="compact-xs" onClick={showKeys}>
+          Keys: ?
+        </Button>
+        {mayWrite && (
+          <span className="records-line records-end">
+            {waiting.length > 0 && (
+              <Button size="compact-xs" onClick={() => setReview(true)}>
+                Review {counted(waiting.length, 'change')}
+              </Button>
+            )}
+            <Switch
+              label="Queue edits"
+              checked={editing.isQueueing}
+              disabled={queued.length > 0}
+              onChange={(event) => editing.setQueueing(event.currentTarget.checked)}
+            />
+            <Button
+              variant="subtle"
+              size="compact-xs"
+              disabled={last === undefined}
+              title={last === undefined ? 'Nothing to undo' : `Undo ${last.words}`}
+              aria-description={last?.words}
+              leftSection={<Icon name="undo" size={13} />}
+              onClick={() => void editing.writer.undo()}
+            >
+              Undo
+            </Button>
+          </span>
+        )}
+      </div>
+      {isBulk && (
+        <BulkEditDialog
+          at={at}
+          columns={state.plan.own}
+          zone={zone}
+          count={selected.size}
+          onClose={() => setBulk(false)}
+          onSave={(name, value) => void saveSelected(name, value)}
+        />
+      )}
+      {isReview && (
+        <ReviewDialog
+          changes={waiting.map(({ id, name, draft }) => ({
+            id,
+            name,
+            value: draft.value,
+            ...(draft.kind === 'refused' ? { message: draft.message } : {}),
+          }))}
+          onClose={() => setReview(false)}
+          onDiscard={() => {
+            editing.discardQueue();
+            setReview(false);
+          }}
+          onSave={() => {
+            setReview(false);
+            void editing.saveQueue();
+          }}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,72 @@
+// The picture of the schema with its twin, the list. Default export, as it is loaded on its own.
+import { Anchor, Button, Group, Text } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import { useMemo } from 'react';
+import type { Detail } from '../../api/api-error.ts';
+import { screenPath } from '../../api/workspace.ts';
+import { entitiesOf, linesOf, neighboursOf, type PictureEntity } from '../../schema/diagram.ts';
+import { PictureView } from '../../schema/diagram-view.tsx';
+import { EntityList } from '../../schema/entity-list.tsx';
+import classes from '../../schema/schema.module.css';
+import type { DraftState } from '../../schema/use-draft.ts';
+import { useAddress, usePlace } from '../../shell/use-address.ts';
+
+export default function PictureTab({
+  state,
+  details,
+}: {
+  readonly state: DraftState;
+  readonly details: readonly Detail[];
+}) {
+  const [read, write] = useAddress();
+  const entities = useMemo(() => entitiesOf(state.value), [state.value]);
+  const lines = useMemo(() => linesOf(entities), [entities]);
+  const at = read('entity');
+  const focus = entities.some(({ name }) => name === read('focus')) ? read('focus') : undefined;
+  const near = useMemo(() => (focus === undefined ? undefined : neighboursOf(lines, focus)), [lines, focus]);
+  const shown = near === undefined ? entities : entities.filter(({ name }) => near.has(name));
+  const chosen = entities.find(({ name }) => name === at);
+  const choose = (entity: string | undefined): void => write({ entity });
+  const mistaken = new Set(details.map(({ field }) => field?.split('.')[1] ?? ''));
+  return (
+    <div className={classes.columns}>
+      <EntityList label="Entities" entities={shown} at={at} onChoose={choose} showsRelations mistaken={mistaken} />
+      <div>
+        <Group gap="xs" mb={6} mih={26}>
+          {chosen !== undefined && <Chosen entity={chosen} />}
+          {focus !== undefined && (
+            <Button size="compact-xs" variant="default" onClick={() => write({ focus: undefined })}>
+              Show all
+            </Button>
+          )}
+        </Group>
+        <PictureView entities={shown} lines={lines} at={at} onChoose={choose} />
+      </div>
+    </div>
+  );
+}
+
+function Chosen({ entity }: { readonly entity: PictureEntity }) {
+  const [, write] = useAddress();
+  const place = usePlace();
+  const { name, fields, description } = entity;
+  return (
+    <>
+      <Text size="sm" fw={600}>
+        <bdi>{name}</bdi>
+      </Text>
+      <Button size="compact-xs" variant="default" onClick={() => write({ focus: name })}>
+        Show neighbours only
+      </Button>
+      <Button size="compact-xs" variant="default" onClick={() => write({ tab: 'entities' }, false)}>
+        Edit
+      </Button>
+      <Anchor component={Link} to={screenPath(place, `/data/${name}`)} size="xs">
+        Records
+      </Anchor>
+      <Text size="xs" c="dimmed" truncate dir="auto" maw={420}>
+        {fields.length} fields{description === '' ? '' : `, ${description}`}
+      </Text>
+    </>
+  );
+}

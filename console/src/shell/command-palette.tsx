@@ -1,0 +1,158 @@
+// Ctrl+K: go anywhere by typing.
+import { Group, Modal, ScrollArea, Text, TextInput, UnstyledButton } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { type KeyboardEvent as ReactKeyboardEvent, useEffect, useId, useState } from 'react';
+import { organizationsQuery, workspaceNamesQuery } from '../api/organizations.ts';
+import { schemaQuery } from '../api/schema.ts';
+import type { Session } from '../api/session.ts';
+import { type Place, screenPath } from '../api/workspace.ts';
+import classes from './command-palette.module.css';
+import { actionsOf, waysOf } from './destinations.ts';
+import { found, type Goal } from './palette-search.ts';
+import { useMayAdminister, useMayWrite } from './permissions.ts';
+
+export interface PaletteProps {
+  readonly session: Session;
+  readonly place: Place | undefined;
+}
+
+const NOWHERE: Place = { org: '', ws: '' };
+
+function useGoals({ session, place }: PaletteProps, isOpen: boolean): readonly Goal[] {
+  const schema = useQuery({ ...schemaQuery(place ?? NOWHERE), enabled: isOpen && place !== undefined });
+  const mayWrite = useMayWrite();
+  const mayAdminister = useMayAdminister();
+  const isOperator = session.kind === 'operator';
+  const organizations = useQuery({ ...organizationsQuery(), enabled: isOpen && isOperator });
+  const here = useQuery({
+    ...workspaceNamesQuery(place?.org ?? ''),
+    enabled: isOpen && isOperator && place !== undefined,
+  });
+  const names = place === undefined ? [] : [...(schema.data?.entities.keys() ?? [])];
+  return [
+    ...(place === undefined
+      ? []
+      : [
+          ...names.map((name) => ({ label: name, kind: 'Entity', to: screenPath(place, `/data/${name}`) })),
+          ...waysOf(place, mayAdminister, names[0]).map(({ label, to }) => ({ label, kind: 'Screen', to })),
+          { label: 'Overview', kind: 'Screen', to: screenPath(place) },
+        ]),
+    ...(here.data?.list ?? []).map(({ slug, name }) => ({
+      label: name,
+      kind: 'Workspace',
+      to: `/${place?.org}/${slug}`,
+    })),
+    ...(organizations.data?.list ?? []).map(({ slug, name }) => ({
+      label: name,
+      kind: 'Organization',
+      to: `/${slug}`,
+    })),
+    ...(place === undefined
+      ? []
+      : actionsOf(place, { mayWrite, mayAdminister }, schema.data?.entities.values() ?? [])
+    ).map((action) => ({ ...action, kind: 'Action' })),
+    ...(isOperator
+      ? [
+          { label: 'Organizations', kind: 'Screen', to: '/' },
+          { label: 'Server', kind: 'Screen', to: '/server' },
+        ]
+      : []),
+  ];
+}
+
+export function PaletteDialog(props: PaletteProps) {
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      setOpen((was) => !was);
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+  const goals = useGoals(props, isOpen);
+  return (
+    <Modal
+      opened={isOpen}
+      onClose={() => setOpen(false)}
+      withCloseButton={false}
+      title="Go to"
+      padding="xs"
+      yOffset="10vh"
+      size={520}
+    >
+      <PaletteList goals={goals} onDone={() => setOpen(false)} />
+    </Modal>
+  );
+}
+
+function PaletteList({ goals, onDone }: { readonly goals: readonly Goal[]; readonly onDone: () => void }) {
+  const [typed, setTyped] = useState('');
+  const [at, setAt] = useState(0);
+  const navigate = useNavigate();
+  const id = useId();
+  const shown = found(goals, typed);
+  const chosen = Math.min(at, shown.length - 1);
+  function go(goal: Goal | undefined): void {
+    if (goal === undefined) return;
+    onDone();
+    void navigate({ to: goal.to });
+  }
+  function onKeyDown(event: ReactKeyboardEvent): void {
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+    if (event.key === 'Enter') go(shown[chosen]);
+    else if (step !== 0) setAt(Math.max(0, Math.min(shown.length - 1, chosen + step)));
+    else return;
+    event.preventDefault();
+  }
+  return (
+    <>
+      <TextInput
+        aria-label="Go to"
+        placeholder="Entity, screen or workspace"
+        data-autofocus
+        role="combobox"
+        aria-expanded
+        aria-controls={id}
+        aria-activedescendant={shown.length === 0 ? undefined : `${id}-${chosen}`}
+        value={typed}
+        onChange={(event) => {
+          setTyped(event.currentTarget.value);
+          setAt(0);
+        }}
+        onKeyDown={onKeyDown}
+      />
+      <ScrollArea.Autosize mah="50vh" mt="xs">
+        <div id={id} role="listbox" aria-label="Found">
+          {shown.map((goal, index) => (
+            <UnstyledButton
+              key={goal.to + goal.label}
+              id={`${id}-${index}`}
+              role="option"
+              tabIndex={-1}
+              aria-selected={index === chosen}
+              className={classes.goal ?? ''}
+              onClick={() => go(goal)}
+            >
+              <Group justify="space-between" wrap="nowrap">
+                <Text size="sm" truncate dir="auto">
+                  {goal.label}
+                </Text>
+                <Text size="xs" c="dimmed">
+                  {goal.kind}
+                </Text>
+              </Group>
+            </UnstyledButton>
+          ))}
+        </div>
+      </ScrollArea.Autosize>
+      {shown.length === 0 && (
+        <Text size="sm" c="dimmed" p="xs" role="status">
+          No results
+        </Text>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,64 @@
+// A refusal where it belongs: in the server's words, with what to do and the request's id.
+import { Alert, Button, CopyButton, Group, List, Text } from '@mantine/core';
+import { isRefusal } from '../api/api-error.ts';
+
+export interface RefusedProps {
+  /** What was thrown; null or undefined: nothing is shown. */
+  readonly error: unknown;
+  readonly onRetry?: (() => void) | undefined;
+}
+
+export function Refused({ error, onRetry }: RefusedProps) {
+  if (error === null || error === undefined) return null;
+  const message = error instanceof Error ? error.message : String(error);
+  const refusal = isRefusal(error) ? error : undefined;
+  // The message of one mistake has it already.
+  const [one, ...others] = refusal?.details ?? [];
+  const details = one === undefined || (others.length === 0 && message.includes(one.message)) ? [] : [one, ...others];
+  const copied = JSON.stringify({
+    status: refusal?.status,
+    code: refusal?.code,
+    requestId: refusal?.requestId,
+    at: location.pathname,
+  });
+  return (
+    <Alert role="alert" color="red" variant="light" p="xs" my="xs">
+      <Text size="sm">
+        <bdi>{message}</bdi>
+      </Text>
+      {details.length > 0 && (
+        <List size="sm" mt={4}>
+          {details.slice(0, 20).map((detail) => (
+            <List.Item key={`${detail.index}/${detail.row}/${detail.field}/${detail.message}`}>
+              <bdi>
+                {detail.row === undefined ? '' : detail.row === 0 ? 'header: ' : `row ${detail.row}: `}
+                {detail.index === undefined ? '' : `record ${detail.index + 1}: `}
+                {detail.field === null ? '' : `${detail.field}: `}
+                {detail.message}
+              </bdi>
+            </List.Item>
+          ))}
+        </List>
+      )}
+      <Group gap="xs" mt={4}>
+        {refusal?.requestId !== undefined && (
+          <Text size="xs" c="dimmed">
+            Request {refusal.requestId}
+          </Text>
+        )}
+        <CopyButton value={copied}>
+          {({ copied: isCopied, copy }) => (
+            <Button variant="subtle" size="compact-xs" onClick={copy}>
+              {isCopied ? 'Copied' : 'Copy details'}
+            </Button>
+          )}
+        </CopyButton>
+        {onRetry !== undefined && (
+          <Button variant="subtle" size="compact-xs" onClick={onRetry}>
+            Try again
+          </Button>
+        )}
+      </Group>
+    </Alert>
+  );
+}

@@ -1,0 +1,26 @@
+// What stands in place of a screen that cannot be shown.
+import { Anchor, Text } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import { Refused } from './error-alert.tsx';
+import { ScreenFrame } from './screen-frame.tsx';
+
+export function NotFoundScreen() {
+  return (
+    <ScreenFrame title="Page not found">
+      <Text>
+        There is no page at this address.{' '}
+        <Anchor component={Link} to="/">
+          Back to the start
+        </Anchor>
+      </Text>
+    </ScreenFrame>
+  );
+}
+
+export function ScreenFailed({ error, reset }: { readonly error: unknown; readonly reset: () => void }) {
+  return (
+    <ScreenFrame title="This screen failed">
+      <Refused error={error} onRetry={reset} />
+    </ScreenFrame>
+  );
+}

@@ -1,0 +1,72 @@
+// What stands around every screen: banner, navigation of the workspace, main, and the line that says aloud what happened.
+import { AppShell, Burger, Group } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { Outlet, useNavigate, useParams } from '@tanstack/react-router';
+import { useEffect } from 'react';
+import { isRefusal } from '../api/api-error.ts';
+import { stringifyExact } from '../api/json.ts';
+import { sessionQuery } from '../api/session.ts';
+import { Banner } from './banner.tsx';
+import { PaletteDialog } from './command-palette.tsx';
+import { ConnectionBanner } from './connection.tsx';
+import { Refused } from './error-alert.tsx';
+import { Said } from './live-region.tsx';
+import { MigrationBanner } from './migration-banner.tsx';
+import { Navigation } from './navigation.tsx';
+import { useViewing } from './permissions.ts';
+import { KeysDialog } from './shortcuts.tsx';
+import { ViewAsLine } from './view-as.tsx';
+
+export function Frame() {
+  const [isOpen, { toggle, close }] = useDisclosure(false);
+  const { org, ws } = useParams({ strict: false }) as { readonly org?: string; readonly ws?: string };
+  const place = org === undefined || ws === undefined ? undefined : { org, ws };
+  const session = useQuery(sessionQuery);
+  const navigate = useNavigate();
+  const viewed = useViewing();
+  const isSignedOut = session.data === undefined && isRefusal(session.error) && session.error.status === 401;
+  useEffect(() => {
+    if (!isSignedOut) return;
+    const here = location.pathname.replace(/^\/console/, '') + location.search;
+    void navigate({ href: `/login?to=${encodeURIComponent(here)}`, replace: true });
+  }, [isSignedOut, navigate]);
+  return (
+    <AppShell
+      header={{ height: viewed === undefined ? 44 : 76 }}
+      navbar={{ width: 232, breakpoint: 'sm', collapsed: { mobile: !isOpen, desktop: place === undefined } }}
+      padding="md"
+    >
+      <a className="skip-link" href="#content">
+        Skip to content
+      </a>
+      <AppShell.Header component="header" role="banner">
+        <Group h={44} px="sm" gap="sm" wrap="nowrap">
+          {place !== undefined && (
+            <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" />
+          )}
+          {session.data !== undefined && <Banner session={session.data} place={place} />}
+        </Group>
+        <ViewAsLine />
+      </AppShell.Header>
+      {place !== undefined && session.data !== undefined && (
+        <AppShell.Navbar component="nav" aria-label="Workspace" p="xs" onClick={close}>
+          <Navigation place={place} />
+        </AppShell.Navbar>
+      )}
+      <AppShell.Main id="content" tabIndex={-1}>
+        <ConnectionBanner />
+        {place !== undefined && session.data !== undefined && <MigrationBanner place={place} />}
+        {session.data === undefined ? (
+          <Refused error={isSignedOut ? null : session.error} onRetry={() => void session.refetch()} />
+        ) : (
+          // Another user's records are another screen: nothing of the one before stays.
+          <Outlet key={viewed === undefined ? '' : stringifyExact(viewed)} />
+        )}
+      </AppShell.Main>
+      {session.data !== undefined && <PaletteDialog session={session.data} place={place} />}
+      <KeysDialog />
+      <Said />
+    </AppShell>
+  );
+}

@@ -1,0 +1,27 @@
+// The screens of a workspace that its owners alone have: schema, migrations, access, activity, settings. A user of the
+// identity provider has none of them, so they are not there while one is viewed as.
+import { Anchor, Text } from '@mantine/core';
+import { Link, Outlet } from '@tanstack/react-router';
+import { screenPath } from '../api/workspace.ts';
+import { useIsOwner, usePlace, useViewAs } from './permissions.ts';
+import { ScreenFrame } from './screen-frame.tsx';
+
+export function Administered() {
+  const place = usePlace();
+  const isOwner = useIsOwner();
+  const isViewing = useViewAs() !== undefined;
+  if (place === undefined) return null;
+  if (isOwner && !isViewing) return <Outlet />;
+  return (
+    <ScreenFrame title="For administrators">
+      <Text size="sm">
+        {isOwner
+          ? 'The user you view as cannot open this screen. Choose "Leave" first.'
+          : 'This needs a key with owner permissions.'}{' '}
+        <Anchor component={Link} to={screenPath(place)} size="sm">
+          Back to the workspace
+        </Anchor>
+      </Text>
+    </ScreenFrame>
+  );
+}

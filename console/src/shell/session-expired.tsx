@@ -1,0 +1,40 @@
+// A session that ended is asked for again over the page: nothing below is unmounted, and the request that was refused is sent
+// once more.
+import { Modal } from '@mantine/core';
+import { useEffect, useRef, useState } from 'react';
+import { queryClient } from '../api/query-client.ts';
+import { watchRequests } from '../api/request.ts';
+import { KeyForm } from './sign-in-form.tsx';
+
+export function SignInAgain() {
+  const [isOpen, setOpen] = useState(false);
+  const waiting = useRef<(() => void)[]>([]);
+  useEffect(() => {
+    watchRequests({
+      signInAgain: () =>
+        new Promise((resolve) => {
+          waiting.current.push(resolve);
+          // The login screen asks by itself.
+          if (!location.pathname.endsWith('/login')) setOpen(true);
+        }),
+    });
+  }, []);
+  const done = (): void => {
+    setOpen(false);
+    for (const resume of waiting.current.splice(0)) resume();
+    void queryClient.invalidateQueries({ queryKey: ['session'] });
+  };
+  return (
+    <Modal
+      opened={isOpen}
+      onClose={() => undefined}
+      withCloseButton={false}
+      closeOnEscape={false}
+      closeOnClickOutside={false}
+      title="Sign in again"
+      zIndex={1000}
+    >
+      <KeyForm reason="The session has ended. What you typed is still here." onSignedIn={done} />
+    </Modal>
+  );
+}

@@ -1,0 +1,63 @@
+// What was typed and is not saved: leaving it asks first.
+import { Button, Group, Modal, Text } from '@mantine/core';
+import { useBlocker } from '@tanstack/react-router';
+import { useEffect, useRef } from 'react';
+
+let drafts = 0;
+
+/** Whether anything on the page would be lost by a reload. */
+export const hasDraft = (): boolean => drafts > 0;
+
+export interface DraftGuardProps {
+  readonly isDirty: boolean;
+  /** True for addresses at which the draft stays, such as other tabs of the screen. */
+  readonly keeps?: (pathname: string) => boolean;
+}
+
+/** Asks "Discard changes?" before another address, and before the tab closes, while there is a draft. */
+export function DraftGuard({ isDirty, keeps }: DraftGuardProps) {
+  const isDiscarded = useRef(false);
+  const { status, proceed, reset } = useBlocker({
+    shouldBlockFn: ({ current, next }) =>
+      isDirty && current.pathname !== next.pathname && keeps?.(next.pathname) !== true,
+    enableBeforeUnload: () => isDirty && !isDiscarded.current,
+    withResolver: true,
+  });
+  useEffect(() => {
+    if (!isDirty) return;
+    isDiscarded.current = false;
+    drafts++;
+    return () => void drafts--;
+  }, [isDirty]);
+  const discard = (): void => {
+    // The next screen may have to load the page anew, while this one still stands: it is not asked for twice.
+    isDiscarded.current = true;
+    proceed?.();
+  };
+  return <DiscardDialog isOpen={status === 'blocked'} onKeep={() => reset?.()} onDiscard={discard} />;
+}
+
+export interface DiscardDialogProps {
+  readonly isOpen: boolean;
+  readonly onKeep: () => void;
+  readonly onDiscard: () => void;
+}
+
+/** The question alone, for what closes without another address. */
+export function DiscardDialog({ isOpen, onKeep, onDiscard }: DiscardDialogProps) {
+  return (
+    <Modal opened={isOpen} onClose={onKeep} title="Discard changes?" withCloseButton={false}>
+      <Text size="sm" mb="md">
+        Your changes are not saved.
+      </Text>
+      <Group justify="flex-end">
+        <Button variant="default" onClick={onKeep} data-autofocus>
+          Keep editing
+        </Button>
+        <Button color="red" onClick={onDiscard}>
+          Discard
+        </Button>
+      </Group>
+    </Modal>
+  );
+}

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { actionsOf, waysOf } from '../../../../console/src/shell/destinations.ts';
+
+const place = { org: 'demo', ws: 'shop' };
+const labels = (isAdministrator: boolean, entity?: string) =>
+  waysOf(place, isAdministrator, entity).map(({ label }) => label);
+
+test('who administers sees all screens, who does not the API alone', () => {
+  assert.deepEqual(labels(true, 'orders'), ['Schema', 'Migrations', 'Access', 'API', 'Activity', 'Settings']);
+  assert.deepEqual(labels(false, 'orders'), ['API']);
+});
+
+test('a workspace without entities has no page of their API', () => {
+  assert.deepEqual(labels(false), []);
+});
+
+test('who may not write is offered no action that writes', () => {
+  const entities = [
+    { name: 'orders', operations: ['list', 'create'] },
+    { name: 'views', operations: ['list'] },
+  ];
+  const actions = (mayWrite: boolean, mayAdminister: boolean) =>
+    actionsOf(place, { mayWrite, mayAdminister }, entities).map(({ label, to }) => `${label}: ${to}`);
+  const writing = [
+    'New record of orders: /demo/shop/data/orders/new',
+    'Import into orders: /demo/shop/data/orders/import',
+  ];
+  assert.deepEqual(actions(true, true), [...writing, 'Import a file as a new entity: /demo/shop/import']);
+  assert.deepEqual(actions(true, false), writing);
+  assert.deepEqual(actions(false, false), []);
+});
