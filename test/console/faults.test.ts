@@ -158,7 +158,7 @@ test('a file whose answer is lost is imported once, and what is known of it is t
   };
   await choose();
   await button.click();
-  await page.getByText(/stored whole, or not at all/).waitFor();
+  await page.getByText(/whole file was imported or none of it/).waitFor();
   await button.click();
   await page.getByText(/^2 records inserted/).waitFor();
   assert.deepEqual([statuses, await named('imported')], [[200], 2]);

@@ -93,11 +93,11 @@ test('grid, record, relation, export and copies are those of the user, until "Le
 
   // What an address that is typed shows.
   for (const [path, words] of [
-    ['schema', 'The user whom you view as has no such screen'],
-    ['access/keys', 'The user whom you view as has no such screen'],
-    ['import', 'The user whom you view as has no such screen'],
+    ['schema', 'The user you view as cannot open this screen'],
+    ['access/keys', 'The user you view as cannot open this screen'],
+    ['import', 'The user you view as cannot open this screen'],
     ['data/orders/import', 'Nothing can be imported while you view as a user'],
-    ['data/orders/new', 'Nothing can be made while you view as a user'],
+    ['data/orders/new', 'Records cannot be created while you view as a user'],
   ] as const) {
     await page.goto(`${origin}/console/demo/shop/${path}`);
     await page.getByRole('main').getByText(words).waitFor();
