@@ -5,12 +5,12 @@ export type Search = Readonly<Record<string, string | readonly string[] | undefi
 
 /** `?filter=a&filter=b&sort=c` as `{filter: ['a', 'b'], sort: 'c'}`. */
 export function parseSearch(text: string): Search {
-  const found = new Map<string, string | string[]>();
+  const values = new Map<string, string | string[]>();
   for (const [name, value] of new URLSearchParams(text)) {
-    const before = found.get(name);
-    found.set(name, before === undefined ? value : Array.isArray(before) ? [...before, value] : [before, value]);
+    const before = values.get(name);
+    values.set(name, before === undefined ? value : Array.isArray(before) ? [...before, value] : [before, value]);
   }
-  return Object.fromEntries(found);
+  return Object.fromEntries(values);
 }
 
 /** The other way; commas stay readable. */
@@ -25,7 +25,7 @@ export function stringifySearch(search: Search): string {
 }
 
 /** All values of a parameter. */
-export function valuesOf(search: Search, name: string): readonly string[] {
+export function getAll(search: Search, name: string): readonly string[] {
   const value = Object.hasOwn(search, name) ? search[name] : undefined;
   return value === undefined ? [] : typeof value === 'string' ? [value] : value;
 }

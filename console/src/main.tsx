@@ -8,19 +8,19 @@ import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { queryClient } from './api/query-client.ts';
-import { makeRouter } from './router.tsx';
+import { createAppRouter } from './router.tsx';
 import { watchForNewBuilds } from './shell/new-build.ts';
-import { watchDownloads } from './shell/plain-http.ts';
-import { SignInAgain } from './shell/session-expired.tsx';
+import { fetchInsecureDownloads } from './shell/plain-http.ts';
+import { SessionExpiredDialog } from './shell/session-expired.tsx';
 import { cssVariablesResolver, theme } from './theme.ts';
 import { nonce } from './trusted-types.ts';
 
 const styleNonce = nonce();
 // Dialogs keep the page behind them from scrolling by a style element, whose maker looks for the nonce here.
 Object.assign(globalThis, { __webpack_nonce__: styleNonce });
-const router = makeRouter();
+const router = createAppRouter();
 watchForNewBuilds(() => router.state.isLoading);
-watchDownloads();
+fetchInsecureDownloads();
 
 createRoot(document.getElementById('root') as HTMLElement).render(
   <StrictMode>
@@ -32,7 +32,7 @@ createRoot(document.getElementById('root') as HTMLElement).render(
     >
       <QueryClientProvider client={queryClient}>
         <RouterProvider router={router} />
-        <SignInAgain />
+        <SessionExpiredDialog />
       </QueryClientProvider>
     </MantineProvider>
   </StrictMode>,

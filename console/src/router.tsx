@@ -1,19 +1,19 @@
 // Which screen stands at which address. Each screen is a file of its own that is loaded when it is opened.
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
 import { parseSearch, type Search, stringifySearch } from './address.ts';
-import { NotFoundScreen, ScreenFailed } from './shell/error-screens.tsx';
-import { Frame } from './shell/layout.tsx';
-import { Administered } from './shell/owner-only.tsx';
+import { ErrorScreen, NotFoundScreen } from './shell/error-screens.tsx';
+import { Layout } from './shell/layout.tsx';
+import { OwnerOnly } from './shell/owner-only.tsx';
 
 const rootRoute = createRootRoute({ notFoundComponent: NotFoundScreen });
 
 const validateSearch = (search: Record<string, unknown>): Search => search as Search;
 
 /** What has the frame: navigation, banner and main. */
-const framed = createRoute({ getParentRoute: () => rootRoute, id: 'framed', component: Frame, validateSearch });
+const framed = createRoute({ getParentRoute: () => rootRoute, id: 'framed', component: Layout, validateSearch });
 
 /** What owners of a workspace alone have. */
-const administered = createRoute({ getParentRoute: () => framed, id: 'administered', component: Administered });
+const administered = createRoute({ getParentRoute: () => framed, id: 'administered', component: OwnerOnly });
 
 const login = createRoute({
   getParentRoute: () => rootRoute,
@@ -57,20 +57,20 @@ const routeTree = rootRoute.addChildren([
   ]),
 ]);
 
-export function makeRouter() {
+export function createAppRouter() {
   return createRouter({
     routeTree,
     basepath: '/console',
     parseSearch: parseSearch as (text: string) => Record<string, unknown>,
     stringifySearch: stringifySearch as (search: Record<string, unknown>) => string,
     defaultPreload: 'intent',
-    defaultErrorComponent: ScreenFailed,
+    defaultErrorComponent: ErrorScreen,
     scrollRestoration: true,
   });
 }
 
 declare module '@tanstack/react-router' {
   interface Register {
-    router: ReturnType<typeof makeRouter>;
+    router: ReturnType<typeof createAppRouter>;
   }
 }

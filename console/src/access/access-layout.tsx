@@ -2,11 +2,11 @@
 import { Group } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { type Place, screenPath } from '../api/workspace.ts';
+import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
 import { CopyAs } from '../shell/copy-as.tsx';
 import { usePlace } from '../shell/permissions.ts';
 import { ScreenFrame } from '../shell/screen-frame.tsx';
-import { adminCall } from '../snippets/admin.ts';
+import { createAdminCall } from '../snippets/admin.ts';
 import classes from './access.module.css';
 
 const TABS = [
@@ -24,15 +24,15 @@ const COMMANDS = {
   schema: 'schema show',
 } as const;
 
-export interface AccessFrameProps {
+export interface AccessLayoutProps {
   readonly title: (typeof TABS)[number]['label'];
   /** Below the workspace in the admin API: what the screen shows. */
   readonly noun: keyof typeof COMMANDS;
   readonly actions?: ReactNode;
-  readonly children: (place: Place) => ReactNode;
+  readonly children: (place: WorkspaceRef) => ReactNode;
 }
 
-export function AccessFrame({ title, noun, actions, children }: AccessFrameProps) {
+export function AccessLayout({ title, noun, actions, children }: AccessLayoutProps) {
   const place = usePlace();
   if (place === undefined) return null;
   return (
@@ -41,7 +41,9 @@ export function AccessFrame({ title, noun, actions, children }: AccessFrameProps
       actions={
         <>
           <CopyAs
-            call={() => adminCall({ origin: location.origin, ...place }, { rest: `/${noun}`, wda: COMMANDS[noun] })}
+            call={() =>
+              createAdminCall({ origin: location.origin, ...place }, { rest: `/${noun}`, wda: COMMANDS[noun] })
+            }
           />
           {actions}
         </>

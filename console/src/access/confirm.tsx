@@ -2,7 +2,7 @@
 import { Button, Group, List, Modal } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { Refused } from '../shell/error-alert.tsx';
+import { ErrorAlert } from '../shell/error-alert.tsx';
 
 export interface ConfirmProps {
   readonly title: ReactNode;
@@ -23,7 +23,7 @@ export function Confirm({ title, words, action, onClose, onConfirmed }: ConfirmP
           <List.Item key={word}>{word}</List.Item>
         ))}
       </List>
-      <Refused error={doing.error} />
+      <ErrorAlert error={doing.error} />
       <Group justify="flex-end">
         <Button variant="default" onClick={onClose} data-autofocus>
           Cancel

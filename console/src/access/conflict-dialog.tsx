@@ -2,30 +2,30 @@
 import { Button, Code, Group, Modal, Text } from '@mantine/core';
 import classes from './access.module.css';
 
-export interface ChangedMeanwhileProps {
+export interface ConflictDialogProps {
   /** Texts of both versions. */
-  readonly mine: string;
-  readonly theirs: string;
+  readonly draft: string;
+  readonly current: string;
   readonly onClose: () => void;
-  readonly onKeepMine: () => void;
-  readonly onTakeTheirs: () => void;
+  readonly onKeepDraft: () => void;
+  readonly onTakeCurrent: () => void;
 }
 
-export function ChangedMeanwhile({ mine, theirs, onClose, onKeepMine, onTakeTheirs }: ChangedMeanwhileProps) {
+export function ConflictDialog({ draft, current, onClose, onKeepDraft, onTakeCurrent }: ConflictDialogProps) {
   return (
     <Modal opened onClose={onClose} title="Conflicting changes" size="xl" closeButtonProps={{ 'aria-label': 'Close' }}>
       <Text size="sm" mb="sm">
         Someone else has saved this since you opened it. Your draft is not saved yet.
       </Text>
       <div className={classes.sides}>
-        <Side title="Your draft" text={mine} />
-        <Side title="Current version" text={theirs} />
+        <Side title="Your draft" text={draft} />
+        <Side title="Current version" text={current} />
       </div>
       <Group justify="flex-end" mt="md">
-        <Button variant="default" onClick={onTakeTheirs}>
+        <Button variant="default" onClick={onTakeCurrent}>
           Take theirs
         </Button>
-        <Button onClick={onKeepMine}>Keep mine</Button>
+        <Button onClick={onKeepDraft}>Keep mine</Button>
       </Group>
     </Modal>
   );

@@ -2,7 +2,7 @@
 import { Button, Code, CopyButton, Group, Text } from '@mantine/core';
 import classes from './access.module.css';
 
-export function CodeToCopy({ label, text }: { readonly label: string; readonly text: string }) {
+export function CopyableCode({ label, text }: { readonly label: string; readonly text: string }) {
   return (
     <figure style={{ margin: 0 }}>
       <Group component="figcaption" justify="space-between" mb={4}>

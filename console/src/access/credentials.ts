@@ -1,9 +1,9 @@
 // API keys and OAuth clients of a workspace (docs/reference/admin-api.md, oauth.md, scopes.md), and what they are said to do.
 import { queryOptions } from '@tanstack/react-query';
-import { ask } from '../api/request.ts';
+import { request } from '../api/request.ts';
 import type { Permissions } from '../api/session.ts';
-import { adminPath, type Place } from '../api/workspace.ts';
-import { shellWord } from '../snippets/snippets.ts';
+import { adminPath, type WorkspaceRef } from '../api/workspace.ts';
+import { quoteShell } from '../snippets/snippets.ts';
 
 /** What a credential may do; `entities` null: all of them. */
 export interface Grant {
@@ -37,15 +37,15 @@ export interface OAuthClient extends Grant {
 // As many as a workspace may have, and a page of the API has.
 const ALL = 'size=1000';
 
-const listQuery = <T>(place: Place, noun: 'api-keys' | 'oauth-clients') =>
+const listQuery = <T>(place: WorkspaceRef, noun: 'api-keys' | 'oauth-clients') =>
   queryOptions({
     queryKey: [noun, place.org, place.ws],
     queryFn: async ({ signal }) =>
-      (await ask<readonly T[]>({ path: adminPath(place, `/${noun}?${ALL}`), signal })).data,
+      (await request<readonly T[]>({ path: adminPath(place, `/${noun}?${ALL}`), signal })).data,
   });
 
-export const apiKeysQuery = (place: Place) => listQuery<ApiKey>(place, 'api-keys');
-export const oauthClientsQuery = (place: Place) => listQuery<OAuthClient>(place, 'oauth-clients');
+export const apiKeysQuery = (place: WorkspaceRef) => listQuery<ApiKey>(place, 'api-keys');
+export const oauthClientsQuery = (place: WorkspaceRef) => listQuery<OAuthClient>(place, 'oauth-clients');
 
 export const GRANTS: readonly { readonly value: Permissions; readonly label: string }[] = [
   { value: 'READ_ONLY', label: 'Read only: records' },
@@ -88,10 +88,15 @@ export const deleteClientWords = ({ permissions }: OAuthClient): readonly string
 ];
 
 /** From client id and secret to a token, and from the token to records. The secret is a placeholder. */
-export function tokenCurl(origin: string, { org, ws }: Place, clientId: string, entity: string | undefined): string {
+export function tokenCurl(
+  origin: string,
+  { org, ws }: WorkspaceRef,
+  clientId: string,
+  entity: string | undefined,
+): string {
   const path = entity === undefined ? '' : `/${encodeURIComponent(entity)}`;
   return [
-    `curl -s -u ${shellWord(clientId)}:"$CLIENT_SECRET" -d grant_type=client_credentials ${shellWord(`${origin}/oauth/token`)}`,
-    `curl -s -H "Authorization: Bearer $TOKEN" ${shellWord(`${origin}/api/v1/${org}/${ws}${path}`)}`,
+    `curl -s -u ${quoteShell(clientId)}:"$CLIENT_SECRET" -d grant_type=client_credentials ${quoteShell(`${origin}/oauth/token`)}`,
+    `curl -s -H "Authorization: Bearer $TOKEN" ${quoteShell(`${origin}/api/v1/${org}/${ws}${path}`)}`,
   ].join('\n');
 }

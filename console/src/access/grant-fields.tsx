@@ -1,15 +1,15 @@
 // What a new credential may do: its permissions, and the entities that it is limited to.
 import { MultiSelect, Select, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { isRefusal } from '../api/api-error.ts';
+import { isApiError } from '../api/api-error.ts';
 import { schemaQuery } from '../api/schema.ts';
 import type { Permissions } from '../api/session.ts';
-import type { Place } from '../api/workspace.ts';
+import type { WorkspaceRef } from '../api/workspace.ts';
 import { GRANTS, type Grant } from './credentials.ts';
 
 /** The server's words about a member of a body. */
-export const mistakeAt = (error: unknown, field: string): string | undefined =>
-  isRefusal(error)
+export const fieldError = (error: unknown, field: string): string | undefined =>
+  isApiError(error)
     ? error.details.find((detail) => detail.field === field || detail.field?.startsWith(`${field}.`))?.message
     : undefined;
 
@@ -24,7 +24,7 @@ export function NameField(props: {
       description="Who or what uses it"
       value={props.value}
       onChange={(event) => props.onChange(event.currentTarget.value)}
-      error={mistakeAt(props.error, 'name')}
+      error={fieldError(props.error, 'name')}
       required
       dir="auto"
       autoComplete="off"
@@ -34,7 +34,7 @@ export function NameField(props: {
 }
 
 export function GrantFields(props: {
-  readonly place: Place;
+  readonly place: WorkspaceRef;
   readonly value: Grant;
   readonly onChange: (next: Grant) => void;
   readonly error: unknown;
@@ -53,7 +53,7 @@ export function GrantFields(props: {
           onChange({ permissions: next as Permissions, entities: next === 'OWNER' ? null : value.entities })
         }
         allowDeselect={false}
-        error={mistakeAt(error, 'permissions')}
+        error={fieldError(error, 'permissions')}
       />
       <MultiSelect
         label="Entities"
@@ -70,7 +70,7 @@ export function GrantFields(props: {
         searchable
         limit={50}
         size="xs"
-        error={mistakeAt(error, 'entities')}
+        error={fieldError(error, 'entities')}
       />
     </>
   );

@@ -1,12 +1,20 @@
 // Requests of row rules: those in force, their change, and a try of others.
 import { queryOptions } from '@tanstack/react-query';
-import { isRefusal, Refusal, type RefusalParts } from '../api/api-error.ts';
+import { ApiError, type ApiErrorFields, isApiError } from '../api/api-error.ts';
 import { type Digits, type Json, stringifyExact } from '../api/json.ts';
-import { ask, askExact } from '../api/request.ts';
+import { request, requestExact } from '../api/request.ts';
 import type { Versioned } from '../api/request-types.ts';
 import type { Claims } from '../api/view-as.ts';
-import { adminPath, type Place } from '../api/workspace.ts';
-import { type Fate, fatesOf, type Rule, type RulesByEntity, rulesText, type Seen, unsureIds } from './rules.ts';
+import { adminPath, type WorkspaceRef } from '../api/workspace.ts';
+import {
+  compareVisibility,
+  findUnmatchedIds,
+  formatRules,
+  type Rule,
+  type RulesByEntity,
+  type VisibilityChange,
+  type VisibleRecords,
+} from './rules.ts';
 
 interface Sent {
   readonly column: string;
@@ -14,31 +22,31 @@ interface Sent {
   readonly enabled?: boolean;
 }
 
-const ruleOf = ({ column, claim, enabled = true }: Sent): Rule => ({ column, claim, enabled });
+const toRule = ({ column, claim, enabled = true }: Sent): Rule => ({ column, claim, enabled });
 
 /** The rules in force, of every entity. */
-export const rulesQuery = (place: Place) =>
+export const rulesQuery = (place: WorkspaceRef) =>
   queryOptions({
     queryKey: ['row-rules', place.org, place.ws],
     queryFn: async ({ signal }): Promise<RulesByEntity> => {
-      const { data } = await ask<{ entities?: Record<string, { rowRules?: readonly Sent[] }> }>({
+      const { data } = await request<{ entities?: Record<string, { rowRules?: readonly Sent[] }> }>({
         path: adminPath(place, '/schema'),
         signal,
       });
       return new Map(
-        Object.entries(data.entities ?? {}).map(([name, { rowRules = [] }]) => [name, rowRules.map(ruleOf)]),
+        Object.entries(data.entities ?? {}).map(([name, { rowRules = [] }]) => [name, rowRules.map(toRule)]),
       );
     },
     // A draft stands on them.
     refetchOnWindowFocus: false,
   });
 
-const rulesPath = (place: Place, entity: string): string =>
+const rulesPath = (place: WorkspaceRef, entity: string): string =>
   adminPath(place, `/entities/${encodeURIComponent(entity)}/row-rules`);
 
-async function readRules(place: Place, entity: string): Promise<Versioned<readonly Rule[]>> {
-  const { data, etag } = await ask<readonly Sent[]>({ path: rulesPath(place, entity) });
-  return { value: data.map(ruleOf), etag };
+async function readRules(place: WorkspaceRef, entity: string): Promise<Versioned<readonly Rule[]>> {
+  const { data, etag } = await request<readonly Sent[]>({ path: rulesPath(place, entity) });
+  return { value: data.map(toRule), etag };
 }
 
 /**
@@ -46,37 +54,37 @@ async function readRules(place: Place, entity: string): Promise<Versioned<readon
  * it is done. Throws Refusal.
  */
 export async function saveRules(
-  place: Place,
+  place: WorkspaceRef,
   entity: string,
   rules: readonly Rule[],
   before: readonly Rule[],
 ): Promise<readonly Rule[] | undefined> {
   const { value, etag } = await readRules(place, entity);
-  if (rulesText(value) !== rulesText(before)) return value;
+  if (formatRules(value) !== formatRules(before)) return value;
   const headers = etag === undefined ? {} : { 'If-Match': etag };
   try {
-    await ask({ method: 'PUT', path: rulesPath(place, entity), body: rules, headers });
+    await request({ method: 'PUT', path: rulesPath(place, entity), body: rules, headers });
     return undefined;
   } catch (thrown) {
-    if (isRefusal(thrown) && thrown.status === 412) return (await readRules(place, entity)).value;
+    if (isApiError(thrown) && thrown.status === 412) return (await readRules(place, entity)).value;
     throw thrown;
   }
 }
 
 /** One side of a try, with what happens to each record on the way to the other. */
-export interface Side {
-  readonly seen: Seen;
+export interface PreviewSide {
+  readonly list: VisibleRecords;
   /** By id. */
-  readonly fates: ReadonlyMap<string, Fate>;
+  readonly changes: ReadonlyMap<string, VisibilityChange>;
 }
 
-export interface Tried {
-  readonly now: Side;
+export interface RulesPreview {
+  readonly current: PreviewSide;
   /** undefined: nothing is unsaved. */
-  readonly next: Side | undefined;
+  readonly draft: PreviewSide | undefined;
 }
 
-export interface Try {
+export interface RulesPreviewRequest {
   readonly claims: Claims;
   readonly entity: string;
   /** Fields that are shown, without `id`. */
@@ -85,54 +93,61 @@ export interface Try {
 }
 
 /** How many records of each side are compared, one by one. */
-export const COMPARED = 50;
+export const PREVIEW_SIZE = 50;
 
 // Longer values are cut: they are only to be recognized.
-const PREVIEW = 80;
+const VALUE_LENGTH = 80;
 
 /** What a user with these claims sees of an entity, now and with the unsaved rules. Throws Refusal. */
-export async function tryRules(
-  place: Place,
-  { claims, entity, fields, draft }: Try,
+export async function previewRules(
+  place: WorkspaceRef,
+  { claims, entity, fields, draft }: RulesPreviewRequest,
   signal: AbortSignal,
-): Promise<Tried> {
+): Promise<RulesPreview> {
   const name = encodeURIComponent(entity);
   const shown = ['id', ...fields].map(encodeURIComponent).join(',');
-  const list = `${name}?sort=id&size=${COMPARED}&preview=${PREVIEW}&fields=${shown}`;
-  const asked = (path: string, rules: RulesByEntity | undefined): Promise<Seen> =>
-    seenBy(place, claims, path, rules, signal);
-  const now = await asked(list, undefined);
-  if (draft.size === 0) return { now: { seen: now, fates: fatesOf(now, now, new Set(), 'stays') }, next: undefined };
-  const next = await asked(list, draft);
+  const list = `${name}?sort=id&size=${PREVIEW_SIZE}&preview=${VALUE_LENGTH}&fields=${shown}`;
+  const query = (path: string, rules: RulesByEntity | undefined): Promise<VisibleRecords> =>
+    queryAsUser(place, claims, path, rules, signal);
+  const now = await query(list, undefined);
+  if (draft.size === 0)
+    return { current: { list: now, changes: compareVisibility(now, now, new Set(), 'stays') }, draft: undefined };
+  const next = await query(list, draft);
   const among = async (ids: readonly string[], rules: RulesByEntity | undefined): Promise<ReadonlySet<string>> => {
     if (ids.length === 0) return new Set();
-    const { records } = await asked(`${name}?size=${COMPARED}&fields=id&filter=id,in,${ids.join(',')}`, rules);
+    const { records } = await query(`${name}?size=${PREVIEW_SIZE}&fields=id&filter=id,in,${ids.join(',')}`, rules);
     return new Set(records.map(({ id }) => stringifyExact(id)));
   };
   return {
-    now: { seen: now, fates: fatesOf(now, next, await among(unsureIds(now, next), draft), 'disappears') },
-    next: { seen: next, fates: fatesOf(next, now, await among(unsureIds(next, now), undefined), 'appears') },
+    current: {
+      list: now,
+      changes: compareVisibility(now, next, await among(findUnmatchedIds(now, next), draft), 'disappears'),
+    },
+    draft: {
+      list: next,
+      changes: compareVisibility(next, now, await among(findUnmatchedIds(next, now), undefined), 'appears'),
+    },
   };
 }
 
 interface TestAnswer {
   readonly status: Digits;
   readonly body: {
-    readonly data?: Seen['records'];
+    readonly data?: VisibleRecords['records'];
     readonly meta?: { readonly totalElements?: Json };
-    readonly error?: Partial<RefusalParts> & { readonly message?: string };
+    readonly error?: Partial<ApiErrorFields> & { readonly message?: string };
   };
 }
 
-async function seenBy(
-  place: Place,
+async function queryAsUser(
+  place: WorkspaceRef,
   claims: Claims,
   path: string,
   rules: RulesByEntity | undefined,
   signal: AbortSignal,
-): Promise<Seen> {
+): Promise<VisibleRecords> {
   const body = { claims, requests: [{ path }], ...(rules === undefined ? {} : { rules: Object.fromEntries(rules) }) };
-  const { data } = await askExact<readonly TestAnswer[]>({
+  const { data } = await requestExact<readonly TestAnswer[]>({
     method: 'POST',
     path: adminPath(place, '/access/test'),
     body,
@@ -142,7 +157,7 @@ async function seenBy(
   if (answer === undefined) throw new TypeError('a test of access has an answer for each request');
   const { data: records, meta, error } = answer.body;
   if (records === undefined)
-    throw new Refusal(error?.message ?? 'The records cannot be read', {
+    throw new ApiError(error?.message ?? 'The records cannot be read', {
       status: Number(String(answer.status)),
       code: error?.code ?? 'UNKNOWN',
     });

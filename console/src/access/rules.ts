@@ -12,63 +12,63 @@ export interface Rule {
 /** By entity; names may be `constructor`. */
 export type RulesByEntity = ReadonlyMap<string, readonly Rule[]>;
 
-const same = (a: readonly Rule[], b: readonly Rule[]): boolean => rulesText(a) === rulesText(b);
+const areSame = (a: readonly Rule[], b: readonly Rule[]): boolean => formatRules(a) === formatRules(b);
 
 /** A line for each rule. */
-export const rulesText = (rules: readonly Rule[]): string =>
+export const formatRules = (rules: readonly Rule[]): string =>
   rules.map(({ column, claim, enabled }) => `${column} = ${claim}${enabled ? '' : ' (off)'}`).join('\n');
 
 /** The draft with other rules of an entity; it holds only what differs from what is in force. */
-export function withRules(
+export function setRules(
   draft: RulesByEntity,
   inForce: RulesByEntity,
   entity: string,
   rules: readonly Rule[],
 ): RulesByEntity {
   const next = new Map(draft);
-  if (same(rules, inForce.get(entity) ?? [])) next.delete(entity);
+  if (areSame(rules, inForce.get(entity) ?? [])) next.delete(entity);
   else next.set(entity, rules);
   return next;
 }
 
 /** Whether external users see only some of the records. */
-export const restricts = (rules: readonly Rule[]): boolean => rules.some(({ enabled }) => enabled);
+export const hasActiveRule = (rules: readonly Rule[]): boolean => rules.some(({ enabled }) => enabled);
 
 // Their values are no claim's, or they have none.
 const NOT_COLUMNS = new Set(['json']);
 
 /** The columns of an entity that a rule may stand on: fields, and ids of belongsTo relations. */
-export function ruleColumns(entity: EntityDocument): readonly string[] {
+export function listRuleColumns(entity: EntityDocument): readonly string[] {
   const fields = [...entity.fields.values()].filter(({ type }) => !NOT_COLUMNS.has(type)).map(({ name }) => name);
   const keys = [...entity.relations.values()].flatMap(({ column }) => column ?? []);
   return [...keys, ...fields];
 }
 
 /** What a user sees of an entity: the total, and the first records. */
-export interface Seen {
+export interface VisibleRecords {
   readonly total: number;
   readonly records: readonly { readonly [name: string]: Json }[];
 }
 
-export type Fate = 'stays' | 'appears' | 'disappears';
+export type VisibilityChange = 'stays' | 'appears' | 'disappears';
 
-const idOf = (record: { readonly [name: string]: Json }): string => stringifyExact(record.id);
+const readId = (record: { readonly [name: string]: Json }): string => stringifyExact(record.id);
 
 /** Ids of the first records of one side that are not among those of the other: they have to be asked for. */
-export const unsureIds = (side: Seen, other: Seen): readonly string[] => {
-  const there = new Set(other.records.map(idOf));
-  return side.records.map(idOf).filter((id) => !there.has(id));
+export const findUnmatchedIds = (side: VisibleRecords, other: VisibleRecords): readonly string[] => {
+  const there = new Set(other.records.map(readId));
+  return side.records.map(readId).filter((id) => !there.has(id));
 };
 
 /** What happens to each record that is shown. `stillSeen`: ids of unsure ones that the other side sees as well. */
-export function fatesOf(
-  side: Seen,
-  other: Seen,
+export function compareVisibility(
+  side: VisibleRecords,
+  other: VisibleRecords,
   stillSeen: ReadonlySet<string>,
-  fate: Fate,
-): ReadonlyMap<string, Fate> {
-  const lost = new Set(unsureIds(side, other).filter((id) => !stillSeen.has(id)));
-  return new Map(side.records.map(idOf).map((id) => [id, lost.has(id) ? fate : 'stays']));
+  fate: VisibilityChange,
+): ReadonlyMap<string, VisibilityChange> {
+  const lost = new Set(findUnmatchedIds(side, other).filter((id) => !stillSeen.has(id)));
+  return new Map(side.records.map(readId).map((id) => [id, lost.has(id) ? fate : 'stays']));
 }
 
 /** A case of a file of `wda access test`. */
@@ -82,28 +82,28 @@ export interface AccessCase {
 }
 
 // JSON is YAML 1.2: names and values are quoted, so that `no`, `1e3` and `: ` stay what they are.
-const quoted = (text: string): string => JSON.stringify(text);
+const quote = (text: string): string => JSON.stringify(text);
 
 /** The file, in YAML. */
-export function caseFile(cases: readonly AccessCase[]): string {
+export function printTestCases(cases: readonly AccessCase[]): string {
   const lines = cases.flatMap(({ name, claims, entity, ids, isAll }) => [
-    `  - name: ${quoted(name)}`,
+    `  - name: ${quote(name)}`,
     `    claims: ${stringifyExact(claims)}`,
-    `    ${isAll ? 'only' : 'visible'}: { ${quoted(entity)}: [${ids.join(', ')}] }`,
+    `    ${isAll ? 'only' : 'visible'}: { ${quote(entity)}: [${ids.join(', ')}] }`,
   ]);
   return `cases:\n${lines.join('\n')}\n`;
 }
 
 /** The file of `--rules`: entities whose rules are tried. */
-export function rulesFile(draft: RulesByEntity): string {
+export function printRules(draft: RulesByEntity): string {
   const lines = [...draft].flatMap(([entity, rules]) =>
     rules.length === 0
-      ? [`${quoted(entity)}: []`]
+      ? [`${quote(entity)}: []`]
       : [
-          `${quoted(entity)}:`,
+          `${quote(entity)}:`,
           ...rules.map(
             ({ column, claim, enabled }) =>
-              `  - { column: ${quoted(column)}, claim: ${quoted(claim)}, enabled: ${enabled} }`,
+              `  - { column: ${quote(column)}, claim: ${quote(claim)}, enabled: ${enabled} }`,
           ),
         ],
   );

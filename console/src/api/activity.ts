@@ -1,8 +1,8 @@
 // Who changed what: pages of entries, the newest first.
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { stringifySearch } from '../address.ts';
-import { ask } from './request.ts';
-import { adminPath, type Place } from './workspace.ts';
+import { request } from './request.ts';
+import { adminPath, type WorkspaceRef } from './workspace.ts';
 
 export interface Entry {
   readonly id: number;
@@ -27,7 +27,7 @@ const SIZE = 50;
 
 /** The newest entries, or those after a cursor. */
 export function activityPath(
-  place: Place | undefined,
+  place: WorkspaceRef | undefined,
   filter: Partial<ActivityFilter>,
   size = SIZE,
   after?: string,
@@ -37,22 +37,22 @@ export function activityPath(
 }
 
 /** The newest entry. */
-export const lastActivityQuery = (place: Place | undefined) =>
+export const lastActivityQuery = (place: WorkspaceRef | undefined) =>
   queryOptions({
     queryKey: ['activity', place?.org, place?.ws, 'last'],
     queryFn: async ({ signal }) =>
-      (await ask<readonly Entry[]>({ path: activityPath(place, {}, 1), signal })).data[0] ?? null,
+      (await request<readonly Entry[]>({ path: activityPath(place, {}, 1), signal })).data[0] ?? null,
     refetchInterval: 30_000,
   });
 
 /** Of a workspace, or, without a place, of everything. */
-export const activityQuery = (place: Place | undefined, filter: ActivityFilter) =>
+export const activityQuery = (place: WorkspaceRef | undefined, filter: ActivityFilter) =>
   infiniteQueryOptions({
     queryKey: ['activity', place?.org, place?.ws, filter],
     initialPageParam: undefined as string | undefined,
     queryFn: async ({ signal, pageParam }) => {
       const path = activityPath(place, filter, SIZE, pageParam);
-      const { data, meta } = await ask<readonly Entry[]>({ path, signal });
+      const { data, meta } = await request<readonly Entry[]>({ path, signal });
       return { entries: data, next: (meta.nextCursor as string | null) ?? undefined };
     },
     getNextPageParam: ({ next }) => next,

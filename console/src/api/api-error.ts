@@ -1,7 +1,7 @@
 // Refusals of the API as one class of error.
 
 /** One mistake. `index` counts the records of a request from 0, `row` those of a file from 1. */
-export interface Detail {
+export interface ErrorDetail {
   readonly field: string | null;
   readonly code: string;
   readonly message: string;
@@ -9,12 +9,12 @@ export interface Detail {
   readonly row?: number;
 }
 
-export interface RefusalParts {
+export interface ApiErrorFields {
   /** 0 when no answer came. */
   readonly status: number;
   /** Of the API; UNREACHABLE when no answer came. */
   readonly code: string;
-  readonly details?: readonly Detail[] | undefined;
+  readonly details?: readonly ErrorDetail[] | undefined;
   readonly requestId?: string | undefined;
   readonly retryAfterSeconds?: number | undefined;
   readonly blocksReads?: boolean | undefined;
@@ -24,17 +24,17 @@ export interface RefusalParts {
 }
 
 /** `message` is in the words of the server. */
-export class Refusal extends Error {
+export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
-  readonly details: readonly Detail[];
+  readonly details: readonly ErrorDetail[];
   readonly requestId: string | undefined;
   readonly retryAfterSeconds: number | undefined;
   readonly blocksReads: boolean | undefined;
   readonly blocksWrites: boolean | undefined;
   readonly operation: number | undefined;
 
-  constructor(message: string, parts: RefusalParts) {
+  constructor(message: string, parts: ApiErrorFields) {
     super(message);
     this.name = 'Refusal';
     this.status = parts.status;
@@ -48,5 +48,5 @@ export class Refusal extends Error {
   }
 }
 
-export const isRefusal = (thrown: unknown, code?: string): thrown is Refusal =>
-  thrown instanceof Refusal && (code === undefined || thrown.code === code);
+export const isApiError = (thrown: unknown, code?: string): thrown is ApiError =>
+  thrown instanceof ApiError && (code === undefined || thrown.code === code);

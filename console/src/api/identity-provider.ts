@@ -1,11 +1,11 @@
 // The identity provider of a workspace (docs/reference/identity-provider.md).
 import { queryOptions } from '@tanstack/react-query';
-import { isRefusal } from './api-error.ts';
+import { isApiError } from './api-error.ts';
 import type { Json } from './json.ts';
-import { ask, askExact } from './request.ts';
-import type { Answered, Versioned } from './request-types.ts';
+import { request, requestExact } from './request.ts';
+import type { ApiResponse, Versioned } from './request-types.ts';
 import type { Claims } from './view-as.ts';
-import { adminPath, type Place } from './workspace.ts';
+import { adminPath, type WorkspaceRef } from './workspace.ts';
 
 export interface Provider {
   readonly issuerUrl: string;
@@ -15,20 +15,23 @@ export interface Provider {
   readonly enabled: boolean;
 }
 
-const path = (place: Place): string => adminPath(place, '/identity-provider');
+const path = (place: WorkspaceRef): string => adminPath(place, '/identity-provider');
 
 /** As it is in force; `value` undefined: there is none. Throws Refusal. */
-export async function readProvider(place: Place, signal?: AbortSignal): Promise<Versioned<Provider | undefined>> {
+export async function readProvider(
+  place: WorkspaceRef,
+  signal?: AbortSignal,
+): Promise<Versioned<Provider | undefined>> {
   try {
-    const { data, etag } = await ask<Provider>({ path: path(place), signal });
+    const { data, etag } = await request<Provider>({ path: path(place), signal });
     return { value: data, etag };
   } catch (thrown) {
-    if (isRefusal(thrown, 'NOT_FOUND')) return { value: undefined, etag: undefined };
+    if (isApiError(thrown, 'NOT_FOUND')) return { value: undefined, etag: undefined };
     throw thrown;
   }
 }
 
-export const providerQuery = (place: Place) =>
+export const providerQuery = (place: WorkspaceRef) =>
   queryOptions({
     queryKey: ['identity-provider', place.org, place.ws],
     queryFn: ({ signal }) => readProvider(place, signal),
@@ -38,20 +41,20 @@ export const providerQuery = (place: Place) =>
 
 /** All of it, or what changes. `meta.warnings` of the answer are in words. Throws Refusal. */
 export const putProvider = (
-  place: Place,
+  place: WorkspaceRef,
   body: Partial<Provider>,
   etag: string | undefined,
-): Promise<Answered<Provider>> => ask({ method: 'PUT', path: path(place), body, ...conditionOf(etag) });
+): Promise<ApiResponse<Provider>> => request({ method: 'PUT', path: path(place), body, ...ifMatch(etag) });
 
-const conditionOf = (etag: string | undefined) => (etag === undefined ? {} : { headers: { 'If-Match': etag } });
+const ifMatch = (etag: string | undefined) => (etag === undefined ? {} : { headers: { 'If-Match': etag } });
 
 /** What does not work at the moment, from `meta` of an answer. */
-export const warningsOf = ({ warnings }: Readonly<Record<string, unknown>>): readonly string[] =>
+export const readWarnings = ({ warnings }: Readonly<Record<string, unknown>>): readonly string[] =>
   Array.isArray(warnings) ? warnings.map(String) : [];
 
 /** If it is still the one that was read. Throws Refusal. */
-export const deleteProvider = (place: Place, etag: string | undefined): Promise<unknown> =>
-  ask({ method: 'DELETE', path: path(place), ...conditionOf(etag) });
+export const deleteProvider = (place: WorkspaceRef, etag: string | undefined): Promise<unknown> =>
+  request({ method: 'DELETE', path: path(place), ...ifMatch(etag) });
 
 export interface TokenCheck {
   readonly check: string;
@@ -76,9 +79,9 @@ export interface ExplainedToken {
 }
 
 /** Takes a token through every check; digits of its claims stay. Throws Refusal. */
-export async function explainToken(place: Place, pasted: string): Promise<ExplainedToken> {
+export async function explainToken(place: WorkspaceRef, pasted: string): Promise<ExplainedToken> {
   const token = pasted.trim().replace(/^Bearer\s+/i, '');
-  const { data } = await askExact<Json>({ method: 'POST', path: `${path(place)}/test`, body: { token } });
+  const { data } = await requestExact<Json>({ method: 'POST', path: `${path(place)}/test`, body: { token } });
   return data as unknown as ExplainedToken;
 }
 
@@ -98,4 +101,4 @@ const CHECKS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** What a check of the server looks at. */
-export const checkWords = (check: string): string => CHECKS.get(check) ?? check;
+export const describeCheck = (check: string): string => CHECKS.get(check) ?? check;

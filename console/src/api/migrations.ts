@@ -1,8 +1,8 @@
 // Changes of the schema: planned, started, watched, cancelled.
 import { queryOptions } from '@tanstack/react-query';
 import { type Json, stringifyExact } from './json.ts';
-import { ask } from './request.ts';
-import { adminPath, type Place } from './workspace.ts';
+import { request } from './request.ts';
+import { adminPath, type WorkspaceRef } from './workspace.ts';
 
 export type Strategy = 'online' | 'blocking';
 
@@ -59,32 +59,32 @@ export interface Migration {
   readonly finishedAt: string | null;
 }
 
-export const isEnded = ({ state }: Migration): boolean => state !== 'pending' && state !== 'running';
+export const isFinished = ({ state }: Migration): boolean => state !== 'pending' && state !== 'running';
 
 // Of a migration that runs. What is hidden is not asked for (TanStack Query, refetchIntervalInBackground).
 const POLL_MS = 500;
 
 /** One migration, asked for every half second until it has ended. */
-export const migrationQuery = (place: Place, id: string) =>
+export const migrationQuery = (place: WorkspaceRef, id: string) =>
   queryOptions({
     queryKey: ['migrations', place.org, place.ws, id],
     queryFn: async ({ signal }) =>
-      (await ask<Migration>({ path: adminPath(place, `/migrations/${encodeURIComponent(id)}`), signal })).data,
-    refetchInterval: ({ state }) => (state.data === undefined || isEnded(state.data) ? false : POLL_MS),
+      (await request<Migration>({ path: adminPath(place, `/migrations/${encodeURIComponent(id)}`), signal })).data,
+    refetchInterval: ({ state }) => (state.data === undefined || isFinished(state.data) ? false : POLL_MS),
     staleTime: 0,
   });
 
 /** A page of migrations, newest first, with their number in `total`. */
-export const migrationsQuery = (place: Place, page = 0, size = 20) =>
+export const migrationsQuery = (place: WorkspaceRef, page = 0, size = 20) =>
   queryOptions({
     queryKey: ['migrations', place.org, place.ws, 'list', page, size],
     queryFn: async ({ signal }) => {
       const path = adminPath(place, `/migrations?page=${page}&size=${size}`);
-      const { data, meta } = await ask<readonly Migration[]>({ path, signal });
+      const { data, meta } = await request<readonly Migration[]>({ path, signal });
       return { migrations: data, total: Number(meta.totalElements ?? data.length) };
     },
     // Who else began one is seen within five seconds.
-    refetchInterval: ({ state }) => (state.data?.migrations.some((one) => !isEnded(one)) ? POLL_MS : 5000),
+    refetchInterval: ({ state }) => (state.data?.migrations.some((one) => !isFinished(one)) ? POLL_MS : 5000),
     staleTime: 0,
   });
 
@@ -100,19 +100,19 @@ export const RUNNING = '/admin/v1/migrations?state=running';
 export const runningQuery = queryOptions({
   queryKey: ['migrations', 'running'],
   refetchInterval: 2000,
-  queryFn: async ({ signal }) => (await ask<readonly RunningMigration[]>({ path: RUNNING, signal })).data,
+  queryFn: async ({ signal }) => (await request<readonly RunningMigration[]>({ path: RUNNING, signal })).data,
 });
 
 /**
  * What a document would change. A document with mistakes is refused with their paths. `basedOn`: the tag of the document in
  * force that it was made from; when another one is in force, the plan is refused with 412.
  */
-export const planQuery = (place: Place, document: Json, strategy: Strategy, basedOn?: string) =>
+export const planQuery = (place: WorkspaceRef, document: Json, strategy: Strategy, basedOn?: string) =>
   queryOptions({
     queryKey: ['plan', place.org, place.ws, strategy, basedOn, stringifyExact(document)],
     queryFn: async ({ signal }) =>
       (
-        await ask<Plan>({
+        await request<Plan>({
           method: 'POST',
           path: adminPath(
             place,
@@ -134,14 +134,14 @@ export interface Change {
 }
 
 /** Begins the migration to a document, without waiting for its end. */
-export async function startMigration(place: Place, change: Change): Promise<Migration> {
+export async function startMigration(place: WorkspaceRef, change: Change): Promise<Migration> {
   const { document, strategy, allowDestructive, basedOn } = change;
   const path = adminPath(place, `/schema?strategy=${strategy}&allowDestructive=${allowDestructive}&wait=0`);
   const headers = { 'If-Match': `"${basedOn}"` };
-  return (await ask<Migration>({ method: 'PUT', path, body: document, headers })).data;
+  return (await request<Migration>({ method: 'PUT', path, body: document, headers })).data;
 }
 
 /** Answers when it has taken back what it made, or after five seconds. */
-export const cancelMigration = async (place: Place, id: string): Promise<void> => {
-  await ask<Migration>({ method: 'POST', path: adminPath(place, `/migrations/${encodeURIComponent(id)}/cancel`) });
+export const cancelMigration = async (place: WorkspaceRef, id: string): Promise<void> => {
+  await request<Migration>({ method: 'POST', path: adminPath(place, `/migrations/${encodeURIComponent(id)}/cancel`) });
 };

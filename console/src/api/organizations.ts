@@ -1,6 +1,6 @@
 // Organizations and their workspaces, as the operator sees them.
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { ask } from './request.ts';
+import { request } from './request.ts';
 
 export interface Organization {
   readonly slug: string;
@@ -32,7 +32,7 @@ export interface Paged<T> {
 }
 
 const paged = async <T>(path: string, signal: AbortSignal): Promise<Paged<T>> => {
-  const { data, meta } = await ask<readonly T[]>({ path, signal });
+  const { data, meta } = await request<readonly T[]>({ path, signal });
   return { list: data, total: Number(meta.totalElements ?? data.length) };
 };
 
@@ -47,7 +47,7 @@ export const organizationsQuery = (page = 0, size = MOST) =>
 export const organizationQuery = (slug: string) =>
   queryOptions({
     queryKey: ['organization', slug],
-    queryFn: async ({ signal }) => (await ask<Organization>({ path: organizationPath(slug), signal })).data,
+    queryFn: async ({ signal }) => (await request<Organization>({ path: organizationPath(slug), signal })).data,
   });
 
 /** Workspaces with their sizes, which the API tells of pages up to 100. */

@@ -1,9 +1,9 @@
 // What the server said, as far as the page remembers it.
 import { QueryClient } from '@tanstack/react-query';
-import { isRefusal } from './api-error.ts';
+import { isApiError } from './api-error.ts';
 
 // A refusal stands; what did not arrive is asked for again. `send` waits for what is refused for a while.
-const isUnanswered = (error: unknown): boolean => isRefusal(error, 'UNREACHABLE');
+const isUnanswered = (error: unknown): boolean => isApiError(error, 'UNREACHABLE');
 
 export const queryClient = new QueryClient({
   defaultOptions: {

@@ -1,6 +1,6 @@
 // Requests and responses of the API, as the console passes them around.
 
-export interface Ask {
+export interface ApiRequest {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Below /console/api, such as `/v1/demo/shop/orders` or `/admin/v1/session`, with its query. */
   readonly path: string;
@@ -16,7 +16,7 @@ export interface Ask {
   readonly waits?: boolean;
 }
 
-export interface Answered<T> {
+export interface ApiResponse<T> {
   readonly status: number;
   readonly data: T;
   /** `meta` of the envelope; its numbers are numbers. */

@@ -1,19 +1,19 @@
 // What is refused for a while, and how long to wait for it.
-import { isRefusal } from './api-error.ts';
+import { isApiError } from './api-error.ts';
 
 /** Whether the same request may be answered later: none arrived, there were too many, or something is closed for now. */
-export const isPassing = (error: unknown): boolean =>
-  isRefusal(error) &&
+export const isTransient = (error: unknown): boolean =>
+  isApiError(error) &&
   (error.status === 0 || error.status === 429 || (error.status === 503 && error.code !== 'QUERY_TIMEOUT'));
 
 /** Milliseconds until what is refused for a while is asked for again, as the server says; undefined: the refusal stands. */
-export function pauseAfter(error: unknown, failures: number): number | undefined {
-  if (!isRefusal(error) || !isPassing(error)) return undefined;
+export function retryDelay(error: unknown, failures: number): number | undefined {
+  if (!isApiError(error) || !isTransient(error)) return undefined;
   return error.retryAfterSeconds === undefined ? Math.min(300 * 2 ** failures, 3000) : error.retryAfterSeconds * 1000;
 }
 
 /** Resolves after a pause, or as soon as the signal is given. */
-export const waited = (milliseconds: number, signal: AbortSignal | undefined): Promise<void> =>
+export const sleep = (milliseconds: number, signal: AbortSignal | undefined): Promise<void> =>
   new Promise((resolve) => {
     const end = (): void => {
       clearTimeout(timer);

@@ -1,10 +1,10 @@
 // The schema document in force, as it was written, digit by digit.
 import { queryOptions } from '@tanstack/react-query';
 import { type Json, stringifyExact } from './json.ts';
-import { askExact, send } from './request.ts';
-import { adminPath, type Place } from './workspace.ts';
+import { requestExact, send } from './request.ts';
+import { adminPath, type WorkspaceRef } from './workspace.ts';
 
-export interface DocumentInForce {
+export interface CurrentDocument {
   readonly document: Json;
   /** As JSON without spaces: the same text, the same document. */
   readonly text: string;
@@ -12,11 +12,11 @@ export interface DocumentInForce {
 }
 
 /** Asked for anew every ten seconds, as others may change it. */
-export const documentQuery = (place: Place) =>
+export const documentQuery = (place: WorkspaceRef) =>
   queryOptions({
     queryKey: ['document', place.org, place.ws],
-    queryFn: async ({ signal }): Promise<DocumentInForce> => {
-      const { data, etag } = await askExact<Json>({ path: adminPath(place, '/schema'), signal });
+    queryFn: async ({ signal }): Promise<CurrentDocument> => {
+      const { data, etag } = await requestExact<Json>({ path: adminPath(place, '/schema'), signal });
       return { document: data, text: stringifyExact(data), etag };
     },
     staleTime: 2000,

@@ -1,8 +1,8 @@
 // The schema of a workspace, as far as the credential reaches: one request, kept, compared by its ETag every ten seconds. Names
 // of entities and fields may be `constructor` or `toString`: they are looked up in Maps alone.
 import { queryOptions } from '@tanstack/react-query';
-import { ask } from './request.ts';
-import { dataPath, type Place } from './workspace.ts';
+import { request } from './request.ts';
+import { dataPath, type WorkspaceRef } from './workspace.ts';
 
 /** As in the schema document (docs/reference/schema-document.md). */
 export interface FieldDocument {
@@ -67,23 +67,23 @@ interface Sent extends Omit<WorkspaceSchema, 'entities'> {
   readonly entities: Readonly<Record<string, SentEntity>>;
 }
 
-const named = <T extends { readonly name: string }>(all: Unnamed<T>): ReadonlyMap<string, T> =>
+const toMap = <T extends { readonly name: string }>(all: Unnamed<T>): ReadonlyMap<string, T> =>
   new Map(Object.entries(all).map(([name, one]) => [name, { ...one, name } as T]));
 
 /** The schema in Maps by name. */
-export function schemaOf({ entities, ...rest }: Sent): WorkspaceSchema {
+export function parseSchema({ entities, ...rest }: Sent): WorkspaceSchema {
   const all = Object.entries(entities).map(([name, entity]): [string, EntityDocument] => {
     const { fields, relations } = entity;
-    return [name, { ...entity, name, fields: named(fields), relations: named(relations) } as unknown as EntityDocument];
+    return [name, { ...entity, name, fields: toMap(fields), relations: toMap(relations) } as unknown as EntityDocument];
   });
   return { ...rest, entities: new Map(all) };
 }
 
-export const schemaQuery = (place: Place) =>
+export const schemaQuery = (place: WorkspaceRef) =>
   queryOptions({
     queryKey: ['schema', place.org, place.ws],
     queryFn: async ({ signal }): Promise<WorkspaceSchema> =>
-      schemaOf((await ask<Sent>({ path: dataPath(place, '/_schema'), signal })).data),
+      parseSchema((await request<Sent>({ path: dataPath(place, '/_schema'), signal })).data),
     staleTime: 10_000,
     refetchInterval: 10_000,
   });

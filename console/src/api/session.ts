@@ -1,7 +1,7 @@
 // Who is signed in, and what of the server that reaches.
 import { queryOptions } from '@tanstack/react-query';
-import { ask } from './request.ts';
-import type { Place } from './workspace.ts';
+import { request } from './request.ts';
+import type { WorkspaceRef } from './workspace.ts';
 
 export type Permissions = 'OWNER' | 'READ_WRITE' | 'READ_ONLY';
 
@@ -24,7 +24,8 @@ export interface Session {
 
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
-  queryFn: async ({ signal }) => (await ask<Session>({ path: '/admin/v1/session', signal, signsInAgain: false })).data,
+  queryFn: async ({ signal }) =>
+    (await request<Session>({ path: '/admin/v1/session', signal, signsInAgain: false })).data,
   staleTime: 30_000,
 });
 
@@ -33,7 +34,7 @@ export const mayAdminister = ({ kind, permissions }: Session): boolean =>
 export const mayWrite = (session: Session): boolean => mayAdminister(session) || session.permissions === 'READ_WRITE';
 
 /** What the session may do in a workspace; null: nothing. */
-export function permissionsIn({ kind, workspaces }: Session, { org, ws }: Place): Permissions | null {
+export function permissionsIn({ kind, workspaces }: Session, { org, ws }: WorkspaceRef): Permissions | null {
   if (kind === 'operator') return 'OWNER';
   return workspaces.find(({ organization, slug }) => organization === org && slug === ws)?.permissions ?? null;
 }

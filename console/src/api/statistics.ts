@@ -1,7 +1,7 @@
 // How many records the entities of a workspace have, and how much room they take.
 import { queryOptions } from '@tanstack/react-query';
-import { ask } from './request.ts';
-import { adminPath, type Place } from './workspace.ts';
+import { request } from './request.ts';
+import { adminPath, type WorkspaceRef } from './workspace.ts';
 
 export interface Statistics {
   readonly entity: string;
@@ -12,11 +12,11 @@ export interface Statistics {
   readonly indexBytes: number;
 }
 
-export const statisticsQuery = (place: Place) =>
+export const statisticsQuery = (place: WorkspaceRef) =>
   queryOptions({
     queryKey: ['statistics', place.org, place.ws],
     queryFn: async ({ signal }): Promise<ReadonlyMap<string, Statistics>> => {
-      const { data } = await ask<readonly Statistics[]>({ path: adminPath(place, '/statistics'), signal });
+      const { data } = await request<readonly Statistics[]>({ path: adminPath(place, '/statistics'), signal });
       return new Map(data.map((one) => [one.entity, one]));
     },
     refetchInterval: 30_000,

@@ -1,9 +1,9 @@
 // A file on its way to the server, with the bytes that have gone: `fetch` does not tell them.
 
-import { Refusal } from './api-error.ts';
-import { DOOR, refusalOf, signInAgain } from './request.ts';
-import type { Answered } from './request-types.ts';
-import { viewing } from './view-as.ts';
+import { ApiError } from './api-error.ts';
+import { CONSOLE_API, readError, signInAgain } from './request.ts';
+import type { ApiResponse } from './request-types.ts';
+import { getViewAs } from './view-as.ts';
 
 export interface Upload {
   /** Below /console/api, with its query. */
@@ -17,26 +17,26 @@ export interface Upload {
 }
 
 /** Throws Refusal, or the reason of the signal. After a 401 a session is asked for, and the file is sent once more. */
-export async function upload<T>(one: Upload): Promise<Answered<T>> {
-  if (viewing() !== undefined)
-    throw new Refusal('Nothing can be imported while you view as somebody', { status: 403, code: 'VIEWING_AS' });
+export async function upload<T>(one: Upload): Promise<ApiResponse<T>> {
+  if (getViewAs() !== undefined)
+    throw new ApiError('Nothing can be imported while you view as somebody', { status: 403, code: 'VIEWING_AS' });
   for (;;) {
-    const response = await sent(one);
+    const response = await sendFile(one);
     if (response.ok) {
       const { data, meta = {} } = (await response.json()) as { data: T; meta?: Record<string, unknown> };
       return { status: response.status, data, meta, etag: undefined, headers: response.headers };
     }
-    const refusal = await refusalOf(response);
+    const refusal = await readError(response);
     if (refusal.status !== 401) throw refusal;
     await signInAgain();
     one.signal.throwIfAborted();
   }
 }
 
-function sent({ path, type, file, key, onProgress, signal }: Upload): Promise<Response> {
+function sendFile({ path, type, file, key, onProgress, signal }: Upload): Promise<Response> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
-    request.open('POST', DOOR + path);
+    request.open('POST', CONSOLE_API + path);
     request.setRequestHeader('Content-Type', type);
     request.setRequestHeader('X-Console', '1');
     if (key !== undefined) request.setRequestHeader('Idempotency-Key', key);
@@ -49,7 +49,7 @@ function sent({ path, type, file, key, onProgress, signal }: Upload): Promise<Re
       }
       resolve(new Response(request.responseText, { status: request.status, headers }));
     };
-    request.onerror = () => reject(new Refusal('The server cannot be reached', { status: 0, code: 'UNREACHABLE' }));
+    request.onerror = () => reject(new ApiError('The server cannot be reached', { status: 0, code: 'UNREACHABLE' }));
     const stop = (): void => {
       request.abort();
       reject(signal.reason);

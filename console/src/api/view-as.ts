@@ -1,24 +1,24 @@
 // "View as": while it is on, the answers about records of its workspace are those that a user of the identity provider gets. The
 // one place that decides how such a request is sent; `send` asks here for every request, so no screen has to know.
 
-import { Refusal } from './api-error.ts';
+import { ApiError } from './api-error.ts';
 import { type Json, parseExact, stringifyExact } from './json.ts';
-import type { Ask } from './request-types.ts';
-import { adminPath, dataPath, type Place } from './workspace.ts';
+import type { ApiRequest } from './request-types.ts';
+import { adminPath, dataPath, type WorkspaceRef } from './workspace.ts';
 
 export type Claims = { readonly [name: string]: Json };
 
 export interface ViewAs {
-  readonly place: Place;
+  readonly place: WorkspaceRef;
   readonly claims: Claims;
 }
 
 // Claims are no secret that opens anything; the token itself is not kept. In the tab, so that a reload does not show more.
 const KEY = 'wda.viewAs';
 const listeners = new Set<() => void>();
-let current: ViewAs | undefined = stored();
+let current: ViewAs | undefined = readStored();
 
-function stored(): ViewAs | undefined {
+function readStored(): ViewAs | undefined {
   try {
     const text = sessionStorage.getItem(KEY);
     return text === null ? undefined : (parseExact(text) as unknown as ViewAs);
@@ -28,10 +28,10 @@ function stored(): ViewAs | undefined {
 }
 
 /** Whose records are shown; undefined: those that the session reaches. */
-export const viewing = (): ViewAs | undefined => current;
+export const getViewAs = (): ViewAs | undefined => current;
 
 /** undefined: leaves. What was read before has to be forgotten by who calls. */
-export function setViewing(next: ViewAs | undefined): void {
+export function setViewAs(next: ViewAs | undefined): void {
   current = next;
   try {
     if (next === undefined) sessionStorage.removeItem(KEY);
@@ -40,7 +40,7 @@ export function setViewing(next: ViewAs | undefined): void {
   for (const listener of listeners) listener();
 }
 
-export function onViewing(listener: () => void): () => void {
+export function subscribeViewAs(listener: () => void): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);
 }
@@ -65,7 +65,7 @@ export function parseClaims(text: string): Claims | undefined {
 const NAMING = ['name', 'preferred_username', 'email', 'sub'];
 
 /** What the user of these claims is called: a name of theirs, or else the claims, cut at 80 characters. */
-export function nameOfUser(claims: Claims): string {
+export function describeUser(claims: Claims): string {
   for (const claim of NAMING) {
     const value = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
     if (typeof value === 'string' && value.trim() !== '') return cut(value);
@@ -83,7 +83,7 @@ const READING = /^[^_/?][^/?]*\/(_query|_aggregate)(\?|$)/;
  * The request as it is sent: one about records of the workspace that is viewed becomes a test of access, any other stays. Throws
  * Refusal (VIEWING_AS) for a write.
  */
-export function asSent(ask: Ask, viewAs: ViewAs | undefined = current): Ask {
+export function rewriteForUser(ask: ApiRequest, viewAs: ViewAs | undefined = current): ApiRequest {
   if (viewAs === undefined) return ask;
   const { method = 'GET', path, body, signal } = ask;
   const prefix = dataPath(viewAs.place, '/');
@@ -91,10 +91,13 @@ export function asSent(ask: Ask, viewAs: ViewAs | undefined = current): Ask {
   const rest = path.slice(prefix.length);
   const isRead = method === 'GET' || (method === 'POST' && READING.test(rest));
   if (!isRead)
-    throw new Refusal(`Nothing can be changed while you view as ${nameOfUser(viewAs.claims)}. Choose "Leave" first.`, {
-      status: 403,
-      code: 'VIEWING_AS',
-    });
+    throw new ApiError(
+      `Nothing can be changed while you view as ${describeUser(viewAs.claims)}. Choose "Leave" first.`,
+      {
+        status: 403,
+        code: 'VIEWING_AS',
+      },
+    );
   // Names are no secret: the schema is that of the session.
   if (rest === '' || rest.startsWith('_')) return ask;
   return {
@@ -106,7 +109,7 @@ export function asSent(ask: Ask, viewAs: ViewAs | undefined = current): Ask {
 }
 
 /** What the user was answered, from the answer to a test of access with one request. */
-export function responseOfUser(text: string, headers: Headers): Response {
+export function unwrapUserResponse(text: string, headers: Headers): Response {
   const { data } = parseExact(text) as unknown as {
     readonly data: readonly [{ readonly status: unknown; readonly body: Json }];
   };

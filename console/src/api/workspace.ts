@@ -1,18 +1,18 @@
 // What the console asks of a workspace: where it is, and what it is made of.
 
 /** Slugs of the address bar. */
-export interface Place {
+export interface WorkspaceRef {
   readonly org: string;
   readonly ws: string;
 }
 
 /** Path of the data API of a workspace, below the console's door. */
-export const dataPath = ({ org, ws }: Place, rest = ''): string =>
+export const dataPath = ({ org, ws }: WorkspaceRef, rest = ''): string =>
   `/v1/${encodeURIComponent(org)}/${encodeURIComponent(ws)}${rest}`;
 
 /** Path of the admin API of a workspace, below the console's door. */
-export const adminPath = ({ org, ws }: Place, rest = ''): string =>
+export const adminPath = ({ org, ws }: WorkspaceRef, rest = ''): string =>
   `/admin/v1/organizations/${encodeURIComponent(org)}/workspaces/${encodeURIComponent(ws)}${rest}`;
 
 /** Address of a screen of a workspace. */
-export const screenPath = ({ org, ws }: Place, rest = ''): string => `/${org}/${ws}${rest}`;
+export const screenPath = ({ org, ws }: WorkspaceRef, rest = ''): string => `/${org}/${ws}${rest}`;

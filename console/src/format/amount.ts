@@ -3,7 +3,7 @@
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'] as const;
 
 /** Bytes with a unit, powers of 1000: `8.2 kB`. */
-export function bytes(amount: number): string {
+export function formatBytes(amount: number): string {
   let rest = amount;
   let unit = 0;
   while (rest >= 999.5 && unit < UNITS.length - 1) {
@@ -14,8 +14,8 @@ export function bytes(amount: number): string {
 }
 
 /** A whole number with commas between thousands: `1,234,567`. */
-export const count = (amount: number | string): string => String(amount).replace(/\B(?=(\d{3})+$)/g, ',');
+export const formatCount = (amount: number | string): string => String(amount).replace(/\B(?=(\d{3})+$)/g, ',');
 
 /** `1 record`, `2 records`. */
-export const counted = (amount: number, one: string, many = `${one}s`): string =>
-  `${count(amount)} ${amount === 1 ? one : many}`;
+export const pluralize = (amount: number, one: string, many = `${one}s`): string =>
+  `${formatCount(amount)} ${amount === 1 ? one : many}`;

@@ -2,13 +2,13 @@
 // zone beside it. The API has them as ISO 8601 in UTC.
 
 /** As shell/zone.tsx has it. */
-export type ZoneName = 'UTC' | 'local';
+export type TimeZone = 'UTC' | 'local';
 
 const two = (value: number): string => String(value).padStart(2, '0');
 const four = (value: number): string => String(value).padStart(4, '0');
 
 /** A moment of the API without its zone: for editors. What is no moment stays as it is. */
-export function momentText(iso: string, zone: ZoneName): string {
+export function formatLocal(iso: string, zone: TimeZone): string {
   const at = new Date(iso);
   if (Number.isNaN(at.getTime())) return iso;
   const utc = zone === 'UTC';
@@ -18,17 +18,17 @@ export function momentText(iso: string, zone: ZoneName): string {
   const time = utc
     ? `${two(at.getUTCHours())}:${two(at.getUTCMinutes())}:${two(at.getUTCSeconds())}`
     : `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
-  return `${day} ${time}${fractionOf(iso)}`;
+  return `${day} ${time}${readFraction(iso)}`;
 }
 
 /** All digits after the point, as they came: a Date has three. */
-const fractionOf = (iso: string): string => {
+const readFraction = (iso: string): string => {
   const digits = /:\d{2}\.(\d+)/.exec(iso)?.[1] ?? '';
   return /^0*$/.test(digits) ? '' : `.${digits}`;
 };
 
 /** What stands beside a moment: `UTC`, or the offset at that moment, such as `+09:00`. */
-export function zoneText(iso: string, zone: ZoneName): string {
+export function formatOffset(iso: string, zone: TimeZone): string {
   const at = new Date(iso);
   if (zone === 'UTC' || Number.isNaN(at.getTime())) return 'UTC';
   const minutes = -at.getTimezoneOffset();
@@ -40,7 +40,7 @@ const FORM =
   /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?)?\s*(Z|UTC|[+-]\d{2}:?\d{2})?$/i;
 
 /** ISO 8601 in UTC of what was typed: in its own zone when it names one, else in that of the page; undefined: no moment. */
-export function momentOf(text: string, zone: ZoneName): string | undefined {
+export function parseDateTime(text: string, zone: TimeZone): string | undefined {
   const parts = FORM.exec(text.trim());
   if (parts === null) return undefined;
   const [year, month, day, hour, minute, second] = parts.slice(1, 7).map((part) => Number(part ?? 0)) as [
@@ -52,7 +52,7 @@ export function momentOf(text: string, zone: ZoneName): string | undefined {
     number,
   ];
   const at = new Date(0);
-  const offset = parts[8] === undefined ? (zone === 'UTC' ? 0 : undefined) : offsetOf(parts[8]);
+  const offset = parts[8] === undefined ? (zone === 'UTC' ? 0 : undefined) : parseOffset(parts[8]);
   if (offset === undefined) {
     at.setFullYear(year, month - 1, day);
     at.setHours(hour, minute, second);
@@ -70,7 +70,7 @@ export function momentOf(text: string, zone: ZoneName): string | undefined {
 }
 
 /** Minutes east of UTC. */
-function offsetOf(text: string): number {
+function parseOffset(text: string): number {
   if (/^(Z|UTC)$/i.test(text)) return 0;
   const minutes = Number(text.slice(1, 3)) * 60 + Number(text.slice(-2));
   return text.startsWith('-') ? -minutes : minutes;
@@ -79,10 +79,10 @@ function offsetOf(text: string): number {
 const DAY = /^\s*(\d{4}-\d{2}-\d{2})/;
 
 /** The day that a date or a moment begins with, for a calendar; '' when it begins with none. */
-export const dayIn = (text: string): string => DAY.exec(text)?.[1] ?? '';
+export const readDay = (text: string): string => DAY.exec(text)?.[1] ?? '';
 
 /** The text with another day; its time, its fractions and its zone stay as they were typed. */
-export function withDay(text: string, day: string, type: 'date' | 'datetime'): string {
+export function replaceDay(text: string, day: string, type: 'date' | 'datetime'): string {
   if (type === 'date') return day;
-  return dayIn(text) === '' ? `${day} 00:00:00` : text.replace(DAY, day);
+  return readDay(text) === '' ? `${day} 00:00:00` : text.replace(DAY, day);
 }

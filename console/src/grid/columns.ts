@@ -3,39 +3,39 @@
 
 export interface ColumnLayout {
   /** Those shown, in their order; undefined: all, in the order given. */
-  readonly shown: readonly string[] | undefined;
+  readonly visible: readonly string[] | undefined;
   readonly pinned: readonly string[];
   readonly widths: ReadonlyMap<string, number>;
 }
 
-export const PLAIN: ColumnLayout = { shown: undefined, pinned: [], widths: new Map() };
+export const DEFAULT_LAYOUT: ColumnLayout = { visible: undefined, pinned: [], widths: new Map() };
 
 const NARROWEST = 56;
 const WIDEST = 900;
 
 /** The columns as they stand: pinned ones first, each group in the order of `shown`. */
-export function arranged({ shown, pinned }: ColumnLayout, all: readonly string[]): readonly string[] {
-  const known = new Set(all);
-  const names = shown === undefined ? all : shown.filter((name) => known.has(name));
-  const held = new Set(pinned);
-  return [...names.filter((name) => held.has(name)), ...names.filter((name) => !held.has(name))];
+export function orderColumns({ visible, pinned }: ColumnLayout, all: readonly string[]): readonly string[] {
+  const existing = new Set(all);
+  const names = visible === undefined ? all : visible.filter((name) => existing.has(name));
+  const pinnedNames = new Set(pinned);
+  return [...names.filter((name) => pinnedNames.has(name)), ...names.filter((name) => !pinnedNames.has(name))];
 }
 
-export const pinnedCount = ({ pinned }: ColumnLayout, names: readonly string[]): number =>
+export const countPinned = ({ pinned }: ColumnLayout, names: readonly string[]): number =>
   names.filter((name) => pinned.includes(name)).length;
 
 /** Shown at the end, or hidden; the last one stays. */
-export function withShown(layout: ColumnLayout, all: readonly string[], name: string, isShown: boolean): ColumnLayout {
-  const now = layout.shown ?? all;
-  if (now.includes(name) === isShown) return layout;
+export function setVisible(layout: ColumnLayout, all: readonly string[], name: string, isShown: boolean): ColumnLayout {
+  const visibleNow = layout.visible ?? all;
+  if (visibleNow.includes(name) === isShown) return layout;
   const shown = isShown
-    ? inOrder([...now, name], layout.shown === undefined ? all : now, all)
-    : now.filter((one) => one !== name);
-  return shown.length === 0 ? layout : { ...layout, shown: isPlain(shown, all) ? undefined : shown };
+    ? insertInOrder([...visibleNow, name], layout.visible === undefined ? all : visibleNow, all)
+    : visibleNow.filter((one) => one !== name);
+  return shown.length === 0 ? layout : { ...layout, visible: isDefaultOrder(shown, all) ? undefined : shown };
 }
 
 /** A column that comes back stands behind the one that it follows in `all`, when the others stand as they do there. */
-function inOrder(names: readonly string[], before: readonly string[], all: readonly string[]): readonly string[] {
+function insertInOrder(names: readonly string[], before: readonly string[], all: readonly string[]): readonly string[] {
   const order = new Map(all.map((name, index) => [name, index]));
   const isSorted = before.every((name, index) => index === 0 || rank(order, before[index - 1]) < rank(order, name));
   return isSorted ? [...names].sort((one, other) => rank(order, one) - rank(order, other)) : names;
@@ -44,47 +44,47 @@ function inOrder(names: readonly string[], before: readonly string[], all: reado
 const rank = (order: ReadonlyMap<string, number>, name: string | undefined): number =>
   (name === undefined ? undefined : order.get(name)) ?? Number.POSITIVE_INFINITY;
 
-const isPlain = (shown: readonly string[], all: readonly string[]): boolean =>
+const isDefaultOrder = (shown: readonly string[], all: readonly string[]): boolean =>
   shown.length === all.length && shown.every((name, index) => name === all[index]);
 
 /** One place to the left (-1) or right (1), within those that are pinned or those that are not. */
-export function withMoved(layout: ColumnLayout, all: readonly string[], name: string, by: -1 | 1): ColumnLayout {
-  const names = [...arranged(layout, all)];
+export function moveColumn(layout: ColumnLayout, all: readonly string[], name: string, by: -1 | 1): ColumnLayout {
+  const names = [...orderColumns(layout, all)];
   const from = names.indexOf(name);
   const other = names[from + by];
   if (from < 0 || other === undefined || layout.pinned.includes(other) !== layout.pinned.includes(name)) return layout;
   names[from] = other;
   names[from + by] = name;
-  return { ...layout, shown: isPlain(names, all) ? undefined : names };
+  return { ...layout, visible: isDefaultOrder(names, all) ? undefined : names };
 }
 
-export const withPinned = (layout: ColumnLayout, name: string, isPinned: boolean): ColumnLayout => ({
+export const setPinned = (layout: ColumnLayout, name: string, isPinned: boolean): ColumnLayout => ({
   ...layout,
   pinned: isPinned
     ? [...layout.pinned.filter((one) => one !== name), name]
     : layout.pinned.filter((one) => one !== name),
 });
 
-export const withWidth = (layout: ColumnLayout, name: string, width: number): ColumnLayout => ({
+export const setWidth = (layout: ColumnLayout, name: string, width: number): ColumnLayout => ({
   ...layout,
   widths: new Map(layout.widths).set(name, Math.round(Math.max(NARROWEST, Math.min(width, WIDEST)))),
 });
 
 /** What is kept of a layout, as JSON text. */
-export const layoutText = ({ shown, pinned, widths }: ColumnLayout): string =>
-  JSON.stringify({ shown, pinned, widths: [...widths] });
+export const printLayout = ({ visible, pinned, widths }: ColumnLayout): string =>
+  JSON.stringify({ visible, pinned, widths: [...widths] });
 
 /** The other way; what is not of this form is the plain layout. */
-export function layoutOf(text: string | null): ColumnLayout {
+export function parseLayout(text: string | null): ColumnLayout {
   try {
-    const { shown, pinned, widths } = JSON.parse(text ?? '') as Record<string, unknown>;
+    const { visible, pinned, widths } = JSON.parse(text ?? '') as Record<string, unknown>;
     return {
-      shown: isNames(shown) && shown.length > 0 ? shown : undefined,
+      visible: isNames(visible) && visible.length > 0 ? visible : undefined,
       pinned: isNames(pinned) ? pinned : [],
       widths: new Map(Array.isArray(widths) ? widths.filter(isWidth) : []),
     };
   } catch {
-    return PLAIN;
+    return DEFAULT_LAYOUT;
   }
 }
 

@@ -1,13 +1,13 @@
 // The row of column heads: a click sorts, the edge at the right is dragged to another width.
 import { memo, type ReactNode } from 'react';
-import { placeOf } from './grid-row.tsx';
+import { positionCell } from './grid-row.tsx';
 import type { GridColumn } from './grid-types.ts';
 
 export interface GridHeaderProps {
   readonly columns: readonly GridColumn[];
   readonly edges: readonly number[];
   readonly pinned: number;
-  readonly drawn: string;
+  readonly renderedColumns: string;
   /** The column that has the focus; -1: none. */
   readonly focused: number;
   readonly head: ((column: GridColumn) => ReactNode) | undefined;
@@ -15,10 +15,10 @@ export interface GridHeaderProps {
 }
 
 export const GridHeader = memo(function GridHeader(props: GridHeaderProps) {
-  const { columns, edges, pinned, drawn, focused, head, onResize } = props;
+  const { columns, edges, pinned, renderedColumns, focused, head, onResize } = props;
   return (
     <div role="row" aria-rowindex={1} className="grid-head" style={{ width: edges.at(-1) }}>
-      {drawn.split(',').map((text) => {
+      {renderedColumns.split(',').map((text) => {
         const at = Number(text);
         const column = columns[at];
         return column === undefined ? null : (
@@ -33,7 +33,7 @@ export const GridHeader = memo(function GridHeader(props: GridHeaderProps) {
             data-pinned={at < pinned || undefined}
             data-numeric={column.isNumeric || undefined}
             title={column.description}
-            style={placeOf(at, edges, pinned)}
+            style={positionCell(at, edges, pinned)}
           >
             {head?.(column) ?? <span className="grid-headname">{column.title}</span>}
             {column.sort === undefined ? null : (

@@ -16,20 +16,20 @@ export interface GridRowProps<Row> {
   readonly edges: readonly number[];
   readonly pinned: number;
   /** Numbers of the columns that are drawn, joined by commas: equal when the same are. */
-  readonly drawn: string;
+  readonly renderedColumns: string;
   /** -1: the focus is in another row. */
   readonly focused: number;
   /** Selected columns; left greater than right: none. */
-  readonly left: number;
-  readonly right: number;
+  readonly rangeStart: number;
+  readonly rangeEnd: number;
   /** The column that is edited, with what was typed to begin. */
-  readonly edited: number;
-  readonly typed: string | undefined;
+  readonly editedColumn: number;
+  readonly initialText: string | undefined;
   readonly drawing: GridDrawing<Row>;
 }
 
-function GridRowOf<Row>(props: GridRowProps<Row>) {
-  const { index, top, row, isSelected, isMarked, edges, drawn } = props;
+function GridRowInner<Row>(props: GridRowProps<Row>) {
+  const { index, top, row, isSelected, isMarked, edges, renderedColumns } = props;
   return (
     <div
       role="row"
@@ -39,21 +39,21 @@ function GridRowOf<Row>(props: GridRowProps<Row>) {
       className="grid-row"
       data-selected={isSelected || undefined}
       data-marked={isMarked || undefined}
-      data-edited={props.edited >= 0 || undefined}
+      data-edited={props.editedColumn >= 0 || undefined}
       data-odd={index % 2 === 1 || undefined}
       style={{ transform: `translateY(${top}px)`, width: edges.at(-1), height: ROW_HEIGHT }}
     >
-      {drawn.split(',').map((text) => (
+      {renderedColumns.split(',').map((text) => (
         <GridCell key={text} at={Number(text)} {...props} />
       ))}
     </div>
   );
 }
 
-export const GridRow = memo(GridRowOf) as typeof GridRowOf;
+export const GridRow = memo(GridRowInner) as typeof GridRowInner;
 
 /** Where a cell stands: pinned ones stick to the left edge, the others stand at their place. */
-export const placeOf = (at: number, edges: readonly number[], pinned: number) =>
+export const positionCell = (at: number, edges: readonly number[], pinned: number) =>
   at < pinned
     ? ({
         position: 'sticky',
@@ -67,18 +67,19 @@ export const placeOf = (at: number, edges: readonly number[], pinned: number) =>
       } as const);
 
 function GridCell<Row>(props: GridRowProps<Row> & { readonly at: number }) {
-  const { at, index, row, columns, edges, pinned, focused, left, right, edited, typed, drawing } = props;
+  const { at, index, row, columns, edges, pinned, focused, rangeStart, rangeEnd, editedColumn, initialText, drawing } =
+    props;
   const column = columns[at];
   if (column === undefined) return null;
   const mark = row === undefined ? undefined : drawing.mark(row, column);
-  const isEdited = edited === at && row !== undefined;
+  const isEdited = editedColumn === at && row !== undefined;
   const isInvalid = mark?.kind === 'refused' || mark?.kind === 'conflict';
   return (
     <div
       role="gridcell"
       aria-colindex={at + 1}
       aria-readonly={!column.isEditable}
-      aria-selected={at >= left && at <= right}
+      aria-selected={at >= rangeStart && at <= rangeEnd}
       aria-invalid={isInvalid || undefined}
       aria-description={mark?.message}
       title={mark?.message}
@@ -90,10 +91,10 @@ function GridCell<Row>(props: GridRowProps<Row> & { readonly at: number }) {
       data-edited={isEdited || undefined}
       data-mark={mark?.kind}
       data-focused={focused === at || undefined}
-      data-in-range={(at >= left && at <= right) || undefined}
-      style={placeOf(at, edges, pinned)}
+      data-in-range={(at >= rangeStart && at <= rangeEnd) || undefined}
+      style={positionCell(at, edges, pinned)}
     >
-      {row === undefined ? null : isEdited ? drawing.editor(row, column, typed) : drawing.cell(row, column)}
+      {row === undefined ? null : isEdited ? drawing.editor(row, column, initialText) : drawing.cell(row, column)}
     </div>
   );
 }

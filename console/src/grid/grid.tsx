@@ -15,23 +15,23 @@ import {
 import { GridHeader } from './grid-header.tsx';
 import { GridRow } from './grid-row.tsx';
 import type { GridColumn, GridDrawing, GridRowView } from './grid-types.ts';
-import { type GridCommand, meaningOf, type Spot, sizeOf } from './state.ts';
+import { type CellPosition, countCells, type GridCommand, interpretKey } from './state.ts';
 import type { GridControl } from './use-grid.ts';
 import {
-  columnsAt,
-  edgesOf,
-  heightOf,
-  offsetAt,
-  poolOf,
+  getColumnEdges,
+  getOffset,
+  getPoolSize,
+  getScrollHeight,
+  getScrollTop,
+  getVisibleColumns,
+  getVisibleRows,
   ROW_HEIGHT,
-  rowsAt,
   scrollToColumn,
-  scrollTopOf,
   scrollToRow,
 } from './viewport.ts';
 
 const HEADER = 34;
-const BEYOND = 6;
+const OVERSCAN = 6;
 
 export interface GridProps<Row> {
   readonly label: string;
@@ -45,7 +45,7 @@ export interface GridProps<Row> {
   readonly control: GridControl;
   readonly drawing: GridDrawing<Row>;
   readonly isReadOnly: boolean;
-  readonly onCommand: (command: GridCommand, spot: Spot) => void;
+  readonly onCommand: (command: GridCommand, spot: CellPosition) => void;
   readonly onHead: (column: GridColumn, isAdded: boolean) => void;
   readonly onResize: (column: GridColumn, width: number) => void;
   /** Rows that are seen, whenever they change. */
@@ -62,16 +62,18 @@ export function Grid<Row>(props: GridProps<Row>) {
   const { label, columns, pinned, rowCount, isCountExact, viewAt, control, drawing, isReadOnly, onRows } = props;
   const { state, range } = control;
   const scroller = useRef<HTMLDivElement>(null);
-  const edges = useMemo(() => edgesOf(columns.map(({ width }) => width)), [columns]);
-  const held = Math.min(pinned, columns.length);
+  const edges = useMemo(() => getColumnEdges(columns.map(({ width }) => width)), [columns]);
+  const pinnedColumns = Math.min(pinned, columns.length);
   const { view, setView, read } = useView(scroller);
   const heights = useMemo(() => ({ rowCount, view: view.height }), [rowCount, view.height]);
-  useReveal(state.focus, setView, (from) => revealing(from, state.focus, { edges, held, heights }));
-  const offset = offsetAt(view.top, heights);
-  const rows = rowsAt(offset, heights, BEYOND);
-  const pool = poolOf(view.height, BEYOND);
-  const span = columnsAt(edges, view.left + (edges[held] as number), view.left + view.width);
-  const drawn = drawnColumns(columns.length, held, span.from, span.to, state.focus.column);
+  useReveal(state.focus, setView, (from) =>
+    scrollIntoView(from, state.focus, { edges, pinnedColumns: pinnedColumns, heights }),
+  );
+  const offset = getOffset(view.top, heights);
+  const rows = getVisibleRows(offset, heights, OVERSCAN);
+  const pool = getPoolSize(view.height, OVERSCAN);
+  const span = getVisibleColumns(edges, view.left + (edges[pinnedColumns] as number), view.left + view.width);
+  const renderedColumns = listRenderedColumns(columns.length, pinnedColumns, span.from, span.to, state.focus.column);
   useEffect(() => {
     control.setPageRows(Math.floor(view.height / ROW_HEIGHT) - 1);
   }, [control.setPageRows, view.height]);
@@ -80,11 +82,11 @@ export function Grid<Row>(props: GridProps<Row>) {
   useFocus(scroller, control);
   useClipboard(scroller, props);
 
-  const shown = indexes(rows.from, rows.to);
+  const rowIndexes = rangeArray(rows.from, rows.to);
   const focusRow = state.focus.row;
-  if (focusRow >= 0 && focusRow < rowCount && (focusRow < rows.from || focusRow >= rows.to)) shown.push(focusRow);
+  if (focusRow >= 0 && focusRow < rowCount && (focusRow < rows.from || focusRow >= rows.to)) rowIndexes.push(focusRow);
   const editing = state.editing;
-  const isRange = sizeOf(range) > 1;
+  const isRange = countCells(range) > 1;
   return (
     <div
       ref={scroller}
@@ -99,12 +101,12 @@ export function Grid<Row>(props: GridProps<Row>) {
       onPointerDown={(event) => onPointer(event, props)}
       onPointerOver={(event) => onDrag(event, props)}
       onDoubleClick={(event) => {
-        const spot = spotOf(event.target);
+        const spot = findCell(event.target);
         if (spot !== undefined && spot.row >= 0 && columns[spot.column]?.isEditable === true && !isReadOnly)
           control.send({ kind: 'edit' });
       }}
       onClick={(event) => {
-        const spot = spotOf(event.target);
+        const spot = findCell(event.target);
         const column = spot?.row === -1 ? columns[spot.column] : undefined;
         if (column !== undefined && !column.isSelector) props.onHead(column, event.shiftKey);
       }}
@@ -112,14 +114,14 @@ export function Grid<Row>(props: GridProps<Row>) {
       <GridHeader
         columns={columns}
         edges={edges}
-        pinned={held}
-        drawn={drawn}
+        pinned={pinnedColumns}
+        renderedColumns={renderedColumns}
         focused={focusRow === -1 ? state.focus.column : rowCount === 0 ? state.focus.column : -1}
         head={drawing.head}
         onResize={props.onResize}
       />
-      <div role="rowgroup" className="grid-rows" style={{ height: heightOf(heights), width: edges.at(-1) }}>
-        {shown.map((index) => {
+      <div role="rowgroup" className="grid-rows" style={{ height: getScrollHeight(heights), width: edges.at(-1) }}>
+        {rowIndexes.map((index) => {
           const isIn = index >= rows.from && index < rows.to;
           const { row, revision, isSelected, isMarked } = viewAt(index);
           const isRanged = isRange && index >= range.top && index <= range.bottom;
@@ -134,13 +136,13 @@ export function Grid<Row>(props: GridProps<Row>) {
               isMarked={isMarked}
               columns={columns}
               edges={edges}
-              pinned={held}
-              drawn={drawn}
+              pinned={pinnedColumns}
+              renderedColumns={renderedColumns}
               focused={index === focusRow ? state.focus.column : -1}
-              left={isRanged ? range.left : 1}
-              right={isRanged ? range.right : 0}
-              edited={editing?.at.row === index ? editing.at.column : -1}
-              typed={editing?.at.row === index ? editing.typed : undefined}
+              rangeStart={isRanged ? range.left : 1}
+              rangeEnd={isRanged ? range.right : 0}
+              editedColumn={editing?.at.row === index ? editing.at.column : -1}
+              initialText={editing?.at.row === index ? editing.typed : undefined}
               drawing={drawing}
             />
           );
@@ -151,19 +153,19 @@ export function Grid<Row>(props: GridProps<Row>) {
   );
 }
 
-function indexes(from: number, to: number): number[] {
+function rangeArray(from: number, to: number): number[] {
   return Array.from({ length: Math.max(0, to - from) }, (_, index) => from + index);
 }
 
 /** Pinned columns, those in view, and that of the focus. */
-function drawnColumns(count: number, held: number, from: number, to: number, focused: number): string {
-  const all = new Set(indexes(0, held));
-  for (const at of indexes(Math.max(held, from), to)) all.add(at);
+function listRenderedColumns(count: number, pinnedColumns: number, from: number, to: number, focused: number): string {
+  const all = new Set(rangeArray(0, pinnedColumns));
+  for (const at of rangeArray(Math.max(pinnedColumns, from), to)) all.add(at);
   if (focused < count) all.add(focused);
   return [...all].sort((one, other) => one - other).join(',');
 }
 
-interface View {
+interface Viewport {
   readonly top: number;
   readonly left: number;
   readonly width: number;
@@ -175,7 +177,7 @@ interface View {
 
 /** What of the scrolled element is seen, or is about to be: whoever sets another view scrolls it there. */
 function useView(scroller: { readonly current: HTMLDivElement | null }) {
-  const [view, setView] = useState<View>({ top: 0, left: 0, width: 0, height: 0 });
+  const [view, setView] = useState<Viewport>({ top: 0, left: 0, width: 0, height: 0 });
   const read = useCallback(
     () =>
       setView((last) => {
@@ -225,16 +227,16 @@ function useStart<Row>(
       return;
     }
     isFirst.current = false;
-    element.scrollTop = scrollTopOf(Math.min(startRow, rowCount), { rowCount, view: element.clientHeight - HEADER });
+    element.scrollTop = getScrollTop(Math.min(startRow, rowCount), { rowCount, view: element.clientHeight - HEADER });
     read();
     const { row, column } = control.state.focus;
     if (row >= 0) control.send({ kind: 'go', to: { row: startRow, column } });
   }, [scroller, list, read]);
 }
 
-interface Drawn {
+interface Geometry {
   readonly edges: readonly number[];
-  readonly held: number;
+  readonly pinnedColumns: number;
   readonly heights: { readonly rowCount: number; readonly view: number };
 }
 
@@ -243,21 +245,25 @@ interface Drawn {
  * the scroll, each PageDown would be two drawings, with a layout and a focus each.
  */
 function useReveal(
-  { row, column }: Spot,
-  setView: (change: (from: View) => View) => void,
-  reveal: (from: View) => View,
+  { row, column }: CellPosition,
+  setView: (change: (from: Viewport) => Viewport) => void,
+  reveal: (from: Viewport) => Viewport,
 ): void {
-  const [last, setLast] = useState<Spot>({ row, column });
+  const [last, setLast] = useState<CellPosition>({ row, column });
   if (last.row === row && last.column === column) return;
   setLast({ row, column });
   setView(reveal);
 }
 
 /** The view from which the cell is seen. */
-function revealing(from: View, { row, column }: Spot, { edges, held, heights }: Drawn): View {
+function scrollIntoView(
+  from: Viewport,
+  { row, column }: CellPosition,
+  { edges, pinnedColumns, heights }: Geometry,
+): Viewport {
   if (from.height === 0) return from;
   const top = row < 0 ? undefined : scrollToRow(row, from.top, heights);
-  const left = scrollToColumn(column, from.left, { edges, pinned: held, view: from.width });
+  const left = scrollToColumn(column, from.left, { edges, pinned: pinnedColumns, view: from.width });
   if (top === undefined && left === undefined) return from;
   return { ...from, top: top ?? from.top, left: left ?? from.left, isWanted: true };
 }
@@ -346,7 +352,7 @@ function useClipboard<Row>(scroller: { readonly current: HTMLDivElement | null }
   }, [scroller]);
 }
 
-function spotOf(target: EventTarget): Spot | undefined {
+function findCell(target: EventTarget): CellPosition | undefined {
   const cell = target instanceof Element ? target.closest<HTMLElement>('[data-spot]') : null;
   const [row, column] = (cell?.dataset.spot ?? '').split(':').map(Number);
   return row === undefined || column === undefined ? undefined : { row, column };
@@ -357,9 +363,9 @@ const isControl = (target: EventTarget): boolean =>
 
 function onKey<Row>(event: KeyboardEvent, { control, columns, isReadOnly, onCommand, onHead }: GridProps<Row>): void {
   const { state } = control;
-  if (state.editing !== undefined || isControl(event.target) || spotOf(event.target) === undefined) return;
+  if (state.editing !== undefined || isControl(event.target) || findCell(event.target) === undefined) return;
   const column = columns[state.focus.column];
-  const meaning = meaningOf(event, state, !isReadOnly && column?.isEditable === true);
+  const meaning = interpretKey(event, state, !isReadOnly && column?.isEditable === true);
   // A link or a box in a cell takes Enter and Space by itself.
   if (meaning === undefined || (event.key === ' ' && event.target instanceof HTMLInputElement)) return;
   event.preventDefault();
@@ -371,7 +377,7 @@ function onKey<Row>(event: KeyboardEvent, { control, columns, isReadOnly, onComm
 }
 
 function onPointer<Row>(event: PointerEvent, { control }: GridProps<Row>): void {
-  const spot = spotOf(event.target);
+  const spot = findCell(event.target);
   if (spot === undefined || event.button !== 0 || isControl(event.target)) return;
   if (event.shiftKey) event.preventDefault();
   const { editing } = control.state;
@@ -381,7 +387,7 @@ function onPointer<Row>(event: PointerEvent, { control }: GridProps<Row>): void 
 
 function onDrag<Row>(event: PointerEvent, { control }: GridProps<Row>): void {
   if (event.buttons !== 1 || event.pointerType === 'touch' || control.state.editing !== undefined) return;
-  const spot = spotOf(event.target);
+  const spot = findCell(event.target);
   if (spot === undefined || spot.row < 0 || control.state.focus.row < 0) return;
   if (spot.row === control.state.focus.row && spot.column === control.state.focus.column) return;
   getSelection()?.removeAllRanges();

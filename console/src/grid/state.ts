@@ -2,17 +2,17 @@
 // from it (`step`). Row -1 is the header. The keys are those of the grid pattern of WAI-ARIA's authoring practices, and those
 // of spreadsheets.
 
-export interface Spot {
+export interface CellPosition {
   readonly row: number;
   readonly column: number;
 }
 
 export interface GridState {
-  readonly focus: Spot;
+  readonly focus: CellPosition;
   /** The other corner of the range; the focus itself when one cell is selected. */
-  readonly anchor: Spot;
+  readonly anchor: CellPosition;
   /** The cell that is edited, with what was typed to begin; undefined: with its value. */
-  readonly editing: { readonly at: Spot; readonly typed: string | undefined } | undefined;
+  readonly editing: { readonly at: CellPosition; readonly typed: string | undefined } | undefined;
 }
 
 export interface Extent {
@@ -50,7 +50,7 @@ export type Move =
 /** What happened to the grid. */
 export type GridEvent =
   | { readonly kind: 'move'; readonly to: Move; readonly extends?: boolean }
-  | { readonly kind: 'go'; readonly to: Spot; readonly extends?: boolean }
+  | { readonly kind: 'go'; readonly to: CellPosition; readonly extends?: boolean }
   | { readonly kind: 'edit'; readonly typed?: string }
   | { readonly kind: 'leaveEdit'; readonly next?: Move }
   | { readonly kind: 'selectAll' }
@@ -70,7 +70,7 @@ export type GridCommand =
   | 'filter'
   | 'saveAll';
 
-export type Meaning =
+export type KeyAction =
   | { readonly event: GridEvent }
   | { readonly command: GridCommand }
   /** The browser's own meaning: copy and paste come as events of the clipboard, Tab leaves the grid. */
@@ -111,18 +111,18 @@ const CONTROL_COMMANDS: ReadonlyMap<string, GridCommand> = new Map([
   ['Enter', 'open'],
 ]);
 
-const PLAIN_KEYS: ReadonlyMap<string, Meaning> = new Map([
+const PLAIN_KEYS: ReadonlyMap<string, KeyAction> = new Map([
   ['n', { command: 'create' }],
   ['/', { command: 'filter' }],
 ]);
 
 /** What a key means to the grid when no cell is edited; letters begin an edit only where the cell `isEditable`. */
-export function meaningOf(key: Key, { focus }: Pick<GridState, 'focus'>, isEditable: boolean): Meaning {
+export function interpretKey(key: Key, { focus }: Pick<GridState, 'focus'>, isEditable: boolean): KeyAction {
   if (key.altKey) return undefined;
   const isControl = key.ctrlKey || key.metaKey;
   const move = (isControl ? CONTROL_MOVES : MOVES).get(key.key);
   if (move !== undefined) return { event: { kind: 'move', to: move, extends: key.shiftKey } };
-  if (isControl) return controlled(key);
+  if (isControl) return interpretControlKey(key);
   const isHeader = focus.row < 0;
   if (key.key === 'Enter' || key.key === ' ' || key.key === 'F2') {
     if (isHeader) return key.key === 'F2' ? undefined : { command: 'activateHeader' };
@@ -135,7 +135,7 @@ export function meaningOf(key: Key, { focus }: Pick<GridState, 'focus'>, isEdita
   return isTyped(key.key) ? { event: { kind: 'edit', typed: key.key } } : undefined;
 }
 
-function controlled({ key, shiftKey }: Key): Meaning {
+function interpretControlKey({ key, shiftKey }: Key): KeyAction {
   const name = key.length === 1 ? key.toLowerCase() : key;
   if (name === 'a') return { event: { kind: 'selectAll' } };
   if (name === 'z') return { command: shiftKey ? 'redo' : 'undo' };
@@ -147,41 +147,43 @@ function controlled({ key, shiftKey }: Key): Meaning {
 const isTyped = (key: string): boolean => [...key].length === 1;
 
 /** The state after an event; the same one where nothing changes. */
-export function step(state: GridState, event: GridEvent, extent: Extent): GridState {
+export function reduce(state: GridState, event: GridEvent, extent: Extent): GridState {
   switch (event.kind) {
     case 'move':
-      return placed(state, moved(state.focus, event.to, extent), event.extends === true, extent);
+      return focusCell(state, moveFrom(state.focus, event.to, extent), event.extends === true, extent);
     case 'go':
-      return placed(state, event.to, event.extends === true, extent);
+      return focusCell(state, event.to, event.extends === true, extent);
     case 'edit':
       return state.focus.row < 0 || state.focus.row >= extent.rowCount
         ? state
         : { focus: state.focus, anchor: state.focus, editing: { at: state.focus, typed: event.typed } };
     case 'leaveEdit': {
-      const left = { ...state, editing: undefined };
-      return event.next === undefined ? left : placed(left, moved(left.focus, event.next, extent), false, extent);
+      const stopped = { ...state, editing: undefined };
+      return event.next === undefined
+        ? stopped
+        : focusCell(stopped, moveFrom(stopped.focus, event.next, extent), false, extent);
     }
     case 'selectAll':
       return extent.rowCount === 0
-        ? placed(state, state.focus, false, extent)
+        ? focusCell(state, state.focus, false, extent)
         : {
             ...state,
             focus: { row: 0, column: 0 },
-            anchor: within({ row: extent.rowCount, column: extent.columnCount }, extent),
+            anchor: clamp({ row: extent.rowCount, column: extent.columnCount }, extent),
           };
     case 'shape':
-      return placed(state, state.focus, true, extent);
+      return focusCell(state, state.focus, true, extent);
   }
 }
 
-function placed(state: GridState, to: Spot, isExtending: boolean, extent: Extent): GridState {
-  const focus = within(to, extent);
-  const anchor = isExtending ? within(state.anchor, extent) : focus;
+function focusCell(state: GridState, to: CellPosition, isExtending: boolean, extent: Extent): GridState {
+  const focus = clamp(to, extent);
+  const anchor = isExtending ? clamp(state.anchor, extent) : focus;
   if (isSame(focus, state.focus) && isSame(anchor, state.anchor)) return state;
   return { ...state, focus, anchor };
 }
 
-function moved({ row, column }: Spot, to: Move, { rowCount, columnCount, pageRows }: Extent): Spot {
+function moveFrom({ row, column }: CellPosition, to: Move, { rowCount, columnCount, pageRows }: Extent): CellPosition {
   switch (to) {
     case 'up':
       return { row: row - 1, column };
@@ -216,15 +218,16 @@ function moved({ row, column }: Spot, to: Move, { rowCount, columnCount, pageRow
   }
 }
 
-const within = ({ row, column }: Spot, { rowCount, columnCount }: Extent): Spot => ({
+const clamp = ({ row, column }: CellPosition, { rowCount, columnCount }: Extent): CellPosition => ({
   row: Math.max(-1, Math.min(row, rowCount - 1)),
   column: Math.max(0, Math.min(column, columnCount - 1)),
 });
 
-export const isSame = (one: Spot, other: Spot): boolean => one.row === other.row && one.column === other.column;
+export const isSame = (one: CellPosition, other: CellPosition): boolean =>
+  one.row === other.row && one.column === other.column;
 
 /** The cells between the corners; of the header, none below it. */
-export function rangeOf({ focus, anchor }: Pick<GridState, 'focus' | 'anchor'>): Range {
+export function getRange({ focus, anchor }: Pick<GridState, 'focus' | 'anchor'>): Range {
   return {
     top: Math.min(focus.row, anchor.row),
     bottom: Math.max(focus.row, anchor.row),
@@ -234,5 +237,5 @@ export function rangeOf({ focus, anchor }: Pick<GridState, 'focus' | 'anchor'>):
 }
 
 /** Cells of a range, those of the header left out. */
-export const sizeOf = ({ top, bottom, left, right }: Range): number =>
+export const countCells = ({ top, bottom, left, right }: Range): number =>
   Math.max(0, bottom - Math.max(0, top) + 1) * (right - left + 1);

@@ -1,6 +1,6 @@
 // The state of a grid for whoever shows it, and the extent in which it moves.
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
-import { type Extent, type GridEvent, type GridState, type Range, rangeOf, START, step } from './state.ts';
+import { type Extent, type GridEvent, type GridState, getRange, type Range, reduce, START } from './state.ts';
 
 export interface GridControl {
   readonly state: GridState;
@@ -20,11 +20,11 @@ export function useGrid(shape: Pick<Extent, 'rowCount' | 'columnCount'>): GridCo
   const takesFocus = useRef<(() => void) | undefined>(undefined);
   const extent = useRef<Extent>({ ...shape, pageRows: 10 });
   extent.current = { ...shape, pageRows: pageRows.current };
-  const state = step(kept, { kind: 'shape' }, extent.current);
+  const state = reduce(kept, { kind: 'shape' }, extent.current);
   const current = useRef(state);
   current.current = state;
   const send = useCallback((event: GridEvent): GridState => {
-    const next = step(current.current, event, { ...extent.current, pageRows: pageRows.current });
+    const next = reduce(current.current, event, { ...extent.current, pageRows: pageRows.current });
     current.current = next;
     setState(next);
     return next;
@@ -34,7 +34,7 @@ export function useGrid(shape: Pick<Extent, 'rowCount' | 'columnCount'>): GridCo
   }, []);
   const focusGrid = useCallback(() => takesFocus.current?.(), []);
   return useMemo(
-    () => ({ state, range: rangeOf(state), send, setPageRows, focusGrid, takesFocus }),
+    () => ({ state, range: getRange(state), send, setPageRows, focusGrid, takesFocus }),
     [state, send, setPageRows, focusGrid],
   );
 }

@@ -19,48 +19,49 @@ export interface Heights {
 }
 
 /** How tall the scrolled element is: as tall as its rows, or as browsers can. */
-export const heightOf = ({ rowCount }: Pick<Heights, 'rowCount'>): number => Math.min(rowCount * ROW_HEIGHT, TALLEST);
+export const getScrollHeight = ({ rowCount }: Pick<Heights, 'rowCount'>): number =>
+  Math.min(rowCount * ROW_HEIGHT, TALLEST);
 
 /** Pixels of rows for a pixel of the scroll bar: 1, or more for lists taller than browsers can. */
-function scaleOf({ rowCount, view }: Heights): number {
+function getScale({ rowCount, view }: Heights): number {
   const full = rowCount * ROW_HEIGHT;
   return full <= TALLEST ? 1 : (full - view) / (TALLEST - view);
 }
 
 /** Where the first pixel that is seen lies in all rows. */
-export const offsetAt = (scrollTop: number, heights: Heights): number => scrollTop * scaleOf(heights);
+export const getOffset = (scrollTop: number, heights: Heights): number => scrollTop * getScale(heights);
 
 /** The rows at an offset, and `beyond` more on either side. */
-export function rowsAt(offset: number, { rowCount, view }: Heights, beyond: number): Span {
+export function getVisibleRows(offset: number, { rowCount, view }: Heights, beyond: number): Span {
   const first = Math.floor(offset / ROW_HEIGHT) - beyond;
   const last = Math.ceil((offset + view) / ROW_HEIGHT) + beyond;
   return { from: Math.min(Math.max(0, first), rowCount), to: Math.min(Math.max(0, last), rowCount) };
 }
 
 /** How many rows are ever drawn at once: a row is drawn where the one with the same number modulo this was. */
-export const poolOf = (view: number, beyond: number): number => Math.ceil(view / ROW_HEIGHT) + 1 + 2 * beyond;
+export const getPoolSize = (view: number, beyond: number): number => Math.ceil(view / ROW_HEIGHT) + 1 + 2 * beyond;
 
 /** Where to scroll so that a row is the first that is seen. */
-export const scrollTopOf = (row: number, heights: Heights): number => (row * ROW_HEIGHT) / scaleOf(heights);
+export const getScrollTop = (row: number, heights: Heights): number => (row * ROW_HEIGHT) / getScale(heights);
 
 /** Where to scroll so that a row is seen whole; undefined when it is. */
 export function scrollToRow(row: number, scrollTop: number, heights: Heights): number | undefined {
-  const offset = offsetAt(scrollTop, heights);
+  const offset = getOffset(scrollTop, heights);
   const top = row * ROW_HEIGHT;
-  if (top < offset) return top / scaleOf(heights);
-  if (top + ROW_HEIGHT > offset + heights.view) return (top + ROW_HEIGHT - heights.view) / scaleOf(heights);
+  if (top < offset) return top / getScale(heights);
+  if (top + ROW_HEIGHT > offset + heights.view) return (top + ROW_HEIGHT - heights.view) / getScale(heights);
   return undefined;
 }
 
 /** Where each column begins; one number more than columns, the last their width together. */
-export function edgesOf(widths: readonly number[]): readonly number[] {
+export function getColumnEdges(widths: readonly number[]): readonly number[] {
   const edges = [0];
   for (const width of widths) edges.push((edges.at(-1) as number) + width);
   return edges;
 }
 
 /** The columns between two places: those whose edges overlap. */
-export function columnsAt(edges: readonly number[], from: number, to: number): Span {
+export function getVisibleColumns(edges: readonly number[], from: number, to: number): Span {
   const count = edges.length - 1;
   let first = 0;
   while (first < count - 1 && (edges[first + 1] as number) <= from) first++;
@@ -83,10 +84,10 @@ export function scrollToColumn(
   { edges, pinned, view }: Widths,
 ): number | undefined {
   if (column < pinned) return undefined;
-  const held = edges[pinned] as number;
+  const pinnedWidth = edges[pinned] as number;
   const start = edges[column] as number;
   const end = edges[column + 1] as number;
-  if (start < scrollLeft + held) return start - held;
-  if (end > scrollLeft + view) return Math.min(end - view, start - held);
+  if (start < scrollLeft + pinnedWidth) return start - pinnedWidth;
+  if (end > scrollLeft + view) return Math.min(end - view, start - pinnedWidth);
   return undefined;
 }

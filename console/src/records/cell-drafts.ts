@@ -1,17 +1,17 @@
 // How cells stand that were edited: what of them is not saved yet, and why.
 import type { Json } from '../api/json.ts';
 
-export interface Draft {
+export interface CellDraft {
   readonly kind: 'saving' | 'saved' | 'waiting' | 'refused' | 'conflict' | 'queued';
   /** What was typed; shown in place of what is stored. */
   readonly value: Json;
   readonly message: string;
 }
 
-export type RecordDrafts = ReadonlyMap<string, Draft>;
+export type RecordDrafts = ReadonlyMap<string, CellDraft>;
 
 /** Drafts by the id of the record and the name of the field. Those of a record are another Map when one has changed. */
-export class Drafts {
+export class CellDrafts {
   readonly #records = new Map<string, RecordDrafts>();
   readonly #listeners = new Set<() => void>();
   #revision = 0;
@@ -23,11 +23,11 @@ export class Drafts {
 
   readonly revision = (): number => this.#revision;
 
-  of(id: string): RecordDrafts | undefined {
+  get(id: string): RecordDrafts | undefined {
     return this.#records.get(id);
   }
 
-  set(id: string, names: Iterable<string>, draftOf: (name: string) => Draft | undefined): void {
+  set(id: string, names: Iterable<string>, draftOf: (name: string) => CellDraft | undefined): void {
     const drafts = new Map(this.#records.get(id));
     for (const name of names) {
       const draft = draftOf(name);
@@ -44,7 +44,7 @@ export class Drafts {
   }
 
   /** All drafts of a kind. */
-  all(kind: Draft['kind']): readonly { readonly id: string; readonly name: string; readonly draft: Draft }[] {
+  all(kind: CellDraft['kind']): readonly { readonly id: string; readonly name: string; readonly draft: CellDraft }[] {
     return [...this.#records].flatMap(([id, drafts]) =>
       [...drafts].flatMap(([name, draft]) => (draft.kind === kind ? [{ id, name, draft }] : [])),
     );

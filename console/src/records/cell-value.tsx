@@ -2,29 +2,29 @@
 import './cell-value.css';
 import { Link } from '@tanstack/react-router';
 import type { Json } from '../api/json.ts';
-import { type Place, screenPath } from '../api/workspace.ts';
-import { count } from '../format/amount.ts';
-import type { ZoneName } from '../format/datetime.ts';
+import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
+import { formatCount } from '../format/amount.ts';
+import type { TimeZone } from '../format/datetime.ts';
 import type { RecordColumn } from './fields.ts';
-import { shownText } from './value.ts';
+import { formatValue } from './value.ts';
 
 export interface CellValueProps {
-  readonly place: Place;
+  readonly place: WorkspaceRef;
   readonly column: RecordColumn;
   /** Undefined: it was not asked for. */
   readonly value: Json | undefined;
-  readonly zone: ZoneName;
+  readonly zone: TimeZone;
   /** The whole length of a value that came cut. */
-  readonly cutFrom?: number | undefined;
+  readonly fullLength?: number | undefined;
   /** Where a label leads: the id of the related record. */
-  readonly leadsTo?: string | undefined;
+  readonly relatedId?: string | undefined;
 }
 
 /** Address of a record. */
-export const recordPath = (place: Place, entity: string, id: string): string =>
+export const recordScreenPath = (place: WorkspaceRef, entity: string, id: string): string =>
   screenPath(place, `/data/${entity}/${id}`);
 
-export function CellValue({ place, column, value, zone, cutFrom, leadsTo }: CellValueProps) {
+export function CellValue({ place, column, value, zone, fullLength, relatedId }: CellValueProps) {
   const { type, target } = column;
   if (value === undefined) return <span className="cell-quiet">…</span>;
   if (value === null) return <span className="cell-null">NULL</span>;
@@ -35,18 +35,18 @@ export function CellValue({ place, column, value, zone, cutFrom, leadsTo }: Cell
         <span className="visually-hidden">empty text</span>
       </span>
     );
-  const text = shownText(value, type, zone);
-  if (cutFrom !== undefined)
+  const text = formatValue(value, type, zone);
+  if (fullLength !== undefined)
     return (
       <>
-        <span className="cell-count">{count(cutFrom)} characters</span>
+        <span className="cell-count">{formatCount(fullLength)} characters</span>
         <bdi dir="auto">{oneLine(text.slice(0, 80))}…</bdi>
       </>
     );
-  const id = type === 'relation' ? text : leadsTo;
+  const id = type === 'relation' ? text : relatedId;
   if (target !== undefined && id !== undefined)
     return (
-      <Link className="cell-link" tabIndex={-1} to={recordPath(place, target, id)}>
+      <Link className="cell-link" tabIndex={-1} to={recordScreenPath(place, target, id)}>
         <bdi dir="auto">{text}</bdi>
       </Link>
     );

@@ -1,19 +1,19 @@
 // Somebody else has changed the record that is being saved or deleted: what both did, side by side.
 import { Button, Group, Modal, Table, Text } from '@mantine/core';
 import type { Json } from '../api/json.ts';
-import type { Place } from '../api/workspace.ts';
-import type { ZoneName } from '../format/datetime.ts';
+import type { WorkspaceRef } from '../api/workspace.ts';
+import type { TimeZone } from '../format/datetime.ts';
 import { WideTable } from '../shell/wide-table.tsx';
 import { CellValue } from './cell-value.tsx';
 import type { RecordColumn } from './fields.ts';
 import type { Values } from './history.ts';
-import { differences } from './three-way.ts';
+import { compareThreeWay } from './three-way.ts';
 import type { RecordValue } from './value.ts';
 
 export interface ComparisonProps {
-  readonly place: Place;
+  readonly place: WorkspaceRef;
   readonly columns: readonly RecordColumn[];
-  readonly zone: ZoneName;
+  readonly zone: TimeZone;
   /** As it was read. */
   readonly base: RecordValue;
   /** What is to be saved; nothing when the record is to be deleted. */
@@ -31,7 +31,7 @@ export interface ComparisonProps {
 export function Comparison(props: ComparisonProps) {
   const { base, mine, theirs, columns, isDelete = false, onKeepMine, onTakeTheirs, onClose } = props;
   const byName = new Map(columns.map((column) => [column.name, column]));
-  const rows = theirs === undefined ? [] : differences({ base, mine, theirs }, [...byName.keys()]);
+  const rows = theirs === undefined ? [] : compareThreeWay({ base, mine, theirs }, [...byName.keys()]);
   const shown = (name: string, value: Json | undefined) => {
     const column = byName.get(name);
     return value === undefined || column === undefined ? null : (

@@ -1,6 +1,6 @@
 // What fits which type of field: the one place that says by what a value is edited, in cells, forms and dialogs alike. Pure.
 import { isLong, type RecordColumn } from './fields.ts';
-import { enumValues } from './value.ts';
+import { listEnumValues } from './value.ts';
 
 export type Editor =
   /** One of these, or none. */
@@ -24,10 +24,10 @@ const HINTS: ReadonlyMap<string, string> = new Map([
   ['uuid', '00000000-0000-0000-0000-000000000000'],
 ]);
 
-export function editorOf({ type, field }: Pick<RecordColumn, 'type' | 'field'>): Editor {
+export function getEditor({ type, field }: Pick<RecordColumn, 'type' | 'field'>): Editor {
   if (type === 'relation') return { kind: 'record' };
   if (isLong(type)) return { kind: 'lines' };
-  const values = choicesOf({ type, field });
+  const values = listChoices({ type, field });
   if (values.length > 0) return { kind: 'choice', values };
   return {
     kind: 'line',
@@ -38,5 +38,5 @@ export function editorOf({ type, field }: Pick<RecordColumn, 'type' | 'field'>):
 }
 
 /** The values that a field takes, where they can be listed. */
-export const choicesOf = ({ type, field }: { readonly type: string; readonly field?: RecordColumn['field'] }) =>
-  type === 'boolean' ? ['true', 'false'] : type === 'enum' ? enumValues(field) : [];
+export const listChoices = ({ type, field }: { readonly type: string; readonly field?: RecordColumn['field'] }) =>
+  type === 'boolean' ? ['true', 'false'] : type === 'enum' ? listEnumValues(field) : [];

@@ -3,8 +3,8 @@
 import './field-input.css';
 import { Button, Group, Input } from '@mantine/core';
 import { useId } from 'react';
-import type { Place } from '../api/workspace.ts';
-import type { ZoneName } from '../format/datetime.ts';
+import type { WorkspaceRef } from '../api/workspace.ts';
+import type { TimeZone } from '../format/datetime.ts';
 import type { RecordColumn } from './fields.ts';
 import { RecordLink } from './record-picker.tsx';
 import { ValueEditor } from './value-editor.tsx';
@@ -13,9 +13,9 @@ import { ValueEditor } from './value-editor.tsx';
 export type FieldText = string | null | undefined;
 
 export interface FieldInputProps {
-  readonly place: Place;
+  readonly place: WorkspaceRef;
   readonly column: RecordColumn;
-  readonly zone: ZoneName;
+  readonly zone: TimeZone;
   readonly text: FieldText;
   readonly isReadOnly: boolean;
   readonly mistake: string | undefined;
@@ -27,7 +27,7 @@ export function FieldInput({ place, column, zone, text, isReadOnly, mistake, onC
   const id = useId();
   // Only these have an empty value.
   const isText = type === 'string' || type === 'text';
-  const described = [description && `${id}-description`, mistake && `${id}-error`].filter(Boolean).join(' ');
+  const descriptionIds = [description && `${id}-description`, mistake && `${id}-error`].filter(Boolean).join(' ');
   const mayBeNull = !isReadOnly && !isRequired && text !== null;
   return (
     <Input.Wrapper
@@ -49,7 +49,7 @@ export function FieldInput({ place, column, zone, text, isReadOnly, mistake, onC
             onText={(next) => onChange(next === '' && !isText ? null : next)}
             isReadOnly={isReadOnly}
             isInvalid={mistake !== undefined}
-            describedBy={described === '' ? undefined : described}
+            describedBy={descriptionIds === '' ? undefined : descriptionIds}
             nothing={text === null ? 'NULL' : text === undefined ? defaultWords(column) : ''}
           />
         </div>

@@ -35,17 +35,22 @@ export interface RecordColumn {
   readonly description?: string | undefined;
 }
 
-const system = (name: string, type: ColumnType): RecordColumn => ({ name, type, isReadOnly: true, isRequired: true });
+const systemColumn = (name: string, type: ColumnType): RecordColumn => ({
+  name,
+  type,
+  isReadOnly: true,
+  isRequired: true,
+});
 
 /** Relations whose key the records of an entity hold. */
-export const ownRelations = (entity: EntityDocument): readonly RelationDocument[] =>
+export const listBelongsTo = (entity: EntityDocument): readonly RelationDocument[] =>
   [...entity.relations.values()].filter(({ kind }) => (kind ?? 'belongsTo') === 'belongsTo');
 
 /** The field that stores a relation. */
-export const keyOf = (relation: RelationDocument): string =>
+export const getKeyColumn = (relation: RelationDocument): string =>
   typeof relation.column === 'string' ? relation.column : `${relation.name}Id`;
 
-export function columnsOf(entity: EntityDocument): readonly RecordColumn[] {
+export function listColumns(entity: EntityDocument): readonly RecordColumn[] {
   const fields = [...entity.fields.values()].map(
     (field): RecordColumn => ({
       name: field.name,
@@ -56,9 +61,9 @@ export function columnsOf(entity: EntityDocument): readonly RecordColumn[] {
       description: field.description,
     }),
   );
-  const keys = ownRelations(entity).map(
+  const keys = listBelongsTo(entity).map(
     (relation): RecordColumn => ({
-      name: keyOf(relation),
+      name: getKeyColumn(relation),
       type: 'relation',
       isReadOnly: false,
       isRequired: relation.required === true,
@@ -66,33 +71,34 @@ export function columnsOf(entity: EntityDocument): readonly RecordColumn[] {
       ...(relation.entity === undefined ? {} : { target: relation.entity }),
     }),
   );
-  const stamps = entity.timestamps === true ? [system('createdAt', 'datetime'), system('updatedAt', 'datetime')] : [];
-  return [system('id', 'id'), ...fields, ...keys, ...stamps];
+  const stamps =
+    entity.timestamps === true ? [systemColumn('createdAt', 'datetime'), systemColumn('updatedAt', 'datetime')] : [];
+  return [systemColumn('id', 'id'), ...fields, ...keys, ...stamps];
 }
 
-const TELLING = ['name', 'title', 'label', 'email'] as const;
+const LABEL_FIELDS = ['name', 'title', 'label', 'email'] as const;
 
 /** The field by which people know a record: as the schema says, else a telling one, else the first text; often none. */
-export function labelOf(entity: EntityDocument | undefined): string | undefined {
+export function getLabelField(entity: EntityDocument | undefined): string | undefined {
   if (entity === undefined || entity.label === null) return undefined;
   if (typeof entity.label === 'string' && entity.fields.has(entity.label)) return entity.label;
   const isText = (name: string): boolean => {
     const type = entity.fields.get(name)?.type;
     return type === 'string' || type === 'text';
   };
-  return TELLING.find(isText) ?? [...entity.fields.keys()].find(isText);
+  return LABEL_FIELDS.find(isText) ?? [...entity.fields.keys()].find(isText);
 }
 
 /** The columns of labels that `expand=customer,product` adds: `customer.name`. Unknown names add none. */
-export function labelColumns(
+export function listLabelColumns(
   schema: WorkspaceSchema,
   entity: EntityDocument,
   expand: readonly string[],
 ): readonly RecordColumn[] {
   return expand.flatMap((name) => {
     const relation = entity.relations.get(name);
-    if (relation?.entity === undefined || !ownRelations(entity).includes(relation)) return [];
-    const label = labelOf(schema.entities.get(relation.entity)) ?? 'id';
+    if (relation?.entity === undefined || !listBelongsTo(entity).includes(relation)) return [];
+    const label = getLabelField(schema.entities.get(relation.entity)) ?? 'id';
     return [
       {
         name: `${name}.${label}`,

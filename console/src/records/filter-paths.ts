@@ -1,6 +1,6 @@
 // The paths by which a list can be filtered: fields of the entity, and those of entities one relation away.
 import type { EntityDocument, WorkspaceSchema } from '../api/schema.ts';
-import { columnsOf, type RecordColumn } from './fields.ts';
+import { listColumns, type RecordColumn } from './fields.ts';
 
 export interface PathGroup {
   /** Of the entity or the relation. */
@@ -11,24 +11,24 @@ export interface PathGroup {
 // An entity has up to 500 relations, each to up to 500 fields; longer paths are written as text.
 const MOST_RELATIONS = 40;
 
-export function pathsOf(schema: WorkspaceSchema, entity: EntityDocument): readonly PathGroup[] {
+export function listFilterPaths(schema: WorkspaceSchema, entity: EntityDocument): readonly PathGroup[] {
   const own: PathGroup = {
     name: entity.name,
-    paths: columnsOf(entity).map((column) => ({ path: column.name, column })),
+    paths: listColumns(entity).map((column) => ({ path: column.name, column })),
   };
   const related = [...entity.relations.values()].slice(0, MOST_RELATIONS).flatMap((relation): readonly PathGroup[] => {
     const target = schema.entities.get(relation.entity);
     if (target === undefined) return [];
-    const paths = columnsOf(target).map((column) => ({ path: `${relation.name}.${column.name}`, column }));
+    const paths = listColumns(target).map((column) => ({ path: `${relation.name}.${column.name}`, column }));
     return [{ name: relation.name, paths }];
   });
   return [own, ...related];
 }
 
 /** The column at the end of a path through any relations; undefined: the schema has none. */
-export function columnAt(schema: WorkspaceSchema, entity: EntityDocument, path: string): RecordColumn | undefined {
+export function findColumn(schema: WorkspaceSchema, entity: EntityDocument, path: string): RecordColumn | undefined {
   const names = path.split('.');
   let at: EntityDocument | undefined = entity;
   for (const name of names.slice(0, -1)) at = schema.entities.get(at?.relations.get(name)?.entity ?? '');
-  return at === undefined ? undefined : columnsOf(at).find(({ name }) => name === names.at(-1));
+  return at === undefined ? undefined : listColumns(at).find(({ name }) => name === names.at(-1));
 }

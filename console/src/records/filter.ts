@@ -17,7 +17,7 @@ export interface Chip {
 }
 
 /** What is not of the form `path,operator` is a path without an operator: the server says what is wrong with it. */
-export function conditionOf(text: string): Condition {
+export function parseCondition(text: string): Condition {
   const first = text.indexOf(',');
   if (first < 0) return { path: text, operator: '', value: undefined };
   const second = text.indexOf(',', first + 1);
@@ -34,11 +34,11 @@ export const conditionText = ({ path, operator, value }: Condition): string =>
   );
 
 /** The conditions of a parameter: one of `filter`, several of `or`. */
-export const conditionsOf = ({ kind, text }: Chip): readonly Condition[] =>
-  (kind === 'filter' ? [text] : splitEscaped(text, ';')).map(conditionOf);
+export const parseConditions = ({ kind, text }: Chip): readonly Condition[] =>
+  (kind === 'filter' ? [text] : splitEscaped(text, ';')).map(parseCondition);
 
 /** The parameter of conditions of which one has to hold. */
-export function chipOf(conditions: readonly Condition[]): Chip {
+export function toChip(conditions: readonly Condition[]): Chip {
   const texts = conditions.map(conditionText);
   const only = texts.length === 1 ? texts[0] : undefined;
   return only === undefined
@@ -92,7 +92,7 @@ export function operatorsFor(type: ColumnType): readonly OperatorForm[] {
 }
 
 /** A condition in words: `total at least 10`. `show` makes a value readable: moments in the zone of the page. */
-export function wordsOf(
+export function describeCondition(
   { path, operator: name, value }: Condition,
   show: (value: string) => string = (text) => text,
 ): string {
@@ -108,7 +108,7 @@ export function wordsOf(
  * The chips that a refusal of a list is about, by the names that stand in its message: all of them when none does, for one
  * of them must be. The list of what is known says nothing about what is wrong.
  */
-export function offending(message: string, chips: readonly Chip[]): readonly Chip[] {
+export function findInvalidChips(message: string, chips: readonly Chip[]): readonly Chip[] {
   const said = new Set(
     message
       .replace(/Did you mean .*$/s, '')
@@ -121,7 +121,7 @@ export function offending(message: string, chips: readonly Chip[]): readonly Chi
       ? Number.POSITIVE_INFINITY
       : Math.max(
           0,
-          ...conditionsOf(chip).map(
+          ...parseConditions(chip).map(
             ({ path, operator: name }) =>
               [...path.split('.'), name].filter((word) => word !== '' && said.has(word)).length /
               (path.split('.').length + 1),
@@ -133,21 +133,21 @@ export function offending(message: string, chips: readonly Chip[]): readonly Chi
 }
 
 /** The keys of a sort that a refusal is about: those with a name that the server does not know. */
-export function mistakenSort(message: string, sort: readonly string[]): readonly string[] {
+export function findInvalidSort(message: string, sort: readonly string[]): readonly string[] {
   const wrong = /^Unknown (?:field|relation) (\S+?)[. ]/.exec(message)?.[1];
   return wrong === undefined ? [] : sort.filter((key) => (key.split(',')[0] ?? '').split('.').includes(wrong));
 }
 
 /** What the server thinks was meant: `Unknown field totl on … Did you mean total?` gives totl and total. */
-export function suggestionOf(message: string): { readonly wrong: string; readonly right: string } | undefined {
+export function parseSuggestion(message: string): { readonly wrong: string; readonly right: string } | undefined {
   const found = /^Unknown (?:field|relation|filter operator) (\S+?)[. ].*?Did you mean (\S+?)\?/s.exec(message);
   return found?.[1] === undefined || found[2] === undefined ? undefined : { wrong: found[1], right: found[2] };
 }
 
 /** A parameter with a wrong name in a path, or a wrong operator, put right. */
-export function mended(chip: Chip, { wrong, right }: { readonly wrong: string; readonly right: string }): Chip {
+export function correctChip(chip: Chip, { wrong, right }: { readonly wrong: string; readonly right: string }): Chip {
   const mend = (name: string): string => (name === wrong ? right : name);
-  const conditions = conditionsOf(chip).map(({ path, operator: name, value }) => ({
+  const conditions = parseConditions(chip).map(({ path, operator: name, value }) => ({
     path: path.split('.').map(mend).join('.'),
     operator: mend(name),
     value,

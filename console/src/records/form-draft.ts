@@ -1,13 +1,13 @@
 // What a form of a record holds beyond the record: texts of the fields that were touched, and what they mean. Pure.
 import type { Json } from '../api/json.ts';
-import { momentOf, momentText, type ZoneName } from '../format/datetime.ts';
+import { formatLocal, parseDateTime, type TimeZone } from '../format/datetime.ts';
 import type { RecordColumn } from './fields.ts';
-import { editText, isSameValue, memberOf, type RecordValue, typedValue } from './value.ts';
+import { formatForEditing, getMember, isSameValue, parseValue, type RecordValue } from './value.ts';
 
 /** By field: a text, or null for NULL. Fields that are not in it were not touched. */
-export type Draft = ReadonlyMap<string, string | null>;
+export type FormDraft = ReadonlyMap<string, string | null>;
 
-export interface Read {
+export interface ParsedDraft {
   /** The fields whose value differs from the record's: what a save sends. */
   readonly changes: ReadonlyMap<string, Json>;
   /** By field, what is wrong with the text before it is sent. */
@@ -15,22 +15,27 @@ export interface Read {
 }
 
 /** What the touched texts mean for a record; `record` undefined: for a new one. */
-export function readDraft(
+export function parseDraft(
   columns: readonly RecordColumn[],
-  draft: Draft,
+  draft: FormDraft,
   record: RecordValue | undefined,
-  zone: ZoneName,
-): Read {
+  zone: TimeZone,
+): ParsedDraft {
   const changes = new Map<string, Json>();
   const mistakes = new Map<string, string>();
   for (const column of columns) {
     const text = draft.get(column.name);
     if (text === undefined) continue;
-    const before = record === undefined ? undefined : memberOf(record, column.name);
+    const before = record === undefined ? undefined : getMember(record, column.name);
     // A moment that was not retyped keeps its instant and its fractions.
-    if (record !== undefined && text !== null && text === editText(before, column.type, zone) && before !== null)
+    if (
+      record !== undefined &&
+      text !== null &&
+      text === formatForEditing(before, column.type, zone) &&
+      before !== null
+    )
       continue;
-    const typed = text === null ? ({ kind: 'value', value: null } as const) : typedValue(text, column, zone);
+    const typed = text === null ? ({ kind: 'value', value: null } as const) : parseValue(text, column, zone);
     if (typed.kind === 'mistake') mistakes.set(column.name, typed.message);
     else if (!isSameValue(typed.value, before)) changes.set(column.name, typed.value);
   }
@@ -38,11 +43,16 @@ export function readDraft(
 }
 
 /** The same moments in another zone; what is no moment yet stays as it was typed. */
-export const draftInZone = (columns: readonly RecordColumn[], draft: Draft, from: ZoneName, to: ZoneName): Draft =>
+export const convertDraftTimeZone = (
+  columns: readonly RecordColumn[],
+  draft: FormDraft,
+  from: TimeZone,
+  to: TimeZone,
+): FormDraft =>
   new Map(
     [...draft].map(([name, text]) => {
       const isMoment = columns.some((column) => column.name === name && column.type === 'datetime');
-      const moment = isMoment && text !== null ? momentOf(text, from) : undefined;
-      return [name, moment === undefined ? text : momentText(moment, to)];
+      const moment = isMoment && text !== null ? parseDateTime(text, from) : undefined;
+      return [name, moment === undefined ? text : formatLocal(moment, to)];
     }),
   );

@@ -15,8 +15,8 @@ export interface Change {
 }
 
 export type Entry =
-  | { readonly kind: 'update'; readonly words: string; readonly changes: readonly Change[] }
-  | { readonly kind: 'delete'; readonly words: string; readonly records: readonly RecordValue[] };
+  | { readonly kind: 'update'; readonly description: string; readonly changes: readonly Change[] }
+  | { readonly kind: 'delete'; readonly description: string; readonly records: readonly RecordValue[] };
 
 export interface History {
   readonly done: readonly Entry[];
@@ -25,12 +25,12 @@ export interface History {
   readonly chain: ReadonlyMap<string, string>;
 }
 
-export const NOTHING: History = { done: [], undone: [], chain: new Map() };
+export const EMPTY_HISTORY: History = { done: [], undone: [], chain: new Map() };
 
 const MOST = 100;
 
 /** Our write made one version of a record another. */
-export function withStep(history: History, id: string, from: string, to: string): History {
+export function addStep(history: History, id: string, from: string, to: string): History {
   const chain = new Map(history.chain).set(`${id}/${from}`, to);
   // The oldest steps belong to entries that are gone.
   for (const key of chain.keys()) {
@@ -41,20 +41,20 @@ export function withStep(history: History, id: string, from: string, to: string)
 }
 
 /** What was done; what was undone before cannot be done again. */
-export const withDone = (history: History, entry: Entry): History => ({
+export const addDone = (history: History, entry: Entry): History => ({
   ...history,
   done: [...history.done, entry].slice(-MOST),
   undone: [],
 });
 
 /** The last entry is taken out; `opposite`, what doing its inverse did, goes to the other side. */
-export const withUndone = (history: History, opposite: Entry | undefined): History => ({
+export const moveToUndone = (history: History, opposite: Entry | undefined): History => ({
   ...history,
   done: history.done.slice(0, -1),
   undone: opposite === undefined ? history.undone : [...history.undone, opposite],
 });
 
-export const withRedone = (history: History, opposite: Entry | undefined): History => ({
+export const moveToDone = (history: History, opposite: Entry | undefined): History => ({
   ...history,
   undone: history.undone.slice(0, -1),
   done: opposite === undefined ? history.done : [...history.done, opposite],

@@ -5,7 +5,7 @@ import { useEffect } from 'react';
 let last: { readonly pathname: string; readonly search: object } | undefined;
 
 /** For the list at an address: it is the one to come back to. */
-export function useAsLastList(list: string): void {
+export function useRememberList(list: string): void {
   const { pathname, search } = useLocation();
   useEffect(() => {
     // While one leaves, the list is still there and the address is that of the next screen.
@@ -14,4 +14,4 @@ export function useAsLastList(list: string): void {
 }
 
 /** What stood behind the address of a list when it was left; nothing for another list. */
-export const searchOfLastList = (pathname: string): never => (last?.pathname === pathname ? last.search : {}) as never;
+export const getLastListSearch = (pathname: string): never => (last?.pathname === pathname ? last.search : {}) as never;

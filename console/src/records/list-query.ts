@@ -1,5 +1,5 @@
 // The list that a screen shows, between the address bar and the requests that fetch it.
-import { type Search, stringifySearch, valuesOf } from '../address.ts';
+import { getAll, type Search, stringifySearch } from '../address.ts';
 import type { Chip } from './filter.ts';
 
 export interface ListQuery {
@@ -12,21 +12,21 @@ export interface ListQuery {
 }
 
 /** Records of a window, and of a request. */
-export const WINDOW = 100;
+export const WINDOW_SIZE = 100;
 
 /** Longer values come cut, in characters, and are fetched whole when they are opened. */
-export const PREVIEW = 200;
+export const PREVIEW_LENGTH = 200;
 
 /** What of a query an address says. */
-export function queryOf(search: Search): ListQuery {
+export function parseListQuery(search: Search): ListQuery {
   return {
     chips: [
-      ...valuesOf(search, 'filter').map((text): Chip => ({ kind: 'filter', text })),
-      ...valuesOf(search, 'or').map((text): Chip => ({ kind: 'or', text })),
+      ...getAll(search, 'filter').map((text): Chip => ({ kind: 'filter', text })),
+      ...getAll(search, 'or').map((text): Chip => ({ kind: 'or', text })),
     ],
-    search: valuesOf(search, 'search')[0] ?? '',
-    sort: valuesOf(search, 'sort'),
-    expand: namesOf(valuesOf(search, 'expand')[0]),
+    search: getAll(search, 'search')[0] ?? '',
+    sort: getAll(search, 'sort'),
+    expand: parseNames(getAll(search, 'expand')[0]),
   };
 }
 
@@ -34,7 +34,7 @@ const many = (values: readonly string[]): string | readonly string[] | undefined
   values.length === 0 ? undefined : values.length === 1 ? values[0] : values;
 
 /** The parameters of an address that say a query; those that it does not need are undefined. */
-export function searchOf({ chips, search, sort, expand }: ListQuery): Search {
+export function toSearch({ chips, search, sort, expand }: ListQuery): Search {
   const texts = (kind: Chip['kind']) => chips.filter((chip) => chip.kind === kind).map(({ text }) => text);
   return {
     filter: many(texts('filter')),
@@ -46,21 +46,21 @@ export function searchOf({ chips, search, sort, expand }: ListQuery): Search {
 }
 
 /** Names of a list with commas: `fields` and `expand`. */
-export const namesOf = (text: string | undefined): readonly string[] =>
+export const parseNames = (text: string | undefined): readonly string[] =>
   (text ?? '')
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '');
 
-export const isNarrowed = ({ chips, search }: ListQuery): boolean => chips.length > 0 || search !== '';
+export const isFiltered = ({ chips, search }: ListQuery): boolean => chips.length > 0 || search !== '';
 
 /** Which records count, and in which order: for lists, totals and exports alike. */
-export const narrowing = (query: ListQuery): Search => {
-  const { filter, or, search, sort } = searchOf(query);
+export const toFilterSearch = (query: ListQuery): Search => {
+  const { filter, or, search, sort } = toSearch(query);
   return { filter, or, search, sort };
 };
 
-export interface Wanted {
+export interface WindowParameters {
   /** Which window of the list, counted from 0. */
   readonly window: number;
   /** The cursor of the window before it, when that is known. */
@@ -71,28 +71,28 @@ export interface Wanted {
 }
 
 /** The query string of a window, with versions for writes and with long values cut. */
-export const windowSearch = (query: ListQuery, { window, after, fields, count }: Wanted): string =>
+export const printWindowSearch = (query: ListQuery, { window, after, fields, count }: WindowParameters): string =>
   stringifySearch({
-    ...narrowing(query),
-    size: String(WINDOW),
+    ...toFilterSearch(query),
+    size: String(WINDOW_SIZE),
     ...(after === undefined ? { page: String(window) } : { after }),
     expand: query.expand.join(','),
     fields: fields.join(','),
     count,
     versions: 'true',
-    preview: String(PREVIEW),
+    preview: String(PREVIEW_LENGTH),
   });
 
 /** What a click on the head of a column does: ascending, descending, as before. With `isAdded` other keys stay. */
 export function nextSort(sort: readonly string[], name: string, isAdded: boolean): readonly string[] {
-  const now = sortOf(sort, name);
+  const direction = getSortDirection(sort, name);
   const others = isAdded ? sort.filter((key) => key.split(',')[0] !== name) : [];
-  if (now === 'descending') return others;
-  return [...others, now === undefined ? name : `${name},desc`];
+  if (direction === 'descending') return others;
+  return [...others, direction === undefined ? name : `${name},desc`];
 }
 
 /** How a column is sorted by a query. */
-export function sortOf(sort: readonly string[], name: string): 'ascending' | 'descending' | undefined {
+export function getSortDirection(sort: readonly string[], name: string): 'ascending' | 'descending' | undefined {
   const key = sort.find((one) => one.split(',')[0] === name);
   return key === undefined ? undefined : key.split(',')[1] === 'desc' ? 'descending' : 'ascending';
 }

@@ -2,13 +2,13 @@
 // anything is sent.
 
 import type { Json } from '../api/json.ts';
-import type { ZoneName } from '../format/datetime.ts';
+import type { TimeZone } from '../format/datetime.ts';
 import type { Range } from '../grid/state.ts';
 import type { TsvCell } from '../grid/tsv.ts';
 import type { RecordColumn } from './fields.ts';
 import type { Values } from './history.ts';
 import type { Row } from './rows.ts';
-import { isSameValue, memberOf, typedValue } from './value.ts';
+import { getMember, isSameValue, parseValue } from './value.ts';
 
 export interface RangeEdits {
   readonly edits: readonly { readonly row: Row; readonly values: Values }[];
@@ -20,7 +20,7 @@ export interface RangeEdits {
     readonly message: string;
   }[];
   /** Rows and columns of the text that lie outside of the list. */
-  readonly left: number;
+  readonly outside: number;
   readonly cells: number;
 }
 
@@ -28,7 +28,7 @@ export interface Sheet {
   /** By their places in the grid; undefined: not a field. */
   readonly columns: readonly (RecordColumn | undefined)[];
   readonly rowAt: (index: number) => Row | undefined;
-  readonly zone: ZoneName;
+  readonly zone: TimeZone;
 }
 
 /** Where a paste goes: from the first cell of the range on; a single value fills all of it. */
@@ -40,18 +40,18 @@ export function pasteArea(cells: readonly (readonly TsvCell[])[], range: Range):
 
 export function pasteEdits(cells: readonly (readonly TsvCell[])[], range: Range, sheet: Sheet): RangeEdits {
   const isSingle = cells.length === 1 && cells[0]?.length === 1;
-  return editsOf(pasteArea(cells, range), sheet, (column, row, place) => {
+  return collectEdits(pasteArea(cells, range), sheet, (column, row, place) => {
     const cell = isSingle ? cells[0]?.[0] : cells[row]?.[place];
-    return cell === undefined ? undefined : pastedValue(cell, column, sheet.zone);
+    return cell === undefined ? undefined : parsePasted(cell, column, sheet.zone);
   });
 }
 
 type Read = { readonly value: Json } | { readonly text: string; readonly message: string };
 
 /** An empty cell is null where the field may be, else the empty text; one in quotes is always a text. */
-function pastedValue({ text, isQuoted }: TsvCell, column: RecordColumn, zone: ZoneName): Read {
+function parsePasted({ text, isQuoted }: TsvCell, column: RecordColumn, zone: TimeZone): Read {
   if (text === '' && !isQuoted && !column.isRequired) return { value: null };
-  const typed = typedValue(text, column, zone);
+  const typed = parseValue(text, column, zone);
   if (typed.kind === 'mistake') return { text, message: typed.message };
   if (typed.isDoubtful === true) return { text, message: `is no value of type ${column.type}` };
   return { value: typed.value };
@@ -61,16 +61,19 @@ function pastedValue({ text, isQuoted }: TsvCell, column: RecordColumn, zone: Zo
 export function fillEdits(range: Range, sheet: Sheet): RangeEdits {
   const from = range.top === range.bottom ? range.top - 1 : range.top;
   const source = sheet.rowAt(from);
-  return editsOf({ ...range, top: from + 1 }, sheet, (column) => {
+  return collectEdits({ ...range, top: from + 1 }, sheet, (column) => {
     const value =
-      source === undefined || source.cuts.has(column.name) ? undefined : memberOf(source.record, column.name);
+      source === undefined || source.truncatedLengths.has(column.name)
+        ? undefined
+        : getMember(source.record, column.name);
     return value === undefined ? undefined : { value };
   });
 }
 
-export const clearEdits = (range: Range, sheet: Sheet): RangeEdits => editsOf(range, sheet, () => ({ value: null }));
+export const clearEdits = (range: Range, sheet: Sheet): RangeEdits =>
+  collectEdits(range, sheet, () => ({ value: null }));
 
-function editsOf(
+function collectEdits(
   { top, bottom, left, right }: Range,
   { columns, rowAt }: Sheet,
   read: (column: RecordColumn, row: number, place: number) => Read | undefined,
@@ -88,11 +91,11 @@ function editsOf(
       if (row === undefined || column === undefined) outside++;
       if (row === undefined || column === undefined || column.isReadOnly || value === undefined) continue;
       if ('message' in value) mistakes.push({ id: row.id, name: column.name, ...value });
-      else if (row.cuts.has(column.name) || !isSameValue(memberOf(row.record, column.name), value.value))
+      else if (row.truncatedLengths.has(column.name) || !isSameValue(getMember(row.record, column.name), value.value))
         values.set(column.name, value.value);
     }
     if (row !== undefined && values.size > 0) edits.push({ row, values });
     cells += values.size;
   }
-  return { edits, mistakes, left: outside, cells };
+  return { edits, mistakes, outside: outside, cells };
 }

@@ -5,40 +5,40 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ComponentProps, type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
-import { askExact } from '../api/request.ts';
+import { requestExact } from '../api/request.ts';
 import { schemaQuery } from '../api/schema.ts';
-import type { Place } from '../api/workspace.ts';
-import { recordPath } from './cell-value.tsx';
-import { labelOf } from './fields.ts';
-import { calledOf, candidatesSearch, isId } from './record-search.ts';
+import type { WorkspaceRef } from '../api/workspace.ts';
+import { recordScreenPath } from './cell-value.tsx';
+import { getLabelField } from './fields.ts';
+import { getRecordLabel, isId, printRecordSearch } from './record-search.ts';
 import { entityPath } from './requests.ts';
-import { useUp } from './use-opens-upward.ts';
-import { idOf, type RecordValue } from './value.ts';
+import { useOpensUpward } from './use-opens-upward.ts';
+import { getId, type RecordValue } from './value.ts';
 
 /** After the last key, before the server is asked. */
 const PAUSE_MS = 150;
 
-function useLabel(place: Place, target: string): string | undefined {
+function useLabel(place: WorkspaceRef, target: string): string | undefined {
   const schema = useQuery(schemaQuery(place));
-  return labelOf(schema.data?.entities.get(target));
+  return getLabelField(schema.data?.entities.get(target));
 }
 
-function useCandidates(place: Place, target: string, text: string, isOn: boolean) {
+function useCandidates(place: WorkspaceRef, target: string, text: string, isOn: boolean) {
   const label = useLabel(place, target);
-  const search = candidatesSearch(label, text);
+  const search = printRecordSearch(label, text);
   const path = entityPath({ ...place, entity: target }, search);
-  const found = useQuery({
+  const query = useQuery({
     queryKey: ['candidates', path],
-    queryFn: async ({ signal }) => (await askExact<readonly RecordValue[]>({ path, signal })).data,
+    queryFn: async ({ signal }) => (await requestExact<readonly RecordValue[]>({ path, signal })).data,
     enabled: isOn && search !== undefined,
     placeholderData: (before) => before,
   });
-  const records = search === undefined ? [] : (found.data ?? []);
-  return { label, records, error: found.error, isFetching: found.isFetching };
+  const records = search === undefined ? [] : (query.data ?? []);
+  return { label, records, error: query.error, isFetching: query.isFetching };
 }
 
 export interface RecordPickerProps extends Omit<ComponentProps<'input'>, 'onChange' | 'value' | 'ref' | 'onKeyDown'> {
-  readonly place: Place;
+  readonly place: WorkspaceRef;
   /** The entity whose records are offered. */
   readonly target: string;
   /** The id, or what is typed to find one. */
@@ -54,14 +54,14 @@ export function RecordPicker({ place, target, text, onText, onChosen, takesFocus
   const [active, setActive] = useState(0);
   // What stands there at first is the id of now; it is not searched for until something is typed.
   const [isTyped, setTyped] = useState(false);
-  const wanted = isTyped ? text : '';
-  const [settled] = useDebouncedValue(wanted, PAUSE_MS);
-  const asked = wanted === '' ? '' : settled;
-  const { label, records, error, isFetching } = useCandidates(place, target, asked, isOpen);
+  const searchText = isTyped ? text : '';
+  const [settled] = useDebouncedValue(searchText, PAUSE_MS);
+  const debouncedText = searchText === '' ? '' : settled;
+  const { label, records, error, isFetching } = useCandidates(place, target, debouncedText, isOpen);
   const input = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLDivElement>(null);
   const id = useId();
-  const isUp = useUp(input, isOpen);
+  const isUp = useOpensUpward(input, isOpen);
   const isEditable = rest.readOnly !== true && rest.disabled !== true;
   useEffect(() => {
     if (!takesFocus) return;
@@ -72,13 +72,13 @@ export function RecordPicker({ place, target, text, onText, onChosen, takesFocus
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' });
   });
   function choose(record: RecordValue): void {
-    onText(idOf(record));
+    onText(getId(record));
     setTyped(false);
     setOpen(false);
-    onChosen?.(idOf(record));
+    onChosen?.(getId(record));
   }
   function onKeyDown(event: KeyboardEvent): void {
-    const chosen = isOpen && (isTyped || active > 0) ? records[active] : undefined;
+    const activeRecord = isOpen && (isTyped || active > 0) ? records[active] : undefined;
     if (isEditable && (event.key === 'ArrowDown' || event.key === 'ArrowUp')) {
       event.preventDefault();
       if (!isOpen) setOpen(true);
@@ -86,10 +86,10 @@ export function RecordPicker({ place, target, text, onText, onChosen, takesFocus
       return;
     }
     // Until the answer to what was typed is here, the first of the list is that of another text.
-    if (event.key === 'Enter' && chosen !== undefined && asked === wanted && !isFetching) {
+    if (event.key === 'Enter' && activeRecord !== undefined && debouncedText === searchText && !isFetching) {
       event.preventDefault();
       event.stopPropagation();
-      choose(chosen);
+      choose(activeRecord);
       return;
     }
     if (event.key === 'Escape' && isOpen) setOpen(false);
@@ -131,7 +131,7 @@ export function RecordPicker({ place, target, text, onText, onChosen, takesFocus
           {records.map((record, index) => (
             // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field
             <div
-              key={idOf(record)}
+              key={getId(record)}
               id={`${id}-${index}`}
               role="option"
               tabIndex={-1}
@@ -141,8 +141,8 @@ export function RecordPicker({ place, target, text, onText, onChosen, takesFocus
               onMouseDown={(event) => event.preventDefault()}
               onClick={() => choose(record)}
             >
-              <bdi dir="auto">{calledOf(record, label)}</bdi>
-              <small>{idOf(record)}</small>
+              <bdi dir="auto">{getRecordLabel(record, label)}</bdi>
+              <small>{getId(record)}</small>
             </div>
           ))}
           {records.length === 0 && (
@@ -160,7 +160,7 @@ export function RecordLink({
   target,
   id,
 }: {
-  readonly place: Place;
+  readonly place: WorkspaceRef;
   readonly target: string;
   readonly id: string;
 }) {
@@ -171,13 +171,13 @@ export function RecordLink({
     retry: false,
     queryFn: async ({ signal }) => {
       const path = entityPath({ ...place, entity: target }, `/${id}?fields=id,${label}&expand=`);
-      return (await askExact<RecordValue>({ path, signal })).data;
+      return (await requestExact<RecordValue>({ path, signal })).data;
     },
   });
   if (!isId(id)) return null;
   return (
-    <Anchor component={Link} to={recordPath(place, target, id)} size="xs" maw={220} truncate>
-      <bdi>{data === undefined ? 'Open' : calledOf(data, label)}</bdi>
+    <Anchor component={Link} to={recordScreenPath(place, target, id)} size="xs" maw={220} truncate>
+      <bdi>{data === undefined ? 'Open' : getRecordLabel(data, label)}</bdi>
     </Anchor>
   );
 }

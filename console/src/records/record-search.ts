@@ -1,6 +1,6 @@
 // The records that a picker offers: which are asked for by what was typed, and what they are called. Pure.
 import { stringifySearch } from '../address.ts';
-import { idOf, memberOf, type RecordValue } from './value.ts';
+import { getId, getMember, type RecordValue } from './value.ts';
 
 /** As many as are read at a glance; who does not see theirs types on. */
 const MOST = 20;
@@ -15,7 +15,7 @@ export const isId = (text: string): boolean => /^\d{1,18}$/.test(text);
  * The query of the list of candidates: their label holds what was typed, or their id is it; all of them, by their label, for no
  * text. `label`: the field by which people know a record, where there is one. undefined: none can fit.
  */
-export function candidatesSearch(label: string | undefined, text: string): string | undefined {
+export function printRecordSearch(label: string | undefined, text: string): string | undefined {
   const typed = text.trim();
   const conditions = [
     ...(isId(typed) ? [`id,eq,${typed}`] : []),
@@ -35,7 +35,7 @@ export function candidatesSearch(label: string | undefined, text: string): strin
 }
 
 /** What a record is called, for people. */
-export function calledOf(record: RecordValue, label: string | undefined): string {
-  const value = label === undefined ? undefined : memberOf(record, label);
-  return typeof value === 'string' && value !== '' ? value : `record ${idOf(record)}`;
+export function getRecordLabel(record: RecordValue, label: string | undefined): string {
+  const value = label === undefined ? undefined : getMember(record, label);
+  return typeof value === 'string' && value !== '' ? value : `record ${getId(record)}`;
 }

@@ -1,19 +1,19 @@
 // The requests for records that lists, pickers and writes make.
 
 import { stringifySearch } from '../address.ts';
-import { askExact } from '../api/request.ts';
-import { dataPath, type Place } from '../api/workspace.ts';
+import { requestExact } from '../api/request.ts';
+import { dataPath, type WorkspaceRef } from '../api/workspace.ts';
 import type { Chip } from './filter.ts';
-import { isNarrowed, type ListQuery, narrowing, type Wanted, windowSearch } from './list-query.ts';
-import { type LoadedWindow, type Row, windowOf } from './rows.ts';
+import { isFiltered, type ListQuery, printWindowSearch, toFilterSearch, type WindowParameters } from './list-query.ts';
+import { type LoadedWindow, parseWindow, type Row } from './rows.ts';
 import type { RecordValue } from './value.ts';
 
 /** An entity of a workspace. */
-export interface EntityPlace extends Place {
+export interface EntityRef extends WorkspaceRef {
   readonly entity: string;
 }
 
-export const entityPath = ({ entity, ...place }: EntityPlace, rest = ''): string =>
+export const entityPath = ({ entity, ...place }: EntityRef, rest = ''): string =>
   dataPath(place, `/${encodeURIComponent(entity)}${rest}`);
 
 // A request names at most a hundred paths, and Node.js takes 16 KiB of its address and headers.
@@ -22,30 +22,30 @@ const LONGEST = 8000;
 
 /** One window of a list. Where its fields are too many to be named, all of them are asked for. */
 export async function fetchWindow(
-  at: EntityPlace,
+  at: EntityRef,
   query: ListQuery,
-  wanted: Wanted,
+  wanted: WindowParameters,
   signal: AbortSignal,
 ): Promise<LoadedWindow> {
-  const narrow = windowSearch(query, wanted);
+  const narrow = printWindowSearch(query, wanted);
   const isTooMuch = wanted.fields.length > MOST_FIELDS || narrow.length > LONGEST;
   const fields = ['*', ...wanted.fields.filter((name) => name.includes('.'))];
-  const search = isTooMuch ? windowSearch(query, { ...wanted, fields }) : narrow;
-  const { data, meta } = await askExact<readonly RecordValue[]>({ path: entityPath(at, search), signal });
-  return windowOf(data, meta);
+  const search = isTooMuch ? printWindowSearch(query, { ...wanted, fields }) : narrow;
+  const { data, meta } = await requestExact<readonly RecordValue[]>({ path: entityPath(at, search), signal });
+  return parseWindow(data, meta);
 }
 
 /** How many records a filtered list has. */
-export async function fetchTotal(at: EntityPlace, query: ListQuery, signal: AbortSignal): Promise<number> {
+export async function fetchTotal(at: EntityRef, query: ListQuery, signal: AbortSignal): Promise<number> {
   const search = stringifySearch({
-    ...narrowing(query),
+    ...toFilterSearch(query),
     sort: undefined,
     size: '1',
     fields: 'id',
     expand: '',
     count: 'exact',
   });
-  const { meta } = await askExact<readonly RecordValue[]>({ path: entityPath(at, search), signal });
+  const { meta } = await requestExact<readonly RecordValue[]>({ path: entityPath(at, search), signal });
   return Number(meta.totalElements);
 }
 
@@ -56,28 +56,28 @@ export interface Versioned {
 }
 
 /** The version in an ETag: what stands before the point. */
-export const versionOf = (etag: string | undefined): string =>
+export const parseVersion = (etag: string | undefined): string =>
   (etag ?? '').replace(/^W\//, '').replaceAll('"', '').split('.')[0] ?? '';
 
 /** The whole record, or some of its fields, uncut. */
 export async function fetchRecord(
-  at: EntityPlace,
+  at: EntityRef,
   id: string,
   fields: readonly string[] = ['*'],
   signal?: AbortSignal,
 ): Promise<Versioned> {
   const search = stringifySearch({ fields: fields.join(','), expand: '' });
-  const { data, etag } = await askExact<RecordValue>({ path: entityPath(at, `/${id}${search}`), signal });
-  return { record: data, version: versionOf(etag) };
+  const { data, etag } = await requestExact<RecordValue>({ path: entityPath(at, `/${id}${search}`), signal });
+  return { record: data, version: parseVersion(etag) };
 }
 
 /** Whole records by their ids, uncut, in the order of the ids; those that are gone are left out. */
 export async function fetchRecords(
-  at: EntityPlace,
+  at: EntityRef,
   ids: readonly string[],
   fields: readonly string[] = ['*'],
 ): Promise<readonly Versioned[]> {
-  const found = new Map<string, Versioned>();
+  const byId = new Map<string, Versioned>();
   for (let from = 0; from < ids.length; from += 200) {
     const some = ids.slice(from, from + 200);
     const search = stringifySearch({
@@ -88,26 +88,26 @@ export async function fetchRecords(
       count: 'none',
       versions: 'true',
     });
-    const { data, meta } = await askExact<readonly RecordValue[]>({ path: entityPath(at, search) });
-    for (const row of windowOf(data, meta).rows) found.set(row.id, { record: row.record, version: row.version });
+    const { data, meta } = await requestExact<readonly RecordValue[]>({ path: entityPath(at, search) });
+    for (const row of parseWindow(data, meta).rows) byId.set(row.id, { record: row.record, version: row.version });
   }
-  return ids.flatMap((id) => found.get(id) ?? []);
+  return ids.flatMap((id) => byId.get(id) ?? []);
 }
 
 /** Rows of a list by their ids as the list has them now, those that its filters no longer take marked. At most a hundred. */
 export async function fetchRows(
-  at: EntityPlace,
+  at: EntityRef,
   query: ListQuery,
   fields: readonly string[],
   ids: readonly string[],
 ): Promise<readonly Row[]> {
   const signal = new AbortController().signal;
   const byId: Chip = { kind: 'filter', text: `id,in,${ids.join(',')}` };
-  const wanted: Wanted = { window: 0, after: undefined, fields, count: 'none' };
+  const wanted: WindowParameters = { window: 0, after: undefined, fields, count: 'none' };
   const all = await fetchWindow(at, { ...query, chips: [byId], search: '', sort: [] }, wanted, signal);
-  if (!isNarrowed(query)) return all.rows;
+  if (!isFiltered(query)) return all.rows;
   const narrowed = { ...query, chips: [...query.chips, byId], sort: [], expand: [] };
   const matching = await fetchWindow(at, narrowed, { ...wanted, fields: ['id'] }, signal);
   const matches = new Set(matching.rows.map(({ id }) => id));
-  return all.rows.map((row) => (matches.has(row.id) ? row : { ...row, hasLeft: true }));
+  return all.rows.map((row) => (matches.has(row.id) ? row : { ...row, isFilteredOut: true }));
 }

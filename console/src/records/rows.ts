@@ -2,9 +2,9 @@
 // forgotten. A neighbour is fetched by the cursor of the window before it, a jump by its number; what a write answered takes
 // the place of the record with its id.
 import { Digits, type Json, stringifyExact } from '../api/json.ts';
-import { waited } from '../api/retry.ts';
-import { PREVIEW, WINDOW } from './list-query.ts';
-import { idOf, type RecordValue } from './value.ts';
+import { sleep } from '../api/retry.ts';
+import { PREVIEW_LENGTH, WINDOW_SIZE } from './list-query.ts';
+import { getId, type RecordValue } from './value.ts';
 
 /** A record in the list. A change makes another one, so that it can be compared by identity. */
 export interface Row {
@@ -13,9 +13,9 @@ export interface Row {
   /** For If-Match, without quotes. */
   readonly version: string;
   /** Lengths of the values that came cut, by field. */
-  readonly cuts: ReadonlyMap<string, number>;
+  readonly truncatedLengths: ReadonlyMap<string, number>;
   /** A change took it out of the filter; it stays until the list is loaded anew. */
-  readonly hasLeft?: boolean;
+  readonly isFilteredOut?: boolean;
 }
 
 /** What a request for a window brings. */
@@ -35,7 +35,7 @@ export interface WindowRequest {
 export interface RowsOptions {
   readonly load: (request: WindowRequest, signal: AbortSignal) => Promise<LoadedWindow>;
   /** How long to wait before what failed for a while is asked again; undefined: it stands. Milliseconds. */
-  readonly pauseAfter: (error: unknown, failures: number) => number | undefined;
+  readonly retryDelay: (error: unknown, failures: number) => number | undefined;
 }
 
 // 6,000 records with previews are some 10 MB.
@@ -86,17 +86,17 @@ export class Rows {
     this.#changed();
   }
 
-  at(index: number): Row | undefined {
-    return this.#windows.get(Math.floor(index / WINDOW))?.rows[index % WINDOW];
+  get(index: number): Row | undefined {
+    return this.#windows.get(Math.floor(index / WINDOW_SIZE))?.rows[index % WINDOW_SIZE];
   }
 
   byId(id: string): Row | undefined {
     const index = this.indexOf(id);
-    return index === undefined ? undefined : this.at(index);
+    return index === undefined ? undefined : this.get(index);
   }
 
   /** Ids of the records that are loaded, in their order, the first `most`. */
-  loaded(most: number): readonly string[] {
+  listLoadedIds(most: number): readonly string[] {
     const windows = [...this.#windows].sort(([one], [other]) => one - other);
     return windows.flatMap(([, { rows }]) => rows.map(({ id }) => id)).slice(0, most);
   }
@@ -108,17 +108,17 @@ export class Rows {
   /** A record was written, or read anew. */
   replace(row: Row): void {
     const index = this.#places.get(row.id);
-    const number = index === undefined ? -1 : Math.floor(index / WINDOW);
+    const number = index === undefined ? -1 : Math.floor(index / WINDOW_SIZE);
     const window = this.#windows.get(number);
     if (index === undefined || window === undefined) return;
-    this.#windows.set(number, { ...window, rows: window.rows.with(index % WINDOW, row) });
+    this.#windows.set(number, { ...window, rows: window.rows.with(index % WINDOW_SIZE, row) });
     this.#changed();
   }
 
   /** Rows from (included) to (excluded) are seen: loads what of them is missing, and no longer what was seen before. */
-  see(from: number, to: number): void {
-    const first = Math.floor(from / WINDOW);
-    const last = Math.floor(Math.max(from, to - 1) / WINDOW);
+  setVisibleRange(from: number, to: number): void {
+    const first = Math.floor(from / WINDOW_SIZE);
+    const last = Math.floor(Math.max(from, to - 1) / WINDOW_SIZE);
     for (const [window, controller] of this.#loading) if (window < first || window > last) controller.abort();
     for (let window = first; window <= last; window++) void this.#want(window);
     this.#forget(first, last);
@@ -126,7 +126,7 @@ export class Rows {
 
   /** Loads rows that are not seen: for a paste, say. At most `MOST_WINDOWS` windows. */
   async load(from: number, to: number): Promise<void> {
-    for (let window = Math.floor(from / WINDOW); window <= Math.floor((to - 1) / WINDOW); window++) {
+    for (let window = Math.floor(from / WINDOW_SIZE); window <= Math.floor((to - 1) / WINDOW_SIZE); window++) {
       if (!this.#windows.has(window))
         this.#store(window, await this.#options.load(this.#request(window), new AbortController().signal));
     }
@@ -150,7 +150,7 @@ export class Rows {
 
   async #want(window: number): Promise<void> {
     if (this.#windows.has(window) || this.#loading.has(window) || this.#refused?.window === window) return;
-    if (this.count.isExact && window > 0 && window * WINDOW >= this.count.rows) return;
+    if (this.count.isExact && window > 0 && window * WINDOW_SIZE >= this.count.rows) return;
     const controller = new AbortController();
     this.#loading.set(window, controller);
     const { signal } = controller;
@@ -161,12 +161,12 @@ export class Rows {
         break;
       } catch (error) {
         if (signal.aborted) break;
-        const pause = this.#options.pauseAfter(error, failures);
+        const pause = this.#options.retryDelay(error, failures);
         if (pause === undefined) {
           this.#refused = { window, error };
           break;
         }
-        await waited(pause, signal);
+        await sleep(pause, signal);
         if (signal.aborted) break;
       }
     }
@@ -177,11 +177,11 @@ export class Rows {
   #store(window: number, loaded: LoadedWindow): void {
     this.#windows.set(window, loaded);
     loaded.rows.forEach((row, place) => {
-      this.#places.set(row.id, window * WINDOW + place);
+      this.#places.set(row.id, window * WINDOW_SIZE + place);
     });
     if (this.#refused?.window === window) this.#refused = undefined;
-    const end = window * WINDOW + loaded.rows.length;
-    this.#least = Math.max(this.#least, loaded.next === null ? end : end + WINDOW);
+    const end = window * WINDOW_SIZE + loaded.rows.length;
+    this.#least = Math.max(this.#least, loaded.next === null ? end : end + WINDOW_SIZE);
     // A page behind the end is empty and says nothing of where the end is.
     if (loaded.next === null && (loaded.rows.length > 0 || window === 0)) {
       this.#isWhole = true;
@@ -215,49 +215,49 @@ interface ListMeta {
 }
 
 /** The answer to a list with versions and previews. */
-export function windowOf(records: readonly RecordValue[], meta: ListMeta): LoadedWindow {
-  const cuts = new Map<number, Map<string, number>>();
+export function parseWindow(records: readonly RecordValue[], meta: ListMeta): LoadedWindow {
+  const lengths = new Map<number, Map<string, number>>();
   for (const { index, field, length } of meta.previews ?? []) {
-    const of = cuts.get(index) ?? new Map<string, number>();
-    cuts.set(index, of.set(field, length));
+    const ofRow = lengths.get(index) ?? new Map<string, number>();
+    lengths.set(index, ofRow.set(field, length));
   }
   return {
     rows: records.map((record, index) => ({
-      id: idOf(record),
+      id: getId(record),
       record,
       version: meta.versions?.[index] ?? '',
-      cuts: cuts.get(index) ?? NO_CUTS,
+      truncatedLengths: lengths.get(index) ?? NOT_TRUNCATED,
     })),
     next: meta.nextCursor ?? null,
     total: meta.totalElements ?? null,
   };
 }
 
-export const NO_CUTS: ReadonlyMap<string, number> = new Map();
+export const NOT_TRUNCATED: ReadonlyMap<string, number> = new Map();
 
 /** A record that a write answered with, as a row of the list that has it: long values are cut, labels stay. */
-export function writtenRow(row: Row, written: RecordValue, version: string): Row {
-  const cuts = new Map<string, number>();
+export function updateRow(row: Row, written: RecordValue, version: string): Row {
+  const truncatedLengths = new Map<string, number>();
   const members = Object.entries(row.record).map(([name, before]) => {
     if (!Object.hasOwn(written, name)) return [name, before] as const;
     const value = written[name] as Json;
     const cut =
       typeof value === 'string' || (typeof value === 'object' && value !== null && !(value instanceof Digits))
-        ? cutOf(value)
+        ? truncate(value)
         : undefined;
     if (cut === undefined) return [name, value] as const;
-    cuts.set(name, cut.length);
+    truncatedLengths.set(name, cut.length);
     return [name, cut.start] as const;
   });
-  return { ...row, record: Object.fromEntries(members), version, cuts };
+  return { ...row, record: Object.fromEntries(members), version, truncatedLengths };
 }
 
 /** What of a long value a list shows, as the API cuts it: by characters, a json as text; undefined: all of it. */
-function cutOf(value: Json): { readonly start: string; readonly length: number } | undefined {
+function truncate(value: Json): { readonly start: string; readonly length: number } | undefined {
   const text = typeof value === 'string' ? value : stringifyExact(value);
-  if (text.length <= PREVIEW) return undefined;
+  if (text.length <= PREVIEW_LENGTH) return undefined;
   const characters = [...text];
-  return characters.length <= PREVIEW
+  return characters.length <= PREVIEW_LENGTH
     ? undefined
-    : { start: characters.slice(0, PREVIEW).join(''), length: characters.length };
+    : { start: characters.slice(0, PREVIEW_LENGTH).join(''), length: characters.length };
 }

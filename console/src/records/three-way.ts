@@ -1,7 +1,7 @@
 // What two people changed in a record since it was read.
 import type { Json } from '../api/json.ts';
 import type { Values } from './history.ts';
-import { isSameValue, memberOf, type RecordValue } from './value.ts';
+import { getMember, isSameValue, type RecordValue } from './value.ts';
 
 export interface Difference {
   readonly name: string;
@@ -20,10 +20,10 @@ export interface ThreeWay {
 }
 
 /** Fields that either side has touched, in the order of `names`; what both made the same is no difference. */
-export function differences({ base, mine, theirs }: ThreeWay, names: readonly string[]): readonly Difference[] {
+export function compareThreeWay({ base, mine, theirs }: ThreeWay, names: readonly string[]): readonly Difference[] {
   return names.flatMap((name): readonly Difference[] => {
-    const before = memberOf(base, name);
-    const now = memberOf(theirs, name);
+    const before = getMember(base, name);
+    const now = getMember(theirs, name);
     const isTheirs = before !== undefined && !isSameValue(before, now);
     const isMine = mine.has(name);
     if (!isTheirs && !isMine) return [];

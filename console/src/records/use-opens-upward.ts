@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react';
 
 /** Whether there is more room above an element than below it, in the grid around it or in the window. */
-export function useUp(element: { readonly current: HTMLElement | null }, isOn: boolean): boolean {
+export function useOpensUpward(element: { readonly current: HTMLElement | null }, isOn: boolean): boolean {
   const [isUp, setUp] = useState(false);
   useEffect(() => {
     if (!isOn || element.current === null) return;

@@ -2,17 +2,17 @@
 // what it means); what stands beside it, such as labels and messages, is the matter of who shows it.
 import './value-editor.css';
 import { type KeyboardEvent, useEffect, useRef } from 'react';
-import type { Place } from '../api/workspace.ts';
-import { dayIn, momentOf, withDay, type ZoneName, zoneText } from '../format/datetime.ts';
+import type { WorkspaceRef } from '../api/workspace.ts';
+import { formatOffset, parseDateTime, readDay, replaceDay, type TimeZone } from '../format/datetime.ts';
 import { Icon } from '../shell/icon.tsx';
-import { editorOf } from './editors.ts';
+import { getEditor } from './editors.ts';
 import { isLong, type RecordColumn } from './fields.ts';
 import { RecordPicker } from './record-picker.tsx';
 
 export interface ValueEditorProps {
-  readonly place: Place;
+  readonly place: WorkspaceRef;
   readonly column: RecordColumn;
-  readonly zone: ZoneName;
+  readonly zone: TimeZone;
   readonly text: string;
   readonly onText: (text: string) => void;
   /** Accessible name; or `id`, for a label of the form. */
@@ -61,7 +61,7 @@ export function ValueEditor(props: ValueEditorProps) {
     value: text,
     onChange: (event: { readonly currentTarget: { readonly value: string } }) => onText(event.currentTarget.value),
   } as const;
-  const editor = editorOf(column);
+  const editor = getEditor(column);
   switch (editor.kind) {
     case 'record':
       return (
@@ -126,10 +126,10 @@ export function ValueEditor(props: ValueEditorProps) {
           {!isReadOnly && isDisabled !== true && (
             <Calendar
               name={column.name}
-              day={dayIn(text)}
+              day={readDay(text)}
               isTabbed={takesFocus !== true}
               onDay={(day) => {
-                onText(withDay(text, day, kind));
+                onText(replaceDay(text, day, kind));
                 element.current?.focus({ preventScroll: true });
               }}
             />
@@ -143,9 +143,9 @@ export function ValueEditor(props: ValueEditorProps) {
 }
 
 /** The offset of the moment that is typed; before there is one, which zone counts. */
-function zoneWords(text: string, zone: ZoneName): string {
-  const moment = momentOf(text, zone);
-  return zone === 'UTC' ? 'UTC' : moment === undefined ? 'local' : zoneText(moment, zone);
+function zoneWords(text: string, zone: TimeZone): string {
+  const moment = parseDateTime(text, zone);
+  return zone === 'UTC' ? 'UTC' : moment === undefined ? 'local' : formatOffset(moment, zone);
 }
 
 interface CalendarProps {

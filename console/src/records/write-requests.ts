@@ -1,35 +1,35 @@
 // The requests that write records: each carries the version that was read, and a key by which it is done once.
 
-import { isRefusal } from '../api/api-error.ts';
+import { isApiError } from '../api/api-error.ts';
 import { Digits } from '../api/json.ts';
-import { askExact } from '../api/request.ts';
-import { pauseAfter, waited } from '../api/retry.ts';
+import { requestExact } from '../api/request.ts';
+import { retryDelay, sleep } from '../api/retry.ts';
 import type { Values } from './history.ts';
-import { type EntityPlace, entityPath, type Versioned, versionOf } from './requests.ts';
+import { type EntityRef, entityPath, parseVersion, type Versioned } from './requests.ts';
 import type { RecordValue } from './value.ts';
 
 /** 128 random bits: `crypto.randomUUID` is not there on plain http. */
-export const writeKey = (): string =>
+export const createIdempotencyKey = (): string =>
   [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 
 /** Keys of a form: a request that is sent again as it was has the same key, and is done once. */
-export function requestKeys(): (request: string) => string {
+export function createKeyCache(): (request: string) => string {
   let last: { readonly request: string; readonly key: string } | undefined;
   return (request) => {
-    if (last?.request !== request) last = { request, key: writeKey() };
+    if (last?.request !== request) last = { request, key: createIdempotencyKey() };
     return last.key;
   };
 }
 
 /** Sends until an answer arrives, which asks for a request with a key; `isWanted` false: what was lost stays lost. */
-export async function untilAnswered<T>(send: () => Promise<T>, isWanted: () => boolean): Promise<T> {
+export async function retryUnreachable<T>(send: () => Promise<T>, isWanted: () => boolean): Promise<T> {
   for (let failures = 0; ; failures++) {
     try {
       return await send();
     } catch (error) {
-      const pause = isRefusal(error, 'UNREACHABLE') ? pauseAfter(error, failures) : undefined;
+      const pause = isApiError(error, 'UNREACHABLE') ? retryDelay(error, failures) : undefined;
       if (pause === undefined) throw error;
-      await waited(pause, undefined);
+      await sleep(pause, undefined);
       if (!isWanted()) throw error;
     }
   }
@@ -42,27 +42,27 @@ export interface Update {
 }
 
 /** Changes the given fields alone, if the record still has this version. */
-export async function updateRecord(at: EntityPlace, { id, version, values }: Update, key: string): Promise<Versioned> {
-  const { data, etag } = await askExact<RecordValue>({
+export async function updateRecord(at: EntityRef, { id, version, values }: Update, key: string): Promise<Versioned> {
+  const { data, etag } = await requestExact<RecordValue>({
     method: 'PATCH',
     path: entityPath(at, `/${id}`),
     body: Object.fromEntries(values),
     waits: false,
     headers: { 'Idempotency-Key': key, ...(version === '' ? {} : { 'If-Match': `"${version}"` }) },
   });
-  return { record: data, version: versionOf(etag) };
+  return { record: data, version: parseVersion(etag) };
 }
 
 // WDA_MAX_BULK as it is set when nobody sets it; the server refuses what is more than its own.
-export const MOST_AT_ONCE = 1000;
+export const MAX_BULK = 1000;
 
 /** Changes many records, all or none. Gives the versions that they have by it, each in its place. */
 export async function updateRecords(
-  at: EntityPlace,
+  at: EntityRef,
   updates: readonly Update[],
   key: string,
 ): Promise<readonly string[]> {
-  const { meta } = await askExact({
+  const { meta } = await requestExact({
     method: 'PATCH',
     path: entityPath(at, '/_bulk?return=minimal&versions=true'),
     body: {
@@ -79,28 +79,28 @@ export async function updateRecords(
 }
 
 /** Deletes records that still have these versions, all or none. */
-export async function deleteRecords(at: EntityPlace, versions: ReadonlyMap<string, string>): Promise<void> {
-  await askExact({
+export async function deleteRecords(at: EntityRef, versions: ReadonlyMap<string, string>): Promise<void> {
+  await requestExact({
     method: 'POST',
     path: entityPath(at, '/_bulk/delete'),
     body: { ids: [...versions.keys()].map((id) => new Digits(id)), versions: Object.fromEntries(versions) },
-    headers: { 'Idempotency-Key': writeKey() },
+    headers: { 'Idempotency-Key': createIdempotencyKey() },
   });
 }
 
 /** Deleted records come back with their ids; time stamps are the server's. Owners alone may give ids. */
 export async function restoreRecords(
-  at: EntityPlace,
+  at: EntityRef,
   records: readonly RecordValue[],
   readOnly: readonly string[],
 ): Promise<void> {
   const data = records.map((record) =>
     Object.fromEntries(Object.entries(record).filter(([name]) => !readOnly.includes(name))),
   );
-  await askExact({
+  await requestExact({
     method: 'POST',
     path: entityPath(at, '/_bulk?onConflict=id&conflict=skip&return=minimal'),
     body: { data },
-    headers: { 'Idempotency-Key': writeKey() },
+    headers: { 'Idempotency-Key': createIdempotencyKey() },
   });
 }

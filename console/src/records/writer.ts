@@ -1,24 +1,24 @@
 // Writes of a list: one after the other for each record, each bound to the version that was read. What passes (a lost
 // connection, a migration) is waited for and sent once more with the same key; what is refused stays in its cells.
 
-import { isRefusal, type Refusal } from '../api/api-error.ts';
+import { type ApiError, isApiError } from '../api/api-error.ts';
 import type { Json } from '../api/json.ts';
-import type { Drafts } from './cell-drafts.ts';
+import type { CellDrafts } from './cell-drafts.ts';
 import {
+  addDone,
+  addStep,
   type Change,
+  EMPTY_HISTORY,
   type Entry,
   type History,
   latestVersion,
-  NOTHING,
+  moveToDone,
+  moveToUndone,
   type Values,
-  withDone,
-  withRedone,
-  withStep,
-  withUndone,
 } from './history.ts';
 import type { Versioned } from './requests.ts';
 import type { Row } from './rows.ts';
-import { type Update, writeKey } from './write-requests.ts';
+import { createIdempotencyKey, type Update } from './write-requests.ts';
 
 export interface Edit {
   /** As it was read; its values of the fields are whole. */
@@ -35,27 +35,29 @@ export interface Conflict {
   readonly theirs: Versioned | undefined;
 }
 
-export type Outcome =
+export type WriteResult =
   | { readonly kind: 'saved' }
   | { readonly kind: 'conflict' }
   | { readonly kind: 'refused'; readonly error: unknown; readonly messages: ReadonlyMap<string, string> };
 
 export interface WriterOptions {
-  readonly drafts: Drafts;
+  readonly drafts: CellDrafts;
   readonly update: (update: Update, key: string) => Promise<Versioned>;
   /** Gives the versions that the records have by it. */
   readonly updateAll: (updates: readonly Update[], key: string) => Promise<readonly string[]>;
-  readonly read: (id: string) => Promise<Versioned>;
+  readonly readRecord: (id: string) => Promise<Versioned>;
   readonly restore: (entry: Entry & { readonly kind: 'delete' }) => Promise<void>;
   /** The record as the list has it now; undefined when it is not loaded. */
-  readonly row: (id: string) => Row | undefined;
+  readonly getRow: (id: string) => Row | undefined;
   /** Records were written: the answer of one, or ids whose rows are to be read anew. */
-  readonly written: (written: readonly { readonly id: string; readonly now: Versioned | undefined }[]) => Promise<void>;
-  readonly conflict: (conflict: Conflict) => void;
-  readonly refused: (error: unknown) => void;
+  readonly onWritten: (
+    written: readonly { readonly id: string; readonly now: Versioned | undefined }[],
+  ) => Promise<void>;
+  readonly onConflict: (conflict: Conflict) => void;
+  readonly onError: (error: unknown) => void;
   readonly say: (words: string) => void;
   /** Milliseconds until a refusal that passes is tried again. */
-  readonly pauseAfter: (error: unknown, failures: number) => number | undefined;
+  readonly retryDelay: (error: unknown, failures: number) => number | undefined;
   /** Resolves after a pause, or as soon as the connection is back. */
   readonly wait: (milliseconds: number) => Promise<void>;
 }
@@ -65,7 +67,7 @@ export class Writer {
   readonly #queues = new Map<string, Promise<unknown>>();
   readonly #listeners = new Set<() => void>();
   #undoing: Promise<unknown> = Promise.resolve();
-  #history: History = NOTHING;
+  #history: History = EMPTY_HISTORY;
 
   constructor(options: WriterOptions) {
     this.#options = options;
@@ -78,37 +80,37 @@ export class Writer {
 
   readonly history = (): History => this.#history;
 
-  /** Saves fields of one record. `words` say what an undo takes back. */
-  save(edit: Edit, words: string): Promise<Outcome> {
+  /** Saves fields of one record. `description` says what an undo takes back. */
+  save(edit: Edit, description: string): Promise<WriteResult> {
     const { id } = edit.row;
     this.#mark(id, edit.values, 'saving', 'Saving');
     return this.#inTurn([id], async () => {
       const version = this.#versionOf(edit.row);
       const { outcome, change } = await this.#write(edit, version);
-      if (change !== undefined) this.#set(withDone(this.#history, { kind: 'update', words, changes: [change] }));
+      if (change !== undefined) this.#set(addDone(this.#history, { kind: 'update', description, changes: [change] }));
       return outcome;
     });
   }
 
   /** Saves fields of many records, all or none. */
-  async saveAll(edits: readonly Edit[], words: string): Promise<Outcome> {
+  async saveAll(edits: readonly Edit[], description: string): Promise<WriteResult> {
     for (const { row, values } of edits) this.#mark(row.id, values, 'saving', 'Saving');
-    return this.#inTurn(idsOf(edits), async () => {
+    return this.#inTurn(listIds(edits), async () => {
       const { outcome, changes } = await this.#writeAll(edits);
-      if (changes !== undefined) this.#set(withDone(this.#history, { kind: 'update', words, changes }));
+      if (changes !== undefined) this.#set(addDone(this.#history, { kind: 'update', description, changes }));
       return outcome;
     });
   }
 
-  deleted(entry: Entry): void {
-    this.#set(withDone(this.#history, entry));
+  recordDelete(entry: Entry): void {
+    this.#set(addDone(this.#history, entry));
   }
 
   undo(): Promise<void> {
     return this.#afterAll(async () => {
       const entry = this.#history.done.at(-1);
       if (entry === undefined) this.#options.say('Nothing to undo');
-      else await this.#takeBack(entry, withUndone, 'Undone');
+      else await this.#takeBack(entry, moveToUndone, 'Undone');
     });
   }
 
@@ -116,7 +118,7 @@ export class Writer {
     return this.#afterAll(async () => {
       const entry = this.#history.undone.at(-1);
       if (entry === undefined) this.#options.say('Nothing to redo');
-      else await this.#takeBack(entry, withRedone, 'Redone');
+      else await this.#takeBack(entry, moveToDone, 'Redone');
     });
   }
 
@@ -127,67 +129,72 @@ export class Writer {
     return turn;
   }
 
-  async #takeBack(entry: Entry, settle: typeof withUndone, said: string): Promise<void> {
-    const { say, refused, restore } = this.#options;
+  async #takeBack(entry: Entry, settle: typeof moveToUndone, said: string): Promise<void> {
+    const { say, onError, restore } = this.#options;
     if (entry.kind === 'delete') {
       try {
         await restore(entry);
         this.#set(settle(this.#history, undefined));
-        say(`${said}: ${entry.words}`);
+        say(`${said}: ${entry.description}`);
       } catch (error) {
-        refused(error);
+        onError(error);
       }
       return;
     }
     const edits = entry.changes.map(({ id, before, after, version }) => {
       const at = latestVersion(this.#history, id, version);
-      const row = this.#options.row(id) ?? { id, record: Object.fromEntries(after), version: at, cuts: new Map() };
+      const row = this.#options.getRow(id) ?? {
+        id,
+        record: Object.fromEntries(after),
+        version: at,
+        truncatedLengths: new Map(),
+      };
       return { row: { ...row, version: at }, before: after, values: before };
     });
     const only = edits.length === 1 ? edits[0] : undefined;
-    const changes = await this.#inTurn(idsOf(edits), async () => {
+    const changes = await this.#inTurn(listIds(edits), async () => {
       if (only === undefined) return (await this.#writeAll(edits)).changes;
       const { change } = await this.#write(only, only.row.version);
       return change === undefined ? undefined : [change];
     });
     this.#set(settle(this.#history, changes === undefined ? undefined : { ...entry, changes }));
     if (changes === undefined) for (const { row, values } of edits) this.#clearUnless(row.id, values, 'conflict');
-    else say(`${said}: ${entry.words}`);
+    else say(`${said}: ${entry.description}`);
   }
 
   /** One write of one record; the change when it is done. */
   async #write(
     { row, before, values }: Edit,
     version: string,
-  ): Promise<{ readonly outcome: Outcome; readonly change?: Change }> {
+  ): Promise<{ readonly outcome: WriteResult; readonly change?: Change }> {
     const { id } = row;
     try {
-      const key = writeKey();
+      const key = createIdempotencyKey();
       const now = await this.#passing([{ row, values }], () => this.#options.update({ id, version, values }, key));
-      this.#set(withStep(this.#history, id, version, now.version));
-      await this.#options.written([{ id, now }]);
+      this.#set(addStep(this.#history, id, version, now.version));
+      await this.#options.onWritten([{ id, now }]);
       this.#markSaved(id, values);
       this.#options.say('Saved');
       this.#fade([{ row, values }]);
       return { outcome: { kind: 'saved' }, change: { id, before, after: values, version: now.version } };
     } catch (error) {
-      if (isRefusal(error, 'PRECONDITION_FAILED')) return { outcome: await this.#collide(row, values) };
+      if (isApiError(error, 'PRECONDITION_FAILED')) return { outcome: await this.#collide(row, values) };
       return { outcome: this.#refuse(error, [{ row, before, values }]) };
     }
   }
 
   async #writeAll(
     edits: readonly Edit[],
-  ): Promise<{ readonly outcome: Outcome; readonly changes?: readonly Change[] }> {
-    const key = writeKey();
+  ): Promise<{ readonly outcome: WriteResult; readonly changes?: readonly Change[] }> {
+    const key = createIdempotencyKey();
     const updates = edits.map(({ row, values }) => ({ id: row.id, version: this.#versionOf(row), values }));
     try {
       const versions = await this.#passing(edits, () => this.#options.updateAll(updates, key));
       // What is read anew may be somebody else's by now: an undo is bound to the versions of the write itself.
-      await this.#options.written(updates.map(({ id }) => ({ id, now: undefined })));
+      await this.#options.onWritten(updates.map(({ id }) => ({ id, now: undefined })));
       const changes = edits.map(({ row: { id }, before, values }, index): Change => {
         const version = versions[index] as string;
-        this.#set(withStep(this.#history, id, updates[index]?.version ?? '', version));
+        this.#set(addStep(this.#history, id, updates[index]?.version ?? '', version));
         this.#markSaved(id, values);
         return { id, before, after: values, version };
       });
@@ -195,11 +202,11 @@ export class Writer {
       this.#options.say('Saved');
       return { outcome: { kind: 'saved' }, changes };
     } catch (error) {
-      if (isRefusal(error, 'PRECONDITION_FAILED')) {
+      if (isApiError(error, 'PRECONDITION_FAILED')) {
         const first = edits[error.details[0]?.index ?? -1];
         for (const { row, values } of edits) this.#options.drafts.clear(row.id, values.keys());
         if (first !== undefined) await this.#collide(first.row, first.values);
-        this.#options.refused(error);
+        this.#options.onError(error);
         return { outcome: { kind: 'conflict' } };
       }
       return { outcome: this.#refuse(error, edits) };
@@ -217,30 +224,30 @@ export class Writer {
       try {
         return await send();
       } catch (error) {
-        const pause = this.#options.pauseAfter(error, failures);
+        const pause = this.#options.retryDelay(error, failures);
         if (pause === undefined) throw error;
-        const { message, isOffline } = waitingWords(error as Refusal, pause);
+        const { message, isOffline } = describeWaiting(error as ApiError, pause);
         for (const { row, values } of edits) this.#mark(row.id, values, 'waiting', message);
-        if (failures === 0) this.#options.refused(isOffline ? new Error(message) : error);
+        if (failures === 0) this.#options.onError(isOffline ? new Error(message) : error);
         await this.#options.wait(pause);
       }
     }
   }
 
-  async #collide(row: Row, mine: Values): Promise<Outcome> {
+  async #collide(row: Row, mine: Values): Promise<WriteResult> {
     this.#mark(row.id, mine, 'conflict', 'Someone else has changed this record');
     try {
-      this.#options.conflict({ row, mine, theirs: await this.#options.read(row.id) });
+      this.#options.onConflict({ row, mine, theirs: await this.#options.readRecord(row.id) });
     } catch (error) {
-      if (isRefusal(error, 'NOT_FOUND')) this.#options.conflict({ row, mine, theirs: undefined });
-      else this.#options.refused(error);
+      if (isApiError(error, 'NOT_FOUND')) this.#options.onConflict({ row, mine, theirs: undefined });
+      else this.#options.onError(error);
     }
     return { kind: 'conflict' };
   }
 
   /** Cells that the refusal is about say so; the others of a request that was refused as a whole are as before. */
-  #refuse(error: unknown, edits: readonly Edit[]): Outcome {
-    const details = isRefusal(error) ? error.details : [];
+  #refuse(error: unknown, edits: readonly Edit[]): WriteResult {
+    const details = isApiError(error) ? error.details : [];
     const general = error instanceof Error ? error.message : String(error);
     const messages = new Map<string, string>();
     edits.forEach(({ row, values }, index) => {
@@ -255,7 +262,7 @@ export class Writer {
         return { kind: 'refused', value: values.get(name) as Json, message };
       });
     });
-    this.#options.refused(error);
+    this.#options.onError(error);
     return { kind: 'refused', error, messages };
   }
 
@@ -265,7 +272,7 @@ export class Writer {
 
   /** What was typed into a cell since is another draft, and stays. */
   #markSaved(id: string, values: Values): void {
-    const drafts = this.#options.drafts.of(id);
+    const drafts = this.#options.drafts.get(id);
     const own = [...values].filter(([name, value]) => {
       const draft = drafts?.get(name);
       return draft === undefined || draft.value === value;
@@ -281,13 +288,13 @@ export class Writer {
   }
 
   #clearIf(id: string, values: Values, kind: string): void {
-    const drafts = this.#options.drafts.of(id);
+    const drafts = this.#options.drafts.get(id);
     const names = [...values.keys()].filter((name) => drafts?.get(name)?.kind === kind);
     if (names.length > 0) this.#options.drafts.clear(id, names);
   }
 
   #clearUnless(id: string, values: Values, kind: string): void {
-    const drafts = this.#options.drafts.of(id);
+    const drafts = this.#options.drafts.get(id);
     this.#options.drafts.clear(
       id,
       [...values.keys()].filter((name) => drafts?.get(name)?.kind !== kind),
@@ -311,9 +318,9 @@ export class Writer {
   }
 }
 
-const idsOf = (edits: readonly Edit[]): readonly string[] => edits.map(({ row }) => row.id);
+const listIds = (edits: readonly Edit[]): readonly string[] => edits.map(({ row }) => row.id);
 
-function waitingWords(refusal: Refusal, pause: number): { readonly message: string; readonly isOffline: boolean } {
+function describeWaiting(refusal: ApiError, pause: number): { readonly message: string; readonly isOffline: boolean } {
   if (refusal.status === 0) return { message: 'Not saved, offline', isOffline: true };
   return { message: `Not saved yet: ${refusal.message} Again in ${Math.ceil(pause / 1000)} s`, isOffline: false };
 }

@@ -2,7 +2,7 @@
 import { TextInput, type TextInputProps } from '@mantine/core';
 import { type KeyboardEvent, useEffect, useState } from 'react';
 import { useFocusWhenAdded } from '../shell/use-focus-when-added.ts';
-import { useRefusedName } from './invalid-names.ts';
+import { useInvalidName } from './invalid-names.ts';
 
 export interface CommitInputProps extends Omit<TextInputProps, 'value' | 'onChange'> {
   readonly value: string;
@@ -17,7 +17,7 @@ export function CommitInput({ value, refuse, onCommit, error, isAdded = false, .
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
   const reason = text === value ? undefined : refuse?.(text);
-  useRefusedName(reason === undefined ? undefined : `“${text}” is no name: ${reason}`);
+  useInvalidName(reason === undefined ? undefined : `“${text}” is no name: ${reason}`);
   const input = useFocusWhenAdded(isAdded);
   const commit = (): void => {
     if (text !== value && reason === undefined) onCommit(text);

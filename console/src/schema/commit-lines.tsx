@@ -1,7 +1,7 @@
 // A list of texts, one a line, taken over when the field is left.
 import { Textarea } from '@mantine/core';
 import { useEffect, useState } from 'react';
-import { linesOf } from './field-values.ts';
+import { splitLines } from './field-values.ts';
 
 export interface CommitLinesProps {
   readonly label: string;
@@ -16,7 +16,7 @@ export function CommitLines({ label, value, error, description, onCommit }: Comm
   const [text, setText] = useState(whole);
   useEffect(() => setText(whole), [whole]);
   const commit = (): void => {
-    const lines = linesOf(text);
+    const lines = splitLines(text);
     if (lines.join('\n') !== whole) onCommit(lines);
   };
   return (

@@ -1,29 +1,29 @@
 // Records that make a change impossible: how many, and links to where they can be mended.
 import { Anchor, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import { filterOfIds } from '../api/migration-progress.ts';
-import { type Place, screenPath } from '../api/workspace.ts';
-import { counted } from '../format/amount.ts';
+import { filterByIds } from '../api/migration-progress.ts';
+import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
+import { pluralize } from '../format/amount.ts';
 
-export interface RecordsInTheWayProps {
-  readonly place: Place;
+export interface ConflictingRecordsProps {
+  readonly place: WorkspaceRef;
   readonly entity: string;
   readonly number: number;
   /** The first ten. */
   readonly ids: readonly number[];
 }
 
-export function RecordsInTheWay({ place, entity, number, ids }: RecordsInTheWayProps) {
+export function ConflictingRecords({ place, entity, number, ids }: ConflictingRecordsProps) {
   const to = screenPath(place, `/data/${entity}`);
   const link = (shown: readonly number[], words: string) => (
-    <Anchor component={Link} to={to} search={{ filter: filterOfIds(shown) } as never} size="sm">
+    <Anchor component={Link} to={to} search={{ filter: filterByIds(shown) } as never} size="sm">
       {words}
     </Anchor>
   );
-  if (ids.length === 0) return <Text size="sm">{counted(number, 'record')}</Text>;
+  if (ids.length === 0) return <Text size="sm">{pluralize(number, 'record')}</Text>;
   return (
     <Text size="sm" component="span">
-      {link(ids, counted(number, 'record'))}:{' '}
+      {link(ids, pluralize(number, 'record'))}:{' '}
       {ids.map((id, index) => (
         <span key={id}>
           {index > 0 && ', '}

@@ -23,7 +23,7 @@ interface Open {
 const TOKEN = /"(?:[^"\\\n]|\\.)*"?|[{}[\],:]|[^\s{}[\],:"]+/g;
 
 /** The cursor of a text in one of the forms; undefined where nothing can be said, such as in a comment. */
-export function cursorAt(text: string, offset: number, format: Format): Cursor | undefined {
+export function findCursor(text: string, offset: number, format: Format): Cursor | undefined {
   const before = text.slice(0, offset);
   const word = /["\w$-]*$/.exec(before)?.[0] ?? '';
   const from = offset - word.length;
@@ -49,13 +49,13 @@ function inBrackets(text: string, above: readonly string[], from: number): Curso
   }
   const inner = open.at(-1);
   if (inner === undefined) return undefined;
-  const outer = open.slice(0, -1).map(stepOf);
+  const outer = open.slice(0, -1).map(getStep);
   if (inner.isList) return { path: [...above, ...outer, String(inner.index)], isName: false, from, siblings: [] };
   if (inner.name === undefined) return { path: [...above, ...outer], isName: true, from, siblings: inner.names };
   return { path: [...above, ...outer, inner.name], isName: false, from, siblings: [] };
 }
 
-const stepOf = ({ isList, name, index }: Open): string => (isList ? String(index) : (name ?? ''));
+const getStep = ({ isList, name, index }: Open): string => (isList ? String(index) : (name ?? ''));
 
 const LINE = /^( *)((?:- +)*)(?:("[^"]*"|'[^']*'|[^\s#:{["'][^:#]*?) *:(?: +(.*))?)?(.*)$/;
 
@@ -76,7 +76,7 @@ function inYaml(text: string, from: number): Cursor | undefined {
   while ((levels.at(-1)?.indent ?? -1) >= indent) levels.pop();
   const above = [...levels.map(({ name }) => name), ...(dashes === '' ? [] : ['0'])];
   if (key !== undefined) {
-    const path = [...above, unquoted(key)];
+    const path = [...above, unquote(key)];
     return /[{[]/.test(value) ? inBrackets(value, path, from) : { path, isName: false, from, siblings: [] };
   }
   if (/[{[]/.test(last)) return inBrackets(last.slice(indent), above, from);
@@ -90,10 +90,10 @@ function follow(line: string, levels: Level[], siblings: Map<number, string[]>):
   const indent = space.length + dashes.length;
   while ((levels.at(-1)?.indent ?? -1) >= indent) levels.pop();
   for (const deeper of siblings.keys()) if (deeper > indent) siblings.delete(deeper);
-  const name = unquoted(key);
+  const name = unquote(key);
   siblings.set(indent, [...(siblings.get(indent) ?? []), name]);
   if (dashes !== '') levels.push({ indent: indent - 1, name: '0' });
   levels.push({ indent, name });
 }
 
-const unquoted = (key: string): string => key.replace(/^["']|["']$/g, '');
+const unquote = (key: string): string => key.replace(/^["']|["']$/g, '');

@@ -15,17 +15,17 @@ import {
   type ReactFlowInstance,
 } from '@xyflow/react';
 import { memo, useEffect, useMemo, useRef } from 'react';
-import { type Line, MAX_SHOWN, neighboursOf, type PictureEntity, placesOf } from './diagram.ts';
+import { type DiagramEntity, findNeighbours, type Line, layOut, MAX_FIELDS } from './diagram.ts';
 import classes from './schema.module.css';
 
-export interface PictureViewProps {
-  readonly entities: readonly PictureEntity[];
+export interface DiagramViewProps {
+  readonly entities: readonly DiagramEntity[];
   readonly lines: readonly Line[];
   readonly at: string | undefined;
   readonly onChoose: (name: string) => void;
 }
 
-type EntityNode = Node<{ readonly entity: PictureEntity; readonly isAt: boolean; readonly isFar: boolean }, 'entity'>;
+type EntityNode = Node<{ readonly entity: DiagramEntity; readonly isAt: boolean; readonly isFar: boolean }, 'entity'>;
 
 // Above it only what is in sight is drawn, and at first that is a part that can be read: 100 entities are drawn whole in some
 // 0.1 s, 500 in more than a second, and nobody reads them.
@@ -35,14 +35,14 @@ const WHOLE = { maxZoom: 1 };
 const BEGINNING = { x: 24, y: 24, zoom: 0.6 };
 
 const EntityBox = memo(function EntityBox({ data: { entity, isAt, isFar } }: NodeProps<EntityNode>) {
-  const more = entity.fields.length - MAX_SHOWN;
+  const more = entity.fields.length - MAX_FIELDS;
   return (
     <div className={classes.node} data-is-at={isAt} data-is-far={isFar}>
       <Handle type="target" position={Position.Left} isConnectable={false} />
       <div className={classes.head}>
         <bdi>{entity.name}</bdi>
       </div>
-      {entity.fields.slice(0, MAX_SHOWN).map(({ name, type, required }) => (
+      {entity.fields.slice(0, MAX_FIELDS).map(({ name, type, required }) => (
         <div key={name} className={classes.field}>
           <bdi>{name}</bdi>
           <span>
@@ -59,19 +59,22 @@ const EntityBox = memo(function EntityBox({ data: { entity, isAt, isFar } }: Nod
 
 const NODE_TYPES = { entity: EntityBox };
 
-export function PictureView({ entities, lines, at, onChoose }: PictureViewProps) {
+export function DiagramView({ entities, lines, at, onChoose }: DiagramViewProps) {
   const scheme = useComputedColorScheme('light');
   const flow = useRef<ReactFlowInstance<EntityNode, Edge>>(null);
-  const shown = useMemo(() => {
+  const visibleLines = useMemo(() => {
     const names = new Set(entities.map(({ name }) => name));
     return lines.filter(({ from, to }) => names.has(from) && names.has(to));
   }, [entities, lines]);
-  const places = useMemo(() => placesOf(entities, shown), [entities, shown]);
-  const near = useMemo(() => (at === undefined ? undefined : neighboursOf(shown, at)), [shown, at]);
+  const positions = useMemo(() => layOut(entities, visibleLines), [entities, visibleLines]);
+  const neighbours = useMemo(
+    () => (at === undefined ? undefined : findNeighbours(visibleLines, at)),
+    [visibleLines, at],
+  );
   const nodes = useMemo(
     () =>
       entities.map((entity): EntityNode => {
-        const { x = 0, y = 0, width = 0, height = 0 } = places.get(entity.name) ?? {};
+        const { x = 0, y = 0, width = 0, height = 0 } = positions.get(entity.name) ?? {};
         return {
           id: entity.name,
           type: 'entity',
@@ -79,21 +82,21 @@ export function PictureView({ entities, lines, at, onChoose }: PictureViewProps)
           width,
           height,
           selected: entity.name === at,
-          ariaLabel: wordsOf(entity),
-          data: { entity, isAt: entity.name === at, isFar: near !== undefined && !near.has(entity.name) },
+          ariaLabel: describeEntity(entity),
+          data: { entity, isAt: entity.name === at, isFar: neighbours !== undefined && !neighbours.has(entity.name) },
         };
       }),
-    [entities, places, at, near],
+    [entities, positions, at, neighbours],
   );
-  const edges = useMemo(() => shown.map((line) => edgeOf(line, at)), [shown, at]);
+  const edges = useMemo(() => visibleLines.map((line) => toEdge(line, at)), [visibleLines, at]);
   useEffect(() => {
-    if (at !== undefined && places.has(at))
+    if (at !== undefined && positions.has(at))
       void flow.current?.fitView({ nodes: [{ id: at }], maxZoom: 1, duration: 0 });
-  }, [at, places]);
+  }, [at, positions]);
   useEffect(() => {
-    if (places.size > DRAWN_WHOLE) void flow.current?.setViewport(BEGINNING);
-    else if (places.size > 0) void flow.current?.fitView(WHOLE);
-  }, [places]);
+    if (positions.size > DRAWN_WHOLE) void flow.current?.setViewport(BEGINNING);
+    else if (positions.size > 0) void flow.current?.fitView(WHOLE);
+  }, [positions]);
   const isLarge = entities.length > DRAWN_WHOLE;
   const onNodesChange = (changes: NodeChange<EntityNode>[]): void => {
     for (const change of changes) if (change.type === 'select' && change.selected) onChoose(change.id);
@@ -126,10 +129,10 @@ export function PictureView({ entities, lines, at, onChoose }: PictureViewProps)
   );
 }
 
-const wordsOf = ({ name, fields, relations }: PictureEntity): string =>
+const describeEntity = ({ name, fields, relations }: DiagramEntity): string =>
   `${name}: ${fields.length} fields${relations.map((one) => `, ${one.name} ${one.kind} ${one.to}`).join('')}`;
 
-function edgeOf({ id, from, to, label, isMany }: Line, at: string | undefined): Edge {
+function toEdge({ id, from, to, label, isMany }: Line, at: string | undefined): Edge {
   const isNear = from === at || to === at;
   return {
     id,

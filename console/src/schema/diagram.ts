@@ -1,16 +1,16 @@
 // The picture of a schema as a graph: entities, and each pair of relations once, from the side that stores it.
 import { graphlib, layout } from '@dagrejs/dagre';
 import type { Json } from '../api/json.ts';
-import { at, membersOf, textOf } from './json-value.ts';
+import { asText, getAt, listMembers } from './json-value.ts';
 
-export interface PictureEntity {
+export interface DiagramEntity {
   readonly name: string;
   readonly description: string;
   readonly fields: readonly { readonly name: string; readonly type: string; readonly required: boolean }[];
-  readonly relations: readonly PictureRelation[];
+  readonly relations: readonly DiagramRelation[];
 }
 
-export interface PictureRelation {
+export interface DiagramRelation {
   readonly name: string;
   readonly kind: string;
   readonly to: string;
@@ -25,24 +25,24 @@ export interface Line {
 }
 
 /** The entities with what they have, in the order of the document. */
-export const entitiesOf = (document: Json): readonly PictureEntity[] =>
-  membersOf(at(document, ['entities'])).map(([name, entity]) => ({
+export const listEntities = (document: Json): readonly DiagramEntity[] =>
+  listMembers(getAt(document, ['entities'])).map(([name, entity]) => ({
     name,
-    description: textOf(at(entity, ['description'])),
-    fields: membersOf(at(entity, ['fields'])).map(([field, one]) => ({
+    description: asText(getAt(entity, ['description'])),
+    fields: listMembers(getAt(entity, ['fields'])).map(([field, one]) => ({
       name: field,
-      type: textOf(at(one, ['type'])),
-      required: at(one, ['required']) === true,
+      type: asText(getAt(one, ['type'])),
+      required: getAt(one, ['required']) === true,
     })),
-    relations: membersOf(at(entity, ['relations'])).map(([relation, one]) => ({
+    relations: listMembers(getAt(entity, ['relations'])).map(([relation, one]) => ({
       name: relation,
-      kind: textOf(at(one, ['kind'])),
-      to: textOf(at(one, ['entity'])),
+      kind: asText(getAt(one, ['kind'])),
+      to: asText(getAt(one, ['entity'])),
     })),
   }));
 
 /** One line for what is stored (belongsTo), one for each pair that is many to many. The other sides are the same lines. */
-export function linesOf(entities: readonly PictureEntity[]): readonly Line[] {
+export function listLines(entities: readonly DiagramEntity[]): readonly Line[] {
   const known = new Set(entities.map(({ name }) => name));
   const drawn = new Set<string>();
   return entities.flatMap(({ name: from, relations }) =>
@@ -57,7 +57,7 @@ export function linesOf(entities: readonly PictureEntity[]): readonly Line[] {
 }
 
 /** An entity and those that a line leads to, or from. */
-export function neighboursOf(lines: readonly Line[], entity: string): ReadonlySet<string> {
+export function findNeighbours(lines: readonly Line[], entity: string): ReadonlySet<string> {
   const near = lines.filter(({ from, to }) => from === entity || to === entity);
   return new Set([entity, ...near.flatMap(({ from, to }) => [from, to])]);
 }
@@ -67,19 +67,19 @@ export interface Box {
   readonly height: number;
 }
 
-export interface Spot extends Box {
+export interface Position extends Box {
   readonly x: number;
   readonly y: number;
 }
 
 /** How many fields an entity shows: more say their number. */
-export const MAX_SHOWN = 8;
+export const MAX_FIELDS = 8;
 const WIDTH = 190;
 const GAP = 24;
 
-export const boxOf = ({ fields }: PictureEntity): Box => ({
+export const measureBox = ({ fields }: DiagramEntity): Box => ({
   width: WIDTH,
-  height: 34 + Math.min(fields.length, MAX_SHOWN) * 18 + (fields.length > MAX_SHOWN ? 18 : 0) + 6,
+  height: 34 + Math.min(fields.length, MAX_FIELDS) * 18 + (fields.length > MAX_FIELDS ? 18 : 0) + 6,
 });
 
 // Ranks of as many entities are a strip that nobody reads (100: 1,230 by 7,680 px), and take more than a second for 200.
@@ -89,21 +89,21 @@ const MOST_RANKED = 60;
  * Places (left upper corners) by entity: what is related from left to right, what stands alone in rows below. Of many entities
  * those that are related stand near each other, in columns.
  */
-export function placesOf(entities: readonly PictureEntity[], lines: readonly Line[]): ReadonlyMap<string, Spot> {
-  if (entities.length > MOST_RANKED) return inColumns(nearEachOther(entities, lines));
+export function layOut(entities: readonly DiagramEntity[], lines: readonly Line[]): ReadonlyMap<string, Position> {
+  if (entities.length > MOST_RANKED) return layOutInColumns(sortByRelations(entities, lines));
   const related = new Set(lines.filter(({ from, to }) => from !== to).flatMap(({ from, to }) => [from, to]));
   const graph = new graphlib.Graph({ multigraph: true });
   graph.setGraph({ rankdir: 'LR', nodesep: GAP, ranksep: 70 });
   graph.setDefaultEdgeLabel(() => ({}));
-  for (const entity of entities) if (related.has(entity.name)) graph.setNode(entity.name, { ...boxOf(entity) });
+  for (const entity of entities) if (related.has(entity.name)) graph.setNode(entity.name, { ...measureBox(entity) });
   for (const { id, from, to } of lines) if (from !== to) graph.setEdge(from, to, {}, id);
   if (related.size > 0) layout(graph);
-  const places = new Map<string, Spot>();
+  const places = new Map<string, Position>();
   for (const name of graph.nodes()) {
-    const { x, y, width, height } = graph.node(name) as Spot;
+    const { x, y, width, height } = graph.node(name) as Position;
     places.set(name, { x: x - width / 2, y: y - height / 2, width, height });
   }
-  placeAlone(
+  layOutUnrelated(
     entities.filter(({ name }) => !related.has(name)),
     places,
   );
@@ -111,7 +111,7 @@ export function placesOf(entities: readonly PictureEntity[], lines: readonly Lin
 }
 
 /** The entities in an order in which those that are related are close: around the one with the most relations, and so on. */
-function nearEachOther(entities: readonly PictureEntity[], lines: readonly Line[]): readonly PictureEntity[] {
+function sortByRelations(entities: readonly DiagramEntity[], lines: readonly Line[]): readonly DiagramEntity[] {
   const near = new Map<string, string[]>(entities.map(({ name }) => [name, []]));
   for (const { from, to } of lines) {
     near.get(from)?.push(to);
@@ -130,7 +130,7 @@ function nearEachOther(entities: readonly PictureEntity[], lines: readonly Line[
       for (const other of near.get(name) ?? []) if (byName.has(other) && !order.has(other)) cluster.add(other);
     }
   }
-  return [...order].map((name) => byName.get(name) as PictureEntity);
+  return [...order].map((name) => byName.get(name) as DiagramEntity);
 }
 
 const BETWEEN_COLUMNS = 70;
@@ -138,11 +138,11 @@ const BETWEEN_COLUMNS = 70;
 const ASPECT = 1.6;
 
 /** From top to bottom and from left to right, in the shape of a screen. */
-function inColumns(entities: readonly PictureEntity[]): ReadonlyMap<string, Spot> {
-  const boxes = entities.map((entity) => [entity.name, boxOf(entity)] as const);
+function layOutInColumns(entities: readonly DiagramEntity[]): ReadonlyMap<string, Position> {
+  const boxes = entities.map((entity) => [entity.name, measureBox(entity)] as const);
   const height = boxes.reduce((sum, [, box]) => sum + box.height + GAP, 0);
   const tallest = Math.sqrt((height * (WIDTH + BETWEEN_COLUMNS)) / ASPECT);
-  const places = new Map<string, Spot>();
+  const places = new Map<string, Position>();
   let [x, y] = [0, 0];
   for (const [name, box] of boxes) {
     if (y > 0 && y + box.height > tallest) [x, y] = [x + WIDTH + BETWEEN_COLUMNS, 0];
@@ -152,14 +152,14 @@ function inColumns(entities: readonly PictureEntity[]): ReadonlyMap<string, Spot
   return places;
 }
 
-function placeAlone(alone: readonly PictureEntity[], places: Map<string, Spot>): void {
+function layOutUnrelated(alone: readonly DiagramEntity[], places: Map<string, Position>): void {
   const below = Math.max(0, ...[...places.values()].map(({ y, height }) => y + height + 2 * GAP));
   const columns = Math.max(4, Math.ceil(Math.sqrt(alone.length)));
   let [row, tallest] = [below, 0];
   alone.forEach((entity, index) => {
     const column = index % columns;
     if (column === 0 && index > 0) [row, tallest] = [row + tallest + GAP, 0];
-    const box = boxOf(entity);
+    const box = measureBox(entity);
     tallest = Math.max(tallest, box.height);
     places.set(entity.name, { x: column * (WIDTH + GAP), y: row, ...box });
   });

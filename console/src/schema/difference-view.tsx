@@ -2,7 +2,7 @@
 import { Text } from '@mantine/core';
 import { useMemo } from 'react';
 import type { Json } from '../api/json.ts';
-import { difference, type Line } from './difference.ts';
+import { diffLines, type Line } from './difference.ts';
 import classes from './schema.module.css';
 import { type Format, printText } from './text.ts';
 
@@ -17,7 +17,7 @@ const SIGNS = { same: ' ', added: '+', removed: '-' } as const;
 
 /** Both are written by the same hand first, so that only what they say differs. */
 export function DifferenceView({ before, after, format, label }: DifferenceViewProps) {
-  const hunks = useMemo(() => difference(printText(format, before), printText(format, after)), [before, after, format]);
+  const hunks = useMemo(() => diffLines(printText(format, before), printText(format, after)), [before, after, format]);
   if (hunks.length === 0)
     return (
       <Text size="sm" c="dimmed">
@@ -30,7 +30,7 @@ export function DifferenceView({ before, after, format, label }: DifferenceViewP
       <div>
         {hunks.flatMap((hunk, index) => [
           <span key={`at ${index}`} className={classes.gap}>
-            {headOf(hunk)}
+            {printHunkHeader(hunk)}
           </span>,
           ...hunk.map((line) => <DifferenceLine key={`${line.before}/${line.after}`} {...line} />),
         ])}
@@ -40,7 +40,7 @@ export function DifferenceView({ before, after, format, label }: DifferenceViewP
 }
 
 /** As `diff -u` heads a hunk. */
-function headOf(hunk: readonly Line[]): string {
+function printHunkHeader(hunk: readonly Line[]): string {
   const first = (side: 'before' | 'after'): number => hunk.find((line) => line[side] !== undefined)?.[side] ?? 0;
   const lines = (side: 'before' | 'after'): number => hunk.filter((line) => line[side] !== undefined).length;
   return `@@ -${first('before')},${lines('before')} +${first('after')},${lines('after')} @@`;

@@ -15,13 +15,13 @@ export type Hunk = readonly Line[];
 const MAX_EDITS = 800;
 
 /** The hunks with `context` unchanged lines around each change. */
-export function difference(before: string, after: string, context = 3): readonly Hunk[] {
-  return hunksOf(linesOf(split(before), split(after)), context);
+export function diffLines(before: string, after: string, context = 3): readonly Hunk[] {
+  return toHunks(toLines(split(before), split(after)), context);
 }
 
 const split = (text: string): readonly string[] => text.replace(/\n$/, '').split('\n');
 
-function linesOf(before: readonly string[], after: readonly string[]): readonly Line[] {
+function toLines(before: readonly string[], after: readonly string[]): readonly Line[] {
   let start = 0;
   while (start < before.length && start < after.length && before[start] === after[start]) start += 1;
   let tail = 0;
@@ -31,7 +31,7 @@ function linesOf(before: readonly string[], after: readonly string[]): readonly 
     before[before.length - 1 - tail] === after[after.length - 1 - tail]
   )
     tail += 1;
-  const kinds = editsOf(before.slice(start, before.length - tail), after.slice(start, after.length - tail));
+  const kinds = findEdits(before.slice(start, before.length - tail), after.slice(start, after.length - tail));
   const all: Line['kind'][] = [...same(start), ...kinds, ...same(tail)];
   let [old, now] = [0, 0];
   return all.map((kind): Line => {
@@ -44,7 +44,7 @@ function linesOf(before: readonly string[], after: readonly string[]): readonly 
 const same = (length: number): Line['kind'][] => new Array<Line['kind']>(length).fill('same');
 
 /** The shortest way from one to the other: `trail[d]` is how far each diagonal reaches with d edits. */
-function editsOf(before: readonly string[], after: readonly string[]): readonly Line['kind'][] {
+function findEdits(before: readonly string[], after: readonly string[]): readonly Line['kind'][] {
   const [rows, columns] = [before.length, after.length];
   const trail: Map<number, number>[] = [];
   let reach = new Map([[1, 0]]);
@@ -55,7 +55,7 @@ function editsOf(before: readonly string[], after: readonly string[]): readonly 
       let x = isDown(reach, diagonal, edits) ? (reach.get(diagonal + 1) ?? 0) : (reach.get(diagonal - 1) ?? 0) + 1;
       while (x < rows && x - diagonal < columns && before[x] === after[x - diagonal]) x += 1;
       next.set(diagonal, x);
-      if (x >= rows && x - diagonal >= columns) return back(trail, rows, columns);
+      if (x >= rows && x - diagonal >= columns) return traceBack(trail, rows, columns);
     }
     reach = next;
   }
@@ -65,7 +65,11 @@ function editsOf(before: readonly string[], after: readonly string[]): readonly 
 const isDown = (reach: ReadonlyMap<number, number>, diagonal: number, edits: number): boolean =>
   diagonal === -edits || (diagonal !== edits && (reach.get(diagonal - 1) ?? -1) < (reach.get(diagonal + 1) ?? -1));
 
-function back(trail: readonly ReadonlyMap<number, number>[], rows: number, columns: number): readonly Line['kind'][] {
+function traceBack(
+  trail: readonly ReadonlyMap<number, number>[],
+  rows: number,
+  columns: number,
+): readonly Line['kind'][] {
   const kinds: Line['kind'][] = [];
   let [x, y] = [rows, columns];
   for (let edits = trail.length - 1; edits >= 0; edits -= 1) {
@@ -80,7 +84,7 @@ function back(trail: readonly ReadonlyMap<number, number>[], rows: number, colum
   return kinds.reverse();
 }
 
-function hunksOf(lines: readonly Line[], context: number): readonly Hunk[] {
+function toHunks(lines: readonly Line[], context: number): readonly Hunk[] {
   const hunks: Line[][] = [];
   let end = -1;
   lines.forEach((line, index) => {

@@ -1,9 +1,9 @@
 // The draft of a schema document as a value: the text that is edited, and the document that it was made from.
 import { type Json, parseExact, stringifyExact } from '../api/json.ts';
-import { at, isObject, isSame, membersOf, withAt } from './json-value.ts';
+import { getAt, isObject, isSame, listMembers, setAt } from './json-value.ts';
 import { type Format, parseText, printText, rewriteText } from './text.ts';
 
-export interface Draft {
+export interface SchemaDraft {
   readonly format: Format;
   readonly text: string;
   /** The document in force when it was begun, as JSON without spaces, and its ETag. */
@@ -25,53 +25,54 @@ entities:
 `;
 
 /** A draft that changes nothing yet; of a workspace without entities an example. */
-export function freshDraft(inForce: Json, etag: string | undefined, format: Format): Draft {
-  const isEmpty = membersOf(at(inForce, ['entities'])).length === 0;
-  const text = isEmpty ? inFormat(TEMPLATE, 'yaml', format) : printText(format, inForce);
+export function createDraft(inForce: Json, etag: string | undefined, format: Format): SchemaDraft {
+  const isEmpty = listMembers(getAt(inForce, ['entities'])).length === 0;
+  const text = isEmpty ? convertFormat(TEMPLATE, 'yaml', format) : printText(format, inForce);
   return { format, text, base: stringifyExact(inForce), etag };
 }
 
-function inFormat(text: string, from: Format, to: Format): string {
+function convertFormat(text: string, from: Format, to: Format): string {
   const { value } = parseText(from, text);
   return from === to || value === undefined ? text : printText(to, value);
 }
 
-export const withText = (draft: Draft, text: string): Draft => ({ ...draft, text, applying: undefined });
+export const setText = (draft: SchemaDraft, text: string): SchemaDraft => ({ ...draft, text, applying: undefined });
 
 /** What is not changed stays as it was written. */
-export const withValue = (draft: Draft, value: Json): Draft =>
-  withText(draft, rewriteText(draft.format, draft.text, value));
+export const setValue = (draft: SchemaDraft, value: Json): SchemaDraft =>
+  setText(draft, rewriteText(draft.format, draft.text, value));
 
 /** JSON has no comments: they are lost on the way to it. */
-export const withFormat = (draft: Draft, format: Format): Draft => ({
+export const setFormat = (draft: SchemaDraft, format: Format): SchemaDraft => ({
   ...draft,
   format,
-  text: inFormat(draft.text, draft.format, format),
+  text: convertFormat(draft.text, draft.format, format),
 });
 
 /** What counts of a document: editors' `$schema` does not. */
-export const contentOf = (value: Json): Json =>
-  isObject(value) && Object.hasOwn(value, '$schema') ? withAt(value, ['$schema'], undefined) : value;
+export const withoutSchemaLink = (value: Json): Json =>
+  isObject(value) && Object.hasOwn(value, '$schema') ? setAt(value, ['$schema'], undefined) : value;
 
-export const isChange = (value: Json, inForce: Json): boolean => !isSame(contentOf(value), contentOf(inForce));
+export const isChange = (value: Json, inForce: Json): boolean =>
+  !isSame(withoutSchemaLink(value), withoutSchemaLink(inForce));
 
 /** Whether it says what it was made from: then it follows the document in force when somebody changes that. */
-export function isUntouched({ format, text, base }: Draft): boolean {
+export function isUnchanged({ format, text, base }: SchemaDraft): boolean {
   const { value } = parseText(format, text);
   return value !== undefined && !isChange(value, parseExact(base));
 }
 
 /** The draft as text for a storage, and back; undefined when it is none. */
-export const packDraft = (draft: Draft): string => JSON.stringify(draft);
+export const serializeDraft = (draft: SchemaDraft): string => JSON.stringify(draft);
 
-export function unpackDraft(packed: string | null): Draft | undefined {
+export function deserializeDraft(packed: string | null): SchemaDraft | undefined {
   if (packed === null) return undefined;
   try {
-    const draft = JSON.parse(packed) as Partial<Draft>;
+    const draft = JSON.parse(packed) as Partial<SchemaDraft>;
     if (typeof draft.text !== 'string' || typeof draft.base !== 'string') return undefined;
     if (draft.format !== 'yaml' && draft.format !== 'json') return undefined;
     parseExact(draft.base);
-    return draft as Draft;
+    return draft as SchemaDraft;
   } catch {
     return undefined;
   }

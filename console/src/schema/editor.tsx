@@ -20,7 +20,7 @@ import { useComputedColorScheme } from '@mantine/core';
 import { type Ref, useEffect, useImperativeHandle, useRef } from 'react';
 import type { Json } from '../api/json.ts';
 import { nonce } from '../trusted-types.ts';
-import { completionsAt } from './completion.ts';
+import { complete } from './completion.ts';
 import type { Format, Range } from './text.ts';
 
 export interface Mark extends Range {
@@ -51,8 +51,8 @@ export function DocumentEditor({ ref, format, text, marks, shape, onChange }: Do
   const parts = useRef({ scheme: new Compartment(), language: new Compartment() });
   const scheme = useComputedColorScheme('light');
   // What the extensions see: they are made once.
-  const seen = useRef({ format, shape, onChange, sent: text });
-  Object.assign(seen.current, { format, shape, onChange });
+  const latest = useRef({ format, shape, onChange, sent: text });
+  Object.assign(latest.current, { format, shape, onChange });
   useEffect(() => {
     if (place.current === null) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -60,9 +60,9 @@ export function DocumentEditor({ ref, format, text, marks, shape, onChange }: Do
       clearTimeout(timer);
       timer = undefined;
       const next = view.current?.state.doc.toString();
-      if (next === undefined || next === seen.current.sent) return;
-      seen.current.sent = next;
-      seen.current.onChange(next);
+      if (next === undefined || next === latest.current.sent) return;
+      latest.current.sent = next;
+      latest.current.onChange(next);
     };
     const watch = EditorView.updateListener.of(({ docChanged }) => {
       if (!docChanged) return;
@@ -73,8 +73,8 @@ export function DocumentEditor({ ref, format, text, marks, shape, onChange }: Do
     const made = new EditorView({
       parent: place.current,
       state: EditorState.create({
-        doc: seen.current.sent,
-        extensions: [...BASE, watch, schemePart.of([]), language.of([]), completion(seen)],
+        doc: latest.current.sent,
+        extensions: [...BASE, watch, schemePart.of([]), language.of([]), completion(latest)],
       }),
     });
     view.current = made;
@@ -94,13 +94,13 @@ export function DocumentEditor({ ref, format, text, marks, shape, onChange }: Do
   }, [format]);
   useEffect(() => {
     const made = view.current;
-    if (made === null || text === seen.current.sent) return;
-    seen.current.sent = text;
+    if (made === null || text === latest.current.sent) return;
+    latest.current.sent = text;
     made.dispatch({ changes: { from: 0, to: made.state.doc.length, insert: text } });
   }, [text]);
   useEffect(() => {
     const made = view.current;
-    made?.dispatch(setDiagnostics(made.state, diagnosticsOf(marks, made.state)));
+    made?.dispatch(setDiagnostics(made.state, toDiagnostics(marks, made.state)));
   }, [marks]);
   useImperativeHandle(ref, () => ({
     go(offset) {
@@ -113,12 +113,12 @@ export function DocumentEditor({ ref, format, text, marks, shape, onChange }: Do
   return <div ref={place} />;
 }
 
-interface Seen {
+interface Latest {
   readonly current: { readonly format: Format; readonly shape: Json | undefined };
 }
 
 /** Marks as they fit into the text, which may be ahead of them by some letters. */
-const diagnosticsOf = (marks: readonly Mark[], { doc }: EditorState): Diagnostic[] =>
+const toDiagnostics = (marks: readonly Mark[], { doc }: EditorState): Diagnostic[] =>
   marks.map(({ from, to, message }) => ({
     from: Math.min(from, doc.length),
     to: Math.min(Math.max(to, from), doc.length),
@@ -126,14 +126,14 @@ const diagnosticsOf = (marks: readonly Mark[], { doc }: EditorState): Diagnostic
     message,
   }));
 
-const completion = (seen: Seen): Extension =>
+const completion = (latest: Latest): Extension =>
   autocompletion({
     icons: false,
     override: [
       (context) => {
-        const { format, shape } = seen.current;
+        const { format, shape } = latest.current;
         if (shape === undefined) return null;
-        const found = completionsAt(context.state.doc.toString(), context.pos, format, shape);
+        const found = complete(context.state.doc.toString(), context.pos, format, shape);
         if (found === undefined || (!context.explicit && found.from === context.pos)) return null;
         return { from: found.from, options: [...found.options], validFor: /^[\w"$-]*$/ };
       },
@@ -182,7 +182,7 @@ interface Colours {
 }
 
 /** Each colour has at least 4.5 to 1 against the ground and the active line. */
-function themeOf({ name, text, word, number, comment, isDark, ground, active }: Colours): Extension {
+function createTheme({ name, text, word, number, comment, isDark, ground, active }: Colours): Extension {
   const style = HighlightStyle.define([
     { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: name, fontWeight: '600' },
     { tag: [tags.string, tags.content], color: text },
@@ -207,7 +207,7 @@ function themeOf({ name, text, word, number, comment, isDark, ground, active }: 
   return [theme, syntaxHighlighting(style)];
 }
 
-const LIGHT = themeOf({
+const LIGHT = createTheme({
   name: '#1c3f94',
   text: '#1f2328',
   word: '#8a2c0d',
@@ -218,7 +218,7 @@ const LIGHT = themeOf({
   active: '#f3f5f9',
 });
 
-const DARK = themeOf({
+const DARK = createTheme({
   name: '#a9c1ff',
   text: '#e3e6ea',
   word: '#ffb38a',

@@ -1,24 +1,24 @@
 // One entity of the draft: its name and settings, fields, relations, indexes.
 import { Button, Checkbox, Fieldset, Group, Stack } from '@mantine/core';
 import { useState } from 'react';
-import type { Detail } from '../api/api-error.ts';
+import type { ErrorDetail } from '../api/api-error.ts';
 import { useAddress } from '../shell/use-address.ts';
 import { CommitInput } from './commit-input.tsx';
-import { columnsOf, entityNames, entityPath, freeName, withName } from './edits.ts';
-import { FieldForm, fieldSummary } from './field-form.tsx';
-import { type EntityFormState, mistakeAt, nameRefusal, setter, valueBelow } from './form-state.ts';
-import { Heading, None } from './heading.tsx';
+import { entityPath, findFreeName, listColumns, listEntityNames, renameMember } from './edits.ts';
+import { FieldForm, summarizeField } from './field-form.tsx';
+import { checkName, createSetter, type EntityFormState, getError, getValue } from './form-state.ts';
+import { EmptyNote, Heading } from './heading.tsx';
 import { IndexesForm } from './indexes-form.tsx';
-import { membersOf, textOf, withAt } from './json-value.ts';
+import { asText, listMembers, setAt } from './json-value.ts';
 import { MemberRow } from './member-row.tsx';
-import { RelationForm, relationSummary } from './relation-form.tsx';
+import { RelationForm, summarizeRelation } from './relation-form.tsx';
 import { SettingsForm } from './settings-form.tsx';
 import type { DraftState } from './use-draft.ts';
 
 export interface EntityFormProps {
   readonly state: DraftState;
   readonly name: string;
-  readonly details: readonly Detail[];
+  readonly details: readonly ErrorDetail[];
   /** It is in the draft since a moment. */
   readonly isAdded: boolean;
 }
@@ -33,17 +33,17 @@ export function EntityForm({ state, name, details, isAdded }: EntityFormProps) {
     open: read('open'),
     setOpen: (open) => write({ entity: name, open }),
   };
-  const set = setter(form);
-  const others = entityNames(state.value).filter((one) => one !== name);
+  const set = createSetter(form);
+  const others = listEntityNames(state.value).filter((one) => one !== name);
   const rename = (next: string): void => {
-    state.setValue(withName(state.value, path, next, state.inForce.document));
+    state.setValue(renameMember(state.value, path, next, state.current.document));
     write({ entity: next });
   };
   const remove = (): void => {
-    state.setValue(withAt(state.value, path, undefined));
+    state.setValue(setAt(state.value, path, undefined));
     write({ entity: undefined, open: undefined });
   };
-  const former = textOf(valueBelow(form, ['renamedFrom']));
+  const former = asText(getValue(form, ['renamedFrom']));
   return (
     <Fieldset variant="unstyled" disabled={!state.isReadable} aria-label={`Entity ${name}`}>
       <Stack gap="md">
@@ -51,17 +51,17 @@ export function EntityForm({ state, name, details, isAdded }: EntityFormProps) {
           <CommitInput
             label="Entity name"
             value={name}
-            refuse={nameRefusal(others)}
+            refuse={checkName(others)}
             onCommit={rename}
             isAdded={isAdded}
             description={former === '' ? undefined : `renamed from ${former}`}
-            error={mistakeAt(form, [])}
+            error={getError(form, [])}
           />
           <CommitInput
             label="Description"
-            value={textOf(valueBelow(form, ['description']))}
+            value={asText(getValue(form, ['description']))}
             onCommit={(text) => set(['description'], text === '' ? undefined : text)}
-            error={mistakeAt(form, ['description'])}
+            error={getError(form, ['description'])}
             flex={1}
             miw={200}
           />
@@ -71,7 +71,7 @@ export function EntityForm({ state, name, details, isAdded }: EntityFormProps) {
         </Group>
         <Checkbox
           label="Timestamps: createdAt and updatedAt, set by the server"
-          checked={valueBelow(form, ['timestamps']) === true}
+          checked={getValue(form, ['timestamps']) === true}
           onChange={(event) => set(['timestamps'], event.currentTarget.checked ? true : undefined)}
         />
         <Fields form={form} />
@@ -88,18 +88,18 @@ const takenIn = (form: EntityFormState, but: string): readonly string[] => [
   ...new Set(
     [
       'id',
-      ...columnsOf(valueBelow(form, [])),
-      ...membersOf(valueBelow(form, ['relations'])).map(([name]) => name),
+      ...listColumns(getValue(form, [])),
+      ...listMembers(getValue(form, ['relations'])).map(([name]) => name),
     ].filter((name) => name !== but),
   ),
 ];
 
 function Fields({ form }: { readonly form: EntityFormState }) {
   const [added, setAdded] = useState<string>();
-  const fields = membersOf(valueBelow(form, ['fields']));
+  const fields = listMembers(getValue(form, ['fields']));
   const add = (): void => {
-    const name = freeName('field', takenIn(form, ''));
-    setter(form)(['fields', name], { type: 'string' });
+    const name = findFreeName('field', takenIn(form, ''));
+    createSetter(form)(['fields', name], { type: 'string' });
     form.setOpen(`fields.${name}`);
     setAdded(name);
   };
@@ -114,25 +114,25 @@ function Fields({ form }: { readonly form: EntityFormState }) {
           name={name}
           isAdded={name === added}
           taken={takenIn(form, name)}
-          summary={fieldSummary(field)}
+          summary={summarizeField(field)}
           isFirst={index === 0}
           isLast={index === fields.length - 1}
         >
           <FieldForm form={form} name={name} />
         </MemberRow>
       ))}
-      {fields.length === 0 && <None of="fields: a record has its id only" />}
+      {fields.length === 0 && <EmptyNote of="fields: a record has its id only" />}
     </section>
   );
 }
 
 function Relations({ form }: { readonly form: EntityFormState }) {
   const [added, setAdded] = useState<string>();
-  const relations = membersOf(valueBelow(form, ['relations']));
+  const relations = listMembers(getValue(form, ['relations']));
   const add = (): void => {
-    const name = freeName('relation', takenIn(form, ''));
-    const [first = ''] = entityNames(form.state.value);
-    setter(form)(['relations', name], { kind: 'belongsTo', entity: first });
+    const name = findFreeName('relation', takenIn(form, ''));
+    const [first = ''] = listEntityNames(form.state.value);
+    createSetter(form)(['relations', name], { kind: 'belongsTo', entity: first });
     form.setOpen(`relations.${name}`);
     setAdded(name);
   };
@@ -147,14 +147,14 @@ function Relations({ form }: { readonly form: EntityFormState }) {
           name={name}
           isAdded={name === added}
           taken={takenIn(form, name)}
-          summary={relationSummary(name, relation)}
+          summary={summarizeRelation(name, relation)}
           isFirst={index === 0}
           isLast={index === relations.length - 1}
         >
           <RelationForm form={form} name={name} />
         </MemberRow>
       ))}
-      {relations.length === 0 && <None of="relations" />}
+      {relations.length === 0 && <EmptyNote of="relations" />}
     </section>
   );
 }

@@ -2,24 +2,24 @@
 // uses the keyboard or hears the page.
 import { Badge, TextInput, UnstyledButton } from '@mantine/core';
 import { useState } from 'react';
-import { count } from '../format/amount.ts';
-import type { PictureEntity } from './diagram.ts';
+import { formatCount } from '../format/amount.ts';
+import type { DiagramEntity } from './diagram.ts';
 import classes from './schema.module.css';
 
 export interface EntityListProps {
   readonly label: string;
-  readonly entities: readonly PictureEntity[];
+  readonly entities: readonly DiagramEntity[];
   readonly at: string | undefined;
   readonly onChoose: (name: string) => void;
   readonly showsRelations?: boolean;
   /** Entities with mistakes. */
-  readonly mistaken?: ReadonlySet<string>;
+  readonly invalid?: ReadonlySet<string>;
   /** What of the draft is not in force yet. */
   readonly marks?: ReadonlyMap<string, string>;
 }
 
 export function EntityList(props: EntityListProps) {
-  const { label, entities, at, onChoose, showsRelations, mistaken, marks } = props;
+  const { label, entities, at, onChoose, showsRelations, invalid, marks } = props;
   const [typed, setTyped] = useState('');
   const wish = typed.trim().toLowerCase();
   const found = entities.filter(({ name }) => name.toLowerCase().includes(wish));
@@ -28,7 +28,7 @@ export function EntityList(props: EntityListProps) {
     <div>
       <TextInput
         aria-label="Find an entity of the schema"
-        placeholder={`Find one of ${count(entities.length)}`}
+        placeholder={`Find one of ${formatCount(entities.length)}`}
         value={typed}
         onChange={(event) => setTyped(event.currentTarget.value)}
         onKeyDown={(event) => {
@@ -52,7 +52,7 @@ export function EntityList(props: EntityListProps) {
                   {marks.get(entity.name)}
                 </Badge>
               )}
-              {mistaken?.has(entity.name) && (
+              {invalid?.has(entity.name) && (
                 <Badge size="xs" color="red" tt="none">
                   mistakes
                 </Badge>

@@ -3,27 +3,27 @@ import { Checkbox, NativeSelect, Textarea } from '@mantine/core';
 import type { Json } from '../api/json.ts';
 import { CommitInput } from './commit-input.tsx';
 import { CommitLines } from './commit-lines.tsx';
-import { withType } from './edits.ts';
-import { attributesOf, defaultWordOf, FIELD_TYPES } from './field-types.ts';
-import { inputOf, typedOf, wholeOf } from './field-values.ts';
-import { type EntityFormState, mistakeAt, setter, valueBelow } from './form-state.ts';
-import { at, isList, listOf, textOf } from './json-value.ts';
+import { changeFieldType } from './edits.ts';
+import { FIELD_TYPES, getDefaultKeyword, listAttributes } from './field-types.ts';
+import { formatInput, parseInput, parseInteger } from './field-values.ts';
+import { createSetter, type EntityFormState, getError, getValue } from './form-state.ts';
+import { asText, asTexts, getAt, isList } from './json-value.ts';
 import classes from './schema.module.css';
 
 /** What a field is, in a line: `decimal(12, 2), required, default 0`. */
-export function fieldSummary(field: Json): string {
-  const of = (name: string): Json | undefined => at(field, [name]);
-  const size = [of('precision') ?? of('maxLength'), of('scale')].filter((one) => one !== undefined).map(inputOf);
-  const values = isList(of('values')) ? `(${listOf(of('values')).join(', ')})` : '';
+export function summarizeField(field: Json): string {
+  const of = (name: string): Json | undefined => getAt(field, [name]);
+  const size = [of('precision') ?? of('maxLength'), of('scale')].filter((one) => one !== undefined).map(formatInput);
+  const values = isList(of('values')) ? `(${asTexts(of('values')).join(', ')})` : '';
   return [
-    `${textOf(of('type'))}${size.length > 0 ? `(${size.join(', ')})` : ''}${values}`,
+    `${asText(of('type'))}${size.length > 0 ? `(${size.join(', ')})` : ''}${values}`,
     of('required') === true ? 'required' : '',
     of('unique') === true ? 'unique' : '',
     of('index') === 'substring' ? 'substring index' : of('index') === true ? 'index' : '',
     of('searchable') === true ? 'searchable' : '',
-    of('min') === undefined ? '' : `min ${inputOf(of('min'))}`,
-    of('max') === undefined ? '' : `max ${inputOf(of('max'))}`,
-    of('default') === undefined ? '' : `default ${inputOf(of('default'))}`,
+    of('min') === undefined ? '' : `min ${formatInput(of('min'))}`,
+    of('max') === undefined ? '' : `max ${formatInput(of('max'))}`,
+    of('default') === undefined ? '' : `default ${formatInput(of('default'))}`,
   ]
     .filter((part) => part !== '')
     .join(', ');
@@ -36,11 +36,11 @@ interface FieldFormProps {
 
 export function FieldForm({ form, name }: FieldFormProps) {
   const here = ['fields', name];
-  const set = setter(form);
-  const of = (member: string): Json | undefined => valueBelow(form, [...here, member]);
-  const mistake = (member: string): string | undefined => mistakeAt(form, [...here, member]);
-  const type = textOf(of('type'));
-  const known = attributesOf(type);
+  const set = createSetter(form);
+  const of = (member: string): Json | undefined => getValue(form, [...here, member]);
+  const mistake = (member: string): string | undefined => getError(form, [...here, member]);
+  const type = asText(of('type'));
+  const known = listAttributes(type);
   const isText = type === 'string' || type === 'text';
   const flag = (member: string, label: string) => (
     <Checkbox
@@ -53,7 +53,7 @@ export function FieldForm({ form, name }: FieldFormProps) {
   const input = (member: string, label: string, read: (text: string) => Json | undefined) => (
     <CommitInput
       label={label}
-      value={inputOf(of(member))}
+      value={formatInput(of(member))}
       error={mistake(member)}
       onCommit={(text) => set([...here, member], read(text.trim()))}
     />
@@ -68,19 +68,19 @@ export function FieldForm({ form, name }: FieldFormProps) {
           value={type}
           error={mistake('type')}
           onChange={(event) =>
-            form.state.setValue(withType(form.state.value, [...form.path, ...here], event.currentTarget.value))
+            form.state.setValue(changeFieldType(form.state.value, [...form.path, ...here], event.currentTarget.value))
           }
         />
-        {known.includes('maxLength') && input('maxLength', 'Maximum length', wholeOf)}
-        {known.includes('precision') && input('precision', 'Precision', wholeOf)}
-        {known.includes('scale') && input('scale', 'Scale', wholeOf)}
-        {known.includes('min') && input('min', 'Min', (text) => typedOf(type, text))}
-        {known.includes('max') && input('max', 'Max', (text) => typedOf(type, text))}
+        {known.includes('maxLength') && input('maxLength', 'Maximum length', parseInteger)}
+        {known.includes('precision') && input('precision', 'Precision', parseInteger)}
+        {known.includes('scale') && input('scale', 'Scale', parseInteger)}
+        {known.includes('min') && input('min', 'Min', (text) => parseInput(type, text))}
+        {known.includes('max') && input('max', 'Max', (text) => parseInput(type, text))}
         <Default form={form} name={name} type={type} />
         {type !== 'json' && <IndexSelect form={form} name={name} isText={isText} />}
         <CommitInput
           label="Description"
-          value={textOf(of('description'))}
+          value={asText(of('description'))}
           error={mistake('description')}
           onCommit={(text) => set([...here, 'description'], text === '' ? undefined : text)}
         />
@@ -88,7 +88,7 @@ export function FieldForm({ form, name }: FieldFormProps) {
       {known.includes('values') && (
         <CommitLines
           label="One value per line"
-          value={listOf(of('values'))}
+          value={asTexts(of('values'))}
           error={mistake('values')}
           onCommit={(values) => set([...here, 'values'], values)}
         />
@@ -104,17 +104,13 @@ export function FieldForm({ form, name }: FieldFormProps) {
 
 function Default({ form, name, type }: FieldFormProps & { readonly type: string }) {
   const here = ['fields', name, 'default'];
-  const value = valueBelow(form, here);
-  const error = mistakeAt(form, here);
-  const set = (text: string): void => setter(form)(here, typedOf(type, text));
+  const value = getValue(form, here);
+  const error = getError(form, here);
+  const set = (text: string): void => createSetter(form)(here, parseInput(type, text));
   const choices =
-    type === 'boolean'
-      ? ['true', 'false']
-      : type === 'enum'
-        ? listOf(valueBelow(form, ['fields', name, 'values']))
-        : [];
+    type === 'boolean' ? ['true', 'false'] : type === 'enum' ? asTexts(getValue(form, ['fields', name, 'values'])) : [];
   if (choices.length > 0) {
-    const shown = inputOf(value);
+    const shown = formatInput(value);
     return (
       <NativeSelect
         label="Default"
@@ -126,14 +122,14 @@ function Default({ form, name, type }: FieldFormProps & { readonly type: string 
       />
     );
   }
-  const word = defaultWordOf(type);
+  const word = getDefaultKeyword(type);
   if (type === 'json')
     return (
       <Textarea
-        key={inputOf(value)}
+        key={formatInput(value)}
         label="Default, JSON"
         autosize
-        defaultValue={value === undefined ? '' : inputOf(value)}
+        defaultValue={value === undefined ? '' : formatInput(value)}
         error={error}
         onBlur={(event) => set(event.currentTarget.value.trim())}
       />
@@ -141,7 +137,7 @@ function Default({ form, name, type }: FieldFormProps & { readonly type: string 
   return (
     <CommitInput
       label={word === undefined ? 'Default' : `Default, or ${word}`}
-      value={inputOf(value)}
+      value={formatInput(value)}
       error={error}
       onCommit={set}
     />
@@ -150,7 +146,7 @@ function Default({ form, name, type }: FieldFormProps & { readonly type: string 
 
 function IndexSelect({ form, name, isText }: FieldFormProps & { readonly isText: boolean }) {
   const here = ['fields', name, 'index'];
-  const value = valueBelow(form, here);
+  const value = getValue(form, here);
   return (
     <NativeSelect
       label="Index"
@@ -160,10 +156,10 @@ function IndexSelect({ form, name, isText }: FieldFormProps & { readonly isText:
         { value: 'true', label: 'for filters and sorts' },
         ...(isText ? [{ value: 'substring', label: 'for substring filters' }] : []),
       ]}
-      value={value === true ? 'true' : textOf(value)}
-      error={mistakeAt(form, here)}
+      value={value === true ? 'true' : asText(value)}
+      error={getError(form, here)}
       onChange={({ currentTarget: { value: next } }) =>
-        setter(form)(here, next === '' ? undefined : next === 'true' ? true : next)
+        createSetter(form)(here, next === '' ? undefined : next === 'true' ? true : next)
       }
     />
   );

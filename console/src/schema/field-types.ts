@@ -42,17 +42,17 @@ const ATTRIBUTES: Readonly<Record<FieldType, readonly TypeAttribute[]>> = {
 
 const isFieldType = (type: string): type is FieldType => Object.hasOwn(ATTRIBUTES, type);
 
-export const attributesOf = (type: string): readonly TypeAttribute[] => (isFieldType(type) ? ATTRIBUTES[type] : []);
+export const listAttributes = (type: string): readonly TypeAttribute[] => (isFieldType(type) ? ATTRIBUTES[type] : []);
 
 /** What another type does not know, to be taken off when the type changes. */
-export const attributesNotOf = (type: string): readonly TypeAttribute[] =>
-  [...new Set(Object.values(ATTRIBUTES).flat())].filter((one) => !attributesOf(type).includes(one));
+export const listOtherAttributes = (type: string): readonly TypeAttribute[] =>
+  [...new Set(Object.values(ATTRIBUTES).flat())].filter((one) => !listAttributes(type).includes(one));
 
 /** Of numbers min, max and default are numbers; of everything else texts. */
 export const isNumeric = (type: string): boolean => ['integer', 'bigint', 'decimal', 'float'].includes(type);
 
 /** The words that a default may be in place of a value. */
-export const defaultWordOf = (type: string): string | undefined =>
+export const getDefaultKeyword = (type: string): string | undefined =>
   type === 'uuid' ? 'uuid' : ['date', 'datetime', 'time'].includes(type) ? 'now' : undefined;
 
 export const RELATION_KINDS = ['belongsTo', 'hasMany', 'hasOne', 'manyToMany'] as const;

@@ -5,11 +5,11 @@ import { isNumeric } from './field-types.ts';
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
 
 /** As it stands in an input: texts as they are, everything else as JSON. */
-export const inputOf = (value: Json | undefined): string =>
+export const formatInput = (value: Json | undefined): string =>
   value === undefined ? '' : typeof value === 'string' ? value : stringifyExact(value);
 
 /** What an input means for a field of a type; empty is none. What is no value stays text, and the server says what is wrong. */
-export function typedOf(type: string, text: string): Json | undefined {
+export function parseInput(type: string, text: string): Json | undefined {
   if (text === '') return undefined;
   if (isNumeric(type)) return NUMBER.test(text) ? new Digits(text) : text;
   if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;
@@ -22,11 +22,11 @@ export function typedOf(type: string, text: string): Json | undefined {
 }
 
 /** Whole numbers as `maxLength`. */
-export const wholeOf = (text: string): Json | undefined =>
+export const parseInteger = (text: string): Json | undefined =>
   text === '' ? undefined : /^(?:0|[1-9]\d*)$/.test(text) ? new Digits(text) : text;
 
 /** Lists in an input: one each line, or between commas. */
-export const linesOf = (text: string): readonly string[] =>
+export const splitLines = (text: string): readonly string[] =>
   text
     .split('\n')
     .map((line) => line.trim())

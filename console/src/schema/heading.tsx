@@ -20,7 +20,7 @@ export function Heading({ title, action, onAct }: HeadingProps) {
   );
 }
 
-export const None = ({ of }: { readonly of: string }) => (
+export const EmptyNote = ({ of }: { readonly of: string }) => (
   <Text size="xs" c="dimmed">
     No {of}.
   </Text>

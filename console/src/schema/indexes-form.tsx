@@ -1,17 +1,20 @@
 // Indexes over several fields.
 import { Button, Checkbox, Group, MultiSelect } from '@mantine/core';
 import type { Json } from '../api/json.ts';
-import { columnsOf } from './edits.ts';
-import { type EntityFormState, mistakesAt, setter, valueBelow } from './form-state.ts';
-import { Heading, None } from './heading.tsx';
-import { at, isList, listOf } from './json-value.ts';
+import { listColumns } from './edits.ts';
+import { createSetter, type EntityFormState, getValue, listErrors } from './form-state.ts';
+import { EmptyNote, Heading } from './heading.tsx';
+import { asTexts, getAt, isList } from './json-value.ts';
 
 export function IndexesForm({ form }: { readonly form: EntityFormState }) {
-  const value = valueBelow(form, ['indexes']);
+  const value = getValue(form, ['indexes']);
   const indexes: readonly Json[] = isList(value) ? value : [];
-  const set = setter(form);
-  const entity = valueBelow(form, []);
-  const columns = [...columnsOf(entity), ...(at(entity, ['timestamps']) === true ? ['createdAt', 'updatedAt'] : [])];
+  const set = createSetter(form);
+  const entity = getValue(form, []);
+  const columns = [
+    ...listColumns(entity),
+    ...(getAt(entity, ['timestamps']) === true ? ['createdAt', 'updatedAt'] : []),
+  ];
   const setAll = (next: readonly Json[]): void => set(['indexes'], next.length === 0 ? undefined : next);
   const change = (index: number, member: string, next: Json | undefined): void =>
     set(['indexes', String(index), member], next);
@@ -19,7 +22,7 @@ export function IndexesForm({ form }: { readonly form: EntityFormState }) {
     <section aria-label="Indexes">
       <Heading title="Indexes" action="New index" onAct={() => setAll([...indexes, { fields: columns.slice(0, 1) }])} />
       {indexes.map((one, index) => {
-        const fields = listOf(at(one, ['fields']));
+        const fields = asTexts(getAt(one, ['fields']));
         return (
           <Group key={index} align="end" gap="sm" mb={6}>
             <MultiSelect
@@ -29,13 +32,13 @@ export function IndexesForm({ form }: { readonly form: EntityFormState }) {
               searchable
               data={[...new Set([...columns, ...fields])]}
               value={[...fields]}
-              error={mistakesAt(form, ['indexes', String(index)])[0]?.message}
+              error={listErrors(form, ['indexes', String(index)])[0]?.message}
               onChange={(next) => change(index, 'fields', next)}
             />
             <Checkbox
               label="Unique"
               mb={6}
-              checked={at(one, ['unique']) === true}
+              checked={getAt(one, ['unique']) === true}
               onChange={(event) => change(index, 'unique', event.currentTarget.checked ? true : undefined)}
             />
             <Button variant="default" onClick={() => setAll(indexes.filter((_, place) => place !== index))}>
@@ -44,7 +47,7 @@ export function IndexesForm({ form }: { readonly form: EntityFormState }) {
           </Group>
         );
       })}
-      {indexes.length === 0 && <None of="indexes over several fields" />}
+      {indexes.length === 0 && <EmptyNote of="indexes over several fields" />}
     </section>
   );
 }

@@ -1,12 +1,12 @@
 // Names that stand in an input and cannot be taken: until they are mended the draft is not what its author means.
 import { useEffect, useId } from 'react';
-import { makeStore } from '../shell/store.ts';
+import { createStore } from '../shell/store.ts';
 
 /** Why each cannot be taken, by the id of its input. */
-const reasons = makeStore<ReadonlyMap<string, string>>(new Map());
+const reasons = createStore<ReadonlyMap<string, string>>(new Map());
 
 /** For an input: `reason` is why its text cannot be taken; it is forgotten with the input. */
-export function useRefusedName(reason: string | undefined): void {
+export function useInvalidName(reason: string | undefined): void {
   const id = useId();
   useEffect(() => {
     if (reason === undefined) return;
@@ -16,4 +16,4 @@ export function useRefusedName(reason: string | undefined): void {
 }
 
 /** Why the draft cannot be planned; undefined: every name can be taken. */
-export const useRefusalOfNames = (): string | undefined => reasons.use().values().next().value;
+export const useInvalidNameReason = (): string | undefined => reasons.use().values().next().value;

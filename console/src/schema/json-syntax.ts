@@ -1,6 +1,6 @@
 // Where a text stops being JSON. JSON.parse says so in words that differ between browsers, and often without the place.
 
-interface Mistake {
+interface SyntaxProblem {
   readonly message: string;
   readonly at: number;
 }
@@ -11,7 +11,7 @@ const NAME = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const SPACE = /[ \t\r\n]*/y;
 
 /** The first mistake, or undefined: the text is JSON (RFC 8259). `at` is an offset into the text. */
-export function jsonMistakeIn(text: string): Mistake | undefined {
+export function findSyntaxError(text: string): SyntaxProblem | undefined {
   let at = 0;
   const take = (pattern: RegExp): boolean => {
     pattern.lastIndex = at;
@@ -28,7 +28,7 @@ export function jsonMistakeIn(text: string): Mistake | undefined {
   };
   // What is open, innermost last. A list of them instead of calls: texts may be nested deeper than the stack.
   const open: ('}' | ']')[] = [];
-  const mistake = (message: string): Mistake => ({ message, at });
+  const mistake = (message: string): SyntaxProblem => ({ message, at });
   take(SPACE);
   for (;;) {
     // A value begins here.

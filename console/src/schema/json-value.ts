@@ -11,11 +11,11 @@ export const isObject = (value: Json | undefined): value is JsonObject =>
 export const isList = (value: Json | undefined): value is readonly Json[] => Array.isArray(value);
 
 /** Own members in their order; none of what is no object. */
-export const membersOf = (value: Json | undefined): readonly (readonly [string, Json])[] =>
+export const listMembers = (value: Json | undefined): readonly (readonly [string, Json])[] =>
   isObject(value) ? Object.entries(value) : [];
 
 /** What stands at a path; indexes of lists are digits. */
-export function at(value: Json | undefined, path: Path): Json | undefined {
+export function getAt(value: Json | undefined, path: Path): Json | undefined {
   let current = value;
   for (const name of path) {
     if (isList(current)) current = current[Number(name)];
@@ -25,45 +25,45 @@ export function at(value: Json | undefined, path: Path): Json | undefined {
 }
 
 /** The value with another one at `path`, or without it when that is undefined. New members come last. */
-export function withAt(value: Json | undefined, path: Path, next: Json | undefined): Json {
+export function setAt(value: Json | undefined, path: Path, next: Json | undefined): Json {
   const [name, ...rest] = path;
   if (name === undefined) return next ?? null;
   if (isList(value)) {
     const index = Number(name);
     if (next === undefined && rest.length === 0) return value.filter((_, place) => place !== index);
-    const changed = withAt(value[index], rest, next);
+    const changed = setAt(value[index], rest, next);
     return index >= value.length ? [...value, changed] : value.map((one, place) => (place === index ? changed : one));
   }
-  const members = new Map(membersOf(value));
+  const members = new Map(listMembers(value));
   if (next === undefined && rest.length === 0) members.delete(name);
-  else members.set(name, withAt(members.get(name), rest, next));
+  else members.set(name, setAt(members.get(name), rest, next));
   return Object.fromEntries(members);
 }
 
 /** The object at `path` with a member under another name, at the same place. */
-export function withRenamed(value: Json, path: Path, name: string, next: string): Json {
-  const renamed = membersOf(at(value, path)).map(([key, one]) => [key === name ? next : key, one]);
-  return withAt(value, path, Object.fromEntries(renamed));
+export function renameAt(value: Json, path: Path, name: string, next: string): Json {
+  const renamed = listMembers(getAt(value, path)).map(([key, one]) => [key === name ? next : key, one]);
+  return setAt(value, path, Object.fromEntries(renamed));
 }
 
 /** The member or entry at the end of `path`, one place further or back. */
-export function withMoved(value: Json, path: Path, by: -1 | 1): Json {
+export function moveAt(value: Json, path: Path, by: -1 | 1): Json {
   const parent = path.slice(0, -1);
-  const entries = [...membersOf(at(value, parent))];
+  const entries = [...listMembers(getAt(value, parent))];
   const from = entries.findIndex(([name]) => name === path.at(-1));
   const to = from + by;
   const [one, other] = [entries[from], entries[to]];
   if (one === undefined || other === undefined) return value;
   entries[to] = one;
   entries[from] = other;
-  return withAt(value, parent, Object.fromEntries(entries));
+  return setAt(value, parent, Object.fromEntries(entries));
 }
 
 /** The same members in the same order, the same digits. */
 export const isSame = (one: Json | undefined, other: Json | undefined): boolean =>
   one === other || (one !== undefined && other !== undefined && stringifyExact(one) === stringifyExact(other));
 
-export const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value : '');
+export const asText = (value: Json | undefined): string => (typeof value === 'string' ? value : '');
 
-export const listOf = (value: Json | undefined): readonly string[] =>
+export const asTexts = (value: Json | undefined): readonly string[] =>
   isList(value) ? value.filter((one) => typeof one === 'string') : [];

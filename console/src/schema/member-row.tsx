@@ -3,9 +3,9 @@ import { ActionIcon, Badge, Button, Group, List, UnstyledButton } from '@mantine
 import type { ReactNode } from 'react';
 import { Icon } from '../shell/icon.tsx';
 import { CommitInput } from './commit-input.tsx';
-import { withName } from './edits.ts';
-import { type EntityFormState, mistakesAt, nameRefusal, valueBelow } from './form-state.ts';
-import { textOf, withAt, withMoved } from './json-value.ts';
+import { renameMember } from './edits.ts';
+import { checkName, type EntityFormState, getValue, listErrors } from './form-state.ts';
+import { asText, moveAt, setAt } from './json-value.ts';
 import classes from './schema.module.css';
 
 export interface MemberRowProps {
@@ -27,14 +27,14 @@ export function MemberRow({ form, part, name, isAdded, taken, summary, isFirst, 
   const here = [...path, part, name];
   const id = `${part}.${name}`;
   const isOpen = form.open === id;
-  const mistakes = mistakesAt(form, [part, name]);
-  const former = textOf(valueBelow(form, [part, name, 'renamedFrom']));
+  const mistakes = listErrors(form, [part, name]);
+  const former = asText(getValue(form, [part, name, 'renamedFrom']));
   const rename = (next: string): void => {
-    state.setValue(withName(state.value, here, next, state.inForce.document));
+    state.setValue(renameMember(state.value, here, next, state.current.document));
     form.setOpen(`${part}.${next}`);
   };
   const remove = (): void => {
-    state.setValue(withAt(state.value, here, undefined));
+    state.setValue(setAt(state.value, here, undefined));
     form.setOpen(undefined);
   };
   return (
@@ -61,18 +61,18 @@ export function MemberRow({ form, part, name, isAdded, taken, summary, isFirst, 
       {isOpen && (
         <div className={classes.open}>
           <Group align="end" gap="sm" mb="xs">
-            <CommitInput label="Name" value={name} refuse={nameRefusal(taken)} onCommit={rename} isAdded={isAdded} />
+            <CommitInput label="Name" value={name} refuse={checkName(taken)} onCommit={rename} isAdded={isAdded} />
             <ActionIcon
               aria-label={`Move ${name} up`}
               disabled={isFirst}
-              onClick={() => state.setValue(withMoved(state.value, here, -1))}
+              onClick={() => state.setValue(moveAt(state.value, here, -1))}
             >
               <Icon name="up" />
             </ActionIcon>
             <ActionIcon
               aria-label={`Move ${name} down`}
               disabled={isLast}
-              onClick={() => state.setValue(withMoved(state.value, here, 1))}
+              onClick={() => state.setValue(moveAt(state.value, here, 1))}
             >
               <Icon name="down" />
             </ActionIcon>

@@ -1,7 +1,7 @@
 // Two changed the same schema document: member by member, what only one of them touched is taken over, and what both did is
 // shown. Lists (indexes, values of an enum) count as one value.
 import type { Json } from '../api/json.ts';
-import { at, isObject, isSame, type JsonObject, type Path, withAt } from './json-value.ts';
+import { getAt, isObject, isSame, type JsonObject, type Path, setAt } from './json-value.ts';
 
 export interface Conflict {
   readonly path: Path;
@@ -11,34 +11,34 @@ export interface Conflict {
   readonly theirs: Json | undefined;
 }
 
-export interface Merged {
+export interface MergeResult {
   /** With mine where both touched. */
   readonly value: Json;
   readonly conflicts: readonly Conflict[];
 }
 
-export function merged(base: Json, mine: Json, theirs: Json): Merged {
+export function mergeDocuments(base: Json, mine: Json, theirs: Json): MergeResult {
   const conflicts: Conflict[] = [];
-  const value = mergedAt({ base, mine, theirs, path: [] }, conflicts);
+  const value = mergeAt({ base, mine, theirs, path: [] }, conflicts);
   return { value: value ?? null, conflicts };
 }
 
 /** The merged value in which the conflicts at these paths are decided for them. */
-export const withTheirs = (value: Json, conflicts: readonly Conflict[]): Json =>
-  conflicts.reduce((next, { path, theirs }) => withAt(next, path, theirs), value);
+export const takeTheirs = (value: Json, conflicts: readonly Conflict[]): Json =>
+  conflicts.reduce((next, { path, theirs }) => setAt(next, path, theirs), value);
 
 interface Three extends Omit<Conflict, 'path'> {
   readonly path: Path;
 }
 
-function mergedAt({ base, mine, theirs, path }: Three, conflicts: Conflict[]): Json | undefined {
+function mergeAt({ base, mine, theirs, path }: Three, conflicts: Conflict[]): Json | undefined {
   if (isSame(mine, theirs) || isSame(theirs, base)) return mine;
   if (isSame(mine, base)) return theirs;
   if (isObject(mine) && isObject(theirs)) {
     const before: JsonObject = isObject(base) ? base : {};
-    const members = orderOf(before, mine, theirs).map((name): [string, Json | undefined] => {
-      const three = { base: at(before, [name]), mine: at(mine, [name]), theirs: at(theirs, [name]) };
-      return [name, mergedAt({ ...three, path: [...path, name] }, conflicts)];
+    const members = mergeOrder(before, mine, theirs).map((name): [string, Json | undefined] => {
+      const three = { base: getAt(before, [name]), mine: getAt(mine, [name]), theirs: getAt(theirs, [name]) };
+      return [name, mergeAt({ ...three, path: [...path, name] }, conflicts)];
     });
     return Object.fromEntries(members.filter((member): member is [string, Json] => member[1] !== undefined));
   }
@@ -47,7 +47,7 @@ function mergedAt({ base, mine, theirs, path }: Three, conflicts: Conflict[]): J
 }
 
 /** My order, with what they added behind its neighbour; theirs where I left the order as it was. */
-function orderOf(base: JsonObject, mine: JsonObject, theirs: JsonObject): readonly string[] {
+function mergeOrder(base: JsonObject, mine: JsonObject, theirs: JsonObject): readonly string[] {
   const common = (one: JsonObject, other: JsonObject): string =>
     Object.keys(one)
       .filter((name) => Object.hasOwn(other, name))

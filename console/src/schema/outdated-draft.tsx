@@ -2,21 +2,21 @@
 import { Alert, Button, Group, Radio, Stack, Text } from '@mantine/core';
 import { useMemo, useState } from 'react';
 import { type Json, stringifyExact } from '../api/json.ts';
-import { say } from '../shell/live-region.tsx';
+import { announce } from '../shell/live-region.tsx';
 import { DifferenceView } from './difference-view.tsx';
-import { type Conflict, merged, withTheirs } from './merge.ts';
+import { type Conflict, mergeDocuments, takeTheirs } from './merge.ts';
 import type { DraftState } from './use-draft.ts';
 
 /** Shown when the draft was made from another document than the one in force. */
-export function Behind({ state }: { readonly state: DraftState }) {
-  const { base, value, inForce, draft, isReadable } = state;
-  const both = useMemo(() => merged(base, value, inForce.document), [base, value, inForce]);
+export function OutdatedDraft({ state }: { readonly state: DraftState }) {
+  const { base, value, current, draft, isReadable } = state;
+  const both = useMemo(() => mergeDocuments(base, value, current.document), [base, value, current]);
   const [theirs, setTheirs] = useState<ReadonlySet<string>>(new Set());
-  if (!state.isBehind) return null;
+  if (!state.isOutdated) return null;
   const merge = (): void => {
     const taken = both.conflicts.filter(({ path }) => theirs.has(path.join('.')));
-    state.rebase(withTheirs(both.value, taken));
-    say('Both changes are in the draft');
+    state.rebase(takeTheirs(both.value, taken));
+    announce('Both changes are in the draft');
   };
   const choose = ({ path }: Conflict, whose: string): void => {
     const next = new Set(theirs);
@@ -28,7 +28,7 @@ export function Behind({ state }: { readonly state: DraftState }) {
     <Alert role="alert" color="yellow" variant="light" my="sm" title="The schema changed while you were editing">
       <Stack gap="xs">
         <Text size="sm">Someone applied these changes after you started your draft. Merge them into it.</Text>
-        <DifferenceView before={base} after={inForce.document} format={draft.format} label="Changes by others" />
+        <DifferenceView before={base} after={current.document} format={draft.format} label="Changes by others" />
         {both.conflicts.map((conflict) => (
           <Radio.Group
             key={conflict.path.join('.')}
@@ -36,8 +36,8 @@ export function Behind({ state }: { readonly state: DraftState }) {
             value={theirs.has(conflict.path.join('.')) ? 'theirs' : 'mine'}
             onChange={(whose) => choose(conflict, whose)}
           >
-            <Radio size="xs" mt={4} value="mine" label={`Keep mine: ${shown(conflict.mine)}`} />
-            <Radio size="xs" mt={4} value="theirs" label={`Take theirs: ${shown(conflict.theirs)}`} />
+            <Radio size="xs" mt={4} value="mine" label={`Keep mine: ${formatBrief(conflict.mine)}`} />
+            <Radio size="xs" mt={4} value="theirs" label={`Take theirs: ${formatBrief(conflict.theirs)}`} />
           </Radio.Group>
         ))}
         <Group gap="xs">
@@ -55,7 +55,7 @@ export function Behind({ state }: { readonly state: DraftState }) {
 
 const MAX_SHOWN = 120;
 
-function shown(value: Json | undefined): string {
+function formatBrief(value: Json | undefined): string {
   if (value === undefined) return 'without it';
   const text = stringifyExact(value);
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;

@@ -1,9 +1,9 @@
 // One entity, field or relation went, and one like it came: that may be a renaming. Without `renamedFrom` its records or values
 // would be lost, so it is asked.
 import type { Json } from '../api/json.ts';
-import { at, isSame, membersOf, type Path, textOf, withAt } from './json-value.ts';
+import { asText, getAt, isSame, listMembers, type Path, setAt } from './json-value.ts';
 
-export interface Renaming {
+export interface RenameCandidate {
   readonly kind: 'entity' | 'field' | 'relation';
   /** Of the new one, in the draft. */
   readonly path: Path;
@@ -12,20 +12,20 @@ export interface Renaming {
 }
 
 /** From 0, nothing alike, to 1, the same. */
-type Likeness = (gone: Json, come: Json) => number;
+type Similarity = (gone: Json, come: Json) => number;
 
 // Below it two are of another kind.
 const ALIKE = 0.5;
 
 /** Entities, fields and relations of the draft that may be renamed ones of the document in force, best pairs first. */
-export function renamingsOf(inForce: Json, draft: Json): readonly Renaming[] {
-  const entities = pairsOf(at(inForce, ['entities']), at(draft, ['entities']), entityLikeness).map(
-    ([from, to]): Renaming => ({ kind: 'entity', path: ['entities', to], from, to }),
+export function findRenames(inForce: Json, draft: Json): readonly RenameCandidate[] {
+  const entities = matchPairs(getAt(inForce, ['entities']), getAt(draft, ['entities']), entityLikeness).map(
+    ([from, to]): RenameCandidate => ({ kind: 'entity', path: ['entities', to], from, to }),
   );
-  const inside = membersOf(at(draft, ['entities'])).flatMap(([name, entity]) => {
-    const before = at(inForce, ['entities', textOf(at(entity, ['renamedFrom'])) || name]);
-    const within = (kind: 'field' | 'relation', part: string, likeness: Likeness): Renaming[] =>
-      pairsOf(at(before, [part]), at(entity, [part]), likeness).map(([from, to]) => ({
+  const inside = listMembers(getAt(draft, ['entities'])).flatMap(([name, entity]) => {
+    const before = getAt(inForce, ['entities', asText(getAt(entity, ['renamedFrom'])) || name]);
+    const within = (kind: 'field' | 'relation', part: string, likeness: Similarity): RenameCandidate[] =>
+      matchPairs(getAt(before, [part]), getAt(entity, [part]), likeness).map(([from, to]) => ({
         kind,
         path: ['entities', name, part, to],
         from,
@@ -37,14 +37,18 @@ export function renamingsOf(inForce: Json, draft: Json): readonly Renaming[] {
 }
 
 /** The draft in which the new one keeps what the old one holds. */
-export const withRenaming = (draft: Json, { path, from }: Renaming): Json =>
-  withAt(draft, [...path, 'renamedFrom'], from);
+export const applyRename = (draft: Json, { path, from }: RenameCandidate): Json =>
+  setAt(draft, [...path, 'renamedFrom'], from);
 
-function pairsOf(before: Json | undefined, after: Json | undefined, likeness: Likeness): readonly [string, string][] {
-  const [old, now] = [new Map(membersOf(before)), new Map(membersOf(after))];
-  const claimed = new Set([...now.values()].map((one) => textOf(at(one, ['renamedFrom']))));
+function matchPairs(
+  before: Json | undefined,
+  after: Json | undefined,
+  likeness: Similarity,
+): readonly [string, string][] {
+  const [old, now] = [new Map(listMembers(before)), new Map(listMembers(after))];
+  const claimed = new Set([...now.values()].map((one) => asText(getAt(one, ['renamedFrom']))));
   const gone = [...old].filter(([name]) => !now.has(name) && !claimed.has(name));
-  const come = [...now].filter(([name, one]) => !old.has(name) && at(one, ['renamedFrom']) === undefined);
+  const come = [...now].filter(([name, one]) => !old.has(name) && getAt(one, ['renamedFrom']) === undefined);
   const scored = gone
     .flatMap(([from, was]) => come.map(([to, is]) => ({ from, to, score: likeness(was, is) })))
     .filter(({ score }) => score >= ALIKE)
@@ -60,23 +64,31 @@ function pairsOf(before: Json | undefined, after: Json | undefined, likeness: Li
 }
 
 /** Fields of one type are alike; the more attributes they share, the more. */
-const fieldLikeness: Likeness = (gone, come) =>
-  isSame(at(gone, ['type']), at(come, ['type'])) ? ALIKE + shared(membersOf(gone), membersOf(come)) / 2 : 0;
+const fieldLikeness: Similarity = (gone, come) =>
+  isSame(getAt(gone, ['type']), getAt(come, ['type']))
+    ? ALIKE + getSharedRatio(listMembers(gone), listMembers(come)) / 2
+    : 0;
 
-const relationLikeness: Likeness = (gone, come) =>
-  isSame(at(gone, ['kind']), at(come, ['kind'])) && isSame(at(gone, ['entity']), at(come, ['entity']))
-    ? ALIKE + shared(membersOf(gone), membersOf(come)) / 2
+const relationLikeness: Similarity = (gone, come) =>
+  isSame(getAt(gone, ['kind']), getAt(come, ['kind'])) && isSame(getAt(gone, ['entity']), getAt(come, ['entity']))
+    ? ALIKE + getSharedRatio(listMembers(gone), listMembers(come)) / 2
     : 0;
 
 /** By the fields of the same name and type. */
-const entityLikeness: Likeness = (gone, come) => {
+const entityLikeness: Similarity = (gone, come) => {
   const typed = (entity: Json) =>
-    membersOf(at(entity, ['fields'])).map(([name, field]): [string, Json] => [name, at(field, ['type']) ?? null]);
-  return shared(typed(gone), typed(come));
+    listMembers(getAt(entity, ['fields'])).map(([name, field]): [string, Json] => [
+      name,
+      getAt(field, ['type']) ?? null,
+    ]);
+  return getSharedRatio(typed(gone), typed(come));
 };
 
 /** Which part of all members is in both. */
-function shared(one: readonly (readonly [string, Json])[], other: readonly (readonly [string, Json])[]): number {
+function getSharedRatio(
+  one: readonly (readonly [string, Json])[],
+  other: readonly (readonly [string, Json])[],
+): number {
   const known = new Map(one);
   const same = other.filter(([name, value]) => known.has(name) && isSame(known.get(name), value)).length;
   const all = one.length + other.length - same;

@@ -3,9 +3,9 @@ import { Text } from '@mantine/core';
 import type { Json } from '../api/json.ts';
 import { CommitInput } from './commit-input.tsx';
 import { CommitLines } from './commit-lines.tsx';
-import { inputOf, wholeOf } from './field-values.ts';
-import { type EntityFormState, mistakesAt, setter, valueBelow } from './form-state.ts';
-import { isList, listOf, textOf, withAt } from './json-value.ts';
+import { formatInput, parseInteger } from './field-values.ts';
+import { createSetter, type EntityFormState, getValue, listErrors } from './form-state.ts';
+import { asText, asTexts, isList, setAt } from './json-value.ts';
 import classes from './schema.module.css';
 
 const LISTS = [
@@ -15,13 +15,13 @@ const LISTS = [
 ] as const;
 
 export function SettingsForm({ form }: { readonly form: EntityFormState }) {
-  const set = setter(form);
+  const set = createSetter(form);
   const setting = (name: string, value: Json | undefined): void => {
-    const next = withAt(valueBelow(form, ['settings']) ?? {}, [name], value);
+    const next = setAt(getValue(form, ['settings']) ?? {}, [name], value);
     // Settings that are left out stay in force; `{}` clears them.
     set(['settings'], next);
   };
-  const mistake = (name: string): string | undefined => mistakesAt(form, ['settings', name])[0]?.message;
+  const mistake = (name: string): string | undefined => listErrors(form, ['settings', name])[0]?.message;
   return (
     <section aria-label="Settings">
       <Text component="h2" size="sm" fw={600} mb={4}>
@@ -33,7 +33,7 @@ export function SettingsForm({ form }: { readonly form: EntityFormState }) {
             key={name}
             label={label}
             description={description}
-            value={listOf(valueBelow(form, ['settings', name]))}
+            value={asTexts(getValue(form, ['settings', name]))}
             error={mistake(name)}
             onCommit={(lines) => setting(name, lines.length === 0 ? undefined : lines)}
           />
@@ -41,27 +41,27 @@ export function SettingsForm({ form }: { readonly form: EntityFormState }) {
         <CommitInput
           label="Label"
           description="The field that names a record; not given: name, title, label, email, else the first string"
-          value={textOf(valueBelow(form, ['settings', 'label']))}
+          value={asText(getValue(form, ['settings', 'label']))}
           error={mistake('label')}
           onCommit={(text) => setting('label', text.trim() === '' ? undefined : text.trim())}
         />
         <CommitInput
           label="Maximum expand depth"
           description="1 to 10; not given: 3"
-          value={inputOf(valueBelow(form, ['settings', 'maxExpandDepth']))}
+          value={formatInput(getValue(form, ['settings', 'maxExpandDepth']))}
           error={mistake('maxExpandDepth')}
-          onCommit={(text) => setting('maxExpandDepth', wholeOf(text.trim()))}
+          onCommit={(text) => setting('maxExpandDepth', parseInteger(text.trim()))}
         />
         <CommitInput
           label="Search language"
           description="Of the searchable fields"
           placeholder="simple"
-          value={textOf(valueBelow(form, ['searchLanguage']))}
-          error={mistakesAt(form, ['searchLanguage'])[0]?.message}
+          value={asText(getValue(form, ['searchLanguage']))}
+          error={listErrors(form, ['searchLanguage'])[0]?.message}
           onCommit={(text) => set(['searchLanguage'], text === '' ? undefined : text)}
         />
       </div>
-      {isList(valueBelow(form, ['rowRules'])) && (
+      {isList(getValue(form, ['rowRules'])) && (
         <Text size="xs" c="dimmed" mt={4}>
           Row rules are changed under Access.
         </Text>

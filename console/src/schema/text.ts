@@ -2,8 +2,8 @@
 // change stays as it was written.
 import { type Document, isMap, isScalar, isSeq, Pair, parseDocument, Scalar, visit, YAMLMap, YAMLSeq } from 'yaml';
 import { Digits, type Json, parseExact } from '../api/json.ts';
-import { jsonMistakeIn } from './json-syntax.ts';
-import { isList, isObject, isSame, membersOf, type Path } from './json-value.ts';
+import { findSyntaxError } from './json-syntax.ts';
+import { isList, isObject, isSame, listMembers, type Path } from './json-value.ts';
 
 export type Format = 'yaml' | 'json';
 
@@ -13,16 +13,16 @@ export interface Range {
   readonly to: number;
 }
 
-export interface TextMistake extends Range {
+export interface TextProblem extends Range {
   readonly message: string;
 }
 
 export interface ParsedText {
   /** Undefined where the text cannot be read. */
   readonly value: Json | undefined;
-  readonly mistakes: readonly TextMistake[];
+  readonly problems: readonly TextProblem[];
   /** Of the member at a path, or of the nearest that is there. */
-  readonly rangeOf: (path: Path) => Range;
+  readonly findRange: (path: Path) => Range;
 }
 
 const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$/;
@@ -48,19 +48,23 @@ const OPTIONS = {
 /** Reads a text; both forms by the same reader, as JSON is YAML. */
 export function parseText(format: Format, text: string): ParsedText {
   const document = parseDocument(text, OPTIONS);
-  const rangeOf = (path: Path): Range => rangeIn(document, path, text.length);
-  const mistakes = format === 'json' ? jsonMistakes(document, text) : yamlMistakes(document);
-  if (mistakes.length > 0) return { value: undefined, mistakes, rangeOf };
+  const findRange = (path: Path): Range => locate(document, path, text.length);
+  const problems = format === 'json' ? listJsonProblems(document, text) : listYamlProblems(document);
+  if (problems.length > 0) return { value: undefined, problems, findRange };
   try {
     const value = format === 'json' ? parseExact(text) : (document.toJS({ maxAliasCount: MAX_ALIASES }) as Json);
-    if (isObject(value)) return { value, mistakes: [], rangeOf };
-    return { value: undefined, mistakes: [{ message: 'must be an object', from: 0, to: text.length }], rangeOf };
+    if (isObject(value)) return { value, problems: [], findRange };
+    return { value: undefined, problems: [{ message: 'must be an object', from: 0, to: text.length }], findRange };
   } catch (thrown) {
-    return { value: undefined, mistakes: [{ message: (thrown as Error).message, from: 0, to: text.length }], rangeOf };
+    return {
+      value: undefined,
+      problems: [{ message: (thrown as Error).message, from: 0, to: text.length }],
+      findRange,
+    };
   }
 }
 
-const yamlMistakes = (document: Document.Parsed): readonly TextMistake[] =>
+const listYamlProblems = (document: Document.Parsed): readonly TextProblem[] =>
   document.errors.map(({ message, pos: [from, to] }) => ({
     message: message.replace(/ at line [\s\S]*$/, ''),
     from,
@@ -68,8 +72,8 @@ const yamlMistakes = (document: Document.Parsed): readonly TextMistake[] =>
   }));
 
 /** What JSON forbids, and names that stand twice, which JSON.parse does not see. */
-function jsonMistakes(document: Document.Parsed, text: string): readonly TextMistake[] {
-  const mistake = jsonMistakeIn(text);
+function listJsonProblems(document: Document.Parsed, text: string): readonly TextProblem[] {
+  const mistake = findSyntaxError(text);
   if (mistake !== undefined)
     return [{ message: mistake.message, from: mistake.at, to: Math.min(mistake.at + 1, text.length) }];
   return document.errors
@@ -77,7 +81,7 @@ function jsonMistakes(document: Document.Parsed, text: string): readonly TextMis
     .map(({ message, pos: [from, to] }) => ({ message, from, to }));
 }
 
-function rangeIn({ contents }: Document.Parsed, path: Path, end: number): Range {
+function locate({ contents }: Document.Parsed, path: Path, end: number): Range {
   let range: Range = { from: 0, to: Math.min(1, end) };
   let node: unknown = contents;
   for (const name of path) {
@@ -100,8 +104,8 @@ function rangeIn({ contents }: Document.Parsed, path: Path, end: number): Range 
 export function printText(format: Format, value: Json): string {
   if (format === 'json') return `${printJson(value, '')}\n`;
   const document = parseDocument('', OPTIONS);
-  document.contents = nodeOf(document, value) as never;
-  return printed(document);
+  document.contents = createNode(document, value) as never;
+  return printYaml(document);
 }
 
 /** The text with another value: comments, quotes and order of what stays are kept in YAML. */
@@ -110,15 +114,15 @@ export function rewriteText(format: Format, text: string, value: Json): string {
   if (format === 'json' || before === undefined) return printText(format, value);
   if (isSame(before, value)) return text;
   const document = parseDocument(text, OPTIONS);
-  document.contents = synced(document, document.contents, value) as never;
-  return printed(document);
+  document.contents = syncNode(document, document.contents, value) as never;
+  return printYaml(document);
 }
 
-const printed = (document: Document): string => document.toString({ lineWidth: 0 });
+const printYaml = (document: Document): string => document.toString({ lineWidth: 0 });
 
 const WIDTH = 100;
 
-function nodeOf(document: Document, value: Json): unknown {
+function createNode(document: Document, value: Json): unknown {
   const node = document.createNode(value, { aliasDuplicateObjects: false });
   visit(node as never, {
     Collection(_, one, ancestors) {
@@ -151,7 +155,7 @@ function printJson(value: Json, indent: string): string {
   const inner = `${indent}  `;
   const flat = isFlat(value);
   const parts = isObject(value)
-    ? membersOf(value).map(([name, one]) => `${JSON.stringify(name)}: ${printJson(one, inner)}`)
+    ? listMembers(value).map(([name, one]) => `${JSON.stringify(name)}: ${printJson(one, inner)}`)
     : value.map((one) => printJson(one, inner));
   const [open, close] = isObject(value) ? ['{', '}'] : ['[', ']'];
   if (parts.length === 0) return open + close;
@@ -161,7 +165,7 @@ function printJson(value: Json, indent: string): string {
 }
 
 /** The node with the value; nodes whose value stays are kept with all that stands around them. */
-function synced(document: Document, node: unknown, value: Json): unknown {
+function syncNode(document: Document, node: unknown, value: Json): unknown {
   const before = (node as { toJS?: (document: Document, options: object) => Json } | null)?.toJS?.(document, {
     maxAliasCount: MAX_ALIASES,
   });
@@ -172,11 +176,11 @@ function synced(document: Document, node: unknown, value: Json): unknown {
   }
   if (isSeq(node) && isList(value)) {
     node.items = value.map((one, index) =>
-      index < node.items.length ? synced(document, node.items[index], one) : nodeOf(document, one),
+      index < node.items.length ? syncNode(document, node.items[index], one) : createNode(document, one),
     );
     return node;
   }
-  const next = nodeOf(document, value);
+  const next = createNode(document, value);
   if (isScalar(node) && isScalar(next)) {
     if (node.comment != null) next.comment = node.comment;
     if (node.commentBefore != null) next.commentBefore = node.commentBefore;
@@ -184,11 +188,11 @@ function synced(document: Document, node: unknown, value: Json): unknown {
   return next;
 }
 
-const keyOf = ({ key }: Pair): string => String(isScalar(key) ? key.value : key);
+const readKey = ({ key }: Pair): string => String(isScalar(key) ? key.value : key);
 
 function syncMembers(document: Document, map: YAMLMap, value: { readonly [name: string]: Json }): void {
   const wanted = Object.entries(value);
-  const pairs = new Map((map.items as Pair[]).map((pair) => [keyOf(pair), pair]));
+  const pairs = new Map((map.items as Pair[]).map((pair) => [readKey(pair), pair]));
   const gone = [...pairs.keys()].filter((name) => !Object.hasOwn(value, name));
   const come = wanted.filter(([name]) => !pairs.has(name)).map(([name]) => name);
   const [old, renamed] = [gone[0], come[0]];
@@ -198,13 +202,13 @@ function syncMembers(document: Document, map: YAMLMap, value: { readonly [name: 
     [...pairs.keys()].indexOf(old as string) === Object.keys(value).indexOf(renamed as string);
   map.items = wanted.map(([name, one]) => {
     const pair = pairs.get(isRenaming && name === renamed ? (old as string) : name);
-    if (pair === undefined) return new Pair(document.createNode(name), nodeOf(document, one)) as never;
-    if (keyOf(pair) !== name) {
+    if (pair === undefined) return new Pair(document.createNode(name), createNode(document, one)) as never;
+    if (readKey(pair) !== name) {
       const key = new Scalar(name);
       if (isScalar(pair.key) && pair.key.commentBefore != null) key.commentBefore = pair.key.commentBefore;
       pair.key = key;
     }
-    pair.value = synced(document, pair.value, one);
+    pair.value = syncNode(document, pair.value, one);
     return pair as never;
   });
   // An empty `{}` that gets its first members is written below each other from then on.

@@ -1,9 +1,9 @@
 // Times and durations of migrations, in the zone of the page.
-import { useZone } from '../shell/time-zone.tsx';
+import { useTimeZone } from '../shell/time-zone.tsx';
 
 /** `2026-11-22 10:15:00 UTC`, or in the zone of the browser with its offset. */
 export function Time({ at }: { readonly at: string }) {
-  const zone = useZone();
+  const zone = useTimeZone();
   return (
     <time dateTime={at}>{zone === 'UTC' ? `${at.slice(0, 19).replace('T', ' ')} UTC` : localText(new Date(at))}</time>
   );

@@ -3,14 +3,14 @@ import { Anchor, Button, Code, Group, Table, Text, TextInput } from '@mantine/co
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useLocation, useNavigate } from '@tanstack/react-router';
 import type { KeyboardEvent } from 'react';
-import { parseSearch, valuesOf } from '../address.ts';
+import { getAll, parseSearch } from '../address.ts';
 import { type ActivityFilter, activityPath, activityQuery, type Entry } from '../api/activity.ts';
-import type { Place } from '../api/workspace.ts';
-import { commandPlace } from '../snippets/admin.ts';
-import { shellWord } from '../snippets/snippets.ts';
-import { CopyRead } from './copy-as.tsx';
-import { Instant } from './datetime.tsx';
-import { Refused } from './error-alert.tsx';
+import type { WorkspaceRef } from '../api/workspace.ts';
+import { workspaceOption } from '../snippets/admin.ts';
+import { quoteShell } from '../snippets/snippets.ts';
+import { CopyReadAs } from './copy-as.tsx';
+import { DateTime } from './datetime.tsx';
+import { ErrorAlert } from './error-alert.tsx';
 import { WideTable } from './wide-table.tsx';
 
 const FILTERS = [
@@ -23,11 +23,11 @@ const FILTERS = [
 const LONGEST = 400;
 
 /** Of a workspace, or, without a place, of everything. */
-export function ActivityList({ place }: { readonly place?: Place }) {
+export function ActivityList({ place }: { readonly place?: WorkspaceRef }) {
   const { searchStr, pathname } = useLocation();
   const navigate = useNavigate();
   const search = parseSearch(searchStr);
-  const asked = (name: string): string | undefined => valuesOf(search, name)[0];
+  const asked = (name: string): string | undefined => getAll(search, name)[0];
   const filter = { actor: asked('actor'), action: asked('action'), entity: asked('entity') };
   const pages = useInfiniteQuery(activityQuery(place, filter));
   const entries = pages.data?.pages.flatMap((page) => page.entries) ?? [];
@@ -56,9 +56,9 @@ export function ActivityList({ place }: { readonly place?: Place }) {
             }
           />
         ))}
-        <CopyRead path={activityPath(place, filter)} wda={command(place, filter)} />
+        <CopyReadAs path={activityPath(place, filter)} wda={command(place, filter)} />
       </Group>
-      <Refused error={pages.error} onRetry={() => void pages.refetch()} />
+      <ErrorAlert error={pages.error} onRetry={() => void pages.refetch()} />
       {pages.data !== undefined && entries.length === 0 && <Text size="sm">No changes match.</Text>}
       {entries.length > 0 && (
         <WideTable label="Activity" minWidth={place === undefined ? 960 : 840}>
@@ -90,21 +90,21 @@ export function ActivityList({ place }: { readonly place?: Place }) {
   );
 }
 
-function command(place: Place | undefined, filter: ActivityFilter): string {
+function command(place: WorkspaceRef | undefined, filter: ActivityFilter): string {
   const options = Object.entries(filter).flatMap(([name, value]) =>
-    value === undefined ? [] : [` --${name} ${shellWord(value)}`],
+    value === undefined ? [] : [` --${name} ${quoteShell(value)}`],
   );
-  return `activity ${place === undefined ? '--all' : commandPlace(place)}${options.join('')}`;
+  return `activity ${place === undefined ? '--all' : workspaceOption(place)}${options.join('')}`;
 }
 
-function Line({ entry, place }: { readonly entry: Entry; readonly place: Place | undefined }) {
+function Line({ entry, place }: { readonly entry: Entry; readonly place: WorkspaceRef | undefined }) {
   const { at, actor, action, organization, workspace, entity, subject, details } = entry;
   const migration = details !== null && Object.hasOwn(details, 'migration') ? details.migration : undefined;
   const to = [...new Set([entity, subject])].filter((one) => one !== null && one !== undefined).join(' · ');
   return (
     <Table.Tr>
       <Table.Td>
-        <Instant instant={at} />
+        <DateTime instant={at} />
       </Table.Td>
       <Table.Td>
         <bdi>{actor.name ?? actor.kind}</bdi>{' '}

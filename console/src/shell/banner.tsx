@@ -3,18 +3,18 @@ import { ActionIcon, Anchor, Badge, Group, Menu, Text, useMantineColorScheme } f
 import { Link, useNavigate } from '@tanstack/react-router';
 import { queryClient } from '../api/query-client.ts';
 import { mayAdminister, mayWrite, type Session, signOut } from '../api/session.ts';
-import { setViewing } from '../api/view-as.ts';
-import type { Place } from '../api/workspace.ts';
+import { setViewAs } from '../api/view-as.ts';
+import type { WorkspaceRef } from '../api/workspace.ts';
 import { Icon } from './icon.tsx';
-import { ZoneSwitch } from './time-zone.tsx';
+import { TimeZoneSwitch } from './time-zone.tsx';
 import { ViewAsButton } from './view-as.tsx';
 
-export function Banner({ session, place }: { readonly session: Session; readonly place: Place | undefined }) {
+export function Banner({ session, place }: { readonly session: Session; readonly place: WorkspaceRef | undefined }) {
   const { setColorScheme } = useMantineColorScheme();
   const navigate = useNavigate();
   async function leave(): Promise<void> {
     await signOut();
-    setViewing(undefined);
+    setViewAs(undefined);
     queryClient.clear();
     await navigate({ to: '/login', replace: true });
   }
@@ -56,7 +56,7 @@ export function Banner({ session, place }: { readonly session: Session; readonly
       </Group>
       <Group gap="xs" wrap="nowrap">
         {place !== undefined && <ViewAsButton place={place} />}
-        <ZoneSwitch />
+        <TimeZoneSwitch />
         <Menu position="bottom-end" withinPortal>
           <Menu.Target>
             <ActionIcon aria-label="Account" color="gray">

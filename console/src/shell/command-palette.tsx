@@ -6,20 +6,20 @@ import { type KeyboardEvent as ReactKeyboardEvent, useEffect, useId, useState } 
 import { organizationsQuery, workspaceNamesQuery } from '../api/organizations.ts';
 import { schemaQuery } from '../api/schema.ts';
 import type { Session } from '../api/session.ts';
-import { type Place, screenPath } from '../api/workspace.ts';
+import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
 import classes from './command-palette.module.css';
-import { actionsOf, waysOf } from './destinations.ts';
-import { found, type Goal } from './palette-search.ts';
+import { listActions, listDestinations } from './destinations.ts';
+import { type PaletteItem, searchPalette } from './palette-search.ts';
 import { useMayAdminister, useMayWrite } from './permissions.ts';
 
 export interface PaletteProps {
   readonly session: Session;
-  readonly place: Place | undefined;
+  readonly place: WorkspaceRef | undefined;
 }
 
-const NOWHERE: Place = { org: '', ws: '' };
+const NOWHERE: WorkspaceRef = { org: '', ws: '' };
 
-function useGoals({ session, place }: PaletteProps, isOpen: boolean): readonly Goal[] {
+function usePaletteItems({ session, place }: PaletteProps, isOpen: boolean): readonly PaletteItem[] {
   const schema = useQuery({ ...schemaQuery(place ?? NOWHERE), enabled: isOpen && place !== undefined });
   const mayWrite = useMayWrite();
   const mayAdminister = useMayAdminister();
@@ -35,7 +35,7 @@ function useGoals({ session, place }: PaletteProps, isOpen: boolean): readonly G
       ? []
       : [
           ...names.map((name) => ({ label: name, kind: 'Entity', to: screenPath(place, `/data/${name}`) })),
-          ...waysOf(place, mayAdminister, names[0]).map(({ label, to }) => ({ label, kind: 'Screen', to })),
+          ...listDestinations(place, mayAdminister, names[0]).map(({ label, to }) => ({ label, kind: 'Screen', to })),
           { label: 'Overview', kind: 'Screen', to: screenPath(place) },
         ]),
     ...(here.data?.list ?? []).map(({ slug, name }) => ({
@@ -50,7 +50,7 @@ function useGoals({ session, place }: PaletteProps, isOpen: boolean): readonly G
     })),
     ...(place === undefined
       ? []
-      : actionsOf(place, { mayWrite, mayAdminister }, schema.data?.entities.values() ?? [])
+      : listActions(place, { mayWrite, mayAdminister }, schema.data?.entities.values() ?? [])
     ).map((action) => ({ ...action, kind: 'Action' })),
     ...(isOperator
       ? [
@@ -61,7 +61,7 @@ function useGoals({ session, place }: PaletteProps, isOpen: boolean): readonly G
   ];
 }
 
-export function PaletteDialog(props: PaletteProps) {
+export function CommandPalette(props: PaletteProps) {
   const [isOpen, setOpen] = useState(false);
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
@@ -72,7 +72,7 @@ export function PaletteDialog(props: PaletteProps) {
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
   }, []);
-  const goals = useGoals(props, isOpen);
+  const goals = usePaletteItems(props, isOpen);
   return (
     <Modal
       opened={isOpen}
@@ -88,14 +88,14 @@ export function PaletteDialog(props: PaletteProps) {
   );
 }
 
-function PaletteList({ goals, onDone }: { readonly goals: readonly Goal[]; readonly onDone: () => void }) {
+function PaletteList({ goals, onDone }: { readonly goals: readonly PaletteItem[]; readonly onDone: () => void }) {
   const [typed, setTyped] = useState('');
   const [at, setAt] = useState(0);
   const navigate = useNavigate();
   const id = useId();
-  const shown = found(goals, typed);
+  const shown = searchPalette(goals, typed);
   const chosen = Math.min(at, shown.length - 1);
-  function go(goal: Goal | undefined): void {
+  function go(goal: PaletteItem | undefined): void {
     if (goal === undefined) return;
     onDone();
     void navigate({ to: goal.to });

@@ -1,7 +1,7 @@
 // What cannot be taken back is done only after its name was typed.
 import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
-import { Refused } from './error-alert.tsx';
+import { ErrorAlert } from './error-alert.tsx';
 
 export interface ConfirmByNameProps {
   readonly title: string;
@@ -40,7 +40,7 @@ export function ConfirmByName({ title, name, children, action, isOpen, onClose, 
           autoComplete="off"
           data-autofocus
         />
-        <Refused error={error} />
+        <ErrorAlert error={error} />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             Cancel

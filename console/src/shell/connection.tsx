@@ -3,16 +3,16 @@
 import { Alert } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import type { Refusal } from '../api/api-error.ts';
-import { watchRequests } from '../api/request.ts';
-import type { Ask } from '../api/request-types.ts';
-import { makeStore } from './store.ts';
+import type { ApiError } from '../api/api-error.ts';
+import { setRequestListeners } from '../api/request.ts';
+import type { ApiRequest } from '../api/request-types.ts';
+import { createStore } from './store.ts';
 
-const lost = makeStore(false);
+const lost = createStore(false);
 /** Requests that were refused for a while, and wait; the last one is told. */
-const waiting = new Map<Ask, Refusal>();
-const waitedFor = makeStore<Refusal | undefined>(undefined);
-watchRequests({
+const waiting = new Map<ApiRequest, ApiError>();
+const waitedFor = createStore<ApiError | undefined>(undefined);
+setRequestListeners({
   connection: (state) => lost.set(state === 'lost'),
   waiting(one, refusal) {
     if (refusal === undefined) waiting.delete(one);

@@ -1,10 +1,10 @@
 // "Copy as": what the screen shows, or is about to send, as a command or a program.
 import { Button, Menu } from '@mantine/core';
 import { stringifyExact } from '../api/json.ts';
-import { readCall } from '../snippets/admin.ts';
-import { type AdminCall, type Call, callAsUser, snippets, type Tool } from '../snippets/snippets.ts';
+import { createReadCall } from '../snippets/admin.ts';
+import { type AdminCall, type Call, createCallAsUser, printSnippets, type Tool } from '../snippets/snippets.ts';
 import { Icon } from './icon.tsx';
-import { say } from './live-region.tsx';
+import { announce } from './live-region.tsx';
 import { useViewAs } from './permissions.ts';
 
 const TOOLS: readonly Tool[] = ['curl', 'fetch', 'TypeScript', 'wda'];
@@ -19,24 +19,24 @@ export interface CopyAsProps {
 }
 
 /** "Copy as" of what a screen of administration reads; see readCall(). */
-export const CopyRead = ({ path, wda }: { readonly path: string; readonly wda?: string }) => (
-  <CopyAs call={() => readCall(location.origin, path, wda)} />
+export const CopyReadAs = ({ path, wda }: { readonly path: string; readonly wda?: string }) => (
+  <CopyAs call={() => createReadCall(location.origin, path, wda)} />
 );
 
 /** While a user is viewed as, the copy gets what that user gets. */
 export function CopyAs({ call, label = 'Copy as' }: CopyAsProps) {
   const viewAs = useViewAs();
   const asUser = (asked: AnyCall): AnyCall =>
-    viewAs === undefined || 'path' in asked ? asked : callAsUser(asked, stringifyExact(viewAs.claims));
+    viewAs === undefined || 'path' in asked ? asked : createCallAsUser(asked, stringifyExact(viewAs.claims));
   async function copy(tool: Tool): Promise<void> {
     const asked = call();
-    const text = snippets(tool, ('length' in asked ? asked : [asked]).map(asUser));
+    const text = printSnippets(tool, ('length' in asked ? asked : [asked]).map(asUser));
     if (text === undefined) {
-      say(`${tool} cannot send this request`);
+      announce(`${tool} cannot send this request`);
       return;
     }
     await navigator.clipboard.writeText(text);
-    say(`Copied as ${tool}. Set WDA_KEY to your key`);
+    announce(`Copied as ${tool}. Set WDA_KEY to your key`);
   }
   return (
     <Menu position="bottom-end" withinPortal>

@@ -1,19 +1,19 @@
 // A moment in the zone of the page.
-import { momentText, zoneText } from '../format/datetime.ts';
-import { useZone, type Zone } from './time-zone.tsx';
+import { formatLocal, formatOffset } from '../format/datetime.ts';
+import { type TimeZone, useTimeZone } from './time-zone.tsx';
 
 /** `2026-11-22 11:55:43 UTC`; to the second. */
-export const momentWords = (instant: string, zone: Zone): string =>
-  `${momentText(instant, zone).slice(0, 19)} ${zoneText(instant, zone)}`;
+export const formatDateTime = (instant: string, zone: TimeZone): string =>
+  `${formatLocal(instant, zone).slice(0, 19)} ${formatOffset(instant, zone)}`;
 
 /** `instant` in ISO 8601; null: `none` stands there. */
-export function Instant({ instant, none = '' }: { readonly instant: string | null; readonly none?: string }) {
-  const zone = useZone();
+export function DateTime({ instant, none = '' }: { readonly instant: string | null; readonly none?: string }) {
+  const zone = useTimeZone();
   return instant === null ? (
     none
   ) : (
     <time dateTime={instant} style={{ whiteSpace: 'nowrap' }}>
-      {momentWords(instant, zone)}
+      {formatDateTime(instant, zone)}
     </time>
   );
 }

@@ -1,22 +1,26 @@
 // Where one can go in a workspace, by what one may do there. Pure: the navigation and the palette show the same.
 import type { EntityDocument } from '../api/schema.ts';
-import { type Place, screenPath } from '../api/workspace.ts';
+import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
 
-export interface Way {
+export interface Destination {
   readonly label: string;
   readonly to: string;
   /** The way is marked as the present one below this address. */
-  readonly below: string;
+  readonly activePath: string;
   readonly icon: 'schema' | 'arrows' | 'key' | 'code' | 'clock' | 'gear';
 }
 
 /** `entity`: the first of the workspace, whose API page is opened. */
-export function waysOf(place: Place, isAdministrator: boolean, entity: string | undefined): readonly Way[] {
-  const way = (icon: Way['icon'], label: string, rest: string, below = rest): Way => ({
+export function listDestinations(
+  place: WorkspaceRef,
+  isAdministrator: boolean,
+  entity: string | undefined,
+): readonly Destination[] {
+  const way = (icon: Destination['icon'], label: string, rest: string, below = rest): Destination => ({
     icon,
     label,
     to: screenPath(place, rest),
-    below: screenPath(place, below),
+    activePath: screenPath(place, below),
   });
   return [
     ...(isAdministrator
@@ -42,8 +46,8 @@ export interface Action {
 }
 
 /** What can be begun in a workspace from anywhere. */
-export function actionsOf(
-  place: Place,
+export function listActions(
+  place: WorkspaceRef,
   { mayWrite, mayAdminister }: Rights,
   entities: Iterable<Pick<EntityDocument, 'name' | 'operations'>>,
 ): readonly Action[] {

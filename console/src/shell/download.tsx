@@ -3,8 +3,8 @@
 import { Menu } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { DOOR, send } from '../api/request.ts';
-import { Refused } from './error-alert.tsx';
+import { CONSOLE_API, send } from '../api/request.ts';
+import { ErrorAlert } from './error-alert.tsx';
 import { useViewAs } from './permissions.ts';
 
 export interface DownloadItemProps {
@@ -20,7 +20,7 @@ export function DownloadItem({ path, filename, children }: DownloadItemProps) {
   const saving = useMutation({ mutationFn: async () => saveFile(await (await send({ path })).blob(), filename) });
   if (!isViewing)
     return (
-      <Menu.Item component="a" href={DOOR + path} download={filename}>
+      <Menu.Item component="a" href={CONSOLE_API + path} download={filename}>
         {children}
       </Menu.Item>
     );
@@ -29,7 +29,7 @@ export function DownloadItem({ path, filename, children }: DownloadItemProps) {
       <Menu.Item closeMenuOnClick={false} onClick={() => saving.mutate()}>
         {children}
       </Menu.Item>
-      <Refused error={saving.error} />
+      <ErrorAlert error={saving.error} />
     </>
   );
 }

@@ -1,17 +1,17 @@
 // A refusal where it belongs: in the server's words, with what to do and the request's id.
 import { Alert, Button, CopyButton, Group, List, Text } from '@mantine/core';
-import { isRefusal } from '../api/api-error.ts';
+import { isApiError } from '../api/api-error.ts';
 
-export interface RefusedProps {
+export interface ErrorAlertProps {
   /** What was thrown; null or undefined: nothing is shown. */
   readonly error: unknown;
   readonly onRetry?: (() => void) | undefined;
 }
 
-export function Refused({ error, onRetry }: RefusedProps) {
+export function ErrorAlert({ error, onRetry }: ErrorAlertProps) {
   if (error === null || error === undefined) return null;
   const message = error instanceof Error ? error.message : String(error);
-  const refusal = isRefusal(error) ? error : undefined;
+  const refusal = isApiError(error) ? error : undefined;
   // The message of one mistake has it already.
   const [one, ...others] = refusal?.details ?? [];
   const details = one === undefined || (others.length === 0 && message.includes(one.message)) ? [] : [one, ...others];

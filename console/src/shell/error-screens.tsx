@@ -1,7 +1,7 @@
 // What stands in place of a screen that cannot be shown.
 import { Anchor, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import { Refused } from './error-alert.tsx';
+import { ErrorAlert } from './error-alert.tsx';
 import { ScreenFrame } from './screen-frame.tsx';
 
 export function NotFoundScreen() {
@@ -17,10 +17,10 @@ export function NotFoundScreen() {
   );
 }
 
-export function ScreenFailed({ error, reset }: { readonly error: unknown; readonly reset: () => void }) {
+export function ErrorScreen({ error, reset }: { readonly error: unknown; readonly reset: () => void }) {
   return (
     <ScreenFrame title="This screen failed">
-      <Refused error={error} onRetry={reset} />
+      <ErrorAlert error={error} onRetry={reset} />
     </ScreenFrame>
   );
 }

@@ -3,11 +3,11 @@ import { Anchor, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lastActivityQuery } from '../api/activity.ts';
-import { type Place, screenPath } from '../api/workspace.ts';
-import { Instant } from './datetime.tsx';
+import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
+import { DateTime } from './datetime.tsx';
 
 /** Of a workspace, or, without a place, of everything. Nothing while there is none. */
-export function LastChange({ place }: { readonly place?: Place }) {
+export function LastChange({ place }: { readonly place?: WorkspaceRef }) {
   const { data } = useQuery(lastActivityQuery(place));
   if (data === undefined || data === null) return null;
   const { at, actor, action, organization, workspace } = data;
@@ -19,7 +19,7 @@ export function LastChange({ place }: { readonly place?: Place }) {
       <Anchor component={Link} to={to} search={search as never} size="sm" underline="always">
         {action}
       </Anchor>
-      {where === '' ? '' : ` in ${where}`} by <bdi>{actor.name ?? actor.kind}</bdi>, <Instant instant={at} />
+      {where === '' ? '' : ` in ${where}`} by <bdi>{actor.name ?? actor.kind}</bdi>, <DateTime instant={at} />
     </Text>
   );
 }

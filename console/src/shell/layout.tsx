@@ -4,28 +4,28 @@ import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { Outlet, useNavigate, useParams } from '@tanstack/react-router';
 import { useEffect } from 'react';
-import { isRefusal } from '../api/api-error.ts';
+import { isApiError } from '../api/api-error.ts';
 import { stringifyExact } from '../api/json.ts';
 import { sessionQuery } from '../api/session.ts';
 import { Banner } from './banner.tsx';
-import { PaletteDialog } from './command-palette.tsx';
+import { CommandPalette } from './command-palette.tsx';
 import { ConnectionBanner } from './connection.tsx';
-import { Refused } from './error-alert.tsx';
-import { Said } from './live-region.tsx';
+import { ErrorAlert } from './error-alert.tsx';
+import { LiveRegion } from './live-region.tsx';
 import { MigrationBanner } from './migration-banner.tsx';
 import { Navigation } from './navigation.tsx';
-import { useViewing } from './permissions.ts';
-import { KeysDialog } from './shortcuts.tsx';
+import { useViewAsAnywhere } from './permissions.ts';
+import { ShortcutsDialog } from './shortcuts.tsx';
 import { ViewAsLine } from './view-as.tsx';
 
-export function Frame() {
+export function Layout() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
   const { org, ws } = useParams({ strict: false }) as { readonly org?: string; readonly ws?: string };
   const place = org === undefined || ws === undefined ? undefined : { org, ws };
   const session = useQuery(sessionQuery);
   const navigate = useNavigate();
-  const viewed = useViewing();
-  const isSignedOut = session.data === undefined && isRefusal(session.error) && session.error.status === 401;
+  const viewed = useViewAsAnywhere();
+  const isSignedOut = session.data === undefined && isApiError(session.error) && session.error.status === 401;
   useEffect(() => {
     if (!isSignedOut) return;
     const here = location.pathname.replace(/^\/console/, '') + location.search;
@@ -58,15 +58,15 @@ export function Frame() {
         <ConnectionBanner />
         {place !== undefined && session.data !== undefined && <MigrationBanner place={place} />}
         {session.data === undefined ? (
-          <Refused error={isSignedOut ? null : session.error} onRetry={() => void session.refetch()} />
+          <ErrorAlert error={isSignedOut ? null : session.error} onRetry={() => void session.refetch()} />
         ) : (
           // Another user's records are another screen: nothing of the one before stays.
           <Outlet key={viewed === undefined ? '' : stringifyExact(viewed)} />
         )}
       </AppShell.Main>
-      {session.data !== undefined && <PaletteDialog session={session.data} place={place} />}
-      <KeysDialog />
-      <Said />
+      {session.data !== undefined && <CommandPalette session={session.data} place={place} />}
+      <ShortcutsDialog />
+      <LiveRegion />
     </AppShell>
   );
 }

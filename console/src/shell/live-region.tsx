@@ -5,7 +5,7 @@ let text = '';
 const listeners = new Set<() => void>();
 
 /** Says something once: "Saved", "3 records deleted". It replaces what was said before. */
-export function say(words: string): void {
+export function announce(words: string): void {
   // The same words twice are heard twice.
   text = words === text ? `${words} ` : words;
   for (const listener of listeners) listener();
@@ -17,8 +17,8 @@ const subscribe = (listener: () => void): (() => void) => {
 };
 
 /** The live region; a screen that shows the words itself reads them by `useSaid`. */
-export function Said() {
-  const said = useSaid();
+export function LiveRegion() {
+  const said = useAnnouncement();
   return (
     <div role="status" aria-live="polite" className="visually-hidden">
       {said}
@@ -26,4 +26,4 @@ export function Said() {
   );
 }
 
-export const useSaid = (): string => useSyncExternalStore(subscribe, () => text);
+export const useAnnouncement = (): string => useSyncExternalStore(subscribe, () => text);

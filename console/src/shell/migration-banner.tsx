@@ -2,20 +2,20 @@
 import { Alert, Anchor, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from '@tanstack/react-router';
-import { progressOf, stepAtWork } from '../api/migration-progress.ts';
-import { isEnded, migrationsQuery } from '../api/migrations.ts';
-import { type Place, screenPath } from '../api/workspace.ts';
+import { findActiveStep, getProgress } from '../api/migration-progress.ts';
+import { isFinished, migrationsQuery } from '../api/migrations.ts';
+import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
 import { useIsOwner, useMayAdminister } from './permissions.ts';
 import { ProgressBar } from './progress-bar.tsx';
 
-export function MigrationBanner({ place }: { readonly place: Place }) {
+export function MigrationBanner({ place }: { readonly place: WorkspaceRef }) {
   const mayAdminister = useMayAdminister();
   const isOwner = useIsOwner();
   // One migration of a workspace runs at a time, and is its newest.
   const { data } = useQuery({ ...migrationsQuery(place, 0, 1), enabled: isOwner });
   const { pathname } = useLocation();
   const [newest] = data?.migrations ?? [];
-  if (newest === undefined || isEnded(newest)) return null;
+  if (newest === undefined || isFinished(newest)) return null;
   const to = screenPath(place, `/migrations/${newest.id}`);
   // Its own screen says it all.
   if (pathname === to) return null;
@@ -23,9 +23,9 @@ export function MigrationBanner({ place }: { readonly place: Place }) {
     <Alert role="status" color="accent" variant="light" p="xs" mb="sm" aria-label="A migration runs">
       <Group gap="sm" wrap="nowrap">
         <Text size="sm" truncate>
-          The schema is being changed: <bdi>{stepAtWork(newest)?.description ?? 'almost done'}</bdi>
+          The schema is being changed: <bdi>{findActiveStep(newest)?.description ?? 'almost done'}</bdi>
         </Text>
-        <ProgressBar label="The migration" value={progressOf(newest)} width={120} />
+        <ProgressBar label="The migration" value={getProgress(newest)} width={120} />
         {mayAdminister && (
           <Anchor component={Link} to={to} size="sm">
             Show

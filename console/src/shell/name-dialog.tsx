@@ -1,10 +1,10 @@
 // Name and slug of something new, or of something that gets another name: the dialog of organizations and workspaces.
 import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
 import { type FormEvent, useState } from 'react';
-import { isRefusal } from '../api/api-error.ts';
-import { Refused } from './error-alert.tsx';
+import { isApiError } from '../api/api-error.ts';
+import { ErrorAlert } from './error-alert.tsx';
 
-export interface Named {
+export interface NameAndSlug {
   readonly slug: string;
   readonly name: string;
 }
@@ -14,14 +14,14 @@ export interface NameDialogProps {
   readonly isOpen: boolean;
   readonly onClose: () => void;
   /** Of something that exists. */
-  readonly before?: Named;
+  readonly before?: NameAndSlug;
   /** What another slug means. */
   readonly warning?: string;
-  readonly save: (named: Named) => Promise<void>;
+  readonly save: (named: NameAndSlug) => Promise<void>;
 }
 
 /** A slug that a name suggests: `[a-z0-9-]`, 63 at most. */
-export const slugOf = (name: string): string =>
+export const suggestSlug = (name: string): string =>
   name
     .normalize('NFKD')
     .toLowerCase()
@@ -47,14 +47,14 @@ function NameForm({ before, warning, save, onClose }: NameDialogProps) {
   const [slug, setSlug] = useState(before?.slug);
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
-  const mistakeOf = (field: string): string | undefined =>
-    isRefusal(error) ? error.details.find((detail) => detail.field === field)?.message : undefined;
+  const getFieldError = (field: string): string | undefined =>
+    isApiError(error) ? error.details.find((detail) => detail.field === field)?.message : undefined;
   async function submit(event: FormEvent): Promise<void> {
     event.preventDefault();
     setBusy(true);
     setError(undefined);
     try {
-      await save({ name, slug: slug ?? slugOf(name) });
+      await save({ name, slug: slug ?? suggestSlug(name) });
       onClose();
     } catch (thrown) {
       setError(thrown);
@@ -69,7 +69,7 @@ function NameForm({ before, warning, save, onClose }: NameDialogProps) {
           label="Name"
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}
-          error={mistakeOf('name')}
+          error={getFieldError('name')}
           data-autofocus
           required
           dir="auto"
@@ -77,9 +77,9 @@ function NameForm({ before, warning, save, onClose }: NameDialogProps) {
         <TextInput
           label="Slug"
           description="Used in URLs: lowercase letters, digits and hyphens"
-          value={slug ?? slugOf(name)}
+          value={slug ?? suggestSlug(name)}
           onChange={(event) => setSlug(event.currentTarget.value)}
-          error={mistakeOf('slug')}
+          error={getFieldError('slug')}
           required
         />
         {warning !== undefined && before !== undefined && slug !== undefined && slug !== before.slug && (
@@ -87,7 +87,7 @@ function NameForm({ before, warning, save, onClose }: NameDialogProps) {
             {warning}
           </Text>
         )}
-        <Refused error={error} />
+        <ErrorAlert error={error} />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             Cancel

@@ -5,15 +5,15 @@ import { Link, useLocation } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useRef, useState } from 'react';
 import { schemaQuery } from '../api/schema.ts';
-import { type Place, screenPath } from '../api/workspace.ts';
-import { waysOf } from './destinations.ts';
-import { Refused } from './error-alert.tsx';
+import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
+import { listDestinations } from './destinations.ts';
+import { ErrorAlert } from './error-alert.tsx';
 import { Icon } from './icon.tsx';
 import { useMayAdminister } from './permissions.ts';
 
 const ROW = 30;
 
-export function Navigation({ place }: { readonly place: Place }) {
+export function Navigation({ place }: { readonly place: WorkspaceRef }) {
   const mayAdminister = useMayAdminister();
   const { pathname } = useLocation();
   const schema = useQuery(schemaQuery(place));
@@ -28,7 +28,7 @@ export function Navigation({ place }: { readonly place: Place }) {
     estimateSize: () => ROW,
     overscan: 8,
   });
-  const ways = waysOf(place, mayAdminister, schema.data?.entities.keys().next().value);
+  const ways = listDestinations(place, mayAdminister, schema.data?.entities.keys().next().value);
   const isAt = (to: string): boolean => pathname === to || pathname.startsWith(`${to}/`);
   return (
     <>
@@ -48,7 +48,7 @@ export function Navigation({ place }: { readonly place: Place }) {
         my={6}
         onClick={(event) => event.stopPropagation()}
       />
-      <Refused error={schema.error} />
+      <ErrorAlert error={schema.error} />
       <ScrollArea flex={1} viewportRef={scroller} type="auto">
         <div style={{ height: rows.getTotalSize(), position: 'relative' }}>
           {rows.getVirtualItems().map(({ index, start }) => {
@@ -62,14 +62,14 @@ export function Navigation({ place }: { readonly place: Place }) {
           })}
         </div>
       </ScrollArea>
-      {ways.map(({ to, label, icon, below }) => (
+      {ways.map(({ to, label, icon, activePath }) => (
         <NavLink
           key={label}
           component={Link}
           to={to}
           label={label}
           leftSection={<Icon name={icon} />}
-          active={isAt(below)}
+          active={isAt(activePath)}
           py={4}
         />
       ))}

@@ -7,7 +7,7 @@ const AGAIN_MS = 10_000;
 let parts = 0;
 
 /** A part of a screen that is being opened, though the address stays. */
-export async function opening<T>(part: Promise<T>): Promise<T> {
+export async function trackLoading<T>(part: Promise<T>): Promise<T> {
   parts++;
   try {
     return await part;

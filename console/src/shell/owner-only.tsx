@@ -6,7 +6,7 @@ import { screenPath } from '../api/workspace.ts';
 import { useIsOwner, usePlace, useViewAs } from './permissions.ts';
 import { ScreenFrame } from './screen-frame.tsx';
 
-export function Administered() {
+export function OwnerOnly() {
   const place = usePlace();
   const isOwner = useIsOwner();
   const isViewing = useViewAs() !== undefined;

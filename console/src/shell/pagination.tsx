@@ -1,11 +1,11 @@
 // Long lists that are no grids: a page of them at a time, found by a part of their name. Both stand in the address bar.
 import { Group, Pagination, Text, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { count } from '../format/amount.ts';
+import { formatCount } from '../format/amount.ts';
 import { useAddress } from './use-address.ts';
 
 /** Rows of a page: two screens at most. */
-export const ROWS = 50;
+export const PAGE_SIZE = 50;
 
 // With fewer the eye is quicker.
 const FEW = 12;
@@ -17,7 +17,7 @@ export function usePage(): readonly [page: number, go: (page: number) => void] {
   return [page, (next) => write({ page: next === 0 ? undefined : String(next) })];
 }
 
-export interface PagesProps {
+export interface PageLinksProps {
   readonly total: number;
   readonly size?: number;
   readonly page: number;
@@ -25,7 +25,7 @@ export interface PagesProps {
 }
 
 /** Nothing where one page has all. */
-export function Pages({ total, size = ROWS, page, onPage }: PagesProps) {
+export function PageLinks({ total, size = PAGE_SIZE, page, onPage }: PageLinksProps) {
   if (total <= size) return null;
   return (
     <Group mt="sm" gap="sm" component="nav" aria-label="Pages">
@@ -38,45 +38,49 @@ export function Pages({ total, size = ROWS, page, onPage }: PagesProps) {
         getItemProps={(item) => ({ 'aria-label': `Page ${item}` })}
       />
       <Text size="xs" c="dimmed">
-        {count(page * size + 1)} to {count(Math.min((page + 1) * size, total))} of {count(total)}
+        {formatCount(page * size + 1)} to {formatCount(Math.min((page + 1) * size, total))} of {formatCount(total)}
       </Text>
     </Group>
   );
 }
 
-export interface Found<T> {
-  readonly shown: readonly T[];
+export interface SearchableList<T> {
+  readonly page: readonly T[];
   /** The field to find by; nothing for short lists. */
-  readonly find: ReactNode;
-  readonly pages: ReactNode;
+  readonly searchField: ReactNode;
+  readonly pageLinks: ReactNode;
 }
 
 /** A list that is here as a whole: those of it that have what is typed in their name, a page at a time. */
-export function useFound<T>(items: readonly T[], nameOf: (item: T) => string, label = 'Find in this list'): Found<T> {
+export function useSearchableList<T>(
+  items: readonly T[],
+  nameOf: (item: T) => string,
+  label = 'Find in this list',
+): SearchableList<T> {
   const [read, write] = useAddress();
   const [page, go] = usePage();
   const typed = read('find') ?? '';
   const wish = typed.trim().toLowerCase();
   const found = items.filter((item) => nameOf(item).toLowerCase().includes(wish));
-  const last = Math.max(0, Math.ceil(found.length / ROWS) - 1);
+  const last = Math.max(0, Math.ceil(found.length / PAGE_SIZE) - 1);
   const at = Math.min(page, last);
   return {
-    shown: found.slice(at * ROWS, (at + 1) * ROWS),
-    find: items.length > FEW && (
+    page: found.slice(at * PAGE_SIZE, (at + 1) * PAGE_SIZE),
+    searchField: items.length > FEW && (
       <TextInput
         aria-label={label}
-        placeholder={`Find one of ${count(items.length)}`}
+        placeholder={`Find one of ${formatCount(items.length)}`}
         value={typed}
         onChange={({ currentTarget: { value } }) => write({ find: value === '' ? undefined : value, page: undefined })}
         maw={320}
         mb="xs"
       />
     ),
-    pages:
+    pageLinks:
       items.length > 0 && found.length === 0 ? (
         <Text size="sm">No matches.</Text>
       ) : (
-        <Pages total={found.length} page={at} onPage={go} />
+        <PageLinks total={found.length} page={at} onPage={go} />
       ),
   };
 }

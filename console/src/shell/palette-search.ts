@@ -1,6 +1,6 @@
 // What the palette finds. Pure.
 
-export interface Goal {
+export interface PaletteItem {
   readonly label: string;
   /** What it is: "Entity", "Screen", "Workspace". */
   readonly kind: string;
@@ -13,18 +13,18 @@ const MOST = 50;
  * The goals that have all letters of the words typed, best first: the same text, one that begins with it, one with a word that
  * does, one that has it anywhere. 50 at most.
  */
-export function found(goals: readonly Goal[], typed: string): readonly Goal[] {
-  const wanted = typed.trim().toLowerCase();
-  if (wanted === '') return goals.slice(0, MOST);
-  const rankOf = ({ label }: Goal): number => {
+export function searchPalette(goals: readonly PaletteItem[], typed: string): readonly PaletteItem[] {
+  const query = typed.trim().toLowerCase();
+  if (query === '') return goals.slice(0, MOST);
+  const getRank = ({ label }: PaletteItem): number => {
     const text = label.toLowerCase();
-    if (text === wanted) return 0;
-    if (text.startsWith(wanted)) return 1;
-    if (text.split(/[\s/_-]+/).some((word) => word.startsWith(wanted))) return 2;
-    return text.includes(wanted) ? 3 : 4;
+    if (text === query) return 0;
+    if (text.startsWith(query)) return 1;
+    if (text.split(/[\s/_-]+/).some((word) => word.startsWith(query))) return 2;
+    return text.includes(query) ? 3 : 4;
   };
   return goals
-    .map((goal) => ({ goal, rank: rankOf(goal) }))
+    .map((goal) => ({ goal, rank: getRank(goal) }))
     .filter(({ rank }) => rank < 4)
     .sort((a, b) => a.rank - b.rank)
     .slice(0, MOST)

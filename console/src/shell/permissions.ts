@@ -3,21 +3,21 @@ import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { useSyncExternalStore } from 'react';
 import { permissionsIn, sessionQuery } from '../api/session.ts';
-import { onViewing, type ViewAs, viewing } from '../api/view-as.ts';
-import type { Place } from '../api/workspace.ts';
+import { getViewAs, subscribeViewAs, type ViewAs } from '../api/view-as.ts';
+import type { WorkspaceRef } from '../api/workspace.ts';
 
 /** The workspace of the address bar. */
-export function usePlace(): Place | undefined {
+export function usePlace(): WorkspaceRef | undefined {
   const { org, ws } = useParams({ strict: false }) as { readonly org?: string; readonly ws?: string };
   return org === undefined || ws === undefined ? undefined : { org, ws };
 }
 
 /** Whose records are shown, in whichever workspace; undefined: those of the session. */
-export const useViewing = (): ViewAs | undefined => useSyncExternalStore(onViewing, viewing);
+export const useViewAsAnywhere = (): ViewAs | undefined => useSyncExternalStore(subscribeViewAs, getViewAs);
 
 /** Whose records are shown in the workspace of the address bar; undefined: those of the session. */
 export function useViewAs(): ViewAs | undefined {
-  const viewAs = useViewing();
+  const viewAs = useViewAsAnywhere();
   const place = usePlace();
   return viewAs !== undefined && place?.org === viewAs.place.org && place.ws === viewAs.place.ws ? viewAs : undefined;
 }

@@ -3,15 +3,15 @@ import { Anchor, Progress, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { runningQuery } from '../api/migrations.ts';
-import { Instant } from './datetime.tsx';
-import { Refused } from './error-alert.tsx';
+import { DateTime } from './datetime.tsx';
+import { ErrorAlert } from './error-alert.tsx';
 
 /** `none` stands there when there is none. */
 export function RunningMigrations({ none }: { readonly none?: string }) {
   const migrations = useQuery(runningQuery);
   return (
     <>
-      <Refused error={migrations.error} onRetry={() => void migrations.refetch()} />
+      <ErrorAlert error={migrations.error} onRetry={() => void migrations.refetch()} />
       {migrations.data?.length === 0 && none !== undefined && <Text size="sm">{none}</Text>}
       {(migrations.data?.length ?? 0) > 0 && (
         <Table aria-label="Running migrations" mb="sm">
@@ -35,7 +35,7 @@ export function RunningMigrations({ none }: { readonly none?: string }) {
                     </Anchor>
                   </Table.Td>
                   <Table.Td>
-                    <Instant instant={startedAt} none="waiting" />
+                    <DateTime instant={startedAt} none="waiting" />
                   </Table.Td>
                   <Table.Td>
                     {now !== undefined && (

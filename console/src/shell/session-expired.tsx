@@ -3,14 +3,14 @@
 import { Modal } from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
 import { queryClient } from '../api/query-client.ts';
-import { watchRequests } from '../api/request.ts';
-import { KeyForm } from './sign-in-form.tsx';
+import { setRequestListeners } from '../api/request.ts';
+import { SignInForm } from './sign-in-form.tsx';
 
-export function SignInAgain() {
+export function SessionExpiredDialog() {
   const [isOpen, setOpen] = useState(false);
   const waiting = useRef<(() => void)[]>([]);
   useEffect(() => {
-    watchRequests({
+    setRequestListeners({
       signInAgain: () =>
         new Promise((resolve) => {
           waiting.current.push(resolve);
@@ -34,7 +34,7 @@ export function SignInAgain() {
       title="Sign in again"
       zIndex={1000}
     >
-      <KeyForm reason="The session has ended. What you typed is still here." onSignedIn={done} />
+      <SignInForm reason="The session has ended. What you typed is still here." onSignedIn={done} />
     </Modal>
   );
 }

@@ -1,28 +1,28 @@
 // Keys for the whole page: Ctrl+K opens the palette, ? shows the keys of the screen.
 import { Kbd, Modal, Table } from '@mantine/core';
 import { useEffect } from 'react';
-import { makeStore } from './store.ts';
+import { createStore } from './store.ts';
 
-export interface KeyLine {
+export interface Shortcut {
   /** As `Ctrl+K`. */
   readonly keys: string;
-  readonly does: string;
+  readonly description: string;
 }
 
-const EVERYWHERE: readonly KeyLine[] = [
-  { keys: 'Ctrl+K', does: 'Go to an entity or a screen' },
-  { keys: '?', does: 'Show these keys' },
+const EVERYWHERE: readonly Shortcut[] = [
+  { keys: 'Ctrl+K', description: 'Go to an entity or a screen' },
+  { keys: '?', description: 'Show these keys' },
 ];
 
-const ofScreen = makeStore<readonly KeyLine[]>([]);
+const ofScreen = createStore<readonly Shortcut[]>([]);
 
-const shown = makeStore(false);
+const shown = createStore(false);
 
 /** Opens the list of keys, as `?` does. */
-export const showKeys = (): void => shown.set(true);
+export const openShortcuts = (): void => shown.set(true);
 
 /** The keys of the screen, as long as it is shown. `lines` is a constant of the screen. */
-export function useScreenKeys(lines: readonly KeyLine[]): void {
+export function useScreenShortcuts(lines: readonly Shortcut[]): void {
   useEffect(() => {
     ofScreen.set(lines);
     return () => ofScreen.set([]);
@@ -35,14 +35,14 @@ export function isTyping(target: EventTarget | null): boolean {
   return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 }
 
-export function KeysDialog() {
+export function ShortcutsDialog() {
   const isOpen = shown.use();
   const lines = [...ofScreen.use(), ...EVERYWHERE];
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       if (event.key !== '?' || event.ctrlKey || event.metaKey || isTyping(event.target)) return;
       event.preventDefault();
-      showKeys();
+      openShortcuts();
     };
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
@@ -51,8 +51,8 @@ export function KeysDialog() {
     <Modal opened={isOpen} onClose={() => shown.set(false)} title="Keys" closeButtonProps={{ 'aria-label': 'Close' }}>
       <Table>
         <Table.Tbody>
-          {lines.map(({ keys, does }) => (
-            <Table.Tr key={keys + does}>
+          {lines.map(({ keys, description }) => (
+            <Table.Tr key={keys + description}>
               <Table.Th scope="row">
                 {keys.split('+').map((key, at) => (
                   <span key={key}>
@@ -61,7 +61,7 @@ export function KeysDialog() {
                   </span>
                 ))}
               </Table.Th>
-              <Table.Td>{does}</Table.Td>
+              <Table.Td>{description}</Table.Td>
             </Table.Tr>
           ))}
         </Table.Tbody>

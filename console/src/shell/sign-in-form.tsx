@@ -3,12 +3,12 @@ import { Alert, Button, PasswordInput, Stack, Text } from '@mantine/core';
 import { type FormEvent, useRef, useState } from 'react';
 import { signIn } from '../api/session.ts';
 
-export interface KeyFormProps {
+export interface SignInFormProps {
   readonly reason?: string;
   readonly onSignedIn: () => void;
 }
 
-export function KeyForm({ reason, onSignedIn }: KeyFormProps) {
+export function SignInForm({ reason, onSignedIn }: SignInFormProps) {
   const field = useRef<HTMLInputElement>(null);
   const [mistake, setMistake] = useState<string>();
   const [isBusy, setBusy] = useState(false);

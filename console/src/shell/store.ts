@@ -8,7 +8,7 @@ export interface Store<T> {
   readonly use: () => T;
 }
 
-export function makeStore<T>(first: T): Store<T> {
+export function createStore<T>(first: T): Store<T> {
   let value = first;
   const listeners = new Set<() => void>();
   const get = (): T => value;

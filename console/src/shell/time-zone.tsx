@@ -2,13 +2,13 @@
 import { SegmentedControl } from '@mantine/core';
 import { useSyncExternalStore } from 'react';
 
-export type Zone = 'UTC' | 'local';
+export type TimeZone = 'UTC' | 'local';
 
 const KEY = 'wda.zone';
 const listeners = new Set<() => void>();
-let zone: Zone = stored();
+let zone: TimeZone = readStored();
 
-function stored(): Zone {
+function readStored(): TimeZone {
   try {
     return localStorage.getItem(KEY) === 'local' ? 'local' : 'UTC';
   } catch {
@@ -16,7 +16,7 @@ function stored(): Zone {
   }
 }
 
-function setZone(next: Zone): void {
+function setZone(next: TimeZone): void {
   zone = next;
   try {
     localStorage.setItem(KEY, next);
@@ -24,7 +24,7 @@ function setZone(next: Zone): void {
   for (const listener of listeners) listener();
 }
 
-export const useZone = (): Zone =>
+export const useTimeZone = (): TimeZone =>
   useSyncExternalStore(
     (listener) => {
       listeners.add(listener);
@@ -33,13 +33,13 @@ export const useZone = (): Zone =>
     () => zone,
   );
 
-export function ZoneSwitch() {
+export function TimeZoneSwitch() {
   return (
     <SegmentedControl
       aria-label="Time zone"
       size="xs"
-      value={useZone()}
-      onChange={(next) => setZone(next as Zone)}
+      value={useTimeZone()}
+      onChange={(next) => setZone(next as TimeZone)}
       data={[
         { value: 'UTC', label: 'UTC' },
         { value: 'local', label: 'Local' },

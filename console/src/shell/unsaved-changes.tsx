@@ -6,16 +6,16 @@ import { useEffect, useRef } from 'react';
 let drafts = 0;
 
 /** Whether anything on the page would be lost by a reload. */
-export const hasDraft = (): boolean => drafts > 0;
+export const hasUnsavedChanges = (): boolean => drafts > 0;
 
-export interface DraftGuardProps {
+export interface UnsavedChangesGuardProps {
   readonly isDirty: boolean;
   /** True for addresses at which the draft stays, such as other tabs of the screen. */
   readonly keeps?: (pathname: string) => boolean;
 }
 
 /** Asks "Discard changes?" before another address, and before the tab closes, while there is a draft. */
-export function DraftGuard({ isDirty, keeps }: DraftGuardProps) {
+export function UnsavedChangesGuard({ isDirty, keeps }: UnsavedChangesGuardProps) {
   const isDiscarded = useRef(false);
   const { status, proceed, reset } = useBlocker({
     shouldBlockFn: ({ current, next }) =>

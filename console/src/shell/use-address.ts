@@ -1,10 +1,10 @@
 // The state of a screen in the address bar.
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import type { Search } from '../address.ts';
-import type { Place } from '../api/workspace.ts';
+import type { WorkspaceRef } from '../api/workspace.ts';
 
 /** The workspace of the address. */
-export const usePlace = (): Place => useParams({ strict: false }) as unknown as Place;
+export const usePlace = (): WorkspaceRef => useParams({ strict: false }) as unknown as WorkspaceRef;
 
 /** One parameter of the address bar, and how to set some; undefined takes one away. A tab is a step to go back from. */
 export function useAddress(): readonly [

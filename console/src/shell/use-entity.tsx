@@ -3,10 +3,10 @@ import { Alert } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { type EntityDocument, schemaQuery } from '../api/schema.ts';
-import type { Place } from '../api/workspace.ts';
+import type { WorkspaceRef } from '../api/workspace.ts';
 
 /** `isGone`: the schema has it no longer; `entity` is as it was last. */
-export function useEntity({ org, ws }: Place, name: string) {
+export function useEntity({ org, ws }: WorkspaceRef, name: string) {
   const schema = useQuery(schemaQuery({ org, ws }));
   const key = `${org}/${ws}/${name}`;
   const [last, setLast] = useState<{ readonly key: string; readonly entity: EntityDocument }>();
@@ -16,7 +16,7 @@ export function useEntity({ org, ws }: Place, name: string) {
   return { schema, entity, isGone: entity !== undefined && there === undefined };
 }
 
-export function EntityIsGone() {
+export function MissingEntityAlert() {
   return (
     <Alert role="alert" color="yellow" variant="light" p="xs" mb="sm">
       The workspace has no entity of this name any more: someone has renamed or dropped it. Your changes are still here,

@@ -4,19 +4,19 @@ import { useLocation, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { explainToken } from '../api/identity-provider.ts';
 import { queryClient } from '../api/query-client.ts';
-import { type Claims, nameOfUser, parseClaims, setViewing, type ViewAs } from '../api/view-as.ts';
-import { type Place, screenPath } from '../api/workspace.ts';
-import { Refused } from './error-alert.tsx';
+import { type Claims, describeUser, parseClaims, setViewAs, type ViewAs } from '../api/view-as.ts';
+import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
+import { ErrorAlert } from './error-alert.tsx';
 import { Icon } from './icon.tsx';
-import { say } from './live-region.tsx';
-import { useIsOwner, useViewAs, useViewing } from './permissions.ts';
-import { DiscardDialog, hasDraft } from './unsaved-changes.tsx';
+import { announce } from './live-region.tsx';
+import { useIsOwner, useViewAs, useViewAsAnywhere } from './permissions.ts';
+import { DiscardDialog, hasUnsavedChanges } from './unsaved-changes.tsx';
 
 /** Records that were read for somebody else are forgotten; Frame mounts the screen anew. */
 function viewAs(next: ViewAs | undefined): void {
   queryClient.removeQueries({ predicate: ({ queryKey: [first] }) => first !== 'session' && first !== 'schema' });
-  setViewing(next);
-  say(next === undefined ? 'You see records as yourself again' : `Viewing as ${nameOfUser(next.claims)}`);
+  setViewAs(next);
+  announce(next === undefined ? 'You see records as yourself again' : `Viewing as ${describeUser(next.claims)}`);
 }
 
 /** Begins to view as a user. From a screen that such a user has not one is taken to the workspace. */
@@ -33,17 +33,17 @@ export function useBeginViewAs(): (next: ViewAs) => void {
 
 /** The line of the banner: who is viewed as, and the way out. */
 export function ViewAsLine() {
-  const current = useViewing();
+  const current = useViewAsAnywhere();
   const isHere = useViewAs() !== undefined;
   const [isAsking, setAsking] = useState(false);
   if (current === undefined) return null;
   const { org, ws } = current.place;
-  const leave = (): void => (hasDraft() ? setAsking(true) : viewAs(undefined));
+  const leave = (): void => (hasUnsavedChanges() ? setAsking(true) : viewAs(undefined));
   return (
     <Group px="sm" gap="sm" wrap="nowrap" h={32} className="viewing-as">
       <Icon name="eye" />
-      <Text size="xs" truncate flex={1} title={nameOfUser(current.claims)}>
-        Viewing {isHere ? '' : `${org}/${ws} `}as <bdi>{nameOfUser(current.claims)}</bdi>; nothing can be changed
+      <Text size="xs" truncate flex={1} title={describeUser(current.claims)}>
+        Viewing {isHere ? '' : `${org}/${ws} `}as <bdi>{describeUser(current.claims)}</bdi>; nothing can be changed
       </Text>
       <Button size="compact-xs" variant="default" onClick={leave}>
         Leave
@@ -60,11 +60,11 @@ export function ViewAsLine() {
   );
 }
 
-export function ViewAsButton({ place }: { readonly place: Place }) {
+export function ViewAsButton({ place }: { readonly place: WorkspaceRef }) {
   const [isOpen, setOpen] = useState(false);
   const isOwner = useIsOwner();
   const open = (): void => setOpen(true);
-  if (!isOwner || useViewing() !== undefined) return null;
+  if (!isOwner || useViewAsAnywhere() !== undefined) return null;
   return (
     <>
       <Button
@@ -92,7 +92,7 @@ export function ViewAsButton({ place }: { readonly place: Place }) {
   );
 }
 
-interface Judged {
+interface TokenVerdict {
   readonly claims: Claims;
   /** Messages of the checks that the token fails; none: it is accepted, or there was no token. */
   readonly failed: readonly string[];
@@ -102,7 +102,7 @@ interface Judged {
 const IS_TOKEN = /^(?:Bearer\s+)?[\w.+/=~-]+$/i;
 
 /** Throws Refusal, or an error in words. */
-async function judge(place: Place, text: string): Promise<Judged> {
+async function checkToken(place: WorkspaceRef, text: string): Promise<TokenVerdict> {
   const pasted = parseClaims(text);
   if (pasted !== undefined) return { claims: pasted, failed: [] };
   if (!IS_TOKEN.test(text)) throw new Error('Claims must be a JSON object, such as {"customer_id": 1}');
@@ -112,13 +112,13 @@ async function judge(place: Place, text: string): Promise<Judged> {
   return { claims, failed };
 }
 
-function ViewAsForm({ place, onViewed }: { readonly place: Place; readonly onViewed: () => void }) {
+function ViewAsForm({ place, onViewed }: { readonly place: WorkspaceRef; readonly onViewed: () => void }) {
   const [text, setText] = useState('');
   const [error, setError] = useState<unknown>();
-  const [refused, setRefused] = useState<Judged>();
+  const [refused, setRefused] = useState<TokenVerdict>();
   const [isBusy, setBusy] = useState(false);
   const begin = useBeginViewAs();
-  function view({ claims }: Judged): void {
+  function view({ claims }: TokenVerdict): void {
     onViewed();
     begin({ place, claims });
   }
@@ -128,7 +128,7 @@ function ViewAsForm({ place, onViewed }: { readonly place: Place; readonly onVie
     setError(undefined);
     setRefused(undefined);
     try {
-      const judged = await judge(place, text.trim());
+      const judged = await checkToken(place, text.trim());
       if (judged.failed.length === 0) view(judged);
       else setRefused(judged);
     } catch (thrown) {
@@ -153,7 +153,7 @@ function ViewAsForm({ place, onViewed }: { readonly place: Place; readonly onVie
         required
         styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
       />
-      <Refused error={error} />
+      <ErrorAlert error={error} />
       {refused !== undefined && (
         <Alert role="alert" color="yellow" variant="light" p="xs" my="xs">
           <Text size="sm" fw={600}>
@@ -169,7 +169,7 @@ function ViewAsForm({ place, onViewed }: { readonly place: Place; readonly onVie
           </Button>
         </Alert>
       )}
-      {hasDraft() && (
+      {hasUnsavedChanges() && (
         <Text size="sm" mt="xs">
           Your changes on this page are not saved and will be lost.
         </Text>

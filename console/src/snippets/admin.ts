@@ -1,5 +1,5 @@
 // Requests of the admin API in the words of tools. Pure.
-import { type AdminCall, shellWord } from './snippets.ts';
+import { type AdminCall, quoteShell } from './snippets.ts';
 
 /** A workspace of a server. */
 export interface Target {
@@ -22,9 +22,9 @@ export interface AdminRequest {
   readonly input?: string;
 }
 
-export function adminCall({ origin, org, ws }: Target, request: AdminRequest): AdminCall {
+export function createAdminCall({ origin, org, ws }: Target, request: AdminRequest): AdminCall {
   const { method = 'GET', rest, body, ifMatch, wda, input } = request;
-  const where = `-w ${shellWord(`${org}/${ws}`)} --url ${shellWord(origin)}`;
+  const where = `-w ${quoteShell(`${org}/${ws}`)} --url ${quoteShell(origin)}`;
   return {
     origin,
     method,
@@ -38,14 +38,14 @@ export function adminCall({ origin, org, ws }: Target, request: AdminRequest): A
 }
 
 /** The workspace of a command. */
-export const commandPlace = ({ org, ws }: Pick<Target, 'org' | 'ws'>): string => `-w ${shellWord(`${org}/${ws}`)}`;
+export const workspaceOption = ({ org, ws }: Pick<Target, 'org' | 'ws'>): string => `-w ${quoteShell(`${org}/${ws}`)}`;
 
 /** A read of the API by its path below `/api`; `wda`: the same for the command line, without the server. */
-export const readCall = (origin: string, path: string, wda?: string): AdminCall => ({
+export const createReadCall = (origin: string, path: string, wda?: string): AdminCall => ({
   origin,
   method: 'GET',
   path: `/api${path}`,
-  ...(wda === undefined ? {} : { wda: `WDA_KEY="$WDA_KEY" wda ${wda} --url ${shellWord(origin)}` }),
+  ...(wda === undefined ? {} : { wda: `WDA_KEY="$WDA_KEY" wda ${wda} --url ${quoteShell(origin)}` }),
 });
 
 /** A file as it is imported into an entity. */
@@ -56,17 +56,17 @@ export interface Imported extends Target {
   readonly parameters: Readonly<Record<string, string | undefined>>;
 }
 
-export function importCall({ origin, org, ws, entity, file, parameters }: Imported): AdminCall {
+export function createImportCall({ origin, org, ws, entity, file, parameters }: Imported): AdminCall {
   const given = Object.entries(parameters).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
   const query = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
   const { map, onConflict, conflictOn } = parameters;
   const conflict = conflictOn ?? onConflict;
   const options = [
-    ...(map === undefined ? [] : [` --map ${shellWord(map)}`]),
-    ...(conflict === undefined ? [] : [` --on-conflict ${shellWord(conflict)}`]),
+    ...(map === undefined ? [] : [` --map ${quoteShell(map)}`]),
+    ...(conflict === undefined ? [] : [` --on-conflict ${quoteShell(conflict)}`]),
   ].join('');
-  const name = shellWord(file.name.startsWith('-') ? `./${file.name}` : file.name);
-  const wda = `WDA_KEY="$WDA_KEY" wda import ${shellWord(entity)} ${name} ${commandPlace({ org, ws })} --url ${shellWord(origin)}${options}`;
+  const name = quoteShell(file.name.startsWith('-') ? `./${file.name}` : file.name);
+  const wda = `WDA_KEY="$WDA_KEY" wda import ${quoteShell(entity)} ${name} ${workspaceOption({ org, ws })} --url ${quoteShell(origin)}${options}`;
   return {
     origin,
     method: 'POST',
@@ -88,33 +88,36 @@ export interface SchemaChange {
   readonly basedOn: string | undefined;
 }
 
-export function planCall(target: Target, { document, strategy, basedOn }: SchemaChange): AdminCall {
+export function createPlanCall(target: Target, { document, strategy, basedOn }: SchemaChange): AdminCall {
   const based = basedOn === undefined ? '' : `&basedOn=${encodeURIComponent(basedOn)}`;
-  return adminCall(target, {
+  return createAdminCall(target, {
     method: 'POST',
     rest: `/schema/plan?strategy=${strategy}${based}`,
     body: document,
-    wda: `schema plan - --strategy ${strategy}${basedOption(basedOn)}`,
+    wda: `schema plan - --strategy ${strategy}${printBasedOn(basedOn)}`,
     input: document,
   });
 }
 
-export function applyCall(target: Target, change: SchemaChange & { readonly allowDestructive: boolean }): AdminCall {
+export function createApplyCall(
+  target: Target,
+  change: SchemaChange & { readonly allowDestructive: boolean },
+): AdminCall {
   const { document, strategy, basedOn, allowDestructive } = change;
   const destroys = allowDestructive ? ' --allow-destructive' : '';
-  return adminCall(target, {
+  return createAdminCall(target, {
     method: 'PUT',
     rest: `/schema?strategy=${strategy}&allowDestructive=${allowDestructive}&wait=0`,
     body: document,
     ifMatch: basedOn === undefined ? undefined : `"${basedOn}"`,
-    wda: `schema apply - --strategy ${strategy}${destroys}${basedOption(basedOn)} --wait 0`,
+    wda: `schema apply - --strategy ${strategy}${destroys}${printBasedOn(basedOn)} --wait 0`,
     input: document,
   });
 }
 
-const basedOption = (basedOn: string | undefined): string =>
-  basedOn === undefined ? '' : ` --based-on ${shellWord(basedOn)}`;
+const printBasedOn = (basedOn: string | undefined): string =>
+  basedOn === undefined ? '' : ` --based-on ${quoteShell(basedOn)}`;
 
 /** The tag within an entity tag: `"abc.def"` and `W/"abc"` are of the document `abc`. */
-export const tagOf = (etag: string | undefined): string | undefined =>
+export const parseEtag = (etag: string | undefined): string | undefined =>
   etag === undefined ? undefined : /^(?:W\/)?"?([^".]*)/.exec(etag)?.[1];

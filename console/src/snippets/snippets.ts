@@ -30,9 +30,9 @@ export interface AdminCall {
 }
 
 /** The request by which an administrator gets the answer of a user with these claims, which are JSON text. */
-export function callAsUser(call: Call, claims: string): AdminCall {
+export function createCallAsUser(call: Call, claims: string): AdminCall {
   const [organization = '', workspace = ''] = call.workspace.split('/');
-  const path = JSON.stringify(urlOf(call).slice(`${call.origin}/api/v1/${call.workspace}/`.length));
+  const path = JSON.stringify(buildUrl(call).slice(`${call.origin}/api/v1/${call.workspace}/`.length));
   const body = call.body === undefined ? '' : `,"body":${call.body}`;
   return {
     origin: call.origin,
@@ -45,8 +45,8 @@ export function callAsUser(call: Call, claims: string): AdminCall {
 export type Tool = 'curl' | 'fetch' | 'TypeScript' | 'wda';
 
 /** Requests that are sent one after the other; undefined when the tool has no words for one of them. */
-export function snippets(tool: Tool, calls: readonly (Call | AdminCall)[]): string | undefined {
-  const texts = calls.map((call) => snippet(tool, call));
+export function printSnippets(tool: Tool, calls: readonly (Call | AdminCall)[]): string | undefined {
+  const texts = calls.map((call) => printSnippet(tool, call));
   if (texts.length === 0 || texts.includes(undefined)) return undefined;
   // Each of several programs has names of its own.
   return texts.length === 1 || tool === 'curl' || tool === 'wda'
@@ -55,45 +55,45 @@ export function snippets(tool: Tool, calls: readonly (Call | AdminCall)[]): stri
 }
 
 /** The request for a tool; undefined when it has no words for it. */
-export function snippet(tool: Tool, call: Call | AdminCall): string | undefined {
+export function printSnippet(tool: Tool, call: Call | AdminCall): string | undefined {
   switch (tool) {
     case 'curl':
-      return curl(call);
+      return printCurl(call);
     case 'fetch':
-      return fetched(call);
+      return printFetch(call);
     case 'TypeScript':
-      return 'path' in call ? undefined : typed(call);
+      return 'path' in call ? undefined : printTypeScript(call);
     case 'wda':
-      return 'path' in call ? call.wda : wda(call);
+      return 'path' in call ? call.wda : printWda(call);
     default:
       return tool satisfies never;
   }
 }
 
-export function urlOf({ origin, workspace, entity, rest, query }: Call): string {
+export function buildUrl({ origin, workspace, entity, rest, query }: Call): string {
   const parameters = new URLSearchParams(query.map(([name, value]) => [name, value])).toString().replaceAll('%2C', ',');
   return `${origin}/api/v1/${workspace}/${encodeURIComponent(entity)}${rest}${parameters === '' ? '' : `?${parameters}`}`;
 }
 
 /** A word for a POSIX shell. */
-export const shellWord = (text: string): string =>
+export const quoteShell = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
-const anyUrlOf = (call: Call | AdminCall): string => ('path' in call ? call.origin + call.path : urlOf(call));
+const buildAnyUrl = (call: Call | AdminCall): string => ('path' in call ? call.origin + call.path : buildUrl(call));
 
-function curl(call: Call | AdminCall): string {
+function printCurl(call: Call | AdminCall): string {
   const method = call.method === 'GET' ? '' : ` -X ${call.method}`;
-  const body = call.body === undefined ? '' : ` \\\n  -H 'Content-Type: application/json' -d ${shellWord(call.body)}`;
-  const file = fileOf(call);
-  const bytes = file === undefined ? '' : ` \\\n  --data-binary ${shellWord(`@${file.name}`)}`;
-  const headers = headersOf(call).map(([name, value]) => ` \\\n  -H ${shellWord(`${name}: ${value}`)}`);
-  return `curl${method} -H "Authorization: Bearer $WDA_KEY"${headers.join('')}${body}${bytes} \\\n  ${shellWord(anyUrlOf(call))}`;
+  const body = call.body === undefined ? '' : ` \\\n  -H 'Content-Type: application/json' -d ${quoteShell(call.body)}`;
+  const file = getFile(call);
+  const bytes = file === undefined ? '' : ` \\\n  --data-binary ${quoteShell(`@${file.name}`)}`;
+  const headers = listHeaders(call).map(([name, value]) => ` \\\n  -H ${quoteShell(`${name}: ${value}`)}`);
+  return `curl${method} -H "Authorization: Bearer $WDA_KEY"${headers.join('')}${body}${bytes} \\\n  ${quoteShell(buildAnyUrl(call))}`;
 }
 
-const fileOf = (call: Call | AdminCall) => ('path' in call ? call.file : undefined);
+const getFile = (call: Call | AdminCall) => ('path' in call ? call.file : undefined);
 
-function headersOf(call: Call | AdminCall): readonly (readonly [name: string, value: string])[] {
-  const file = fileOf(call);
+function listHeaders(call: Call | AdminCall): readonly (readonly [name: string, value: string])[] {
+  const file = getFile(call);
   const own = 'path' in call ? (call.headers ?? []) : [];
   return file === undefined ? own : [...own, ['Content-Type', file.type]];
 }
@@ -101,12 +101,12 @@ function headersOf(call: Call | AdminCall): readonly (readonly [name: string, va
 // Of the program that is copied: not a placeholder of this one.
 const BEARER = 'Authorization: `Bearer \u0024{process.env.WDA_KEY}`';
 
-function fetched(call: Call | AdminCall): string {
-  const file = fileOf(call);
+function printFetch(call: Call | AdminCall): string {
+  const file = getFile(call);
   const headers = [
     BEARER,
     ...(call.body === undefined ? [] : ["'Content-Type': 'application/json'"]),
-    ...headersOf(call).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`),
+    ...listHeaders(call).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`),
   ];
   const lines = [
     ...(call.method === 'GET' ? [] : [`  method: '${call.method}',`]),
@@ -117,10 +117,10 @@ function fetched(call: Call | AdminCall): string {
   const head = file === undefined ? '' : "import { readFile } from 'node:fs/promises';\n\n";
   const isText = call.method === 'DELETE' || ('rest' in call && call.rest === '/_export');
   const rest = isText ? 'await response.text()' : 'await response.json()';
-  return `${head}const response = await fetch(${JSON.stringify(anyUrlOf(call))}, {\n${lines.join('\n')}\n});\nconsole.log(response.status, ${rest});`;
+  return `${head}const response = await fetch(${JSON.stringify(buildAnyUrl(call))}, {\n${lines.join('\n')}\n});\nconsole.log(response.status, ${rest});`;
 }
 
-function typed(call: Call): string | undefined {
+function printTypeScript(call: Call): string | undefined {
   const head = [
     "import { createClient } from 'workspace-data-client';",
     '',
@@ -135,7 +135,7 @@ function typed(call: Call): string | undefined {
   const body = call.body ?? '{}';
   const line =
     call.method === 'GET' && call.rest === ''
-      ? listLine(call)
+      ? printListCall(call)
       : call.method === 'GET' && id !== undefined
         ? `const { data, etag } = await entity.read(${id});`
         : call.method === 'POST' && call.rest === ''
@@ -150,13 +150,13 @@ function typed(call: Call): string | undefined {
 
 const OWN_NAMES = ['filter', 'or', 'sort', 'fields', 'expand'];
 
-function listLine({ query }: Call): string | undefined {
+function printListCall({ query }: Call): string | undefined {
   const all = (name: string): string[] => query.filter(([one]) => one === name).map(([, value]) => value);
   // Narrowings of relations and parameters of the console are left to the other tools.
   if (query.some(([name]) => name.includes('.'))) return undefined;
   const conditions = [
-    ...all('filter').map(conditionOf),
-    ...all('or').map((group) => `{ $or: [${alternatives(group).map(conditionOf).join(', ')}] }`),
+    ...all('filter').map(printCondition),
+    ...all('or').map((group) => `{ $or: [${splitAlternatives(group).map(printCondition).join(', ')}] }`),
   ];
   const names = (name: string): string[] =>
     all(name)
@@ -170,52 +170,54 @@ function listLine({ query }: Call): string | undefined {
       : [`  filter: ${conditions.length === 1 ? conditions[0] : `{ $and: [${conditions.join(', ')}] }`},`]),
     ...(all('sort').length === 0 ? [] : [`  sort: ${JSON.stringify(all('sort'))},`]),
     ...(paths.length === 0 ? [] : [`  fields: ${JSON.stringify(paths)},`]),
-    ...(names('expand').length === 0 ? [] : [`  expand: ${expansion(names('expand'))},`]),
+    ...(names('expand').length === 0 ? [] : [`  expand: ${printExpansion(names('expand'))},`]),
     ...query
       .filter(([name]) => !OWN_NAMES.includes(name))
-      .map(([name, value]) => `  ${property(name)}: ${/^\d{1,9}$/.test(value) ? value : JSON.stringify(value)},`),
+      .map(([name, value]) => `  ${printProperty(name)}: ${/^\d{1,9}$/.test(value) ? value : JSON.stringify(value)},`),
   ];
   return parts.length === 0
     ? 'const { data, meta } = await entity.list();'
     : `const { data, meta } = await entity.list({\n${parts.join('\n')}\n});`;
 }
 
-const property = (name: string): string =>
+const printProperty = (name: string): string =>
   /^[A-Za-z_$][\w$]*$/.test(name) && name !== '__proto__' ? name : `[${JSON.stringify(name)}]`;
 
 /** The alternatives of `or`; `\;` is a semicolon. */
-const alternatives = (group: string): string[] =>
+const splitAlternatives = (group: string): string[] =>
   [...group.matchAll(/(?:\\;|[^;])+/g)].map(([text]) => text.replaceAll('\\;', ';'));
 
-function conditionOf(text: string): string {
+function printCondition(text: string): string {
   const [, path = '', operator = 'eq', value] = /^([^,]*),([^,]*)(?:,(.*))?$/s.exec(text) ?? [];
   const operand =
     operator === 'isNull' || operator === 'notNull'
       ? 'true'
-      : JSON.stringify(isMany(operator) ? listed(value ?? '') : (value ?? ''));
-  return path.split('.').reduceRight((inner, name) => `{ ${property(name)}: ${inner} }`, `{ ${operator}: ${operand} }`);
+      : JSON.stringify(isMany(operator) ? splitList(value ?? '') : (value ?? ''));
+  return path
+    .split('.')
+    .reduceRight((inner, name) => `{ ${printProperty(name)}: ${inner} }`, `{ ${operator}: ${operand} }`);
 }
 
 const isMany = (operator: string): boolean => /^(?:in|nin|between)$/.test(operator);
 
 /** Values separated by commas; `\,` is a comma. */
-const listed = (text: string): string[] =>
+const splitList = (text: string): string[] =>
   [...text.matchAll(/(?:\\,|[^,])+/g)].map(([one]) => one.replaceAll('\\,', ','));
 
-function expansion(paths: readonly string[]): string {
+function printExpansion(paths: readonly string[]): string {
   const below = new Map<string, string[]>();
   for (const path of paths) {
     const [first = '', ...rest] = path.split('.');
     below.set(first, [...(below.get(first) ?? []), ...(rest.length === 0 ? [] : [rest.join('.')])]);
   }
   const parts = [...below].map(
-    ([name, rest]) => `${property(name)}: ${rest.length === 0 ? 'true' : `{ expand: ${expansion(rest)} }`}`,
+    ([name, rest]) => `${printProperty(name)}: ${rest.length === 0 ? 'true' : `{ expand: ${printExpansion(rest)} }`}`,
   );
   return `{ ${parts.join(', ')} }`;
 }
 
-function wda(call: Call): string | undefined {
-  const where = ` -w ${shellWord(call.workspace)} --url ${shellWord(call.origin)}`;
+function printWda(call: Call): string | undefined {
+  const where = ` -w ${quoteShell(call.workspace)} --url ${quoteShell(call.origin)}`;
   if (call.method !== 'GET' || (call.rest !== '' && call.rest !== '/_export')) return undefined;
   const given = new Map<string, string[]>();
   for (const [name, value] of call.query) given.set(name, [...(given.get(name) ?? []), value]);
@@ -223,7 +225,7 @@ function wda(call: Call): string | undefined {
   const taken = ['filter', 'sort', 'fields', 'format', 'size', 'page', 'count', 'versions', 'preview', 'after'];
   if ([...given.keys()].some((name) => !taken.includes(name))) return undefined;
   const options = ['filter', 'sort', 'fields'].flatMap((name) =>
-    (given.get(name) ?? []).map((value) => ` --${name} ${shellWord(value)}`),
+    (given.get(name) ?? []).map((value) => ` --${name} ${quoteShell(value)}`),
   );
-  return `WDA_KEY="$WDA_KEY" wda export ${shellWord(call.entity)}${where}${options.join('')} --format ndjson`;
+  return `WDA_KEY="$WDA_KEY" wda export ${quoteShell(call.entity)}${where}${options.join('')} --format ndjson`;
 }

@@ -3,7 +3,7 @@
 /** By header; null: the column is left out. */
 export type Mapping = ReadonlyMap<string, string | null>;
 
-const plain = (name: string): string =>
+const normalize = (name: string): string =>
   name
     .normalize('NFKD')
     .toLowerCase()
@@ -14,8 +14,8 @@ const SHORTEST_PART = 3;
 
 /** Whether words of a header, side by side, are a field: `E-Mail Address` has `email`, `Unpaid` has no `paid`. */
 function isPart(header: string, field: string): boolean {
-  const wanted = plain(field);
-  const words = (header.match(/[\p{L}\p{M}]+|\p{N}+/gu) ?? []).map(plain);
+  const wanted = normalize(field);
+  const words = (header.match(/[\p{L}\p{M}]+|\p{N}+/gu) ?? []).map(normalize);
   const runs = words.flatMap((_, from) =>
     words.slice(from).map((_, more) => words.slice(from, from + more + 1).join('')),
   );
@@ -26,15 +26,15 @@ function isPart(header: string, field: string): boolean {
  * Headers are taken for fields that are written alike; `customer` also for the column `customerId`, and `E-Mail Address` for
  * `email`. Each field is taken once.
  */
-export function guess(headers: readonly string[], fields: readonly string[]): Mapping {
+export function guessMapping(headers: readonly string[], fields: readonly string[]): Mapping {
   const free = new Set(fields);
   const mapping = new Map<string, string | null>(headers.map((header) => [header, null]));
-  const ways: ((header: string, field: string) => boolean)[] = [
+  const matchers: ((header: string, field: string) => boolean)[] = [
     (header, field) => header === field,
-    (header, field) => plain(header) === plain(field),
-    (header, field) => `${plain(header)}id` === plain(field),
+    (header, field) => normalize(header) === normalize(field),
+    (header, field) => `${normalize(header)}id` === normalize(field),
   ];
-  for (const fits of ways) {
+  for (const fits of matchers) {
     for (const header of headers) {
       if (mapping.get(header) !== null) continue;
       const field = [...free].find((one) => fits(header, one));
@@ -52,7 +52,7 @@ export function guess(headers: readonly string[], fields: readonly string[]): Ma
 }
 
 /** The parameter `map` of an import; undefined when nothing has another name. */
-export function mapParameter(mapping: Mapping): string | undefined {
+export function printMapParameter(mapping: Mapping): string | undefined {
   const entries = [...mapping].filter(([header, field]) => header !== field);
   if (entries.length === 0) return undefined;
   return entries.map(([header, field]) => `${header.replaceAll(',', '\\,')}:${field ?? ''}`).join(',');

@@ -25,25 +25,25 @@ export interface ImportFile {
 const MOST_ROWS = 50;
 
 /** A file is NDJSON when its first line is an object. */
-export const kindOf = (text: string): FileKind => (/^\uFEFF?\s*\{/.test(text) ? 'ndjson' : 'csv');
+export const detectKind = (text: string): FileKind => (/^\uFEFF?\s*\{/.test(text) ? 'ndjson' : 'csv');
 
 /**
  * Reads the first rows of a text that may be cut anywhere after them. `isWhole`: it is not cut. Throws an Error that says what is
  * wrong.
  */
-export function sampleOf(text: string, isWhole: boolean): Sample {
-  const kind = kindOf(text);
-  return kind === 'csv' ? ofCsv(text, isWhole) : ofNdjson(text, isWhole);
+export function parseSample(text: string, isWhole: boolean): Sample {
+  const kind = detectKind(text);
+  return kind === 'csv' ? parseCsvSample(text, isWhole) : parseNdjsonSample(text, isWhole);
 }
 
-function ofCsv(text: string, isWhole: boolean): Sample {
-  const all = rowsOfCsv(text, isWhole);
+function parseCsvSample(text: string, isWhole: boolean): Sample {
+  const all = parseCsvRows(text, isWhole);
   const [headers = [], ...rows] = all;
   return { kind: 'csv', headers, rows: rows.slice(0, MOST_ROWS) };
 }
 
 /** A text that is cut may end within quotes: it is read up to the end of an earlier line. */
-function rowsOfCsv(text: string, isWhole: boolean): string[][] {
+function parseCsvRows(text: string, isWhole: boolean): string[][] {
   const read = (part: string): string[][] =>
     parse(part, { bom: true, relax_column_count: true, to: MOST_ROWS + 1 }) as unknown as string[][];
   if (isWhole) return read(text);
@@ -56,7 +56,7 @@ function rowsOfCsv(text: string, isWhole: boolean): string[][] {
   }
 }
 
-function ofNdjson(text: string, isWhole: boolean): Sample {
+function parseNdjsonSample(text: string, isWhole: boolean): Sample {
   const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);
   const whole = (isWhole ? lines : lines.slice(0, -1)).filter((line) => line.trim() !== '').slice(0, MOST_ROWS);
   const records = whole.map((line, at) => {
@@ -76,16 +76,16 @@ function ofNdjson(text: string, isWhole: boolean): Sample {
 const OTHER_DELIMITERS = [';', '\t', '|'] as const;
 
 /** What stands between the values of a CSV text in place of commas; undefined: commas, or only one column. */
-export function otherDelimiter(text: string): string | undefined {
+export function detectDelimiter(text: string): string | undefined {
   const [line = ''] = text.replace(/^\uFEFF/, '').split(/\r?\n/, 1);
   // What stands in quotes parts nothing.
   const header = line.replace(/"[^"]*"/g, '');
-  if (kindOf(text) !== 'csv' || header.includes(',')) return undefined;
+  if (detectKind(text) !== 'csv' || header.includes(',')) return undefined;
   return OTHER_DELIMITERS.find((delimiter) => header.includes(delimiter));
 }
 
 /** A whole CSV text with another delimiter as one with commas, row by row. Throws an Error that says what is wrong. */
-export function withCommas(text: string, delimiter: string): string {
+export function convertToCommas(text: string, delimiter: string): string {
   const rows = parse(text, {
     bom: true,
     delimiter,
@@ -97,8 +97,8 @@ export function withCommas(text: string, delimiter: string): string {
 }
 
 /** The rows of a whole file that have these numbers (from 1, as refusals count them), with its header, as a text of the same kind. */
-export function rowsOf(text: string, numbers: ReadonlySet<number>): string {
-  if (kindOf(text) === 'ndjson') {
+export function pickRows(text: string, numbers: ReadonlySet<number>): string {
+  if (detectKind(text) === 'ndjson') {
     const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
     return lines.filter((_, at) => numbers.has(at + 1)).join('\n');
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseSearch, stringifySearch, valuesOf } from '../../../console/src/address.ts';
+import { getAll, parseSearch, stringifySearch } from '../../../console/src/address.ts';
 
 test('parameters are those of the API, in their order', () => {
   assert.deepEqual(parseSearch('?filter=status,eq,open&filter=total,gte,10&sort=-id'), {
@@ -12,8 +12,8 @@ test('parameters are those of the API, in their order', () => {
     stringifySearch({ filter: ['status,eq,open', 'a,eq,&'], sort: undefined }),
     '?filter=status,eq,open&filter=a,eq,%26',
   );
-  assert.deepEqual(valuesOf({ filter: 'a' }, 'filter'), ['a']);
-  assert.deepEqual(valuesOf({}, 'toString'), []);
+  assert.deepEqual(getAll({ filter: 'a' }, 'filter'), ['a']);
+  assert.deepEqual(getAll({}, 'toString'), []);
 });
 
 test('any values come back', () => {

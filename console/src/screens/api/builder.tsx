@@ -4,19 +4,19 @@ import { type FormEvent, useState } from 'react';
 import { parseExact, stringifyExact } from '../../api/json.ts';
 import { send } from '../../api/request.ts';
 import type { EntityDocument } from '../../api/schema.ts';
-import { dataPath, type Place } from '../../api/workspace.ts';
+import { dataPath, type WorkspaceRef } from '../../api/workspace.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
-import { Refused } from '../../shell/error-alert.tsx';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
 import type { Call } from '../../snippets/snippets.ts';
 
-interface Shown {
+interface Result {
   readonly status: number;
   readonly milliseconds: number;
   readonly text: string;
 }
 
 /** What is typed; several filters stand on lines of their own. */
-interface Typed {
+interface Parameters {
   readonly filter: string;
   readonly sort: string;
   readonly expand: string;
@@ -25,18 +25,18 @@ interface Typed {
   readonly count: string;
 }
 
-const NOTHING: Typed = { filter: '', sort: '', expand: '', fields: '', size: '20', count: 'exact' };
+const NOTHING: Parameters = { filter: '', sort: '', expand: '', fields: '', size: '20', count: 'exact' };
 
 // What a person reads; the rest is for Copy as.
 const MOST_CHARACTERS = 100_000;
 
-export function Builder({ place, entity }: { readonly place: Place; readonly entity: EntityDocument }) {
+export function Builder({ place, entity }: { readonly place: WorkspaceRef; readonly entity: EntityDocument }) {
   const [typed, setTyped] = useState(NOTHING);
-  const [shown, setShown] = useState<Shown>();
+  const [shown, setShown] = useState<Result>();
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
   const query = Object.entries(typed).filter(
-    ([name, value]) => value.trim() !== '' && value !== NOTHING[name as keyof Typed],
+    ([name, value]) => value.trim() !== '' && value !== NOTHING[name as keyof Parameters],
   );
   const call = (): Call => ({
     origin: location.origin,
@@ -50,7 +50,7 @@ export function Builder({ place, entity }: { readonly place: Place; readonly ent
     event.preventDefault();
     setBusy(true);
     setError(undefined);
-    const begun = performance.now();
+    const startedAt = performance.now();
     try {
       const search = new URLSearchParams(query.map(([name, value]) => [name, value.trim()]));
       const response = await send({
@@ -58,7 +58,7 @@ export function Builder({ place, entity }: { readonly place: Place; readonly ent
         waits: false,
       });
       const text = await response.text();
-      setShown({ status: response.status, milliseconds: performance.now() - begun, text: pretty(text) });
+      setShown({ status: response.status, milliseconds: performance.now() - startedAt, text: pretty(text) });
     } catch (thrown) {
       setError(thrown);
       setShown(undefined);
@@ -66,7 +66,7 @@ export function Builder({ place, entity }: { readonly place: Place; readonly ent
       setBusy(false);
     }
   }
-  const field = (name: keyof Typed, placeholder: string) => (
+  const field = (name: keyof Parameters, placeholder: string) => (
     <TextInput
       label={name}
       placeholder={placeholder}
@@ -104,7 +104,7 @@ export function Builder({ place, entity }: { readonly place: Place; readonly ent
           </Group>
         </Stack>
       </form>
-      <Refused error={error} />
+      <ErrorAlert error={error} />
       {shown !== undefined && (
         <>
           <Text size="sm" role="status" my="xs">

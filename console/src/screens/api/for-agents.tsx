@@ -1,16 +1,16 @@
 // The line that gives an agent this entity, where agents are served.
 import { Paper, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { CodeToCopy } from '../../access/copyable-code.tsx';
-import { ask } from '../../api/request.ts';
-import { dataPath, type Place } from '../../api/workspace.ts';
+import { CopyableCode } from '../../access/copyable-code.tsx';
+import { request } from '../../api/request.ts';
+import { dataPath, type WorkspaceRef } from '../../api/workspace.ts';
 import { useViewAs } from '../../shell/permissions.ts';
 
-export function ForAgents({ place, entity }: { readonly place: Place; readonly entity: string }) {
+export function ForAgents({ place, entity }: { readonly place: WorkspaceRef; readonly entity: string }) {
   const isUser = useViewAs() !== undefined;
   const index = useQuery({
     queryKey: ['index', place.org, place.ws],
-    queryFn: async ({ signal }) => (await ask<{ mcp: string | null }>({ path: dataPath(place), signal })).data,
+    queryFn: async ({ signal }) => (await request<{ mcp: string | null }>({ path: dataPath(place), signal })).data,
     staleTime: 60_000,
   });
   const address = index.data?.mcp ?? null;
@@ -22,7 +22,7 @@ export function ForAgents({ place, entity }: { readonly place: Place; readonly e
       <Title order={2} mb={4}>
         For agents
       </Title>
-      <CodeToCopy label="MCP for Claude Code" text={command} />
+      <CopyableCode label="MCP for Claude Code" text={command} />
     </Paper>
   );
 }

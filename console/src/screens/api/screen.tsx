@@ -2,18 +2,18 @@
 import { Anchor, Code, Group, Paper, Select, SimpleGrid, Table, Tabs, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import { endpointsOf } from '../../api/endpoints.ts';
-import { DOOR } from '../../api/request.ts';
+import { listEndpoints } from '../../api/endpoints.ts';
+import { CONSOLE_API } from '../../api/request.ts';
 import { schemaQuery } from '../../api/schema.ts';
-import { dataPath, type Place, screenPath } from '../../api/workspace.ts';
-import { Refused } from '../../shell/error-alert.tsx';
+import { dataPath, screenPath, type WorkspaceRef } from '../../api/workspace.ts';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { useMayAdminister } from '../../shell/permissions.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { Builder } from './builder.tsx';
 import { ForAgents } from './for-agents.tsx';
 
 export function Screen() {
-  const { entity: name = '', ...place } = useParams({ strict: false }) as Place & { readonly entity?: string };
+  const { entity: name = '', ...place } = useParams({ strict: false }) as WorkspaceRef & { readonly entity?: string };
   const navigate = useNavigate();
   const mayAdminister = useMayAdminister();
   const schema = useQuery(schemaQuery(place));
@@ -31,7 +31,7 @@ export function Screen() {
   );
   return (
     <ScreenFrame title={`API of ${name}`} actions={choice}>
-      <Refused error={schema.error} />
+      <ErrorAlert error={schema.error} />
       {schema.data !== undefined && entity === undefined && (
         <Text>There is no entity of this name. Choose one above.</Text>
       )}
@@ -43,7 +43,7 @@ export function Screen() {
             </Title>
             <Table aria-label="Endpoints" layout="auto">
               <Table.Tbody>
-                {endpointsOf(entity.operations).map(({ operation, method, rest, does }) => (
+                {listEndpoints(entity.operations).map(({ operation, method, rest, description }) => (
                   <Table.Tr key={operation}>
                     <Table.Td>
                       <Code>{method}</Code>
@@ -51,7 +51,7 @@ export function Screen() {
                     <Table.Td>
                       <Code>{`/${name}${rest}`}</Code>
                       <Text size="xs" c="dimmed">
-                        {does}
+                        {description}
                       </Text>
                     </Table.Td>
                   </Table.Tr>
@@ -69,7 +69,7 @@ export function Screen() {
               <Group gap="md">
                 <Anchor
                   size="sm"
-                  href={`${DOOR}${dataPath(place, '/_openapi.json?selection=fixed')}`}
+                  href={`${CONSOLE_API}${dataPath(place, '/_openapi.json?selection=fixed')}`}
                   download={`${place.ws}.openapi.json`}
                 >
                   OpenAPI 3.1 document

@@ -3,9 +3,9 @@ import { Button, Group, Modal, Stack, Table, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import classes from '../../access/access.module.css';
-import { AccessFrame } from '../../access/access-layout.tsx';
+import { AccessLayout } from '../../access/access-layout.tsx';
 import { Confirm } from '../../access/confirm.tsx';
-import { CodeToCopy } from '../../access/copyable-code.tsx';
+import { CopyableCode } from '../../access/copyable-code.tsx';
 import {
   deleteClientWords,
   entitiesText,
@@ -16,13 +16,13 @@ import {
 } from '../../access/credentials.ts';
 import { GrantFields, NameField } from '../../access/grant-fields.tsx';
 import { SecretDialog } from '../../access/secret-dialog.tsx';
-import { ask } from '../../api/request.ts';
+import { request } from '../../api/request.ts';
 import { schemaQuery } from '../../api/schema.ts';
-import { adminPath, type Place } from '../../api/workspace.ts';
-import { Instant } from '../../shell/datetime.tsx';
-import { Refused } from '../../shell/error-alert.tsx';
-import { say } from '../../shell/live-region.tsx';
-import { useFound } from '../../shell/pagination.tsx';
+import { adminPath, type WorkspaceRef } from '../../api/workspace.ts';
+import { DateTime } from '../../shell/datetime.tsx';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
+import { announce } from '../../shell/live-region.tsx';
+import { useSearchableList } from '../../shell/pagination.tsx';
 
 interface Made extends OAuthClient {
   readonly clientSecret: string;
@@ -37,7 +37,7 @@ type Dialog =
 export function Screen() {
   const [dialog, setDialog] = useState<Dialog>({ kind: 'none' });
   return (
-    <AccessFrame
+    <AccessLayout
       title="OAuth clients"
       noun="oauth-clients"
       actions={<Button onClick={() => setDialog({ kind: 'new' })}>New client</Button>}
@@ -48,12 +48,12 @@ export function Screen() {
           <Opened place={place} dialog={dialog} onOpen={setDialog} />
         </>
       )}
-    </AccessFrame>
+    </AccessLayout>
   );
 }
 
 interface OpenedProps {
-  readonly place: Place;
+  readonly place: WorkspaceRef;
   readonly dialog: Dialog;
   readonly onOpen: (dialog: Dialog) => void;
 }
@@ -72,7 +72,7 @@ function Opened({ place, dialog, onOpen }: OpenedProps) {
           onClose={close}
           onMade={(client) => {
             void reload();
-            say('Client created');
+            announce('Client created');
             onOpen({ kind: 'made', client });
           }}
         />
@@ -111,11 +111,11 @@ function Opened({ place, dialog, onOpen }: OpenedProps) {
           action="Delete"
           onClose={close}
           onConfirmed={async () => {
-            await ask({
+            await request({
               method: 'DELETE',
               path: adminPath(place, `/oauth-clients/${encodeURIComponent(dialog.client.id)}`),
             });
-            say('Client deleted');
+            announce('Client deleted');
             await reload();
           }}
         />
@@ -125,14 +125,14 @@ function Opened({ place, dialog, onOpen }: OpenedProps) {
   }
 }
 
-function TokenCurl({ place, client }: { readonly place: Place; readonly client: OAuthClient }) {
+function TokenCurl({ place, client }: { readonly place: WorkspaceRef; readonly client: OAuthClient }) {
   const schema = useQuery(schemaQuery(place));
   const entity = client.entities === null ? [...(schema.data?.entities.keys() ?? [])][0] : client.entities[0];
-  return <CodeToCopy label="Commands" text={tokenCurl(location.origin, place, client.clientId, entity)} />;
+  return <CopyableCode label="Commands" text={tokenCurl(location.origin, place, client.clientId, entity)} />;
 }
 
 interface NewClientProps {
-  readonly place: Place;
+  readonly place: WorkspaceRef;
   readonly onClose: () => void;
   readonly onMade: (client: Made) => void;
 }
@@ -142,7 +142,8 @@ function NewClient({ place, onClose, onMade }: NewClientProps) {
   const [grant, setGrant] = useState<Grant>({ permissions: 'READ_ONLY', entities: null });
   const making = useMutation({
     mutationFn: async () =>
-      (await ask<Made>({ method: 'POST', path: adminPath(place, '/oauth-clients'), body: { name, ...grant } })).data,
+      (await request<Made>({ method: 'POST', path: adminPath(place, '/oauth-clients'), body: { name, ...grant } }))
+        .data,
     onSuccess: onMade,
   });
   return (
@@ -156,7 +157,7 @@ function NewClient({ place, onClose, onMade }: NewClientProps) {
         <Stack gap="sm">
           <NameField value={name} onChange={setName} error={making.error} />
           <GrantFields place={place} value={grant} onChange={setGrant} error={making.error} />
-          <Refused error={making.error} />
+          <ErrorAlert error={making.error} />
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
               Cancel
@@ -171,15 +172,15 @@ function NewClient({ place, onClose, onMade }: NewClientProps) {
   );
 }
 
-function Clients({ place, onOpen }: { readonly place: Place; readonly onOpen: (dialog: Dialog) => void }) {
+function Clients({ place, onOpen }: { readonly place: WorkspaceRef; readonly onOpen: (dialog: Dialog) => void }) {
   const clients = useQuery(oauthClientsQuery(place));
-  const { shown, find, pages } = useFound(clients.data ?? [], ({ name }) => name);
+  const { page, searchField, pageLinks } = useSearchableList(clients.data ?? [], ({ name }) => name);
   if (clients.data?.length === 0)
     return <Text size="sm">No clients yet. Create one for programs that use short-lived tokens instead of a key.</Text>;
   return (
     <>
-      <Refused error={clients.error} onRetry={() => void clients.refetch()} />
-      {find}
+      <ErrorAlert error={clients.error} onRetry={() => void clients.refetch()} />
+      {searchField}
       <Table.ScrollContainer minWidth={720} type="native">
         <Table aria-label="OAuth clients" verticalSpacing={4} aria-busy={clients.isPending}>
           <Table.Thead>
@@ -191,7 +192,7 @@ function Clients({ place, onOpen }: { readonly place: Place; readonly onOpen: (d
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
-            {shown.map((client) => (
+            {page.map((client) => (
               <Table.Tr key={client.id}>
                 <Table.Th scope="row" fw={400} className={classes.name ?? ''}>
                   <bdi>{client.name}</bdi>
@@ -200,7 +201,7 @@ function Clients({ place, onOpen }: { readonly place: Place; readonly onOpen: (d
                 <Table.Td>{client.permissions}</Table.Td>
                 <Table.Td title={client.entities?.join(', ')}>{entitiesText(client.entities)}</Table.Td>
                 <Table.Td>
-                  <Instant instant={client.createdAt} />
+                  <DateTime instant={client.createdAt} />
                 </Table.Td>
                 <Table.Td>
                   <Group gap={4} wrap="nowrap" justify="flex-end">
@@ -228,7 +229,7 @@ function Clients({ place, onOpen }: { readonly place: Place; readonly onOpen: (d
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      {pages}
+      {pageLinks}
     </>
   );
 }

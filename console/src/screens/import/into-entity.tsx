@@ -2,11 +2,11 @@
 import { Select, Stack, Title } from '@mantine/core';
 import { useState } from 'react';
 import type { EntityDocument } from '../../api/schema.ts';
-import type { Place } from '../../api/workspace.ts';
-import { guess, type Mapping, mapParameter } from '../../transfer/mapping.ts';
+import type { WorkspaceRef } from '../../api/workspace.ts';
+import { guessMapping, type Mapping, printMapParameter } from '../../transfer/mapping.ts';
 import type { ImportFile } from '../../transfer/sample.ts';
 import { SampleTable } from './sample-table.tsx';
-import { Sending } from './upload-form.tsx';
+import { UploadForm } from './upload-form.tsx';
 
 const CONFLICTS = [
   { value: 'fail', label: 'Reject the file' },
@@ -15,21 +15,21 @@ const CONFLICTS = [
 ];
 
 /** What a file may fill. */
-function columnsOf({ fields, relations, timestamps }: EntityDocument): readonly string[] {
+function listImportColumns({ fields, relations, timestamps }: EntityDocument): readonly string[] {
   const stored = [...relations.values()].flatMap(({ column }) => (column === undefined ? [] : [column]));
   return ['id', ...fields.keys(), ...stored, ...(timestamps ? ['createdAt', 'updatedAt'] : [])];
 }
 
 export interface IntoEntityProps {
-  readonly place: Place;
+  readonly place: WorkspaceRef;
   readonly entity: EntityDocument;
   readonly chosen: ImportFile;
 }
 
 export function IntoEntity({ place, entity, chosen }: IntoEntityProps) {
-  const columns = columnsOf(entity);
+  const columns = listImportColumns(entity);
   const { headers } = chosen.sample;
-  const [mapping, setMapping] = useState<Mapping>(() => guess(headers, columns));
+  const [mapping, setMapping] = useState<Mapping>(() => guessMapping(headers, columns));
   const [conflict, setConflict] = useState('fail');
   const [by, setBy] = useState('id');
   const mapped = new Set(mapping.values());
@@ -79,13 +79,13 @@ export function IntoEntity({ place, entity, chosen }: IntoEntityProps) {
           onChange={(next) => setBy(next ?? 'id')}
         />
       )}
-      <Sending
+      <UploadForm
         key={chosen.number}
         place={place}
         entity={entity.name}
         chosen={chosen}
         parameters={{
-          map: mapParameter(mapping),
+          map: printMapParameter(mapping),
           onConflict: conflict === 'fail' ? undefined : conflict,
           conflictOn: conflict === 'fail' || foundBy === 'id' ? undefined : foundBy,
         }}

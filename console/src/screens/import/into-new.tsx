@@ -1,17 +1,17 @@
 // A file into a new entity: its fields are guessed from the first rows, and made when the file is imported.
 import { Select, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useRef, useState } from 'react';
-import { ask, askExact } from '../../api/request.ts';
-import { adminPath, type Place } from '../../api/workspace.ts';
-import { mapParameter } from '../../transfer/mapping.ts';
+import { request, requestExact } from '../../api/request.ts';
+import { adminPath, type WorkspaceRef } from '../../api/workspace.ts';
+import { printMapParameter } from '../../transfer/mapping.ts';
 import type { ImportFile } from '../../transfer/sample.ts';
 import { type GuessedField, type GuessedType, guessField, nameFor } from '../../transfer/types.ts';
 import { SampleTable } from './sample-table.tsx';
-import { Sending } from './upload-form.tsx';
+import { UploadForm } from './upload-form.tsx';
 
 const TYPES: readonly GuessedType[] = ['string', 'text', 'bigint', 'decimal', 'boolean', 'date', 'datetime', 'uuid'];
 
-function fieldsOf({ sample }: ImportFile): readonly (GuessedField | null)[] {
+function guessFields({ sample }: ImportFile): readonly (GuessedField | null)[] {
   const taken = new Set<string>();
   return sample.headers.map((header, at) => {
     // Every record gets an id anyway; the file's is used for it.
@@ -26,25 +26,25 @@ function fieldsOf({ sample }: ImportFile): readonly (GuessedField | null)[] {
 }
 
 export interface IntoNewProps {
-  readonly place: Place;
+  readonly place: WorkspaceRef;
   readonly chosen: ImportFile;
   readonly suggested: string;
 }
 
 export function IntoNew({ place, chosen, suggested }: IntoNewProps) {
   const [name, setName] = useState(suggested);
-  const [fields, setFields] = useState(() => fieldsOf(chosen));
+  const [fields, setFields] = useState(() => guessFields(chosen));
   const made = useRef<string>(undefined);
   const { headers } = chosen.sample;
   const mapping = new Map(headers.map((header, at) => [header, fields[at]?.name ?? 'id']));
   async function make(): Promise<void> {
     if (made.current === name) return;
     // What others have written stays, to the last digit.
-    const { data, etag } = await askExact<{ readonly entities?: object }>({ path: adminPath(place, '/schema') });
-    const own = fields.flatMap((field) => (field === null ? [] : [[field.name, definitionOf(field)] as const]));
+    const { data, etag } = await requestExact<{ readonly entities?: object }>({ path: adminPath(place, '/schema') });
+    const own = fields.flatMap((field) => (field === null ? [] : [[field.name, toDefinition(field)] as const]));
     const entities = { ...data.entities, [name]: { fields: Object.fromEntries(own) } };
     const headers = etag === undefined ? {} : { 'If-Match': etag };
-    await ask({ method: 'PUT', path: adminPath(place, '/schema?wait=30'), body: { ...data, entities }, headers });
+    await request({ method: 'PUT', path: adminPath(place, '/schema?wait=30'), body: { ...data, entities }, headers });
     made.current = name;
   }
   return (
@@ -79,11 +79,11 @@ export function IntoNew({ place, chosen, suggested }: IntoNewProps) {
       <Text size="sm" c="dimmed">
         Import creates the entity, then stores the rows. If a row is rejected, the entity remains without records.
       </Text>
-      <Sending
+      <UploadForm
         place={place}
         entity={name}
         chosen={chosen}
-        parameters={{ map: mapParameter(mapping) }}
+        parameters={{ map: printMapParameter(mapping) }}
         before={make}
         hasDryRun={false}
       />
@@ -91,4 +91,4 @@ export function IntoNew({ place, chosen, suggested }: IntoNewProps) {
   );
 }
 
-const definitionOf = ({ name: _, ...definition }: GuessedField): object => definition;
+const toDefinition = ({ name: _, ...definition }: GuessedField): object => definition;

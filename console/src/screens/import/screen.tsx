@@ -4,11 +4,11 @@ import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import { schemaQuery } from '../../api/schema.ts';
-import type { Place } from '../../api/workspace.ts';
-import { Refused } from '../../shell/error-alert.tsx';
+import type { WorkspaceRef } from '../../api/workspace.ts';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { useMayWrite, useViewAs } from '../../shell/permissions.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
-import { type ImportFile, otherDelimiter, sampleOf, withCommas } from '../../transfer/sample.ts';
+import { convertToCommas, detectDelimiter, type ImportFile, parseSample } from '../../transfer/sample.ts';
 import { nameFor } from '../../transfer/types.ts';
 import { IntoEntity } from './into-entity.tsx';
 import { IntoNew } from './into-new.tsx';
@@ -18,7 +18,7 @@ const SAMPLE_BYTES = 262_144;
 const MOST_CONVERTED_BYTES = 20_000_000;
 
 export function Screen() {
-  const { entity: name, ...place } = useParams({ strict: false }) as Place & { readonly entity?: string };
+  const { entity: name, ...place } = useParams({ strict: false }) as WorkspaceRef & { readonly entity?: string };
   const schema = useQuery(schemaQuery(place));
   const [chosen, setChosen] = useState<ImportFile>();
   const [error, setError] = useState<unknown>();
@@ -29,10 +29,10 @@ export function Screen() {
     if (given === null) return;
     setError(undefined);
     try {
-      const delimiter = otherDelimiter(await given.slice(0, SAMPLE_BYTES).text());
-      const file = delimiter === undefined ? given : await converted(given, delimiter);
+      const delimiter = detectDelimiter(await given.slice(0, SAMPLE_BYTES).text());
+      const file = delimiter === undefined ? given : await convert(given, delimiter);
       const text = await file.slice(0, SAMPLE_BYTES).text();
-      const sample = sampleOf(text, file.size <= SAMPLE_BYTES);
+      const sample = parseSample(text, file.size <= SAMPLE_BYTES);
       if (sample.headers.length === 0) throw new Error('The file has no rows');
       setChosen((last) => ({ file, name: called, sample, delimiter, number: (last?.number ?? 0) + 1 }));
     } catch (thrown) {
@@ -44,7 +44,7 @@ export function Screen() {
   const isAllowed = name === undefined || mayWrite;
   return (
     <ScreenFrame title={name === undefined ? 'Import a file' : `Import into ${name}`}>
-      <Refused error={schema.error} />
+      <ErrorAlert error={schema.error} />
       {schema.data !== undefined && !isAllowed && (
         <Text size="sm">
           {isViewing ? 'Nothing can be imported while you view as a user.' : 'This needs a key with write permission.'}
@@ -53,10 +53,11 @@ export function Screen() {
       {isAllowed && (
         <Stack maw={1000}>
           <Source onChosen={(file, called) => void choose(file, called)} />
-          <Refused error={error} />
+          <ErrorAlert error={error} />
           {chosen?.delimiter !== undefined && (
             <Text size="sm" role="status">
-              The values of this file are separated by {nameOf(chosen.delimiter)}. They are sent separated by commas.
+              The values of this file are separated by {describeDelimiter(chosen.delimiter)}. They are sent separated by
+              commas.
             </Text>
           )}
           {chosen !== undefined && entity !== undefined && (
@@ -79,15 +80,15 @@ export function Screen() {
   );
 }
 
-async function converted(file: Blob, delimiter: string): Promise<Blob> {
+async function convert(file: Blob, delimiter: string): Promise<Blob> {
   if (file.size > MOST_CONVERTED_BYTES)
     throw new Error(
-      `The values of this file are separated by ${nameOf(delimiter)}. Save it with commas first: it is large.`,
+      `The values of this file are separated by ${describeDelimiter(delimiter)}. Save it with commas first: it is large.`,
     );
-  return new Blob([withCommas(await file.text(), delimiter)]);
+  return new Blob([convertToCommas(await file.text(), delimiter)]);
 }
 
-const nameOf = (delimiter: string): string =>
+const describeDelimiter = (delimiter: string): string =>
   delimiter === ';' ? 'semicolons' : delimiter === '\t' ? 'tabs' : `“${delimiter}”`;
 
 function Source({ onChosen }: { readonly onChosen: (file: Blob | null, name: string) => void }) {

@@ -3,30 +3,30 @@ import { Alert, Anchor, Button, Group, Progress, Stack, Text } from '@mantine/co
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
-import { isRefusal } from '../../api/api-error.ts';
+import { isApiError } from '../../api/api-error.ts';
 import { upload } from '../../api/upload.ts';
-import { dataPath, type Place, screenPath } from '../../api/workspace.ts';
-import { bytes, counted } from '../../format/amount.ts';
-import { requestKeys } from '../../records/write-requests.ts';
+import { dataPath, screenPath, type WorkspaceRef } from '../../api/workspace.ts';
+import { formatBytes, pluralize } from '../../format/amount.ts';
+import { createKeyCache } from '../../records/write-requests.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
 import { saveFile } from '../../shell/download.tsx';
-import { Refused } from '../../shell/error-alert.tsx';
-import { DraftGuard } from '../../shell/unsaved-changes.tsx';
-import { importCall } from '../../snippets/admin.ts';
-import { type ImportFile, rowsOf } from '../../transfer/sample.ts';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
+import { UnsavedChangesGuard } from '../../shell/unsaved-changes.tsx';
+import { createImportCall } from '../../snippets/admin.ts';
+import { type ImportFile, pickRows } from '../../transfer/sample.ts';
 
-interface Done {
+interface ImportCounts {
   readonly inserted: number;
   readonly updated: number;
   readonly skipped: number;
 }
 
-export interface Result extends Done {
+export interface Result extends ImportCounts {
   readonly isDryRun: boolean;
 }
 
-export interface SendingProps {
-  readonly place: Place;
+export interface UploadFormProps {
+  readonly place: WorkspaceRef;
   readonly entity: string;
   readonly chosen: ImportFile;
   readonly parameters: Readonly<Record<string, string | undefined>>;
@@ -41,13 +41,21 @@ export interface SendingProps {
 // A larger file is not read into the page to find its bad rows.
 const MOST_BYTES = 50_000_000;
 
-export function Sending({ place, entity, chosen, parameters, before, hasDryRun = true, isReady = true }: SendingProps) {
+export function UploadForm({
+  place,
+  entity,
+  chosen,
+  parameters,
+  before,
+  hasDryRun = true,
+  isReady = true,
+}: UploadFormProps) {
   const [sent, setSent] = useState<number>();
   const [result, setResult] = useState<Result>();
   const [error, setError] = useState<unknown>();
   const [isStoring, setStoring] = useState(false);
   const [stored, setStored] = useState<string>();
-  const [keyOf] = useState(requestKeys);
+  const [keyOf] = useState(createKeyCache);
   const stop = useRef<AbortController>(undefined);
   useEffect(() => () => stop.current?.abort(), []);
   const client = useQueryClient();
@@ -66,7 +74,7 @@ export function Sending({ place, entity, chosen, parameters, before, hasDryRun =
     setStoring(!isDryRun);
     try {
       await before?.();
-      const { data } = await upload<Done>({
+      const { data } = await upload<ImportCounts>({
         path: isDryRun ? pathWith([['dryRun', 'true']]) : path,
         key: isDryRun ? undefined : keyOf(path),
         type,
@@ -85,17 +93,17 @@ export function Sending({ place, entity, chosen, parameters, before, hasDryRun =
       setSent(undefined);
     }
   }
-  const isSurelyNot = !isStoring || (isRefusal(error) && error.status >= 400 && error.status < 500);
-  const rows = isRefusal(error)
+  const isSurelyNot = !isStoring || (isApiError(error) && error.status >= 400 && error.status < 500);
+  const rows = isApiError(error)
     ? new Set(error.details.flatMap(({ row }) => (row === undefined || row === 0 ? [] : [row])))
     : new Set<number>();
   async function saveBadRows(): Promise<void> {
-    const text = rowsOf(await file.text(), rows);
+    const text = pickRows(await file.text(), rows);
     saveFile(new Blob([text]), `${name.replace(/\.[^.]*$/, '')}.bad.${sample.kind === 'csv' ? 'csv' : 'ndjson'}`);
   }
   return (
     <Stack gap="xs">
-      <DraftGuard isDirty={isStoring && sent !== undefined} />
+      <UnsavedChangesGuard isDirty={isStoring && sent !== undefined} />
       <Group>
         {hasDryRun && (
           <Button variant="default" disabled={!isReady || sent !== undefined} onClick={() => void run(true)}>
@@ -107,7 +115,9 @@ export function Sending({ place, entity, chosen, parameters, before, hasDryRun =
         </Button>
         {chosen.delimiter === undefined && before === undefined && isReady && (
           <CopyAs
-            call={() => importCall({ origin: location.origin, ...place, entity, file: { name, type }, parameters })}
+            call={() =>
+              createImportCall({ origin: location.origin, ...place, entity, file: { name, type }, parameters })
+            }
           />
         )}
         {sent !== undefined && (
@@ -123,7 +133,7 @@ export function Sending({ place, entity, chosen, parameters, before, hasDryRun =
           </Progress.Root>
           <Text size="sm" role="status">
             {sent < file.size
-              ? `${bytes(sent)} of ${bytes(file.size)} sent`
+              ? `${formatBytes(sent)} of ${formatBytes(file.size)} sent`
               : 'Sent. The server checks and stores the rows'}
           </Text>
         </>
@@ -131,7 +141,7 @@ export function Sending({ place, entity, chosen, parameters, before, hasDryRun =
       {result !== undefined && (
         <Alert role="status" color={result.isDryRun ? 'blue' : 'green'} variant="light" p="xs">
           {result.isDryRun ? 'Nothing is stored. The import would have: ' : ''}
-          {`${counted(result.inserted, 'record')} inserted, ${result.updated} updated, ${result.skipped} skipped. `}
+          {`${pluralize(result.inserted, 'record')} inserted, ${result.updated} updated, ${result.skipped} skipped. `}
           {!result.isDryRun && (
             <Anchor component={Link} to={screenPath(place, `/data/${entity}`)} size="sm">
               Show the records
@@ -139,7 +149,7 @@ export function Sending({ place, entity, chosen, parameters, before, hasDryRun =
           )}
         </Alert>
       )}
-      <Refused error={error} />
+      <ErrorAlert error={error} />
       {error !== undefined && (
         <Group>
           <Text size="sm">

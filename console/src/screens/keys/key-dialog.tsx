@@ -3,20 +3,21 @@ import { Button, Group, Modal, Stack, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ApiKey, Grant } from '../../access/credentials.ts';
-import { GrantFields, mistakeAt, NameField } from '../../access/grant-fields.tsx';
-import { ask } from '../../api/request.ts';
-import { adminPath, type Place } from '../../api/workspace.ts';
-import { momentOf, momentText, type ZoneName } from '../../format/datetime.ts';
+import { fieldError, GrantFields, NameField } from '../../access/grant-fields.tsx';
+import { request } from '../../api/request.ts';
+import { adminPath, type WorkspaceRef } from '../../api/workspace.ts';
+import { formatLocal, parseDateTime, type TimeZone } from '../../format/datetime.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
-import { Refused } from '../../shell/error-alert.tsx';
-import { useZone } from '../../shell/time-zone.tsx';
-import { adminCall } from '../../snippets/admin.ts';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
+import { useTimeZone } from '../../shell/time-zone.tsx';
+import { createAdminCall } from '../../snippets/admin.ts';
 
 /** A moment for a field of type datetime-local: to the minute. */
-const fieldText = (instant: string, zone: ZoneName): string => momentText(instant, zone).slice(0, 16).replace(' ', 'T');
+const fieldText = (instant: string, zone: TimeZone): string =>
+  formatLocal(instant, zone).slice(0, 16).replace(' ', 'T');
 
 export interface KeyDialogProps {
-  readonly place: Place;
+  readonly place: WorkspaceRef;
   readonly before: ApiKey | undefined;
   readonly onClose: () => void;
   /** With the secret of a new key. */
@@ -24,12 +25,12 @@ export interface KeyDialogProps {
 }
 
 export function KeyDialog({ place, before, onClose, onSaved }: KeyDialogProps) {
-  const zone = useZone();
+  const zone = useTimeZone();
   const [name, setName] = useState(before?.name ?? '');
   const [grant, setGrant] = useState<Grant>({ permissions: 'READ_ONLY', entities: null });
   const [expires, setExpires] = useState(before?.expiresAt == null ? '' : fieldText(before.expiresAt, zone));
-  function request() {
-    const expiresAt = expires === '' ? null : (momentOf(expires, zone) ?? expires);
+  function createBody() {
+    const expiresAt = expires === '' ? null : (parseDateTime(expires, zone) ?? expires);
     if (before === undefined)
       return { method: 'POST', rest: '/api-keys', body: { name, ...grant, expiresAt } } as const;
     // What was not touched is not sent: a key that has expired keeps its end when it is renamed.
@@ -42,8 +43,8 @@ export function KeyDialog({ place, before, onClose, onSaved }: KeyDialogProps) {
   }
   const saving = useMutation({
     mutationFn: async () => {
-      const { method, rest, body } = request();
-      const { data } = await ask<{ key?: string }>({ method, path: adminPath(place, rest), body });
+      const { method, rest, body } = createBody();
+      const { data } = await request<{ key?: string }>({ method, path: adminPath(place, rest), body });
       return before === undefined ? data.key : undefined;
     },
     onSuccess: onSaved,
@@ -70,14 +71,17 @@ export function KeyDialog({ place, before, onClose, onSaved }: KeyDialogProps) {
             description="Leave empty to keep it valid until it is revoked"
             value={expires}
             onChange={(event) => setExpires(event.currentTarget.value)}
-            error={mistakeAt(saving.error, 'expiresAt')}
+            error={fieldError(saving.error, 'expiresAt')}
           />
-          <Refused error={saving.error} />
+          <ErrorAlert error={saving.error} />
           <Group justify="flex-end">
             <CopyAs
               call={() => {
-                const { method, rest, body } = request();
-                return adminCall({ origin: location.origin, ...place }, { method, rest, body: JSON.stringify(body) });
+                const { method, rest, body } = createBody();
+                return createAdminCall(
+                  { origin: location.origin, ...place },
+                  { method, rest, body: JSON.stringify(body) },
+                );
               }}
             />
             <Button variant="default" onClick={onClose}>

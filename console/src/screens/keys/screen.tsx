@@ -3,17 +3,17 @@ import { Badge, Button, Group, Table, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import classes from '../../access/access.module.css';
-import { AccessFrame } from '../../access/access-layout.tsx';
+import { AccessLayout } from '../../access/access-layout.tsx';
 import { Confirm } from '../../access/confirm.tsx';
 import { type ApiKey, apiKeysQuery, entitiesText, isExpired, revokeWords } from '../../access/credentials.ts';
 import { SecretDialog } from '../../access/secret-dialog.tsx';
-import { ask } from '../../api/request.ts';
-import { adminPath, type Place } from '../../api/workspace.ts';
-import { Instant, momentWords } from '../../shell/datetime.tsx';
-import { Refused } from '../../shell/error-alert.tsx';
-import { say } from '../../shell/live-region.tsx';
-import { useFound } from '../../shell/pagination.tsx';
-import { useZone } from '../../shell/time-zone.tsx';
+import { request } from '../../api/request.ts';
+import { adminPath, type WorkspaceRef } from '../../api/workspace.ts';
+import { DateTime, formatDateTime } from '../../shell/datetime.tsx';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
+import { announce } from '../../shell/live-region.tsx';
+import { useSearchableList } from '../../shell/pagination.tsx';
+import { useTimeZone } from '../../shell/time-zone.tsx';
 import { KeyDialog } from './key-dialog.tsx';
 
 type Dialog =
@@ -25,7 +25,7 @@ type Dialog =
 export function Screen() {
   const [dialog, setDialog] = useState<Dialog>({ kind: 'none' });
   return (
-    <AccessFrame
+    <AccessLayout
       title="API keys"
       noun="api-keys"
       actions={<Button onClick={() => setDialog({ kind: 'new' })}>New key</Button>}
@@ -36,19 +36,19 @@ export function Screen() {
           <Opened place={place} dialog={dialog} onOpen={setDialog} />
         </>
       )}
-    </AccessFrame>
+    </AccessLayout>
   );
 }
 
 interface OpenedProps {
-  readonly place: Place;
+  readonly place: WorkspaceRef;
   readonly dialog: Dialog;
   readonly onOpen: (dialog: Dialog) => void;
 }
 
 function Opened({ place, dialog, onOpen }: OpenedProps) {
   const queries = useQueryClient();
-  const zone = useZone();
+  const zone = useTimeZone();
   const close = (): void => onOpen({ kind: 'none' });
   const reload = () => queries.invalidateQueries({ queryKey: apiKeysQuery(place).queryKey });
   switch (dialog.kind) {
@@ -65,7 +65,7 @@ function Opened({ place, dialog, onOpen }: OpenedProps) {
           onClose={close}
           onSaved={(secret) => {
             void reload();
-            say(dialog.kind === 'new' ? 'Key created' : 'Key changed');
+            announce(dialog.kind === 'new' ? 'Key created' : 'Key changed');
             onOpen(secret === undefined ? { kind: 'none' } : { kind: 'made', secret });
           }}
         />
@@ -79,12 +79,12 @@ function Opened({ place, dialog, onOpen }: OpenedProps) {
               Revoke <bdi className={classes.name}>{key.name}</bdi>?
             </>
           }
-          words={revokeWords(key, Date.now(), key.lastUsedAt === null ? '' : momentWords(key.lastUsedAt, zone))}
+          words={revokeWords(key, Date.now(), key.lastUsedAt === null ? '' : formatDateTime(key.lastUsedAt, zone))}
           action="Revoke"
           onClose={close}
           onConfirmed={async () => {
-            await ask({ method: 'DELETE', path: adminPath(place, `/api-keys/${key.id}`) });
-            say('Key revoked');
+            await request({ method: 'DELETE', path: adminPath(place, `/api-keys/${key.id}`) });
+            announce('Key revoked');
             await reload();
           }}
         />
@@ -95,14 +95,14 @@ function Opened({ place, dialog, onOpen }: OpenedProps) {
   }
 }
 
-function Keys({ place, onOpen }: { readonly place: Place; readonly onOpen: (dialog: Dialog) => void }) {
+function Keys({ place, onOpen }: { readonly place: WorkspaceRef; readonly onOpen: (dialog: Dialog) => void }) {
   const keys = useQuery(apiKeysQuery(place));
-  const { shown, find, pages } = useFound(keys.data ?? [], ({ name }) => name);
+  const { page, searchField, pageLinks } = useSearchableList(keys.data ?? [], ({ name }) => name);
   if (keys.data?.length === 0) return <Text size="sm">No keys yet. Programs need one to read and write records.</Text>;
   return (
     <>
-      <Refused error={keys.error} onRetry={() => void keys.refetch()} />
-      {find}
+      <ErrorAlert error={keys.error} onRetry={() => void keys.refetch()} />
+      {searchField}
       <Table.ScrollContainer minWidth={800} type="native">
         <Table aria-label="API keys" verticalSpacing={4} aria-busy={keys.isPending}>
           <Table.Thead>
@@ -114,13 +114,13 @@ function Keys({ place, onOpen }: { readonly place: Place; readonly onOpen: (dial
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
-            {shown.map((key) => (
+            {page.map((key) => (
               <KeyRow key={key.id} apiKey={key} onOpen={onOpen} />
             ))}
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      {pages}
+      {pageLinks}
     </>
   );
 }
@@ -136,7 +136,7 @@ function KeyRow({ apiKey, onOpen }: { readonly apiKey: ApiKey; readonly onOpen: 
       <Table.Td>{permissions}</Table.Td>
       <Table.Td title={entities?.join(', ')}>{entitiesText(entities)}</Table.Td>
       <Table.Td>
-        <Instant instant={createdAt} />
+        <DateTime instant={createdAt} />
         {createdBy != null && (
           <Text size="xs" c="dimmed">
             by <bdi>{createdBy.name}</bdi>
@@ -144,13 +144,13 @@ function KeyRow({ apiKey, onOpen }: { readonly apiKey: ApiKey; readonly onOpen: 
         )}
       </Table.Td>
       <Table.Td>
-        <Instant instant={lastUsedAt} none="never" />
+        <DateTime instant={lastUsedAt} none="never" />
       </Table.Td>
       <Table.Td>
         {isExpired(apiKey, Date.now()) ? (
           <Badge color="gray">Expired</Badge>
         ) : (
-          <Instant instant={expiresAt} none="never" />
+          <DateTime instant={expiresAt} none="never" />
         )}
       </Table.Td>
       <Table.Td>

@@ -4,7 +4,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { queryClient } from '../../api/query-client.ts';
 import { signIn } from '../../api/session.ts';
-import { KeyForm } from '../../shell/sign-in-form.tsx';
+import { SignInForm } from '../../shell/sign-in-form.tsx';
 
 export function Screen() {
   const navigate = useNavigate();
@@ -44,7 +44,7 @@ export function Screen() {
             {mistake}
           </Alert>
         )}
-        <KeyForm onSignedIn={enter} />
+        <SignInForm onSignedIn={enter} />
       </Paper>
     </Center>
   );

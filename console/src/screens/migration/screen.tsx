@@ -4,27 +4,33 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
 import {
-  duration,
-  type Pace,
-  paceOf,
-  progressOf,
+  addSample,
+  formatDuration,
+  getProgress,
+  measureThroughput,
   type Sample,
   STATE_COLORS,
-  withSample,
+  type Throughput,
 } from '../../api/migration-progress.ts';
-import { cancelMigration, isEnded, type Migration, type MigrationStep, migrationQuery } from '../../api/migrations.ts';
-import { adminPath, type Place, screenPath } from '../../api/workspace.ts';
-import { count, counted } from '../../format/amount.ts';
-import { RecordsInTheWay } from '../../schema/conflicting-records.tsx';
+import {
+  cancelMigration,
+  isFinished,
+  type Migration,
+  type MigrationStep,
+  migrationQuery,
+} from '../../api/migrations.ts';
+import { adminPath, screenPath, type WorkspaceRef } from '../../api/workspace.ts';
+import { formatCount, pluralize } from '../../format/amount.ts';
+import { ConflictingRecords } from '../../schema/conflicting-records.tsx';
 import { secondsBetween, Time } from '../../schema/time.tsx';
 import { useDraft } from '../../schema/use-draft.ts';
-import { CopyRead } from '../../shell/copy-as.tsx';
-import { Refused } from '../../shell/error-alert.tsx';
-import { say } from '../../shell/live-region.tsx';
+import { CopyReadAs } from '../../shell/copy-as.tsx';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
+import { announce } from '../../shell/live-region.tsx';
 import { ProgressBar } from '../../shell/progress-bar.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { usePlace } from '../../shell/use-address.ts';
-import { commandPlace } from '../../snippets/admin.ts';
+import { workspaceOption } from '../../snippets/admin.ts';
 
 export function Screen() {
   const place = usePlace();
@@ -37,22 +43,25 @@ export function Screen() {
       title={`Migration ${id}`}
       actions={
         <>
-          <CopyRead path={adminPath(place, `/migrations/${id}`)} wda={`migration show ${id} ${commandPlace(place)}`} />
+          <CopyReadAs
+            path={adminPath(place, `/migrations/${id}`)}
+            wda={`migration show ${id} ${workspaceOption(place)}`}
+          />
           {data !== undefined && <Cancel place={place} migration={data} />}
         </>
       }
     >
-      <Refused error={error} onRetry={() => void refetch()} />
+      <ErrorAlert error={error} onRetry={() => void refetch()} />
       {data !== undefined && <Body place={place} migration={data} at={dataUpdatedAt} />}
     </ScreenFrame>
   );
 }
 
-function Cancel({ place, migration }: { readonly place: Place; readonly migration: Migration }) {
+function Cancel({ place, migration }: { readonly place: WorkspaceRef; readonly migration: Migration }) {
   const client = useQueryClient();
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
-  if (isEnded(migration)) return null;
+  if (isFinished(migration)) return null;
   async function cancel(): Promise<void> {
     setBusy(true);
     setError(undefined);
@@ -67,7 +76,7 @@ function Cancel({ place, migration }: { readonly place: Place; readonly migratio
   }
   return (
     <>
-      <Refused error={error} />
+      <ErrorAlert error={error} />
       <Button variant="default" color="red" loading={isBusy} onClick={() => void cancel()}>
         Cancel
       </Button>
@@ -76,7 +85,7 @@ function Cancel({ place, migration }: { readonly place: Place; readonly migratio
 }
 
 interface BodyProps {
-  readonly place: Place;
+  readonly place: WorkspaceRef;
   readonly migration: Migration;
   /** When the server said so, in milliseconds. */
   readonly at: number;
@@ -97,8 +106,8 @@ function Body({ place, migration, at }: BodyProps) {
           {took === '' ? '' : `, took ${took}`}
         </Text>
       </Group>
-      {!isEnded(migration) && <ProgressBar label="Total progress" value={progressOf(migration)} size="lg" />}
-      {waitingFor !== null && !isEnded(migration) && (
+      {!isFinished(migration) && <ProgressBar label="Total progress" value={getProgress(migration)} size="lg" />}
+      {waitingFor !== null && !isFinished(migration) && (
         <Alert color="yellow" variant="light" p="xs" role="status">
           Waiting for a lock that session {waitingFor.pid ?? 'unknown'} of PostgreSQL holds
           {waitingFor.application === null ? '' : ` (${waitingFor.application})`}
@@ -114,7 +123,7 @@ function Body({ place, migration, at }: BodyProps) {
         <Table aria-label="Steps of the migration">
           <Table.Tbody>
             {steps.map((step, index) => (
-              <Step key={index} step={step} at={at} isRunning={!isEnded(migration)} />
+              <Step key={index} step={step} at={at} isRunning={!isFinished(migration)} />
             ))}
           </Table.Tbody>
         </Table>
@@ -132,13 +141,13 @@ function Body({ place, migration, at }: BodyProps) {
 function useSaidState({ state, id }: Migration): void {
   const before = useRef(state);
   useEffect(() => {
-    if (before.current !== state) say(`Migration ${id} ${state}`);
+    if (before.current !== state) announce(`Migration ${id} ${state}`);
     before.current = state;
   }, [state, id]);
 }
 
 interface FailureProps {
-  readonly place: Place;
+  readonly place: WorkspaceRef;
   readonly error: NonNullable<Migration['error']>;
 }
 
@@ -149,7 +158,7 @@ function Failure({ place, error: { code, message, entity, count: number, sampleI
       <Text size="sm">
         <bdi>{message}</bdi>
       </Text>
-      {isInTheWay && <RecordsInTheWay place={place} entity={entity} number={number} ids={sampleIds} />}
+      {isInTheWay && <ConflictingRecords place={place} entity={entity} number={number} ids={sampleIds} />}
       <Group gap="sm" mt={6}>
         <Anchor component={Link} to={screenPath(place, '/schema/plan')} size="sm">
           Plan again
@@ -178,7 +187,7 @@ function Step({ step, at, isRunning }: StepProps) {
         {isRunning && state === 'running' && <ProgressBar label={description} value={progress} />}
         {records != null && state === 'running' && (
           <Text size="xs" c="dimmed">
-            {count(records.done)} of ≈ {counted(records.total, 'record')}
+            {formatCount(records.done)} of ≈ {pluralize(records.total, 'record')}
             {paceWords(pace)}
           </Text>
         )}
@@ -192,20 +201,23 @@ function Step({ step, at, isRunning }: StepProps) {
   );
 }
 
-function paceWords(pace: Pace | undefined): string {
+function paceWords(pace: Throughput | undefined): string {
   if (pace === undefined) return '';
-  const left = pace.secondsLeft === undefined ? '' : `, ${duration(pace.secondsLeft)} left`;
-  return `, ${count(Math.round(pace.perSecond))} records per second${left}`;
+  const left = pace.secondsLeft === undefined ? '' : `, ${formatDuration(pace.secondsLeft)} left`;
+  return `, ${formatCount(Math.round(pace.perSecond))} records per second${left}`;
 }
 
-function usePace(records: { readonly done: number; readonly total: number } | undefined, at: number): Pace | undefined {
+function usePace(
+  records: { readonly done: number; readonly total: number } | undefined,
+  at: number,
+): Throughput | undefined {
   const samples = useRef<readonly Sample[]>([]);
-  const [pace, setPace] = useState<Pace>();
+  const [pace, setPace] = useState<Throughput>();
   const [done, total] = [records?.done, records?.total];
   useEffect(() => {
     if (done === undefined || total === undefined) return;
-    samples.current = withSample(samples.current, { at, done });
-    setPace(paceOf(samples.current, total));
+    samples.current = addSample(samples.current, { at, done });
+    setPace(measureThroughput(samples.current, total));
   }, [done, total, at]);
   return pace;
 }

@@ -6,12 +6,12 @@ import { STATE_COLORS } from '../../api/migration-progress.ts';
 import { migrationsQuery } from '../../api/migrations.ts';
 import { adminPath, screenPath } from '../../api/workspace.ts';
 import { secondsBetween, Time } from '../../schema/time.tsx';
-import { CopyRead } from '../../shell/copy-as.tsx';
-import { Refused } from '../../shell/error-alert.tsx';
-import { Pages, usePage } from '../../shell/pagination.tsx';
+import { CopyReadAs } from '../../shell/copy-as.tsx';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
+import { PageLinks, usePage } from '../../shell/pagination.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { usePlace } from '../../shell/use-address.ts';
-import { commandPlace } from '../../snippets/admin.ts';
+import { workspaceOption } from '../../snippets/admin.ts';
 
 const SIZE = 50;
 
@@ -23,13 +23,13 @@ export function Screen() {
     <ScreenFrame
       title="Migrations"
       actions={
-        <CopyRead
+        <CopyReadAs
           path={adminPath(place, `/migrations?page=${page}&size=${SIZE}`)}
-          wda={`migration list ${commandPlace(place)}`}
+          wda={`migration list ${workspaceOption(place)}`}
         />
       }
     >
-      <Refused error={error} onRetry={() => void refetch()} />
+      <ErrorAlert error={error} onRetry={() => void refetch()} />
       {data?.total === 0 && (
         <Text size="sm">
           No migrations yet. A change of the{' '}
@@ -84,7 +84,7 @@ export function Screen() {
           </Table>
         </Table.ScrollContainer>
       )}
-      <Pages total={data?.total ?? 0} size={SIZE} page={page} onPage={go} />
+      <PageLinks total={data?.total ?? 0} size={SIZE} page={page} onPage={go} />
     </ScreenFrame>
   );
 }

@@ -4,17 +4,17 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import { organizationPath, organizationQuery, workspacesQuery } from '../../api/organizations.ts';
-import { ask } from '../../api/request.ts';
+import { request } from '../../api/request.ts';
 import { sessionQuery } from '../../api/session.ts';
-import { bytes, count } from '../../format/amount.ts';
+import { formatBytes, formatCount } from '../../format/amount.ts';
 import { ConfirmByName } from '../../shell/confirm-by-name.tsx';
-import { CopyRead } from '../../shell/copy-as.tsx';
-import { Refused } from '../../shell/error-alert.tsx';
+import { CopyReadAs } from '../../shell/copy-as.tsx';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
 import { NameDialog } from '../../shell/name-dialog.tsx';
-import { Pages, ROWS, usePage } from '../../shell/pagination.tsx';
+import { PAGE_SIZE, PageLinks, usePage } from '../../shell/pagination.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
-import { shellWord } from '../../snippets/snippets.ts';
+import { quoteShell } from '../../snippets/snippets.ts';
 
 type Dialog = 'rename' | 'delete' | 'workspace';
 
@@ -26,7 +26,10 @@ export function Screen() {
   const isOperator = session?.kind === 'operator';
   const actions = isOperator && (
     <Group gap="xs">
-      <CopyRead path={organizationPath(org, '/workspaces?statistics=true')} wda={`workspace list ${shellWord(org)}`} />
+      <CopyReadAs
+        path={organizationPath(org, '/workspaces?statistics=true')}
+        wda={`workspace list ${quoteShell(org)}`}
+      />
       <Button leftSection={<Icon name="plus" />} onClick={() => setDialog('workspace')}>
         New workspace
       </Button>
@@ -40,7 +43,7 @@ export function Screen() {
   );
   return (
     <ScreenFrame title={organization.data?.name ?? org} actions={organization.data === undefined ? null : actions}>
-      <Refused error={organization.error} onRetry={() => void organization.refetch()} />
+      <ErrorAlert error={organization.error} onRetry={() => void organization.refetch()} />
       {isOperator && organization.data !== undefined && (
         <Workspaces org={org} dialog={dialog} name={organization.data.name} onClose={() => setDialog(undefined)} />
       )}
@@ -57,12 +60,12 @@ interface WorkspacesProps {
 
 function Workspaces({ org, name, dialog, onClose }: WorkspacesProps) {
   const [page, go] = usePage();
-  const workspaces = useQuery(workspacesQuery(org, page, ROWS));
+  const workspaces = useQuery(workspacesQuery(org, page, PAGE_SIZE));
   const client = useQueryClient();
   const navigate = useNavigate();
   return (
     <>
-      <Refused error={workspaces.error} onRetry={() => void workspaces.refetch()} />
+      <ErrorAlert error={workspaces.error} onRetry={() => void workspaces.refetch()} />
       {workspaces.data?.total === 0 && (
         <Text size="sm">No workspaces yet. A workspace has a schema, records and its own keys.</Text>
       )}
@@ -86,21 +89,23 @@ function Workspaces({ org, name, dialog, onClose }: WorkspacesProps) {
                 </Table.Td>
                 <Table.Td>{slug}</Table.Td>
                 <Table.Td ta="right">
-                  {statistics && `${statistics.exact ? '' : '≈ '}${count(statistics.records)}`}
+                  {statistics && `${statistics.exact ? '' : '≈ '}${formatCount(statistics.records)}`}
                 </Table.Td>
-                <Table.Td ta="right">{statistics && bytes(statistics.tableBytes + statistics.indexBytes)}</Table.Td>
+                <Table.Td ta="right">
+                  {statistics && formatBytes(statistics.tableBytes + statistics.indexBytes)}
+                </Table.Td>
               </Table.Tr>
             ))}
           </Table.Tbody>
         </Table>
       )}
-      <Pages total={workspaces.data?.total ?? 0} page={page} onPage={go} />
+      <PageLinks total={workspaces.data?.total ?? 0} page={page} onPage={go} />
       <NameDialog
         title="New workspace"
         isOpen={dialog === 'workspace'}
         onClose={onClose}
         save={async (named) => {
-          await ask({ method: 'POST', path: organizationPath(org, '/workspaces'), body: named });
+          await request({ method: 'POST', path: organizationPath(org, '/workspaces'), body: named });
           await client.invalidateQueries({ queryKey: ['workspaces', org] });
           await navigate({ to: `/${org}/${named.slug}` });
         }}
@@ -112,7 +117,7 @@ function Workspaces({ org, name, dialog, onClose }: WorkspacesProps) {
         before={{ slug: org, name }}
         warning="The URLs of all its workspaces change at once."
         save={async (named) => {
-          await ask({ method: 'PUT', path: organizationPath(org), body: named });
+          await request({ method: 'PUT', path: organizationPath(org), body: named });
           await client.invalidateQueries();
           await navigate({ to: `/${named.slug}`, replace: true });
         }}
@@ -124,7 +129,7 @@ function Workspaces({ org, name, dialog, onClose }: WorkspacesProps) {
         isOpen={dialog === 'delete'}
         onClose={onClose}
         onConfirmed={async () => {
-          await ask({ method: 'DELETE', path: organizationPath(org) });
+          await request({ method: 'DELETE', path: organizationPath(org) });
           await client.invalidateQueries({ queryKey: ['organizations'] });
           await navigate({ to: '/' });
         }}

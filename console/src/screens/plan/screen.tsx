@@ -3,21 +3,21 @@ import { Alert, Anchor, Button, Group, Radio, Stack, Text, TextInput } from '@ma
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
-import { isRefusal } from '../../api/api-error.ts';
+import { isApiError } from '../../api/api-error.ts';
 import { stringifyExact } from '../../api/json.ts';
-import { droppedName } from '../../api/migration-progress.ts';
+import { getDroppedName } from '../../api/migration-progress.ts';
 import { type Plan, planQuery, type Strategy, startMigration } from '../../api/migrations.ts';
-import { type Place, screenPath } from '../../api/workspace.ts';
+import { screenPath, type WorkspaceRef } from '../../api/workspace.ts';
 import { DifferenceView } from '../../schema/difference-view.tsx';
-import { contentOf } from '../../schema/draft.ts';
-import { Behind } from '../../schema/outdated-draft.tsx';
+import { withoutSchemaLink } from '../../schema/draft.ts';
+import { OutdatedDraft } from '../../schema/outdated-draft.tsx';
 import { type DraftState, useDraft } from '../../schema/use-draft.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
-import { Refused } from '../../shell/error-alert.tsx';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { useAddress, usePlace } from '../../shell/use-address.ts';
-import { applyCall, planCall, tagOf } from '../../snippets/admin.ts';
-import { Renamings } from './rename-questions.tsx';
+import { createApplyCall, createPlanCall, parseEtag } from '../../snippets/admin.ts';
+import { RenameQuestions } from './rename-questions.tsx';
 import { Steps } from './steps.tsx';
 
 export function Screen() {
@@ -30,25 +30,25 @@ export function Screen() {
   );
   return (
     <ScreenFrame title="Plan" actions={back}>
-      <Refused error={error} />
+      <ErrorAlert error={error} />
       {state !== undefined && <Body place={place} state={state} />}
     </ScreenFrame>
   );
 }
 
-function Body({ place, state }: { readonly place: Place; readonly state: DraftState }) {
+function Body({ place, state }: { readonly place: WorkspaceRef; readonly state: DraftState }) {
   const [read, write] = useAddress();
   const strategy: Strategy = read('strategy') === 'blocking' ? 'blocking' : 'online';
   const client = useQueryClient();
-  const isPlanned = state.isChanged && state.isReadable && !state.isBehind;
-  const basedOn = tagOf(state.draft.etag);
+  const isPlanned = state.isChanged && state.isReadable && !state.isOutdated;
+  const basedOn = parseEtag(state.draft.etag);
   const plan = useQuery({
-    ...planQuery(place, contentOf(state.value), strategy, basedOn),
+    ...planQuery(place, withoutSchemaLink(state.value), strategy, basedOn),
     enabled: isPlanned,
     staleTime: 0,
   });
   // Somebody was quicker: once their document is here, the draft is behind, and the page says what to do.
-  const isOvertaken = isRefusal(plan.error) && plan.error.status === 412;
+  const isOvertaken = isApiError(plan.error) && plan.error.status === 412;
   useEffect(() => {
     if (isOvertaken) void client.invalidateQueries({ queryKey: ['document'] });
   }, [isOvertaken, client]);
@@ -64,15 +64,15 @@ function Body({ place, state }: { readonly place: Place; readonly state: DraftSt
     );
   return (
     <Stack gap="md" maw={1100}>
-      <Behind state={state} />
-      <Renamings state={state} />
+      <OutdatedDraft state={state} />
+      <RenameQuestions state={state} />
       <section aria-label="Difference">
         <Text component="h2" size="sm" fw={600} mb={4}>
           Difference
         </Text>
         <DifferenceView
-          before={state.inForce.document}
-          after={contentOf(state.value)}
+          before={state.current.document}
+          after={withoutSchemaLink(state.value)}
           format={state.draft.format}
           label="Difference of the draft and the document in force"
         />
@@ -83,8 +83,8 @@ function Body({ place, state }: { readonly place: Place; readonly state: DraftSt
           <Radio size="xs" value="blocking" label="Blocking: faster, but affected requests get 503 until it finishes" />
         </Group>
       </Radio.Group>
-      <Refused error={isOvertaken ? null : plan.error} onRetry={() => void plan.refetch()} />
-      {isRefusal(plan.error, 'VALIDATION_FAILED') && (
+      <ErrorAlert error={isOvertaken ? null : plan.error} onRetry={() => void plan.refetch()} />
+      {isApiError(plan.error, 'VALIDATION_FAILED') && (
         <Anchor component={Link} to={screenPath(place, '/schema')} search={{ tab: 'document' } as never} size="sm">
           Fix the document
         </Anchor>
@@ -96,9 +96,9 @@ function Body({ place, state }: { readonly place: Place; readonly state: DraftSt
             <CopyAs
               label="Copy the plan as"
               call={() =>
-                planCall(
+                createPlanCall(
                   { origin: location.origin, ...place },
-                  { document: stringifyExact(contentOf(state.value)), strategy, basedOn },
+                  { document: stringifyExact(withoutSchemaLink(state.value)), strategy, basedOn },
                 )
               }
             />
@@ -106,7 +106,7 @@ function Body({ place, state }: { readonly place: Place; readonly state: DraftSt
               Plan again
             </Button>
           </Group>
-          <Apply key={destroyedIn(plan.data).join()} place={place} state={state} plan={plan.data} strategy={strategy} />
+          <Apply key={listDropped(plan.data).join()} place={place} state={state} plan={plan.data} strategy={strategy} />
         </>
       )}
     </Stack>
@@ -114,12 +114,12 @@ function Body({ place, state }: { readonly place: Place; readonly state: DraftSt
 }
 
 /** What has to be typed, in the order of the steps. */
-const destroyedIn = ({ steps }: Plan): readonly string[] => [
-  ...new Set(steps.filter(({ destructive }) => destructive).map(droppedName)),
+const listDropped = ({ steps }: Plan): readonly string[] => [
+  ...new Set(steps.filter(({ destructive }) => destructive).map(getDroppedName)),
 ];
 
 interface ApplyProps {
-  readonly place: Place;
+  readonly place: WorkspaceRef;
   readonly state: DraftState;
   readonly plan: Plan;
   readonly strategy: Strategy;
@@ -131,7 +131,7 @@ function Apply({ place, state, plan, strategy }: ApplyProps) {
   const [typed, setTyped] = useState<ReadonlyMap<string, string>>(new Map());
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
-  const destroyed = destroyedIn(plan);
+  const destroyed = listDropped(plan);
   const isConfirmed = destroyed.every((name) => typed.get(name) === name);
   const blocked = plan.steps.reduce((sum, { conflicts }) => sum + (conflicts?.count ?? 0), 0);
   async function apply(): Promise<void> {
@@ -139,7 +139,7 @@ function Apply({ place, state, plan, strategy }: ApplyProps) {
     setError(undefined);
     try {
       const migration = await startMigration(place, {
-        document: contentOf(state.value),
+        document: withoutSchemaLink(state.value),
         strategy,
         allowDestructive: plan.destructive,
         basedOn: plan.basedOn,
@@ -148,7 +148,7 @@ function Apply({ place, state, plan, strategy }: ApplyProps) {
       void client.invalidateQueries({ queryKey: ['migrations', place.org, place.ws] });
       await navigate({ to: screenPath(place, `/migrations/${migration.id}`) });
     } catch (thrown) {
-      if (isRefusal(thrown) && thrown.status === 412) await client.invalidateQueries({ queryKey: ['document'] });
+      if (isApiError(thrown) && thrown.status === 412) await client.invalidateQueries({ queryKey: ['document'] });
       else setError(thrown);
     } finally {
       setBusy(false);
@@ -168,22 +168,22 @@ function Apply({ place, state, plan, strategy }: ApplyProps) {
           mb={6}
         />
       ))}
-      <Refused error={error} />
+      <ErrorAlert error={error} />
       <Group gap="sm">
         <Button
           onClick={() => void apply()}
           loading={isBusy}
           color={destroyed.length > 0 ? 'red' : 'accent'}
-          disabled={!isConfirmed || state.isBehind || blocked > 0}
+          disabled={!isConfirmed || state.isOutdated || blocked > 0}
         >
           Apply
         </Button>
         <CopyAs
           call={() =>
-            applyCall(
+            createApplyCall(
               { origin: location.origin, ...place },
               {
-                document: stringifyExact(contentOf(state.value)),
+                document: stringifyExact(withoutSchemaLink(state.value)),
                 strategy,
                 basedOn: plan.basedOn,
                 allowDestructive: plan.destructive,
@@ -196,7 +196,7 @@ function Apply({ place, state, plan, strategy }: ApplyProps) {
             Fix the conflicting records first, then plan again.
           </Text>
         )}
-        {state.isBehind && (
+        {state.isOutdated && (
           <Text size="sm" c="dimmed">
             Merge the changes by others first.
           </Text>

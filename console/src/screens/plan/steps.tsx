@@ -1,13 +1,13 @@
 // The steps of a plan, with what each destroys, closes and takes, and the records in its way.
 import { Badge, Group, Table, Text } from '@mantine/core';
-import { duration } from '../../api/migration-progress.ts';
+import { formatDuration } from '../../api/migration-progress.ts';
 import type { Plan, PlannedStep } from '../../api/migrations.ts';
-import type { Place } from '../../api/workspace.ts';
-import { counted } from '../../format/amount.ts';
-import { RecordsInTheWay } from '../../schema/conflicting-records.tsx';
+import type { WorkspaceRef } from '../../api/workspace.ts';
+import { pluralize } from '../../format/amount.ts';
+import { ConflictingRecords } from '../../schema/conflicting-records.tsx';
 import { WideTable } from '../../shell/wide-table.tsx';
 
-export function Steps({ place, plan: { steps } }: { readonly place: Place; readonly plan: Plan }) {
+export function Steps({ place, plan: { steps } }: { readonly place: WorkspaceRef; readonly plan: Plan }) {
   if (steps.length === 0) return <Text size="sm">No steps: only the text of the document changes.</Text>;
   return (
     <WideTable label="Steps of the plan" minWidth={560}>
@@ -30,13 +30,13 @@ export function Steps({ place, plan: { steps } }: { readonly place: Place; reado
                 <Effects {...step} />
               </Table.Td>
               <Table.Td ta="right">
-                {step.estimatedSeconds === 0 ? 'instant' : `≈ ${duration(step.estimatedSeconds)}`}
+                {step.estimatedSeconds === 0 ? 'instant' : `≈ ${formatDuration(step.estimatedSeconds)}`}
               </Table.Td>
               <Table.Td>
                 {step.conflicts === null || step.conflicts.count === 0 ? (
-                  counted(0, 'record')
+                  pluralize(0, 'record')
                 ) : (
-                  <RecordsInTheWay
+                  <ConflictingRecords
                     place={place}
                     entity={step.entity}
                     number={step.conflicts.count}

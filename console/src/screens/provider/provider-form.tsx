@@ -2,19 +2,19 @@
 import { Button, Group, List, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ChangedMeanwhile } from '../../access/conflict-dialog.tsx';
-import { mistakeAt } from '../../access/grant-fields.tsx';
+import { ConflictDialog } from '../../access/conflict-dialog.tsx';
+import { fieldError } from '../../access/grant-fields.tsx';
 import { PRESETS, placeholdersIn } from '../../access/presets.ts';
-import { isRefusal } from '../../api/api-error.ts';
-import { type Provider, putProvider, readProvider, warningsOf } from '../../api/identity-provider.ts';
+import { isApiError } from '../../api/api-error.ts';
+import { type Provider, putProvider, readProvider, readWarnings } from '../../api/identity-provider.ts';
 import { prettyExact, stringifyExact } from '../../api/json.ts';
 import type { Versioned } from '../../api/request-types.ts';
-import type { Place } from '../../api/workspace.ts';
+import type { WorkspaceRef } from '../../api/workspace.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
-import { Refused } from '../../shell/error-alert.tsx';
-import { say } from '../../shell/live-region.tsx';
-import { DraftGuard } from '../../shell/unsaved-changes.tsx';
-import { adminCall } from '../../snippets/admin.ts';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
+import { announce } from '../../shell/live-region.tsx';
+import { UnsavedChangesGuard } from '../../shell/unsaved-changes.tsx';
+import { createAdminCall } from '../../snippets/admin.ts';
 
 const EMPTY: Provider = {
   issuerUrl: '',
@@ -25,16 +25,16 @@ const EMPTY: Provider = {
 };
 
 /** What the form is about: the switch is beside it. */
-const formOf = ({ enabled: _, ...rest }: Provider): string => JSON.stringify(rest);
+const serializeForm = ({ enabled: _, ...rest }: Provider): string => JSON.stringify(rest);
 
 /** What is in force, with what of a draft is no longer as it was `before`. */
-const withStored = (draft: Provider, before: Provider, stored: Provider): Provider => ({
+const mergeDraft = (draft: Provider, before: Provider, stored: Provider): Provider => ({
   ...stored,
   ...Object.fromEntries(Object.entries(draft).filter(([name, value]) => value !== before[name as keyof Provider])),
 });
 
 export interface ProviderFormProps {
-  readonly place: Place;
+  readonly place: WorkspaceRef;
   readonly stored: Versioned<Provider | undefined>;
   readonly onSaved: (next: Versioned<Provider | undefined>, warnings: readonly string[]) => void;
 }
@@ -61,20 +61,20 @@ export function ProviderForm({ place, stored: newest, onSaved }: ProviderFormPro
       if (saved === undefined) return;
       const { data, etag, meta } = saved;
       setTheirs(undefined);
-      say('Provider saved');
+      announce('Provider saved');
       setStored({ value: data, etag });
-      setDraft((now) => withStored(now, sent, data));
-      onSaved({ value: data, etag }, warningsOf(meta));
+      setDraft((now) => mergeDraft(now, sent, data));
+      onSaved({ value: data, etag }, readWarnings(meta));
     },
     onError: async (thrown) => {
-      if (!isRefusal(thrown) || thrown.status !== 412) return;
+      if (!isApiError(thrown) || thrown.status !== 412) return;
       setTheirs(await readProvider(place));
     },
   });
-  const isSwitched = newest.value !== undefined && formOf(newest.value) === formOf(before);
+  const isSwitched = newest.value !== undefined && serializeForm(newest.value) === serializeForm(before);
   if (newest !== stored && !saving.isPending && (!isDirty || isSwitched)) {
     setStored(newest);
-    setDraft(withStored(draft, before, newest.value ?? EMPTY));
+    setDraft(mergeDraft(draft, before, newest.value ?? EMPTY));
   }
   const left = placeholdersIn(draft.issuerUrl);
   const error = theirs === undefined ? saving.error : null;
@@ -119,7 +119,7 @@ export function ProviderForm({ place, stored: newest, onSaved }: ProviderFormPro
           description={'Must equal the "iss" claim exactly, including a trailing slash'}
           value={draft.issuerUrl}
           onChange={(event) => change({ issuerUrl: event.currentTarget.value })}
-          error={mistakeAt(error, 'issuerUrl')}
+          error={fieldError(error, 'issuerUrl')}
           required
           inputMode="url"
         />
@@ -135,14 +135,14 @@ export function ProviderForm({ place, stored: newest, onSaved }: ProviderFormPro
           onChange={(event) =>
             change({ audience: event.currentTarget.value === '' ? null : event.currentTarget.value })
           }
-          error={mistakeAt(error, 'audience')}
+          error={fieldError(error, 'audience')}
         />
         <TextInput
           label="Key set URL"
           description="Blank: discovered from the issuer"
           value={draft.jwksUri ?? ''}
           onChange={(event) => change({ jwksUri: event.currentTarget.value === '' ? null : event.currentTarget.value })}
-          error={mistakeAt(error, 'jwksUri')}
+          error={fieldError(error, 'jwksUri')}
           inputMode="url"
         />
         <Select
@@ -155,7 +155,7 @@ export function ProviderForm({ place, stored: newest, onSaved }: ProviderFormPro
           onChange={(next) => next !== null && change({ defaultPermissions: next as Provider['defaultPermissions'] })}
           allowDeselect={false}
         />
-        <Refused error={error} />
+        <ErrorAlert error={error} />
         <Group>
           <Button type="submit" loading={saving.isPending} disabled={!isDirty}>
             Save provider
@@ -169,7 +169,7 @@ export function ProviderForm({ place, stored: newest, onSaved }: ProviderFormPro
             <CopyAs
               label="Copy the change as"
               call={() =>
-                adminCall(
+                createAdminCall(
                   { origin: location.origin, ...place },
                   {
                     method: 'PUT',
@@ -183,14 +183,14 @@ export function ProviderForm({ place, stored: newest, onSaved }: ProviderFormPro
           )}
         </Group>
       </Stack>
-      <DraftGuard isDirty={isDirty} />
+      <UnsavedChangesGuard isDirty={isDirty} />
       {theirs !== undefined && (
-        <ChangedMeanwhile
-          mine={prettyExact(draft)}
-          theirs={theirs.value === undefined ? 'No provider any more' : prettyExact(theirs.value)}
+        <ConflictDialog
+          draft={prettyExact(draft)}
+          current={theirs.value === undefined ? 'No provider any more' : prettyExact(theirs.value)}
           onClose={() => setTheirs(undefined)}
-          onKeepMine={() => saving.mutate({ etag: theirs.etag, sent: draft })}
-          onTakeTheirs={() => {
+          onKeepDraft={() => saving.mutate({ etag: theirs.etag, sent: draft })}
+          onTakeCurrent={() => {
             setDraft(theirs.value ?? EMPTY);
             setStored(theirs);
             setTheirs(undefined);

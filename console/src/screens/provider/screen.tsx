@@ -2,31 +2,37 @@
 import { Alert, Button, Group, List, Stack, Switch, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { AccessFrame } from '../../access/access-layout.tsx';
+import { AccessLayout } from '../../access/access-layout.tsx';
 import { Confirm } from '../../access/confirm.tsx';
-import { isRefusal } from '../../api/api-error.ts';
-import { deleteProvider, type Provider, providerQuery, putProvider, warningsOf } from '../../api/identity-provider.ts';
+import { isApiError } from '../../api/api-error.ts';
+import {
+  deleteProvider,
+  type Provider,
+  providerQuery,
+  putProvider,
+  readWarnings,
+} from '../../api/identity-provider.ts';
 import type { Versioned } from '../../api/request-types.ts';
-import type { Place } from '../../api/workspace.ts';
-import { Refused } from '../../shell/error-alert.tsx';
-import { say } from '../../shell/live-region.tsx';
+import type { WorkspaceRef } from '../../api/workspace.ts';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
+import { announce } from '../../shell/live-region.tsx';
 import { ProviderForm } from './provider-form.tsx';
 import { TokenDebugger } from './token-debugger.tsx';
 
 export function Screen() {
   return (
-    <AccessFrame title="Identity provider" noun="identity-provider">
+    <AccessLayout title="Identity provider" noun="identity-provider">
       {(place) => (
         <Stack gap="xl">
           <Configuration place={place} />
           <TokenDebugger place={place} />
         </Stack>
       )}
-    </AccessFrame>
+    </AccessLayout>
   );
 }
 
-function Configuration({ place }: { readonly place: Place }) {
+function Configuration({ place }: { readonly place: WorkspaceRef }) {
   const provider = useQuery(providerQuery(place));
   const [warnings, setWarnings] = useState<readonly string[]>([]);
   const queries = useQueryClient();
@@ -35,11 +41,11 @@ function Configuration({ place }: { readonly place: Place }) {
     queries.setQueryData(providerQuery(place).queryKey, next);
     setWarnings(told);
   };
-  if (stored === undefined) return <Refused error={provider.error} onRetry={() => void provider.refetch()} />;
+  if (stored === undefined) return <ErrorAlert error={provider.error} onRetry={() => void provider.refetch()} />;
   return (
     <Stack gap="sm">
       {stored.value !== undefined && (
-        <InForce
+        <CurrentProvider
           place={place}
           stored={stored as Versioned<Provider>}
           hasWarnings={warnings.length > 0}
@@ -63,26 +69,26 @@ function Configuration({ place }: { readonly place: Place }) {
   );
 }
 
-interface InForceProps {
-  readonly place: Place;
+interface CurrentProviderProps {
+  readonly place: WorkspaceRef;
   readonly stored: Versioned<Provider>;
   /** What is wrong with it at the moment stands below. */
   readonly hasWarnings: boolean;
   readonly onSaved: (next: Versioned<Provider | undefined>, warnings: readonly string[]) => void;
 }
 
-function InForce({ place, stored, hasWarnings, onSaved }: InForceProps) {
+function CurrentProvider({ place, stored, hasWarnings, onSaved }: CurrentProviderProps) {
   const [isRemoving, setRemoving] = useState(false);
   const queries = useQueryClient();
   const { queryKey } = providerQuery(place);
   const switching = useMutation({
     mutationFn: (enabled: boolean) => putProvider(place, { enabled }, stored.etag),
     onSuccess: ({ data, etag, meta }) => {
-      say(data.enabled ? 'The provider is on' : 'The provider is off: its tokens are rejected');
-      onSaved({ value: data, etag }, warningsOf(meta));
+      announce(data.enabled ? 'The provider is on' : 'The provider is off: its tokens are rejected');
+      onSaved({ value: data, etag }, readWarnings(meta));
     },
     // Somebody else has changed it: what is in force is shown beside the refusal.
-    onError: (thrown) => void (isRefusal(thrown) && thrown.status === 412 && queries.invalidateQueries({ queryKey })),
+    onError: (thrown) => void (isApiError(thrown) && thrown.status === 412 && queries.invalidateQueries({ queryKey })),
   });
   return (
     <>
@@ -98,7 +104,7 @@ function InForce({ place, stored, hasWarnings, onSaved }: InForceProps) {
           Remove provider
         </Button>
       </Group>
-      <Refused error={switching.error} />
+      <ErrorAlert error={switching.error} />
       {isRemoving && (
         <Confirm
           title="Remove the provider?"
@@ -110,7 +116,7 @@ function InForce({ place, stored, hasWarnings, onSaved }: InForceProps) {
           onClose={() => setRemoving(false)}
           onConfirmed={async () => {
             await deleteProvider(place, stored.etag);
-            say('Provider removed');
+            announce('Provider removed');
             onSaved({ value: undefined, etag: undefined }, []);
           }}
         />

@@ -2,15 +2,15 @@
 import { Badge, Button, Group, Stack, Table, Text, Textarea, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { CodeToCopy } from '../../access/copyable-code.tsx';
-import { checkWords, type ExplainedToken, explainToken, type TokenCheck } from '../../api/identity-provider.ts';
+import { CopyableCode } from '../../access/copyable-code.tsx';
+import { describeCheck, type ExplainedToken, explainToken, type TokenCheck } from '../../api/identity-provider.ts';
 import { prettyExact } from '../../api/json.ts';
-import type { Place } from '../../api/workspace.ts';
-import { Refused } from '../../shell/error-alert.tsx';
+import type { WorkspaceRef } from '../../api/workspace.ts';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
 import { useBeginViewAs } from '../../shell/view-as.tsx';
 
-export function TokenDebugger({ place }: { readonly place: Place }) {
+export function TokenDebugger({ place }: { readonly place: WorkspaceRef }) {
   const [token, setToken] = useState('');
   const explaining = useMutation({ mutationFn: () => explainToken(place, token) });
   return (
@@ -42,13 +42,13 @@ export function TokenDebugger({ place }: { readonly place: Place }) {
           </Button>
         </Stack>
       </form>
-      <Refused error={explaining.error} />
+      <ErrorAlert error={explaining.error} />
       {explaining.data !== undefined && <Explained place={place} explained={explaining.data} />}
     </section>
   );
 }
 
-function Explained({ place, explained }: { readonly place: Place; readonly explained: ExplainedToken }) {
+function Explained({ place, explained }: { readonly place: WorkspaceRef; readonly explained: ExplainedToken }) {
   const { accepted, permissions, checks, claims, entities } = explained;
   const begin = useBeginViewAs();
   const failed = checks.find(({ passed }) => passed === false);
@@ -75,7 +75,7 @@ function Explained({ place, explained }: { readonly place: Place; readonly expla
           {checks.map((check) => (
             <Table.Tr key={check.check}>
               <Table.Th scope="row" fw={400}>
-                {checkWords(check.check)}
+                {describeCheck(check.check)}
               </Table.Th>
               <Table.Td>
                 <Verdict {...check} />
@@ -85,7 +85,7 @@ function Explained({ place, explained }: { readonly place: Place; readonly expla
           ))}
         </Table.Tbody>
       </Table>
-      {claims !== null && <CodeToCopy label="Claims" text={prettyExact(claims)} />}
+      {claims !== null && <CopyableCode label="Claims" text={prettyExact(claims)} />}
       {!accepted && entities.length > 0 && (
         <Text size="sm">
           Its user sees nothing, as every request with this token is refused. Accepted, it would see:

@@ -3,21 +3,21 @@ import { Anchor, Button, Group, List, Modal, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { isRefusal } from '../../api/api-error.ts';
-import { ask, askExact } from '../../api/request.ts';
+import { isApiError } from '../../api/api-error.ts';
+import { request, requestExact } from '../../api/request.ts';
 import { type EntityDocument, schemaQuery } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
-import { count } from '../../format/amount.ts';
+import { formatCount } from '../../format/amount.ts';
 import { Comparison } from '../../records/comparison.tsx';
-import { columnsOf, keyOf } from '../../records/fields.ts';
-import { type EntityPlace, entityPath, fetchRecord, type Versioned } from '../../records/requests.ts';
-import { idOf, type RecordValue } from '../../records/value.ts';
-import { Refused } from '../../shell/error-alert.tsx';
-import { say } from '../../shell/live-region.tsx';
-import { useZone } from '../../shell/time-zone.tsx';
+import { getKeyColumn, listColumns } from '../../records/fields.ts';
+import { type EntityRef, entityPath, fetchRecord, type Versioned } from '../../records/requests.ts';
+import { getId, type RecordValue } from '../../records/value.ts';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
+import { announce } from '../../shell/live-region.tsx';
+import { useTimeZone } from '../../shell/time-zone.tsx';
 
 export interface DeleteDialogProps {
-  readonly at: EntityPlace;
+  readonly at: EntityRef;
   readonly entity: EntityDocument;
   readonly read: Versioned;
   readonly onClose: () => void;
@@ -33,29 +33,29 @@ interface Referrer {
 }
 
 export function DeleteDialog({ at, entity, read, onClose, onDeleted, onTakeTheirs }: DeleteDialogProps) {
-  const id = idOf(read.record);
+  const id = getId(read.record);
   const { data: schema } = useQuery(schemaQuery(at));
   const client = useQueryClient();
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
   const [theirs, setTheirs] = useState<Versioned>();
-  const zone = useZone();
+  const zone = useTimeZone();
   const referrers = [...(schema?.entities.values() ?? [])].flatMap((other): Referrer[] =>
     [...other.relations.values()]
       .filter((relation) => relation.kind === 'belongsTo' && relation.entity === entity.name)
-      .map((relation) => ({ entity: other.name, column: keyOf(relation) })),
+      .map((relation) => ({ entity: other.name, column: getKeyColumn(relation) })),
   );
   async function remove(version: string): Promise<void> {
     setBusy(true);
     setError(undefined);
     setTheirs(undefined);
     try {
-      await ask({ method: 'DELETE', path: entityPath(at, `/${id}`), headers: { 'If-Match': `"${version}"` } });
-      say(`${entity.name} ${id} deleted`);
+      await request({ method: 'DELETE', path: entityPath(at, `/${id}`), headers: { 'If-Match': `"${version}"` } });
+      announce(`${entity.name} ${id} deleted`);
       await client.invalidateQueries({ queryKey: ['record', at.org, at.ws, at.entity] });
       onDeleted();
     } catch (thrown) {
-      if (!isRefusal(thrown, 'PRECONDITION_FAILED')) return setError(thrown);
+      if (!isApiError(thrown, 'PRECONDITION_FAILED')) return setError(thrown);
       await fetchRecord(at, id).then(setTheirs, setError);
     } finally {
       setBusy(false);
@@ -65,7 +65,7 @@ export function DeleteDialog({ at, entity, read, onClose, onDeleted, onTakeTheir
     return (
       <Comparison
         place={at}
-        columns={columnsOf(entity).filter(({ isReadOnly }) => !isReadOnly)}
+        columns={listColumns(entity).filter(({ isReadOnly }) => !isReadOnly)}
         zone={zone}
         base={read.record}
         mine={new Map()}
@@ -91,7 +91,7 @@ export function DeleteDialog({ at, entity, read, onClose, onDeleted, onTakeTheir
           </List>
         </>
       )}
-      <Refused error={error} />
+      <ErrorAlert error={error} />
       <Group justify="flex-end">
         <Button variant="default" onClick={onClose} data-autofocus>
           Cancel
@@ -105,7 +105,7 @@ export function DeleteDialog({ at, entity, read, onClose, onDeleted, onTakeTheir
 }
 
 interface ReferringLineProps extends Referrer {
-  readonly at: EntityPlace;
+  readonly at: EntityRef;
   readonly id: string;
 }
 
@@ -116,13 +116,13 @@ function ReferringLine({ at, id, entity, column }: ReferringLineProps) {
     staleTime: 0,
     queryFn: async ({ signal }) => {
       const path = entityPath({ ...at, entity }, `?filter=${encodeURIComponent(filter)}&size=1&fields=id&expand=`);
-      return Number((await askExact<readonly RecordValue[]>({ path, signal })).meta.totalElements);
+      return Number((await requestExact<readonly RecordValue[]>({ path, signal })).meta.totalElements);
     },
   });
   return (
     <List.Item>
       <Anchor component={Link} size="sm" to={screenPath(at, `/data/${entity}`)} search={{ filter } as never}>
-        {`${data === undefined ? '…' : count(data)} ${entity}`}
+        {`${data === undefined ? '…' : formatCount(data)} ${entity}`}
       </Anchor>{' '}
       by {column}
     </List.Item>

@@ -3,31 +3,31 @@ import { Button, Group, Stack, Text } from '@mantine/core';
 
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useMemo, useRef, useState } from 'react';
-import { isRefusal } from '../../api/api-error.ts';
+import { isApiError } from '../../api/api-error.ts';
 import { stringifyExact } from '../../api/json.ts';
-import { askExact } from '../../api/request.ts';
-import type { Ask } from '../../api/request-types.ts';
+import { requestExact } from '../../api/request.ts';
+import type { ApiRequest } from '../../api/request-types.ts';
 import type { EntityDocument } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
-import type { ZoneName } from '../../format/datetime.ts';
+import type { TimeZone } from '../../format/datetime.ts';
 import { Comparison } from '../../records/comparison.tsx';
 import { FieldInput } from '../../records/field-input.tsx';
-import { columnsOf, type RecordColumn } from '../../records/fields.ts';
-import { type Draft, draftInZone, readDraft } from '../../records/form-draft.ts';
-import { searchOfLastList } from '../../records/last-list.ts';
-import { type EntityPlace, entityPath, fetchRecord, type Versioned, versionOf } from '../../records/requests.ts';
-import { editText, idOf, memberOf, type RecordValue } from '../../records/value.ts';
-import { requestKeys, untilAnswered } from '../../records/write-requests.ts';
+import { listColumns, type RecordColumn } from '../../records/fields.ts';
+import { convertDraftTimeZone, type FormDraft, parseDraft } from '../../records/form-draft.ts';
+import { getLastListSearch } from '../../records/last-list.ts';
+import { type EntityRef, entityPath, fetchRecord, parseVersion, type Versioned } from '../../records/requests.ts';
+import { formatForEditing, getId, getMember, type RecordValue } from '../../records/value.ts';
+import { createKeyCache, retryUnreachable } from '../../records/write-requests.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
-import { Refused } from '../../shell/error-alert.tsx';
-import { say } from '../../shell/live-region.tsx';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
+import { announce } from '../../shell/live-region.tsx';
 import { useMayWrite } from '../../shell/permissions.ts';
-import { useZone } from '../../shell/time-zone.tsx';
-import { DraftGuard } from '../../shell/unsaved-changes.tsx';
+import { useTimeZone } from '../../shell/time-zone.tsx';
+import { UnsavedChangesGuard } from '../../shell/unsaved-changes.tsx';
 import type { Call } from '../../snippets/snippets.ts';
 
 export interface RecordFormProps {
-  readonly at: EntityPlace;
+  readonly at: EntityRef;
   readonly entity: EntityDocument;
   /** The record as it was read; undefined: a new one. */
   readonly read?: Versioned | undefined;
@@ -37,24 +37,24 @@ export interface RecordFormProps {
 }
 
 /** What is said of a record that was just made. */
-export const createdWords = ({ entity }: EntityPlace, id: string): string => `${entity} ${id} created`;
+export const describeCreated = ({ entity }: EntityRef, id: string): string => `${entity} ${id} created`;
 
 export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFormProps) {
-  const zone = useZone();
+  const zone = useTimeZone();
   const navigate = useNavigate();
   // What the draft was begun upon: a record that is read anew meanwhile must not become the version that a save overwrites.
   const [read, setRead] = useState(newest);
   const mayWrite = useMayWrite() && entity.operations.includes(read === undefined ? 'create' : 'update');
   const columns = useMemo(
-    () => columnsOf(entity).filter(({ isReadOnly }) => !isReadOnly || read !== undefined),
+    () => listColumns(entity).filter(({ isReadOnly }) => !isReadOnly || read !== undefined),
     [entity, read],
   );
-  const [draft, setDraft] = useState<Draft>(() => copied(columns, from, zone));
+  const [draft, setDraft] = useState<FormDraft>(() => copyRecord(columns, from, zone));
   // What was typed means the same moment when the page turns to another zone.
   const [typedIn, setTypedIn] = useState(zone);
   if (typedIn !== zone) {
     setTypedIn(zone);
-    setDraft(draftInZone(columns, draft, typedIn, zone));
+    setDraft(convertDraftTimeZone(columns, draft, typedIn, zone));
   }
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
@@ -62,13 +62,13 @@ export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFo
   // What somebody else has made of the record while it was edited.
   const [meanwhile, setMeanwhile] = useState<Versioned | 'deleted'>();
   const form = useRef<HTMLFormElement>(null);
-  const { changes, mistakes } = readDraft(columns, draft, read?.record, zone);
+  const { changes, mistakes } = parseDraft(columns, draft, read?.record, zone);
   const isDirty = changes.size > 0 || mistakes.size > 0;
-  const told = mistakesOf(error, columns);
+  const fieldErrors = listFieldErrors(error, columns);
   const leaving = useRef(false);
   const sending = useRef(false);
   const isThere = useRef(true);
-  const [keyOf] = useState(requestKeys);
+  const [keyOf] = useState(createKeyCache);
   if (read !== newest && !isDirty && !isBusy) setRead(newest);
 
   async function save(version = read?.version): Promise<void> {
@@ -81,7 +81,7 @@ export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFo
     setBusy(true);
     try {
       const body = Object.fromEntries(changes);
-      const saved = read === undefined ? await create(body) : await update(idOf(read.record), body, version ?? '');
+      const saved = read === undefined ? await create(body) : await update(getId(read.record), body, version ?? '');
       leaving.current = read === undefined;
       // The record is known before the draft goes, or the fields would show for a moment what they were before.
       await onSaved?.(saved);
@@ -89,16 +89,16 @@ export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFo
       // What was typed since has not been sent.
       setDraft((now) => new Map([...now].filter(([name, text]) => draft.get(name) !== text)));
       setMeanwhile(undefined);
-      say(read === undefined ? createdWords(at, idOf(saved.record)) : 'Saved');
+      announce(read === undefined ? describeCreated(at, getId(saved.record)) : 'Saved');
       if (read === undefined) {
         await navigate({
-          to: screenPath(at, `/data/${at.entity}/${idOf(saved.record)}`),
+          to: screenPath(at, `/data/${at.entity}/${getId(saved.record)}`),
           replace: true,
           ignoreBlocker: true,
         });
       }
     } catch (thrown) {
-      if (isRefusal(thrown) && thrown.status === 412 && read !== undefined) await compare(read);
+      if (isApiError(thrown) && thrown.status === 412 && read !== undefined) await compare(read);
       else {
         setError(thrown);
         focusMistake();
@@ -109,24 +109,24 @@ export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFo
     }
   }
 
-  const create = (body: object): Promise<Versioned> => written({ method: 'POST', path: entityPath(at), body });
+  const create = (body: object): Promise<Versioned> => sendWrite({ method: 'POST', path: entityPath(at), body });
   const update = (id: string, body: object, version: string): Promise<Versioned> =>
-    written({ method: 'PATCH', path: entityPath(at, `/${id}`), body, headers: { 'If-Match': `"${version}"` } });
+    sendWrite({ method: 'PATCH', path: entityPath(at, `/${id}`), body, headers: { 'If-Match': `"${version}"` } });
 
-  async function written(one: Ask): Promise<Versioned> {
+  async function sendWrite(one: ApiRequest): Promise<Versioned> {
     const headers = { ...one.headers, 'Idempotency-Key': keyOf(stringifyExact(one)) };
-    const { data, etag } = await untilAnswered(
-      () => askExact<RecordValue>({ ...one, headers }),
+    const { data, etag } = await retryUnreachable(
+      () => requestExact<RecordValue>({ ...one, headers }),
       () => isThere.current,
     );
-    return { record: data, version: versionOf(etag) };
+    return { record: data, version: parseVersion(etag) };
   }
 
   async function compare(before: Versioned): Promise<void> {
     try {
-      setMeanwhile(await fetchRecord(at, idOf(before.record)));
+      setMeanwhile(await fetchRecord(at, getId(before.record)));
     } catch (thrown) {
-      if (isRefusal(thrown) && thrown.status === 404) setMeanwhile('deleted');
+      if (isApiError(thrown) && thrown.status === 404) setMeanwhile('deleted');
       else setError(thrown);
     }
   }
@@ -158,8 +158,8 @@ export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFo
     ...(read === undefined
       ? { method: 'POST', rest: '', body: stringifyExact(Object.fromEntries(changes)) }
       : changes.size === 0
-        ? { method: 'GET', rest: `/${idOf(read.record)}` }
-        : { method: 'PATCH', rest: `/${idOf(read.record)}`, body: stringifyExact(Object.fromEntries(changes)) }),
+        ? { method: 'GET', rest: `/${getId(read.record)}` }
+        : { method: 'PATCH', rest: `/${getId(read.record)}`, body: stringifyExact(Object.fromEntries(changes)) }),
   });
   const list = screenPath(at, `/data/${at.entity}`);
   const theirs = meanwhile === 'deleted' ? undefined : meanwhile;
@@ -183,12 +183,12 @@ export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFo
             zone={zone}
             // A new record is another screen once it is stored.
             isReadOnly={column.isReadOnly || !mayWrite || (isBusy && read === undefined)}
-            text={textOf(column, draft, read?.record, zone)}
-            mistake={(isShown ? mistakes.get(column.name) : undefined) ?? told.get(column.name)}
+            text={getText(column, draft, read?.record, zone)}
+            mistake={(isShown ? mistakes.get(column.name) : undefined) ?? fieldErrors.get(column.name)}
             onChange={(text) => setDraft(new Map([...draft, [column.name, text ?? null]]))}
           />
         ))}
-        {!isCovered(error, told) && <Refused error={error} />}
+        {!isShownAtFields(error, fieldErrors) && <ErrorAlert error={error} />}
         <Group>
           {mayWrite && (
             <Button type="submit" loading={isBusy} disabled={read !== undefined && !isDirty}>
@@ -196,7 +196,7 @@ export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFo
             </Button>
           )}
           {read === undefined && (
-            <Button component={Link} to={list} search={searchOfLastList(list)} variant="default">
+            <Button component={Link} to={list} search={getLastListSearch(list)} variant="default">
               Cancel
             </Button>
           )}
@@ -213,7 +213,7 @@ export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFo
           )}
         </Group>
       </Stack>
-      <DraftGuard isDirty={isDirty && !leaving.current} />
+      <UnsavedChangesGuard isDirty={isDirty && !leaving.current} />
       {meanwhile !== undefined && read !== undefined && (
         <Comparison
           place={at}
@@ -236,31 +236,35 @@ export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFo
 }
 
 /** A new record with the values of another one, without what is the server's. */
-const copied = (columns: readonly RecordColumn[], from: RecordValue | undefined, zone: ZoneName): Draft =>
+const copyRecord = (columns: readonly RecordColumn[], from: RecordValue | undefined, zone: TimeZone): FormDraft =>
   new Map(
     from === undefined
       ? []
       : columns.flatMap(({ name, type, isReadOnly }): [string, string | null][] => {
-          const value = memberOf(from, name);
-          return isReadOnly || value === undefined ? [] : [[name, value === null ? null : editText(value, type, zone)]];
+          const value = getMember(from, name);
+          return isReadOnly || value === undefined
+            ? []
+            : [[name, value === null ? null : formatForEditing(value, type, zone)]];
         }),
   );
 
-function textOf({ name, type }: RecordColumn, draft: Draft, record: RecordValue | undefined, zone: ZoneName) {
+function getText({ name, type }: RecordColumn, draft: FormDraft, record: RecordValue | undefined, zone: TimeZone) {
   if (draft.has(name)) return draft.get(name);
   if (record === undefined) return undefined;
-  const value = memberOf(record, name);
-  return value === null || value === undefined ? null : editText(value, type, zone);
+  const value = getMember(record, name);
+  return value === null || value === undefined ? null : formatForEditing(value, type, zone);
 }
 
 /** The server's words by field; those about several fields, or about none of the form, are left to the alert. */
-function mistakesOf(error: unknown, columns: readonly RecordColumn[]): ReadonlyMap<string, string> {
+function listFieldErrors(error: unknown, columns: readonly RecordColumn[]): ReadonlyMap<string, string> {
   const known = new Set(columns.map(({ name }) => name));
-  const details = isRefusal(error) ? error.details : [];
+  const details = isApiError(error) ? error.details : [];
   return new Map(
     details.flatMap(({ field, message }) => (field !== null && known.has(field) ? [[field, message]] : [])),
   );
 }
 
-const isCovered = (error: unknown, told: ReadonlyMap<string, string>): boolean =>
-  isRefusal(error) && error.details.length > 0 && error.details.every(({ field }) => field !== null && told.has(field));
+const isShownAtFields = (error: unknown, fieldErrors: ReadonlyMap<string, string>): boolean =>
+  isApiError(error) &&
+  error.details.length > 0 &&
+  error.details.every(({ field }) => field !== null && fieldErrors.has(field));

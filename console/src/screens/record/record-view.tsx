@@ -6,25 +6,25 @@ import { useState } from 'react';
 import { stringifyExact } from '../../api/json.ts';
 import type { EntityDocument } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
-import { labelOf } from '../../records/fields.ts';
-import { searchOfLastList } from '../../records/last-list.ts';
-import { type EntityPlace, fetchRecord, type Versioned } from '../../records/requests.ts';
-import { memberOf } from '../../records/value.ts';
-import { Refused } from '../../shell/error-alert.tsx';
-import { useSaid } from '../../shell/live-region.tsx';
+import { getLabelField } from '../../records/fields.ts';
+import { getLastListSearch } from '../../records/last-list.ts';
+import { type EntityRef, fetchRecord, type Versioned } from '../../records/requests.ts';
+import { getMember } from '../../records/value.ts';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
+import { useAnnouncement } from '../../shell/live-region.tsx';
 import { useMayWrite } from '../../shell/permissions.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { DeleteDialog } from './delete-dialog.tsx';
-import { createdWords, RecordForm } from './form.tsx';
+import { describeCreated, RecordForm } from './form.tsx';
 import { Relations } from './relations.tsx';
 
-export interface ExistingProps {
-  readonly at: EntityPlace;
+export interface RecordViewProps {
+  readonly at: EntityRef;
   readonly entity: EntityDocument;
   readonly id: string;
 }
 
-export function Existing({ at, entity, id }: ExistingProps) {
+export function RecordView({ at, entity, id }: RecordViewProps) {
   const key = ['record', at.org, at.ws, at.entity, id];
   const client = useQueryClient();
   const navigate = useNavigate();
@@ -46,14 +46,14 @@ export function Existing({ at, entity, id }: ExistingProps) {
   }
   const [isDeleting, setDeleting] = useState(false);
   const mayWrite = useMayWrite();
-  const label = labelOf(entity);
-  const called = read.data === undefined || label === undefined ? undefined : memberOf(read.data.record, label);
+  const label = getLabelField(entity);
+  const labelValue = read.data === undefined || label === undefined ? undefined : getMember(read.data.record, label);
   const list = screenPath(at, `/data/${at.entity}`);
-  const isCreated = useSaid().trim() === createdWords(at, id);
+  const isCreated = useAnnouncement().trim() === describeCreated(at, id);
   const actions = (
     <Group gap="xs">
       {isCreated && <Text size="sm">Created</Text>}
-      <Button component={Link} to={list} search={searchOfLastList(list)} variant="subtle">
+      <Button component={Link} to={list} search={getLastListSearch(list)} variant="subtle">
         {`All ${at.entity}`}
       </Button>
       {mayWrite && entity.operations.includes('create') && (
@@ -69,10 +69,12 @@ export function Existing({ at, entity, id }: ExistingProps) {
     </Group>
   );
   const title =
-    typeof called === 'string' && called !== '' ? `${at.entity} ${id}: ${called.slice(0, 80)}` : `${at.entity} ${id}`;
+    typeof labelValue === 'string' && labelValue !== ''
+      ? `${at.entity} ${id}: ${labelValue.slice(0, 80)}`
+      : `${at.entity} ${id}`;
   return (
     <ScreenFrame title={title} actions={read.data === undefined ? null : actions}>
-      <Refused error={read.error} onRetry={() => void read.refetch()} />
+      <ErrorAlert error={read.error} onRetry={() => void read.refetch()} />
       {read.data !== undefined && (
         <Tabs defaultValue="fields" keepMounted>
           <Tabs.List mb="sm">
@@ -99,7 +101,7 @@ export function Existing({ at, entity, id }: ExistingProps) {
           entity={entity}
           read={read.data}
           onClose={() => setDeleting(false)}
-          onDeleted={() => void navigate({ to: list, search: searchOfLastList(list), ignoreBlocker: true })}
+          onDeleted={() => void navigate({ to: list, search: getLastListSearch(list), ignoreBlocker: true })}
           onTakeTheirs={(theirs) => void keep(theirs)}
         />
       )}

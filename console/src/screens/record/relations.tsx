@@ -3,21 +3,21 @@ import { Anchor, List, Paper, SimpleGrid, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { stringifySearch } from '../../address.ts';
-import { askExact } from '../../api/request.ts';
+import { requestExact } from '../../api/request.ts';
 import { type EntityDocument, type RelationDocument, schemaQuery, type WorkspaceSchema } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
-import { recordPath } from '../../records/cell-value.tsx';
-import { keyOf, labelOf } from '../../records/fields.ts';
-import { type EntityPlace, entityPath } from '../../records/requests.ts';
-import { idOf, memberOf, type RecordValue } from '../../records/value.ts';
-import { Refused } from '../../shell/error-alert.tsx';
+import { recordScreenPath } from '../../records/cell-value.tsx';
+import { getKeyColumn, getLabelField } from '../../records/fields.ts';
+import { type EntityRef, entityPath } from '../../records/requests.ts';
+import { getId, getMember, type RecordValue } from '../../records/value.ts';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
 
 // More are a link away.
 const SHOWN = 10;
 const MOST_RELATIONS = 30;
 
 export interface RelationsProps {
-  readonly at: EntityPlace;
+  readonly at: EntityRef;
   readonly entity: EntityDocument;
   readonly record: RecordValue;
 }
@@ -26,10 +26,10 @@ const isToMany = ({ kind }: RelationDocument): boolean => kind === 'hasMany' || 
 
 function useRelated({ at, entity, record }: RelationsProps, schema: WorkspaceSchema | undefined) {
   const relations = [...entity.relations.values()].slice(0, MOST_RELATIONS);
-  const id = idOf(record);
+  const id = getId(record);
   const sizes = relations.filter(isToMany).map(({ name }): [string, string] => [`${name}.size`, String(SHOWN + 1)]);
   const fields = relations.flatMap(({ name, entity: target }) => {
-    const label = labelOf(schema?.entities.get(target));
+    const label = getLabelField(schema?.entities.get(target));
     return label === undefined ? [`${name}.id`] : [`${name}.id`, `${name}.${label}`];
   });
   const search = stringifySearch({
@@ -41,7 +41,7 @@ function useRelated({ at, entity, record }: RelationsProps, schema: WorkspaceSch
     queryKey: ['record', at.org, at.ws, at.entity, id, 'related', search],
     enabled: schema !== undefined && relations.length > 0,
     queryFn: async ({ signal }) =>
-      (await askExact<RecordValue>({ path: entityPath(at, `/${id}${search}`), signal })).data,
+      (await requestExact<RecordValue>({ path: entityPath(at, `/${id}${search}`), signal })).data,
   });
 }
 
@@ -52,7 +52,7 @@ export function Relations(props: RelationsProps) {
   if (entity.relations.size === 0) return <Text size="sm">This entity has no relations.</Text>;
   return (
     <>
-      <Refused error={related.error} onRetry={() => void related.refetch()} />
+      <ErrorAlert error={related.error} onRetry={() => void related.refetch()} />
       <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }}>
         {[...entity.relations.values()].slice(0, MOST_RELATIONS).map((relation) => (
           <RelationCard
@@ -61,7 +61,7 @@ export function Relations(props: RelationsProps) {
             record={record}
             relation={relation}
             schema={schema}
-            value={related.data === undefined ? undefined : memberOf(related.data, relation.name)}
+            value={related.data === undefined ? undefined : getMember(related.data, relation.name)}
           />
         ))}
       </SimpleGrid>
@@ -70,7 +70,7 @@ export function Relations(props: RelationsProps) {
 }
 
 interface RelationCardProps {
-  readonly at: EntityPlace;
+  readonly at: EntityRef;
   readonly record: RecordValue;
   readonly relation: RelationDocument;
   readonly schema: WorkspaceSchema | undefined;
@@ -79,15 +79,15 @@ interface RelationCardProps {
 
 function RelationCard({ at, record, relation, schema, value }: RelationCardProps) {
   const target = schema?.entities.get(relation.entity);
-  const label = labelOf(target);
+  const label = getLabelField(target);
   const records = (
     Array.isArray(value) ? value : value === null || value === undefined ? [] : [value]
   ) as readonly RecordValue[];
   const inverse = relation.inverse === undefined ? undefined : target?.relations.get(relation.inverse);
-  const filter = inverse?.kind === 'belongsTo' ? `${keyOf(inverse)},eq,${idOf(record)}` : undefined;
+  const filter = inverse?.kind === 'belongsTo' ? `${getKeyColumn(inverse)},eq,${getId(record)}` : undefined;
   const nameOf = (one: RecordValue): string => {
-    const text = label === undefined ? undefined : memberOf(one, label);
-    return text === null || text === undefined || text === '' ? `${relation.entity} ${idOf(one)}` : String(text);
+    const text = label === undefined ? undefined : getMember(one, label);
+    return text === null || text === undefined || text === '' ? `${relation.entity} ${getId(one)}` : String(text);
   };
   return (
     <Paper withBorder p="sm" component="section" aria-label={relation.name}>
@@ -101,8 +101,8 @@ function RelationCard({ at, record, relation, schema, value }: RelationCardProps
       ) : (
         <List listStyleType="none" size="sm" spacing={2}>
           {records.slice(0, SHOWN).map((one) => (
-            <List.Item key={idOf(one)}>
-              <Anchor component={Link} size="sm" to={recordPath(at, relation.entity, idOf(one))}>
+            <List.Item key={getId(one)}>
+              <Anchor component={Link} size="sm" to={recordScreenPath(at, relation.entity, getId(one))}>
                 <bdi dir="auto">{nameOf(one)}</bdi>
               </Anchor>
             </List.Item>

@@ -2,22 +2,22 @@
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useLocation, useParams } from '@tanstack/react-router';
-import { parseSearch, valuesOf } from '../../address.ts';
-import type { Place } from '../../api/workspace.ts';
+import { getAll, parseSearch } from '../../address.ts';
+import type { WorkspaceRef } from '../../api/workspace.ts';
 import { fetchRecord } from '../../records/requests.ts';
-import { Refused } from '../../shell/error-alert.tsx';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { useMayWrite, useViewAs } from '../../shell/permissions.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
-import { EntityIsGone, useEntity } from '../../shell/use-entity.tsx';
+import { MissingEntityAlert, useEntity } from '../../shell/use-entity.tsx';
 import { RecordForm, type RecordFormProps } from './form.tsx';
-import { Existing } from './record-view.tsx';
+import { RecordView } from './record-view.tsx';
 
 export function Screen() {
   const {
     entity: name = '',
     id = '',
     ...place
-  } = useParams({ strict: false }) as Place & {
+  } = useParams({ strict: false }) as WorkspaceRef & {
     readonly entity?: string;
     readonly id?: string;
   };
@@ -25,18 +25,18 @@ export function Screen() {
   if (schema.data === undefined || entity === undefined)
     return (
       <ScreenFrame title={`${name} ${id}`}>
-        <Refused error={schema.error} />
+        <ErrorAlert error={schema.error} />
         {schema.data !== undefined && <Text>There is no entity of this name.</Text>}
       </ScreenFrame>
     );
   const at = { org: place.org, ws: place.ws, entity: name };
   return (
     <>
-      {isGone && <EntityIsGone />}
+      {isGone && <MissingEntityAlert />}
       {id === 'new' ? (
         <New key={name} at={at} entity={entity} />
       ) : (
-        <Existing key={`${name}/${id}`} at={at} entity={entity} id={id} />
+        <RecordView key={`${name}/${id}`} at={at} entity={entity} id={id} />
       )}
     </>
   );
@@ -49,7 +49,7 @@ function New({ at, entity }: NewProps) {
   const mayWrite = useMayWrite();
   const isViewing = useViewAs() !== undefined;
   const { searchStr } = useLocation();
-  const [from] = valuesOf(parseSearch(searchStr), 'from');
+  const [from] = getAll(parseSearch(searchStr), 'from');
   const original = useQuery({
     queryKey: ['record', at.org, at.ws, at.entity, from, 'copied'],
     enabled: from !== undefined,
@@ -57,7 +57,7 @@ function New({ at, entity }: NewProps) {
   });
   return (
     <ScreenFrame title={`New record of ${at.entity}`}>
-      <Refused error={original.error} />
+      <ErrorAlert error={original.error} />
       {!mayWrite && (
         <Text size="sm">
           {isViewing

@@ -2,55 +2,55 @@
 // is likely to refuse is sent while the editor stays, so that the focus does.
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { type Json, stringifyExact } from '../../api/json.ts';
-import type { ZoneName } from '../../format/datetime.ts';
+import type { TimeZone } from '../../format/datetime.ts';
 import type { Move } from '../../grid/state.ts';
-import { choicesOf } from '../../records/editors.ts';
+import { listChoices } from '../../records/editors.ts';
 import { isLong, type RecordColumn } from '../../records/fields.ts';
-import { type EntityPlace, fetchRecord } from '../../records/requests.ts';
+import { type EntityRef, fetchRecord } from '../../records/requests.ts';
 import type { Row } from '../../records/rows.ts';
-import { useUp } from '../../records/use-opens-upward.ts';
-import { editText, isSameValue, memberOf, typedValue } from '../../records/value.ts';
+import { useOpensUpward } from '../../records/use-opens-upward.ts';
+import { formatForEditing, getMember, isSameValue, parseValue } from '../../records/value.ts';
 import { ValueEditor } from '../../records/value-editor.tsx';
-import type { Outcome } from '../../records/writer.ts';
+import type { WriteResult } from '../../records/writer.ts';
 
 export interface CellEditorProps {
-  readonly at: EntityPlace;
+  readonly at: EntityRef;
   readonly row: Row;
   readonly column: RecordColumn;
-  readonly zone: ZoneName;
+  readonly zone: TimeZone;
   readonly typed: string | undefined;
   /** What was typed before and refused. */
   readonly draft: Json | undefined;
   readonly onLeave: (next?: Move) => void;
-  readonly onSave: (row: Row, values: ReadonlyMap<string, Json>) => Promise<Outcome>;
+  readonly onSave: (row: Row, values: ReadonlyMap<string, Json>) => Promise<WriteResult>;
   readonly onDiscard: () => void;
 }
 
 export function CellEditor({ at, row, column, zone, typed, draft, onLeave, onSave, onDiscard }: CellEditorProps) {
   const { name, type } = column;
-  const isCut = row.cuts.has(name) && draft === undefined;
+  const isCut = row.truncatedLengths.has(name) && draft === undefined;
   // The record as it was when the edit began: a change that arrives meanwhile is a conflict, not a base.
   const [base] = useState(row);
-  const stored = memberOf(base.record, name);
+  const stored = getMember(base.record, name);
   const [whole, setWhole] = useState<{ readonly value: Json | undefined; readonly row: Row } | undefined>(
     isCut ? undefined : { value: stored, row: base },
   );
-  const first = draft === undefined ? editText(stored, type, zone) : refusedText(draft, type, zone);
+  const first = draft === undefined ? formatForEditing(stored, type, zone) : refusedText(draft, type, zone);
   const [text, setText] = useState(startText(typed, first, column));
   const [message, setMessage] = useState<string>();
   const [isSending, setSending] = useState(false);
   const isDone = useRef(false);
   const box = useRef<HTMLDivElement>(null);
-  const isUp = useUp(box, true);
+  const isUp = useOpensUpward(box, true);
   const words = useId();
   useEffect(() => {
     if (!isCut) return;
     const controller = new AbortController();
     fetchRecord(at, row.id, ['id', name], controller.signal).then(
       ({ record, version }) => {
-        const value = memberOf(record, name);
+        const value = getMember(record, name);
         setWhole({ value, row: { ...row, version } });
-        if (typed === undefined) setText(editText(value, type, zone));
+        if (typed === undefined) setText(formatForEditing(value, type, zone));
       },
       (error: Error) => controller.signal.aborted || setMessage(error.message),
     );
@@ -63,9 +63,9 @@ export function CellEditor({ at, row, column, zone, typed, draft, onLeave, onSav
   }
   async function commit(given: string, next: Move | undefined, isLeaving: boolean): Promise<void> {
     if (isDone.current || whole === undefined || isSending) return;
-    const before = draft === undefined ? editText(whole.value, type, zone) : refusedText(draft, type, zone);
+    const before = draft === undefined ? formatForEditing(whole.value, type, zone) : refusedText(draft, type, zone);
     if (given === before && draft === undefined) return leave(next);
-    const result = typedValue(given, column, zone);
+    const result = parseValue(given, column, zone);
     if (result.kind === 'mistake') {
       setMessage(result.message);
       if (isLeaving) leave(next);
@@ -139,9 +139,9 @@ export function CellEditor({ at, row, column, zone, typed, draft, onLeave, onSav
   );
 }
 
-const refusedText = (value: Json, type: RecordColumn['type'], zone: ZoneName): string =>
+const refusedText = (value: Json, type: RecordColumn['type'], zone: TimeZone): string =>
   typeof value === 'string' && type !== 'json'
-    ? editText(value, type, zone)
+    ? formatForEditing(value, type, zone)
     : value === null
       ? ''
       : stringifyExact(value);
@@ -149,7 +149,7 @@ const refusedText = (value: Json, type: RecordColumn['type'], zone: ZoneName): s
 /** A key that began the edit replaces the value; of a choice it picks the first that begins with it. */
 function startText(typed: string | undefined, first: string, column: RecordColumn): string {
   if (typed === undefined) return first;
-  const choices = choicesOf(column);
+  const choices = listChoices(column);
   if (choices.length === 0) return typed;
   return choices.find((one) => one.toLowerCase().startsWith(typed.toLowerCase())) ?? first;
 }

@@ -5,13 +5,13 @@ import type { ColumnLayout } from '../../grid/columns.ts';
 import type { GridColumn } from '../../grid/grid-types.ts';
 import {
   type ColumnType,
-  columnsOf,
   isNumeric,
-  labelColumns,
-  ownRelations,
+  listBelongsTo,
+  listColumns,
+  listLabelColumns,
   type RecordColumn,
 } from '../../records/fields.ts';
-import { sortOf } from '../../records/list-query.ts';
+import { getSortDirection } from '../../records/list-query.ts';
 
 const WIDTHS: Readonly<Record<ColumnType, number>> = {
   id: 76,
@@ -41,12 +41,16 @@ export interface ColumnPlan {
   readonly column: (name: string) => RecordColumn | undefined;
   readonly gridColumn: (name: string, layout: ColumnLayout, sort: readonly string[]) => GridColumn;
   /** `fields` of a request for these columns. */
-  readonly requested: (names: readonly string[]) => readonly string[];
+  readonly toFieldNames: (names: readonly string[]) => readonly string[];
 }
 
-export function columnPlan(schema: WorkspaceSchema, entity: EntityDocument, expand: readonly string[]): ColumnPlan {
-  const own = columnsOf(entity);
-  const labels = labelColumns(schema, entity, expand);
+export function createColumnPlan(
+  schema: WorkspaceSchema,
+  entity: EntityDocument,
+  expand: readonly string[],
+): ColumnPlan {
+  const own = listColumns(entity);
+  const labels = listLabelColumns(schema, entity, expand);
   const all = own.flatMap((column) => [
     column,
     ...(column.type === 'relation' ? labels.filter(({ relation }) => relation?.name === column.relation?.name) : []),
@@ -55,10 +59,10 @@ export function columnPlan(schema: WorkspaceSchema, entity: EntityDocument, expa
   return {
     names: all.map(({ name }) => name),
     own,
-    expandable: expandableOf(entity),
+    expandable: listExpandable(entity),
     column: (name) => byName.get(name),
-    gridColumn: (name, { widths }, sort) => gridColumnOf(byName.get(name), name, widths.get(name), sort),
-    requested: (names) => {
+    gridColumn: (name, { widths }, sort) => toGridColumn(byName.get(name), name, widths.get(name), sort),
+    toFieldNames: (names) => {
       const wanted = names.flatMap((name) => {
         const column = byName.get(name);
         return column?.type === 'label' ? [`${column.relation?.name}.id`, name] : [name];
@@ -68,14 +72,14 @@ export function columnPlan(schema: WorkspaceSchema, entity: EntityDocument, expa
   };
 }
 
-function expandableOf(entity: EntityDocument): readonly string[] {
+function listExpandable(entity: EntityDocument): readonly string[] {
   const allowed = entity.settings?.expandable ?? null;
-  return ownRelations(entity)
+  return listBelongsTo(entity)
     .map(({ name }) => name)
     .filter((name) => allowed === null || allowed.includes(name));
 }
 
-function gridColumnOf(
+function toGridColumn(
   column: RecordColumn | undefined,
   name: string,
   width: number | undefined,
@@ -88,7 +92,7 @@ function gridColumnOf(
     width: width ?? Math.min(400, Math.max(WIDTHS[type], name.length * 8 + 34)),
     isEditable: column !== undefined && !column.isReadOnly,
     isNumeric: isNumeric(type),
-    sort: sortOf(sort, name),
+    sort: getSortDirection(sort, name),
     description: column?.description,
   };
 }

@@ -1,14 +1,22 @@
 // Which columns are shown, in which order, how wide, and which stay at the left edge: all of it by keyboard.
 import { Button, Group, Popover, ScrollArea, Stack, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import { arranged, type ColumnLayout, PLAIN, withMoved, withPinned, withShown, withWidth } from '../../grid/columns.ts';
+import {
+  type ColumnLayout,
+  DEFAULT_LAYOUT,
+  moveColumn,
+  orderColumns,
+  setPinned,
+  setVisible,
+  setWidth,
+} from '../../grid/columns.ts';
 import { Icon } from '../../shell/icon.tsx';
 
 export interface ColumnsMenuProps {
   readonly layout: ColumnLayout;
   /** All names, in the order of the schema. */
   readonly all: readonly string[];
-  readonly widthOf: (name: string) => number;
+  readonly getWidth: (name: string) => number;
   readonly onLayout: (layout: ColumnLayout) => void;
   /** Relations whose labels can be columns. */
   readonly relations: readonly string[];
@@ -37,9 +45,9 @@ export function ColumnsMenu(props: ColumnsMenuProps) {
   );
 }
 
-function Columns({ layout, all, widthOf, onLayout, relations, expanded, onExpand }: ColumnsMenuProps) {
+function Columns({ layout, all, getWidth, onLayout, relations, expanded, onExpand }: ColumnsMenuProps) {
   const [typed, setTyped] = useState('');
-  const shown = arranged(layout, all);
+  const shown = orderColumns(layout, all);
   const hidden = all.filter((name) => !shown.includes(name));
   const fits = (name: string): boolean => name.toLowerCase().includes(typed.trim().toLowerCase());
   return (
@@ -56,14 +64,14 @@ function Columns({ layout, all, widthOf, onLayout, relations, expanded, onExpand
           {[...shown, ...hidden].filter(fits).map((name) => {
             const isShown = !hidden.includes(name);
             const isPinned = layout.pinned.includes(name);
-            const width = widthOf(name);
+            const width = getWidth(name);
             return (
               <li key={name}>
                 <label>
                   <input
                     type="checkbox"
                     checked={isShown}
-                    onChange={() => onLayout(withShown(layout, all, name, !isShown))}
+                    onChange={() => onLayout(setVisible(layout, all, name, !isShown))}
                   />
                   <bdi>{name}</bdi>
                 </label>
@@ -72,28 +80,28 @@ function Columns({ layout, all, widthOf, onLayout, relations, expanded, onExpand
                     <Tool
                       name={`Move ${name} left`}
                       sign="←"
-                      onClick={() => onLayout(withMoved(layout, all, name, -1))}
+                      onClick={() => onLayout(moveColumn(layout, all, name, -1))}
                     />
                     <Tool
                       name={`Move ${name} right`}
                       sign="→"
-                      onClick={() => onLayout(withMoved(layout, all, name, 1))}
+                      onClick={() => onLayout(moveColumn(layout, all, name, 1))}
                     />
                     <Tool
                       name={`Make ${name} narrower`}
                       sign="−"
-                      onClick={() => onLayout(withWidth(layout, name, width - 24))}
+                      onClick={() => onLayout(setWidth(layout, name, width - 24))}
                     />
                     <Tool
                       name={`Make ${name} wider`}
                       sign="+"
-                      onClick={() => onLayout(withWidth(layout, name, width + 24))}
+                      onClick={() => onLayout(setWidth(layout, name, width + 24))}
                     />
                     <Tool
                       name={`Pin ${name}`}
                       sign="⇤"
                       isPressed={isPinned}
-                      onClick={() => onLayout(withPinned(layout, name, !isPinned))}
+                      onClick={() => onLayout(setPinned(layout, name, !isPinned))}
                     />
                   </span>
                 )}
@@ -124,7 +132,7 @@ function Columns({ layout, all, widthOf, onLayout, relations, expanded, onExpand
         </fieldset>
       )}
       <Group justify="flex-end">
-        <Button variant="subtle" onClick={() => onLayout(PLAIN)}>
+        <Button variant="subtle" onClick={() => onLayout(DEFAULT_LAYOUT)}>
           Reset columns
         </Button>
       </Group>

@@ -1,6 +1,6 @@
 // Records that somebody else has changed, one comparison after the other.
 
-import type { ZoneName } from '../../format/datetime.ts';
+import type { TimeZone } from '../../format/datetime.ts';
 import { Comparison } from '../../records/comparison.tsx';
 import type { Row } from '../../records/rows.ts';
 import type { useDelete } from './use-delete.ts';
@@ -9,7 +9,7 @@ import type { RecordsState } from './use-records.ts';
 
 export interface ConflictsProps {
   readonly state: RecordsState;
-  readonly zone: ZoneName;
+  readonly zone: TimeZone;
   readonly editing: Editing;
   readonly deleting: ReturnType<typeof useDelete>;
 }
@@ -50,5 +50,5 @@ export function Conflicts({ state, zone, editing, deleting }: ConflictsProps) {
 }
 
 /** Of values that came cut, the record as it was read knows nothing. */
-const withoutCuts = ({ record, cuts }: Row): Row['record'] =>
-  Object.fromEntries(Object.entries(record).filter(([name]) => !cuts.has(name)));
+const withoutCuts = ({ record, truncatedLengths }: Row): Row['record'] =>
+  Object.fromEntries(Object.entries(record).filter(([name]) => !truncatedLengths.has(name)));

@@ -3,17 +3,17 @@ import { Anchor, Button, Group, List, Modal, NativeSelect, Stack, Table, Text } 
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { stringifySearch } from '../../address.ts';
-import { isRefusal } from '../../api/api-error.ts';
+import { isApiError } from '../../api/api-error.ts';
 import { type Json, stringifyExact } from '../../api/json.ts';
 import type { WorkspaceSchema } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
-import { counted } from '../../format/amount.ts';
-import type { ZoneName } from '../../format/datetime.ts';
-import { keyOf, type RecordColumn } from '../../records/fields.ts';
-import type { EntityPlace } from '../../records/requests.ts';
-import { typedValue } from '../../records/value.ts';
+import { pluralize } from '../../format/amount.ts';
+import type { TimeZone } from '../../format/datetime.ts';
+import { getKeyColumn, type RecordColumn } from '../../records/fields.ts';
+import type { EntityRef } from '../../records/requests.ts';
+import { parseValue } from '../../records/value.ts';
 import { ValueEditor } from '../../records/value-editor.tsx';
-import { Refused } from '../../shell/error-alert.tsx';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
 
 export interface Question {
   readonly title: string;
@@ -26,7 +26,7 @@ export interface Question {
 
 export interface QuestionDialogProps {
   readonly question: Question;
-  readonly at: EntityPlace;
+  readonly at: EntityRef;
   readonly schema: WorkspaceSchema;
   readonly ids: readonly string[];
   readonly onClose: () => void;
@@ -50,7 +50,7 @@ export function QuestionDialog({ question, at, schema, ids, onClose }: QuestionD
   return (
     <Modal opened onClose={onClose} title={question.title} closeButtonProps={{ 'aria-label': 'Close' }}>
       <div>{question.text}</div>
-      <Refused error={error} />
+      <ErrorAlert error={error} />
       <Referring error={error} at={at} schema={schema} ids={ids} />
       <Group justify="flex-end" mt="md">
         <Button variant="default" onClick={onClose}>
@@ -76,12 +76,12 @@ function Referring({
   schema,
   ids,
 }: Pick<QuestionDialogProps, 'at' | 'schema' | 'ids'> & { readonly error: unknown }) {
-  const details = isRefusal(error) ? error.details.filter(({ code }) => code === 'STILL_REFERENCED') : [];
+  const details = isApiError(error) ? error.details.filter(({ code }) => code === 'STILL_REFERENCED') : [];
   const links = [...new Set(details.map(({ field }) => field ?? ''))].flatMap((field) => {
     const [entity = '', name = ''] = field.split('.');
     const relation = schema.entities.get(entity)?.relations.get(name);
     if (relation === undefined) return [];
-    const search = stringifySearch({ filter: `${keyOf(relation)},in,${ids.slice(0, 200).join(',')}` });
+    const search = stringifySearch({ filter: `${getKeyColumn(relation)},in,${ids.slice(0, 200).join(',')}` });
     return [{ entity, name, to: screenPath(at, `/data/${entity}${search}`) }];
   });
   if (links.length === 0) return null;
@@ -99,9 +99,9 @@ function Referring({
 }
 
 export interface BulkEditProps {
-  readonly at: EntityPlace;
+  readonly at: EntityRef;
   readonly columns: readonly RecordColumn[];
-  readonly zone: ZoneName;
+  readonly zone: TimeZone;
   readonly count: number;
   readonly onClose: () => void;
   readonly onSave: (name: string, value: Json) => void;
@@ -119,14 +119,14 @@ export function BulkEditDialog({ at, columns, zone, count, onClose, onSave }: Bu
     <Modal
       opened
       onClose={onClose}
-      title={`Edit ${counted(count, 'record')}`}
+      title={`Edit ${pluralize(count, 'record')}`}
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
       <form
         onSubmit={(event) => {
           event.preventDefault();
           if (column === undefined) return;
-          const typed = isNull ? ({ kind: 'value', value: null } as const) : typedValue(text, column, zone);
+          const typed = isNull ? ({ kind: 'value', value: null } as const) : parseValue(text, column, zone);
           if (typed.kind === 'mistake') setMessage(typed.message);
           else onSave(name, typed.value);
         }}
@@ -168,7 +168,7 @@ export function BulkEditDialog({ at, columns, zone, count, onClose, onSave }: Bu
             <Button variant="default" onClick={onClose}>
               Cancel
             </Button>
-            <Button type="submit">Save {counted(count, 'record')}</Button>
+            <Button type="submit">Save {pluralize(count, 'record')}</Button>
           </Group>
         </Stack>
       </form>
@@ -194,7 +194,7 @@ export function ReviewDialog({ changes, onClose, onDiscard, onSave }: ReviewProp
     <Modal
       opened
       onClose={onClose}
-      title={`Review ${counted(changes.length, 'change')}`}
+      title={`Review ${pluralize(changes.length, 'change')}`}
       size="lg"
       closeButtonProps={{ 'aria-label': 'Close' }}
     >

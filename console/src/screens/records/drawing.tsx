@@ -3,45 +3,45 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Json } from '../../api/json.ts';
-import type { ZoneName } from '../../format/datetime.ts';
+import type { TimeZone } from '../../format/datetime.ts';
 import type { GridDrawing } from '../../grid/grid-types.ts';
-import type { Drafts } from '../../records/cell-drafts.ts';
-import { CellValue, recordPath } from '../../records/cell-value.tsx';
+import type { CellDrafts } from '../../records/cell-drafts.ts';
+import { CellValue, recordScreenPath } from '../../records/cell-value.tsx';
 import type { RecordColumn } from '../../records/fields.ts';
-import type { EntityPlace } from '../../records/requests.ts';
+import type { EntityRef } from '../../records/requests.ts';
 import type { Row, Rows } from '../../records/rows.ts';
-import { memberOf, type RecordValue } from '../../records/value.ts';
+import { getMember, type RecordValue } from '../../records/value.ts';
 import { Icon } from '../../shell/icon.tsx';
 import type { ColumnPlan } from './column-plan.ts';
 import { SelectLoaded } from './select-loaded.tsx';
 
 export interface DrawingOptions {
-  readonly place: EntityPlace;
+  readonly place: EntityRef;
   readonly plan: ColumnPlan;
-  readonly zone: ZoneName;
+  readonly zone: TimeZone;
   readonly rows: Rows | undefined;
   readonly selected: ReadonlySet<string>;
   readonly setSelected: (selected: ReadonlySet<string>) => void;
-  readonly drafts: Drafts;
+  readonly drafts: CellDrafts;
   /** The editor of a cell, with what was typed to begin. */
   readonly editor: (row: Row, column: RecordColumn, typed: string | undefined) => ReactNode;
 }
 
 /** The value of a column in a record: a label is found in the related record. */
-export function cellValue(record: RecordValue, column: RecordColumn): Json | undefined {
-  if (column.type !== 'label') return memberOf(record, column.name);
-  const related = relatedOf(record, column);
+export function getCellValue(record: RecordValue, column: RecordColumn): Json | undefined {
+  if (column.type !== 'label') return getMember(record, column.name);
+  const related = getRelated(record, column);
   return related === null || related === undefined
     ? related
-    : memberOf(related, column.name.split('.').at(-1) as string);
+    : getMember(related, column.name.split('.').at(-1) as string);
 }
 
-function relatedOf(record: RecordValue, { relation }: RecordColumn): RecordValue | null | undefined {
-  const related = memberOf(record, relation?.name ?? '');
+function getRelated(record: RecordValue, { relation }: RecordColumn): RecordValue | null | undefined {
+  const related = getMember(record, relation?.name ?? '');
   return related === null || related === undefined ? related : (related as RecordValue);
 }
 
-export function drawingOf({
+export function createCellRenderers({
   place,
   plan,
   zone,
@@ -52,7 +52,7 @@ export function drawingOf({
   editor,
 }: DrawingOptions): GridDrawing<Row> {
   return {
-    cell({ record, cuts, id }, { name, isSelector }) {
+    cell({ record, truncatedLengths, id }, { name, isSelector }) {
       if (isSelector === true)
         return (
           <input
@@ -71,18 +71,18 @@ export function drawingOf({
         );
       const column = plan.column(name);
       if (column === undefined) return null;
-      const draft = drafts.of(id)?.get(name);
+      const draft = drafts.get(id)?.get(name);
       if (draft !== undefined && draft.kind !== 'saved')
         return <CellValue place={place} column={column} value={draft.value} zone={zone} />;
-      const related = column.type === 'label' ? relatedOf(record, column) : undefined;
+      const related = column.type === 'label' ? getRelated(record, column) : undefined;
       const value = (
         <CellValue
           place={place}
           column={column}
-          value={cellValue(record, column)}
+          value={getCellValue(record, column)}
           zone={zone}
-          cutFrom={cuts.get(name)}
-          leadsTo={related === null || related === undefined ? undefined : String(memberOf(related, 'id'))}
+          fullLength={truncatedLengths.get(name)}
+          relatedId={related === null || related === undefined ? undefined : String(getMember(related, 'id'))}
         />
       );
       if (name !== 'id') return value;
@@ -91,7 +91,7 @@ export function drawingOf({
           <Link
             className="open-record"
             tabIndex={-1}
-            to={recordPath(place, place.entity, id)}
+            to={recordScreenPath(place, place.entity, id)}
             aria-label={`Open record ${id}`}
             title={`Open record ${id}`}
           >
@@ -101,7 +101,7 @@ export function drawingOf({
         </>
       );
     },
-    mark: ({ id }, { name }) => drafts.of(id)?.get(name),
+    mark: ({ id }, { name }) => drafts.get(id)?.get(name),
     editor(row, { name }, typed) {
       const column = plan.column(name);
       return column === undefined ? null : editor(row, column, typed);

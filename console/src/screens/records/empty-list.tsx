@@ -1,19 +1,19 @@
 import { Button, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { screenPath } from '../../api/workspace.ts';
-import { recordPath } from '../../records/cell-value.tsx';
-import type { EntityPlace } from '../../records/requests.ts';
+import { recordScreenPath } from '../../records/cell-value.tsx';
+import type { EntityRef } from '../../records/requests.ts';
 
-export interface EmptyProps {
-  readonly isNarrowed: boolean;
+export interface EmptyListProps {
+  readonly isFiltered: boolean;
   readonly mayWrite: boolean;
-  readonly at: EntityPlace;
+  readonly at: EntityRef;
   readonly onClear: () => void;
 }
 
 /** In place of a grid without records. */
-export function Empty({ isNarrowed, mayWrite, at, onClear }: EmptyProps) {
-  if (isNarrowed)
+export function EmptyList({ isFiltered, mayWrite, at, onClear }: EmptyListProps) {
+  if (isFiltered)
     return (
       <div className="records-empty">
         <Text>No record matches</Text>
@@ -31,7 +31,7 @@ export function Empty({ isNarrowed, mayWrite, at, onClear }: EmptyProps) {
         </Button>
       )}
       {mayWrite && (
-        <Button component={Link} to={recordPath(at, at.entity, 'new')}>
+        <Button component={Link} to={recordScreenPath(at, at.entity, 'new')}>
           New record
         </Button>
       )}

@@ -1,12 +1,19 @@
 // The filters of the list, each as a chip with its words: a click mends it, the cross takes it away. A refusal of the list
 // stands here, beside the chip that it is about.
 import { Button, Group } from '@mantine/core';
-import { isRefusal } from '../../api/api-error.ts';
-import type { ZoneName } from '../../format/datetime.ts';
+import { isApiError } from '../../api/api-error.ts';
+import type { TimeZone } from '../../format/datetime.ts';
 import type { Chip } from '../../records/filter.ts';
-import { conditionsOf, mended, mistakenSort, offending, suggestionOf, wordsOf } from '../../records/filter.ts';
-import { shownText } from '../../records/value.ts';
-import { Refused } from '../../shell/error-alert.tsx';
+import {
+  correctChip,
+  describeCondition,
+  findInvalidChips,
+  findInvalidSort,
+  parseConditions,
+  parseSuggestion,
+} from '../../records/filter.ts';
+import { formatValue } from '../../records/value.ts';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
 
 export interface FilterBarProps {
@@ -14,7 +21,7 @@ export interface FilterBarProps {
   /** Keys of the sort, one of which may be what is refused. */
   readonly sort: readonly string[];
   readonly refused: unknown;
-  readonly zone: ZoneName;
+  readonly zone: TimeZone;
   /** Whether values of a path are moments. */
   readonly isMoment: (path: string) => boolean;
   readonly onChips: (chips: readonly Chip[]) => void;
@@ -25,13 +32,15 @@ export interface FilterBarProps {
 
 export function FilterBar(props: FilterBarProps) {
   const { chips, sort, refused, zone, isMoment, onChips, onSort, onEdit, onRetry } = props;
-  const isMistaken = isRefusal(refused) && refused.status === 400;
-  const wrongSort = isMistaken ? mistakenSort(refused.message, sort) : [];
-  const wrong = isMistaken && wrongSort.length === 0 ? offending(refused.message, chips) : [];
-  const suggestion = isMistaken ? suggestionOf(refused.message) : undefined;
+  const isMistaken = isApiError(refused) && refused.status === 400;
+  const wrongSort = isMistaken ? findInvalidSort(refused.message, sort) : [];
+  const wrong = isMistaken && wrongSort.length === 0 ? findInvalidChips(refused.message, chips) : [];
+  const suggestion = isMistaken ? parseSuggestion(refused.message) : undefined;
   const words = (chip: Chip): string =>
-    conditionsOf(chip)
-      .map((one) => wordsOf(one, (value) => (isMoment(one.path) ? shownText(value, 'datetime', zone) : value)))
+    parseConditions(chip)
+      .map((one) =>
+        describeCondition(one, (value) => (isMoment(one.path) ? formatValue(value, 'datetime', zone) : value)),
+      )
       .join(' or ');
   return (
     <>
@@ -62,7 +71,7 @@ export function FilterBar(props: FilterBarProps) {
           })}
         </ul>
       )}
-      <Refused error={refused} onRetry={isMistaken ? undefined : onRetry} />
+      <ErrorAlert error={refused} onRetry={isMistaken ? undefined : onRetry} />
       {isMistaken && (
         <Group gap="xs">
           {wrongSort.length > 0 && (
@@ -70,7 +79,9 @@ export function FilterBar(props: FilterBarProps) {
           )}
           {suggestion !== undefined && wrong.length > 0 && (
             <Button
-              onClick={() => onChips(chips.map((chip) => (wrong.includes(chip) ? mended(chip, suggestion) : chip)))}
+              onClick={() =>
+                onChips(chips.map((chip) => (wrong.includes(chip) ? correctChip(chip, suggestion) : chip)))
+              }
             >
               Use {suggestion.right}
             </Button>

@@ -1,16 +1,23 @@
 // The form of a filter: a condition, or several of which one has to hold; and beside it the same as text.
 import { Button, Divider, Group, NativeSelect, Popover, Stack, TextInput } from '@mantine/core';
 import { type FormEvent, useState } from 'react';
-import { momentOf, momentText, type ZoneName } from '../../format/datetime.ts';
+import { formatLocal, parseDateTime, type TimeZone } from '../../format/datetime.ts';
 import type { RecordColumn } from '../../records/fields.ts';
-import { type Chip, type Condition, chipOf, conditionsOf, operatorNamed, operatorsFor } from '../../records/filter.ts';
+import {
+  type Chip,
+  type Condition,
+  operatorNamed,
+  operatorsFor,
+  parseConditions,
+  toChip,
+} from '../../records/filter.ts';
 import type { PathGroup } from '../../records/filter-paths.ts';
-import { enumValues } from '../../records/value.ts';
+import { listEnumValues } from '../../records/value.ts';
 import { Icon } from '../../shell/icon.tsx';
 
 export interface FilterFormProps {
   readonly paths: readonly PathGroup[];
-  readonly zone: ZoneName;
+  readonly zone: TimeZone;
   /** The filter that is mended; undefined: a new one. */
   readonly chip: Chip | undefined;
   readonly isOpen: boolean;
@@ -57,13 +64,13 @@ function FilterForm({ paths, zone, chip, onChip }: FilterFormProps) {
     value: '',
   };
   const [conditions, setConditions] = useState<readonly Condition[]>(
-    chip === undefined ? [fresh] : conditionsOf(chip).map((one) => shownCondition(one, columns.get(one.path), zone)),
+    chip === undefined ? [fresh] : parseConditions(chip).map((one) => shownCondition(one, columns.get(one.path), zone)),
   );
   const [text, setText] = useState(chip?.kind === 'filter' ? chip.text : '');
   const set = (index: number, condition: Condition) => setConditions(conditions.with(index, condition));
   function apply(event: FormEvent): void {
     event.preventDefault();
-    onChip(chipOf(conditions.map((one) => sentCondition(one, columns.get(one.path), zone))));
+    onChip(toChip(conditions.map((one) => sentCondition(one, columns.get(one.path), zone))));
   }
   return (
     <Stack gap="xs">
@@ -111,7 +118,7 @@ interface LineProps {
   readonly condition: Condition;
   readonly column: RecordColumn | undefined;
   readonly paths: readonly PathGroup[];
-  readonly zone: ZoneName;
+  readonly zone: TimeZone;
   readonly isFirst: boolean;
   readonly onChange: (condition: Condition) => void;
 }
@@ -126,7 +133,7 @@ function ConditionLine({ condition, column, paths, zone, isFirst, onChange }: Li
       ? []
       : column.type === 'boolean'
         ? ['true', 'false']
-        : enumValues(column.field);
+        : listEnumValues(column.field);
   const hint =
     takes === 'many'
       ? 'a,b,c (\\, is a comma)'
@@ -185,17 +192,17 @@ function ConditionLine({ condition, column, paths, zone, isFirst, onChange }: Li
 }
 
 /** Moments are shown in the zone of the page, and sent in UTC; lists are written as the API has them. */
-function shownCondition(condition: Condition, column: RecordColumn | undefined, zone: ZoneName): Condition {
+function shownCondition(condition: Condition, column: RecordColumn | undefined, zone: TimeZone): Condition {
   const isMoment = column?.type === 'datetime' && operatorNamed(condition.operator)?.takes === 'one';
   return isMoment && condition.value !== undefined
-    ? { ...condition, value: momentText(condition.value, zone) }
+    ? { ...condition, value: formatLocal(condition.value, zone) }
     : condition;
 }
 
-function sentCondition(condition: Condition, column: RecordColumn | undefined, zone: ZoneName): Condition {
+function sentCondition(condition: Condition, column: RecordColumn | undefined, zone: TimeZone): Condition {
   if (column?.type !== 'datetime' || condition.value === undefined) return condition;
   const takes = operatorNamed(condition.operator)?.takes;
-  const sent = (text: string): string => momentOf(text, zone) ?? text;
+  const sent = (text: string): string => parseDateTime(text, zone) ?? text;
   return {
     ...condition,
     value: takes === 'one' ? sent(condition.value) : condition.value.split(',').map(sent).join(','),

@@ -1,29 +1,29 @@
 // Below the grid: how many records there are, what is selected and waits, and the last refusal.
 import { Button, Switch } from '@mantine/core';
 import { useState } from 'react';
-import { counted } from '../../format/amount.ts';
-import type { ZoneName } from '../../format/datetime.ts';
+import { pluralize } from '../../format/amount.ts';
+import type { TimeZone } from '../../format/datetime.ts';
 import { useFocusBack } from '../../grid/use-grid.ts';
 import { fetchRecords } from '../../records/requests.ts';
-import { NO_CUTS } from '../../records/rows.ts';
-import { idOf } from '../../records/value.ts';
-import { Refused } from '../../shell/error-alert.tsx';
+import { NOT_TRUNCATED } from '../../records/rows.ts';
+import { getId } from '../../records/value.ts';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
-import { showKeys } from '../../shell/shortcuts.tsx';
+import { openShortcuts } from '../../shell/shortcuts.tsx';
 import { BulkEditDialog, ReviewDialog } from './dialogs.tsx';
 import type { Editing } from './use-editing.ts';
 import type { RecordsState } from './use-records.ts';
 
-export interface FootProps {
+export interface FooterProps {
   readonly state: RecordsState;
-  readonly zone: ZoneName;
+  readonly zone: TimeZone;
   readonly editing: Editing;
   readonly selected: ReadonlySet<string>;
   readonly onDelete: () => void;
   readonly onDeselect: () => void;
 }
 
-export function Foot({ state, zone, editing, selected, onDelete, onDeselect }: FootProps) {
+export function Footer({ state, zone, editing, selected, onDelete, onDeselect }: FooterProps) {
   const { rows, count, mayWrite, at } = state;
   const [isBulk, setBulk] = useState(false);
   const [isReview, setReview] = useState(false);
@@ -38,10 +38,10 @@ export function Foot({ state, zone, editing, selected, onDelete, onDeselect }: F
       const ids = [...selected];
       const missing = ids.filter((id) => rows?.byId(id) === undefined);
       const fetched = (await fetchRecords(at, missing, [name])).map(({ record, version }) => ({
-        id: idOf(record),
+        id: getId(record),
         record,
         version,
-        cuts: NO_CUTS,
+        truncatedLengths: NOT_TRUNCATED,
       }));
       const known = ids.flatMap((id) => rows?.byId(id) ?? []);
       await editing.save([...known, ...fetched].map((row) => ({ row, values: new Map([[name, value]]) })));
@@ -51,18 +51,18 @@ export function Foot({ state, zone, editing, selected, onDelete, onDeselect }: F
   }
   return (
     <>
-      <Refused error={editing.refused} />
+      <ErrorAlert error={editing.refused} />
       <div className="records-line records-foot">
         <span>
           {rows === undefined
             ? ''
             : count.isExact
-              ? counted(count.rows, 'record')
-              : `${counted(count.rows, 'record')} or more`}
+              ? pluralize(count.rows, 'record')
+              : `${pluralize(count.rows, 'record')} or more`}
         </span>
         {selected.size > 0 && (
           <>
-            <span>{counted(selected.size, 'record')} selected</span>
+            <span>{pluralize(selected.size, 'record')} selected</span>
             <Button variant="default" size="compact-xs" onClick={() => setBulk(true)}>
               Edit selected
             </Button>
@@ -80,14 +80,14 @@ export function Foot({ state, zone, editing, selected, onDelete, onDeselect }: F
             </Button>
           </>
         )}
-        <Button variant="subtle" size="compact-xs" onClick={showKeys}>
+        <Button variant="subtle" size="compact-xs" onClick={openShortcuts}>
           Keys: ?
         </Button>
         {mayWrite && (
           <span className="records-line records-end">
             {waiting.length > 0 && (
               <Button size="compact-xs" onClick={() => setReview(true)}>
-                Review {counted(waiting.length, 'change')}
+                Review {pluralize(waiting.length, 'change')}
               </Button>
             )}
             <Switch
@@ -100,8 +100,8 @@ export function Foot({ state, zone, editing, selected, onDelete, onDeselect }: F
               variant="subtle"
               size="compact-xs"
               disabled={last === undefined}
-              title={last === undefined ? 'Nothing to undo' : `Undo ${last.words}`}
-              aria-description={last?.words}
+              title={last === undefined ? 'Nothing to undo' : `Undo ${last.description}`}
+              aria-description={last?.description}
               leftSection={<Icon name="undo" size={13} />}
               onClick={() => void editing.writer.undo()}
             >

@@ -3,27 +3,27 @@ import './records.css';
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
 import { screenPath } from '../../api/workspace.ts';
-import { pinnedCount, withWidth } from '../../grid/columns.ts';
+import { countPinned, setWidth } from '../../grid/columns.ts';
 import { Grid } from '../../grid/grid.tsx';
-import type { GridCommand, Spot } from '../../grid/state.ts';
+import type { CellPosition, GridCommand } from '../../grid/state.ts';
 import { useFocusBack } from '../../grid/use-grid.ts';
-import { recordPath } from '../../records/cell-value.tsx';
+import { recordScreenPath } from '../../records/cell-value.tsx';
 import type { Chip } from '../../records/filter.ts';
-import { columnAt } from '../../records/filter-paths.ts';
-import { useAsLastList } from '../../records/last-list.ts';
-import { isNarrowed, nextSort } from '../../records/list-query.ts';
+import { findColumn } from '../../records/filter-paths.ts';
+import { useRememberList } from '../../records/last-list.ts';
+import { isFiltered, nextSort } from '../../records/list-query.ts';
 import type { Row } from '../../records/rows.ts';
 import { useMayAdminister } from '../../shell/permissions.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
-import { useScreenKeys } from '../../shell/shortcuts.tsx';
-import { useZone } from '../../shell/time-zone.tsx';
-import { DraftGuard } from '../../shell/unsaved-changes.tsx';
+import { useScreenShortcuts } from '../../shell/shortcuts.tsx';
+import { useTimeZone } from '../../shell/time-zone.tsx';
+import { UnsavedChangesGuard } from '../../shell/unsaved-changes.tsx';
 import { Conflicts } from './conflicts.tsx';
 import { type Question, QuestionDialog } from './dialogs.tsx';
-import { Empty } from './empty-list.tsx';
+import { EmptyList } from './empty-list.tsx';
 import { FilterBar } from './filter-bar.tsx';
-import { Foot } from './footer.tsx';
-import { withLoaded } from './select-loaded.tsx';
+import { Footer } from './footer.tsx';
+import { toggleLoaded } from './select-loaded.tsx';
 import { KEYS } from './shortcuts.ts';
 import { Toolbar } from './toolbar.tsx';
 import { useDelete } from './use-delete.ts';
@@ -34,7 +34,7 @@ import { type RecordsViewProps, useRecords } from './use-records.ts';
 
 export function RecordsView(props: RecordsViewProps) {
   const { schema, entity } = props;
-  const zone = useZone();
+  const zone = useTimeZone();
   const navigate = useNavigate();
   const state = useRecords(props);
   const { at, query, setQuery, plan, columns, list, rows, count, control, mayWrite } = state;
@@ -57,8 +57,8 @@ export function RecordsView(props: RecordsViewProps) {
       state.reload();
     },
   });
-  useScreenKeys(KEYS);
-  useAsLastList(screenPath(at, `/data/${at.entity}`));
+  useScreenShortcuts(KEYS);
+  useRememberList(screenPath(at, `/data/${at.entity}`));
   useFocusBack(question !== undefined || editing.conflict !== undefined || deleting.conflict !== undefined, control);
 
   const drawing = useDrawing({ state, zone, editing, selected, setSelected });
@@ -67,33 +67,33 @@ export function RecordsView(props: RecordsViewProps) {
     setQuery({ chips: filter?.chip === undefined ? [...chips, chip] : chips.with(filter.chip, chip) });
     setFilter(undefined);
   };
-  function onCommand(command: GridCommand, { row: index, column }: Spot): void {
-    const row = rows?.at(index);
+  function onCommand(command: GridCommand, { row: index, column }: CellPosition): void {
+    const row = rows?.get(index);
     const isSelector = columns[column]?.isSelector === true;
     if (command === 'filter') setFilter({ chip: undefined });
-    else if (command === 'create' && mayWrite) void navigate({ to: recordPath(at, at.entity, 'new') });
+    else if (command === 'create' && mayWrite) void navigate({ to: recordScreenPath(at, at.entity, 'new') });
     else if (command === 'undo' && mayWrite) void writer.undo();
     else if (command === 'redo' && mayWrite) void writer.redo();
     else if (command === 'clear' && mayWrite) range.clear();
     else if (command === 'fillDown' && mayWrite) range.fillDown();
     else if (command === 'saveAll' && editing.isQueueing) void editing.saveQueue();
     else if (command === 'activateHeader') {
-      if (rows !== undefined) setSelected(withLoaded(rows, selected));
+      if (rows !== undefined) setSelected(toggleLoaded(rows, selected));
     } else if (command === 'selectNone') {
       const name = columns[column]?.name ?? '';
-      const draft = row === undefined ? undefined : drafts.of(row.id)?.get(name);
+      const draft = row === undefined ? undefined : drafts.get(row.id)?.get(name);
       if (row !== undefined && (draft?.kind === 'refused' || draft?.kind === 'queued')) {
         drafts.clear(row.id, [name]);
         editing.setRefused(undefined);
       } else setSelected(new Set());
     } else if (row === undefined) return;
     else if (command === 'toggleRow' || (command === 'open' && isSelector)) setSelected(toggled(selected, row.id));
-    else if (command === 'open') void navigate({ to: recordPath(at, at.entity, row.id) });
+    else if (command === 'open') void navigate({ to: recordScreenPath(at, at.entity, row.id) });
   }
   const isEmpty = rows?.hasLoaded === true && count.rows === 0;
   return (
     <div className="records">
-      <DraftGuard isDirty={drafts.isUnsaved} />
+      <UnsavedChangesGuard isDirty={drafts.isUnsaved} />
       <ScreenFrame
         title={entity.name}
         actions={
@@ -115,7 +115,7 @@ export function RecordsView(props: RecordsViewProps) {
           chips={query.chips}
           refused={list.refused}
           zone={zone}
-          isMoment={(path) => columnAt(schema, entity, path)?.type === 'datetime'}
+          isMoment={(path) => findColumn(schema, entity, path)?.type === 'datetime'}
           sort={query.sort}
           onChips={(chips) => setQuery({ chips })}
           onSort={(sort) => setQuery({ sort })}
@@ -123,8 +123,8 @@ export function RecordsView(props: RecordsViewProps) {
           onRetry={list.retry}
         />
         {isEmpty ? (
-          <Empty
-            isNarrowed={isNarrowed(query)}
+          <EmptyList
+            isFiltered={isFiltered(query)}
             mayWrite={mayWrite}
             at={at}
             onClear={() => setQuery({ chips: [], search: '' })}
@@ -136,20 +136,20 @@ export function RecordsView(props: RecordsViewProps) {
           <Grid<Row>
             label={`Records of ${entity.name}`}
             columns={columns}
-            pinned={pinnedCount(state.layout, state.names) + (mayWrite ? 1 : 0)}
+            pinned={countPinned(state.layout, state.names) + (mayWrite ? 1 : 0)}
             rowCount={count.rows}
             isCountExact={count.isExact}
             viewAt={(index) => {
-              const row = rows.at(index);
+              const row = rows.get(index);
               const isSelected = row !== undefined && selected.has(row.id);
-              return { row, revision: drawing, isSelected, isMarked: row?.hasLeft === true };
+              return { row, revision: drawing, isSelected, isMarked: row?.isFilteredOut === true };
             }}
             control={control}
             drawing={drawing}
             isReadOnly={!mayWrite}
             onCommand={onCommand}
             onHead={(column, isAdded) => setQuery({ sort: nextSort(query.sort, column.name, isAdded) })}
-            onResize={(column, width) => state.setLayout(withWidth(state.layout, column.name, width))}
+            onResize={(column, width) => state.setLayout(setWidth(state.layout, column.name, width))}
             onRows={state.onRows}
             onCopy={range.copy}
             {...(mayWrite ? { onPaste: range.paste } : {})}
@@ -157,7 +157,7 @@ export function RecordsView(props: RecordsViewProps) {
             startRow={list.startRow}
           />
         )}
-        <Foot
+        <Footer
           state={state}
           zone={zone}
           editing={editing}

@@ -2,9 +2,9 @@
 import { Anchor, Text } from '@mantine/core';
 import { Link, useParams } from '@tanstack/react-router';
 import { screenPath } from '../../api/workspace.ts';
-import { Refused } from '../../shell/error-alert.tsx';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
-import { EntityIsGone, useEntity } from '../../shell/use-entity.tsx';
+import { MissingEntityAlert, useEntity } from '../../shell/use-entity.tsx';
 import { RecordsView } from './records-view.tsx';
 
 export function Screen() {
@@ -13,7 +13,7 @@ export function Screen() {
   if (schema.data === undefined)
     return (
       <ScreenFrame title={entity}>
-        <Refused error={schema.error} onRetry={() => void schema.refetch()} />
+        <ErrorAlert error={schema.error} onRetry={() => void schema.refetch()} />
       </ScreenFrame>
     );
   if (document === undefined)
@@ -29,7 +29,7 @@ export function Screen() {
     );
   return (
     <>
-      {isGone && <EntityIsGone />}
+      {isGone && <MissingEntityAlert />}
       <RecordsView key={`${org}/${ws}/${entity}`} org={org} ws={ws} schema={schema.data} entity={document} />
     </>
   );

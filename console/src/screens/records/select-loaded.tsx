@@ -1,7 +1,7 @@
 // The head of the boxes: selects the records that are loaded, or none.
 import { useSyncExternalStore } from 'react';
 import type { Rows } from '../../records/rows.ts';
-import { MOST_AT_ONCE } from '../../records/write-requests.ts';
+import { MAX_BULK } from '../../records/write-requests.ts';
 
 export interface SelectLoadedProps {
   readonly rows: Rows;
@@ -10,14 +10,14 @@ export interface SelectLoadedProps {
 }
 
 /** As many as one request changes or deletes: all that are loaded, or none of them when all are selected. */
-export function withLoaded(rows: Rows, selected: ReadonlySet<string>): ReadonlySet<string> {
-  const loaded = rows.loaded(MOST_AT_ONCE);
+export function toggleLoaded(rows: Rows, selected: ReadonlySet<string>): ReadonlySet<string> {
+  const loaded = rows.listLoadedIds(MAX_BULK);
   return loaded.every((id) => selected.has(id)) ? new Set() : new Set(loaded);
 }
 
 export function SelectLoaded({ rows, selected, setSelected }: SelectLoadedProps) {
   useSyncExternalStore(rows.subscribe, rows.revision);
-  const loaded = rows.loaded(MOST_AT_ONCE);
+  const loaded = rows.listLoadedIds(MAX_BULK);
   const isAll = loaded.length > 0 && loaded.every((id) => selected.has(id));
   const words = loaded.length === rows.count.rows ? 'Select all records' : `Select the ${loaded.length} loaded records`;
   return (
@@ -31,7 +31,7 @@ export function SelectLoaded({ rows, selected, setSelected }: SelectLoadedProps)
       ref={(box) => {
         if (box !== null) box.indeterminate = !isAll && selected.size > 0;
       }}
-      onChange={() => setSelected(withLoaded(rows, selected))}
+      onChange={() => setSelected(toggleLoaded(rows, selected))}
     />
   );
 }

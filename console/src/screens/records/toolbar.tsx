@@ -5,11 +5,11 @@ import { useEffect, useState } from 'react';
 import { stringifySearch } from '../../address.ts';
 import type { EntityDocument, WorkspaceSchema } from '../../api/schema.ts';
 import { screenPath } from '../../api/workspace.ts';
-import type { ZoneName } from '../../format/datetime.ts';
-import { recordPath } from '../../records/cell-value.tsx';
-import { pathsOf } from '../../records/filter-paths.ts';
-import { type ListQuery, narrowing, searchOf, WINDOW } from '../../records/list-query.ts';
-import { type EntityPlace, entityPath } from '../../records/requests.ts';
+import type { TimeZone } from '../../format/datetime.ts';
+import { recordScreenPath } from '../../records/cell-value.tsx';
+import { listFilterPaths } from '../../records/filter-paths.ts';
+import { type ListQuery, toFilterSearch, toSearch, WINDOW_SIZE } from '../../records/list-query.ts';
+import { type EntityRef, entityPath } from '../../records/requests.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
 import { DownloadItem } from '../../shell/download.tsx';
 import { Icon } from '../../shell/icon.tsx';
@@ -21,7 +21,7 @@ export interface ToolbarProps {
   readonly state: RecordsState;
   readonly schema: WorkspaceSchema;
   readonly entity: EntityDocument;
-  readonly zone: ZoneName;
+  readonly zone: TimeZone;
   readonly filter: Omit<FilterFormProps, 'paths' | 'zone'>;
 }
 
@@ -34,7 +34,7 @@ export function Toolbar({ state, schema, entity, zone, filter }: ToolbarProps) {
     entity: at.entity,
     method: 'GET' as const,
     rest: '',
-    query: Object.entries({ ...searchOf(query), fields: fields.join(','), size: String(WINDOW) }).flatMap(
+    query: Object.entries({ ...toSearch(query), fields: fields.join(','), size: String(WINDOW_SIZE) }).flatMap(
       ([name, value]) =>
         value === undefined
           ? []
@@ -44,11 +44,11 @@ export function Toolbar({ state, schema, entity, zone, filter }: ToolbarProps) {
   return (
     <>
       {isSearchable && <SearchBox text={query.search} onSearch={(search) => state.setQuery({ search })} />}
-      <FilterButton {...filter} paths={pathsOf(schema, entity)} zone={zone} />
+      <FilterButton {...filter} paths={listFilterPaths(schema, entity)} zone={zone} />
       <ColumnsMenu
         layout={layout}
         all={plan.names}
-        widthOf={(name) => plan.gridColumn(name, layout, []).width}
+        getWidth={(name) => plan.gridColumn(name, layout, []).width}
         onLayout={state.setLayout}
         relations={plan.expandable}
         expanded={query.expand}
@@ -65,7 +65,7 @@ export function Toolbar({ state, schema, entity, zone, filter }: ToolbarProps) {
         <Icon name="reload" />
       </ActionIcon>
       {mayWrite && (
-        <Button component={Link} to={recordPath(at, at.entity, 'new')} leftSection={<Icon name="plus" />}>
+        <Button component={Link} to={recordScreenPath(at, at.entity, 'new')} leftSection={<Icon name="plus" />}>
           New record
         </Button>
       )}
@@ -96,7 +96,7 @@ function SearchBox({ text, onSearch }: { readonly text: string; readonly onSearc
 
 /** Plain links: the browser downloads, and the page holds nothing of it. */
 interface ExportProps {
-  readonly at: EntityPlace;
+  readonly at: EntityRef;
   readonly query: ListQuery;
   readonly fields: readonly string[];
 }
@@ -104,7 +104,7 @@ interface ExportProps {
 function ExportMenu({ at, query, fields }: ExportProps) {
   const own = fields.filter((name) => !name.includes('.'));
   const path = (format: string): string =>
-    entityPath(at, `/_export${stringifySearch({ format, ...narrowing(query), fields: own.join(',') })}`);
+    entityPath(at, `/_export${stringifySearch({ format, ...toFilterSearch(query), fields: own.join(',') })}`);
   return (
     <Menu position="bottom-end" withinPortal>
       <Menu.Target>

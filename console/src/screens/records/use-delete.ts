@@ -1,19 +1,19 @@
 // Deletes the selected records, all or none, if nobody has changed them since they were read; an owner can take it back.
 import { useState } from 'react';
-import { isRefusal } from '../../api/api-error.ts';
+import { isApiError } from '../../api/api-error.ts';
 import type { EntityDocument, WorkspaceSchema } from '../../api/schema.ts';
-import { counted } from '../../format/amount.ts';
-import { type EntityPlace, fetchRecord, fetchRecords } from '../../records/requests.ts';
+import { pluralize } from '../../format/amount.ts';
+import { type EntityRef, fetchRecord, fetchRecords } from '../../records/requests.ts';
 import type { Row, Rows } from '../../records/rows.ts';
-import { idOf } from '../../records/value.ts';
-import { deleteRecords, MOST_AT_ONCE } from '../../records/write-requests.ts';
+import { getId } from '../../records/value.ts';
+import { deleteRecords, MAX_BULK } from '../../records/write-requests.ts';
 import type { Conflict } from '../../records/writer.ts';
-import { say } from '../../shell/live-region.tsx';
+import { announce } from '../../shell/live-region.tsx';
 import type { Question } from './dialogs.tsx';
 import type { Editing } from './use-editing.ts';
 
 export interface DeleteOptions {
-  readonly at: EntityPlace;
+  readonly at: EntityRef;
   readonly schema: WorkspaceSchema;
   readonly entity: EntityDocument;
   readonly rows: Rows | undefined;
@@ -43,7 +43,7 @@ export function useDelete({ at, schema, entity, rows, editing, mayGiveIds, onDel
     try {
       await deleteRecords(at, versions);
     } catch (error) {
-      const index = isRefusal(error, 'PRECONDITION_FAILED') ? error.details[0]?.index : undefined;
+      const index = isApiError(error, 'PRECONDITION_FAILED') ? error.details[0]?.index : undefined;
       const id = ids[index ?? -1];
       const row = id === undefined ? undefined : rows?.byId(id);
       if (row === undefined) throw error;
@@ -52,26 +52,29 @@ export function useDelete({ at, schema, entity, rows, editing, mayGiveIds, onDel
     }
     if (canUndo) {
       const records = whole.map(({ record }) => record);
-      editing.writer.deleted({ kind: 'delete', words: `delete of ${counted(records.length, 'record')}`, records });
+      editing.writer.recordDelete({
+        kind: 'delete',
+        description: `delete of ${pluralize(records.length, 'record')}`,
+        records,
+      });
     }
-    say(`${counted(ids.length, 'record')} deleted`);
+    announce(`${pluralize(ids.length, 'record')} deleted`);
     onDeleted();
   }
 
   /** The question before records are deleted. */
   function question(selected: readonly string[]): Question {
     return {
-      title: `Delete ${counted(selected.length, 'record')} of ${entity.name}?`,
+      title: `Delete ${pluralize(selected.length, 'record')} of ${entity.name}?`,
       text: canUndo ? 'It can be undone as long as this page is open.' : 'This cannot be undone.',
       action: 'Delete',
       isDestroying: true,
       async run() {
-        if (selected.length > MOST_AT_ONCE)
-          throw new Error(`At most ${counted(MOST_AT_ONCE, 'record')} are deleted at once`);
+        if (selected.length > MAX_BULK) throw new Error(`At most ${pluralize(MAX_BULK, 'record')} are deleted at once`);
         const known = new Map(selected.map((id) => [id, rows?.byId(id)]));
         const missing = selected.filter((id) => known.get(id) === undefined);
         const fetched = new Map(
-          (await fetchRecords(at, missing, ['id'])).map((one) => [idOf(one.record), one.version]),
+          (await fetchRecords(at, missing, ['id'])).map((one) => [getId(one.record), one.version]),
         );
         await run(new Map(selected.map((id) => [id, known.get(id)?.version ?? fetched.get(id) ?? ''])));
       },

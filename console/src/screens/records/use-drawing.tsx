@@ -1,16 +1,16 @@
 // The cells of the list with their drafts and editors. Another value whenever cells are to be drawn anew.
 import { useMemo } from 'react';
-import type { ZoneName } from '../../format/datetime.ts';
+import type { TimeZone } from '../../format/datetime.ts';
 import type { GridDrawing } from '../../grid/grid-types.ts';
 import type { Row } from '../../records/rows.ts';
 import { CellEditor } from './cell-editor.tsx';
-import { drawingOf } from './drawing.tsx';
+import { createCellRenderers } from './drawing.tsx';
 import type { Editing } from './use-editing.ts';
 import type { RecordsState } from './use-records.ts';
 
 export interface DrawingHookOptions {
   readonly state: RecordsState;
-  readonly zone: ZoneName;
+  readonly zone: TimeZone;
   readonly editing: Editing;
   readonly selected: ReadonlySet<string>;
   readonly setSelected: (selected: ReadonlySet<string>) => void;
@@ -24,7 +24,7 @@ export function useDrawing(options: DrawingHookOptions): GridDrawing<Row> {
   return useMemo(() => {
     // Named here, as the drawing is another one when a draft has changed.
     void revision;
-    return drawingOf({
+    return createCellRenderers({
       place: at,
       plan,
       zone,
@@ -40,10 +40,10 @@ export function useDrawing(options: DrawingHookOptions): GridDrawing<Row> {
           column={column}
           zone={zone}
           typed={typed}
-          draft={drafts.of(row.id)?.get(column.name)?.value}
+          draft={drafts.get(row.id)?.get(column.name)?.value}
           onLeave={(next) => control.send({ kind: 'leaveEdit', ...(next === undefined ? {} : { next }) })}
           onDiscard={() => {
-            if (drafts.of(row.id)?.has(column.name) !== true) return;
+            if (drafts.get(row.id)?.has(column.name) !== true) return;
             drafts.clear(row.id, [column.name]);
             editing.setRefused(undefined);
           }}

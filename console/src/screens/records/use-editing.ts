@@ -1,21 +1,21 @@
 // All that is written from the grid: cells one by one, ranges at once, deletes, and what takes them back.
 import { useMemo, useRef, useState, useSyncExternalStore } from 'react';
-import { pauseAfter } from '../../api/retry.ts';
+import { retryDelay } from '../../api/retry.ts';
 import type { EntityDocument } from '../../api/schema.ts';
-import { counted } from '../../format/amount.ts';
-import { type Draft, Drafts } from '../../records/cell-drafts.ts';
+import { pluralize } from '../../format/amount.ts';
+import { type CellDraft, CellDrafts } from '../../records/cell-drafts.ts';
 import type { History, Values } from '../../records/history.ts';
 import type { ListQuery } from '../../records/list-query.ts';
-import { isNarrowed } from '../../records/list-query.ts';
-import { type EntityPlace, fetchRecord, fetchRecords, fetchRows, type Versioned } from '../../records/requests.ts';
-import { type Row, type Rows, writtenRow } from '../../records/rows.ts';
-import { memberOf } from '../../records/value.ts';
+import { isFiltered } from '../../records/list-query.ts';
+import { type EntityRef, fetchRecord, fetchRecords, fetchRows, type Versioned } from '../../records/requests.ts';
+import { type Row, type Rows, updateRow } from '../../records/rows.ts';
+import { getMember } from '../../records/value.ts';
 import { restoreRecords, updateRecord, updateRecords } from '../../records/write-requests.ts';
-import { type Conflict, type Edit, type Outcome, Writer } from '../../records/writer.ts';
-import { say } from '../../shell/live-region.tsx';
+import { type Conflict, type Edit, type WriteResult, Writer } from '../../records/writer.ts';
+import { announce } from '../../shell/live-region.tsx';
 
 export interface EditingOptions {
-  readonly at: EntityPlace;
+  readonly at: EntityRef;
   readonly entity: EntityDocument;
   readonly query: ListQuery;
   readonly fields: readonly string[];
@@ -29,7 +29,7 @@ export interface RowEdit {
 }
 
 export interface Editing {
-  readonly drafts: Drafts;
+  readonly drafts: CellDrafts;
   readonly writer: Writer;
   readonly history: History;
   readonly conflict: Conflict | undefined;
@@ -39,10 +39,10 @@ export interface Editing {
   /** Edits are collected, and saved together. */
   readonly isQueueing: boolean;
   readonly setQueueing: (isOn: boolean) => void;
-  readonly save: (edits: readonly RowEdit[]) => Promise<Outcome>;
+  readonly save: (edits: readonly RowEdit[]) => Promise<WriteResult>;
   /** Keeps edits until `saveQueue`, with the records as they were read: the list may show others by then. */
   readonly queue: (edits: readonly RowEdit[]) => void;
-  readonly saveQueue: () => Promise<Outcome>;
+  readonly saveQueue: () => Promise<WriteResult>;
   readonly discardQueue: () => void;
   readonly resolve: (how: 'mine' | 'theirs' | 'later') => void;
 }
@@ -55,7 +55,7 @@ export function useEditing(options: EditingOptions): Editing {
   const [conflicts, setConflicts] = useState<readonly Conflict[]>([]);
   const [refused, setRefused] = useState<unknown>();
   const [isQueueing, setQueueing] = useState(false);
-  const drafts = useMemo(() => new Drafts(), []);
+  const drafts = useMemo(() => new CellDrafts(), []);
   const queuedRows = useRef(new Map<string, Row>());
   const writer = useMemo(
     () =>
@@ -63,22 +63,22 @@ export function useEditing(options: EditingOptions): Editing {
         drafts,
         update: (update, key) => updateRecord(latest.current.at, update, key),
         updateAll: (updates, key) => updateRecords(latest.current.at, updates, key),
-        read: (id) => fetchRecord(latest.current.at, id),
+        readRecord: (id) => fetchRecord(latest.current.at, id),
         restore: async ({ records }) => {
           const stamps = latest.current.entity.timestamps === true ? READ_ONLY : [];
           await restoreRecords(latest.current.at, records, stamps);
           latest.current.reload();
         },
-        row: (id) => latest.current.rows?.byId(id),
-        written: (written) => showWritten(latest.current, written),
-        conflict: (conflict) => setConflicts((all) => [...all, conflict]),
-        refused: setRefused,
+        getRow: (id) => latest.current.rows?.byId(id),
+        onWritten: (written) => refreshWritten(latest.current, written),
+        onConflict: (conflict) => setConflicts((all) => [...all, conflict]),
+        onError: setRefused,
         say(words) {
           setRefused(undefined);
-          say(words);
+          announce(words);
         },
-        pauseAfter,
-        wait: untilOnline,
+        retryDelay,
+        wait: waitUntilOnline,
       }),
     [drafts],
   );
@@ -86,13 +86,13 @@ export function useEditing(options: EditingOptions): Editing {
   const history = useSyncExternalStore(writer.subscribe, writer.history);
 
   return useMemo(() => {
-    const save = async (given: readonly RowEdit[]): Promise<Outcome> => {
-      const edits = await wholeEdits(latest.current.at, given);
+    const save = async (given: readonly RowEdit[]): Promise<WriteResult> => {
+      const edits = await completeEdits(latest.current.at, given);
       const only = edits.length === 1 ? edits[0] : undefined;
-      return only === undefined ? writer.saveAll(edits, wordsOf(edits)) : writer.save(only, wordsOf(edits));
+      return only === undefined ? writer.saveAll(edits, describeEdits(edits)) : writer.save(only, describeEdits(edits));
     };
     const queued = (): readonly RowEdit[] => {
-      const byId = new Map<string, Map<string, Draft>>();
+      const byId = new Map<string, Map<string, CellDraft>>();
       for (const { id, name, draft } of drafts.all('queued'))
         byId.set(id, (byId.get(id) ?? new Map()).set(name, draft));
       return [...byId].flatMap(([id, fields]) => {
@@ -128,7 +128,7 @@ export function useEditing(options: EditingOptions): Editing {
         // A refused bulk write saved nothing: what it is not about waits in the queue as before.
         if (outcome.kind !== 'saved')
           for (const { id, name, draft } of before)
-            if (drafts.of(id)?.has(name) !== true) drafts.set(id, [name], () => draft);
+            if (drafts.get(id)?.has(name) !== true) drafts.set(id, [name], () => draft);
         return outcome;
       },
       discardQueue() {
@@ -148,19 +148,21 @@ export function useEditing(options: EditingOptions): Editing {
           reload();
           return;
         }
-        const now = writtenRow(rows?.byId(row.id) ?? row, theirs.record, theirs.version);
+        const now = updateRow(rows?.byId(row.id) ?? row, theirs.record, theirs.version);
         rows?.replace(now);
         if (how === 'mine') void save([{ row: now, values: mine }]);
-        else say('The current version is shown; yours was not saved');
+        else announce('The current version is shown; yours was not saved');
       },
     };
   }, [drafts, writer, history, conflicts, refused, isQueueing]);
 }
 
 /** Values that a list has cut are read whole before they are replaced: an undo needs them. */
-async function wholeEdits(at: EntityPlace, edits: readonly RowEdit[]): Promise<readonly Edit[]> {
-  const cut = edits.filter(({ row, values }) => [...values.keys()].some((name) => row.cuts.has(name)));
-  const names = [...new Set(cut.flatMap(({ row, values }) => [...values.keys()].filter((name) => row.cuts.has(name))))];
+async function completeEdits(at: EntityRef, edits: readonly RowEdit[]): Promise<readonly Edit[]> {
+  const cut = edits.filter(({ row, values }) => [...values.keys()].some((name) => row.truncatedLengths.has(name)));
+  const names = [
+    ...new Set(cut.flatMap(({ row, values }) => [...values.keys()].filter((name) => row.truncatedLengths.has(name)))),
+  ];
   const whole = new Map<string, Versioned>();
   if (cut.length > 0)
     for (const one of await fetchRecords(
@@ -168,37 +170,37 @@ async function wholeEdits(at: EntityPlace, edits: readonly RowEdit[]): Promise<r
       cut.map(({ row }) => row.id),
       names,
     ))
-      whole.set(String(memberOf(one.record, 'id')), one);
+      whole.set(String(getMember(one.record, 'id')), one);
   return edits.map(({ row, values }) => {
     const source = whole.get(row.id)?.record;
     const before = new Map(
       [...values.keys()].map((name) => [
         name,
-        memberOf(row.cuts.has(name) ? (source ?? {}) : row.record, name) ?? null,
+        getMember(row.truncatedLengths.has(name) ? (source ?? {}) : row.record, name) ?? null,
       ]),
     );
     return { row, before, values };
   });
 }
 
-function wordsOf(edits: readonly Edit[]): string {
+function describeEdits(edits: readonly Edit[]): string {
   const values = edits.reduce((sum, edit) => sum + edit.values.size, 0);
   const only = edits.length === 1 ? edits[0] : undefined;
   if (only !== undefined && only.values.size === 1) return `${[...only.values.keys()][0]} of record ${only.row.id}`;
-  return `${counted(values, 'value')} in ${counted(edits.length, 'record')}`;
+  return `${pluralize(values, 'value')} in ${pluralize(edits.length, 'record')}`;
 }
 
 /** What was written takes its place in the list; labels and whether it still matches are the server's to say. */
-async function showWritten(
+async function refreshWritten(
   { at, query, fields, rows }: EditingOptions,
   written: readonly { readonly id: string; readonly now: Versioned | undefined }[],
 ): Promise<void> {
   for (const { id, now } of written) {
     const row = rows?.byId(id);
     if (now === undefined) continue;
-    if (row !== undefined) rows?.replace(writtenRow(row, now.record, now.version));
+    if (row !== undefined) rows?.replace(updateRow(row, now.record, now.version));
   }
-  const isTold = written.every(({ now }) => now !== undefined) && !isNarrowed(query) && query.expand.length === 0;
+  const isTold = written.every(({ now }) => now !== undefined) && !isFiltered(query) && query.expand.length === 0;
   if (isTold) return;
   const ids = written.map(({ id }) => id);
   for (let from = 0; from < ids.length; from += 100) {
@@ -208,7 +210,7 @@ async function showWritten(
 }
 
 /** Resolves after a pause, or when the browser says that it is online again. */
-const untilOnline = (milliseconds: number): Promise<void> =>
+const waitUntilOnline = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => {
     const timer = setTimeout(end, milliseconds);
     addEventListener('online', end, { once: true });

@@ -1,11 +1,11 @@
 // The list of the address, loaded. While another one is asked for, or after it was refused, the rows before it stay.
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
-import { pauseAfter } from '../../api/retry.ts';
-import { counted } from '../../format/amount.ts';
-import { isNarrowed, type ListQuery, WINDOW } from '../../records/list-query.ts';
-import { type EntityPlace, fetchTotal, fetchWindow } from '../../records/requests.ts';
+import { retryDelay } from '../../api/retry.ts';
+import { pluralize } from '../../format/amount.ts';
+import { isFiltered, type ListQuery, WINDOW_SIZE } from '../../records/list-query.ts';
+import { type EntityRef, fetchTotal, fetchWindow } from '../../records/requests.ts';
 import { Rows } from '../../records/rows.ts';
-import { say } from '../../shell/live-region.tsx';
+import { announce } from '../../shell/live-region.tsx';
 
 export interface List {
   /** What is shown; undefined until the first rows are there. */
@@ -20,7 +20,7 @@ export interface List {
 }
 
 export interface ListOptions {
-  readonly at: EntityPlace;
+  readonly at: EntityRef;
   readonly query: ListQuery;
   /** Of the requests. */
   readonly fields: readonly string[];
@@ -36,12 +36,12 @@ export function useList({ at, query, fields, startRow }: ListOptions): List {
   asked.current = { at, query, fields, startRow: again.count > 0 && shown !== undefined ? again.row : startRow };
   useEffect(() => {
     const { at, query, fields, startRow } = asked.current;
-    const narrowed = isNarrowed(query);
+    const narrowed = isFiltered(query);
     const controller = new AbortController();
     const rows = new Rows({
       load: (request, signal) =>
         fetchWindow(at, query, { ...request, fields, count: narrowed ? 'none' : 'exact' }, signal),
-      pauseAfter,
+      retryDelay,
     });
     let isShown = false;
     const stop = rows.subscribe(() => {
@@ -52,11 +52,11 @@ export function useList({ at, query, fields, startRow }: ListOptions): List {
           return { rows, startRow, key };
         });
         setRefused(undefined);
-        void tell(rows, at, query, controller.signal);
+        void announceTotal(rows, at, query, controller.signal);
       }
       if (rows.refused !== undefined) setRefused({ error: rows.refused, key });
     });
-    rows.see(startRow, startRow + WINDOW / 2);
+    rows.setVisibleRange(startRow, startRow + WINDOW_SIZE / 2);
     return () => {
       controller.abort();
       stop();
@@ -85,7 +85,7 @@ const never = () => () => undefined;
 const zero = () => 0;
 
 /** Rows first, their number second; it is said when the list is a part of the records. */
-async function tell(rows: Rows, at: EntityPlace, query: ListQuery, signal: AbortSignal): Promise<void> {
+async function announceTotal(rows: Rows, at: EntityRef, query: ListQuery, signal: AbortSignal): Promise<void> {
   if (!rows.count.isExact) {
     try {
       const total = await fetchTotal(at, query, signal);
@@ -96,5 +96,5 @@ async function tell(rows: Rows, at: EntityPlace, query: ListQuery, signal: Abort
       return;
     }
   }
-  if (isNarrowed(query)) say(counted(rows.count.rows, 'record'));
+  if (isFiltered(query)) announce(pluralize(rows.count.rows, 'record'));
 }

@@ -1,22 +1,22 @@
 // What is done with a range of cells: copy, paste, fill down, clear. More than a screen of changes is shown before it is done.
 import { useMemo, useRef } from 'react';
-import { Refusal } from '../../api/api-error.ts';
-import { counted } from '../../format/amount.ts';
-import { type Range, sizeOf } from '../../grid/state.ts';
+import { ApiError } from '../../api/api-error.ts';
+import { pluralize } from '../../format/amount.ts';
+import { countCells, type Range } from '../../grid/state.ts';
 import { readTsv, writeTsv } from '../../grid/tsv.ts';
 import type { RecordColumn } from '../../records/fields.ts';
 import { clearEdits, fillEdits, pasteArea, pasteEdits, type RangeEdits, type Sheet } from '../../records/paste.ts';
-import { type EntityPlace, fetchRecords } from '../../records/requests.ts';
+import { type EntityRef, fetchRecords } from '../../records/requests.ts';
 import type { Row, Rows } from '../../records/rows.ts';
-import { copyText, idOf } from '../../records/value.ts';
-import { MOST_AT_ONCE } from '../../records/write-requests.ts';
-import { say } from '../../shell/live-region.tsx';
+import { formatForCopy, getId } from '../../records/value.ts';
+import { MAX_BULK } from '../../records/write-requests.ts';
+import { announce } from '../../shell/live-region.tsx';
 import type { Question } from './dialogs.tsx';
-import { cellValue } from './drawing.tsx';
+import { getCellValue } from './drawing.tsx';
 import type { Editing } from './use-editing.ts';
 
 export interface RangeOptions {
-  readonly at: EntityPlace;
+  readonly at: EntityRef;
   readonly sheet: Omit<Sheet, 'rowAt'>;
   readonly rows: Rows | undefined;
   readonly range: Range;
@@ -37,13 +37,13 @@ export function useRange(options: RangeOptions) {
       const { rows, sheet, editing } = latest.current;
       if (rows === undefined) return;
       const bottom = Math.min(range.bottom, rows.count.rows - 1);
-      if (bottom - range.top >= MOST_AT_ONCE) {
-        say(`At most ${counted(MOST_AT_ONCE, 'record')} are changed at once`);
+      if (bottom - range.top >= MAX_BULK) {
+        announce(`At most ${pluralize(MAX_BULK, 'record')} are changed at once`);
         return;
       }
       try {
         await rows.load(Math.max(0, range.top - 1), bottom + 1);
-        run({ ...sheet, rowAt: (index) => rows.at(index) });
+        run({ ...sheet, rowAt: (index) => rows.get(index) });
       } catch (error) {
         editing.setRefused(error);
       }
@@ -64,13 +64,13 @@ export function useRange(options: RangeOptions) {
         const { range, ask } = latest.current;
         void withRows(range, (sheet) => {
           const made = clearEdits(range, sheet);
-          if (sizeOf(range) === 1 || made.cells === 0) apply(made, 'Clear');
+          if (countCells(range) === 1 || made.cells === 0) apply(made, 'Clear');
           else
             ask({
-              title: `Clear ${counted(made.cells, 'value')}?`,
-              text: `They become NULL in ${counted(made.edits.length, 'record')}.`,
+              title: `Clear ${pluralize(made.cells, 'value')}?`,
+              text: `They become NULL in ${pluralize(made.edits.length, 'record')}.`,
               action: 'Clear',
-              run: async () => saved(await latest.current.editing.save(made.edits)),
+              run: async () => throwIfRejected(await latest.current.editing.save(made.edits)),
             });
         });
       },
@@ -79,7 +79,7 @@ export function useRange(options: RangeOptions) {
 }
 
 /** An outcome that is shown in a dialog when it is none. */
-function saved(outcome: Awaited<ReturnType<Editing['save']>>): void {
+function throwIfRejected(outcome: Awaited<ReturnType<Editing['save']>>): void {
   if (outcome.kind === 'refused') throw outcome.error;
 }
 
@@ -90,33 +90,33 @@ function applyEdits({ editing, ask, sheet }: RangeOptions, made: RangeEdits, act
       editing.drafts.set(id, [name], () => ({ kind: 'refused', value: text, message }));
     const more = made.mistakes.length === 1 ? '' : ` (and ${made.mistakes.length - 1} more)`;
     const words = `Nothing is saved: record ${mistake.id}, ${mistake.name}: "${mistake.text.slice(0, 40)}" ${mistake.message}${more}`;
-    editing.setRefused(new Refusal(words, { status: 400, code: 'VALIDATION_FAILED' }));
+    editing.setRefused(new ApiError(words, { status: 400, code: 'VALIDATION_FAILED' }));
     return;
   }
   if (made.cells === 0) {
-    say('Nothing changes');
+    announce('Nothing changes');
     return;
   }
   if (editing.isQueueing) {
     editing.queue(made.edits);
     return;
   }
-  const outside = made.left === 0 ? '' : ` ${counted(made.left, 'value')} beyond the list are left out.`;
+  const outside = made.outside === 0 ? '' : ` ${pluralize(made.outside, 'value')} beyond the list are left out.`;
   const fields = new Set(made.edits.flatMap(({ values }) => [...values.keys()]));
   if (made.cells <= PREVIEWED) {
     void editing.save(made.edits);
-    if (outside !== '') say(outside.trim());
+    if (outside !== '') announce(outside.trim());
   } else
     ask({
-      title: `${action}: ${counted(made.cells, 'change')}?`,
-      text: `${counted(made.cells, 'change')} in ${counted(made.edits.length, 'record')}, in ${[...fields].filter((name) => sheet.columns.some((column) => column?.name === name)).join(', ')}.${outside} All of them are saved, or none.`,
+      title: `${action}: ${pluralize(made.cells, 'change')}?`,
+      text: `${pluralize(made.cells, 'change')} in ${pluralize(made.edits.length, 'record')}, in ${[...fields].filter((name) => sheet.columns.some((column) => column?.name === name)).join(', ')}.${outside} All of them are saved, or none.`,
       action,
-      run: async () => saved(await editing.save(made.edits)),
+      run: async () => throwIfRejected(await editing.save(made.edits)),
     });
 }
 
-const textsOf = (rows: readonly Row[], columns: readonly RecordColumn[]): string =>
-  writeTsv(rows.map(({ record }) => columns.map((column) => copyText(cellValue(record, column), column.type))));
+const printCells = (rows: readonly Row[], columns: readonly RecordColumn[]): string =>
+  writeTsv(rows.map(({ record }) => columns.map((column) => formatForCopy(getCellValue(record, column), column.type))));
 
 function copyRange({ at, rows, range, sheet, editing }: RangeOptions, clipboard: DataTransfer): void {
   if (rows === undefined) return;
@@ -128,23 +128,27 @@ function copyRange({ at, rows, range, sheet, editing }: RangeOptions, clipboard:
     return;
   }
   if (count > MOST_COPIED) {
-    say(`At most ${counted(MOST_COPIED, 'row')} are copied; Export gives all`);
+    announce(`At most ${pluralize(MOST_COPIED, 'row')} are copied; Export gives all`);
     return;
   }
-  const seen = Array.from({ length: count }, (_, index) => rows.at(top + index));
+  const seen = Array.from({ length: count }, (_, index) => rows.get(top + index));
   const whole = seen.filter((row) => row !== undefined);
-  const isWhole = whole.length === count && !whole.some(({ cuts }) => columns.some(({ name }) => cuts.has(name)));
-  const words = `Copied ${counted(count * columns.length, 'value')}`;
+  const isWhole =
+    whole.length === count &&
+    !whole.some(({ truncatedLengths }) => columns.some(({ name }) => truncatedLengths.has(name)));
+  const words = `Copied ${pluralize(count * columns.length, 'value')}`;
   if (isWhole) {
-    clipboard.setData('text/plain', textsOf(whole, columns));
-    say(words);
+    clipboard.setData('text/plain', printCells(whole, columns));
+    announce(words);
     return;
   }
   // What is not loaded, or came cut, is fetched first.
   void (async () => {
     await rows.load(top, range.bottom + 1);
-    const all = Array.from({ length: count }, (_, index) => rows.at(top + index)).filter((row) => row !== undefined);
-    const cut = columns.filter(({ name }) => all.some(({ cuts }) => cuts.has(name))).map(({ name }) => name);
+    const all = Array.from({ length: count }, (_, index) => rows.get(top + index)).filter((row) => row !== undefined);
+    const cut = columns
+      .filter(({ name }) => all.some(({ truncatedLengths }) => truncatedLengths.has(name)))
+      .map(({ name }) => name);
     const full = new Map(
       (
         await fetchRecords(
@@ -152,10 +156,10 @@ function copyRange({ at, rows, range, sheet, editing }: RangeOptions, clipboard:
           all.map(({ id }) => id),
           cut,
         )
-      ).map(({ record }) => [idOf(record), record]),
+      ).map(({ record }) => [getId(record), record]),
     );
     const complete = all.map((row) => ({ ...row, record: { ...row.record, ...full.get(row.id) } }));
-    await navigator.clipboard.writeText(textsOf(complete, columns));
-    say(words);
+    await navigator.clipboard.writeText(printCells(complete, columns));
+    announce(words);
   })().catch((error: unknown) => editing.setRefused(error));
 }

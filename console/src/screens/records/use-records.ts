@@ -2,20 +2,20 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback, useEffect, useMemo, useRef } from 'react';
-import { type Search, valuesOf } from '../../address.ts';
-import { isRefusal } from '../../api/api-error.ts';
+import { getAll, type Search } from '../../address.ts';
+import { isApiError } from '../../api/api-error.ts';
 import { type EntityDocument, schemaQuery, type WorkspaceSchema } from '../../api/schema.ts';
-import type { Place } from '../../api/workspace.ts';
-import { arranged } from '../../grid/columns.ts';
+import type { WorkspaceRef } from '../../api/workspace.ts';
+import { orderColumns } from '../../grid/columns.ts';
 import type { GridColumn } from '../../grid/grid-types.ts';
 import { useGrid } from '../../grid/use-grid.ts';
-import { type ListQuery, queryOf, searchOf, WINDOW } from '../../records/list-query.ts';
+import { type ListQuery, parseListQuery, toSearch, WINDOW_SIZE } from '../../records/list-query.ts';
 import { useMayWrite } from '../../shell/permissions.ts';
-import { columnPlan } from './column-plan.ts';
+import { createColumnPlan } from './column-plan.ts';
 import { useLayout } from './use-layout.ts';
 import { useList } from './use-list.ts';
 
-export interface RecordsViewProps extends Place {
+export interface RecordsViewProps extends WorkspaceRef {
   readonly schema: WorkspaceSchema;
   readonly entity: EntityDocument;
 }
@@ -41,36 +41,36 @@ export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
   const [search, change] = useAddress();
   // A relation that is gone adds no column, and no refusal.
   const query = useMemo(() => {
-    const asked = queryOf(search);
+    const asked = parseListQuery(search);
     return { ...asked, expand: asked.expand.filter((name) => entity.relations.has(name)) };
   }, [search, entity]);
   const mayWrite = useMayWrite();
 
   const setFields = useCallback((fields: string | undefined) => change({ fields }, true), [change]);
-  const [layout, setLayout] = useLayout(at, valuesOf(search, 'fields')[0], setFields);
-  const plan = useMemo(() => columnPlan(schema, entity, query.expand), [schema, entity, query.expand]);
-  const names = useMemo(() => arranged(layout, plan.names), [layout, plan]);
+  const [layout, setLayout] = useLayout(at, getAll(search, 'fields')[0], setFields);
+  const plan = useMemo(() => createColumnPlan(schema, entity, query.expand), [schema, entity, query.expand]);
+  const names = useMemo(() => orderColumns(layout, plan.names), [layout, plan]);
   const columns = useMemo(() => {
     const of = names.map((name) => plan.gridColumn(name, layout, query.sort));
     return mayWrite ? [SELECTOR, ...of] : of;
   }, [names, plan, layout, query.sort, mayWrite]);
 
-  const page = Number(valuesOf(search, 'page')[0] ?? 0);
-  const startRow = Number.isSafeInteger(page) && page > 0 ? page * WINDOW : 0;
-  const fields = useMemo(() => plan.requested(names), [plan, names]);
+  const page = Number(getAll(search, 'page')[0] ?? 0);
+  const startRow = Number.isSafeInteger(page) && page > 0 ? page * WINDOW_SIZE : 0;
+  const fields = useMemo(() => plan.toFieldNames(names), [plan, names]);
   const list = useList({ at, query, fields, startRow });
   const { rows, refused } = list;
   const client = useQueryClient();
   // A name that the server does not know may have been renamed since the schema was read.
   useEffect(() => {
-    if (isRefusal(refused) && refused.status === 400)
+    if (isApiError(refused) && refused.status === 400)
       void client.invalidateQueries({ queryKey: schemaQuery({ org, ws }).queryKey });
   }, [refused, client, org, ws]);
   const count = rows?.count ?? { rows: 0, isExact: true };
   const control = useGrid({ rowCount: count.rows, columnCount: columns.length });
 
   const setQuery = useCallback(
-    (next: Partial<ListQuery>) => change({ ...searchOf({ ...query, ...next }), page: undefined }),
+    (next: Partial<ListQuery>) => change({ ...toSearch({ ...query, ...next }), page: undefined }),
     [change, query],
   );
   const setExpand = useCallback(
@@ -80,11 +80,11 @@ export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const onRows = useCallback(
     (from: number, to: number) => {
-      rows?.see(from, Math.max(from + 1, to));
+      rows?.setVisibleRange(from, Math.max(from + 1, to));
       clearTimeout(timer.current);
       // The page that is looked at, once nobody scrolls.
       timer.current = setTimeout(() => {
-        const now = Math.floor((from + 6) / WINDOW);
+        const now = Math.floor((from + 6) / WINDOW_SIZE);
         if (now !== page) change({ page: now === 0 ? undefined : String(now) }, true);
       }, 400);
     },

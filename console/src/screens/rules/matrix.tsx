@@ -3,16 +3,16 @@ import { Autocomplete, Badge, Button, Group, Stack, Switch, Table, Text, TextInp
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import classes from '../../access/access.module.css';
-import { type Rule, type RulesByEntity, restricts, ruleColumns } from '../../access/rules.ts';
+import { hasActiveRule, listRuleColumns, type Rule, type RulesByEntity } from '../../access/rules.ts';
 import { schemaQuery } from '../../api/schema.ts';
-import type { Place } from '../../api/workspace.ts';
-import { Refused } from '../../shell/error-alert.tsx';
+import type { WorkspaceRef } from '../../api/workspace.ts';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
-import { useFound } from '../../shell/pagination.tsx';
+import { useSearchableList } from '../../shell/pagination.tsx';
 import { useFocusWhenAdded } from '../../shell/use-focus-when-added.ts';
 
 export interface MatrixProps {
-  readonly place: Place;
+  readonly place: WorkspaceRef;
   readonly inForce: RulesByEntity;
   readonly draft: RulesByEntity;
   /** Of the last save. */
@@ -23,12 +23,16 @@ export interface MatrixProps {
 export function Matrix({ place, inForce, draft, error, onChange }: MatrixProps) {
   const schema = useQuery(schemaQuery(place));
   const [edited, setEdited] = useState<string>();
-  const { shown, find, pages } = useFound([...inForce.keys()], (name) => name, 'Find an entity with rules');
+  const { page, searchField, pageLinks } = useSearchableList(
+    [...inForce.keys()],
+    (name) => name,
+    'Find an entity with rules',
+  );
   if (inForce.size === 0) return <Text size="sm">There are no entities yet.</Text>;
   return (
     <Stack gap="xs">
-      {find}
-      <Refused error={error} />
+      {searchField}
+      <ErrorAlert error={error} />
       <Table.ScrollContainer minWidth={560} type="native">
         <Table aria-label="Row rules" verticalSpacing={4}>
           <Table.Thead>
@@ -39,7 +43,7 @@ export function Matrix({ place, inForce, draft, error, onChange }: MatrixProps) 
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
-            {shown.map((entity) => {
+            {page.map((entity) => {
               const document = schema.data?.entities.get(entity);
               return (
                 <EntityRules
@@ -47,7 +51,7 @@ export function Matrix({ place, inForce, draft, error, onChange }: MatrixProps) 
                   entity={entity}
                   rules={draft.get(entity) ?? inForce.get(entity) ?? []}
                   isChanged={draft.has(entity)}
-                  columns={document === undefined ? [] : ruleColumns(document)}
+                  columns={document === undefined ? [] : listRuleColumns(document)}
                   isEdited={edited === entity}
                   onEdit={() => setEdited(edited === entity ? undefined : entity)}
                   onChange={(rules) => onChange(entity, rules)}
@@ -57,7 +61,7 @@ export function Matrix({ place, inForce, draft, error, onChange }: MatrixProps) 
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      {pages}
+      {pageLinks}
     </Stack>
   );
 }
@@ -83,7 +87,7 @@ function EntityRules({ entity, rules, isChanged, columns, isEdited, onEdit, onCh
       </Table.Th>
       <Table.Td>
         <Stack gap={6}>
-          {!restricts(rules) && (
+          {!hasActiveRule(rules) && (
             <Group gap={4} className={classes.warning ?? ''}>
               <Icon name="warning" />
               <Text size="xs">every external user sees all</Text>

@@ -3,25 +3,25 @@
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { AccessFrame } from '../../access/access-layout.tsx';
-import { ChangedMeanwhile } from '../../access/conflict-dialog.tsx';
-import { type Rule, type RulesByEntity, rulesText, withRules } from '../../access/rules.ts';
+import { AccessLayout } from '../../access/access-layout.tsx';
+import { ConflictDialog } from '../../access/conflict-dialog.tsx';
+import { formatRules, type Rule, type RulesByEntity, setRules } from '../../access/rules.ts';
 import { rulesQuery, saveRules } from '../../access/rules-api.ts';
-import type { Place } from '../../api/workspace.ts';
-import { counted } from '../../format/amount.ts';
+import type { WorkspaceRef } from '../../api/workspace.ts';
+import { pluralize } from '../../format/amount.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
-import { Refused } from '../../shell/error-alert.tsx';
-import { say } from '../../shell/live-region.tsx';
-import { DraftGuard } from '../../shell/unsaved-changes.tsx';
-import { adminCall } from '../../snippets/admin.ts';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
+import { announce } from '../../shell/live-region.tsx';
+import { UnsavedChangesGuard } from '../../shell/unsaved-changes.tsx';
+import { createAdminCall } from '../../snippets/admin.ts';
 import { Matrix } from './matrix.tsx';
 import { Tester } from './tester.tsx';
 
 export function Screen() {
   return (
-    <AccessFrame title="Row rules" noun="schema">
+    <AccessLayout title="Row rules" noun="schema">
       {(place) => <Rules place={place} />}
-    </AccessFrame>
+    </AccessLayout>
   );
 }
 
@@ -30,14 +30,14 @@ interface Conflict {
   readonly theirs: readonly Rule[];
 }
 
-function Rules({ place }: { readonly place: Place }) {
+function Rules({ place }: { readonly place: WorkspaceRef }) {
   const rules = useQuery(rulesQuery(place));
   const [draft, setDraft] = useState<RulesByEntity>(new Map());
   // What the draft was begun upon: rules that are read anew meanwhile are compared when it is saved.
   const [inForce, setInForce] = useState(rules.data);
   const { saving, conflict, settle, close } = useSave(place, { inForce, setInForce, draft, setDraft });
   if (rules.data !== inForce && draft.size === 0 && !saving.isPending) setInForce(rules.data);
-  if (inForce === undefined) return <Refused error={rules.error} onRetry={() => void rules.refetch()} />;
+  if (inForce === undefined) return <ErrorAlert error={rules.error} onRetry={() => void rules.refetch()} />;
   return (
     <Stack gap="lg">
       <Text size="sm">
@@ -49,13 +49,13 @@ function Rules({ place }: { readonly place: Place }) {
         inForce={inForce}
         draft={draft}
         error={saving.error}
-        onChange={(entity, next) => setDraft(withRules(draft, inForce, entity, next))}
+        onChange={(entity, next) => setDraft(setRules(draft, inForce, entity, next))}
       />
       {draft.size > 0 && (
         <Alert role="group" aria-label="Unsaved rules" color="accent" variant="light" p="xs">
           <Group gap="sm">
             <Text size="sm" role="status">
-              Unsaved rules of {counted(draft.size, 'entity', 'entities')}: nothing has changed for users yet
+              Unsaved rules of {pluralize(draft.size, 'entity', 'entities')}: nothing has changed for users yet
             </Text>
             <Button size="compact-sm" loading={saving.isPending} onClick={() => saving.mutate(inForce)}>
               Save rules
@@ -67,7 +67,7 @@ function Rules({ place }: { readonly place: Place }) {
               label="Copy the change as"
               call={() =>
                 [...draft].map(([entity, rules]) =>
-                  adminCall(
+                  createAdminCall(
                     { origin: location.origin, ...place },
                     {
                       method: 'PUT',
@@ -82,14 +82,14 @@ function Rules({ place }: { readonly place: Place }) {
         </Alert>
       )}
       <Tester place={place} inForce={inForce} draft={draft} />
-      <DraftGuard isDirty={draft.size > 0} />
+      <UnsavedChangesGuard isDirty={draft.size > 0} />
       {conflict !== undefined && (
-        <ChangedMeanwhile
-          mine={`${conflict.entity}\n${rulesText(draft.get(conflict.entity) ?? []) || 'no rules'}`}
-          theirs={`${conflict.entity}\n${rulesText(conflict.theirs) || 'no rules'}`}
+        <ConflictDialog
+          draft={`${conflict.entity}\n${formatRules(draft.get(conflict.entity) ?? []) || 'no rules'}`}
+          current={`${conflict.entity}\n${formatRules(conflict.theirs) || 'no rules'}`}
           onClose={close}
-          onKeepMine={() => settle(conflict, 'mine')}
-          onTakeTheirs={() => settle(conflict, 'theirs')}
+          onKeepDraft={() => settle(conflict, 'mine')}
+          onTakeCurrent={() => settle(conflict, 'theirs')}
         />
       )}
     </Stack>
@@ -104,7 +104,7 @@ interface Drafted {
 }
 
 /** Saves entity by entity, and stops at the first that somebody else has changed or that is refused. */
-function useSave(place: Place, { inForce, setInForce, draft, setDraft }: Drafted) {
+function useSave(place: WorkspaceRef, { inForce, setInForce, draft, setDraft }: Drafted) {
   const queries = useQueryClient();
   const [conflict, setConflict] = useState<Conflict>();
   const { queryKey } = rulesQuery(place);
@@ -131,7 +131,7 @@ function useSave(place: Place, { inForce, setInForce, draft, setDraft }: Drafted
     },
     onSuccess: (found) => {
       setConflict(found);
-      if (found === undefined) say('Rules saved');
+      if (found === undefined) announce('Rules saved');
     },
   });
   return {

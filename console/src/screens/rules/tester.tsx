@@ -3,19 +3,19 @@ import { Alert, Button, Group, Select, Stack, Table, Text, Textarea, Title } fro
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import classes from '../../access/access.module.css';
-import { type AccessCase, type RulesByEntity, restricts, rulesText } from '../../access/rules.ts';
-import { COMPARED, type Side, type Tried, tryRules } from '../../access/rules-api.ts';
+import { type AccessCase, formatRules, hasActiveRule, type RulesByEntity } from '../../access/rules.ts';
+import { PREVIEW_SIZE, type PreviewSide, previewRules, type RulesPreview } from '../../access/rules-api.ts';
 import { type Json, stringifyExact } from '../../api/json.ts';
 import { schemaQuery } from '../../api/schema.ts';
-import { type Claims, nameOfUser, parseClaims } from '../../api/view-as.ts';
-import type { Place } from '../../api/workspace.ts';
-import { counted } from '../../format/amount.ts';
-import { labelOf } from '../../records/fields.ts';
-import { Refused } from '../../shell/error-alert.tsx';
-import { Cases } from './test-cases.tsx';
+import { type Claims, describeUser, parseClaims } from '../../api/view-as.ts';
+import type { WorkspaceRef } from '../../api/workspace.ts';
+import { pluralize } from '../../format/amount.ts';
+import { getLabelField } from '../../records/fields.ts';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
+import { TestCases } from './test-cases.tsx';
 
 export interface TesterProps {
-  readonly place: Place;
+  readonly place: WorkspaceRef;
   readonly inForce: RulesByEntity;
   readonly draft: RulesByEntity;
 }
@@ -30,7 +30,7 @@ export function Tester({ place, inForce, draft }: TesterProps) {
   const entity = chosen ?? [...draft.keys(), ...inForce.keys()][0];
   const document = entity === undefined ? undefined : schema.data?.entities.get(entity);
   const ruled = [...(inForce.get(entity ?? '') ?? []), ...(draft.get(entity ?? '') ?? [])].map(({ column }) => column);
-  const label = labelOf(document);
+  const label = getLabelField(document);
   const isColumn = (name: string): boolean =>
     document?.fields.has(name) === true ||
     [...(document?.relations.values() ?? [])].some(({ column }) => column === name);
@@ -43,11 +43,11 @@ export function Tester({ place, inForce, draft }: TesterProps) {
       entity,
       fields,
       claims === undefined ? '' : stringifyExact(claims),
-      [...draft].map(([name, rules]) => [name, rulesText(rules)]),
-      [...inForce].map(([name, rules]) => [name, rulesText(rules)]),
+      [...draft].map(([name, rules]) => [name, formatRules(rules)]),
+      [...inForce].map(([name, rules]) => [name, formatRules(rules)]),
     ],
     queryFn: ({ signal }) =>
-      tryRules(place, { claims: claims as Claims, entity: entity as string, fields, draft }, signal),
+      previewRules(place, { claims: claims as Claims, entity: entity as string, fields, draft }, signal),
     enabled: claims !== undefined && entity !== undefined,
     placeholderData: keepPreviousData,
   });
@@ -99,42 +99,42 @@ export function Tester({ place, inForce, draft }: TesterProps) {
           </Stack>
         </form>
         <Stack gap="sm" aria-busy={trial.isFetching}>
-          <Refused error={trial.error} onRetry={() => void trial.refetch()} />
+          <ErrorAlert error={trial.error} onRetry={() => void trial.refetch()} />
           {claims !== undefined && entity !== undefined && trial.data !== undefined && trial.error === null && (
             <Result
               tried={trial.data}
               fields={fields}
-              isOpen={!restricts(draft.get(entity) ?? inForce.get(entity) ?? [])}
-              onKeep={() => setCases([...cases, caseOf(claims, entity, trial.data)])}
+              isOpen={!hasActiveRule(draft.get(entity) ?? inForce.get(entity) ?? [])}
+              onKeep={() => setCases([...cases, toTestCase(claims, entity, trial.data)])}
             />
           )}
         </Stack>
       </div>
-      <Cases place={place} cases={cases} draft={draft} onClear={() => setCases([])} />
+      <TestCases place={place} cases={cases} draft={draft} onClear={() => setCases([])} />
     </section>
   );
 }
 
-function caseOf(claims: Claims, entity: string, { now, next }: Tried): AccessCase {
-  const { seen } = next ?? now;
+function toTestCase(claims: Claims, entity: string, { current, draft }: RulesPreview): AccessCase {
+  const { list } = draft ?? current;
   return {
-    name: `${nameOfUser(claims)} sees ${seen.total} of ${entity}`,
+    name: `${describeUser(claims)} sees ${list.total} of ${entity}`,
     claims,
     entity,
-    ids: seen.records.map(({ id }) => stringifyExact(id)),
-    isAll: seen.total === seen.records.length,
+    ids: list.records.map(({ id }) => stringifyExact(id)),
+    isAll: list.total === list.records.length,
   };
 }
 
 interface ResultProps {
-  readonly tried: Tried;
+  readonly tried: RulesPreview;
   readonly fields: readonly string[];
   /** No rule holds. */
   readonly isOpen: boolean;
   readonly onKeep: () => void;
 }
 
-function Result({ tried: { now, next }, fields, isOpen, onKeep }: ResultProps) {
+function Result({ tried: { current, draft }, fields, isOpen, onKeep }: ResultProps) {
   return (
     <>
       {isOpen && (
@@ -143,8 +143,8 @@ function Result({ tried: { now, next }, fields, isOpen, onKeep }: ResultProps) {
         </Alert>
       )}
       <div className={classes.sides}>
-        <SeenTable title="Now" side={now} fields={fields} />
-        {next !== undefined && <SeenTable title="With the unsaved rules" side={next} fields={fields} />}
+        <SeenTable title="Now" side={current} fields={fields} />
+        {draft !== undefined && <SeenTable title="With the unsaved rules" side={draft} fields={fields} />}
       </div>
       <Group>
         <Button variant="default" size="compact-xs" onClick={onKeep}>
@@ -157,15 +157,15 @@ function Result({ tried: { now, next }, fields, isOpen, onKeep }: ResultProps) {
 
 const FATES = { stays: '', appears: 'would appear', disappears: 'would disappear' } as const;
 
-function SeenTable(props: { readonly title: string; readonly side: Side; readonly fields: readonly string[] }) {
+function SeenTable(props: { readonly title: string; readonly side: PreviewSide; readonly fields: readonly string[] }) {
   const { title, side, fields } = props;
-  const { total, records } = side.seen;
+  const { total, records } = side.list;
   return (
     <section aria-label={title}>
       <Text size="sm" fw={600}>
-        {title}: {counted(total, 'record')}
+        {title}: {pluralize(total, 'record')}
       </Text>
-      {total > COMPARED && <Text size="xs">The first {COMPARED} are shown.</Text>}
+      {total > PREVIEW_SIZE && <Text size="xs">The first {PREVIEW_SIZE} are shown.</Text>}
       <Table aria-label={`${title}: records`} verticalSpacing={2} fz="xs">
         <Table.Thead>
           <Table.Tr>
@@ -180,12 +180,12 @@ function SeenTable(props: { readonly title: string; readonly side: Side; readonl
         <Table.Tbody>
           {records.map((record) => {
             const id = stringifyExact(record.id);
-            const fate = side.fates.get(id) ?? 'stays';
+            const fate = side.changes.get(id) ?? 'stays';
             return (
               <Table.Tr key={id} className={classes[fate] ?? ''}>
                 {['id', ...fields].map((name) => (
                   <Table.Td key={name} className={classes.value ?? ''}>
-                    <bdi>{shown(Object.hasOwn(record, name) ? record[name] : undefined)}</bdi>
+                    <bdi>{formatJson(Object.hasOwn(record, name) ? record[name] : undefined)}</bdi>
                   </Table.Td>
                 ))}
                 <Table.Td>{FATES[fate]}</Table.Td>
@@ -198,5 +198,5 @@ function SeenTable(props: { readonly title: string; readonly side: Side; readonl
   );
 }
 
-const shown = (value: Json | undefined): string =>
+const formatJson = (value: Json | undefined): string =>
   value === null || value === undefined ? 'NULL' : typeof value === 'string' ? value : stringifyExact(value);

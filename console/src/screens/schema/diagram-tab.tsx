@@ -2,35 +2,35 @@
 import { Anchor, Button, Group, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { useMemo } from 'react';
-import type { Detail } from '../../api/api-error.ts';
+import type { ErrorDetail } from '../../api/api-error.ts';
 import { screenPath } from '../../api/workspace.ts';
-import { entitiesOf, linesOf, neighboursOf, type PictureEntity } from '../../schema/diagram.ts';
-import { PictureView } from '../../schema/diagram-view.tsx';
+import { type DiagramEntity, findNeighbours, listEntities, listLines } from '../../schema/diagram.ts';
+import { DiagramView } from '../../schema/diagram-view.tsx';
 import { EntityList } from '../../schema/entity-list.tsx';
 import classes from '../../schema/schema.module.css';
 import type { DraftState } from '../../schema/use-draft.ts';
 import { useAddress, usePlace } from '../../shell/use-address.ts';
 
-export default function PictureTab({
+export default function DiagramTab({
   state,
   details,
 }: {
   readonly state: DraftState;
-  readonly details: readonly Detail[];
+  readonly details: readonly ErrorDetail[];
 }) {
   const [read, write] = useAddress();
-  const entities = useMemo(() => entitiesOf(state.value), [state.value]);
-  const lines = useMemo(() => linesOf(entities), [entities]);
+  const entities = useMemo(() => listEntities(state.value), [state.value]);
+  const lines = useMemo(() => listLines(entities), [entities]);
   const at = read('entity');
   const focus = entities.some(({ name }) => name === read('focus')) ? read('focus') : undefined;
-  const near = useMemo(() => (focus === undefined ? undefined : neighboursOf(lines, focus)), [lines, focus]);
+  const near = useMemo(() => (focus === undefined ? undefined : findNeighbours(lines, focus)), [lines, focus]);
   const shown = near === undefined ? entities : entities.filter(({ name }) => near.has(name));
   const chosen = entities.find(({ name }) => name === at);
   const choose = (entity: string | undefined): void => write({ entity });
   const mistaken = new Set(details.map(({ field }) => field?.split('.')[1] ?? ''));
   return (
     <div className={classes.columns}>
-      <EntityList label="Entities" entities={shown} at={at} onChoose={choose} showsRelations mistaken={mistaken} />
+      <EntityList label="Entities" entities={shown} at={at} onChoose={choose} showsRelations invalid={mistaken} />
       <div>
         <Group gap="xs" mb={6} mih={26}>
           {chosen !== undefined && <Chosen entity={chosen} />}
@@ -40,13 +40,13 @@ export default function PictureTab({
             </Button>
           )}
         </Group>
-        <PictureView entities={shown} lines={lines} at={at} onChoose={choose} />
+        <DiagramView entities={shown} lines={lines} at={at} onChoose={choose} />
       </div>
     </div>
   );
 }
 
-function Chosen({ entity }: { readonly entity: PictureEntity }) {
+function Chosen({ entity }: { readonly entity: DiagramEntity }) {
   const [, write] = useAddress();
   const place = usePlace();
   const { name, fields, description } = entity;

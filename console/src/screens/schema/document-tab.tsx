@@ -7,12 +7,12 @@ import { DocumentEditor, type EditorHandle, type Mark } from '../../schema/edito
 import classes from '../../schema/schema.module.css';
 import type { Format } from '../../schema/text.ts';
 import type { DraftState } from '../../schema/use-draft.ts';
-import type { DraftMistakes } from '../../schema/use-validation.ts';
-import { say } from '../../shell/live-region.tsx';
+import type { DraftValidation } from '../../schema/use-validation.ts';
+import { announce } from '../../shell/live-region.tsx';
 
 export interface DocumentTabProps {
   readonly state: DraftState;
-  readonly mistakes: DraftMistakes;
+  readonly mistakes: DraftValidation;
 }
 
 export default function DocumentTab({ state, mistakes }: DocumentTabProps) {
@@ -21,9 +21,9 @@ export default function DocumentTab({ state, mistakes }: DocumentTabProps) {
   const editor = useRef<EditorHandle>(null);
   const marks = useMemo<readonly Mark[]>(
     () => [
-      ...parsed.mistakes,
+      ...parsed.problems,
       ...mistakes.details.map(({ field, message }) => ({
-        ...parsed.rangeOf((field ?? '').split('.')),
+        ...parsed.findRange((field ?? '').split('.')),
         message: field === null ? message : `${field} ${message}`,
       })),
     ],
@@ -49,7 +49,7 @@ export default function DocumentTab({ state, mistakes }: DocumentTabProps) {
           <Button
             size="compact-xs"
             variant="default"
-            onClick={() => void navigator.clipboard.writeText(draft.text).then(() => say('Copied'))}
+            onClick={() => void navigator.clipboard.writeText(draft.text).then(() => announce('Copied'))}
           >
             Copy
           </Button>
@@ -95,7 +95,7 @@ function Mistakes({ text, marks, isChecked, onGo }: MistakesProps) {
         {marks.slice(0, MAX_LISTED).map(({ from, message }) => (
           <List.Item key={`${from} ${message}`}>
             <UnstyledButton onClick={() => onGo(from)} fz="xs" className={classes.mistake}>
-              Line {lineOf(text, from)}: <bdi>{message}</bdi>
+              Line {getLineNumber(text, from)}: <bdi>{message}</bdi>
             </UnstyledButton>
           </List.Item>
         ))}
@@ -106,4 +106,4 @@ function Mistakes({ text, marks, isChecked, onGo }: MistakesProps) {
 
 const MAX_LISTED = 50;
 
-const lineOf = (text: string, offset: number): number => text.slice(0, offset).split('\n').length;
+const getLineNumber = (text: string, offset: number): number => text.slice(0, offset).split('\n').length;

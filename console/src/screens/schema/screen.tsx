@@ -3,23 +3,23 @@ import { Alert, Badge, Button, Loader, Tabs, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import { stringifyExact } from '../../api/json.ts';
-import { type Place, screenPath } from '../../api/workspace.ts';
-import { contentOf } from '../../schema/draft.ts';
-import { useRefusalOfNames } from '../../schema/invalid-names.ts';
-import { Behind } from '../../schema/outdated-draft.tsx';
+import { screenPath, type WorkspaceRef } from '../../api/workspace.ts';
+import { withoutSchemaLink } from '../../schema/draft.ts';
+import { useInvalidNameReason } from '../../schema/invalid-names.ts';
+import { OutdatedDraft } from '../../schema/outdated-draft.tsx';
 import { type DraftState, useDraft } from '../../schema/use-draft.ts';
-import { useMistakes } from '../../schema/use-validation.ts';
+import { useValidation } from '../../schema/use-validation.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
-import { Refused } from '../../shell/error-alert.tsx';
-import { opening } from '../../shell/new-build.ts';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
+import { trackLoading } from '../../shell/new-build.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { useAddress, usePlace } from '../../shell/use-address.ts';
-import { adminCall, planCall, tagOf } from '../../snippets/admin.ts';
+import { createAdminCall, createPlanCall, parseEtag } from '../../snippets/admin.ts';
 import { EntitiesTab } from './entities-tab.tsx';
 
 // The picture takes 75 kB and the editor 155: each is loaded when its tab is opened.
-const PictureTab = lazy(() => opening(import('./diagram-tab.tsx')));
-const DocumentTab = lazy(() => opening(import('./document-tab.tsx')));
+const PictureTab = lazy(() => trackLoading(import('./diagram-tab.tsx')));
+const DocumentTab = lazy(() => trackLoading(import('./document-tab.tsx')));
 
 const TABS = ['picture', 'entities', 'document'] as const;
 
@@ -28,14 +28,14 @@ export function Screen() {
   const { state, error } = useDraft(place);
   return (
     <ScreenFrame title="Schema" actions={state === undefined ? null : <Actions place={place} state={state} />}>
-      <Refused error={error} />
+      <ErrorAlert error={error} />
       {state !== undefined && <Parts place={place} state={state} />}
     </ScreenFrame>
   );
 }
 
-function Actions({ place, state }: { readonly place: Place; readonly state: DraftState }) {
-  const refusal = useRefusalOfNames();
+function Actions({ place, state }: { readonly place: WorkspaceRef; readonly state: DraftState }) {
+  const refusal = useInvalidNameReason();
   return (
     <>
       {refusal !== undefined && (
@@ -43,7 +43,9 @@ function Actions({ place, state }: { readonly place: Place; readonly state: Draf
           {refusal}
         </Text>
       )}
-      <CopyAs call={() => (state.isChanged && state.isReadable ? planned(place, state) : shown(place))} />
+      <CopyAs
+        call={() => (state.isChanged && state.isReadable ? createDraftPlanCall(place, state) : createShowCall(place))}
+      />
       {state.isChanged && (
         <Badge variant="default" tt="none">
           Draft, not applied
@@ -67,25 +69,25 @@ function Actions({ place, state }: { readonly place: Place; readonly state: Draf
   );
 }
 
-const shown = (place: Place) =>
-  adminCall({ origin: location.origin, ...place }, { rest: '/schema', wda: 'schema show' });
+const createShowCall = (place: WorkspaceRef) =>
+  createAdminCall({ origin: location.origin, ...place }, { rest: '/schema', wda: 'schema show' });
 
 /** What comes next of a draft. */
-const planned = (place: Place, { value, draft }: DraftState) =>
-  planCall(
+const createDraftPlanCall = (place: WorkspaceRef, { value, draft }: DraftState) =>
+  createPlanCall(
     { origin: location.origin, ...place },
-    { document: stringifyExact(contentOf(value)), strategy: 'online', basedOn: tagOf(draft.etag) },
+    { document: stringifyExact(withoutSchemaLink(value)), strategy: 'online', basedOn: parseEtag(draft.etag) },
   );
 
-function Parts({ place, state }: { readonly place: Place; readonly state: DraftState }) {
+function Parts({ place, state }: { readonly place: WorkspaceRef; readonly state: DraftState }) {
   const [read, write] = useAddress();
-  const mistakes = useMistakes(place, state);
+  const mistakes = useValidation(place, state);
   const asked = read('tab') ?? '';
   const tab = TABS.find((one) => one === asked) ?? 'picture';
   return (
     <>
-      <Behind state={state} />
-      <Refused error={mistakes.error} />
+      <OutdatedDraft state={state} />
+      <ErrorAlert error={mistakes.error} />
       {!state.isReadable && tab !== 'document' && (
         <Alert role="alert" color="yellow" variant="light" p="xs" mb="sm">
           The document cannot be parsed. You see its last valid version. Fix it on the Document tab.

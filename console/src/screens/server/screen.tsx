@@ -2,16 +2,16 @@
 import { Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useLocation, useNavigate } from '@tanstack/react-router';
-import { parseSearch, valuesOf } from '../../address.ts';
+import { getAll, parseSearch } from '../../address.ts';
 import { RUNNING } from '../../api/migrations.ts';
 import { sessionQuery } from '../../api/session.ts';
 import { ActivityList } from '../../shell/activity-list.tsx';
-import { CopyRead } from '../../shell/copy-as.tsx';
+import { CopyReadAs } from '../../shell/copy-as.tsx';
 import { RunningMigrations } from '../../shell/running-migrations.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { Sessions } from './sessions.tsx';
 import { SigningKeys } from './signing-keys.tsx';
-import { About } from './system.tsx';
+import { SystemInfo } from './system.tsx';
 
 /** What a tab reads, and the command that does. Activity has its own, with its filter. */
 const READS: Readonly<Record<string, readonly [path: string, wda?: string]>> = {
@@ -27,14 +27,14 @@ export function Screen() {
   const { data: session } = useQuery(sessionQuery);
   const { searchStr, pathname } = useLocation();
   const navigate = useNavigate();
-  const tab = valuesOf(parseSearch(searchStr), 'tab')[0] ?? TABS[0];
+  const tab = getAll(parseSearch(searchStr), 'tab')[0] ?? TABS[0];
   if (session?.kind !== 'operator')
     return <ScreenFrame title="Server">Only the operator can open this screen.</ScreenFrame>;
   const [path, wda] = READS[tab] ?? [];
   return (
     <ScreenFrame
       title="Server"
-      actions={path !== undefined && <CopyRead path={path} {...(wda === undefined ? {} : { wda })} />}
+      actions={path !== undefined && <CopyReadAs path={path} {...(wda === undefined ? {} : { wda })} />}
     >
       <Tabs
         value={tab}
@@ -48,7 +48,7 @@ export function Screen() {
           ))}
         </Tabs.List>
         <Tabs.Panel value="server">
-          <About />
+          <SystemInfo />
         </Tabs.Panel>
         <Tabs.Panel value="sessions">
           <Sessions />

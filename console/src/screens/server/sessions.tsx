@@ -2,10 +2,10 @@
 import { Badge, Button, Table } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ask } from '../../api/request.ts';
-import { Instant } from '../../shell/datetime.tsx';
-import { Refused } from '../../shell/error-alert.tsx';
-import { say } from '../../shell/live-region.tsx';
+import { request } from '../../api/request.ts';
+import { DateTime } from '../../shell/datetime.tsx';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
+import { announce } from '../../shell/live-region.tsx';
 
 interface SignedIn {
   readonly id: number;
@@ -31,13 +31,13 @@ export function Sessions() {
   const sessions = useQuery({
     queryKey: ['sessions'],
     queryFn: async ({ signal }) =>
-      (await ask<readonly SignedIn[]>({ path: `/admin/v1/sessions?size=${MOST}`, signal })).data,
+      (await request<readonly SignedIn[]>({ path: `/admin/v1/sessions?size=${MOST}`, signal })).data,
   });
   async function end(id: number): Promise<void> {
     setError(undefined);
     try {
-      await ask({ method: 'DELETE', path: `/admin/v1/sessions/${id}` });
-      say('Session ended');
+      await request({ method: 'DELETE', path: `/admin/v1/sessions/${id}` });
+      announce('Session ended');
       await client.invalidateQueries({ queryKey: ['sessions'] });
     } catch (thrown) {
       setError(thrown);
@@ -45,7 +45,7 @@ export function Sessions() {
   }
   return (
     <>
-      <Refused error={error ?? sessions.error} onRetry={() => void sessions.refetch()} />
+      <ErrorAlert error={error ?? sessions.error} onRetry={() => void sessions.refetch()} />
       <Table.ScrollContainer minWidth={720}>
         <Table aria-label="Sessions" verticalSpacing={4}>
           <Table.Thead>
@@ -66,13 +66,13 @@ export function Sessions() {
                 </Table.Td>
                 <Table.Td>{key === null ? 'all' : `${key.organization}/${key.workspace}`}</Table.Td>
                 <Table.Td>
-                  <Instant instant={createdAt} />
+                  <DateTime instant={createdAt} />
                 </Table.Td>
                 <Table.Td>
-                  <Instant instant={lastUsedAt} />
+                  <DateTime instant={lastUsedAt} />
                 </Table.Td>
                 <Table.Td>
-                  <Instant instant={expiresAt} />
+                  <DateTime instant={expiresAt} />
                 </Table.Td>
                 <Table.Td>
                   {current ? (

@@ -2,11 +2,11 @@
 import { Button, Code, Group, Table, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ask } from '../../api/request.ts';
+import { request } from '../../api/request.ts';
 import { ConfirmByName } from '../../shell/confirm-by-name.tsx';
-import { Instant } from '../../shell/datetime.tsx';
-import { Refused } from '../../shell/error-alert.tsx';
-import { say } from '../../shell/live-region.tsx';
+import { DateTime } from '../../shell/datetime.tsx';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
+import { announce } from '../../shell/live-region.tsx';
 
 interface SigningKey {
   readonly kid: string;
@@ -21,16 +21,17 @@ export function SigningKeys() {
   const [error, setError] = useState<unknown>();
   const keys = useQuery({
     queryKey: ['signing-keys'],
-    queryFn: async ({ signal }) => (await ask<readonly SigningKey[]>({ path: '/admin/v1/signing-keys', signal })).data,
+    queryFn: async ({ signal }) =>
+      (await request<readonly SigningKey[]>({ path: '/admin/v1/signing-keys', signal })).data,
   });
   async function rotate(search: string): Promise<void> {
-    await ask({ method: 'POST', path: `/admin/v1/signing-keys/rotate${search}` });
-    say('Signing key rotated');
+    await request({ method: 'POST', path: `/admin/v1/signing-keys/rotate${search}` });
+    announce('Signing key rotated');
     await client.invalidateQueries({ queryKey: ['signing-keys'] });
   }
   return (
     <>
-      <Refused error={error ?? keys.error} onRetry={() => void keys.refetch()} />
+      <ErrorAlert error={error ?? keys.error} onRetry={() => void keys.refetch()} />
       <Table aria-label="Signing keys" verticalSpacing={4}>
         <Table.Thead>
           <Table.Tr>
@@ -48,10 +49,10 @@ export function SigningKeys() {
               </Table.Td>
               <Table.Td>{state}</Table.Td>
               <Table.Td>
-                <Instant instant={createdAt} />
+                <DateTime instant={createdAt} />
               </Table.Td>
               <Table.Td>
-                <Instant instant={expiresAt} none="" />
+                <DateTime instant={expiresAt} none="" />
               </Table.Td>
             </Table.Tr>
           ))}

@@ -2,10 +2,10 @@
 import { Code, Stack, Table, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { ask } from '../../api/request.ts';
-import { bytes } from '../../format/amount.ts';
-import { Instant } from '../../shell/datetime.tsx';
-import { Refused } from '../../shell/error-alert.tsx';
+import { request } from '../../api/request.ts';
+import { formatBytes } from '../../format/amount.ts';
+import { DateTime } from '../../shell/datetime.tsx';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
 
 interface Server {
   readonly version: string;
@@ -22,17 +22,17 @@ interface Server {
   readonly settings: readonly { readonly name: string; readonly value: string }[];
 }
 
-export function About() {
+export function SystemInfo() {
   const { data, error, refetch } = useQuery({
     queryKey: ['server'],
-    queryFn: async ({ signal }) => (await ask<Server>({ path: '/admin/v1/server', signal })).data,
+    queryFn: async ({ signal }) => (await request<Server>({ path: '/admin/v1/server', signal })).data,
   });
   return (
     <Stack>
-      <Refused error={error} onRetry={() => void refetch()} />
+      <ErrorAlert error={error} onRetry={() => void refetch()} />
       {data !== undefined && (
         <>
-          <Pairs label="System" pairs={factsOf(data)} />
+          <Pairs label="System" pairs={listFacts(data)} />
           <Title order={2} size="h5">
             Processes
           </Title>
@@ -41,7 +41,7 @@ export function About() {
             head={['Host and process', 'Begun']}
             pairs={data.processes.map(({ place, startedAt }) => [
               <bdi key={place}>{place}</bdi>,
-              <Instant key={startedAt} instant={startedAt} />,
+              <DateTime key={startedAt} instant={startedAt} />,
             ])}
           />
           <Title order={2} size="h5">
@@ -61,13 +61,13 @@ export function About() {
   );
 }
 
-const factsOf = ({ version, node, startedAt, database }: Server): Rows => [
+const listFacts = ({ version, node, startedAt, database }: Server): Rows => [
   ['Version', version],
   ['Node.js', node],
-  ['Begun', <Instant key="begun" instant={startedAt} />],
+  ['Begun', <DateTime key="begun" instant={startedAt} />],
   ['PostgreSQL', `${database.version}${database.embedded ? ', embedded' : ''}`],
   ['Database', <bdi key="database">{`${database.name} at ${database.address}`}</bdi>],
-  ['Size', bytes(database.bytes)],
+  ['Size', formatBytes(database.bytes)],
 ];
 
 type Rows = readonly (readonly [ReactNode, ReactNode])[];

@@ -4,18 +4,18 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { WorkspaceSummary } from '../../api/organizations.ts';
-import { ask, DOOR } from '../../api/request.ts';
+import { CONSOLE_API, request } from '../../api/request.ts';
 import { sessionQuery } from '../../api/session.ts';
-import { adminPath, type Place } from '../../api/workspace.ts';
+import { adminPath, type WorkspaceRef } from '../../api/workspace.ts';
 import { ConfirmByName } from '../../shell/confirm-by-name.tsx';
-import { CopyRead } from '../../shell/copy-as.tsx';
-import { Instant } from '../../shell/datetime.tsx';
-import { Refused } from '../../shell/error-alert.tsx';
+import { CopyReadAs } from '../../shell/copy-as.tsx';
+import { DateTime } from '../../shell/datetime.tsx';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { NameDialog } from '../../shell/name-dialog.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 
 export function Screen() {
-  const place = useParams({ strict: false }) as Place;
+  const place = useParams({ strict: false }) as WorkspaceRef;
   const { data: session } = useQuery(sessionQuery);
   const client = useQueryClient();
   const navigate = useNavigate();
@@ -23,12 +23,12 @@ export function Screen() {
   const close = (): void => setDialog(undefined);
   const workspace = useQuery({
     queryKey: ['workspace', place.org, place.ws],
-    queryFn: async ({ signal }) => (await ask<WorkspaceSummary>({ path: adminPath(place), signal })).data,
+    queryFn: async ({ signal }) => (await request<WorkspaceSummary>({ path: adminPath(place), signal })).data,
   });
   const { data } = workspace;
   return (
-    <ScreenFrame title="Settings" actions={<CopyRead path={adminPath(place)} />}>
-      <Refused error={workspace.error} onRetry={() => void workspace.refetch()} />
+    <ScreenFrame title="Settings" actions={<CopyReadAs path={adminPath(place)} />}>
+      <ErrorAlert error={workspace.error} onRetry={() => void workspace.refetch()} />
       {data !== undefined && (
         <Stack maw={640}>
           <Table variant="vertical" withTableBorder aria-label="Workspace">
@@ -46,7 +46,7 @@ export function Screen() {
               <Table.Tr>
                 <Table.Th scope="row">Made</Table.Th>
                 <Table.Td>
-                  <Instant instant={data.createdAt} />
+                  <DateTime instant={data.createdAt} />
                 </Table.Td>
               </Table.Tr>
             </Table.Tbody>
@@ -55,7 +55,11 @@ export function Screen() {
             <Button variant="default" onClick={() => setDialog('rename')}>
               Rename
             </Button>
-            <Anchor size="sm" href={`${DOOR}${adminPath(place, '/schema')}`} download={`${place.ws}.schema.json`}>
+            <Anchor
+              size="sm"
+              href={`${CONSOLE_API}${adminPath(place, '/schema')}`}
+              download={`${place.ws}.schema.json`}
+            >
               Download the schema
             </Anchor>
           </Group>
@@ -79,7 +83,7 @@ export function Screen() {
             before={data}
             warning="Its URLs change at once: programs that call the old one get 404."
             save={async (named) => {
-              await ask({ method: 'PUT', path: adminPath(place), body: named });
+              await request({ method: 'PUT', path: adminPath(place), body: named });
               await client.invalidateQueries();
               await navigate({ to: `/${place.org}/${named.slug}/settings`, replace: true });
             }}
@@ -91,7 +95,7 @@ export function Screen() {
             isOpen={dialog === 'delete'}
             onClose={close}
             onConfirmed={async () => {
-              await ask({ method: 'DELETE', path: `${adminPath(place)}?confirm=${encodeURIComponent(place.ws)}` });
+              await request({ method: 'DELETE', path: `${adminPath(place)}?confirm=${encodeURIComponent(place.ws)}` });
               await navigate({ to: `/${place.org}` });
               await client.invalidateQueries();
             }}

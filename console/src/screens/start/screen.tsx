@@ -4,15 +4,15 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Navigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type Organization, organizationsQuery, workspacesQuery } from '../../api/organizations.ts';
-import { ask } from '../../api/request.ts';
+import { request } from '../../api/request.ts';
 import { sessionQuery } from '../../api/session.ts';
-import { bytes, counted } from '../../format/amount.ts';
-import { CopyRead } from '../../shell/copy-as.tsx';
-import { Refused } from '../../shell/error-alert.tsx';
+import { formatBytes, pluralize } from '../../format/amount.ts';
+import { CopyReadAs } from '../../shell/copy-as.tsx';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
 import { LastChange } from '../../shell/last-change.tsx';
 import { NameDialog } from '../../shell/name-dialog.tsx';
-import { Pages, usePage } from '../../shell/pagination.tsx';
+import { PageLinks, usePage } from '../../shell/pagination.tsx';
 import { RunningMigrations } from '../../shell/running-migrations.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
 
@@ -52,7 +52,7 @@ function Organizations() {
   const [isMaking, setMaking] = useState(false);
   const make = (
     <>
-      <CopyRead path="/admin/v1/organizations" wda="org list" />
+      <CopyReadAs path="/admin/v1/organizations" wda="org list" />
       <Button leftSection={<Icon name="plus" />} onClick={() => setMaking(true)}>
         New organization
       </Button>
@@ -60,7 +60,7 @@ function Organizations() {
   );
   return (
     <ScreenFrame title="Organizations" actions={make}>
-      <Refused error={organizations.error} onRetry={() => void organizations.refetch()} />
+      <ErrorAlert error={organizations.error} onRetry={() => void organizations.refetch()} />
       {organizations.data?.total === 0 && (
         <Paper withBorder p="lg" maw={520}>
           <Text mb="sm">
@@ -76,13 +76,13 @@ function Organizations() {
           <OrganizationCard key={one.slug} {...one} />
         ))}
       </SimpleGrid>
-      <Pages total={organizations.data?.total ?? 0} size={CARDS} page={page} onPage={go} />
+      <PageLinks total={organizations.data?.total ?? 0} size={CARDS} page={page} onPage={go} />
       <NameDialog
         title="New organization"
         isOpen={isMaking}
         onClose={() => setMaking(false)}
         save={async (named) => {
-          await ask({ method: 'POST', path: '/admin/v1/organizations', body: named });
+          await request({ method: 'POST', path: '/admin/v1/organizations', body: named });
           await client.invalidateQueries({ queryKey: ['organizations'] });
         }}
       />
@@ -102,7 +102,7 @@ function OrganizationCard({ slug, name }: Organization) {
           {slug}
         </Text>
       </Group>
-      <Refused error={workspaces.error} />
+      <ErrorAlert error={workspaces.error} />
       {workspaces.data?.total === 0 && (
         <Text size="sm" c="dimmed">
           No workspaces yet
@@ -123,10 +123,10 @@ function OrganizationCard({ slug, name }: Organization) {
                 </Table.Td>
                 <Table.Td ta="right" c="dimmed">
                   {one.statistics &&
-                    `${one.statistics.exact ? '' : 'about '}${counted(one.statistics.records, 'record')}`}
+                    `${one.statistics.exact ? '' : 'about '}${pluralize(one.statistics.records, 'record')}`}
                 </Table.Td>
                 <Table.Td ta="right" c="dimmed">
-                  {one.statistics && bytes(one.statistics.tableBytes + one.statistics.indexBytes)}
+                  {one.statistics && formatBytes(one.statistics.tableBytes + one.statistics.indexBytes)}
                 </Table.Td>
               </Table.Tr>
             ))}
@@ -135,7 +135,7 @@ function OrganizationCard({ slug, name }: Organization) {
       )}
       {(workspaces.data?.total ?? 0) > WORKSPACES && (
         <Anchor component={Link} to={`/${slug}`} size="xs" px="xs">
-          All {counted(workspaces.data?.total ?? 0, 'workspace')}
+          All {pluralize(workspaces.data?.total ?? 0, 'workspace')}
         </Anchor>
       )}
     </Paper>

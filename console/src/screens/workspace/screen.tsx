@@ -8,46 +8,46 @@ import { providerQuery } from '../../api/identity-provider.ts';
 import { migrationsQuery } from '../../api/migrations.ts';
 import { schemaQuery } from '../../api/schema.ts';
 import { statisticsQuery } from '../../api/statistics.ts';
-import { adminPath, type Place, screenPath } from '../../api/workspace.ts';
-import { bytes, count } from '../../format/amount.ts';
-import { CopyRead } from '../../shell/copy-as.tsx';
-import { Instant } from '../../shell/datetime.tsx';
-import { Refused } from '../../shell/error-alert.tsx';
+import { adminPath, screenPath, type WorkspaceRef } from '../../api/workspace.ts';
+import { formatBytes, formatCount } from '../../format/amount.ts';
+import { CopyReadAs } from '../../shell/copy-as.tsx';
+import { DateTime } from '../../shell/datetime.tsx';
+import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { LastChange } from '../../shell/last-change.tsx';
-import { useFound } from '../../shell/pagination.tsx';
+import { useSearchableList } from '../../shell/pagination.tsx';
 import { useMayAdminister } from '../../shell/permissions.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
-import { commandPlace } from '../../snippets/admin.ts';
+import { workspaceOption } from '../../snippets/admin.ts';
 
 export function Screen() {
-  const place = useParams({ strict: false }) as Place;
+  const place = useParams({ strict: false }) as WorkspaceRef;
   const schema = useQuery(schemaQuery(place));
   const isAdministrator = useMayAdminister();
   const statistics = useQuery({ ...statisticsQuery(place), enabled: isAdministrator });
   const rules = useQuery({ ...rulesQuery(place), enabled: isAdministrator });
   const entities = [...(schema.data?.entities.values() ?? [])];
-  const { shown, find, pages } = useFound(entities, ({ name }) => name);
+  const { page, searchField, pageLinks } = useSearchableList(entities, ({ name }) => name);
   return (
     <ScreenFrame
       title={schema.data?.name ?? `${place.org}/${place.ws}`}
       actions={
         isAdministrator && (
-          <CopyRead path={adminPath(place, '/statistics')} wda={`workspace statistics ${commandPlace(place)}`} />
+          <CopyReadAs path={adminPath(place, '/statistics')} wda={`workspace statistics ${workspaceOption(place)}`} />
         )
       }
     >
       {schema.error !== null && schema.data === undefined ? (
         <NoAccess error={schema.error} />
       ) : (
-        <Refused error={statistics.error} />
+        <ErrorAlert error={statistics.error} />
       )}
-      {isAdministrator && schema.data !== undefined && <AtAGlance place={place} />}
+      {isAdministrator && schema.data !== undefined && <Summary place={place} />}
       {schema.data !== undefined && entities.length === 0 && (
         <FirstSteps place={place} isAdministrator={isAdministrator} />
       )}
       {entities.length > 0 && (
         <>
-          {find}
+          {searchField}
           <Table.ScrollContainer minWidth={480} maw={900} type="native">
             <Table aria-label="Entities">
               <Table.Thead>
@@ -60,7 +60,7 @@ export function Screen() {
                 </Table.Tr>
               </Table.Thead>
               <Table.Tbody>
-                {shown.map(({ name, description, fields }) => {
+                {page.map(({ name, description, fields }) => {
                   const known = statistics.data?.get(name);
                   return (
                     <Table.Tr key={name}>
@@ -75,15 +75,15 @@ export function Screen() {
                         </Group>
                       </Table.Td>
                       <Table.Td ta="right">{fields.size}</Table.Td>
-                      {isAdministrator && <Table.Td>{wordsOfRules(rules.data?.get(name))}</Table.Td>}
+                      {isAdministrator && <Table.Td>{describeRules(rules.data?.get(name))}</Table.Td>}
                       {isAdministrator && (
                         <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
-                          {known && `${known.exact ? '' : '≈ '}${count(known.records)}`}
+                          {known && `${known.exact ? '' : '≈ '}${formatCount(known.records)}`}
                         </Table.Td>
                       )}
                       {isAdministrator && (
                         <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
-                          {known && bytes(known.tableBytes + known.indexBytes)}
+                          {known && formatBytes(known.tableBytes + known.indexBytes)}
                         </Table.Td>
                       )}
                     </Table.Tr>
@@ -92,7 +92,7 @@ export function Screen() {
               </Table.Tbody>
             </Table>
           </Table.ScrollContainer>
-          {pages}
+          {pageLinks}
         </>
       )}
     </ScreenFrame>
@@ -100,13 +100,13 @@ export function Screen() {
 }
 
 /** Whether rules narrow what external users see: nothing while it is not known. */
-function wordsOfRules(rules: readonly Rule[] | undefined): string {
+function describeRules(rules: readonly Rule[] | undefined): string {
   if (rules === undefined) return '';
   return rules.some(({ enabled }) => enabled) ? 'on' : rules.length > 0 ? 'off' : 'none';
 }
 
 /** What of the workspace is changed by administrators, in a line each with its way there. */
-function AtAGlance({ place }: { readonly place: Place }) {
+function Summary({ place }: { readonly place: WorkspaceRef }) {
   const provider = useQuery(providerQuery(place));
   const migrations = useQuery(migrationsQuery(place, 0, 1));
   const migration = migrations.data?.migrations[0];
@@ -127,7 +127,7 @@ function AtAGlance({ place }: { readonly place: Place }) {
           <Anchor component={Link} to={screenPath(place, `/migrations/${migration.id}`)} size="sm" underline="always">
             {migration.state}
           </Anchor>
-          , <Instant instant={migration.createdAt} />
+          , <DateTime instant={migration.createdAt} />
         </Text>
       )}
       <LastChange place={place} />
@@ -139,7 +139,7 @@ function NoAccess({ error }: { readonly error: unknown }) {
   return (
     <>
       <Text mb="xs">You have no access to this workspace, or it does not exist.</Text>
-      <Refused error={error} />
+      <ErrorAlert error={error} />
       <Anchor component={Link} to="/" size="sm">
         Back to the start
       </Anchor>
@@ -147,7 +147,7 @@ function NoAccess({ error }: { readonly error: unknown }) {
   );
 }
 
-function FirstSteps({ place, isAdministrator }: { readonly place: Place; readonly isAdministrator: boolean }) {
+function FirstSteps({ place, isAdministrator }: { readonly place: WorkspaceRef; readonly isAdministrator: boolean }) {
   if (!isAdministrator) return <Badge color="gray">No entities yet</Badge>;
   return (
     <Paper withBorder p="lg" maw={560}>

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import {
-  caseFile,
-  fatesOf,
+  compareVisibility,
+  findUnmatchedIds,
+  hasActiveRule,
+  listRuleColumns,
+  printRules,
+  printTestCases,
   type Rule,
-  restricts,
-  ruleColumns,
-  rulesFile,
-  type Seen,
-  unsureIds,
-  withRules,
+  setRules,
+  type VisibleRecords,
 } from '../../../../console/src/access/rules.ts';
 import { Digits } from '../../../../console/src/api/json.ts';
 import type { EntityDocument } from '../../../../console/src/api/schema.ts';
@@ -20,17 +20,17 @@ const off: Rule = { ...rule, enabled: false };
 
 test('a draft holds only what differs', () => {
   const inForce = new Map([['orders', [rule]]]);
-  const changed = withRules(new Map(), inForce, 'orders', [off]);
+  const changed = setRules(new Map(), inForce, 'orders', [off]);
   assert.deepEqual([...changed], [['orders', [off]]]);
-  assert.deepEqual([...withRules(changed, inForce, 'orders', [rule])], []);
-  assert.deepEqual([...withRules(changed, inForce, 'constructor', [])], [['orders', [off]]]);
-  assert.deepEqual([...withRules(new Map(), inForce, 'orders', [])], [['orders', []]]);
+  assert.deepEqual([...setRules(changed, inForce, 'orders', [rule])], []);
+  assert.deepEqual([...setRules(changed, inForce, 'constructor', [])], [['orders', [off]]]);
+  assert.deepEqual([...setRules(new Map(), inForce, 'orders', [])], [['orders', []]]);
 });
 
 test('rules that are off restrict nobody', () => {
-  assert.equal(restricts([]), false);
-  assert.equal(restricts([off]), false);
-  assert.equal(restricts([off, rule]), true);
+  assert.equal(hasActiveRule([]), false);
+  assert.equal(hasActiveRule([off]), false);
+  assert.equal(hasActiveRule([off, rule]), true);
 });
 
 test('rules stand on fields that claims can equal, and on ids of relations', () => {
@@ -45,10 +45,10 @@ test('rules stand on fields that claims can equal, and on ids of relations', () 
       ['items', { name: 'items', kind: 'hasMany', entity: 'items' }],
     ]),
   } as unknown as EntityDocument;
-  assert.deepEqual(ruleColumns(entity), ['customerId', 'total', 'toString']);
+  assert.deepEqual(listRuleColumns(entity), ['customerId', 'total', 'toString']);
 });
 
-const seen = (...ids: readonly number[]): Seen => ({
+const seen = (...ids: readonly number[]): VisibleRecords => ({
   total: ids.length,
   records: ids.map((id) => ({ id: new Digits(String(id)) })),
 });
@@ -56,9 +56,9 @@ const seen = (...ids: readonly number[]): Seen => ({
 test('records that only one side sees appear or disappear; those beyond the first page are asked for', () => {
   const now = seen(1, 2, 3);
   const then = seen(2, 4);
-  assert.deepEqual(unsureIds(now, then), ['1', '3']);
+  assert.deepEqual(findUnmatchedIds(now, then), ['1', '3']);
   assert.deepEqual(
-    [...fatesOf(now, then, new Set(['3']), 'disappears')],
+    [...compareVisibility(now, then, new Set(['3']), 'disappears')],
     [
       ['1', 'disappears'],
       ['2', 'stays'],
@@ -66,7 +66,7 @@ test('records that only one side sees appear or disappear; those beyond the firs
     ],
   );
   assert.deepEqual(
-    [...fatesOf(then, now, new Set(), 'appears')],
+    [...compareVisibility(then, now, new Set(), 'appears')],
     [
       ['2', 'stays'],
       ['4', 'appears'],
@@ -76,7 +76,7 @@ test('records that only one side sees appear or disappear; those beyond the firs
 
 test('files are YAML that says the same, whatever names are', () => {
   const name = 'no: "yes" # \n<b>';
-  const text = caseFile([
+  const text = printTestCases([
     {
       name,
       claims: { customer_id: new Digits('9007199254740993'), no: 'no' },
@@ -94,7 +94,7 @@ test('files are YAML that says the same, whatever names are', () => {
   assert.deepEqual(cases[1].visible, { orders: [9007199254740993n] });
   assert.deepEqual(
     parse(
-      rulesFile(
+      printRules(
         new Map([
           ['orders', [off]],
           ['no', []],

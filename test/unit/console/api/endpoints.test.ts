@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endpointsOf } from '../../../../console/src/api/endpoints.ts';
+import { listEndpoints } from '../../../../console/src/api/endpoints.ts';
 import { OPERATIONS } from '../../../../src/request/operations.ts';
 
 test('every operation of an entity that has its own place is on the page of the API', () => {
-  const shown = endpointsOf(Object.keys(OPERATIONS)).map(({ operation }) => operation);
+  const shown = listEndpoints(Object.keys(OPERATIONS)).map(({ operation }) => operation);
   const all = Object.keys(OPERATIONS).filter((name) => !['summarize', 'bulkDelete'].includes(name));
   assert.deepEqual([...shown].sort(), all.sort());
   assert.deepEqual(
-    endpointsOf(['read', 'list']).map(({ method, rest }) => method + rest),
+    listEndpoints(['read', 'list']).map(({ method, rest }) => method + rest),
     ['GET', 'GET/{id}'],
   );
 });

@@ -2,17 +2,23 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { isRefusal } from '../../../../console/src/api/api-error.ts';
+import { isApiError } from '../../../../console/src/api/api-error.ts';
 import { Digits, stringifyExact } from '../../../../console/src/api/json.ts';
-import type { Ask } from '../../../../console/src/api/request-types.ts';
-import { asSent, nameOfUser, parseClaims, responseOfUser, type ViewAs } from '../../../../console/src/api/view-as.ts';
+import type { ApiRequest } from '../../../../console/src/api/request-types.ts';
+import {
+  describeUser,
+  parseClaims,
+  rewriteForUser,
+  unwrapUserResponse,
+  type ViewAs,
+} from '../../../../console/src/api/view-as.ts';
 
 const viewAs: ViewAs = { place: { org: 'demo', ws: 'shop' }, claims: { customer_id: new Digits('9007199254740993') } };
 const TEST = '/admin/v1/organizations/demo/workspaces/shop/access/test';
 
 test('nobody is viewed as: requests stay', () => {
-  const ask: Ask = { method: 'DELETE', path: '/v1/demo/shop/orders/1' };
-  assert.equal(asSent(ask, undefined), ask);
+  const ask: ApiRequest = { method: 'DELETE', path: '/v1/demo/shop/orders/1' };
+  assert.equal(rewriteForUser(ask, undefined), ask);
 });
 
 test('reads of records are asked for as the user', () => {
@@ -32,7 +38,7 @@ test('reads of records are asked for as the user', () => {
       { path: 'orders/_aggregate', body: {} },
     ],
   ] as const) {
-    const { method, path, body } = asSent(ask, viewAs);
+    const { method, path, body } = rewriteForUser(ask, viewAs);
     assert.equal(method, 'POST');
     assert.equal(path, TEST);
     assert.equal(
@@ -52,10 +58,10 @@ test('what is not about records there stays as it is', () => {
     '/admin/v1/organizations/demo/workspaces/shop/schema',
   ]) {
     const ask = { path };
-    assert.equal(asSent(ask, viewAs), ask);
+    assert.equal(rewriteForUser(ask, viewAs), ask);
   }
-  const elsewhere: Ask = { method: 'DELETE', path: '/v1/demo/other/orders/1' };
-  assert.equal(asSent(elsewhere, viewAs), elsewhere);
+  const elsewhere: ApiRequest = { method: 'DELETE', path: '/v1/demo/other/orders/1' };
+  assert.equal(rewriteForUser(elsewhere, viewAs), elsewhere);
 });
 
 test('writes are refused in words', () => {
@@ -68,15 +74,15 @@ test('writes are refused in words', () => {
     { method: 'POST', path: '/v1/demo/shop/_batch' },
   ] as const)
     assert.throws(
-      () => asSent(ask, viewAs),
-      (thrown) => isRefusal(thrown, 'VIEWING_AS') && /view as customer_id 9007199254740993/.test(thrown.message),
+      () => rewriteForUser(ask, viewAs),
+      (thrown) => isApiError(thrown, 'VIEWING_AS') && /view as customer_id 9007199254740993/.test(thrown.message),
     );
 });
 
 test('the answer of the user has their status, their words and all digits', async () => {
   const headers = new Headers({ 'X-Request-Id': 'r1', ETag: '"of the test"' });
   const one = (status: number, body: string) =>
-    responseOfUser(`{"data":[{"path":"orders","status":${status},"body":${body}}]}`, headers);
+    unwrapUserResponse(`{"data":[{"path":"orders","status":${status},"body":${body}}]}`, headers);
   const list = one(200, '{"data":[{"id":9007199254740993,"total":0.10}],"meta":{"totalElements":1}}');
   assert.equal(list.status, 200);
   assert.equal(list.headers.get('ETag'), null);
@@ -95,11 +101,11 @@ test('claims are a JSON object and nothing else', () => {
 });
 
 test('a user is called by the best of its names, cut', () => {
-  assert.equal(nameOfUser({ sub: 'u1', email: 'ada@example.com' }), 'ada@example.com');
-  assert.equal(nameOfUser({ sub: 'u1', name: ' ' }), 'u1');
-  assert.equal(nameOfUser({ customer_id: new Digits('1'), vip: true }), 'customer_id 1, vip true');
-  assert.equal(nameOfUser({}), 'a user without claims');
-  assert.equal(nameOfUser({ sub: 'x'.repeat(100) }), `${'x'.repeat(79)}…`);
+  assert.equal(describeUser({ sub: 'u1', email: 'ada@example.com' }), 'ada@example.com');
+  assert.equal(describeUser({ sub: 'u1', name: ' ' }), 'u1');
+  assert.equal(describeUser({ customer_id: new Digits('1'), vip: true }), 'customer_id 1, vip true');
+  assert.equal(describeUser({}), 'a user without claims');
+  assert.equal(describeUser({ sub: 'x'.repeat(100) }), `${'x'.repeat(79)}…`);
 });
 
 test('records leave the console by one way: no screen links to them or fetches them itself', () => {

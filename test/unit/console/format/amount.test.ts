@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bytes, count, counted } from '../../../../console/src/format/amount.ts';
+import { formatBytes, formatCount, pluralize } from '../../../../console/src/format/amount.ts';
 
 test('bytes have a unit and two or three digits', () => {
   const cases: [number, string][] = [
@@ -13,13 +13,13 @@ test('bytes have a unit and two or three digits', () => {
     [999_500, '1.0 MB'],
     [5e15, '5000 TB'],
   ];
-  for (const [amount, text] of cases) assert.equal(bytes(amount), text);
+  for (const [amount, text] of cases) assert.equal(formatBytes(amount), text);
 });
 
 test('thousands are told apart by commas, and one is one', () => {
-  assert.equal(count(1_000_000), '1,000,000');
-  assert.equal(count('9223372036854775807'), '9,223,372,036,854,775,807');
-  assert.equal(count(999), '999');
-  assert.equal(counted(1, 'record'), '1 record');
-  assert.equal(counted(1200, 'entity', 'entities'), '1,200 entities');
+  assert.equal(formatCount(1_000_000), '1,000,000');
+  assert.equal(formatCount('9223372036854775807'), '9,223,372,036,854,775,807');
+  assert.equal(formatCount(999), '999');
+  assert.equal(pluralize(1, 'record'), '1 record');
+  assert.equal(pluralize(1200, 'entity', 'entities'), '1,200 entities');
 });

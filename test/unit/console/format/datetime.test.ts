@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { dayIn, momentOf, momentText, withDay, zoneText } from '../../../../console/src/format/datetime.ts';
+import {
+  formatLocal,
+  formatOffset,
+  parseDateTime,
+  readDay,
+  replaceDay,
+} from '../../../../console/src/format/datetime.ts';
 
 /** The zone of the process is that of the browser in this test. */
 function inZone(name: string, run: () => void): void {
@@ -23,12 +29,12 @@ test('moments are shown in UTC or in the zone of the browser, with the zone', ()
       ['2026-12-31T23:00:00.120Z', '2026-12-31 23:00:00.120', '2027-01-01 08:00:00.120'],
       ['0001-01-01T00:00:00Z', '0001-01-01 00:00:00', undefined],
     ] as const) {
-      assert.equal(momentText(iso, 'UTC'), utc);
-      if (local !== undefined) assert.equal(momentText(iso, 'local'), local);
+      assert.equal(formatLocal(iso, 'UTC'), utc);
+      if (local !== undefined) assert.equal(formatLocal(iso, 'local'), local);
     }
-    assert.equal(zoneText('2026-01-05T09:30:00Z', 'UTC'), 'UTC');
-    assert.equal(zoneText('2026-01-05T09:30:00Z', 'local'), '+09:00');
-    assert.equal(momentText('never', 'UTC'), 'never');
+    assert.equal(formatOffset('2026-01-05T09:30:00Z', 'UTC'), 'UTC');
+    assert.equal(formatOffset('2026-01-05T09:30:00Z', 'local'), '+09:00');
+    assert.equal(formatLocal('never', 'UTC'), 'never');
   });
 });
 
@@ -50,7 +56,7 @@ test('what is typed is a moment of the page unless it names its zone', () => {
       ['tomorrow', 'UTC', undefined],
       ['', 'UTC', undefined],
     ] as const)
-      assert.equal(momentOf(text, zone), iso, text);
+      assert.equal(parseDateTime(text, zone), iso, text);
   });
 });
 
@@ -61,7 +67,7 @@ test('what is shown in an editor means the same moment, in any zone', () => {
       fc.assert(
         fc.property(moment, fc.constantFrom('UTC' as const, 'local' as const), (at, zone) => {
           const iso = at.toISOString().replace('.000Z', 'Z');
-          assert.equal(momentOf(momentText(iso, zone), zone), iso);
+          assert.equal(parseDateTime(formatLocal(iso, zone), zone), iso);
         }),
       );
     });
@@ -78,6 +84,6 @@ test('a calendar changes the day, and no other digit', () => {
     ['2026-01-05', 'date', '2024-02-29'],
     ['soon', 'date', '2024-02-29'],
   ] as const)
-    assert.equal(withDay(text, '2024-02-29', type), changed, text);
-  assert.deepEqual(['2026-01-05 09:30', ' 2026-01-05', '5 Jan', ''].map(dayIn), ['2026-01-05', '2026-01-05', '', '']);
+    assert.equal(replaceDay(text, '2024-02-29', type), changed, text);
+  assert.deepEqual(['2026-01-05 09:30', ' 2026-01-05', '5 Jan', ''].map(readDay), ['2026-01-05', '2026-01-05', '', '']);
 });

@@ -1,50 +1,50 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  arranged,
-  layoutOf,
-  layoutText,
-  PLAIN,
-  pinnedCount,
-  withMoved,
-  withPinned,
-  withShown,
-  withWidth,
+  countPinned,
+  DEFAULT_LAYOUT,
+  moveColumn,
+  orderColumns,
+  parseLayout,
+  printLayout,
+  setPinned,
+  setVisible,
+  setWidth,
 } from '../../../../console/src/grid/columns.ts';
 
 const ALL = ['id', 'name', 'constructor', 'total'];
 
 test('columns are hidden and come back where they were', () => {
-  const hidden = withShown(PLAIN, ALL, 'name', false);
-  assert.deepEqual(arranged(hidden, ALL), ['id', 'constructor', 'total']);
-  assert.deepEqual(withShown(hidden, ALL, 'name', true), PLAIN);
-  const moved = withMoved(hidden, ALL, 'total', -1);
-  assert.deepEqual(arranged(withShown(moved, ALL, 'name', true), ALL), ['id', 'total', 'constructor', 'name']);
-  const last = withShown(
-    withShown(withShown(hidden, ALL, 'id', false), ALL, 'total', false),
+  const hidden = setVisible(DEFAULT_LAYOUT, ALL, 'name', false);
+  assert.deepEqual(orderColumns(hidden, ALL), ['id', 'constructor', 'total']);
+  assert.deepEqual(setVisible(hidden, ALL, 'name', true), DEFAULT_LAYOUT);
+  const moved = moveColumn(hidden, ALL, 'total', -1);
+  assert.deepEqual(orderColumns(setVisible(moved, ALL, 'name', true), ALL), ['id', 'total', 'constructor', 'name']);
+  const last = setVisible(
+    setVisible(setVisible(hidden, ALL, 'id', false), ALL, 'total', false),
     ALL,
     'constructor',
     false,
   );
-  assert.deepEqual(arranged(last, ALL), ['constructor'], 'the last one stays');
+  assert.deepEqual(orderColumns(last, ALL), ['constructor'], 'the last one stays');
 });
 
 test('pinned columns stand first, and neither kind moves among the other', () => {
-  const layout = withPinned(PLAIN, 'total', true);
-  const names = arranged(layout, ALL);
+  const layout = setPinned(DEFAULT_LAYOUT, 'total', true);
+  const names = orderColumns(layout, ALL);
   assert.deepEqual(names, ['total', 'id', 'name', 'constructor']);
-  assert.equal(pinnedCount(layout, names), 1);
-  assert.deepEqual(arranged(withMoved(layout, ALL, 'id', -1), ALL), names);
-  assert.deepEqual(arranged(withMoved(layout, ALL, 'id', 1), ALL), ['total', 'name', 'id', 'constructor']);
-  assert.deepEqual(withPinned(layout, 'total', false), PLAIN);
+  assert.equal(countPinned(layout, names), 1);
+  assert.deepEqual(orderColumns(moveColumn(layout, ALL, 'id', -1), ALL), names);
+  assert.deepEqual(orderColumns(moveColumn(layout, ALL, 'id', 1), ALL), ['total', 'name', 'id', 'constructor']);
+  assert.deepEqual(setPinned(layout, 'total', false), DEFAULT_LAYOUT);
 });
 
 test('a layout is kept as text; what is no layout, and what is gone, is forgotten', () => {
-  const layout = withWidth(withPinned(withShown(PLAIN, ALL, 'name', false), 'id', true), 'total', 5000);
-  assert.deepEqual(layoutOf(layoutText(layout)), layout);
+  const layout = setWidth(setPinned(setVisible(DEFAULT_LAYOUT, ALL, 'name', false), 'id', true), 'total', 5000);
+  assert.deepEqual(parseLayout(printLayout(layout)), layout);
   assert.equal(layout.widths.get('total'), 900);
   for (const text of [null, '', 'null', '[]', '{"shown":[1],"pinned":{},"widths":[["a"]]}']) {
-    assert.deepEqual(layoutOf(text), PLAIN, String(text));
+    assert.deepEqual(parseLayout(text), DEFAULT_LAYOUT, String(text));
   }
-  assert.deepEqual(arranged({ ...PLAIN, shown: ['gone', 'total'] }, ALL), ['total']);
+  assert.deepEqual(orderColumns({ ...DEFAULT_LAYOUT, visible: ['gone', 'total'] }, ALL), ['total']);
 });

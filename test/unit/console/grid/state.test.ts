@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
+  countCells,
   type Extent,
   type GridEvent,
   type GridState,
+  getRange,
+  interpretKey,
   type Key,
   type Move,
-  meaningOf,
-  rangeOf,
+  reduce,
   START,
-  sizeOf,
-  step,
 } from '../../../../console/src/grid/state.ts';
 
 const EXTENT: Extent = { rowCount: 100, columnCount: 5, pageRows: 20 };
@@ -48,7 +48,7 @@ test('where each move leads', () => {
     [[0, 0], 'previous', 0, 0],
   ] as const)
     assert.deepEqual(
-      step(at(from[0], from[1]), { kind: 'move', to }, EXTENT).focus,
+      reduce(at(from[0], from[1]), { kind: 'move', to }, EXTENT).focus,
       { row, column },
       `${to} from ${from}`,
     );
@@ -57,20 +57,20 @@ test('where each move leads', () => {
 test('Shift moves one corner of the range, and any other move ends it', () => {
   let state = at(5, 1);
   for (const to of ['down', 'down', 'right'] satisfies Move[])
-    state = step(state, { kind: 'move', to, extends: true }, EXTENT);
-  assert.deepEqual(rangeOf(state), { top: 5, bottom: 7, left: 1, right: 2 });
-  assert.equal(sizeOf(rangeOf(state)), 6);
-  assert.equal(sizeOf(rangeOf(step(state, { kind: 'move', to: 'left' }, EXTENT))), 1);
-  const all = step(state, { kind: 'selectAll' }, EXTENT);
-  assert.equal(sizeOf(rangeOf(all)), 500);
+    state = reduce(state, { kind: 'move', to, extends: true }, EXTENT);
+  assert.deepEqual(getRange(state), { top: 5, bottom: 7, left: 1, right: 2 });
+  assert.equal(countCells(getRange(state)), 6);
+  assert.equal(countCells(getRange(reduce(state, { kind: 'move', to: 'left' }, EXTENT))), 1);
+  const all = reduce(state, { kind: 'selectAll' }, EXTENT);
+  assert.equal(countCells(getRange(all)), 500);
 });
 
 test('an edit ends where it began, or moves on', () => {
-  const editing = step(at(5, 1), { kind: 'edit', typed: 'x' }, EXTENT);
+  const editing = reduce(at(5, 1), { kind: 'edit', typed: 'x' }, EXTENT);
   assert.deepEqual(editing.editing, { at: { row: 5, column: 1 }, typed: 'x' });
-  assert.deepEqual(step(editing, { kind: 'leaveEdit' }, EXTENT), at(5, 1));
-  assert.deepEqual(step(editing, { kind: 'leaveEdit', next: 'down' }, EXTENT), at(6, 1));
-  assert.equal(step(at(-1, 1), { kind: 'edit' }, EXTENT).editing, undefined, 'a head is not edited');
+  assert.deepEqual(reduce(editing, { kind: 'leaveEdit' }, EXTENT), at(5, 1));
+  assert.deepEqual(reduce(editing, { kind: 'leaveEdit', next: 'down' }, EXTENT), at(6, 1));
+  assert.equal(reduce(at(-1, 1), { kind: 'edit' }, EXTENT).editing, undefined, 'a head is not edited');
 });
 
 const key = (text: string): Key => {
@@ -112,17 +112,17 @@ test('what keys mean in a cell that can be edited', () => {
     ['Shift', undefined],
     ['F5', undefined],
   ] as const)
-    assert.deepEqual(meaningOf(key(text), at(5, 1), true), meaning, text);
+    assert.deepEqual(interpretKey(key(text), at(5, 1), true), meaning, text);
 });
 
 test('what keys mean in a head, and in a cell that is only read', () => {
-  assert.deepEqual(meaningOf(key('Enter'), at(-1, 1), true), { command: 'activateHeader' });
-  assert.deepEqual(meaningOf(key(' '), at(-1, 1), false), { command: 'activateHeader' });
-  assert.equal(meaningOf(key('x'), at(-1, 1), true), undefined);
-  assert.deepEqual(meaningOf(key('Enter'), at(5, 1), false), { command: 'open' });
-  assert.deepEqual(meaningOf(key('n'), at(5, 1), false), { command: 'create' });
-  assert.deepEqual(meaningOf(key('/'), at(5, 1), false), { command: 'filter' });
-  assert.equal(meaningOf(key('Delete'), at(5, 1), false), undefined);
+  assert.deepEqual(interpretKey(key('Enter'), at(-1, 1), true), { command: 'activateHeader' });
+  assert.deepEqual(interpretKey(key(' '), at(-1, 1), false), { command: 'activateHeader' });
+  assert.equal(interpretKey(key('x'), at(-1, 1), true), undefined);
+  assert.deepEqual(interpretKey(key('Enter'), at(5, 1), false), { command: 'open' });
+  assert.deepEqual(interpretKey(key('n'), at(5, 1), false), { command: 'create' });
+  assert.deepEqual(interpretKey(key('/'), at(5, 1), false), { command: 'filter' });
+  assert.equal(interpretKey(key('Delete'), at(5, 1), false), undefined);
 });
 
 test('whatever happens, the focus stays within the grid', () => {
@@ -153,7 +153,7 @@ test('whatever happens, the focus stays within the grid', () => {
     fc.property(fc.array(fc.tuple(event, extent)), (events) => {
       let state = START;
       for (const [one, now] of events) {
-        state = step(state, one, now);
+        state = reduce(state, one, now);
         for (const { row, column } of [state.focus]) {
           assert.ok(row >= -1 && row < Math.max(1, now.rowCount));
           assert.ok(column >= 0 && column < now.columnCount);

@@ -3,17 +3,17 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import {
   type Chip,
-  chipOf,
-  conditionOf,
-  conditionsOf,
   conditionText,
+  correctChip,
+  describeCondition,
+  findInvalidChips,
+  findInvalidSort,
   listText,
-  mended,
-  mistakenSort,
-  offending,
+  parseCondition,
+  parseConditions,
+  parseSuggestion,
   splitEscaped,
-  suggestionOf,
-  wordsOf,
+  toChip,
 } from '../../../../console/src/records/filter.ts';
 
 test('a condition is a path, an operator and all that follows', () => {
@@ -25,8 +25,8 @@ test('a condition is a path, an operator and all that follows', () => {
     ['total', 'total', '', undefined],
     ['customer.country,in,DE,FR', 'customer.country', 'in', 'DE,FR'],
   ] as const) {
-    assert.deepEqual(conditionOf(text), { path, operator, value });
-    assert.equal(conditionText(conditionOf(text)), text);
+    assert.deepEqual(parseCondition(text), { path, operator, value });
+    assert.equal(conditionText(parseCondition(text)), text);
   }
 });
 
@@ -35,11 +35,11 @@ test('alternatives and lists keep semicolons and commas', () => {
   fc.assert(
     fc.property(fc.array(value, { minLength: 2 }), (values) => {
       const conditions = values.map((one) => ({ path: 'note', operator: 'eq', value: one }));
-      assert.deepEqual(conditionsOf(chipOf(conditions)), conditions);
+      assert.deepEqual(parseConditions(toChip(conditions)), conditions);
       assert.deepEqual(splitEscaped(listText(values), ','), values);
     }),
   );
-  assert.deepEqual(chipOf([{ path: 'a', operator: 'eq', value: ';' }]), { kind: 'filter', text: 'a,eq,;' });
+  assert.deepEqual(toChip([{ path: 'a', operator: 'eq', value: ';' }]), { kind: 'filter', text: 'a,eq,;' });
 });
 
 test('conditions in words', () => {
@@ -52,7 +52,7 @@ test('conditions in words', () => {
     ['total,foo,1', 'total foo 1'],
     ['total', 'total'],
   ] as const)
-    assert.equal(wordsOf(conditionOf(text)), words);
+    assert.equal(describeCondition(parseCondition(text)), words);
 });
 
 const chips = (...texts: readonly string[]): readonly Chip[] => texts.map((text) => ({ kind: 'filter', text }));
@@ -67,35 +67,35 @@ test('a refusal marks the filter that it is about', () => {
     ['Too much of everything', [0, 1, 2]],
   ] as const)
     assert.deepEqual(
-      offending(message, all),
+      findInvalidChips(message, all),
       marked.map((index) => all[index]),
       message,
     );
   const malformed = chips('a,eq,1', 'total');
-  assert.deepEqual(offending('filter total is malformed: it takes <field>,<operator>,<value>', malformed), [
+  assert.deepEqual(findInvalidChips('filter total is malformed: it takes <field>,<operator>,<value>', malformed), [
     malformed[1],
   ]);
 });
 
 test('a refusal names the key of a sort that is gone', () => {
   const sort = ['total', 'customer.gone,desc', 'gone2'];
-  assert.deepEqual(mistakenSort('Unknown field gone on entity customers. Known: id', sort), ['customer.gone,desc']);
-  assert.deepEqual(mistakenSort('Filter value for total must be a number', sort), []);
+  assert.deepEqual(findInvalidSort('Unknown field gone on entity customers. Known: id', sort), ['customer.gone,desc']);
+  assert.deepEqual(findInvalidSort('Filter value for total must be a number', sort), []);
 });
 
 test('what the server thinks was meant mends a filter', () => {
-  const suggestion = suggestionOf('Unknown field totl on entity orders. Did you mean total? Known: id');
+  const suggestion = parseSuggestion('Unknown field totl on entity orders. Did you mean total? Known: id');
   assert.deepEqual(suggestion, { wrong: 'totl', right: 'total' });
-  assert.deepEqual(suggestionOf('Unknown filter operator equal. Did you mean eq? Known: eq'), {
+  assert.deepEqual(parseSuggestion('Unknown filter operator equal. Did you mean eq? Known: eq'), {
     wrong: 'equal',
     right: 'eq',
   });
-  assert.equal(suggestionOf('Unknown field foo on entity orders. Known: id'), undefined);
-  assert.deepEqual(mended({ kind: 'filter', text: 'customer.totl,gte,totl' }, { wrong: 'totl', right: 'total' }), {
+  assert.equal(parseSuggestion('Unknown field foo on entity orders. Known: id'), undefined);
+  assert.deepEqual(correctChip({ kind: 'filter', text: 'customer.totl,gte,totl' }, { wrong: 'totl', right: 'total' }), {
     kind: 'filter',
     text: 'customer.total,gte,totl',
   });
-  assert.deepEqual(mended({ kind: 'or', text: 'totl,eq,1;a,eq,\\;' }, { wrong: 'totl', right: 'total' }), {
+  assert.deepEqual(correctChip({ kind: 'or', text: 'totl,eq,1;a,eq,\\;' }, { wrong: 'totl', right: 'total' }), {
     kind: 'or',
     text: 'total,eq,1;a,eq,\\;',
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Digits, parseExact } from '../../../../console/src/api/json.ts';
 import type { ColumnType, RecordColumn } from '../../../../console/src/records/fields.ts';
-import { draftInZone, readDraft } from '../../../../console/src/records/form-draft.ts';
+import { convertDraftTimeZone, parseDraft } from '../../../../console/src/records/form-draft.ts';
 import type { RecordValue } from '../../../../console/src/records/value.ts';
 
 // The zone of the process is that of the browser in these tests.
@@ -22,7 +22,7 @@ const RECORD = parseExact(
 ) as RecordValue;
 
 const changed = (draft: [string, string | null][], record: RecordValue | undefined) => [
-  ...readDraft(COLUMNS, new Map(draft), record, 'UTC').changes,
+  ...parseDraft(COLUMNS, new Map(draft), record, 'UTC').changes,
 ];
 
 test('only what differs is sent, with its digits', () => {
@@ -48,7 +48,7 @@ test('a moment that was not retyped keeps its fractions', () => {
 });
 
 test('what is no JSON is not sent', () => {
-  const { changes, mistakes } = readDraft(COLUMNS, new Map([['j', '{']]), RECORD, 'UTC');
+  const { changes, mistakes } = parseDraft(COLUMNS, new Map([['j', '{']]), RECORD, 'UTC');
   assert.equal(changes.size, 0);
   assert.deepEqual([...mistakes.keys()], ['j']);
 });
@@ -59,12 +59,12 @@ test('what was typed is the same moment in another zone', () => {
     ['note', '2026-01-05 09:30:00'],
     ['j', null],
   ]);
-  const local = draftInZone(COLUMNS, draft, 'UTC', 'local');
+  const local = convertDraftTimeZone(COLUMNS, draft, 'UTC', 'local');
   assert.equal(local.get('at'), '2026-01-05 18:30:00');
-  assert.deepEqual(draftInZone(COLUMNS, local, 'local', 'UTC'), draft);
+  assert.deepEqual(convertDraftTimeZone(COLUMNS, local, 'local', 'UTC'), draft);
   const of = (texts: typeof draft | typeof local, zone: 'UTC' | 'local') =>
-    readDraft(COLUMNS, texts, undefined, zone).changes;
+    parseDraft(COLUMNS, texts, undefined, zone).changes;
   assert.deepEqual(of(local, 'local'), of(draft, 'UTC'));
   const half = new Map([['at', '2026-01']]);
-  assert.deepEqual(draftInZone(COLUMNS, half, 'UTC', 'local'), half);
+  assert.deepEqual(convertDraftTimeZone(COLUMNS, half, 'UTC', 'local'), half);
 });

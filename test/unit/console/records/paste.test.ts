@@ -29,7 +29,7 @@ const row = (id: number, name: string, note: Json = null): Row => ({
   id: String(id),
   record: { id: new Digits(String(id)), name, total: new Digits('1.50'), note },
   version: 'v',
-  cuts: new Map(id === 3 ? [['note', 5000]] : []),
+  truncatedLengths: new Map(id === 3 ? [['note', 5000]] : []),
 });
 const rows = [row(1, 'a', 'long ago'), row(2, 'b'), row(3, 'c', 'cut')];
 const sheet: Sheet = { columns, rowAt: (index) => rows[index], zone: 'UTC' };
@@ -68,7 +68,7 @@ test('each wrong cell is named, and what lies beyond the list counted', () => {
       ['2', 'total', 'few'],
     ],
   );
-  assert.equal(made.left, 2);
+  assert.equal(made.outside, 2);
 });
 
 test('fill down and clear', () => {

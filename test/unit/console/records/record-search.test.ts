@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { calledOf, candidatesSearch, isId } from '../../../../console/src/records/record-search.ts';
+import { getRecordLabel, isId, printRecordSearch } from '../../../../console/src/records/record-search.ts';
 import type { RecordValue } from '../../../../console/src/records/value.ts';
 
 test('candidates are asked for by their label or their id', () => {
@@ -13,7 +13,7 @@ test('candidates are asked for by their label or their id', () => {
     [undefined, '', [], 'id'],
     [undefined, '17', ['id,eq,17'], 'id'],
   ] as const) {
-    const asked = new URLSearchParams(candidatesSearch(label, typed));
+    const asked = new URLSearchParams(printRecordSearch(label, typed));
     assert.deepEqual(asked.getAll('or'), or, `${label} ${typed}`);
     assert.equal(asked.get('sort'), sort);
     assert.equal(asked.get('fields'), label === undefined ? 'id' : 'id,name');
@@ -21,7 +21,7 @@ test('candidates are asked for by their label or their id', () => {
 });
 
 test('without a label only an id can be found', () => {
-  assert.equal(candidatesSearch(undefined, 'ada'), undefined);
+  assert.equal(printRecordSearch(undefined, 'ada'), undefined);
   assert.deepEqual(['0', '123456789012345678', '1234567890123456789', '-1', '', '1a'].map(isId), [
     ...[true, true],
     ...[false, false, false, false],
@@ -30,6 +30,6 @@ test('without a label only an id can be found', () => {
 
 test('a record is called by its label, else by its id', () => {
   const record: RecordValue = { id: '7', constructor: 'Ada', name: '', n: null };
-  assert.equal(calledOf(record, 'constructor'), 'Ada');
-  for (const label of ['name', 'n', 'toString', undefined]) assert.equal(calledOf(record, label), 'record 7');
+  assert.equal(getRecordLabel(record, 'constructor'), 'Ada');
+  for (const label of ['name', 'n', 'toString', undefined]) assert.equal(getRecordLabel(record, label), 'record 7');
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Digits } from '../../../../console/src/api/json.ts';
-import { type LoadedWindow, Rows, type WindowRequest, windowOf } from '../../../../console/src/records/rows.ts';
+import { type LoadedWindow, parseWindow, Rows, type WindowRequest } from '../../../../console/src/records/rows.ts';
 
 const record = (id: number) => ({ id: new Digits(String(id)) });
 
@@ -12,69 +12,69 @@ function listOf(size: number, isCounted: boolean) {
     asked.push(request);
     const from = request.window * 100;
     const ids = Array.from({ length: Math.max(0, Math.min(100, size - from)) }, (_, index) => from + index + 1);
-    return windowOf(ids.map(record), {
+    return parseWindow(ids.map(record), {
       nextCursor: from + 100 < size ? `c${request.window}` : null,
       totalElements: isCounted ? size : null,
       versions: ids.map((id) => `v${id}`),
     });
   };
-  return { asked, rows: new Rows({ load, pauseAfter: () => undefined }) };
+  return { asked, rows: new Rows({ load, retryDelay: () => undefined }) };
 }
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 test('windows that are seen are loaded once, neighbours by cursor and jumps by number', async () => {
   const { asked, rows } = listOf(1000, true);
-  rows.see(0, 30);
+  rows.setVisibleRange(0, 30);
   await settled();
-  rows.see(90, 120);
+  rows.setVisibleRange(90, 120);
   await settled();
-  rows.see(500, 530);
+  rows.setVisibleRange(500, 530);
   await settled();
-  rows.see(500, 540);
+  rows.setVisibleRange(500, 540);
   await settled();
   assert.deepEqual(asked, [
     { window: 0, after: undefined },
     { window: 1, after: 'c0' },
     { window: 5, after: undefined },
   ]);
-  assert.equal(rows.at(110)?.id, '111');
-  assert.equal(rows.at(110)?.version, 'v111');
-  assert.equal(rows.at(300), undefined);
+  assert.equal(rows.get(110)?.id, '111');
+  assert.equal(rows.get(110)?.version, 'v111');
+  assert.equal(rows.get(300), undefined);
   assert.equal(rows.indexOf('501'), 500);
   assert.deepEqual(rows.count, { rows: 1000, isExact: true });
 });
 
 test('a list that is not counted grows until its end is seen', async () => {
   const { rows } = listOf(150, false);
-  rows.see(0, 10);
+  rows.setVisibleRange(0, 10);
   await settled();
   assert.deepEqual(rows.count, { rows: 200, isExact: false });
-  rows.see(100, 120);
+  rows.setVisibleRange(100, 120);
   await settled();
   assert.deepEqual(rows.count, { rows: 150, isExact: true });
   const none = listOf(0, false).rows;
-  none.see(0, 10);
+  none.setVisibleRange(0, 10);
   await settled();
   assert.deepEqual(none.count, { rows: 0, isExact: true });
 });
 
 test('a record that was written takes its place, and those far away are forgotten', async () => {
   const { rows } = listOf(100_000, true);
-  rows.see(0, 30);
+  rows.setVisibleRange(0, 30);
   await settled();
-  const row = rows.at(4);
+  const row = rows.get(4);
   assert.ok(row !== undefined);
   rows.replace({ ...row, version: 'mine' });
   assert.equal(rows.byId('5')?.version, 'mine');
   for (let window = 1; window < 70; window++) {
-    rows.see(window * 100, window * 100 + 30);
+    rows.setVisibleRange(window * 100, window * 100 + 30);
     await settled();
   }
-  rows.see(6900, 6930);
-  assert.equal(rows.at(4), undefined);
+  rows.setVisibleRange(6900, 6930);
+  assert.equal(rows.get(4), undefined);
   assert.equal(rows.byId('5'), undefined);
-  assert.equal(rows.at(6905)?.id, '6906');
+  assert.equal(rows.get(6905)?.id, '6906');
 });
 
 test('what is refused is kept until it is tried again, and what passes is waited for', async () => {
@@ -83,14 +83,14 @@ test('what is refused is kept until it is tried again, and what passes is waited
     load: async () => {
       failures++;
       if (failures <= 3) throw new Error(failures < 2 ? 'passing' : 'standing');
-      return windowOf([record(1)], { totalElements: 1 });
+      return parseWindow([record(1)], { totalElements: 1 });
     },
-    pauseAfter: (error) => ((error as Error).message === 'passing' ? 0 : undefined),
+    retryDelay: (error) => ((error as Error).message === 'passing' ? 0 : undefined),
   });
-  rows.see(0, 10);
+  rows.setVisibleRange(0, 10);
   while (rows.refused === undefined) await settled();
   assert.equal((rows.refused as Error).message, 'standing');
-  rows.see(0, 10);
+  rows.setVisibleRange(0, 10);
   await settled();
   assert.equal(failures, 2, 'a refusal is not asked for again by itself');
   rows.retry();
@@ -108,10 +108,10 @@ test('what is no longer seen is no longer loaded', async () => {
       signals.push(signal);
       return new Promise(() => undefined);
     },
-    pauseAfter: () => undefined,
+    retryDelay: () => undefined,
   });
-  rows.see(0, 30);
-  rows.see(900, 930);
+  rows.setVisibleRange(0, 30);
+  rows.setVisibleRange(900, 930);
   assert.deepEqual(
     signals.map(({ aborted }) => aborted),
     [true, false],

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Digits } from '../../../../console/src/api/json.ts';
-import { differences } from '../../../../console/src/records/three-way.ts';
+import { compareThreeWay } from '../../../../console/src/records/three-way.ts';
 
 test('what either side has touched, and what both have', () => {
-  const found = differences(
+  const found = compareThreeWay(
     {
       base: { a: 'a', b: 'b', c: 'c', d: new Digits('0.10'), same: 's' },
       mine: new Map([

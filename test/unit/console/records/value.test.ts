@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Digits, parseExact, stringifyExact } from '../../../../console/src/api/json.ts';
 import type { ColumnType } from '../../../../console/src/records/fields.ts';
-import { copyText, isSameValue, memberOf, shownText, typedValue } from '../../../../console/src/records/value.ts';
+import {
+  formatForCopy,
+  formatValue,
+  getMember,
+  isSameValue,
+  parseValue,
+} from '../../../../console/src/records/value.ts';
 
 const field = { name: 'e', type: 'enum', values: ['red', 'green'] };
 
@@ -39,11 +45,11 @@ test('what typed text means to each type', () => {
     ['json', '{"a":[1.10,9007199254740993]}', '{"a":[1.10,9007199254740993]}'],
     ['json', '', 'null'],
   ] as const) {
-    const typed = typedValue(text, { type, field }, 'UTC');
+    const typed = parseValue(text, { type, field }, 'UTC');
     assert.equal(typed.kind === 'value' ? stringifyExact(typed.value) : typed.message, json, `${type} ${text}`);
     assert.equal(typed.kind === 'value' && typed.isDoubtful === true, isDoubtful === true, `${type} ${text}`);
   }
-  assert.deepEqual(typedValue('{a}', { type: 'json' }, 'UTC'), { kind: 'mistake', message: 'is not JSON' });
+  assert.deepEqual(parseValue('{a}', { type: 'json' }, 'UTC'), { kind: 'mistake', message: 'is not JSON' });
 });
 
 test('values as they are shown and copied keep their digits', () => {
@@ -58,14 +64,14 @@ test('values as they are shown and copied keep their digits', () => {
     ['datetime', '"2026-01-05T09:30:00Z"', '2026-01-05 09:30:00 UTC', '2026-01-05T09:30:00Z'],
   ] as const satisfies readonly (readonly [ColumnType, string, string, string | null])[]) {
     const value = parseExact(json);
-    assert.equal(shownText(value, type, 'UTC'), shown);
-    assert.equal(copyText(value, type), copied);
+    assert.equal(formatValue(value, type, 'UTC'), shown);
+    assert.equal(formatForCopy(value, type), copied);
   }
 });
 
 test('a record has own members only', () => {
-  assert.equal(memberOf({}, 'constructor'), undefined);
-  assert.equal(memberOf({ toString: 'a' }, 'toString'), 'a');
+  assert.equal(getMember({}, 'constructor'), undefined);
+  assert.equal(getMember({ toString: 'a' }, 'toString'), 'a');
 });
 
 test('values are the same by what they say', () => {

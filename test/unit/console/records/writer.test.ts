@@ -1,29 +1,29 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Refusal } from '../../../../console/src/api/api-error.ts';
-import { Drafts } from '../../../../console/src/records/cell-drafts.ts';
+import { ApiError } from '../../../../console/src/api/api-error.ts';
+import { CellDrafts } from '../../../../console/src/records/cell-drafts.ts';
 import type { Versioned } from '../../../../console/src/records/requests.ts';
 import type { Row } from '../../../../console/src/records/rows.ts';
 import type { Update } from '../../../../console/src/records/write-requests.ts';
 import { type Conflict, Writer, type WriterOptions } from '../../../../console/src/records/writer.ts';
 
 /** A record with versions 1, 2, 3 … as a server keeps it, and all that a writer says about it. */
-function desk(answers: readonly (Refusal | 'ok')[] = []) {
+function desk(answers: readonly (ApiError | 'ok')[] = []) {
   const left = [...answers];
   const server = { version: 1, record: { id: '7', name: 'old', total: 'old' } as Record<string, string> };
-  const shown = { row: { id: '7', record: { ...server.record }, version: '1', cuts: new Map() } as Row };
+  const shown = { row: { id: '7', record: { ...server.record }, version: '1', truncatedLengths: new Map() } as Row };
   const sent: { readonly update: Update; readonly key: string }[] = [];
   const conflicts: Conflict[] = [];
   const said: string[] = [];
   const refused: unknown[] = [];
-  const drafts = new Drafts();
+  const drafts = new CellDrafts();
   const update: WriterOptions['update'] = async (one, key): Promise<Versioned> => {
     sent.push({ update: one, key });
     await new Promise((resolve) => setImmediate(resolve));
     const answer = left.shift() ?? 'ok';
     if (answer !== 'ok') throw answer;
     if (one.version !== String(server.version))
-      throw new Refusal('changed', { status: 412, code: 'PRECONDITION_FAILED' });
+      throw new ApiError('changed', { status: 412, code: 'PRECONDITION_FAILED' });
     server.version++;
     Object.assign(server.record, Object.fromEntries(one.values));
     return { record: { ...server.record }, version: String(server.version) };
@@ -32,16 +32,16 @@ function desk(answers: readonly (Refusal | 'ok')[] = []) {
     drafts,
     update,
     updateAll: async () => assert.fail('one record is not written by _bulk'),
-    read: async () => ({ record: { ...server.record }, version: String(server.version) }),
+    readRecord: async () => ({ record: { ...server.record }, version: String(server.version) }),
     restore: async () => undefined,
-    row: () => shown.row,
-    async written([one]) {
+    getRow: () => shown.row,
+    async onWritten([one]) {
       if (one?.now !== undefined) shown.row = { ...shown.row, record: one.now.record, version: one.now.version };
     },
-    conflict: (conflict) => conflicts.push(conflict),
-    refused: (error) => refused.push(error),
+    onConflict: (conflict) => conflicts.push(conflict),
+    onError: (error) => refused.push(error),
     say: (words) => said.push(words),
-    pauseAfter: (error) => (error instanceof Refusal && error.status === 0 ? 10 : undefined),
+    retryDelay: (error) => (error instanceof ApiError && error.status === 0 ? 10 : undefined),
     wait: async () => undefined,
   });
   const save = (name: string, value: string) =>
@@ -87,20 +87,20 @@ test('undo and redo write the inverse; an undo of what somebody has changed sinc
 });
 
 test('a write that does not arrive is sent again with the same key, and its cell says what it waits for', async () => {
-  const lost = new Refusal('The server cannot be reached', { status: 0, code: 'UNREACHABLE' });
+  const lost = new ApiError('The server cannot be reached', { status: 0, code: 'UNREACHABLE' });
   const { save, sent, drafts, refused } = desk([lost, lost, 'ok']);
   const saving = save('name', 'a');
   while (sent.length < 2) await new Promise((resolve) => setImmediate(resolve));
-  assert.equal(drafts.of('7')?.get('name')?.message, 'Not saved, offline');
+  assert.equal(drafts.get('7')?.get('name')?.message, 'Not saved, offline');
   assert.equal(drafts.isUnsaved, true);
   assert.deepEqual(await saving, { kind: 'saved' });
   assert.equal(new Set(sent.map(({ key }) => key)).size, 1);
   assert.equal(refused.length, 1, 'it is said once');
-  assert.equal(drafts.of('7')?.get('name')?.kind, 'saved');
+  assert.equal(drafts.get('7')?.get('name')?.kind, 'saved');
 });
 
 test('a refusal stands in its cell with what was typed', async () => {
-  const refusal = new Refusal('Validation failed', {
+  const refusal = new ApiError('Validation failed', {
     status: 400,
     code: 'VALIDATION_FAILED',
     details: [{ field: 'name', code: 'TOO_LONG', message: 'is too long' }],
@@ -108,7 +108,7 @@ test('a refusal stands in its cell with what was typed', async () => {
   const { save, drafts, server, writer } = desk([refusal]);
   const outcome = await save('name', 'a');
   assert.equal(outcome.kind, 'refused');
-  assert.deepEqual(drafts.of('7')?.get('name'), { kind: 'refused', value: 'a', message: 'is too long' });
+  assert.deepEqual(drafts.get('7')?.get('name'), { kind: 'refused', value: 'a', message: 'is too long' });
   assert.equal(server.version, 1);
   assert.equal(writer.history().done.length, 0);
 });
@@ -130,10 +130,10 @@ test('what is typed into a cell while it is saved is not shown as saved before i
   const { save, drafts, server } = desk();
   const [first, second] = [save('name', 'a'), save('name', 'b')];
   await first;
-  assert.deepEqual(drafts.of('7')?.get('name'), { kind: 'saving', value: 'b', message: 'Saving' });
+  assert.deepEqual(drafts.get('7')?.get('name'), { kind: 'saving', value: 'b', message: 'Saving' });
   assert.equal(drafts.isUnsaved, true);
   await second;
-  assert.equal(drafts.of('7')?.get('name')?.kind, 'saved');
+  assert.equal(drafts.get('7')?.get('name')?.kind, 'saved');
   assert.equal(server.record.name, 'b');
 });
 
@@ -146,32 +146,32 @@ function pair(options: Partial<WriterOptions> = {}) {
   const write = ({ id, version }: Update, index = 0): Versioned => {
     if (version !== String(versions.get(id))) {
       const details = [{ field: null, code: 'STALE_VERSION', message: 'changed', index }];
-      throw new Refusal('changed', { status: 412, code: 'PRECONDITION_FAILED', details });
+      throw new ApiError('changed', { status: 412, code: 'PRECONDITION_FAILED', details });
     }
     versions.set(id, Number(version) + 1);
     return { record: { id }, version: String(versions.get(id)) };
   };
   const conflicts: Conflict[] = [];
   const writer = new Writer({
-    drafts: new Drafts(),
+    drafts: new CellDrafts(),
     async updateAll(updates) {
       await new Promise((resolve) => setImmediate(resolve));
       return updates.map((one, index) => write(one, index).version);
     },
     update: async (one) => write(one),
-    read: async (id) => ({ record: { id }, version: String(versions.get(id)) }),
+    readRecord: async (id) => ({ record: { id }, version: String(versions.get(id)) }),
     restore: async () => undefined,
-    row: () => undefined,
-    written: async () => undefined,
-    conflict: (conflict) => conflicts.push(conflict),
-    refused: () => undefined,
+    getRow: () => undefined,
+    onWritten: async () => undefined,
+    onConflict: (conflict) => conflicts.push(conflict),
+    onError: () => undefined,
     say: () => undefined,
-    pauseAfter: () => undefined,
+    retryDelay: () => undefined,
     wait: async () => undefined,
     ...options,
   });
   const edit = (id: string) => ({
-    row: { id, record: { id }, version: '1', cuts: new Map() } as Row,
+    row: { id, record: { id }, version: '1', truncatedLengths: new Map() } as Row,
     before: new Map([['name', 'old']]),
     values: new Map([['name', 'new']]),
   });
@@ -186,7 +186,7 @@ test('an edit of a record that is being written with others waits for that, and 
 });
 
 test('what somebody else has written before it was read anew is compared before it is written again', async () => {
-  const overtaken = pair({ written: async () => void overtaken.versions.set('1', 3) });
+  const overtaken = pair({ onWritten: async () => void overtaken.versions.set('1', 3) });
   const { writer, edit, conflicts, versions } = overtaken;
   await writer.saveAll([edit('1'), edit('2')], 'both');
   assert.deepEqual(await writer.save(edit('1'), 'one'), { kind: 'conflict' });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Json } from '../../../../console/src/api/json.ts';
-import { completionsAt } from '../../../../console/src/schema/completion.ts';
-import { cursorAt } from '../../../../console/src/schema/cursor.ts';
+import { complete } from '../../../../console/src/schema/completion.ts';
+import { findCursor } from '../../../../console/src/schema/cursor.ts';
 import { SCHEMA_DOCUMENT_JSON_SCHEMA } from '../../../../src/document/format.ts';
 
 const SHAPE = JSON.parse(JSON.stringify(SCHEMA_DOCUMENT_JSON_SCHEMA)) as Json;
@@ -14,11 +14,11 @@ const at = (text: string, format: 'yaml' | 'json') => {
 };
 
 const labels = (text: string, format: 'yaml' | 'json' = 'yaml'): readonly string[] =>
-  completionsAt(...at(text, format), SHAPE)?.options.map(({ label }) => label) ?? [];
+  complete(...at(text, format), SHAPE)?.options.map(({ label }) => label) ?? [];
 
 test('where the cursor stands', () => {
   const path = (text: string, format: 'yaml' | 'json' = 'yaml') => {
-    const cursor = cursorAt(...at(text, format));
+    const cursor = findCursor(...at(text, format));
     return cursor === undefined ? undefined : `${cursor.isName ? 'in' : 'of'} ${cursor.path.join('.')}`;
   };
   assert.equal(path('entities:\n  a:\n    fi|'), 'in entities.a');
@@ -50,6 +50,6 @@ test('words that a value may be', () => {
   ]);
   assert.deepEqual(labels('entities:\n  a:\n    timestamps: |'), ['true', 'false']);
   assert.deepEqual(labels('entities:\n  one: {}\n  two:\n    relations:\n      r: { entity: | }'), ['one', 'two']);
-  const words = completionsAt(...at('{"entities": {"a": {"fields": {"n": {"type": |', 'json'), SHAPE);
+  const words = complete(...at('{"entities": {"a": {"fields": {"n": {"type": |', 'json'), SHAPE);
   assert.equal(words?.options[0]?.apply, '"string"');
 });

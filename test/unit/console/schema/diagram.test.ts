@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Json } from '../../../../console/src/api/json.ts';
-import { entitiesOf, linesOf, neighboursOf, placesOf } from '../../../../console/src/schema/diagram.ts';
+import { findNeighbours, layOut, listEntities, listLines } from '../../../../console/src/schema/diagram.ts';
 
 const DOCUMENT: Json = {
   entities: {
@@ -26,14 +26,14 @@ const DOCUMENT: Json = {
 };
 
 test('each pair of relations is one line, from the side that stores it', () => {
-  const lines = linesOf(entitiesOf(DOCUMENT)).map(({ id, to, isMany }) => `${id} ${isMany ? '<>' : '>'} ${to}`);
+  const lines = listLines(listEntities(DOCUMENT)).map(({ id, to, isMany }) => `${id} ${isMany ? '<>' : '>'} ${to}`);
   assert.deepEqual(lines, ['orders.tags <> tags', 'items.order > orders', 'items.parent > items']);
 });
 
 test('neighbours are those that a line reaches', () => {
-  const lines = linesOf(entitiesOf(DOCUMENT));
-  assert.deepEqual([...neighboursOf(lines, 'orders')].sort(), ['items', 'orders', 'tags']);
-  assert.deepEqual([...neighboursOf(lines, 'constructor')], ['constructor']);
+  const lines = listLines(listEntities(DOCUMENT));
+  assert.deepEqual([...findNeighbours(lines, 'orders')].sort(), ['items', 'orders', 'tags']);
+  assert.deepEqual([...findNeighbours(lines, 'constructor')], ['constructor']);
 });
 
 test('every entity has a place of its own', () => {
@@ -44,8 +44,8 @@ test('every entity has a place of its own', () => {
       relations: index % 5 === 0 ? {} : { up: { kind: 'belongsTo', entity: `e${Math.floor(index / 3)}` } },
     },
   ]);
-  const entities = entitiesOf({ entities: Object.fromEntries(many) });
-  const places = [...placesOf(entities, linesOf(entities)).values()];
+  const entities = listEntities({ entities: Object.fromEntries(many) });
+  const places = [...layOut(entities, listLines(entities)).values()];
   assert.equal(places.length, 100);
   const [width, height] = [
     Math.max(...places.map((one) => one.x + one.width)),

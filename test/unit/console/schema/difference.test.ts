@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { difference } from '../../../../console/src/schema/difference.ts';
+import { diffLines } from '../../../../console/src/schema/difference.ts';
 
 const shown = (before: string, after: string, context?: number): readonly string[] =>
-  difference(before, after, context).flatMap((hunk) => [
+  diffLines(before, after, context).flatMap((hunk) => [
     '@@',
     ...hunk.map(({ kind, text }) => `${kind === 'added' ? '+' : kind === 'removed' ? '-' : ' '}${text}`),
   ]);
@@ -17,7 +17,7 @@ test('changed lines stand between their neighbours', () => {
 });
 
 test('lines have their numbers in both texts', () => {
-  assert.deepEqual(difference('a\nb', 'x\na\nb', 1), [
+  assert.deepEqual(diffLines('a\nb', 'x\na\nb', 1), [
     [
       { kind: 'added', text: 'x', after: 1 },
       { kind: 'same', text: 'a', before: 1, after: 2 },
@@ -32,7 +32,7 @@ test('with all lines around it, a difference has both texts', () => {
   fc.assert(
     fc.property(texts, texts, (before, after) => {
       fc.pre(before !== after);
-      const lines = difference(before, after, 1000).flat();
+      const lines = diffLines(before, after, 1000).flat();
       const without = (kind: string) =>
         lines
           .filter((line) => line.kind !== kind)
@@ -46,5 +46,5 @@ test('with all lines around it, a difference has both texts', () => {
 
 test('texts without a common line are replaced as a whole', () => {
   const many = (sign: string) => Array.from({ length: 3000 }, (_, index) => `${sign}${index}`).join('\n');
-  assert.equal(difference(many('a'), many('b')).flat().length, 6000);
+  assert.equal(diffLines(many('a'), many('b')).flat().length, 6000);
 });

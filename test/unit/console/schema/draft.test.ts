@@ -2,53 +2,53 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseExact } from '../../../../console/src/api/json.ts';
 import {
-  freshDraft,
+  createDraft,
+  deserializeDraft,
   isChange,
-  isUntouched,
-  packDraft,
-  unpackDraft,
-  withFormat,
-  withText,
-  withValue,
+  isUnchanged,
+  serializeDraft,
+  setFormat,
+  setText,
+  setValue,
 } from '../../../../console/src/schema/draft.ts';
-import { withAt } from '../../../../console/src/schema/json-value.ts';
+import { setAt } from '../../../../console/src/schema/json-value.ts';
 import { parseText } from '../../../../console/src/schema/text.ts';
 
 const IN_FORCE = parseExact('{"entities":{"a":{"fields":{"n":{"type":"decimal","min":1.10}}}}}');
-const valueOfDraft = (draft: Parameters<typeof packDraft>[0]) => parseText(draft.format, draft.text).value ?? null;
+const valueOfDraft = (draft: Parameters<typeof serializeDraft>[0]) => parseText(draft.format, draft.text).value ?? null;
 
 test('a fresh draft changes nothing, and every digit survives both forms and the storage', () => {
-  const draft = withFormat(withFormat(freshDraft(IN_FORCE, '"1"', 'yaml'), 'json'), 'yaml');
+  const draft = setFormat(setFormat(createDraft(IN_FORCE, '"1"', 'yaml'), 'json'), 'yaml');
   assert.equal(isChange(valueOfDraft(draft), IN_FORCE), false);
-  assert.deepEqual(unpackDraft(packDraft(draft)), draft);
+  assert.deepEqual(deserializeDraft(serializeDraft(draft)), draft);
 });
 
 test("editors' $schema is no change, another order is", () => {
-  const draft = freshDraft(IN_FORCE, undefined, 'yaml');
-  assert.equal(isChange(valueOfDraft(withText(draft, `$schema: x\n${draft.text}`)), IN_FORCE), false);
+  const draft = createDraft(IN_FORCE, undefined, 'yaml');
+  assert.equal(isChange(valueOfDraft(setText(draft, `$schema: x\n${draft.text}`)), IN_FORCE), false);
   const [one, two] = [parseExact('{"entities":{"a":{},"b":{}}}'), parseExact('{"entities":{"b":{},"a":{}}}')];
   assert.equal(isChange(one, two), true);
 });
 
 test('an empty workspace begins with an example', () => {
   for (const format of ['yaml', 'json'] as const) {
-    const draft = freshDraft({ entities: {} }, undefined, format);
+    const draft = createDraft({ entities: {} }, undefined, format);
     assert.equal(isChange(valueOfDraft(draft), { entities: {} }), true);
   }
 });
 
 test('a draft that changes is no longer the one that is applied', () => {
-  const draft = { ...freshDraft(IN_FORCE, undefined, 'yaml' as const), applying: '7' };
-  const changed = withValue(draft, withAt(IN_FORCE, ['entities', 'b'], {}));
+  const draft = { ...createDraft(IN_FORCE, undefined, 'yaml' as const), applying: '7' };
+  const changed = setValue(draft, setAt(IN_FORCE, ['entities', 'b'], {}));
   assert.equal(changed.applying, undefined);
   assert.match(changed.text, /^ {2}b: \{\}$/m);
 });
 
 test('a draft in another form is untouched, one that says something else is not', () => {
-  const draft = withFormat(freshDraft(IN_FORCE, undefined, 'yaml'), 'json');
-  assert.equal(isUntouched(draft), true);
-  assert.equal(isUntouched(withText(draft, `${draft.text},`)), false);
-  assert.equal(isUntouched(withValue(draft, withAt(IN_FORCE, ['entities', 'b'], {}))), false);
+  const draft = setFormat(createDraft(IN_FORCE, undefined, 'yaml'), 'json');
+  assert.equal(isUnchanged(draft), true);
+  assert.equal(isUnchanged(setText(draft, `${draft.text},`)), false);
+  assert.equal(isUnchanged(setValue(draft, setAt(IN_FORCE, ['entities', 'b'], {}))), false);
 });
 
 test('what is no draft is none', () => {
@@ -59,5 +59,5 @@ test('what is no draft is none', () => {
     '{"format":"xml","text":"","base":"{}"}',
     '{"format":"yaml","text":"","base":"{"}',
   ])
-    assert.equal(unpackDraft(packed), undefined);
+    assert.equal(deserializeDraft(packed), undefined);
 });

@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Json } from '../../../../console/src/api/json.ts';
-import { columnsOf, freeName, withKind, withName, withType } from '../../../../console/src/schema/edits.ts';
-import { at } from '../../../../console/src/schema/json-value.ts';
+import {
+  changeFieldType,
+  changeRelationKind,
+  findFreeName,
+  listColumns,
+  renameMember,
+} from '../../../../console/src/schema/edits.ts';
+import { getAt } from '../../../../console/src/schema/json-value.ts';
 
 const DOCUMENT: Json = {
   entities: {
@@ -22,47 +28,50 @@ const DOCUMENT: Json = {
 };
 
 test('a renamed entity is named so by what leads to it, and keeps its records', () => {
-  const next = withName(DOCUMENT, ['entities', 'customers'], 'buyers', DOCUMENT);
-  assert.equal(at(next, ['entities', 'buyers', 'renamedFrom']), 'customers');
-  assert.equal(at(next, ['entities', 'orders', 'relations', 'customer', 'entity']), 'buyers');
-  assert.deepEqual(withName(next, ['entities', 'buyers'], 'customers', DOCUMENT), DOCUMENT);
+  const next = renameMember(DOCUMENT, ['entities', 'customers'], 'buyers', DOCUMENT);
+  assert.equal(getAt(next, ['entities', 'buyers', 'renamedFrom']), 'customers');
+  assert.equal(getAt(next, ['entities', 'orders', 'relations', 'customer', 'entity']), 'buyers');
+  assert.deepEqual(renameMember(next, ['entities', 'buyers'], 'customers', DOCUMENT), DOCUMENT);
 });
 
 test('a renamed relation takes its column, indexes, rules, settings and the other side along', () => {
   const path = ['entities', 'orders', 'relations', 'customer'];
-  const next = withName(DOCUMENT, path, 'buyer', DOCUMENT);
-  assert.deepEqual(at(next, ['entities', 'orders', 'indexes']), [{ fields: ['total', 'buyerId'] }]);
-  assert.deepEqual(at(next, ['entities', 'orders', 'rowRules']), [{ column: 'buyerId', claim: 'id' }]);
-  assert.deepEqual(at(next, ['entities', 'orders', 'settings']), {
+  const next = renameMember(DOCUMENT, path, 'buyer', DOCUMENT);
+  assert.deepEqual(getAt(next, ['entities', 'orders', 'indexes']), [{ fields: ['total', 'buyerId'] }]);
+  assert.deepEqual(getAt(next, ['entities', 'orders', 'rowRules']), [{ column: 'buyerId', claim: 'id' }]);
+  assert.deepEqual(getAt(next, ['entities', 'orders', 'settings']), {
     defaultExpand: ['buyer'],
     defaultFields: ['total', 'buyer.name'],
   });
-  assert.equal(at(next, ['entities', 'customers', 'relations', 'orders', 'inverse']), 'buyer');
-  assert.deepEqual(withName(next, [...path.slice(0, -1), 'buyer'], 'customer', DOCUMENT), DOCUMENT);
+  assert.equal(getAt(next, ['entities', 'customers', 'relations', 'orders', 'inverse']), 'buyer');
+  assert.deepEqual(renameMember(next, [...path.slice(0, -1), 'buyer'], 'customer', DOCUMENT), DOCUMENT);
 });
 
 test('a renamed field stays the label of its records', () => {
   const path = ['entities', 'customers', 'fields', 'name'];
-  const next = withName(DOCUMENT, path, 'title', DOCUMENT);
-  assert.equal(at(next, ['entities', 'customers', 'settings', 'label']), 'title');
-  assert.deepEqual(withName(next, [...path.slice(0, -1), 'title'], 'name', DOCUMENT), DOCUMENT);
+  const next = renameMember(DOCUMENT, path, 'title', DOCUMENT);
+  assert.equal(getAt(next, ['entities', 'customers', 'settings', 'label']), 'title');
+  assert.deepEqual(renameMember(next, [...path.slice(0, -1), 'title'], 'name', DOCUMENT), DOCUMENT);
 });
 
 test('what is not in force yet has no former name', () => {
-  const next = withName(DOCUMENT, ['entities', 'orders', 'fields', 'total'], 'amount', { entities: {} });
-  assert.equal(at(next, ['entities', 'orders', 'fields', 'amount', 'renamedFrom']), undefined);
-  assert.deepEqual(at(next, ['entities', 'orders', 'indexes']), [{ fields: ['amount', 'customerId'] }]);
+  const next = renameMember(DOCUMENT, ['entities', 'orders', 'fields', 'total'], 'amount', { entities: {} });
+  assert.equal(getAt(next, ['entities', 'orders', 'fields', 'amount', 'renamedFrom']), undefined);
+  assert.deepEqual(getAt(next, ['entities', 'orders', 'indexes']), [{ fields: ['amount', 'customerId'] }]);
 });
 
 test('another type or kind loses what it does not know', () => {
   const total = ['entities', 'orders', 'fields', 'total'];
-  assert.deepEqual(at(withType(DOCUMENT, total, 'integer'), total), { type: 'integer', min: '0' });
-  assert.deepEqual(at(withType(DOCUMENT, total, 'enum'), total), { type: 'enum', values: ['first'] });
+  assert.deepEqual(getAt(changeFieldType(DOCUMENT, total, 'integer'), total), { type: 'integer', min: '0' });
+  assert.deepEqual(getAt(changeFieldType(DOCUMENT, total, 'enum'), total), { type: 'enum', values: ['first'] });
   const orders = ['entities', 'customers', 'relations', 'orders'];
-  assert.deepEqual(at(withKind(DOCUMENT, orders, 'belongsTo'), orders), { kind: 'belongsTo', entity: 'orders' });
+  assert.deepEqual(getAt(changeRelationKind(DOCUMENT, orders, 'belongsTo'), orders), {
+    kind: 'belongsTo',
+    entity: 'orders',
+  });
 });
 
 test('columns are fields and what stores relations', () => {
-  assert.deepEqual(columnsOf(at(DOCUMENT, ['entities', 'orders'])), ['total', 'customerId']);
-  assert.equal(freeName('total', ['total', 'total2']), 'total3');
+  assert.deepEqual(listColumns(getAt(DOCUMENT, ['entities', 'orders'])), ['total', 'customerId']);
+  assert.equal(findFreeName('total', ['total', 'total2']), 'total3');
 });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stringifyExact } from '../../../../console/src/api/json.ts';
-import { attributesNotOf, attributesOf } from '../../../../console/src/schema/field-types.ts';
-import { inputOf, linesOf, typedOf, wholeOf } from '../../../../console/src/schema/field-values.ts';
+import { listAttributes, listOtherAttributes } from '../../../../console/src/schema/field-types.ts';
+import { formatInput, parseInput, parseInteger, splitLines } from '../../../../console/src/schema/field-values.ts';
 
 test('what is typed becomes a value of the type, and stays as it was typed', () => {
   for (const [type, text, json] of [
@@ -14,18 +14,18 @@ test('what is typed becomes a value of the type, and stays as it was typed', () 
     ['json', '{"a": 1.0}', '{"a":1.0}'],
     ['date', 'now', '"now"'],
   ] as const) {
-    const value = typedOf(type, text);
+    const value = parseInput(type, text);
     assert.equal(stringifyExact(value), json);
-    if (type !== 'json') assert.equal(inputOf(value), text);
+    if (type !== 'json') assert.equal(formatInput(value), text);
   }
-  assert.equal(typedOf('string', ''), undefined);
-  assert.equal(stringifyExact(wholeOf('20')), '20');
-  assert.equal(wholeOf('-1'), '-1');
-  assert.deepEqual(linesOf(' a \n\nb'), ['a', 'b']);
+  assert.equal(parseInput('string', ''), undefined);
+  assert.equal(stringifyExact(parseInteger('20')), '20');
+  assert.equal(parseInteger('-1'), '-1');
+  assert.deepEqual(splitLines(' a \n\nb'), ['a', 'b']);
 });
 
 test('attributes belong to types', () => {
-  assert.deepEqual(attributesOf('decimal'), ['precision', 'scale', 'min', 'max']);
-  assert.deepEqual(attributesOf('constructor'), []);
-  assert.ok(!attributesNotOf('enum').includes('values'));
+  assert.deepEqual(listAttributes('decimal'), ['precision', 'scale', 'min', 'max']);
+  assert.deepEqual(listAttributes('constructor'), []);
+  assert.ok(!listOtherAttributes('enum').includes('values'));
 });

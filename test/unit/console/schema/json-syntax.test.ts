@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { jsonMistakeIn } from '../../../../console/src/schema/json-syntax.ts';
+import { findSyntaxError } from '../../../../console/src/schema/json-syntax.ts';
 
 test('the place where a text stops being JSON', () => {
   for (const [text, at] of [
@@ -13,8 +13,8 @@ test('the place where a text stops being JSON', () => {
     ['[] []', 3],
     ['{"a": "\n"}', 6],
   ] as const)
-    assert.equal(jsonMistakeIn(text)?.at, at, text);
-  assert.equal(jsonMistakeIn('['.repeat(100_000) + ']'.repeat(100_000)), undefined);
+    assert.equal(findSyntaxError(text)?.at, at, text);
+  assert.equal(findSyntaxError('['.repeat(100_000) + ']'.repeat(100_000)), undefined);
 });
 
 test('it says no more and no less than JSON.parse', () => {
@@ -30,7 +30,7 @@ test('it says no more and no less than JSON.parse', () => {
       } catch {
         isJson = false;
       }
-      assert.equal(jsonMistakeIn(text) === undefined, isJson, text);
+      assert.equal(findSyntaxError(text) === undefined, isJson, text);
     }),
   );
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Json, stringifyExact } from '../../../../console/src/api/json.ts';
-import { merged, withTheirs } from '../../../../console/src/schema/merge.ts';
+import { mergeDocuments, takeTheirs } from '../../../../console/src/schema/merge.ts';
 
 const BASE = { entities: { orders: { fields: { total: { type: 'decimal' }, note: { type: 'text' } } } } };
 
@@ -11,7 +11,7 @@ const withFields = (fields: Json): Json => ({ entities: { orders: { fields } } }
 test('what only one touched is taken over, each field for itself', () => {
   const mine = withFields({ total: { type: 'integer' }, note: { type: 'text' }, mine: { type: 'date' } });
   const theirs = withFields({ total: { type: 'decimal', min: 'x' }, theirs: { type: 'uuid' } });
-  assert.deepEqual(merged(BASE, mine, theirs), {
+  assert.deepEqual(mergeDocuments(BASE, mine, theirs), {
     value: withFields({ total: { type: 'integer', min: 'x' }, theirs: { type: 'uuid' }, mine: { type: 'date' } }),
     conflicts: [],
   });
@@ -20,15 +20,15 @@ test('what only one touched is taken over, each field for itself', () => {
 test('what both touched is named, and mine until it is decided', () => {
   const mine = withFields({ total: { type: 'integer' }, note: { type: 'text' } });
   const theirs = withFields({ total: { type: 'float' }, note: { type: 'text' } });
-  const { value, conflicts } = merged(BASE, mine, theirs);
+  const { value, conflicts } = mergeDocuments(BASE, mine, theirs);
   assert.deepEqual(value, mine);
   const path = ['entities', 'orders', 'fields', 'total', 'type'];
   assert.deepEqual(conflicts, [{ path, base: 'decimal', mine: 'integer', theirs: 'float' }]);
-  assert.deepEqual(withTheirs(value, conflicts), theirs);
+  assert.deepEqual(takeTheirs(value, conflicts), theirs);
 });
 
 test('a field that one dropped and the other changed is a conflict', () => {
-  const { value, conflicts } = merged(
+  const { value, conflicts } = mergeDocuments(
     BASE,
     withFields({ total: { type: 'decimal' } }),
     withFields({ total: { type: 'decimal' }, note: { type: 'string' } }),
@@ -37,7 +37,7 @@ test('a field that one dropped and the other changed is a conflict', () => {
     conflicts.map(({ path }) => path.join('.')),
     ['entities.orders.fields.note'],
   );
-  assert.deepEqual(withTheirs(value, conflicts), withFields({ total: { type: 'decimal' }, note: { type: 'string' } }));
+  assert.deepEqual(takeTheirs(value, conflicts), withFields({ total: { type: 'decimal' }, note: { type: 'string' } }));
 });
 
 test('with one who changed nothing, the merge is the other', () => {
@@ -48,9 +48,9 @@ test('with one who changed nothing, the merge is the other', () => {
   ) as fc.Arbitrary<Json>;
   fc.assert(
     fc.property(documents, documents, (base, other) => {
-      assert.equal(stringifyExact(merged(base, base, other).value), stringifyExact(other));
-      assert.equal(stringifyExact(merged(base, other, base).value), stringifyExact(other));
-      assert.deepEqual(merged(base, other, other).conflicts, []);
+      assert.equal(stringifyExact(mergeDocuments(base, base, other).value), stringifyExact(other));
+      assert.equal(stringifyExact(mergeDocuments(base, other, base).value), stringifyExact(other));
+      assert.deepEqual(mergeDocuments(base, other, other).conflicts, []);
     }),
   );
 });

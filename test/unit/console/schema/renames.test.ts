@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Json } from '../../../../console/src/api/json.ts';
-import { renamingsOf, withRenaming } from '../../../../console/src/schema/renames.ts';
+import { applyRename, findRenames } from '../../../../console/src/schema/renames.ts';
 
 const document = (entities: Json): Json => ({ entities });
 const IN_FORCE = document({
@@ -13,7 +13,7 @@ const IN_FORCE = document({
 });
 
 const found = (draft: Json) =>
-  renamingsOf(IN_FORCE, draft).map(({ kind, path, from }) => `${kind} ${from} > ${path.join('.')}`);
+  findRenames(IN_FORCE, draft).map(({ kind, path, from }) => `${kind} ${from} > ${path.join('.')}`);
 
 test('one field went and one of its type came', () => {
   const draft = document({
@@ -23,12 +23,12 @@ test('one field went and one of its type came', () => {
     },
     people: { fields: { name: { type: 'string' }, age: { type: 'integer' } } },
   });
-  const renamings = renamingsOf(IN_FORCE, draft);
+  const renamings = findRenames(IN_FORCE, draft);
   assert.deepEqual(found(draft), [
     'field total > entities.orders.fields.amount',
     'relation customer > entities.orders.relations.buyer',
   ]);
-  const accepted = renamings.reduce(withRenaming, draft);
+  const accepted = renamings.reduce(applyRename, draft);
   assert.deepEqual(found(accepted), []);
 });
 

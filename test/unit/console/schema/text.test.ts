@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Json, parseExact, stringifyExact } from '../../../../console/src/api/json.ts';
-import { withAt, withRenamed } from '../../../../console/src/schema/json-value.ts';
+import { renameAt, setAt } from '../../../../console/src/schema/json-value.ts';
 import { parseText, printText, rewriteText } from '../../../../console/src/schema/text.ts';
 
 const DOCUMENT = parseExact(`{"entities":{"constructor":{"description":"x: y","fields":{
@@ -34,8 +34,8 @@ test('any document comes back from either text, digit by digit and in its order'
   const documents = fc.dictionary(fc.string(), json, { maxKeys: 5 });
   fc.assert(
     fc.property(documents, fc.constantFrom('yaml' as const, 'json' as const), (document, format) => {
-      const { value, mistakes } = parseText(format, printText(format, document as Json));
-      assert.deepEqual(mistakes, []);
+      const { value, problems } = parseText(format, printText(format, document as Json));
+      assert.deepEqual(problems, []);
       assert.equal(stringifyExact(value), stringifyExact(document));
     }),
   );
@@ -55,8 +55,8 @@ entities:
 `;
   const { value = null } = parseText('yaml', text);
   const fields = ['entities', 'customers', 'fields'];
-  const renamed = withRenamed(withAt(value, [...fields, 'age', 'min'], 'x'), fields, 'name', 'title');
-  const next = withAt(renamed, ['entities', 'empty', 'fields', 'a'], { type: 'string' });
+  const renamed = renameAt(setAt(value, [...fields, 'age', 'min'], 'x'), fields, 'name', 'title');
+  const next = setAt(renamed, ['entities', 'empty', 'fields', 'a'], { type: 'string' });
   assert.equal(
     rewriteText('yaml', text, next),
     text
@@ -86,7 +86,7 @@ test('any change of a text has the value asked for', () => {
 
 test('mistakes have their place', () => {
   const places = (format: 'yaml' | 'json', text: string) =>
-    parseText(format, text).mistakes.map(({ message, from }) => ({ message, from }));
+    parseText(format, text).problems.map(({ message, from }) => ({ message, from }));
   assert.deepEqual(places('json', '{"a": }'), [{ message: 'a value is expected', from: 6 }]);
   assert.deepEqual(places('json', '{"a": 1, "a": 2}'), [{ message: 'Map keys must be unique', from: 9 }]);
   assert.deepEqual(places('yaml', 'a: 1\na: 2'), [{ message: 'Map keys must be unique', from: 5 }]);
@@ -97,7 +97,7 @@ test('mistakes have their place', () => {
 test('a path leads to its place in the text, or to the nearest that is there', () => {
   const text = printText('yaml', DOCUMENT);
   const there = (path: readonly string[]) => {
-    const { from, to } = parseText('yaml', text).rangeOf(path);
+    const { from, to } = parseText('yaml', text).findRange(path);
     return text.slice(from, to);
   };
   assert.equal(there(['entities', 'constructor', 'fields', 'toString', 'min']), 'min');

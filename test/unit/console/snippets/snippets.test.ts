@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Call, callAsUser, shellWord, snippet, urlOf } from '../../../../console/src/snippets/snippets.ts';
+import {
+  buildUrl,
+  type Call,
+  createCallAsUser,
+  printSnippet,
+  quoteShell,
+} from '../../../../console/src/snippets/snippets.ts';
 
 const list = (query: Call['query'] = []): Call => ({
   origin: 'http://localhost:3000',
@@ -22,10 +28,10 @@ test('a list, for each tool', () => {
     ['expand', 'customer,items.product'],
     ['size', '5'],
   ]);
-  assert.equal(snippet('curl', call), `curl -H "Authorization: Bearer $WDA_KEY" \\\n  '${urlOf(call)}'`);
-  assert.match(snippet('fetch', call) ?? '', /^const response = await fetch\("http:.*sort=total,desc/);
+  assert.equal(printSnippet('curl', call), `curl -H "Authorization: Bearer $WDA_KEY" \\\n  '${buildUrl(call)}'`);
+  assert.match(printSnippet('fetch', call) ?? '', /^const response = await fetch\("http:.*sort=total,desc/);
   assert.equal(
-    snippet('TypeScript', call)?.split('\n').slice(8).join('\n'),
+    printSnippet('TypeScript', call)?.split('\n').slice(8).join('\n'),
     `const { data, meta } = await entity.list({
   filter: { $and: [{ customer: { country: { in: ["SE","F,R"] } } }, { note: { isNull: true } }, { $or: [{ status: { eq: "a;b" } }, { total: { gt: "90" } }] }] },
   sort: ["total,desc"],
@@ -34,23 +40,23 @@ test('a list, for each tool', () => {
 });
 console.log(data);`,
   );
-  assert.equal(snippet('wda', call), undefined);
+  assert.equal(printSnippet('wda', call), undefined);
   assert.equal(
-    snippet('wda', list([['filter', "note,eq,it's"]])),
+    printSnippet('wda', list([['filter', "note,eq,it's"]])),
     `WDA_KEY="$WDA_KEY" wda export orders -w demo/shop --url http://localhost:3000 --filter 'note,eq,it'\\''s' --format ndjson`,
   );
 });
 
 test('writes have their bodies, and a program for what has none is not made up', () => {
   const update: Call = { ...list(), method: 'PATCH', rest: '/7', body: '{"note":"`$(x)`"}' };
-  assert.match(snippet('curl', update) ?? '', /-X PATCH .* -d '\{"note":"`\$\(x\)`"\}'/s);
-  assert.match(snippet('TypeScript', update) ?? '', /entity\.update\(7, \{"note":"`\$\(x\)`"\}\);/);
-  assert.equal(snippet('TypeScript', { ...list(), method: 'POST', rest: '/_bulk/delete' }), undefined);
-  assert.equal(snippet('wda', update), undefined);
+  assert.match(printSnippet('curl', update) ?? '', /-X PATCH .* -d '\{"note":"`\$\(x\)`"\}'/s);
+  assert.match(printSnippet('TypeScript', update) ?? '', /entity\.update\(7, \{"note":"`\$\(x\)`"\}\);/);
+  assert.equal(printSnippet('TypeScript', { ...list(), method: 'POST', rest: '/_bulk/delete' }), undefined);
+  assert.equal(printSnippet('wda', update), undefined);
 });
 
 test('hostile names are properties, never code', () => {
-  const line = snippet('TypeScript', list([['filter', '__proto__.constructor,eq,"];x()//']])) ?? '';
+  const line = printSnippet('TypeScript', list([['filter', '__proto__.constructor,eq,"];x()//']])) ?? '';
   assert.match(line, /filter: \{ \["__proto__"\]: \{ constructor: \{ eq: "\\"\];x\(\)\/\/" \} \} \}/);
 });
 
@@ -59,7 +65,7 @@ test('a shell reads a word as it was', () => {
     fc.property(
       fc.string({ unit: 'grapheme' }).filter((text) => !text.includes('\0')),
       (text) => {
-        assert.equal(execFileSync('sh', ['-c', `printf %s ${shellWord(text)}`], { encoding: 'utf8' }), text);
+        assert.equal(execFileSync('sh', ['-c', `printf %s ${quoteShell(text)}`], { encoding: 'utf8' }), text);
       },
     ),
     { numRuns: 30 },
@@ -67,16 +73,16 @@ test('a shell reads a word as it was', () => {
 });
 
 test('a request as a user is a test of access, with the claims to the digit', () => {
-  const call = callAsUser(list([['filter', 'note,eq,é"']]), '{"customer_id":9007199254740993}');
+  const call = createCallAsUser(list([['filter', 'note,eq,é"']]), '{"customer_id":9007199254740993}');
   assert.equal(call.path, '/api/admin/v1/organizations/demo/workspaces/shop/access/test');
   assert.equal(
     call.body,
     '{"claims":{"customer_id":9007199254740993},"requests":[{"path":"orders?filter=note,eq,%C3%A9%22"}]}',
   );
-  const query = callAsUser({ ...list(), method: 'POST', rest: '/_query', body: '{"size":1}' }, '{}');
+  const query = createCallAsUser({ ...list(), method: 'POST', rest: '/_query', body: '{"size":1}' }, '{}');
   assert.equal(query.body, '{"claims":{},"requests":[{"path":"orders/_query","body":{"size":1}}]}');
-  assert.match(snippet('curl', call) ?? '', /^curl -X POST .*\$WDA_KEY.*access\/test$/s);
-  assert.match(snippet('fetch', call) ?? '', /access\/test.*method: 'POST'/s);
-  assert.equal(snippet('TypeScript', call), undefined);
-  assert.equal(snippet('wda', call), undefined);
+  assert.match(printSnippet('curl', call) ?? '', /^curl -X POST .*\$WDA_KEY.*access\/test$/s);
+  assert.match(printSnippet('fetch', call) ?? '', /access\/test.*method: 'POST'/s);
+  assert.equal(printSnippet('TypeScript', call), undefined);
+  assert.equal(printSnippet('wda', call), undefined);
 });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { guess, mapParameter } from '../../../../console/src/transfer/mapping.ts';
+import { guessMapping, printMapParameter } from '../../../../console/src/transfer/mapping.ts';
 
 test('headers find the fields that are written alike, each field once', () => {
-  const mapping = guess(
+  const mapping = guessMapping(
     ['Customer', 'E-Mail', 'e_mail', 'total', 'constructor', 'Größe'],
     ['id', 'customerId', 'email', 'total', 'große'],
   );
@@ -23,15 +23,15 @@ test('headers find the fields that are written alike, each field once', () => {
 test('words of a header are taken for a field, if no other header has them', () => {
   const headers = ['E-Mail Address', 'Full Name', 'Unpaid', 'Order Id', 'First city', 'Last city'];
   assert.deepEqual(
-    [...guess(headers, ['id', 'name', 'email', 'paid', 'city']).values()],
+    [...guessMapping(headers, ['id', 'name', 'email', 'paid', 'city']).values()],
     ['email', 'name', null, null, null, null],
   );
 });
 
 test('the parameter names what has another name, and what is left out', () => {
-  assert.equal(mapParameter(new Map([['name', 'name']])), undefined);
+  assert.equal(printMapParameter(new Map([['name', 'name']])), undefined);
   assert.equal(
-    mapParameter(
+    printMapParameter(
       new Map([
         ['name', 'name'],
         ['E, mail', 'email'],
