@@ -1,6 +1,6 @@
 // The address bar as the state of a screen: parameters in the words of the API, and repeated where the API repeats them.
 
-/** Of one name: a value, or several in their order. */
+/** Value of each name, or several in their order. */
 export type Search = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** `?filter=a&filter=b&sort=c` as `{filter: ['a', 'b'], sort: 'c'}`. */

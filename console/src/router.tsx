@@ -9,10 +9,10 @@ const rootRoute = createRootRoute({ notFoundComponent: NotFoundScreen });
 
 const validateSearch = (search: Record<string, unknown>): Search => search as Search;
 
-/** What has the frame: navigation, banner and main. */
+/** Routes with the layout: navigation, banner and main. */
 const framed = createRoute({ getParentRoute: () => rootRoute, id: 'framed', component: Layout, validateSearch });
 
-/** What owners of a workspace alone have. */
+/** Routes for owners of a workspace only. */
 const administered = createRoute({ getParentRoute: () => framed, id: 'administered', component: OwnerOnly });
 
 const login = createRoute({
@@ -47,8 +47,8 @@ const routeTree = rootRoute.addChildren([
       ownersScreen('/$org/$ws/schema/plan', () => import('./screens/plan/screen.tsx')),
       ownersScreen('/$org/$ws/migrations', () => import('./screens/migrations/screen.tsx')),
       ownersScreen('/$org/$ws/migrations/$id', () => import('./screens/migration/screen.tsx')),
-      ownersScreen('/$org/$ws/access/keys', () => import('./screens/keys/screen.tsx')),
-      ownersScreen('/$org/$ws/access/clients', () => import('./screens/clients/screen.tsx')),
+      ownersScreen('/$org/$ws/access/keys', () => import('./screens/credentials/keys-screen.tsx')),
+      ownersScreen('/$org/$ws/access/clients', () => import('./screens/credentials/clients-screen.tsx')),
       ownersScreen('/$org/$ws/access/provider', () => import('./screens/provider/screen.tsx')),
       ownersScreen('/$org/$ws/access/rules', () => import('./screens/rules/screen.tsx')),
       ownersScreen('/$org/$ws/activity', () => import('./screens/activity/screen.tsx')),

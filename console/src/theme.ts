@@ -41,7 +41,7 @@ export const theme = createTheme({
     SegmentedControl: { defaultProps: { size: 'xs' } },
     Tabs: { defaultProps: { keepMounted: false } },
     Tooltip: { defaultProps: { openDelay: 400 } },
-    Modal: { defaultProps: { overlayProps: { backgroundOpacity: 0.35 } } },
+    Modal: { defaultProps: { overlayProps: { backgroundOpacity: 0.35 }, closeButtonProps: { 'aria-label': 'Close' } } },
   },
 });
 

@@ -16,5 +16,5 @@ trustedTypes?.createPolicy('default', {
 /** The nonce of this response: for the style elements of libraries. */
 export const nonce = (): string => document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? '';
 
-// What locks the scrolling behind a dialog looks for the nonce under this name.
+// The scroll lock of dialogs looks for the nonce under this name.
 Object.assign(globalThis, { __webpack_nonce__: nonce() });

@@ -4,8 +4,8 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
 import { CopyAs } from '../shell/copy-as.tsx';
-import { usePlace } from '../shell/permissions.ts';
 import { ScreenFrame } from '../shell/screen-frame.tsx';
+import { useCurrentWorkspace } from '../shell/use-address.ts';
 import { createAdminCall } from '../snippets/admin.ts';
 import classes from './access.module.css';
 
@@ -16,7 +16,7 @@ const TABS = [
   { to: '/access/rules', label: 'Row rules' },
 ] as const;
 
-/** What reads them on the command line. */
+/** Commands that read the same. */
 const COMMANDS = {
   'api-keys': 'key list',
   'oauth-clients': 'client list',
@@ -29,12 +29,12 @@ export interface AccessLayoutProps {
   /** Below the workspace in the admin API: what the screen shows. */
   readonly noun: keyof typeof COMMANDS;
   readonly actions?: ReactNode;
-  readonly children: (place: WorkspaceRef) => ReactNode;
+  readonly children: (workspace: WorkspaceRef) => ReactNode;
 }
 
 export function AccessLayout({ title, noun, actions, children }: AccessLayoutProps) {
-  const place = usePlace();
-  if (place === undefined) return null;
+  const workspace = useCurrentWorkspace();
+  if (workspace === undefined) return null;
   return (
     <ScreenFrame
       title={title}
@@ -42,7 +42,7 @@ export function AccessLayout({ title, noun, actions, children }: AccessLayoutPro
         <>
           <CopyAs
             call={() =>
-              createAdminCall({ origin: location.origin, ...place }, { rest: `/${noun}`, wda: COMMANDS[noun] })
+              createAdminCall({ origin: location.origin, ...workspace }, { rest: `/${noun}`, wda: COMMANDS[noun] })
             }
           />
           {actions}
@@ -53,7 +53,7 @@ export function AccessLayout({ title, noun, actions, children }: AccessLayoutPro
         {TABS.map(({ to, label }) => (
           <Link
             key={to}
-            to={screenPath(place, to)}
+            to={screenPath(workspace, to)}
             className={classes.tab ?? ''}
             activeProps={{ 'aria-current': 'page' }}
           >
@@ -61,7 +61,7 @@ export function AccessLayout({ title, noun, actions, children }: AccessLayoutPro
           </Link>
         ))}
       </Group>
-      {children(place)}
+      {children(workspace)}
     </ScreenFrame>
   );
 }

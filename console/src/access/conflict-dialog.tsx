@@ -13,7 +13,7 @@ export interface ConflictDialogProps {
 
 export function ConflictDialog({ draft, current, onClose, onKeepDraft, onTakeCurrent }: ConflictDialogProps) {
   return (
-    <Modal opened onClose={onClose} title="Conflicting changes" size="xl" closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal opened onClose={onClose} title="Conflicting changes" size="xl">
       <Text size="sm" mb="sm">
         Someone else has saved this since you opened it. Your draft is not saved yet.
       </Text>

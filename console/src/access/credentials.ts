@@ -1,51 +1,30 @@
 // API keys and OAuth clients of a workspace (docs/reference/admin-api.md, oauth.md, scopes.md), and what they are said to do.
+
 import { queryOptions } from '@tanstack/react-query';
 import { request } from '../api/request.ts';
 import type { Permissions } from '../api/session.ts';
+import type { ApiKey, OAuthClient } from '../api/types.ts';
 import { adminPath, type WorkspaceRef } from '../api/workspace.ts';
 import { quoteShell } from '../snippets/snippets.ts';
 
-/** What a credential may do; `entities` null: all of them. */
+/** Permissions of a credential; `entities` is null for all of them. */
 export interface Grant {
   readonly permissions: Permissions;
   readonly entities: readonly string[] | null;
 }
 
-export interface ApiKey extends Grant {
-  readonly id: number;
-  readonly name: string;
-  readonly prefix: string;
-  readonly createdAt: string;
-  readonly expiresAt: string | null;
-  readonly lastUsedAt: string | null;
-  readonly createdBy?: Author | null;
-}
-
-/** Who made it. */
-export interface Author {
-  readonly kind: string;
-  readonly name: string;
-}
-
-export interface OAuthClient extends Grant {
-  readonly id: string;
-  readonly clientId: string;
-  readonly name: string;
-  readonly createdAt: string;
-}
-
-// As many as a workspace may have, and a page of the API has.
+// Largest page of the API, and limit of a workspace.
 const ALL = 'size=1000';
 
-const listQuery = <T>(place: WorkspaceRef, noun: 'api-keys' | 'oauth-clients') =>
+export const credentialQuery = <T>(workspace: WorkspaceRef, noun: 'api-keys' | 'oauth-clients') =>
   queryOptions({
-    queryKey: [noun, place.org, place.ws],
+    queryKey: [noun, workspace.org, workspace.ws],
     queryFn: async ({ signal }) =>
-      (await request<readonly T[]>({ path: adminPath(place, `/${noun}?${ALL}`), signal })).data,
+      (await request<readonly T[]>({ path: adminPath(workspace, `/${noun}?${ALL}`), signal })).data,
   });
 
-export const apiKeysQuery = (place: WorkspaceRef) => listQuery<ApiKey>(place, 'api-keys');
-export const oauthClientsQuery = (place: WorkspaceRef) => listQuery<OAuthClient>(place, 'oauth-clients');
+export const apiKeysQuery = (workspace: WorkspaceRef) => credentialQuery<ApiKey>(workspace, 'api-keys');
+export const oauthClientsQuery = (workspace: WorkspaceRef) => credentialQuery<OAuthClient>(workspace, 'oauth-clients');
 
 export const GRANTS: readonly { readonly value: Permissions; readonly label: string }[] = [
   { value: 'READ_ONLY', label: 'Read only: records' },
@@ -54,7 +33,7 @@ export const GRANTS: readonly { readonly value: Permissions; readonly label: str
 ];
 
 /** `orders, items`; more than three are counted. */
-export function entitiesText(entities: readonly string[] | null): string {
+export function formatEntities(entities: readonly string[] | null): string {
   if (entities === null) return 'all';
   if (entities.length === 0) return 'none any more';
   const shown = entities.slice(0, 3).join(', ');
@@ -70,8 +49,8 @@ const STOPS: Readonly<Record<Permissions, string>> = {
 export const isExpired = ({ expiresAt }: ApiKey, now: number): boolean =>
   expiresAt !== null && Date.parse(expiresAt) <= now;
 
-/** What stops when a key is revoked, sentence by sentence. `lastUsed` in words. */
-export function revokeWords(key: ApiKey, now: number, lastUsed: string): readonly string[] {
+/** Consequences of revoking a key, one sentence each. `lastUsed` is formatted. */
+export function describeRevocation(key: ApiKey, now: number, lastUsed: string): readonly string[] {
   if (isExpired(key, now)) return ['The key has already expired: nothing stops working.'];
   return [
     `${STOPS[key.permissions]}: their next request is refused with 401.`,
@@ -81,14 +60,14 @@ export function revokeWords(key: ApiKey, now: number, lastUsed: string): readonl
   ];
 }
 
-/** What stops when a client is deleted. */
-export const deleteClientWords = ({ permissions }: OAuthClient): readonly string[] => [
+/** Consequences of deleting a client. */
+export const describeClientDeletion = ({ permissions }: OAuthClient): readonly string[] => [
   `${STOPS[permissions]}: it gets no more tokens, and those that it has are refused with 401 from now on.`,
   'A deleted client cannot be restored; a new one has another ID and secret.',
 ];
 
 /** From client id and secret to a token, and from the token to records. The secret is a placeholder. */
-export function tokenCurl(
+export function printTokenCommands(
   origin: string,
   { org, ws }: WorkspaceRef,
   clientId: string,

@@ -1,17 +1,11 @@
-// What a new credential may do: its permissions, and the entities that it is limited to.
+// Permissions of a new credential, and the entities that it is limited to.
 import { MultiSelect, Select, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { isApiError } from '../api/api-error.ts';
+import { fieldError } from '../api/api-error.ts';
 import { schemaQuery } from '../api/schema.ts';
 import type { Permissions } from '../api/session.ts';
 import type { WorkspaceRef } from '../api/workspace.ts';
 import { GRANTS, type Grant } from './credentials.ts';
-
-/** The server's words about a member of a body. */
-export const fieldError = (error: unknown, field: string): string | undefined =>
-  isApiError(error)
-    ? error.details.find((detail) => detail.field === field || detail.field?.startsWith(`${field}.`))?.message
-    : undefined;
 
 export function NameField(props: {
   readonly value: string;
@@ -34,13 +28,13 @@ export function NameField(props: {
 }
 
 export function GrantFields(props: {
-  readonly place: WorkspaceRef;
+  readonly workspace: WorkspaceRef;
   readonly value: Grant;
   readonly onChange: (next: Grant) => void;
   readonly error: unknown;
 }) {
-  const { place, value, onChange, error } = props;
-  const schema = useQuery(schemaQuery(place));
+  const { workspace, value, onChange, error } = props;
+  const schema = useQuery(schemaQuery(workspace));
   const isOwner = value.permissions === 'OWNER';
   return (
     <>

@@ -1,12 +1,12 @@
-// What common identity providers need: how their issuer is written, and what has to be set at their end. Pure.
+// Presets of common identity providers: the form of their issuer, and their setup. Pure.
 
 export interface Preset {
   readonly name: string;
   /** With the parts that are one's own in capitals. */
   readonly issuer: string;
-  /** What `aud` of its tokens is; undefined: they have none unless it is set up. */
+  /** Value of `aud`; undefined if tokens have none unless it is set up. */
   readonly audience: string | undefined;
-  /** What to do there, step by step. */
+  /** Setup at the provider, step by step. */
   readonly steps: readonly string[];
 }
 

@@ -1,16 +1,16 @@
 // Requests of row rules: those in force, their change, and a try of others.
+
 import { queryOptions } from '@tanstack/react-query';
 import { ApiError, type ApiErrorFields, isApiError } from '../api/api-error.ts';
 import { type Digits, type Json, stringifyExact } from '../api/json.ts';
 import { request, requestExact } from '../api/request.ts';
-import type { Versioned } from '../api/request-types.ts';
+import type { RowRule, Versioned } from '../api/types.ts';
 import type { Claims } from '../api/view-as.ts';
 import { adminPath, type WorkspaceRef } from '../api/workspace.ts';
 import {
   compareVisibility,
   findUnmatchedIds,
   formatRules,
-  type Rule,
   type RulesByEntity,
   type VisibilityChange,
   type VisibleRecords,
@@ -22,15 +22,15 @@ interface Sent {
   readonly enabled?: boolean;
 }
 
-const toRule = ({ column, claim, enabled = true }: Sent): Rule => ({ column, claim, enabled });
+const toRule = ({ column, claim, enabled = true }: Sent): RowRule => ({ column, claim, enabled });
 
 /** The rules in force, of every entity. */
-export const rulesQuery = (place: WorkspaceRef) =>
+export const rulesQuery = (workspace: WorkspaceRef) =>
   queryOptions({
-    queryKey: ['row-rules', place.org, place.ws],
+    queryKey: ['row-rules', workspace.org, workspace.ws],
     queryFn: async ({ signal }): Promise<RulesByEntity> => {
       const { data } = await request<{ entities?: Record<string, { rowRules?: readonly Sent[] }> }>({
-        path: adminPath(place, '/schema'),
+        path: adminPath(workspace, '/schema'),
         signal,
       });
       return new Map(
@@ -41,32 +41,32 @@ export const rulesQuery = (place: WorkspaceRef) =>
     refetchOnWindowFocus: false,
   });
 
-const rulesPath = (place: WorkspaceRef, entity: string): string =>
-  adminPath(place, `/entities/${encodeURIComponent(entity)}/row-rules`);
+const rulesPath = (workspace: WorkspaceRef, entity: string): string =>
+  adminPath(workspace, `/entities/${encodeURIComponent(entity)}/row-rules`);
 
-async function readRules(place: WorkspaceRef, entity: string): Promise<Versioned<readonly Rule[]>> {
-  const { data, etag } = await request<readonly Sent[]>({ path: rulesPath(place, entity) });
+async function readRules(workspace: WorkspaceRef, entity: string): Promise<Versioned<readonly RowRule[]>> {
+  const { data, etag } = await request<readonly Sent[]>({ path: rulesPath(workspace, entity) });
   return { value: data.map(toRule), etag };
 }
 
 /**
  * Replaces the rules of an entity, if they are still `before`. Gives the rules of somebody else who was quicker, undefined when
- * it is done. Throws Refusal.
+ * it is done. Throws ApiError.
  */
 export async function saveRules(
-  place: WorkspaceRef,
+  workspace: WorkspaceRef,
   entity: string,
-  rules: readonly Rule[],
-  before: readonly Rule[],
-): Promise<readonly Rule[] | undefined> {
-  const { value, etag } = await readRules(place, entity);
+  rules: readonly RowRule[],
+  before: readonly RowRule[],
+): Promise<readonly RowRule[] | undefined> {
+  const { value, etag } = await readRules(workspace, entity);
   if (formatRules(value) !== formatRules(before)) return value;
   const headers = etag === undefined ? {} : { 'If-Match': etag };
   try {
-    await request({ method: 'PUT', path: rulesPath(place, entity), body: rules, headers });
+    await request({ method: 'PUT', path: rulesPath(workspace, entity), body: rules, headers });
     return undefined;
   } catch (thrown) {
-    if (isApiError(thrown) && thrown.status === 412) return (await readRules(place, entity)).value;
+    if (isApiError(thrown) && thrown.status === 412) return (await readRules(workspace, entity)).value;
     throw thrown;
   }
 }
@@ -80,7 +80,7 @@ export interface PreviewSide {
 
 export interface RulesPreview {
   readonly current: PreviewSide;
-  /** undefined: nothing is unsaved. */
+  /** Undefined if nothing is unsaved. */
   readonly draft: PreviewSide | undefined;
 }
 
@@ -98,9 +98,9 @@ export const PREVIEW_SIZE = 50;
 // Longer values are cut: they are only to be recognized.
 const VALUE_LENGTH = 80;
 
-/** What a user with these claims sees of an entity, now and with the unsaved rules. Throws Refusal. */
+/** Records of an entity that a user with these claims sees, now and with the unsaved rules. Throws ApiError. */
 export async function previewRules(
-  place: WorkspaceRef,
+  workspace: WorkspaceRef,
   { claims, entity, fields, draft }: RulesPreviewRequest,
   signal: AbortSignal,
 ): Promise<RulesPreview> {
@@ -108,7 +108,7 @@ export async function previewRules(
   const shown = ['id', ...fields].map(encodeURIComponent).join(',');
   const list = `${name}?sort=id&size=${PREVIEW_SIZE}&preview=${VALUE_LENGTH}&fields=${shown}`;
   const query = (path: string, rules: RulesByEntity | undefined): Promise<VisibleRecords> =>
-    queryAsUser(place, claims, path, rules, signal);
+    queryAsUser(workspace, claims, path, rules, signal);
   const now = await query(list, undefined);
   if (draft.size === 0)
     return { current: { list: now, changes: compareVisibility(now, now, new Set(), 'stays') }, draft: undefined };
@@ -140,7 +140,7 @@ interface TestAnswer {
 }
 
 async function queryAsUser(
-  place: WorkspaceRef,
+  workspace: WorkspaceRef,
   claims: Claims,
   path: string,
   rules: RulesByEntity | undefined,
@@ -149,7 +149,7 @@ async function queryAsUser(
   const body = { claims, requests: [{ path }], ...(rules === undefined ? {} : { rules: Object.fromEntries(rules) }) };
   const { data } = await requestExact<readonly TestAnswer[]>({
     method: 'POST',
-    path: adminPath(place, '/access/test'),
+    path: adminPath(workspace, '/access/test'),
     body,
     signal,
   });

@@ -1,21 +1,17 @@
 // Row rules as a draft beside those in force (docs/reference/row-rules.md), and what a try of them shows. Pure.
+
 import { type Json, stringifyExact } from '../api/json.ts';
 import type { EntityDocument } from '../api/schema.ts';
+import type { RowRule } from '../api/types.ts';
 import type { Claims } from '../api/view-as.ts';
 
-export interface Rule {
-  readonly column: string;
-  readonly claim: string;
-  readonly enabled: boolean;
-}
-
 /** By entity; names may be `constructor`. */
-export type RulesByEntity = ReadonlyMap<string, readonly Rule[]>;
+export type RulesByEntity = ReadonlyMap<string, readonly RowRule[]>;
 
-const areSame = (a: readonly Rule[], b: readonly Rule[]): boolean => formatRules(a) === formatRules(b);
+const areSame = (a: readonly RowRule[], b: readonly RowRule[]): boolean => formatRules(a) === formatRules(b);
 
 /** A line for each rule. */
-export const formatRules = (rules: readonly Rule[]): string =>
+export const formatRules = (rules: readonly RowRule[]): string =>
   rules.map(({ column, claim, enabled }) => `${column} = ${claim}${enabled ? '' : ' (off)'}`).join('\n');
 
 /** The draft with other rules of an entity; it holds only what differs from what is in force. */
@@ -23,7 +19,7 @@ export function setRules(
   draft: RulesByEntity,
   inForce: RulesByEntity,
   entity: string,
-  rules: readonly Rule[],
+  rules: readonly RowRule[],
 ): RulesByEntity {
   const next = new Map(draft);
   if (areSame(rules, inForce.get(entity) ?? [])) next.delete(entity);
@@ -32,7 +28,7 @@ export function setRules(
 }
 
 /** Whether external users see only some of the records. */
-export const hasActiveRule = (rules: readonly Rule[]): boolean => rules.some(({ enabled }) => enabled);
+export const hasActiveRule = (rules: readonly RowRule[]): boolean => rules.some(({ enabled }) => enabled);
 
 // Their values are no claim's, or they have none.
 const NOT_COLUMNS = new Set(['json']);
@@ -44,7 +40,7 @@ export function listRuleColumns(entity: EntityDocument): readonly string[] {
   return [...keys, ...fields];
 }
 
-/** What a user sees of an entity: the total, and the first records. */
+/** Records of an entity that a user sees: the total, and the first ones. */
 export interface VisibleRecords {
   readonly total: number;
   readonly records: readonly { readonly [name: string]: Json }[];
@@ -60,7 +56,7 @@ export const findUnmatchedIds = (side: VisibleRecords, other: VisibleRecords): r
   return side.records.map(readId).filter((id) => !there.has(id));
 };
 
-/** What happens to each record that is shown. `stillSeen`: ids of unsure ones that the other side sees as well. */
+/** Change of each visible record. `stillSeen`: unmatched ids that the other side sees as well. */
 export function compareVisibility(
   side: VisibleRecords,
   other: VisibleRecords,

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 
 export interface SecretDialogProps {
   readonly title: string;
-  /** What it is called: "Key". */
+  /** Label of the secret: "Key". */
   readonly label: string;
   readonly secret: string;
   readonly onStored: () => void;

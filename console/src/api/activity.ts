@@ -1,21 +1,9 @@
-// Who changed what: pages of entries, the newest first.
+// Activity log: pages of entries, newest first.
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { stringifySearch } from '../address.ts';
 import { request } from './request.ts';
+import type { Activity } from './types.ts';
 import { adminPath, type WorkspaceRef } from './workspace.ts';
-
-export interface Entry {
-  readonly id: number;
-  readonly at: string;
-  readonly actor: { readonly kind: string; readonly id: string | number | null; readonly name: string | null };
-  /** As `apiKeys.create`. */
-  readonly action: string;
-  readonly organization: string | null;
-  readonly workspace: string | null;
-  readonly entity: string | null;
-  readonly subject: string | null;
-  readonly details: Readonly<Record<string, unknown>> | null;
-}
 
 export interface ActivityFilter {
   readonly actor: string | undefined;
@@ -27,32 +15,32 @@ const SIZE = 50;
 
 /** The newest entries, or those after a cursor. */
 export function activityPath(
-  place: WorkspaceRef | undefined,
+  workspace: WorkspaceRef | undefined,
   filter: Partial<ActivityFilter>,
   size = SIZE,
   after?: string,
 ): string {
   const search = stringifySearch({ ...filter, size: String(size), after });
-  return place === undefined ? `/admin/v1/activity${search}` : adminPath(place, `/activity${search}`);
+  return workspace === undefined ? `/admin/v1/activity${search}` : adminPath(workspace, `/activity${search}`);
 }
 
 /** The newest entry. */
-export const lastActivityQuery = (place: WorkspaceRef | undefined) =>
+export const lastActivityQuery = (workspace: WorkspaceRef | undefined) =>
   queryOptions({
-    queryKey: ['activity', place?.org, place?.ws, 'last'],
+    queryKey: ['activity', workspace?.org, workspace?.ws, 'last'],
     queryFn: async ({ signal }) =>
-      (await request<readonly Entry[]>({ path: activityPath(place, {}, 1), signal })).data[0] ?? null,
+      (await request<readonly Activity[]>({ path: activityPath(workspace, {}, 1), signal })).data[0] ?? null,
     refetchInterval: 30_000,
   });
 
-/** Of a workspace, or, without a place, of everything. */
-export const activityQuery = (place: WorkspaceRef | undefined, filter: ActivityFilter) =>
+/** Covers one workspace, or everything if none is given. */
+export const activityQuery = (workspace: WorkspaceRef | undefined, filter: ActivityFilter) =>
   infiniteQueryOptions({
-    queryKey: ['activity', place?.org, place?.ws, filter],
+    queryKey: ['activity', workspace?.org, workspace?.ws, filter],
     initialPageParam: undefined as string | undefined,
     queryFn: async ({ signal, pageParam }) => {
-      const path = activityPath(place, filter, SIZE, pageParam);
-      const { data, meta } = await request<readonly Entry[]>({ path, signal });
+      const path = activityPath(workspace, filter, SIZE, pageParam);
+      const { data, meta } = await request<readonly Activity[]>({ path, signal });
       return { entries: data, next: (meta.nextCursor as string | null) ?? undefined };
     },
     getNextPageParam: ({ next }) => next,

@@ -12,7 +12,7 @@ export interface ErrorDetail {
 export interface ApiErrorFields {
   /** 0 when no answer came. */
   readonly status: number;
-  /** Of the API; UNREACHABLE when no answer came. */
+  /** Code of the API, or UNREACHABLE if there was no response. */
   readonly code: string;
   readonly details?: readonly ErrorDetail[] | undefined;
   readonly requestId?: string | undefined;
@@ -50,3 +50,9 @@ export class ApiError extends Error {
 
 export const isApiError = (thrown: unknown, code?: string): thrown is ApiError =>
   thrown instanceof ApiError && (code === undefined || thrown.code === code);
+
+/** The server's message about a member of the body, or about something inside it. */
+export const fieldError = (error: unknown, field: string): string | undefined =>
+  isApiError(error)
+    ? error.details.find((detail) => detail.field === field || detail.field?.startsWith(`${field}.`))?.message
+    : undefined;

@@ -28,6 +28,6 @@ const ENDPOINTS: readonly Endpoint[] = [
   { operation: 'export', method: 'GET', rest: '/_export', description: 'All records as CSV or NDJSON' },
 ];
 
-/** Those that the credential may use. */
+/** Endpoints that the credential may use. */
 export const listEndpoints = (operations: readonly string[]): readonly Endpoint[] =>
   ENDPOINTS.filter(({ operation }) => operations.includes(operation));

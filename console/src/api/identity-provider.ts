@@ -1,29 +1,22 @@
 // The identity provider of a workspace (docs/reference/identity-provider.md).
+
 import { queryOptions } from '@tanstack/react-query';
 import { isApiError } from './api-error.ts';
 import type { Json } from './json.ts';
 import { request, requestExact } from './request.ts';
-import type { ApiResponse, Versioned } from './request-types.ts';
+import type { ApiResponse, IdentityProvider, TokenExplained, Versioned } from './types.ts';
 import type { Claims } from './view-as.ts';
 import { adminPath, type WorkspaceRef } from './workspace.ts';
 
-export interface Provider {
-  readonly issuerUrl: string;
-  readonly jwksUri: string | null;
-  readonly audience: string | null;
-  readonly defaultPermissions: 'READ_ONLY' | 'READ_WRITE';
-  readonly enabled: boolean;
-}
+const path = (workspace: WorkspaceRef): string => adminPath(workspace, '/identity-provider');
 
-const path = (place: WorkspaceRef): string => adminPath(place, '/identity-provider');
-
-/** As it is in force; `value` undefined: there is none. Throws Refusal. */
+/** Reads the current provider; `value` is undefined if there is none. Throws ApiError. */
 export async function readProvider(
-  place: WorkspaceRef,
+  workspace: WorkspaceRef,
   signal?: AbortSignal,
-): Promise<Versioned<Provider | undefined>> {
+): Promise<Versioned<IdentityProvider | undefined>> {
   try {
-    const { data, etag } = await request<Provider>({ path: path(place), signal });
+    const { data, etag } = await request<IdentityProvider>({ path: path(workspace), signal });
     return { value: data, etag };
   } catch (thrown) {
     if (isApiError(thrown, 'NOT_FOUND')) return { value: undefined, etag: undefined };
@@ -31,57 +24,38 @@ export async function readProvider(
   }
 }
 
-export const providerQuery = (place: WorkspaceRef) =>
+export const providerQuery = (workspace: WorkspaceRef) =>
   queryOptions({
-    queryKey: ['identity-provider', place.org, place.ws],
-    queryFn: ({ signal }) => readProvider(place, signal),
+    queryKey: ['identity-provider', workspace.org, workspace.ws],
+    queryFn: ({ signal }) => readProvider(workspace, signal),
     // A form stands on it: what somebody else has changed is told by the version when it is saved.
     refetchOnWindowFocus: false,
   });
 
-/** All of it, or what changes. `meta.warnings` of the answer are in words. Throws Refusal. */
+/** All of it, or what changes. `meta.warnings` of the answer are in words. Throws ApiError. */
 export const putProvider = (
-  place: WorkspaceRef,
-  body: Partial<Provider>,
+  workspace: WorkspaceRef,
+  body: Partial<IdentityProvider>,
   etag: string | undefined,
-): Promise<ApiResponse<Provider>> => request({ method: 'PUT', path: path(place), body, ...ifMatch(etag) });
+): Promise<ApiResponse<IdentityProvider>> => request({ method: 'PUT', path: path(workspace), body, ...ifMatch(etag) });
 
 const ifMatch = (etag: string | undefined) => (etag === undefined ? {} : { headers: { 'If-Match': etag } });
 
-/** What does not work at the moment, from `meta` of an answer. */
+/** Warnings in `meta` of a response. */
 export const readWarnings = ({ warnings }: Readonly<Record<string, unknown>>): readonly string[] =>
   Array.isArray(warnings) ? warnings.map(String) : [];
 
-/** If it is still the one that was read. Throws Refusal. */
-export const deleteProvider = (place: WorkspaceRef, etag: string | undefined): Promise<unknown> =>
-  request({ method: 'DELETE', path: path(place), ...ifMatch(etag) });
+/** If it is still the one that was read. Throws ApiError. */
+export const deleteProvider = (workspace: WorkspaceRef, etag: string | undefined): Promise<unknown> =>
+  request({ method: 'DELETE', path: path(workspace), ...ifMatch(etag) });
 
-export interface TokenCheck {
-  readonly check: string;
-  /** null: it could not be made. */
-  readonly passed: boolean | null;
-  readonly message: string | null;
-}
+/** A token through every check; the claims keep the digits of their numbers. */
+export type ExplainedToken = Omit<TokenExplained, 'claims'> & { readonly claims: Claims | null };
 
-export interface EntityFilter {
-  readonly entity: string;
-  readonly sees: 'all' | 'some' | 'none';
-  /** In words. */
-  readonly filter: string;
-}
-
-export interface ExplainedToken {
-  readonly accepted: boolean;
-  readonly permissions: Provider['defaultPermissions'] | null;
-  readonly checks: readonly TokenCheck[];
-  readonly claims: Claims | null;
-  readonly entities: readonly EntityFilter[];
-}
-
-/** Takes a token through every check; digits of its claims stay. Throws Refusal. */
-export async function explainToken(place: WorkspaceRef, pasted: string): Promise<ExplainedToken> {
+/** Takes a token through every check; digits of its claims stay. Throws ApiError. */
+export async function explainToken(workspace: WorkspaceRef, pasted: string): Promise<ExplainedToken> {
   const token = pasted.trim().replace(/^Bearer\s+/i, '');
-  const { data } = await requestExact<Json>({ method: 'POST', path: `${path(place)}/test`, body: { token } });
+  const { data } = await requestExact<Json>({ method: 'POST', path: `${path(workspace)}/test`, body: { token } });
   return data as unknown as ExplainedToken;
 }
 
@@ -100,5 +74,5 @@ const CHECKS: ReadonlyMap<string, string> = new Map([
   ['notBefore', 'It is valid already'],
 ]);
 
-/** What a check of the server looks at. */
+/** Label of a check of the server. */
 export const describeCheck = (check: string): string => CHECKS.get(check) ?? check;

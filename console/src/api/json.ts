@@ -52,3 +52,7 @@ export function prettyExact(value: unknown, indent = ''): string {
   const [open, close] = isList ? '[]' : '{}';
   return lines.length === 0 ? `${open}${close}` : `${open}\n${inner}${lines.join(`,\n${inner}`)}\n${indent}${close}`;
 }
+
+/** A value on one line: texts without quotes, and NULL for what is not there. */
+export const formatJson = (value: Json | undefined): string =>
+  value === null || value === undefined ? 'NULL' : typeof value === 'string' ? value : stringifyExact(value);

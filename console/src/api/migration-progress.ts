@@ -1,7 +1,7 @@
-// What of a migration is worth saying: how far, how fast, how long yet, what it takes away.
-import type { Migration, MigrationState, MigrationStep, PlannedStep } from './migrations.ts';
+// Progress of a migration: how far, how fast, how long it will take, what it drops.
+import type { Migration, MigrationStep, PlannedStep } from './types.ts';
 
-/** What a destroying step drops: what has to be typed. Its words end with where it is (`drop field total of orders …`). */
+/** Name that a destructive step drops, to be typed; its description has it (`drop field total of orders …`). */
 export const getDroppedName = ({ kind, entity, description }: PlannedStep): string =>
   kind === 'dropEntity'
     ? entity
@@ -32,7 +32,7 @@ export const addSample = (samples: readonly Sample[], { at, done }: Sample): rea
 
 export interface Throughput {
   readonly perSecond: number;
-  /** Undefined while nothing moves. */
+  /** Undefined while there is no progress. */
   readonly secondsLeft: number | undefined;
 }
 
@@ -55,7 +55,7 @@ export function formatDuration(seconds: number): string {
 export const findActiveStep = ({ steps }: Migration): MigrationStep | undefined =>
   steps.find(({ state }) => state === 'running') ?? steps.find(({ state }) => state === 'pending');
 
-export const STATE_COLORS: Readonly<Record<MigrationState, string>> = {
+export const STATE_COLORS: Readonly<Record<Migration['state'], string>> = {
   pending: 'gray',
   running: 'accent',
   succeeded: 'green',

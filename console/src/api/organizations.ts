@@ -1,28 +1,13 @@
 // Organizations and their workspaces, as the operator sees them.
+
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { request } from './request.ts';
-
-export interface Organization {
-  readonly slug: string;
-  readonly name: string;
-  readonly createdAt: string;
-}
-
-export interface WorkspaceSummary extends Organization {
-  readonly organization: string;
-  /** Sums over its entities; null while they are not known. */
-  readonly statistics?: {
-    readonly records: number;
-    readonly exact: boolean;
-    readonly tableBytes: number;
-    readonly indexBytes: number;
-  } | null;
-}
+import type { Organization, WorkspaceListed } from './types.ts';
 
 export const organizationPath = (slug: string, rest = ''): string =>
   `/admin/v1/organizations/${encodeURIComponent(slug)}${rest}`;
 
-// As many names as a page of the API has.
+// Largest page of the API.
 const MOST = 1000;
 
 /** A page of a list, and how many there are in all. */
@@ -55,7 +40,7 @@ export const workspacesQuery = (slug: string, page: number, size: number) =>
   queryOptions({
     queryKey: ['workspaces', slug, page, size],
     queryFn: ({ signal }) =>
-      paged<WorkspaceSummary>(organizationPath(slug, `/workspaces?statistics=true&page=${page}&size=${size}`), signal),
+      paged<WorkspaceListed>(organizationPath(slug, `/workspaces?statistics=true&page=${page}&size=${size}`), signal),
     placeholderData: (before, query) => (query?.queryKey[1] === slug ? before : undefined),
   });
 
@@ -63,5 +48,5 @@ export const workspacesQuery = (slug: string, page: number, size: number) =>
 export const workspaceNamesQuery = (slug: string) =>
   queryOptions({
     queryKey: ['workspaces', slug, 'names'],
-    queryFn: ({ signal }) => paged<WorkspaceSummary>(organizationPath(slug, `/workspaces?size=${MOST}`), signal),
+    queryFn: ({ signal }) => paged<WorkspaceListed>(organizationPath(slug, `/workspaces?size=${MOST}`), signal),
   });

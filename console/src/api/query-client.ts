@@ -1,4 +1,4 @@
-// What the server said, as far as the page remembers it.
+// Cache of the server's responses.
 import { QueryClient } from '@tanstack/react-query';
 import { isApiError } from './api-error.ts';
 

@@ -4,14 +4,14 @@
 
 import { ApiError, type ApiErrorFields } from './api-error.ts';
 import { type Json, parseExact, stringifyExact } from './json.ts';
-import type { ApiRequest, ApiResponse } from './request-types.ts';
 import { retryDelay, sleep } from './retry.ts';
+import type { ApiRequest, ApiResponse } from './types.ts';
 import { rewriteForUser, unwrapUserResponse } from './view-as.ts';
 
 /** Where the console's API begins. */
 export const CONSOLE_API = '/console/api';
 
-/** What happens to the connection, for the banner. */
+/** State of the connection, for the banner. */
 export type Connection = 'there' | 'lost';
 
 interface Watch {
@@ -36,10 +36,10 @@ export function setRequestListeners(given: Partial<Watch>): void {
 /** Resolves when there is a session again. */
 export const signInAgain = (): Promise<void> => watch.signInAgain();
 
-/** Reads records: numbers are Digits. Throws Refusal, or the reason of the signal. */
+/** Reads records: numbers are Digits. Throws ApiError, or the reason of the signal. */
 export const requestExact = <T = Json>(ask: ApiRequest): Promise<ApiResponse<T>> => parseResponse<T>(ask, parseExact);
 
-/** Reads everything else: numbers are numbers. Throws Refusal, or the reason of the signal. */
+/** Reads everything else: numbers are numbers. Throws ApiError, or the reason of the signal. */
 export const request = <T>(one: ApiRequest): Promise<ApiResponse<T>> => parseResponse<T>(one, JSON.parse);
 
 async function parseResponse<T>(one: ApiRequest, parse: (text: string) => unknown): Promise<ApiResponse<T>> {
@@ -58,7 +58,7 @@ async function parseResponse<T>(one: ApiRequest, parse: (text: string) => unknow
   return { status: response.status, data, meta: plain, etag: readEtag(response), headers: response.headers };
 }
 
-/** The response to a request that was not refused: for streams and documents. Throws Refusal. */
+/** The response to a request that was not refused: for streams and documents. Throws ApiError. */
 export async function send(one: ApiRequest): Promise<Response> {
   try {
     for (let failures = 0; ; failures++) {
@@ -122,7 +122,7 @@ interface ErrorBody extends Partial<ApiErrorFields> {
   readonly error?: Partial<ApiErrorFields> & { readonly message?: string };
 }
 
-/** What an answer refuses. */
+/** Parses an error response. */
 export async function readError(response: Response): Promise<ApiError> {
   const { status, headers } = response;
   const fromHeaders = {

@@ -1,4 +1,4 @@
-// What is refused for a while, and how long to wait for it.
+// Transient errors, and the delay before a retry.
 import { isApiError } from './api-error.ts';
 
 /** Whether the same request may be answered later: none arrived, there were too many, or something is closed for now. */

@@ -6,17 +6,17 @@ import { adminPath, type WorkspaceRef } from './workspace.ts';
 
 export interface CurrentDocument {
   readonly document: Json;
-  /** As JSON without spaces: the same text, the same document. */
+  /** The document as JSON without spaces, for comparison. */
   readonly text: string;
   readonly etag: string | undefined;
 }
 
 /** Asked for anew every ten seconds, as others may change it. */
-export const documentQuery = (place: WorkspaceRef) =>
+export const documentQuery = (workspace: WorkspaceRef) =>
   queryOptions({
-    queryKey: ['document', place.org, place.ws],
+    queryKey: ['document', workspace.org, workspace.ws],
     queryFn: async ({ signal }): Promise<CurrentDocument> => {
-      const { data, etag } = await requestExact<Json>({ path: adminPath(place, '/schema'), signal });
+      const { data, etag } = await requestExact<Json>({ path: adminPath(workspace, '/schema'), signal });
       return { document: data, text: stringifyExact(data), etag };
     },
     staleTime: 2000,

@@ -4,7 +4,7 @@ import { queryOptions } from '@tanstack/react-query';
 import { request } from './request.ts';
 import { dataPath, type WorkspaceRef } from './workspace.ts';
 
-/** As in the schema document (docs/reference/schema-document.md). */
+/** Field of the schema document (docs/reference/schema-document.md). */
 export interface FieldDocument {
   readonly name: string;
   readonly type: string;
@@ -19,7 +19,7 @@ export interface RelationDocument {
   readonly name: string;
   readonly kind: 'belongsTo' | 'hasOne' | 'hasMany' | 'manyToMany';
   readonly entity: string;
-  /** Of a belongsTo: the column that stores the id. */
+  /** Column of a belongsTo that stores the id. */
   readonly column?: string;
   readonly required?: boolean;
   readonly inverse?: string;
@@ -40,7 +40,7 @@ export interface EntityDocument {
   readonly label?: string | null;
   /** Whether records have createdAt and updatedAt, which are not among the fields. */
   readonly timestamps: boolean;
-  /** What the credential may do, in the words of the index: `list`, `create`, `update`. */
+  /** Operations that the credential may use: `list`, `create`, `update`. */
   readonly operations: readonly string[];
   readonly settings: EntitySettings;
   /** Without `id`. */
@@ -79,11 +79,11 @@ export function parseSchema({ entities, ...rest }: Sent): WorkspaceSchema {
   return { ...rest, entities: new Map(all) };
 }
 
-export const schemaQuery = (place: WorkspaceRef) =>
+export const schemaQuery = (workspace: WorkspaceRef) =>
   queryOptions({
-    queryKey: ['schema', place.org, place.ws],
+    queryKey: ['schema', workspace.org, workspace.ws],
     queryFn: async ({ signal }): Promise<WorkspaceSchema> =>
-      parseSchema((await request<Sent>({ path: dataPath(place, '/_schema'), signal })).data),
+      parseSchema((await request<Sent>({ path: dataPath(workspace, '/_schema'), signal })).data),
     staleTime: 10_000,
     refetchInterval: 10_000,
   });

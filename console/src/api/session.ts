@@ -1,26 +1,11 @@
-// Who is signed in, and what of the server that reaches.
+// The session and its permissions.
+
 import { queryOptions } from '@tanstack/react-query';
 import { request } from './request.ts';
+import type { Session, SessionWorkspace } from './types.ts';
 import type { WorkspaceRef } from './workspace.ts';
 
-export type Permissions = 'OWNER' | 'READ_WRITE' | 'READ_ONLY';
-
-/** `GET /api/admin/v1/session`. */
-export interface Session {
-  readonly kind: 'operator' | 'owner';
-  readonly name: string;
-  /** Of an owner; null of the operator, who may do everything. */
-  readonly permissions: Permissions | null;
-  /** Those of the credential; of the operator none are named. */
-  readonly workspaces: readonly {
-    readonly organization: string;
-    readonly slug: string;
-    readonly name: string;
-    readonly permissions: Permissions;
-  }[];
-  /** When the session or its credential ends; null: it does not. */
-  readonly expiresAt: string | null;
-}
+export type Permissions = SessionWorkspace['permissions'];
 
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
@@ -33,7 +18,7 @@ export const mayAdminister = ({ kind, permissions }: Session): boolean =>
   kind === 'operator' || permissions === 'OWNER';
 export const mayWrite = (session: Session): boolean => mayAdminister(session) || session.permissions === 'READ_WRITE';
 
-/** What the session may do in a workspace; null: nothing. */
+/** Permissions of the session in a workspace; null if there are none. */
 export function permissionsIn({ kind, workspaces }: Session, { org, ws }: WorkspaceRef): Permissions | null {
   if (kind === 'operator') return 'OWNER';
   return workspaces.find(({ organization, slug }) => organization === org && slug === ws)?.permissions ?? null;

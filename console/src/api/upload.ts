@@ -2,7 +2,7 @@
 
 import { ApiError } from './api-error.ts';
 import { CONSOLE_API, readError, signInAgain } from './request.ts';
-import type { ApiResponse } from './request-types.ts';
+import type { ApiResponse } from './types.ts';
 import { getViewAs } from './view-as.ts';
 
 export interface Upload {
@@ -16,7 +16,7 @@ export interface Upload {
   readonly signal: AbortSignal;
 }
 
-/** Throws Refusal, or the reason of the signal. After a 401 a session is asked for, and the file is sent once more. */
+/** Throws ApiError, or the reason of the signal. After a 401 a session is asked for, and the file is sent once more. */
 export async function upload<T>(one: Upload): Promise<ApiResponse<T>> {
   if (getViewAs() !== undefined)
     throw new ApiError('Nothing can be imported while you view as somebody', { status: 403, code: 'VIEWING_AS' });

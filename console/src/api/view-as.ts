@@ -1,22 +1,22 @@
 // "View as": while it is on, the answers about records of its workspace are those that a user of the identity provider gets. The
 // one place that decides how such a request is sent; `send` asks here for every request, so no screen has to know.
 
+import { createStore } from '../store.ts';
 import { ApiError } from './api-error.ts';
 import { type Json, parseExact, stringifyExact } from './json.ts';
-import type { ApiRequest } from './request-types.ts';
+import type { ApiRequest } from './types.ts';
 import { adminPath, dataPath, type WorkspaceRef } from './workspace.ts';
 
 export type Claims = { readonly [name: string]: Json };
 
 export interface ViewAs {
-  readonly place: WorkspaceRef;
+  readonly workspace: WorkspaceRef;
   readonly claims: Claims;
 }
 
 // Claims are no secret that opens anything; the token itself is not kept. In the tab, so that a reload does not show more.
 const KEY = 'wda.viewAs';
-const listeners = new Set<() => void>();
-let current: ViewAs | undefined = readStored();
+const store = createStore(readStored());
 
 function readStored(): ViewAs | undefined {
   try {
@@ -27,22 +27,17 @@ function readStored(): ViewAs | undefined {
   }
 }
 
-/** Whose records are shown; undefined: those that the session reaches. */
-export const getViewAs = (): ViewAs | undefined => current;
+/** The user whose records are shown, or undefined for those that the session reaches. */
+export const getViewAs = store.get;
+export const useViewAsAnywhere = store.use;
 
-/** undefined: leaves. What was read before has to be forgotten by who calls. */
+/** Ends it if undefined. The caller drops cached responses. */
 export function setViewAs(next: ViewAs | undefined): void {
-  current = next;
   try {
     if (next === undefined) sessionStorage.removeItem(KEY);
     else sessionStorage.setItem(KEY, stringifyExact(next));
   } catch {}
-  for (const listener of listeners) listener();
-}
-
-export function subscribeViewAs(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => void listeners.delete(listener);
+  store.set(next);
 }
 
 const isObject = (value: Json | undefined): value is Claims =>
@@ -64,7 +59,7 @@ export function parseClaims(text: string): Claims | undefined {
 /** Claims by which providers name people, best first (OpenID Connect Core 1.0, 5.1). */
 const NAMING = ['name', 'preferred_username', 'email', 'sub'];
 
-/** What the user of these claims is called: a name of theirs, or else the claims, cut at 80 characters. */
+/** Name of the user, or else the claims, truncated to 80 characters. */
 export function describeUser(claims: Claims): string {
   for (const claim of NAMING) {
     const value = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
@@ -83,10 +78,10 @@ const READING = /^[^_/?][^/?]*\/(_query|_aggregate)(\?|$)/;
  * The request as it is sent: one about records of the workspace that is viewed becomes a test of access, any other stays. Throws
  * Refusal (VIEWING_AS) for a write.
  */
-export function rewriteForUser(ask: ApiRequest, viewAs: ViewAs | undefined = current): ApiRequest {
+export function rewriteForUser(ask: ApiRequest, viewAs: ViewAs | undefined = store.get()): ApiRequest {
   if (viewAs === undefined) return ask;
   const { method = 'GET', path, body, signal } = ask;
-  const prefix = dataPath(viewAs.place, '/');
+  const prefix = dataPath(viewAs.workspace, '/');
   if (!path.startsWith(prefix)) return ask;
   const rest = path.slice(prefix.length);
   const isRead = method === 'GET' || (method === 'POST' && READING.test(rest));
@@ -102,13 +97,13 @@ export function rewriteForUser(ask: ApiRequest, viewAs: ViewAs | undefined = cur
   if (rest === '' || rest.startsWith('_')) return ask;
   return {
     method: 'POST',
-    path: adminPath(viewAs.place, '/access/test'),
+    path: adminPath(viewAs.workspace, '/access/test'),
     body: { claims: viewAs.claims, requests: [{ path: rest, ...(body === undefined ? {} : { body }) }] },
     signal,
   };
 }
 
-/** What the user was answered, from the answer to a test of access with one request. */
+/** Extracts the user's response from that of an access test with one request. */
 export function unwrapUserResponse(text: string, headers: Headers): Response {
   const { data } = parseExact(text) as unknown as {
     readonly data: readonly [{ readonly status: unknown; readonly body: Json }];

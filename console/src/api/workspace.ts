@@ -1,4 +1,4 @@
-// What the console asks of a workspace: where it is, and what it is made of.
+// Paths of a workspace in the API and in the address bar.
 
 /** Slugs of the address bar. */
 export interface WorkspaceRef {

@@ -1,7 +1,6 @@
 // Moments as the page shows and takes them: `2026-01-05 09:30:00`, in UTC or in the zone of the browser, and always with the
 // zone beside it. The API has them as ISO 8601 in UTC.
 
-/** As shell/zone.tsx has it. */
 export type TimeZone = 'UTC' | 'local';
 
 const two = (value: number): string => String(value).padStart(2, '0');
@@ -27,7 +26,7 @@ const readFraction = (iso: string): string => {
   return /^0*$/.test(digits) ? '' : `.${digits}`;
 };
 
-/** What stands beside a moment: `UTC`, or the offset at that moment, such as `+09:00`. */
+/** Time zone of a moment: `UTC`, or the offset at that moment, such as `+09:00`. */
 export function formatOffset(iso: string, zone: TimeZone): string {
   const at = new Date(iso);
   if (zone === 'UTC' || Number.isNaN(at.getTime())) return 'UTC';

@@ -2,7 +2,7 @@
 // may be any; those that are gone are forgotten where they are read.
 
 export interface ColumnLayout {
-  /** Those shown, in their order; undefined: all, in the order given. */
+  /** Visible columns in their order; undefined for all of them. */
   readonly visible: readonly string[] | undefined;
   readonly pinned: readonly string[];
   readonly widths: ReadonlyMap<string, number>;
@@ -70,7 +70,7 @@ export const setWidth = (layout: ColumnLayout, name: string, width: number): Col
   widths: new Map(layout.widths).set(name, Math.round(Math.max(NARROWEST, Math.min(width, WIDEST)))),
 });
 
-/** What is kept of a layout, as JSON text. */
+/** Serializes a layout as JSON. */
 export const printLayout = ({ visible, pinned, widths }: ColumnLayout): string =>
   JSON.stringify({ visible, pinned, widths: [...widths] });
 

@@ -1,4 +1,4 @@
-// What a grid is given: columns, rows, and how a cell is drawn. It knows nothing of records.
+// Input of a grid: columns, rows, and cell renderers. It knows nothing of records.
 import type { ReactNode } from 'react';
 
 export interface GridColumn {
@@ -21,7 +21,7 @@ export interface CellMark {
 }
 
 export interface GridRowView<Row> {
-  /** Undefined while it is loaded. */
+  /** Undefined until it is loaded. */
   readonly row: Row | undefined;
   /** Changes when something of the row's cells is to be drawn anew. */
   readonly revision: unknown;

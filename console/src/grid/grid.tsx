@@ -1,4 +1,4 @@
-// A grid after the pattern of WAI-ARIA's authoring practices, for lists of any length: rows and columns that are not seen are
+// A grid after the pattern of the WAI-ARIA authoring practices, for lists of any length: rows and columns that are not seen are
 // not in the document, but for the focused cell. All that keys mean is in state.ts, all arithmetic in viewport.ts.
 import './grid.css';
 import {
@@ -175,7 +175,7 @@ interface Viewport {
   readonly isWanted?: boolean;
 }
 
-/** What of the scrolled element is seen, or is about to be: whoever sets another view scrolls it there. */
+/** Visible part of the scrolled element; setting another one scrolls there. */
 function useView(scroller: { readonly current: HTMLDivElement | null }) {
   const [view, setView] = useState<Viewport>({ top: 0, left: 0, width: 0, height: 0 });
   const read = useCallback(

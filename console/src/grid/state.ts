@@ -47,7 +47,7 @@ export type Move =
   | 'next'
   | 'previous';
 
-/** What happened to the grid. */
+/** Events of the grid. */
 export type GridEvent =
   | { readonly kind: 'move'; readonly to: Move; readonly extends?: boolean }
   | { readonly kind: 'go'; readonly to: CellPosition; readonly extends?: boolean }
@@ -56,7 +56,7 @@ export type GridEvent =
   | { readonly kind: 'selectAll' }
   | { readonly kind: 'shape' };
 
-/** What is asked of whoever shows the grid, beside what changes in it. */
+/** Commands for the owner of the grid. */
 export type GridCommand =
   | 'activateHeader'
   | 'toggleRow'
@@ -116,7 +116,7 @@ const PLAIN_KEYS: ReadonlyMap<string, KeyAction> = new Map([
   ['/', { command: 'filter' }],
 ]);
 
-/** What a key means to the grid when no cell is edited; letters begin an edit only where the cell `isEditable`. */
+/** Action of a key when no cell is edited; letters start an edit only if the cell `isEditable`. */
 export function interpretKey(key: Key, { focus }: Pick<GridState, 'focus'>, isEditable: boolean): KeyAction {
   if (key.altKey) return undefined;
   const isControl = key.ctrlKey || key.metaKey;

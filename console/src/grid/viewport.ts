@@ -14,7 +14,7 @@ export interface Span {
 
 export interface Heights {
   readonly rowCount: number;
-  /** What of the scrolled element rows are seen in, without its header. */
+  /** Height of the visible rows, without the header. */
   readonly view: number;
 }
 

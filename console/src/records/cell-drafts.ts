@@ -1,9 +1,10 @@
 // How cells stand that were edited: what of them is not saved yet, and why.
 import type { Json } from '../api/json.ts';
+import { Observable } from '../store.ts';
 
 export interface CellDraft {
   readonly kind: 'saving' | 'saved' | 'waiting' | 'refused' | 'conflict' | 'queued';
-  /** What was typed; shown in place of what is stored. */
+  /** Typed value, shown in place of the stored one. */
   readonly value: Json;
   readonly message: string;
 }
@@ -11,17 +12,8 @@ export interface CellDraft {
 export type RecordDrafts = ReadonlyMap<string, CellDraft>;
 
 /** Drafts by the id of the record and the name of the field. Those of a record are another Map when one has changed. */
-export class CellDrafts {
+export class CellDrafts extends Observable {
   readonly #records = new Map<string, RecordDrafts>();
-  readonly #listeners = new Set<() => void>();
-  #revision = 0;
-
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
-  };
-
-  readonly revision = (): number => this.#revision;
 
   get(id: string): RecordDrafts | undefined {
     return this.#records.get(id);
@@ -36,7 +28,7 @@ export class CellDrafts {
     }
     if (drafts.size === 0) this.#records.delete(id);
     else this.#records.set(id, drafts);
-    this.#changed();
+    this.notify();
   }
 
   clear(id: string, names: Iterable<string>): void {
@@ -53,10 +45,5 @@ export class CellDrafts {
   /** Whether something would be lost by leaving. */
   get isUnsaved(): boolean {
     return [...this.#records.values()].some((drafts) => [...drafts.values()].some(({ kind }) => kind !== 'saved'));
-  }
-
-  #changed(): void {
-    this.#revision++;
-    for (const listener of this.#listeners) listener();
   }
 }

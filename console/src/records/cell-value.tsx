@@ -9,9 +9,9 @@ import type { RecordColumn } from './fields.ts';
 import { formatValue } from './value.ts';
 
 export interface CellValueProps {
-  readonly place: WorkspaceRef;
+  readonly workspace: WorkspaceRef;
   readonly column: RecordColumn;
-  /** Undefined: it was not asked for. */
+  /** Undefined if it was not requested. */
   readonly value: Json | undefined;
   readonly zone: TimeZone;
   /** The whole length of a value that came cut. */
@@ -21,10 +21,10 @@ export interface CellValueProps {
 }
 
 /** Address of a record. */
-export const recordScreenPath = (place: WorkspaceRef, entity: string, id: string): string =>
-  screenPath(place, `/data/${entity}/${id}`);
+export const recordScreenPath = (workspace: WorkspaceRef, entity: string, id: string): string =>
+  screenPath(workspace, `/data/${entity}/${id}`);
 
-export function CellValue({ place, column, value, zone, fullLength, relatedId }: CellValueProps) {
+export function CellValue({ workspace, column, value, zone, fullLength, relatedId }: CellValueProps) {
   const { type, target } = column;
   if (value === undefined) return <span className="cell-quiet">…</span>;
   if (value === null) return <span className="cell-null">NULL</span>;
@@ -46,7 +46,7 @@ export function CellValue({ place, column, value, zone, fullLength, relatedId }:
   const id = type === 'relation' ? text : relatedId;
   if (target !== undefined && id !== undefined)
     return (
-      <Link className="cell-link" tabIndex={-1} to={recordScreenPath(place, target, id)}>
+      <Link className="cell-link" tabIndex={-1} to={recordScreenPath(workspace, target, id)}>
         <bdi dir="auto">{text}</bdi>
       </Link>
     );

@@ -1,4 +1,4 @@
-// What fits which type of field: the one place that says by what a value is edited, in cells, forms and dialogs alike. Pure.
+// Editors by field type, for cells, forms and dialogs alike. Pure.
 import { isLong, type RecordColumn } from './fields.ts';
 import { listEnumValues } from './value.ts';
 

@@ -13,7 +13,7 @@ import { ValueEditor } from './value-editor.tsx';
 export type FieldText = string | null | undefined;
 
 export interface FieldInputProps {
-  readonly place: WorkspaceRef;
+  readonly workspace: WorkspaceRef;
   readonly column: RecordColumn;
   readonly zone: TimeZone;
   readonly text: FieldText;
@@ -22,7 +22,7 @@ export interface FieldInputProps {
   readonly onChange: (text: FieldText) => void;
 }
 
-export function FieldInput({ place, column, zone, text, isReadOnly, mistake, onChange }: FieldInputProps) {
+export function FieldInput({ workspace, column, zone, text, isReadOnly, mistake, onChange }: FieldInputProps) {
   const { name, type, description, isRequired, target } = column;
   const id = useId();
   // Only these have an empty value.
@@ -41,7 +41,7 @@ export function FieldInput({ place, column, zone, text, isReadOnly, mistake, onC
       <Group gap="xs" wrap="nowrap" align="start">
         <div className="field-editor">
           <ValueEditor
-            place={place}
+            workspace={workspace}
             column={column}
             zone={zone}
             id={id}
@@ -55,7 +55,7 @@ export function FieldInput({ place, column, zone, text, isReadOnly, mistake, onC
         </div>
         {type === 'relation' && target !== undefined && typeof text === 'string' && (
           <span className="field-aside">
-            <RecordLink place={place} target={target} id={text} />
+            <RecordLink workspace={workspace} target={target} id={text} />
           </span>
         )}
         {mayBeNull && (

@@ -1,4 +1,4 @@
-// What a record is made of, as one list of columns: its id, its fields, the keys of its relations and its time stamps, in the
+// Columns of a record: its id, its fields, the keys of its relations and its time stamps, in the
 // order in which the API has them.
 import type { EntityDocument, FieldDocument, RelationDocument, WorkspaceSchema } from '../api/schema.ts';
 
@@ -29,7 +29,7 @@ export interface RecordColumn {
   readonly isReadOnly: boolean;
   readonly isRequired: boolean;
   readonly field?: FieldDocument;
-  /** Of a key, and of a label: the relation, and the entity that it leads to. */
+  /** Relation of a key or a label, and the entity that it leads to. */
   readonly relation?: RelationDocument;
   readonly target?: string;
   readonly description?: string | undefined;

@@ -3,7 +3,7 @@ import type { EntityDocument, WorkspaceSchema } from '../api/schema.ts';
 import { listColumns, type RecordColumn } from './fields.ts';
 
 export interface PathGroup {
-  /** Of the entity or the relation. */
+  /** Name of the entity or the relation. */
   readonly name: string;
   readonly paths: readonly { readonly path: string; readonly column: RecordColumn }[];
 }

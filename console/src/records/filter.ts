@@ -16,7 +16,7 @@ export interface Chip {
   readonly text: string;
 }
 
-/** What is not of the form `path,operator` is a path without an operator: the server says what is wrong with it. */
+/** Text that is not `path,operator` becomes a path without an operator, which the server rejects. */
 export function parseCondition(text: string): Condition {
   const first = text.indexOf(',');
   if (first < 0) return { path: text, operator: '', value: undefined };
@@ -138,7 +138,7 @@ export function findInvalidSort(message: string, sort: readonly string[]): reado
   return wrong === undefined ? [] : sort.filter((key) => (key.split(',')[0] ?? '').split('.').includes(wrong));
 }
 
-/** What the server thinks was meant: `Unknown field totl on … Did you mean total?` gives totl and total. */
+/** Suggestion of the server: `Unknown field totl on … Did you mean total?` gives totl and total. */
 export function parseSuggestion(message: string): { readonly wrong: string; readonly right: string } | undefined {
   const found = /^Unknown (?:field|relation|filter operator) (\S+?)[. ].*?Did you mean (\S+?)\?/s.exec(message);
   return found?.[1] === undefined || found[2] === undefined ? undefined : { wrong: found[1], right: found[2] };

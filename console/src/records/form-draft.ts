@@ -1,4 +1,4 @@
-// What a form of a record holds beyond the record: texts of the fields that were touched, and what they mean. Pure.
+// Draft of a record form: texts of the edited fields, and their values. Pure.
 import type { Json } from '../api/json.ts';
 import { formatLocal, parseDateTime, type TimeZone } from '../format/datetime.ts';
 import type { RecordColumn } from './fields.ts';
@@ -14,7 +14,7 @@ export interface ParsedDraft {
   readonly mistakes: ReadonlyMap<string, string>;
 }
 
-/** What the touched texts mean for a record; `record` undefined: for a new one. */
+/** Parses the edited texts against a record; `record` is undefined for a new one. */
 export function parseDraft(
   columns: readonly RecordColumn[],
   draft: FormDraft,

@@ -1,11 +1,11 @@
-// What can be undone. An undo is the inverse write, bound to the version that our write gave: where only we have written since,
+// Undo history. An undo is the inverse write, bound to the version that our write gave: where only we have written since,
 // that version leads by way of our later writes to the present one; where somebody else has, the server refuses it.
 import type { Json } from '../api/json.ts';
 import type { RecordValue } from './value.ts';
 
 export type Values = ReadonlyMap<string, Json>;
 
-/** What a write changed in a record. */
+/** Change of a record by a write. */
 export interface Change {
   readonly id: string;
   readonly before: Values;
@@ -40,7 +40,7 @@ export function addStep(history: History, id: string, from: string, to: string):
   return { ...history, chain };
 }
 
-/** What was done; what was undone before cannot be done again. */
+/** Adds an entry; what was undone before can no longer be redone. */
 export const addDone = (history: History, entry: Entry): History => ({
   ...history,
   done: [...history.done, entry].slice(-MOST),

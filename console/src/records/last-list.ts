@@ -13,5 +13,5 @@ export function useRememberList(list: string): void {
   }, [list, pathname, search]);
 }
 
-/** What stood behind the address of a list when it was left; nothing for another list. */
+/** Query string of a list when it was left; empty for another list. */
 export const getLastListSearch = (pathname: string): never => (last?.pathname === pathname ? last.search : {}) as never;

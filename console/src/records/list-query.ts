@@ -17,7 +17,7 @@ export const WINDOW_SIZE = 100;
 /** Longer values come cut, in characters, and are fetched whole when they are opened. */
 export const PREVIEW_LENGTH = 200;
 
-/** What of a query an address says. */
+/** Reads the query from an address. */
 export function parseListQuery(search: Search): ListQuery {
   return {
     chips: [
@@ -83,7 +83,7 @@ export const printWindowSearch = (query: ListQuery, { window, after, fields, cou
     preview: String(PREVIEW_LENGTH),
   });
 
-/** What a click on the head of a column does: ascending, descending, as before. With `isAdded` other keys stay. */
+/** Sort after a click on a column header: ascending, descending, none. With `isAdded` other keys stay. */
 export function nextSort(sort: readonly string[], name: string, isAdded: boolean): readonly string[] {
   const direction = getSortDirection(sort, name);
   const others = isAdded ? sort.filter((key) => key.split(',')[0] !== name) : [];

@@ -1,4 +1,4 @@
-// What pasted text, a fill and a clearing do to a range of cells: edits by record, each value checked by its type before
+// Edits by record for a paste, a fill and a clear of a range of cells, each value checked by its type before
 // anything is sent.
 
 import type { Json } from '../api/json.ts';

@@ -18,15 +18,15 @@ import { getId, type RecordValue } from './value.ts';
 /** After the last key, before the server is asked. */
 const PAUSE_MS = 150;
 
-function useLabel(place: WorkspaceRef, target: string): string | undefined {
-  const schema = useQuery(schemaQuery(place));
+function useLabel(workspace: WorkspaceRef, target: string): string | undefined {
+  const schema = useQuery(schemaQuery(workspace));
   return getLabelField(schema.data?.entities.get(target));
 }
 
-function useCandidates(place: WorkspaceRef, target: string, text: string, isOn: boolean) {
-  const label = useLabel(place, target);
+function useCandidates(workspace: WorkspaceRef, target: string, text: string, isOn: boolean) {
+  const label = useLabel(workspace, target);
   const search = printRecordSearch(label, text);
-  const path = entityPath({ ...place, entity: target }, search);
+  const path = entityPath({ ...workspace, entity: target }, search);
   const query = useQuery({
     queryKey: ['candidates', path],
     queryFn: async ({ signal }) => (await requestExact<readonly RecordValue[]>({ path, signal })).data,
@@ -38,7 +38,7 @@ function useCandidates(place: WorkspaceRef, target: string, text: string, isOn: 
 }
 
 export interface RecordPickerProps extends Omit<ComponentProps<'input'>, 'onChange' | 'value' | 'ref' | 'onKeyDown'> {
-  readonly place: WorkspaceRef;
+  readonly workspace: WorkspaceRef;
   /** The entity whose records are offered. */
   readonly target: string;
   /** The id, or what is typed to find one. */
@@ -49,15 +49,15 @@ export interface RecordPickerProps extends Omit<ComponentProps<'input'>, 'onChan
   readonly onKeyDown?: ((event: KeyboardEvent) => void) | undefined;
 }
 
-export function RecordPicker({ place, target, text, onText, onChosen, takesFocus, ...rest }: RecordPickerProps) {
+export function RecordPicker({ workspace, target, text, onText, onChosen, takesFocus, ...rest }: RecordPickerProps) {
   const [isOpen, setOpen] = useState(takesFocus);
   const [active, setActive] = useState(0);
-  // What stands there at first is the id of now; it is not searched for until something is typed.
+  // The initial text is the current id, which is not searched for until something is typed.
   const [isTyped, setTyped] = useState(false);
   const searchText = isTyped ? text : '';
   const [settled] = useDebouncedValue(searchText, PAUSE_MS);
   const debouncedText = searchText === '' ? '' : settled;
-  const { label, records, error, isFetching } = useCandidates(place, target, debouncedText, isOpen);
+  const { label, records, error, isFetching } = useCandidates(workspace, target, debouncedText, isOpen);
   const input = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLDivElement>(null);
   const id = useId();
@@ -156,27 +156,27 @@ export function RecordPicker({ place, target, text, onText, onChosen, takesFocus
 
 /** The record of an id by what it is called, as a link. */
 export function RecordLink({
-  place,
+  workspace,
   target,
   id,
 }: {
-  readonly place: WorkspaceRef;
+  readonly workspace: WorkspaceRef;
   readonly target: string;
   readonly id: string;
 }) {
-  const label = useLabel(place, target);
+  const label = useLabel(workspace, target);
   const { data } = useQuery({
-    queryKey: ['label', place.org, place.ws, target, label, id],
+    queryKey: ['label', workspace.org, workspace.ws, target, label, id],
     enabled: label !== undefined && isId(id),
     retry: false,
     queryFn: async ({ signal }) => {
-      const path = entityPath({ ...place, entity: target }, `/${id}?fields=id,${label}&expand=`);
+      const path = entityPath({ ...workspace, entity: target }, `/${id}?fields=id,${label}&expand=`);
       return (await requestExact<RecordValue>({ path, signal })).data;
     },
   });
   if (!isId(id)) return null;
   return (
-    <Anchor component={Link} to={recordScreenPath(place, target, id)} size="xs" maw={220} truncate>
+    <Anchor component={Link} to={recordScreenPath(workspace, target, id)} size="xs" maw={220} truncate>
       <bdi>{data === undefined ? 'Open' : getRecordLabel(data, label)}</bdi>
     </Anchor>
   );

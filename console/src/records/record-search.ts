@@ -2,10 +2,10 @@
 import { stringifySearch } from '../address.ts';
 import { getId, getMember, type RecordValue } from './value.ts';
 
-/** As many as are read at a glance; who does not see theirs types on. */
+/** Candidates that can be read at a glance; typing narrows them. */
 const MOST = 20;
 
-/** What a record is called is a line. */
+/** Length of a label, which stands on one line. */
 const LONGEST = 100;
 
 /** An id of the API, which ends at 2^63 - 1; one digit less is never too large. */
@@ -24,7 +24,7 @@ export function printRecordSearch(label: string | undefined, text: string): stri
   if (typed !== '' && conditions.length === 0) return undefined;
   return stringifySearch({
     or: conditions.length === 0 ? undefined : conditions.map((one) => one.replaceAll(';', '\\;')).join(';'),
-    // Who types an id wants that record before those whose label has its digits.
+    // An exact id comes before labels that contain its digits.
     sort: isId(typed) || label === undefined ? 'id' : label,
     fields: label === undefined ? 'id' : `id,${label}`,
     expand: '',
@@ -34,7 +34,7 @@ export function printRecordSearch(label: string | undefined, text: string): stri
   });
 }
 
-/** What a record is called, for people. */
+/** Label of a record, or its id. */
 export function getRecordLabel(record: RecordValue, label: string | undefined): string {
   const value = label === undefined ? undefined : getMember(record, label);
   return typeof value === 'string' && value !== '' ? value : `record ${getId(record)}`;

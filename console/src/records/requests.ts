@@ -22,7 +22,7 @@ const LONGEST = 8000;
 
 /** One window of a list. Where its fields are too many to be named, all of them are asked for. */
 export async function fetchWindow(
-  at: EntityRef,
+  entityRef: EntityRef,
   query: ListQuery,
   wanted: WindowParameters,
   signal: AbortSignal,
@@ -31,12 +31,12 @@ export async function fetchWindow(
   const isTooMuch = wanted.fields.length > MOST_FIELDS || narrow.length > LONGEST;
   const fields = ['*', ...wanted.fields.filter((name) => name.includes('.'))];
   const search = isTooMuch ? printWindowSearch(query, { ...wanted, fields }) : narrow;
-  const { data, meta } = await requestExact<readonly RecordValue[]>({ path: entityPath(at, search), signal });
+  const { data, meta } = await requestExact<readonly RecordValue[]>({ path: entityPath(entityRef, search), signal });
   return parseWindow(data, meta);
 }
 
 /** How many records a filtered list has. */
-export async function fetchTotal(at: EntityRef, query: ListQuery, signal: AbortSignal): Promise<number> {
+export async function fetchTotal(entityRef: EntityRef, query: ListQuery, signal: AbortSignal): Promise<number> {
   const search = stringifySearch({
     ...toFilterSearch(query),
     sort: undefined,
@@ -45,7 +45,7 @@ export async function fetchTotal(at: EntityRef, query: ListQuery, signal: AbortS
     expand: '',
     count: 'exact',
   });
-  const { meta } = await requestExact<readonly RecordValue[]>({ path: entityPath(at, search), signal });
+  const { meta } = await requestExact<readonly RecordValue[]>({ path: entityPath(entityRef, search), signal });
   return Number(meta.totalElements);
 }
 
@@ -61,19 +61,19 @@ export const parseVersion = (etag: string | undefined): string =>
 
 /** The whole record, or some of its fields, uncut. */
 export async function fetchRecord(
-  at: EntityRef,
+  entityRef: EntityRef,
   id: string,
   fields: readonly string[] = ['*'],
   signal?: AbortSignal,
 ): Promise<Versioned> {
   const search = stringifySearch({ fields: fields.join(','), expand: '' });
-  const { data, etag } = await requestExact<RecordValue>({ path: entityPath(at, `/${id}${search}`), signal });
+  const { data, etag } = await requestExact<RecordValue>({ path: entityPath(entityRef, `/${id}${search}`), signal });
   return { record: data, version: parseVersion(etag) };
 }
 
 /** Whole records by their ids, uncut, in the order of the ids; those that are gone are left out. */
 export async function fetchRecords(
-  at: EntityRef,
+  entityRef: EntityRef,
   ids: readonly string[],
   fields: readonly string[] = ['*'],
 ): Promise<readonly Versioned[]> {
@@ -88,7 +88,7 @@ export async function fetchRecords(
       count: 'none',
       versions: 'true',
     });
-    const { data, meta } = await requestExact<readonly RecordValue[]>({ path: entityPath(at, search) });
+    const { data, meta } = await requestExact<readonly RecordValue[]>({ path: entityPath(entityRef, search) });
     for (const row of parseWindow(data, meta).rows) byId.set(row.id, { record: row.record, version: row.version });
   }
   return ids.flatMap((id) => byId.get(id) ?? []);
@@ -96,7 +96,7 @@ export async function fetchRecords(
 
 /** Rows of a list by their ids as the list has them now, those that its filters no longer take marked. At most a hundred. */
 export async function fetchRows(
-  at: EntityRef,
+  entityRef: EntityRef,
   query: ListQuery,
   fields: readonly string[],
   ids: readonly string[],
@@ -104,10 +104,10 @@ export async function fetchRows(
   const signal = new AbortController().signal;
   const byId: Chip = { kind: 'filter', text: `id,in,${ids.join(',')}` };
   const wanted: WindowParameters = { window: 0, after: undefined, fields, count: 'none' };
-  const all = await fetchWindow(at, { ...query, chips: [byId], search: '', sort: [] }, wanted, signal);
+  const all = await fetchWindow(entityRef, { ...query, chips: [byId], search: '', sort: [] }, wanted, signal);
   if (!isFiltered(query)) return all.rows;
   const narrowed = { ...query, chips: [...query.chips, byId], sort: [], expand: [] };
-  const matching = await fetchWindow(at, narrowed, { ...wanted, fields: ['id'] }, signal);
+  const matching = await fetchWindow(entityRef, narrowed, { ...wanted, fields: ['id'] }, signal);
   const matches = new Set(matching.rows.map(({ id }) => id));
   return all.rows.map((row) => (matches.has(row.id) ? row : { ...row, isFilteredOut: true }));
 }

@@ -3,6 +3,7 @@
 // the place of the record with its id.
 import { Digits, type Json, stringifyExact } from '../api/json.ts';
 import { sleep } from '../api/retry.ts';
+import { Observable } from '../store.ts';
 import { PREVIEW_LENGTH, WINDOW_SIZE } from './list-query.ts';
 import { getId, type RecordValue } from './value.ts';
 
@@ -18,12 +19,12 @@ export interface Row {
   readonly isFilteredOut?: boolean;
 }
 
-/** What a request for a window brings. */
+/** Response to a request for a window. */
 export interface LoadedWindow {
   readonly rows: readonly Row[];
   /** Null at the end of the list. */
   readonly next: string | null;
-  /** Of the whole list; null when it was not counted. */
+  /** Size of the whole list; null if it was not counted. */
   readonly total: number | null;
 }
 
@@ -41,31 +42,22 @@ export interface RowsOptions {
 // 6,000 records with previews are some 10 MB.
 const MOST_WINDOWS = 60;
 
-export class Rows {
+export class Rows extends Observable {
   readonly #options: RowsOptions;
   readonly #windows = new Map<number, LoadedWindow>();
   readonly #loading = new Map<number, AbortController>();
   readonly #places = new Map<string, number>();
-  readonly #listeners = new Set<() => void>();
   #refused: { readonly window: number; readonly error: unknown } | undefined;
   #total: number | undefined;
   #least = 0;
   #isWhole = false;
-  #revision = 0;
 
   constructor(options: RowsOptions) {
+    super();
     this.#options = options;
   }
 
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
-  };
-
-  /** Another number whenever something has changed. */
-  readonly revision = (): number => this.#revision;
-
-  /** What stopped a window from being loaded; it is asked for again by `retry`. */
+  /** Error of a window that failed to load; `retry` requests it again. */
   get refused(): unknown {
     return this.#refused?.error;
   }
@@ -80,10 +72,10 @@ export class Rows {
     return { rows: this.#least, isExact: this.#isWhole };
   }
 
-  /** What a count of the list said. */
+  /** Sets the counted size of the list. */
   setTotal(total: number): void {
     this.#total = total;
-    this.#changed();
+    this.notify();
   }
 
   get(index: number): Row | undefined {
@@ -112,7 +104,7 @@ export class Rows {
     const window = this.#windows.get(number);
     if (index === undefined || window === undefined) return;
     this.#windows.set(number, { ...window, rows: window.rows.with(index % WINDOW_SIZE, row) });
-    this.#changed();
+    this.notify();
   }
 
   /** Rows from (included) to (excluded) are seen: loads what of them is missing, and no longer what was seen before. */
@@ -135,13 +127,13 @@ export class Rows {
   retry(): void {
     const window = this.#refused?.window;
     this.#refused = undefined;
-    this.#changed();
+    this.notify();
     if (window !== undefined) void this.#want(window);
   }
 
   close(): void {
     for (const controller of this.#loading.values()) controller.abort();
-    this.#listeners.clear();
+    this.removeListeners();
   }
 
   #request(window: number): WindowRequest {
@@ -171,7 +163,7 @@ export class Rows {
       }
     }
     if (this.#loading.get(window) === controller) this.#loading.delete(window);
-    this.#changed();
+    this.notify();
   }
 
   #store(window: number, loaded: LoadedWindow): void {
@@ -188,7 +180,7 @@ export class Rows {
       this.#least = end;
     }
     if (loaded.total !== null) this.#total = loaded.total;
-    this.#changed();
+    this.notify();
   }
 
   #forget(first: number, last: number): void {
@@ -199,11 +191,6 @@ export class Rows {
       for (const row of this.#windows.get(window)?.rows ?? []) this.#places.delete(row.id);
       this.#windows.delete(window);
     }
-  }
-
-  #changed(): void {
-    this.#revision++;
-    for (const listener of this.#listeners) listener();
   }
 }
 
@@ -252,7 +239,7 @@ export function updateRow(row: Row, written: RecordValue, version: string): Row 
   return { ...row, record: Object.fromEntries(members), version, truncatedLengths };
 }
 
-/** What of a long value a list shows, as the API cuts it: by characters, a json as text; undefined: all of it. */
+/** Truncates a long value as the API does: by characters, a json as text. Undefined if it is short enough. */
 function truncate(value: Json): { readonly start: string; readonly length: number } | undefined {
   const text = typeof value === 'string' ? value : stringifyExact(value);
   if (text.length <= PREVIEW_LENGTH) return undefined;

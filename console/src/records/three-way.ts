@@ -1,4 +1,4 @@
-// What two people changed in a record since it was read.
+// Changes of two people in a record since it was read.
 import type { Json } from '../api/json.ts';
 import type { Values } from './history.ts';
 import { getMember, isSameValue, type RecordValue } from './value.ts';
@@ -6,14 +6,14 @@ import { getMember, isSameValue, type RecordValue } from './value.ts';
 export interface Difference {
   readonly name: string;
   readonly before: Json | undefined;
-  /** Undefined: we did not touch it. */
+  /** Undefined if we did not change it. */
   readonly mine: Json | undefined;
   readonly theirs: Json | undefined;
   readonly isBoth: boolean;
 }
 
 export interface ThreeWay {
-  /** As it was read; of values that came cut nothing is known, so they are left out. */
+  /** The record as it was read, without truncated values, as these cannot be compared. */
   readonly base: RecordValue;
   readonly mine: Values;
   readonly theirs: RecordValue;

@@ -10,7 +10,7 @@ import { isLong, type RecordColumn } from './fields.ts';
 import { RecordPicker } from './record-picker.tsx';
 
 export interface ValueEditorProps {
-  readonly place: WorkspaceRef;
+  readonly workspace: WorkspaceRef;
   readonly column: RecordColumn;
   readonly zone: TimeZone;
   readonly text: string;
@@ -22,18 +22,18 @@ export interface ValueEditorProps {
   readonly describedBy?: string | undefined;
   readonly isDisabled?: boolean;
   readonly isReadOnly?: boolean;
-  /** What no text means: `NULL` unless it says so. */
+  /** Meaning of no text; `NULL` by default. */
   readonly nothing?: string;
   readonly takesFocus?: boolean;
   /** False: what was typed to begin stays as it is, the caret behind it. */
   readonly selectsAll?: boolean;
-  /** Of a picker: a record was chosen. */
+  /** Called when a record is chosen in a picker. */
   readonly onChosen?: (id: string) => void;
   readonly onKeyDown?: (event: KeyboardEvent) => void;
 }
 
 export function ValueEditor(props: ValueEditorProps) {
-  const { place, column, zone, text, onText, isDisabled, isReadOnly = false, nothing } = props;
+  const { workspace, column, zone, text, onText, isDisabled, isReadOnly = false, nothing } = props;
   const element = useRef<HTMLInputElement & HTMLTextAreaElement & HTMLSelectElement>(null);
   const { takesFocus, selectsAll = true } = props;
   useEffect(() => {
@@ -67,7 +67,7 @@ export function ValueEditor(props: ValueEditorProps) {
       return (
         <RecordPicker
           {...common}
-          place={place}
+          workspace={workspace}
           target={column.target ?? ''}
           text={text}
           onText={onText}

@@ -33,7 +33,7 @@ function formatPlain(value: Json | undefined, type: ColumnType): string {
   return stringifyExact(value);
 }
 
-/** What typed text means. `isDoubtful`: the server will refuse it, and say why in its words. */
+/** Result of parsing typed text. `isDoubtful`: the server will reject it with a message. */
 export type ParsedValue =
   | { readonly kind: 'value'; readonly value: Json; readonly isDoubtful?: boolean }
   | { readonly kind: 'mistake'; readonly message: string };
@@ -99,7 +99,7 @@ function parseJsonText(text: string): ParsedValue {
   }
 }
 
-/** As JSON writes numbers: without a plus and without zeros before the digits. */
+/** Normalizes a number for JSON: without a plus and without leading zeros. */
 function parseDigits(text: string): Digits {
   const parts = NUMBER.exec(text);
   return new Digits(parts === null ? text : `${parts[1] === '-' ? '-' : ''}${parts[2]}`);

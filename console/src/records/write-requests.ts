@@ -42,10 +42,14 @@ export interface Update {
 }
 
 /** Changes the given fields alone, if the record still has this version. */
-export async function updateRecord(at: EntityRef, { id, version, values }: Update, key: string): Promise<Versioned> {
+export async function updateRecord(
+  entityRef: EntityRef,
+  { id, version, values }: Update,
+  key: string,
+): Promise<Versioned> {
   const { data, etag } = await requestExact<RecordValue>({
     method: 'PATCH',
-    path: entityPath(at, `/${id}`),
+    path: entityPath(entityRef, `/${id}`),
     body: Object.fromEntries(values),
     waits: false,
     headers: { 'Idempotency-Key': key, ...(version === '' ? {} : { 'If-Match': `"${version}"` }) },
@@ -58,13 +62,13 @@ export const MAX_BULK = 1000;
 
 /** Changes many records, all or none. Gives the versions that they have by it, each in its place. */
 export async function updateRecords(
-  at: EntityRef,
+  entityRef: EntityRef,
   updates: readonly Update[],
   key: string,
 ): Promise<readonly string[]> {
   const { meta } = await requestExact({
     method: 'PATCH',
-    path: entityPath(at, '/_bulk?return=minimal&versions=true'),
+    path: entityPath(entityRef, '/_bulk?return=minimal&versions=true'),
     body: {
       data: updates.map(({ id, version, values }) => ({
         ...Object.fromEntries(values),
@@ -79,10 +83,10 @@ export async function updateRecords(
 }
 
 /** Deletes records that still have these versions, all or none. */
-export async function deleteRecords(at: EntityRef, versions: ReadonlyMap<string, string>): Promise<void> {
+export async function deleteRecords(entityRef: EntityRef, versions: ReadonlyMap<string, string>): Promise<void> {
   await requestExact({
     method: 'POST',
-    path: entityPath(at, '/_bulk/delete'),
+    path: entityPath(entityRef, '/_bulk/delete'),
     body: { ids: [...versions.keys()].map((id) => new Digits(id)), versions: Object.fromEntries(versions) },
     headers: { 'Idempotency-Key': createIdempotencyKey() },
   });
@@ -90,7 +94,7 @@ export async function deleteRecords(at: EntityRef, versions: ReadonlyMap<string,
 
 /** Deleted records come back with their ids; time stamps are the server's. Owners alone may give ids. */
 export async function restoreRecords(
-  at: EntityRef,
+  entityRef: EntityRef,
   records: readonly RecordValue[],
   readOnly: readonly string[],
 ): Promise<void> {
@@ -99,7 +103,7 @@ export async function restoreRecords(
   );
   await requestExact({
     method: 'POST',
-    path: entityPath(at, '/_bulk?onConflict=id&conflict=skip&return=minimal'),
+    path: entityPath(entityRef, '/_bulk?onConflict=id&conflict=skip&return=minimal'),
     body: { data },
     headers: { 'Idempotency-Key': createIdempotencyKey() },
   });

@@ -3,6 +3,7 @@
 
 import { type ApiError, isApiError } from '../api/api-error.ts';
 import type { Json } from '../api/json.ts';
+import { Observable } from '../store.ts';
 import type { CellDrafts } from './cell-drafts.ts';
 import {
   addDone,
@@ -21,7 +22,7 @@ import type { Row } from './rows.ts';
 import { createIdempotencyKey, type Update } from './write-requests.ts';
 
 export interface Edit {
-  /** As it was read; its values of the fields are whole. */
+  /** The record as it was read; its values of the fields are complete. */
   readonly row: Row;
   readonly before: Values;
   readonly values: Values;
@@ -31,7 +32,7 @@ export interface Edit {
 export interface Conflict {
   readonly row: Row;
   readonly mine: Values;
-  /** Undefined: it is gone. */
+  /** Undefined if it was deleted. */
   readonly theirs: Versioned | undefined;
 }
 
@@ -62,21 +63,16 @@ export interface WriterOptions {
   readonly wait: (milliseconds: number) => Promise<void>;
 }
 
-export class Writer {
+export class Writer extends Observable {
   readonly #options: WriterOptions;
   readonly #queues = new Map<string, Promise<unknown>>();
-  readonly #listeners = new Set<() => void>();
   #undoing: Promise<unknown> = Promise.resolve();
   #history: History = EMPTY_HISTORY;
 
   constructor(options: WriterOptions) {
+    super();
     this.#options = options;
   }
-
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
-  };
 
   readonly history = (): History => this.#history;
 
@@ -190,7 +186,7 @@ export class Writer {
     const updates = edits.map(({ row, values }) => ({ id: row.id, version: this.#versionOf(row), values }));
     try {
       const versions = await this.#passing(edits, () => this.#options.updateAll(updates, key));
-      // What is read anew may be somebody else's by now: an undo is bound to the versions of the write itself.
+      // Rows that are read again may be someone else's by now, so an undo is bound to the versions of the write itself.
       await this.#options.onWritten(updates.map(({ id }) => ({ id, now: undefined })));
       const changes = edits.map(({ row: { id }, before, values }, index): Change => {
         const version = versions[index] as string;
@@ -270,7 +266,7 @@ export class Writer {
     this.#options.drafts.set(id, values.keys(), (name) => ({ kind, value: values.get(name) as Json, message }));
   }
 
-  /** What was typed into a cell since is another draft, and stays. */
+  /** Newer text in a cell is another draft, and stays. */
   #markSaved(id: string, values: Values): void {
     const drafts = this.#options.drafts.get(id);
     const own = [...values].filter(([name, value]) => {
@@ -280,7 +276,7 @@ export class Writer {
     this.#mark(id, new Map(own), 'saved', 'Saved');
   }
 
-  /** What was saved says so for 2 s; all at once, as the list is drawn again for each task. */
+  /** Removes the mark "Saved" after 2 s; of all cells at once, as the list is drawn again for each task. */
   #fade(edits: readonly Pick<Edit, 'row' | 'values'>[]): void {
     setTimeout(() => {
       for (const { row, values } of edits) this.#clearIf(row.id, values, 'saved');
@@ -314,7 +310,7 @@ export class Writer {
 
   #set(history: History): void {
     this.#history = history;
-    for (const listener of this.#listeners) listener();
+    this.notify();
   }
 }
 

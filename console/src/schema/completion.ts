@@ -1,4 +1,4 @@
-// What can stand at a place of a document, by its JSON Schema: names of members, words of enumerations, entities of the draft.
+// Completions at a position of a document, by its JSON Schema: member names, enum values, entities of the draft.
 import type { Json } from '../api/json.ts';
 import { type Cursor, findCursor } from './cursor.ts';
 import { listEntityNames } from './edits.ts';

@@ -6,15 +6,15 @@ import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
 import { pluralize } from '../format/amount.ts';
 
 export interface ConflictingRecordsProps {
-  readonly place: WorkspaceRef;
+  readonly workspace: WorkspaceRef;
   readonly entity: string;
   readonly number: number;
   /** The first ten. */
   readonly ids: readonly number[];
 }
 
-export function ConflictingRecords({ place, entity, number, ids }: ConflictingRecordsProps) {
-  const to = screenPath(place, `/data/${entity}`);
+export function ConflictingRecords({ workspace, entity, number, ids }: ConflictingRecordsProps) {
+  const to = screenPath(workspace, `/data/${entity}`);
   const link = (shown: readonly number[], words: string) => (
     <Anchor component={Link} to={to} search={{ filter: filterByIds(shown) } as never} size="sm">
       {words}

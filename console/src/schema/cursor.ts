@@ -3,7 +3,7 @@
 import type { Format } from './text.ts';
 
 export interface Cursor {
-  /** Of the object whose name is written, or of the value that is. */
+  /** Path of the object whose member name is typed, or of the value that is. */
   readonly path: readonly string[];
   readonly isName: boolean;
   /** Where the word at the cursor begins. */
@@ -14,7 +14,7 @@ export interface Cursor {
 
 interface Open {
   readonly isList: boolean;
-  /** What was written of the present member. */
+  /** Name of the current member, as far as it is typed. */
   name: string | undefined;
   index: number;
   readonly names: string[];

@@ -31,7 +31,7 @@ type EntityNode = Node<{ readonly entity: DiagramEntity; readonly isAt: boolean;
 // 0.1 s, 500 in more than a second, and nobody reads them.
 const DRAWN_WHOLE = 150;
 const WHOLE = { maxZoom: 1 };
-// Those with the most relations have the first places.
+// Entities with the most relations come first.
 const BEGINNING = { x: 24, y: 24, zoom: 0.6 };
 
 const EntityBox = memo(function EntityBox({ data: { entity, isAt, isFar } }: NodeProps<EntityNode>) {

@@ -39,7 +39,7 @@ export function DifferenceView({ before, after, format, label }: DifferenceViewP
   );
 }
 
-/** As `diff -u` heads a hunk. */
+/** Header of a hunk, as in `diff -u`. */
 function printHunkHeader(hunk: readonly Line[]): string {
   const first = (side: 'before' | 'after'): number => hunk.find((line) => line[side] !== undefined)?.[side] ?? 0;
   const lines = (side: 'before' | 'after'): number => hunk.filter((line) => line[side] !== undefined).length;

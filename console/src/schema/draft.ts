@@ -13,7 +13,7 @@ export interface SchemaDraft {
   readonly applying?: string | undefined;
 }
 
-/** What one begins with in an empty workspace. */
+/** Example for an empty workspace. */
 const TEMPLATE = `# An entity is a table with an API of its own. Replace this example with yours.
 entities:
   notes:
@@ -38,7 +38,7 @@ function convertFormat(text: string, from: Format, to: Format): string {
 
 export const setText = (draft: SchemaDraft, text: string): SchemaDraft => ({ ...draft, text, applying: undefined });
 
-/** What is not changed stays as it was written. */
+/** Unchanged parts keep their formatting. */
 export const setValue = (draft: SchemaDraft, value: Json): SchemaDraft =>
   setText(draft, rewriteText(draft.format, draft.text, value));
 
@@ -49,7 +49,7 @@ export const setFormat = (draft: SchemaDraft, format: Format): SchemaDraft => ({
   text: convertFormat(draft.text, draft.format, format),
 });
 
-/** What counts of a document: editors' `$schema` does not. */
+/** Drops the `$schema` of editors, which is no part of the document. */
 export const withoutSchemaLink = (value: Json): Json =>
   isObject(value) && Object.hasOwn(value, '$schema') ? setAt(value, ['$schema'], undefined) : value;
 

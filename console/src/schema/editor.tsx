@@ -50,7 +50,7 @@ export function DocumentEditor({ ref, format, text, marks, shape, onChange }: Do
   const view = useRef<EditorView>(null);
   const parts = useRef({ scheme: new Compartment(), language: new Compartment() });
   const scheme = useComputedColorScheme('light');
-  // What the extensions see: they are made once.
+  // Latest values for the extensions, which are created once.
   const latest = useRef({ format, shape, onChange, sent: text });
   Object.assign(latest.current, { format, shape, onChange });
   useEffect(() => {

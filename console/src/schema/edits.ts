@@ -1,4 +1,4 @@
-// What forms do to a schema document: values in, a new value out. A document in work may be mistaken anywhere, so nothing is
+// Edits of a schema document by forms: values in, a new value out. A draft may be invalid anywhere, so nothing is
 // taken for granted but that it is JSON.
 import type { Json } from '../api/json.ts';
 import { listOtherAttributes, RELATION_MEMBERS, type RelationKind } from './field-types.ts';

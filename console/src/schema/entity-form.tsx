@@ -24,7 +24,7 @@ export interface EntityFormProps {
 }
 
 export function EntityForm({ state, name, details, isAdded }: EntityFormProps) {
-  const [read, write] = useAddress();
+  const { read, write } = useAddress();
   const path = entityPath(name);
   const form: EntityFormState = {
     state,

@@ -14,7 +14,7 @@ export interface EntityListProps {
   readonly showsRelations?: boolean;
   /** Entities with mistakes. */
   readonly invalid?: ReadonlySet<string>;
-  /** What of the draft is not in force yet. */
+  /** Badges of entities that the draft changes. */
   readonly marks?: ReadonlyMap<string, string>;
 }
 

@@ -1,5 +1,5 @@
 // The attributes of a field, those of its type among them.
-import { Checkbox, NativeSelect, Textarea } from '@mantine/core';
+import { NativeSelect, Textarea } from '@mantine/core';
 import type { Json } from '../api/json.ts';
 import { CommitInput } from './commit-input.tsx';
 import { CommitLines } from './commit-lines.tsx';
@@ -8,9 +8,10 @@ import { FIELD_TYPES, getDefaultKeyword, listAttributes } from './field-types.ts
 import { formatInput, parseInput, parseInteger } from './field-values.ts';
 import { createSetter, type EntityFormState, getError, getValue } from './form-state.ts';
 import { asText, asTexts, getAt, isList } from './json-value.ts';
+import { MemberCheckbox, MemberText } from './member-inputs.tsx';
 import classes from './schema.module.css';
 
-/** What a field is, in a line: `decimal(12, 2), required, default 0`. */
+/** Summary on one line: `decimal(12, 2), required, default 0`. */
 export function summarizeField(field: Json): string {
   const of = (name: string): Json | undefined => getAt(field, [name]);
   const size = [of('precision') ?? of('maxLength'), of('scale')].filter((one) => one !== undefined).map(formatInput);
@@ -42,21 +43,9 @@ export function FieldForm({ form, name }: FieldFormProps) {
   const type = asText(of('type'));
   const known = listAttributes(type);
   const isText = type === 'string' || type === 'text';
-  const flag = (member: string, label: string) => (
-    <Checkbox
-      label={label}
-      checked={of(member) === true}
-      error={mistake(member)}
-      onChange={(event) => set([...here, member], event.currentTarget.checked ? true : undefined)}
-    />
-  );
-  const input = (member: string, label: string, read: (text: string) => Json | undefined) => (
-    <CommitInput
-      label={label}
-      value={formatInput(of(member))}
-      error={mistake(member)}
-      onCommit={(text) => set([...here, member], read(text.trim()))}
-    />
+  const flag = (member: string, label: string) => <MemberCheckbox form={form} path={[...here, member]} label={label} />;
+  const input = (member: string, label: string, parse: (text: string) => Json | undefined) => (
+    <MemberText form={form} path={[...here, member]} label={label} format={formatInput} parse={parse} />
   );
   return (
     <>
@@ -78,12 +67,7 @@ export function FieldForm({ form, name }: FieldFormProps) {
         {known.includes('max') && input('max', 'Max', (text) => parseInput(type, text))}
         <Default form={form} name={name} type={type} />
         {type !== 'json' && <IndexSelect form={form} name={name} isText={isText} />}
-        <CommitInput
-          label="Description"
-          value={asText(of('description'))}
-          error={mistake('description')}
-          onCommit={(text) => set([...here, 'description'], text === '' ? undefined : text)}
-        />
+        <MemberText form={form} path={[...here, 'description']} label="Description" />
       </div>
       {known.includes('values') && (
         <CommitLines

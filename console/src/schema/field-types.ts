@@ -1,4 +1,4 @@
-// What the schema document can say of fields and relations (docs/reference/schema-document.md), for forms.
+// Attributes of fields and relations (docs/reference/schema-document.md), for forms.
 
 export const FIELD_TYPES = [
   'string',
@@ -44,11 +44,11 @@ const isFieldType = (type: string): type is FieldType => Object.hasOwn(ATTRIBUTE
 
 export const listAttributes = (type: string): readonly TypeAttribute[] => (isFieldType(type) ? ATTRIBUTES[type] : []);
 
-/** What another type does not know, to be taken off when the type changes. */
+/** Attributes to remove when the type changes to this one. */
 export const listOtherAttributes = (type: string): readonly TypeAttribute[] =>
   [...new Set(Object.values(ATTRIBUTES).flat())].filter((one) => !listAttributes(type).includes(one));
 
-/** Of numbers min, max and default are numbers; of everything else texts. */
+/** Types whose min, max and default are numbers; those of other types are texts. */
 export const isNumeric = (type: string): boolean => ['integer', 'bigint', 'decimal', 'float'].includes(type);
 
 /** The words that a default may be in place of a value. */

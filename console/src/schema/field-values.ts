@@ -4,11 +4,11 @@ import { isNumeric } from './field-types.ts';
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
 
-/** As it stands in an input: texts as they are, everything else as JSON. */
+/** Formats a value for an input: texts as they are, everything else as JSON. */
 export const formatInput = (value: Json | undefined): string =>
   value === undefined ? '' : typeof value === 'string' ? value : stringifyExact(value);
 
-/** What an input means for a field of a type; empty is none. What is no value stays text, and the server says what is wrong. */
+/** Parses an input by the type of its field; empty is undefined. Invalid values stay text, and the server rejects them. */
 export function parseInput(type: string, text: string): Json | undefined {
   if (text === '') return undefined;
   if (isNumeric(type)) return NUMBER.test(text) ? new Digits(text) : text;

@@ -1,4 +1,4 @@
-// What the forms of an entity share: the draft, where the entity stands in it, and its mistakes.
+// State shared by the forms of an entity: the draft, the entity's path in it, and its errors.
 
 import type { ErrorDetail } from '../api/api-error.ts';
 import type { Json } from '../api/json.ts';

@@ -1,6 +1,6 @@
 // Names that stand in an input and cannot be taken: until they are mended the draft is not what its author means.
 import { useEffect, useId } from 'react';
-import { createStore } from '../shell/store.ts';
+import { createStore } from '../store.ts';
 
 /** Why each cannot be taken, by the id of its input. */
 const reasons = createStore<ReadonlyMap<string, string>>(new Map());

@@ -26,7 +26,7 @@ export function findSyntaxError(text: string): SyntaxProblem | undefined {
     take(SPACE);
     return true;
   };
-  // What is open, innermost last. A list of them instead of calls: texts may be nested deeper than the stack.
+  // Open brackets, innermost last. A list instead of recursion: texts may be nested deeper than the stack.
   const open: ('}' | ']')[] = [];
   const mistake = (message: string): SyntaxProblem => ({ message, at });
   take(SPACE);

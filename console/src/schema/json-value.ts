@@ -14,7 +14,7 @@ export const isList = (value: Json | undefined): value is readonly Json[] => Arr
 export const listMembers = (value: Json | undefined): readonly (readonly [string, Json])[] =>
   isObject(value) ? Object.entries(value) : [];
 
-/** What stands at a path; indexes of lists are digits. */
+/** Value at a path; indexes of lists are digits. */
 export function getAt(value: Json | undefined, path: Path): Json | undefined {
   let current = value;
   for (const name of path) {

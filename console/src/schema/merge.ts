@@ -5,7 +5,7 @@ import { getAt, isObject, isSame, type JsonObject, type Path, setAt } from './js
 
 export interface Conflict {
   readonly path: Path;
-  /** Undefined: not there. */
+  /** Undefined if the member is missing. */
   readonly base: Json | undefined;
   readonly mine: Json | undefined;
   readonly theirs: Json | undefined;

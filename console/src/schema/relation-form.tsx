@@ -1,14 +1,14 @@
 // The members of a relation, by its kind.
-import { Checkbox, NativeSelect } from '@mantine/core';
+import { NativeSelect } from '@mantine/core';
 import type { Json } from '../api/json.ts';
-import { CommitInput } from './commit-input.tsx';
 import { changeRelationKind, entityPath, getKeyColumn, listEntityNames } from './edits.ts';
 import { RELATION_KINDS, RELATION_MEMBERS, type RelationKind } from './field-types.ts';
 import { createSetter, type EntityFormState, getError, getValue } from './form-state.ts';
 import { asText, getAt, listMembers } from './json-value.ts';
+import { MemberCheckbox, MemberText } from './member-inputs.tsx';
 import classes from './schema.module.css';
 
-/** What a relation is, in a line: `belongsTo customers, stored in customerId, required`. */
+/** Summary on one line: `belongsTo customers, stored in customerId, required`. */
 export function summarizeRelation(name: string, relation: Json): string {
   const of = (member: string): string => asText(getAt(relation, [member]));
   return [
@@ -52,14 +52,7 @@ export function RelationForm({ form, name }: { readonly form: EntityFormState; r
       />
     );
   };
-  const flag = (member: string, label: string) => (
-    <Checkbox
-      label={label}
-      checked={of(member) === true}
-      error={mistake(member)}
-      onChange={(event) => set([...here, member], event.currentTarget.checked ? true : undefined)}
-    />
-  );
+  const flag = (member: string, label: string) => <MemberCheckbox form={form} path={[...here, member]} label={label} />;
   return (
     <div className={classes.form}>
       <NativeSelect
@@ -79,20 +72,9 @@ export function RelationForm({ form, name }: { readonly form: EntityFormState; r
       {known.includes('to') && choice('to', 'To (other entity)', stored(asText(of('through'))))}
       {known.includes('onDelete') && choice('onDelete', 'On delete', ['', 'restrict', 'cascade', 'setNull'])}
       {known.includes('column') && (
-        <CommitInput
-          label="Stored in"
-          placeholder={`${name}Id`}
-          value={asText(of('column'))}
-          error={mistake('column')}
-          onCommit={(text) => set([...here, 'column'], text === '' ? undefined : text)}
-        />
+        <MemberText form={form} path={[...here, 'column']} label="Stored in" placeholder={`${name}Id`} />
       )}
-      <CommitInput
-        label="Description"
-        value={asText(of('description'))}
-        error={mistake('description')}
-        onCommit={(text) => set([...here, 'description'], text === '' ? undefined : text)}
-      />
+      <MemberText form={form} path={[...here, 'description']} label="Description" />
       {known.includes('required') && flag('required', 'Required')}
       {known.includes('unique') && flag('unique', 'Unique')}
     </div>

@@ -5,7 +5,7 @@ import { asText, getAt, isSame, listMembers, type Path, setAt } from './json-val
 
 export interface RenameCandidate {
   readonly kind: 'entity' | 'field' | 'relation';
-  /** Of the new one, in the draft. */
+  /** Path of the new member in the draft. */
   readonly path: Path;
   readonly from: string;
   readonly to: string;

@@ -18,10 +18,10 @@ export interface TextProblem extends Range {
 }
 
 export interface ParsedText {
-  /** Undefined where the text cannot be read. */
+  /** Undefined if the text cannot be parsed. */
   readonly value: Json | undefined;
   readonly problems: readonly TextProblem[];
-  /** Of the member at a path, or of the nearest that is there. */
+  /** Range of the member at a path, or of its nearest existing parent. */
   readonly findRange: (path: Path) => Range;
 }
 
@@ -71,7 +71,7 @@ const listYamlProblems = (document: Document.Parsed): readonly TextProblem[] =>
     to,
   }));
 
-/** What JSON forbids, and names that stand twice, which JSON.parse does not see. */
+/** Syntax errors, and duplicate names, which JSON.parse ignores. */
 function listJsonProblems(document: Document.Parsed, text: string): readonly TextProblem[] {
   const mistake = findSyntaxError(text);
   if (mistake !== undefined)
@@ -135,7 +135,7 @@ function createNode(document: Document, value: Json): unknown {
   return node;
 }
 
-/** What consists of texts, numbers and lists of them stands on one line, when it fits. */
+/** Flat values stand on one line, if they fit. */
 const isSmall = (value: Json, mayBeFlow: boolean): boolean =>
   mayBeFlow && isFlat(value) && printJson(value, '').length <= WIDTH;
 

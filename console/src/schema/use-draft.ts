@@ -1,10 +1,11 @@
 // One draft of the schema for all screens of this tab of the browser: in sessionStorage, as it has no records.
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useMemo, useSyncExternalStore } from 'react';
+import { useEffect, useMemo } from 'react';
 import { type Json, parseExact } from '../api/json.ts';
 import { isFinished, migrationQuery } from '../api/migrations.ts';
 import { type CurrentDocument, documentQuery } from '../api/schema-document.ts';
 import type { WorkspaceRef } from '../api/workspace.ts';
+import { createStore } from '../store.ts';
 import {
   createDraft,
   deserializeDraft,
@@ -18,26 +19,23 @@ import {
 } from './draft.ts';
 import { type Format, type ParsedText, parseText } from './text.ts';
 
-const drafts = new Map<string, SchemaDraft | undefined>();
+/** By key of the storage. */
+const drafts = createStore<ReadonlyMap<string, SchemaDraft | undefined>>(new Map());
 const lastGood = new Map<string, Json>();
-const listeners = new Set<() => void>();
 let preferred: Format = 'yaml';
 
 const getStorageKey = ({ org, ws }: WorkspaceRef): string => `wda.schema-draft.${org}/${ws}`;
 
 function readStored(key: string): SchemaDraft | undefined {
-  if (!drafts.has(key)) {
-    try {
-      drafts.set(key, deserializeDraft(sessionStorage.getItem(key)));
-    } catch {
-      drafts.set(key, undefined);
-    }
+  if (drafts.get().has(key)) return drafts.get().get(key);
+  try {
+    return deserializeDraft(sessionStorage.getItem(key));
+  } catch {
+    return undefined;
   }
-  return drafts.get(key);
 }
 
 function store(key: string, draft: SchemaDraft | undefined): void {
-  drafts.set(key, draft);
   if (draft === undefined) lastGood.delete(key);
   try {
     if (draft === undefined) sessionStorage.removeItem(key);
@@ -45,22 +43,17 @@ function store(key: string, draft: SchemaDraft | undefined): void {
   } catch {
     // Full or forbidden: the draft lives as long as the page.
   }
-  for (const listener of listeners) listener();
+  drafts.set(new Map(drafts.get()).set(key, draft));
 }
-
-const subscribe = (listener: () => void): (() => void) => {
-  listeners.add(listener);
-  return () => void listeners.delete(listener);
-};
 
 export interface DraftState {
   readonly draft: SchemaDraft;
   readonly parsed: ParsedText;
-  /** Of the text; while that cannot be read, what it was last. */
+  /** Value of the text, or its last valid value while it cannot be parsed. */
   readonly value: Json;
   readonly isReadable: boolean;
   readonly current: CurrentDocument;
-  /** What the draft was made from. */
+  /** Document that the draft started from. */
   readonly base: Json;
   readonly isChanged: boolean;
   /** Somebody else changed the document in force since. */
@@ -75,11 +68,13 @@ export interface DraftState {
 }
 
 /** The draft of a workspace; undefined until the document in force has arrived. */
-export function useDraft(place: WorkspaceRef): { readonly state: DraftState | undefined; readonly error: unknown } {
-  const key = getStorageKey(place);
-  const { data: inForce, error } = useQuery(documentQuery(place));
-  const kept = useSyncExternalStore(subscribe, () => readStored(key));
-  useAppliedDraft(place, kept, key);
+export function useDraft(workspace: WorkspaceRef): { readonly state: DraftState | undefined; readonly error: unknown } {
+  const key = getStorageKey(workspace);
+  const { data: inForce, error } = useQuery(documentQuery(workspace));
+  const all = drafts.use();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it is read anew when a draft was stored
+  const kept = useMemo(() => readStored(key), [key, all]);
+  useAppliedDraft(workspace, kept, key);
   const state = useMemo(
     () => (inForce === undefined ? undefined : toDraftState(key, inForce, kept)),
     [key, inForce, kept],
@@ -117,10 +112,10 @@ function toDraftState(key: string, current: CurrentDocument, found: SchemaDraft 
 }
 
 /** The draft has done its work when its migration has succeeded; when that failed, it is there to be mended. */
-function useAppliedDraft(place: WorkspaceRef, kept: SchemaDraft | undefined, key: string): void {
+function useAppliedDraft(workspace: WorkspaceRef, kept: SchemaDraft | undefined, key: string): void {
   const client = useQueryClient();
   const id = kept?.applying;
-  const { data: migration } = useQuery({ ...migrationQuery(place, id ?? ''), enabled: id !== undefined });
+  const { data: migration } = useQuery({ ...migrationQuery(workspace, id ?? ''), enabled: id !== undefined });
   useEffect(() => {
     const draft = readStored(key);
     if (migration === undefined || !isFinished(migration) || draft === undefined) return;

@@ -1,4 +1,4 @@
-// What the server says of a draft: its mistakes with their paths, while one types.
+// Validates the draft on the server while one types: errors with their paths.
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { type ErrorDetail, isApiError } from '../api/api-error.ts';
@@ -18,10 +18,10 @@ export interface DraftValidation {
 }
 
 /** Asks for the plan of the draft, and keeps what is wrong with it. */
-export function useValidation(place: WorkspaceRef, state: DraftState): DraftValidation {
+export function useValidation(workspace: WorkspaceRef, state: DraftState): DraftValidation {
   const [value] = useDebouncedValue(state.value, PAUSE_MS);
   const { error, isSuccess } = useQuery({
-    ...planQuery(place, withoutSchemaLink(value), 'online'),
+    ...planQuery(workspace, withoutSchemaLink(value), 'online'),
     enabled: state.isReadable && state.isChanged,
     staleTime: 30_000,
   });

@@ -1,15 +1,23 @@
 // Where one is, who one is, and what holds for the whole page.
+
 import { ActionIcon, Anchor, Badge, Group, Menu, Text, useMantineColorScheme } from '@mantine/core';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { queryClient } from '../api/query-client.ts';
-import { mayAdminister, mayWrite, type Session, signOut } from '../api/session.ts';
+import { mayAdminister, mayWrite, signOut } from '../api/session.ts';
+import type { Session } from '../api/types.ts';
 import { setViewAs } from '../api/view-as.ts';
 import type { WorkspaceRef } from '../api/workspace.ts';
 import { Icon } from './icon.tsx';
 import { TimeZoneSwitch } from './time-zone.tsx';
 import { ViewAsButton } from './view-as.tsx';
 
-export function Banner({ session, place }: { readonly session: Session; readonly place: WorkspaceRef | undefined }) {
+export function Banner({
+  session,
+  workspace,
+}: {
+  readonly session: Session;
+  readonly workspace: WorkspaceRef | undefined;
+}) {
   const { setColorScheme } = useMantineColorScheme();
   const navigate = useNavigate();
   async function leave(): Promise<void> {
@@ -30,7 +38,7 @@ export function Banner({ session, place }: { readonly session: Session; readonly
             size="sm"
             truncate
             miw={0}
-            {...(place === undefined ? {} : { visibleFrom: 'sm' })}
+            {...(workspace === undefined ? {} : { visibleFrom: 'sm' })}
           >
             Organizations
           </Anchor>
@@ -39,23 +47,23 @@ export function Banner({ session, place }: { readonly session: Session; readonly
             Console
           </Text>
         )}
-        {place !== undefined && (
+        {workspace !== undefined && (
           <Text size="sm" truncate miw={0}>
             /{' '}
             {session.kind === 'operator' ? (
-              <Anchor component={Link} to={`/${place.org}`} size="sm">
-                <bdi>{place.org}</bdi>
+              <Anchor component={Link} to={`/${workspace.org}`} size="sm">
+                <bdi>{workspace.org}</bdi>
               </Anchor>
             ) : (
-              <bdi>{place.org}</bdi>
+              <bdi>{workspace.org}</bdi>
             )}{' '}
-            / <bdi>{place.ws}</bdi>
+            / <bdi>{workspace.ws}</bdi>
           </Text>
         )}
         {!mayWrite(session) && <Badge color="gray">Read only</Badge>}
       </Group>
       <Group gap="xs" wrap="nowrap">
-        {place !== undefined && <ViewAsButton place={place} />}
+        {workspace !== undefined && <ViewAsButton workspace={workspace} />}
         <TimeZoneSwitch />
         <Menu position="bottom-end" withinPortal>
           <Menu.Target>

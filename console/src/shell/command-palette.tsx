@@ -1,11 +1,13 @@
 // Ctrl+K: go anywhere by typing.
+
 import { Group, Modal, ScrollArea, Text, TextInput, UnstyledButton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent as ReactKeyboardEvent, useEffect, useId, useState } from 'react';
 import { organizationsQuery, workspaceNamesQuery } from '../api/organizations.ts';
 import { schemaQuery } from '../api/schema.ts';
-import type { Session } from '../api/session.ts';
+import type { Session } from '../api/types.ts';
+
 import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
 import classes from './command-palette.module.css';
 import { listActions, listDestinations } from './destinations.ts';
@@ -14,43 +16,47 @@ import { useMayAdminister, useMayWrite } from './permissions.ts';
 
 export interface PaletteProps {
   readonly session: Session;
-  readonly place: WorkspaceRef | undefined;
+  readonly workspace: WorkspaceRef | undefined;
 }
 
 const NOWHERE: WorkspaceRef = { org: '', ws: '' };
 
-function usePaletteItems({ session, place }: PaletteProps, isOpen: boolean): readonly PaletteItem[] {
-  const schema = useQuery({ ...schemaQuery(place ?? NOWHERE), enabled: isOpen && place !== undefined });
+function usePaletteItems({ session, workspace }: PaletteProps, isOpen: boolean): readonly PaletteItem[] {
+  const schema = useQuery({ ...schemaQuery(workspace ?? NOWHERE), enabled: isOpen && workspace !== undefined });
   const mayWrite = useMayWrite();
   const mayAdminister = useMayAdminister();
   const isOperator = session.kind === 'operator';
   const organizations = useQuery({ ...organizationsQuery(), enabled: isOpen && isOperator });
   const here = useQuery({
-    ...workspaceNamesQuery(place?.org ?? ''),
-    enabled: isOpen && isOperator && place !== undefined,
+    ...workspaceNamesQuery(workspace?.org ?? ''),
+    enabled: isOpen && isOperator && workspace !== undefined,
   });
-  const names = place === undefined ? [] : [...(schema.data?.entities.keys() ?? [])];
+  const names = workspace === undefined ? [] : [...(schema.data?.entities.keys() ?? [])];
   return [
-    ...(place === undefined
+    ...(workspace === undefined
       ? []
       : [
-          ...names.map((name) => ({ label: name, kind: 'Entity', to: screenPath(place, `/data/${name}`) })),
-          ...listDestinations(place, mayAdminister, names[0]).map(({ label, to }) => ({ label, kind: 'Screen', to })),
-          { label: 'Overview', kind: 'Screen', to: screenPath(place) },
+          ...names.map((name) => ({ label: name, kind: 'Entity', to: screenPath(workspace, `/data/${name}`) })),
+          ...listDestinations(workspace, mayAdminister, names[0]).map(({ label, to }) => ({
+            label,
+            kind: 'Screen',
+            to,
+          })),
+          { label: 'Overview', kind: 'Screen', to: screenPath(workspace) },
         ]),
     ...(here.data?.list ?? []).map(({ slug, name }) => ({
       label: name,
       kind: 'Workspace',
-      to: `/${place?.org}/${slug}`,
+      to: `/${workspace?.org}/${slug}`,
     })),
     ...(organizations.data?.list ?? []).map(({ slug, name }) => ({
       label: name,
       kind: 'Organization',
       to: `/${slug}`,
     })),
-    ...(place === undefined
+    ...(workspace === undefined
       ? []
-      : listActions(place, { mayWrite, mayAdminister }, schema.data?.entities.values() ?? [])
+      : listActions(workspace, { mayWrite, mayAdminister }, schema.data?.entities.values() ?? [])
     ).map((action) => ({ ...action, kind: 'Action' })),
     ...(isOperator
       ? [

@@ -5,8 +5,8 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import type { ApiError } from '../api/api-error.ts';
 import { setRequestListeners } from '../api/request.ts';
-import type { ApiRequest } from '../api/request-types.ts';
-import { createStore } from './store.ts';
+import type { ApiRequest } from '../api/types.ts';
+import { createStore } from '../store.ts';
 
 const lost = createStore(false);
 /** Requests that were refused for a while, and wait; the last one is told. */
@@ -23,9 +23,6 @@ setRequestListeners({
 
 const PAUSE_MS = 1000;
 
-/** Whether the last request got no answer. */
-export const useIsConnectionLost = lost.use;
-
 export function ConnectionBanner() {
   const isLost = lost.use();
   const client = useQueryClient();
@@ -37,7 +34,7 @@ export function ConnectionBanner() {
         () => undefined,
       );
     }, PAUSE_MS);
-    // Whoever was first to get an answer again.
+    // Some request got a response again.
     return () => {
       clearInterval(timer);
       void client.invalidateQueries();

@@ -93,3 +93,19 @@ const ScrollableTable = ({ label, minWidth, maxWidth, children }: ScrollableTabl
     {children}
   </Table.ScrollContainer>
 );
+
+export type PropertyRows = readonly (readonly [name: string, value: ReactNode])[];
+
+/** Names of properties with their values. */
+export const PropertyTable = ({ label, rows }: { readonly label: string; readonly rows: PropertyRows }) => (
+  <Table aria-label={label} variant="vertical" layout="auto" withTableBorder>
+    <Table.Tbody>
+      {rows.map(([name, value]) => (
+        <Table.Tr key={name}>
+          <Table.Th scope="row">{name}</Table.Th>
+          <Table.Td>{value}</Table.Td>
+        </Table.Tr>
+      ))}
+    </Table.Tbody>
+  </Table>
+);

@@ -1,6 +1,6 @@
 // A moment in the zone of the page.
-import { formatLocal, formatOffset } from '../format/datetime.ts';
-import { type TimeZone, useTimeZone } from './time-zone.tsx';
+import { formatLocal, formatOffset, type TimeZone } from '../format/datetime.ts';
+import { useTimeZone } from './time-zone.tsx';
 
 /** `2026-11-22 11:55:43 UTC`; to the second. */
 export const formatDateTime = (instant: string, zone: TimeZone): string =>
@@ -17,3 +17,7 @@ export function DateTime({ instant, none = '' }: { readonly instant: string | nu
     </time>
   );
 }
+
+/** Duration between two moments: `1.25 s`; empty while it has not ended. */
+export const formatElapsed = (start: string | null, end: string | null): string =>
+  start === null || end === null ? '' : `${((Date.parse(end) - Date.parse(start)) / 1000).toFixed(2)} s`;

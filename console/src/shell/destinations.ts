@@ -12,15 +12,15 @@ export interface Destination {
 
 /** `entity`: the first of the workspace, whose API page is opened. */
 export function listDestinations(
-  place: WorkspaceRef,
+  workspace: WorkspaceRef,
   isAdministrator: boolean,
   entity: string | undefined,
 ): readonly Destination[] {
   const way = (icon: Destination['icon'], label: string, rest: string, below = rest): Destination => ({
     icon,
     label,
-    to: screenPath(place, rest),
-    activePath: screenPath(place, below),
+    to: screenPath(workspace, rest),
+    activePath: screenPath(workspace, below),
   });
   return [
     ...(isAdministrator
@@ -45,18 +45,18 @@ export interface Action {
   readonly to: string;
 }
 
-/** What can be begun in a workspace from anywhere. */
+/** Actions that can be started from anywhere in a workspace. */
 export function listActions(
-  place: WorkspaceRef,
+  workspace: WorkspaceRef,
   { mayWrite, mayAdminister }: Rights,
   entities: Iterable<Pick<EntityDocument, 'name' | 'operations'>>,
 ): readonly Action[] {
   const writable = mayWrite ? [...entities].filter(({ operations }) => operations.includes('create')) : [];
   return [
     ...writable.flatMap(({ name }) => [
-      { label: `New record of ${name}`, to: screenPath(place, `/data/${name}/new`) },
-      { label: `Import into ${name}`, to: screenPath(place, `/data/${name}/import`) },
+      { label: `New record of ${name}`, to: screenPath(workspace, `/data/${name}/new`) },
+      { label: `Import into ${name}`, to: screenPath(workspace, `/data/${name}/import`) },
     ]),
-    ...(mayAdminister ? [{ label: 'Import a file as a new entity', to: screenPath(place, '/import') }] : []),
+    ...(mayAdminister ? [{ label: 'Import a file as a new entity', to: screenPath(workspace, '/import') }] : []),
   ];
 }

@@ -15,12 +15,13 @@ export interface FormDialogProps {
   readonly size?: string;
   /** The safe button takes the focus first. */
   readonly focusesCancel?: boolean;
+  readonly focusesAction?: boolean;
   readonly cancelLabel?: string;
   /** Stands beside the buttons. */
   readonly aside?: ReactNode;
   readonly onClose: () => void;
   /** Closes the dialog itself when it is done. */
-  readonly onSubmit: () => Promise<void> | void;
+  readonly onSubmit: (data: FormData) => Promise<void> | void;
   readonly children: ReactNode | ((error: unknown) => ReactNode);
 }
 
@@ -33,14 +34,23 @@ export function FormDialog({ title, isOpen = true, size, onClose, ...rest }: For
 }
 
 function DialogForm(props: Omit<FormDialogProps, 'title' | 'isOpen' | 'size'>) {
-  const { action, isDestructive = false, isDisabled = false, focusesCancel = false, cancelLabel = 'Cancel' } = props;
+  const {
+    action,
+    isDestructive = false,
+    isDisabled = false,
+    focusesCancel,
+    focusesAction,
+    cancelLabel = 'Cancel',
+  } = props;
   const { aside, onClose, onSubmit, children } = props;
-  const submission = useMutation({ mutationFn: async () => onSubmit() });
+  const submission = useMutation({ mutationFn: async (data: FormData) => onSubmit(data) });
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        submission.mutate();
+        // React passes it on to a form around the dialog, too.
+        event.stopPropagation();
+        submission.mutate(new FormData(event.currentTarget));
       }}
     >
       <Stack gap="sm">
@@ -53,6 +63,7 @@ function DialogForm(props: Omit<FormDialogProps, 'title' | 'isOpen' | 'size'>) {
           </Button>
           <Button
             type="submit"
+            data-autofocus={focusesAction || undefined}
             color={isDestructive ? 'red' : 'accent'}
             loading={submission.isPending}
             disabled={isDisabled}
@@ -65,7 +76,8 @@ function DialogForm(props: Omit<FormDialogProps, 'title' | 'isOpen' | 'size'>) {
   );
 }
 
-export type ConfirmDialogProps = Omit<FormDialogProps, 'isDestructive' | 'focusesCancel'> & {
+export type ConfirmDialogProps = Omit<FormDialogProps, 'isDestructive' | 'focusesCancel' | 'children'> & {
+  readonly children?: FormDialogProps['children'];
   /** Consequences, one sentence each. */
   readonly consequences?: readonly string[];
 };

@@ -3,7 +3,7 @@ import { Alert, Button, CopyButton, Group, List, Text } from '@mantine/core';
 import { isApiError } from '../api/api-error.ts';
 
 export interface ErrorAlertProps {
-  /** What was thrown; null or undefined: nothing is shown. */
+  /** Nothing is shown if it is null or undefined. */
   readonly error: unknown;
   readonly onRetry?: (() => void) | undefined;
 }

@@ -1,4 +1,4 @@
-// What stands in place of a screen that cannot be shown.
+// Screens for unknown addresses and for errors.
 import { Anchor, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { ErrorAlert } from './error-alert.tsx';

@@ -1,4 +1,4 @@
-// The last change by way of the admin API in words, with the way to all of them.
+// The last change through the admin API, with a link to all of them.
 import { Anchor, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -6,20 +6,21 @@ import { lastActivityQuery } from '../api/activity.ts';
 import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
 import { DateTime } from './datetime.tsx';
 
-/** Of a workspace, or, without a place, of everything. Nothing while there is none. */
-export function LastChange({ place }: { readonly place?: WorkspaceRef }) {
-  const { data } = useQuery(lastActivityQuery(place));
+/** Covers one workspace, or all of them when none is given. */
+export function LastChange({ workspace }: { readonly workspace?: WorkspaceRef }) {
+  const { data } = useQuery(lastActivityQuery(workspace));
   if (data === undefined || data === null) return null;
-  const { at, actor, action, organization, workspace } = data;
-  const where = place === undefined ? [organization, workspace].filter((one) => one !== null).join('/') : '';
-  const [to, search] = place === undefined ? ['/server', { tab: 'activity' }] : [screenPath(place, '/activity'), {}];
+  const scope = workspace === undefined ? [data.organization, data.workspace].filter(Boolean).join('/') : '';
+  const [to, search] =
+    workspace === undefined ? ['/server', { tab: 'activity' }] : [screenPath(workspace, '/activity'), {}];
   return (
-    <Text size="sm" c="dimmed" mb={place === undefined ? 'sm' : 0}>
+    <Text size="sm" c="dimmed" mb={workspace === undefined ? 'sm' : 0}>
       Last change:{' '}
       <Anchor component={Link} to={to} search={search as never} size="sm" underline="always">
-        {action}
+        {data.action}
       </Anchor>
-      {where === '' ? '' : ` in ${where}`} by <bdi>{actor.name ?? actor.kind}</bdi>, <DateTime instant={at} />
+      {scope === '' ? '' : ` in ${scope}`} by <bdi>{data.actor.name ?? data.actor.kind}</bdi>,{' '}
+      <DateTime instant={data.at} />
     </Text>
   );
 }

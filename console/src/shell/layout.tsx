@@ -1,4 +1,4 @@
-// What stands around every screen: banner, navigation of the workspace, main, and the line that says aloud what happened.
+// Layout around every screen: banner, navigation of the workspace, main, and the live region.
 import { AppShell, Burger, Group } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
@@ -7,6 +7,7 @@ import { useEffect } from 'react';
 import { isApiError } from '../api/api-error.ts';
 import { stringifyExact } from '../api/json.ts';
 import { sessionQuery } from '../api/session.ts';
+import { useViewAsAnywhere } from '../api/view-as.ts';
 import { Banner } from './banner.tsx';
 import { CommandPalette } from './command-palette.tsx';
 import { ConnectionBanner } from './connection.tsx';
@@ -14,14 +15,13 @@ import { ErrorAlert } from './error-alert.tsx';
 import { LiveRegion } from './live-region.tsx';
 import { MigrationBanner } from './migration-banner.tsx';
 import { Navigation } from './navigation.tsx';
-import { useViewAsAnywhere } from './permissions.ts';
 import { ShortcutsDialog } from './shortcuts.tsx';
 import { ViewAsLine } from './view-as.tsx';
 
 export function Layout() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
   const { org, ws } = useParams({ strict: false }) as { readonly org?: string; readonly ws?: string };
-  const place = org === undefined || ws === undefined ? undefined : { org, ws };
+  const workspace = org === undefined || ws === undefined ? undefined : { org, ws };
   const session = useQuery(sessionQuery);
   const navigate = useNavigate();
   const viewed = useViewAsAnywhere();
@@ -34,7 +34,7 @@ export function Layout() {
   return (
     <AppShell
       header={{ height: viewed === undefined ? 44 : 76 }}
-      navbar={{ width: 232, breakpoint: 'sm', collapsed: { mobile: !isOpen, desktop: place === undefined } }}
+      navbar={{ width: 232, breakpoint: 'sm', collapsed: { mobile: !isOpen, desktop: workspace === undefined } }}
       padding="md"
     >
       <a className="skip-link" href="#content">
@@ -42,21 +42,21 @@ export function Layout() {
       </a>
       <AppShell.Header component="header" role="banner">
         <Group h={44} px="sm" gap="sm" wrap="nowrap">
-          {place !== undefined && (
+          {workspace !== undefined && (
             <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" />
           )}
-          {session.data !== undefined && <Banner session={session.data} place={place} />}
+          {session.data !== undefined && <Banner session={session.data} workspace={workspace} />}
         </Group>
         <ViewAsLine />
       </AppShell.Header>
-      {place !== undefined && session.data !== undefined && (
+      {workspace !== undefined && session.data !== undefined && (
         <AppShell.Navbar component="nav" aria-label="Workspace" p="xs" onClick={close}>
-          <Navigation place={place} />
+          <Navigation workspace={workspace} />
         </AppShell.Navbar>
       )}
       <AppShell.Main id="content" tabIndex={-1}>
         <ConnectionBanner />
-        {place !== undefined && session.data !== undefined && <MigrationBanner place={place} />}
+        {workspace !== undefined && session.data !== undefined && <MigrationBanner workspace={workspace} />}
         {session.data === undefined ? (
           <ErrorAlert error={isSignedOut ? null : session.error} onRetry={() => void session.refetch()} />
         ) : (
@@ -64,7 +64,7 @@ export function Layout() {
           <Outlet key={viewed === undefined ? '' : stringifyExact(viewed)} />
         )}
       </AppShell.Main>
-      {session.data !== undefined && <CommandPalette session={session.data} place={place} />}
+      {session.data !== undefined && <CommandPalette session={session.data} workspace={workspace} />}
       <ShortcutsDialog />
       <LiveRegion />
     </AppShell>

@@ -1,29 +1,18 @@
-// One region that says in words what has happened, for those who hear the page and those who see it.
-import { useSyncExternalStore } from 'react';
+// One live region that says what has happened, for screen readers.
+import { createStore } from '../store.ts';
 
-let text = '';
-const listeners = new Set<() => void>();
+const message = createStore('');
 
-/** Says something once: "Saved", "3 records deleted". It replaces what was said before. */
-export function announce(words: string): void {
-  // The same words twice are heard twice.
-  text = words === text ? `${words} ` : words;
-  for (const listener of listeners) listener();
-}
+/** Replaces what was announced before: "Saved", "3 records deleted". */
+export const announce = (text: string): void =>
+  // The same text twice is read twice.
+  message.set(text === message.get() ? `${text} ` : text);
 
-const subscribe = (listener: () => void): (() => void) => {
-  listeners.add(listener);
-  return () => void listeners.delete(listener);
-};
+/** The last announcement, for a screen that shows it as well. */
+export const useAnnouncement = message.use;
 
-/** The live region; a screen that shows the words itself reads them by `useSaid`. */
-export function LiveRegion() {
-  const said = useAnnouncement();
-  return (
-    <div role="status" aria-live="polite" className="visually-hidden">
-      {said}
-    </div>
-  );
-}
-
-export const useAnnouncement = (): string => useSyncExternalStore(subscribe, () => text);
+export const LiveRegion = () => (
+  <div role="status" aria-live="polite" className="visually-hidden">
+    {message.use()}
+  </div>
+);

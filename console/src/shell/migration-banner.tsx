@@ -8,15 +8,15 @@ import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
 import { useIsOwner, useMayAdminister } from './permissions.ts';
 import { ProgressBar } from './progress-bar.tsx';
 
-export function MigrationBanner({ place }: { readonly place: WorkspaceRef }) {
+export function MigrationBanner({ workspace }: { readonly workspace: WorkspaceRef }) {
   const mayAdminister = useMayAdminister();
   const isOwner = useIsOwner();
   // One migration of a workspace runs at a time, and is its newest.
-  const { data } = useQuery({ ...migrationsQuery(place, 0, 1), enabled: isOwner });
+  const { data } = useQuery({ ...migrationsQuery(workspace, 0, 1), enabled: isOwner });
   const { pathname } = useLocation();
   const [newest] = data?.migrations ?? [];
   if (newest === undefined || isFinished(newest)) return null;
-  const to = screenPath(place, `/migrations/${newest.id}`);
+  const to = screenPath(workspace, `/migrations/${newest.id}`);
   // Its own screen says it all.
   if (pathname === to) return null;
   return (

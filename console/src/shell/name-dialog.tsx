@@ -1,8 +1,8 @@
-// Name and slug of something new, or of something that gets another name: the dialog of organizations and workspaces.
-import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
-import { type FormEvent, useState } from 'react';
-import { isApiError } from '../api/api-error.ts';
-import { ErrorAlert } from './error-alert.tsx';
+// Name and slug of an organization or a workspace, new or renamed.
+import { Text, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { fieldError } from '../api/api-error.ts';
+import { FormDialog } from './dialogs.tsx';
 
 export interface NameAndSlug {
   readonly slug: string;
@@ -13,14 +13,14 @@ export interface NameDialogProps {
   readonly title: string;
   readonly isOpen: boolean;
   readonly onClose: () => void;
-  /** Of something that exists. */
+  /** Current values of something that is renamed. */
   readonly before?: NameAndSlug;
-  /** What another slug means. */
+  /** Consequence of another slug. */
   readonly warning?: string;
   readonly save: (named: NameAndSlug) => Promise<void>;
 }
 
-/** A slug that a name suggests: `[a-z0-9-]`, 63 at most. */
+/** Derives a slug from a name: `[a-z0-9-]`, 63 at most. */
 export const suggestSlug = (name: string): string =>
   name
     .normalize('NFKD')
@@ -29,74 +29,58 @@ export const suggestSlug = (name: string): string =>
     .replace(/^-|-$/g, '')
     .slice(0, 63);
 
-export function NameDialog(props: NameDialogProps) {
+export function NameDialog({ before, warning, save, onClose, ...rest }: NameDialogProps) {
   return (
-    <Modal
-      opened={props.isOpen}
-      onClose={props.onClose}
-      title={props.title}
-      closeButtonProps={{ 'aria-label': 'Close' }}
+    <FormDialog
+      {...rest}
+      action="Save"
+      onClose={onClose}
+      onSubmit={async (data) => {
+        await save({ name: String(data.get('name')), slug: String(data.get('slug')) });
+        onClose();
+      }}
     >
-      {props.isOpen && <NameForm {...props} />}
-    </Modal>
+      {(error) => <NameFields before={before} warning={warning} error={error} />}
+    </FormDialog>
   );
 }
 
-function NameForm({ before, warning, save, onClose }: NameDialogProps) {
+interface NameFieldsProps {
+  readonly before: NameAndSlug | undefined;
+  readonly warning: string | undefined;
+  readonly error: unknown;
+}
+
+function NameFields({ before, warning, error }: NameFieldsProps) {
   const [name, setName] = useState(before?.name ?? '');
-  const [slug, setSlug] = useState(before?.slug);
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
-  const getFieldError = (field: string): string | undefined =>
-    isApiError(error) ? error.details.find((detail) => detail.field === field)?.message : undefined;
-  async function submit(event: FormEvent): Promise<void> {
-    event.preventDefault();
-    setBusy(true);
-    setError(undefined);
-    try {
-      await save({ name, slug: slug ?? suggestSlug(name) });
-      onClose();
-    } catch (thrown) {
-      setError(thrown);
-    } finally {
-      setBusy(false);
-    }
-  }
+  const [typedSlug, setSlug] = useState(before?.slug);
+  const slug = typedSlug ?? suggestSlug(name);
   return (
-    <form onSubmit={(event) => void submit(event)}>
-      <Stack gap="sm">
-        <TextInput
-          label="Name"
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
-          error={getFieldError('name')}
-          data-autofocus
-          required
-          dir="auto"
-        />
-        <TextInput
-          label="Slug"
-          description="Used in URLs: lowercase letters, digits and hyphens"
-          value={slug ?? suggestSlug(name)}
-          onChange={(event) => setSlug(event.currentTarget.value)}
-          error={getFieldError('slug')}
-          required
-        />
-        {warning !== undefined && before !== undefined && slug !== undefined && slug !== before.slug && (
-          <Text size="sm" role="status">
-            {warning}
-          </Text>
-        )}
-        <ErrorAlert error={error} />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={isBusy}>
-            Save
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <>
+      <TextInput
+        label="Name"
+        name="name"
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+        error={fieldError(error, 'name')}
+        data-autofocus
+        required
+        dir="auto"
+      />
+      <TextInput
+        label="Slug"
+        name="slug"
+        description="Used in URLs: lowercase letters, digits and hyphens"
+        value={slug}
+        onChange={(event) => setSlug(event.currentTarget.value)}
+        error={fieldError(error, 'slug')}
+        required
+      />
+      {warning !== undefined && before !== undefined && slug !== before.slug && (
+        <Text size="sm" role="status">
+          {warning}
+        </Text>
+      )}
+    </>
   );
 }

@@ -13,10 +13,10 @@ import { useMayAdminister } from './permissions.ts';
 
 const ROW = 30;
 
-export function Navigation({ place }: { readonly place: WorkspaceRef }) {
+export function Navigation({ workspace }: { readonly workspace: WorkspaceRef }) {
   const mayAdminister = useMayAdminister();
   const { pathname } = useLocation();
-  const schema = useQuery(schemaQuery(place));
+  const schema = useQuery(schemaQuery(workspace));
   const [typed, setTyped] = useState('');
   const scroller = useRef<HTMLDivElement>(null);
   const names = [...(schema.data?.entities.keys() ?? [])].filter((name) =>
@@ -28,17 +28,17 @@ export function Navigation({ place }: { readonly place: WorkspaceRef }) {
     estimateSize: () => ROW,
     overscan: 8,
   });
-  const ways = listDestinations(place, mayAdminister, schema.data?.entities.keys().next().value);
+  const ways = listDestinations(workspace, mayAdminister, schema.data?.entities.keys().next().value);
   const isAt = (to: string): boolean => pathname === to || pathname.startsWith(`${to}/`);
   return (
     <>
       <NavLink
         component={Link}
-        to={screenPath(place)}
+        to={screenPath(workspace)}
         activeOptions={{ exact: true }}
         label="Overview"
         leftSection={<Icon name="table" />}
-        active={pathname.replace(/\/$/, '') === screenPath(place)}
+        active={pathname.replace(/\/$/, '') === screenPath(workspace)}
       />
       <TextInput
         aria-label="Find an entity"
@@ -53,7 +53,7 @@ export function Navigation({ place }: { readonly place: WorkspaceRef }) {
         <div style={{ height: rows.getTotalSize(), position: 'relative' }}>
           {rows.getVirtualItems().map(({ index, start }) => {
             const name = names[index] as string;
-            const to = screenPath(place, `/data/${name}`);
+            const to = screenPath(workspace, `/data/${name}`);
             return (
               <div key={name} style={{ position: 'absolute', insetInline: 0, top: start, height: ROW }}>
                 <NavLink component={Link} to={to} label={<bdi>{name}</bdi>} active={isAt(to)} py={4} />

@@ -3,14 +3,15 @@
 import { Anchor, Text } from '@mantine/core';
 import { Link, Outlet } from '@tanstack/react-router';
 import { screenPath } from '../api/workspace.ts';
-import { useIsOwner, usePlace, useViewAs } from './permissions.ts';
+import { useIsOwner, useViewAs } from './permissions.ts';
 import { ScreenFrame } from './screen-frame.tsx';
+import { useCurrentWorkspace } from './use-address.ts';
 
 export function OwnerOnly() {
-  const place = usePlace();
+  const workspace = useCurrentWorkspace();
   const isOwner = useIsOwner();
   const isViewing = useViewAs() !== undefined;
-  if (place === undefined) return null;
+  if (workspace === undefined) return null;
   if (isOwner && !isViewing) return <Outlet />;
   return (
     <ScreenFrame title="For administrators">
@@ -18,7 +19,7 @@ export function OwnerOnly() {
         {isOwner
           ? 'The user you view as cannot open this screen. Choose "Leave" first.'
           : 'This needs a key with owner permissions.'}{' '}
-        <Anchor component={Link} to={screenPath(place)} size="sm">
+        <Anchor component={Link} to={screenPath(workspace)} size="sm">
           Back to the workspace
         </Anchor>
       </Text>

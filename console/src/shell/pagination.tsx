@@ -12,7 +12,7 @@ const FEW = 12;
 
 /** The page of the address bar, from 0, and the way to another one. */
 export function usePage(): readonly [page: number, go: (page: number) => void] {
-  const [read, write] = useAddress();
+  const { read, write } = useAddress();
   const page = Math.max(0, Math.trunc(Number(read('page') ?? 0)) || 0);
   return [page, (next) => write({ page: next === 0 ? undefined : String(next) })];
 }
@@ -57,7 +57,7 @@ export function useSearchableList<T>(
   nameOf: (item: T) => string,
   label = 'Find in this list',
 ): SearchableList<T> {
-  const [read, write] = useAddress();
+  const { read, write } = useAddress();
   const [page, go] = usePage();
   const typed = read('find') ?? '';
   const wish = typed.trim().toLowerCase();

@@ -1,8 +1,8 @@
-// What the palette finds. Pure.
+// Search of the command palette. Pure.
 
 export interface PaletteItem {
   readonly label: string;
-  /** What it is: "Entity", "Screen", "Workspace". */
+  /** Kind of item: "Entity", "Screen", "Workspace". */
   readonly kind: string;
   readonly to: string;
 }

@@ -1,4 +1,4 @@
-// What every screen has: one heading of level 1, a title of the document, and room for its actions.
+// Frame of every screen: one heading of level 1, a title of the document, and its actions.
 import { Group, Title } from '@mantine/core';
 import { useParams } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';

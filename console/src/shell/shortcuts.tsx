@@ -1,10 +1,10 @@
 // Keys for the whole page: Ctrl+K opens the palette, ? shows the keys of the screen.
 import { Kbd, Modal, Table } from '@mantine/core';
 import { useEffect } from 'react';
-import { createStore } from './store.ts';
+import { createStore } from '../store.ts';
 
 export interface Shortcut {
-  /** As `Ctrl+K`. */
+  /** Combination such as `Ctrl+K`. */
   readonly keys: string;
   readonly description: string;
 }
@@ -48,7 +48,7 @@ export function ShortcutsDialog() {
     return () => removeEventListener('keydown', onKey);
   }, []);
   return (
-    <Modal opened={isOpen} onClose={() => shown.set(false)} title="Keys" closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal opened={isOpen} onClose={() => shown.set(false)} title="Keys">
       <Table>
         <Table.Tbody>
           {lines.map(({ keys, description }) => (

@@ -1,39 +1,15 @@
 // One time zone for the whole page: UTC, or that of the browser.
 import { SegmentedControl } from '@mantine/core';
-import { useSyncExternalStore } from 'react';
+import { useLocalStorage } from '@mantine/hooks';
+import type { TimeZone } from '../format/datetime.ts';
 
-export type TimeZone = 'UTC' | 'local';
+const useStoredTimeZone = () =>
+  useLocalStorage<TimeZone>({ key: 'wda.zone', defaultValue: 'UTC', getInitialValueInEffect: false });
 
-const KEY = 'wda.zone';
-const listeners = new Set<() => void>();
-let zone: TimeZone = readStored();
-
-function readStored(): TimeZone {
-  try {
-    return localStorage.getItem(KEY) === 'local' ? 'local' : 'UTC';
-  } catch {
-    return 'UTC';
-  }
-}
-
-function setZone(next: TimeZone): void {
-  zone = next;
-  try {
-    localStorage.setItem(KEY, next);
-  } catch {}
-  for (const listener of listeners) listener();
-}
-
-export const useTimeZone = (): TimeZone =>
-  useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-    () => zone,
-  );
+export const useTimeZone = (): TimeZone => (useStoredTimeZone()[0] === 'local' ? 'local' : 'UTC');
 
 export function TimeZoneSwitch() {
+  const [, setZone] = useStoredTimeZone();
   return (
     <SegmentedControl
       aria-label="Time zone"

@@ -1,4 +1,4 @@
-// What was typed and is not saved: leaving it asks first.
+// Guards unsaved changes: leaving the screen asks first.
 import { Button, Group, Modal, Text } from '@mantine/core';
 import { useBlocker } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';

@@ -1,23 +1,32 @@
 // The state of a screen in the address bar.
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import type { Search } from '../address.ts';
+import { useCallback, useRef } from 'react';
+import { getAll, type Search } from '../address.ts';
 import type { WorkspaceRef } from '../api/workspace.ts';
 
-/** The workspace of the address. */
-export const usePlace = (): WorkspaceRef => useParams({ strict: false }) as unknown as WorkspaceRef;
+/** The workspace of a screen below one. */
+export const useWorkspace = (): WorkspaceRef => {
+  const { org, ws } = useParams({ strict: false }) as unknown as WorkspaceRef;
+  return { org, ws };
+};
 
-/** One parameter of the address bar, and how to set some; undefined takes one away. A tab is a step to go back from. */
-export function useAddress(): readonly [
-  (name: string) => string | undefined,
-  (change: Search, replace?: boolean) => void,
-] {
+/** The workspace of the address bar, or undefined if the screen is not below one. */
+export function useCurrentWorkspace(): WorkspaceRef | undefined {
+  const { org, ws } = useParams({ strict: false }) as Partial<WorkspaceRef>;
+  return org === undefined || ws === undefined ? undefined : { org, ws };
+}
+
+/** The parameters of the address bar, and how to set some; undefined removes one. A tab is a step to go back from. */
+export function useAddress() {
   const search = useSearch({ strict: false }) as Search;
   const navigate = useNavigate();
-  const read = (name: string): string | undefined => {
-    const value = Object.hasOwn(search, name) ? search[name] : undefined;
-    return typeof value === 'string' ? value : value?.[0];
-  };
-  const write = (change: Search, replace = true): void =>
-    void navigate({ to: '.', search: { ...search, ...change } as never, replace, resetScroll: false });
-  return [read, write];
+  const latest = useRef(search);
+  latest.current = search;
+  const read = (name: string): string | undefined => getAll(search, name)[0];
+  const write = useCallback(
+    (change: Search, replace = true) =>
+      void navigate({ to: '.', search: { ...latest.current, ...change } as never, replace, resetScroll: false }),
+    [navigate],
+  );
+  return { search, read, write };
 }

@@ -1,4 +1,4 @@
-// What was just added takes the focus: its first input, with the text that stands there to be typed over.
+// Focuses the first input of something just added, with its text selected.
 import { type RefObject, useEffect, useRef } from 'react';
 
 /** For the `ref` of an input. `isAdded`: it is on the page because somebody has just asked for it. */

@@ -1,16 +1,18 @@
-// "View as" in the banner: from a token or its claims to the records that its user sees, until "Leave".
-import { ActionIcon, Alert, Button, Group, List, Modal, Text, Textarea } from '@mantine/core';
+// "View as" in the banner: shows the records as a user of the identity provider sees them, until "Leave".
+import { ActionIcon, Button, Group, Modal, Text } from '@mantine/core';
 import { useLocation, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
-import { explainToken } from '../api/identity-provider.ts';
+import { lazy, Suspense, useState } from 'react';
 import { queryClient } from '../api/query-client.ts';
-import { type Claims, describeUser, parseClaims, setViewAs, type ViewAs } from '../api/view-as.ts';
+import { describeUser, setViewAs, useViewAsAnywhere, type ViewAs } from '../api/view-as.ts';
 import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
-import { ErrorAlert } from './error-alert.tsx';
 import { Icon } from './icon.tsx';
 import { announce } from './live-region.tsx';
-import { useIsOwner, useViewAs, useViewAsAnywhere } from './permissions.ts';
+import { trackLoading } from './new-build.ts';
+import { useIsOwner, useViewAs } from './permissions.ts';
 import { DiscardDialog, hasUnsavedChanges } from './unsaved-changes.tsx';
+
+// The form is not part of the first load: its text area takes 3 kB.
+const ViewAsForm = lazy(() => trackLoading(import('./view-as-form.tsx')));
 
 /** Records that were read for somebody else are forgotten; Frame mounts the screen anew. */
 function viewAs(next: ViewAs | undefined): void {
@@ -25,7 +27,7 @@ export function useBeginViewAs(): (next: ViewAs) => void {
   const navigate = useNavigate();
   return (next) => {
     viewAs(next);
-    const home = screenPath(next.place);
+    const home = screenPath(next.workspace);
     const rest = pathname.startsWith(home) ? pathname.slice(home.length) : '';
     if (/^\/(?!data|api)./.test(rest)) void navigate({ to: home, ignoreBlocker: true });
   };
@@ -37,7 +39,7 @@ export function ViewAsLine() {
   const isHere = useViewAs() !== undefined;
   const [isAsking, setAsking] = useState(false);
   if (current === undefined) return null;
-  const { org, ws } = current.place;
+  const { org, ws } = current.workspace;
   const leave = (): void => (hasUnsavedChanges() ? setAsking(true) : viewAs(undefined));
   return (
     <Group px="sm" gap="sm" wrap="nowrap" h={32} className="viewing-as">
@@ -60,7 +62,7 @@ export function ViewAsLine() {
   );
 }
 
-export function ViewAsButton({ place }: { readonly place: WorkspaceRef }) {
+export function ViewAsButton({ workspace }: { readonly workspace: WorkspaceRef }) {
   const [isOpen, setOpen] = useState(false);
   const isOwner = useIsOwner();
   const open = (): void => setOpen(true);
@@ -79,106 +81,11 @@ export function ViewAsButton({ place }: { readonly place: WorkspaceRef }) {
       <ActionIcon color="gray" onClick={open} aria-label="View as" hiddenFrom="sm">
         <Icon name="eye" />
       </ActionIcon>
-      <Modal
-        opened={isOpen}
-        onClose={() => setOpen(false)}
-        title="View as a user"
-        size="lg"
-        closeButtonProps={{ 'aria-label': 'Close' }}
-      >
-        <ViewAsForm place={place} onViewed={() => setOpen(false)} />
+      <Modal opened={isOpen} onClose={() => setOpen(false)} title="View as a user" size="lg">
+        <Suspense>
+          <ViewAsForm workspace={workspace} onViewed={() => setOpen(false)} />
+        </Suspense>
       </Modal>
     </>
-  );
-}
-
-interface TokenVerdict {
-  readonly claims: Claims;
-  /** Messages of the checks that the token fails; none: it is accepted, or there was no token. */
-  readonly failed: readonly string[];
-}
-
-// Whatever else it is, it is no JSON that somebody meant as claims.
-const IS_TOKEN = /^(?:Bearer\s+)?[\w.+/=~-]+$/i;
-
-/** Throws Refusal, or an error in words. */
-async function checkToken(place: WorkspaceRef, text: string): Promise<TokenVerdict> {
-  const pasted = parseClaims(text);
-  if (pasted !== undefined) return { claims: pasted, failed: [] };
-  if (!IS_TOKEN.test(text)) throw new Error('Claims must be a JSON object, such as {"customer_id": 1}');
-  const { checks, claims } = await explainToken(place, text);
-  const failed = checks.filter(({ passed }) => passed === false).map(({ check, message }) => message ?? check);
-  if (claims === null || Object.keys(claims).length === 0) throw new Error(failed[0] ?? 'The token has no claims');
-  return { claims, failed };
-}
-
-function ViewAsForm({ place, onViewed }: { readonly place: WorkspaceRef; readonly onViewed: () => void }) {
-  const [text, setText] = useState('');
-  const [error, setError] = useState<unknown>();
-  const [refused, setRefused] = useState<TokenVerdict>();
-  const [isBusy, setBusy] = useState(false);
-  const begin = useBeginViewAs();
-  function view({ claims }: TokenVerdict): void {
-    onViewed();
-    begin({ place, claims });
-  }
-  async function submit(event: FormEvent): Promise<void> {
-    event.preventDefault();
-    setBusy(true);
-    setError(undefined);
-    setRefused(undefined);
-    try {
-      const judged = await checkToken(place, text.trim());
-      if (judged.failed.length === 0) view(judged);
-      else setRefused(judged);
-    } catch (thrown) {
-      setError(thrown);
-    } finally {
-      setBusy(false);
-    }
-  }
-  return (
-    <form onSubmit={(event) => void submit(event)}>
-      <Textarea
-        label="Token or claims"
-        description="A token of the identity provider, or its claims as JSON. The token is checked and not stored."
-        placeholder='{"customer_id": 1}'
-        value={text}
-        onChange={(event) => setText(event.currentTarget.value)}
-        autosize
-        minRows={4}
-        maxRows={12}
-        spellCheck={false}
-        data-autofocus
-        required
-        styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
-      />
-      <ErrorAlert error={error} />
-      {refused !== undefined && (
-        <Alert role="alert" color="yellow" variant="light" p="xs" my="xs">
-          <Text size="sm" fw={600}>
-            This token is not accepted
-          </Text>
-          <List size="sm">
-            {refused.failed.map((message) => (
-              <List.Item key={message}>{message}</List.Item>
-            ))}
-          </List>
-          <Button mt="xs" variant="default" onClick={() => view(refused)}>
-            View with its claims
-          </Button>
-        </Alert>
-      )}
-      {hasUnsavedChanges() && (
-        <Text size="sm" mt="xs">
-          Your changes on this page are not saved and will be lost.
-        </Text>
-      )}
-      <Group justify="flex-end" mt="sm">
-        <Button type="submit" loading={isBusy} disabled={text.trim() === ''}>
-          View
-        </Button>
-      </Group>
-    </form>
   );
 }

@@ -18,7 +18,7 @@ export interface AdminRequest {
   readonly ifMatch?: string | undefined;
   /** The same for the command line, without workspace and server. */
   readonly wda?: string;
-  /** What the command reads, without line breaks. */
+  /** Standard input of the command, without line breaks. */
   readonly input?: string;
 }
 
@@ -79,7 +79,7 @@ export function createImportCall({ origin, org, ws, entity, file, parameters }: 
   };
 }
 
-/** What a document would change, or changes. */
+/** Change of the schema document. */
 export interface SchemaChange {
   /** JSON text without line breaks. */
   readonly document: string;

@@ -23,7 +23,7 @@ export interface AdminCall {
   /** JSON text. */
   readonly body?: string | undefined;
   readonly headers?: readonly (readonly [name: string, value: string])[];
-  /** What is sent in place of a body: a file of whoever runs the copy. */
+  /** Local file that is sent as the body. */
   readonly file?: { readonly name: string; readonly type: string };
   /** The command that sends it, where there is one. */
   readonly wda?: string;
@@ -98,7 +98,7 @@ function listHeaders(call: Call | AdminCall): readonly (readonly [name: string, 
   return file === undefined ? own : [...own, ['Content-Type', file.type]];
 }
 
-// Of the program that is copied: not a placeholder of this one.
+// Placeholder of the copied program, not of this one.
 const BEARER = 'Authorization: `Bearer \u0024{process.env.WDA_KEY}`';
 
 function printFetch(call: Call | AdminCall): string {

@@ -9,7 +9,7 @@ const normalize = (name: string): string =>
     .toLowerCase()
     .replace(/[^\p{L}\p{N}]/gu, '');
 
-// Of a shorter field there would be one in too many headers: `Order id` is not the id.
+// Shorter fields would match too many headers: `Order id` is not the id.
 const SHORTEST_PART = 3;
 
 /** Whether words of a header, side by side, are a field: `E-Mail Address` has `email`, `Unpaid` has no `paid`. */
@@ -45,7 +45,7 @@ export function guessMapping(headers: readonly string[], fields: readonly string
   }
   for (const field of free) {
     const [only, ...others] = headers.filter((header) => mapping.get(header) === null && isPart(header, field));
-    // Of `First name` and `Last name` neither is the name.
+    // Neither `First name` nor `Last name` is the name.
     if (only !== undefined && others.length === 0) mapping.set(only, field);
   }
   return mapping;

@@ -72,13 +72,13 @@ function parseNdjsonSample(text: string, isWhole: boolean): Sample {
   return { kind: 'ndjson', headers, rows: records.map((record) => headers.map((header) => shown(record.get(header)))) };
 }
 
-// Of programs that write something else than commas: spreadsheets of half of Europe, and tabs.
+// Delimiters of other programs: European spreadsheets, and tabs.
 const OTHER_DELIMITERS = [';', '\t', '|'] as const;
 
-/** What stands between the values of a CSV text in place of commas; undefined: commas, or only one column. */
+/** Delimiter of a CSV text; undefined for commas, or only one column. */
 export function detectDelimiter(text: string): string | undefined {
   const [line = ''] = text.replace(/^\uFEFF/, '').split(/\r?\n/, 1);
-  // What stands in quotes parts nothing.
+  // Quoted delimiters do not count.
   const header = line.replace(/"[^"]*"/g, '');
   if (detectKind(text) !== 'csv' || header.includes(',')) return undefined;
   return OTHER_DELIMITERS.find((delimiter) => header.includes(delimiter));

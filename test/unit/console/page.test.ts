@@ -12,7 +12,7 @@ import type { Reply } from '../../../src/response/reply.ts';
 const folder = mkdtempSync(join(tmpdir(), 'console-'));
 mkdirSync(join(folder, 'assets'));
 writeFileSync(join(folder, 'index.html'), '<!doctype html><meta nonce="__WDA_NONCE__"><style nonce="__WDA_NONCE__">');
-writeFileSync(join(folder, 'stamp.txt'), 'abc');
+writeFileSync(join(folder, 'build-id.txt'), 'abc');
 writeFileSync(join(folder, 'assets/index-1.js'), 'plain');
 writeFileSync(join(folder, 'assets/index-1.js.br'), 'coded');
 writeFileSync(join(folder, 'assets/index-1.exe'), 'no type is known');

@@ -1,13 +1,11 @@
-// Who changed what in this workspace.
-import { useParams } from '@tanstack/react-router';
-import type { WorkspaceRef } from '../../api/workspace.ts';
 import { ActivityList } from '../../shell/activity-list.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { useWorkspace } from '../../shell/use-address.ts';
 
 export function Screen() {
   return (
     <ScreenFrame title="Activity">
-      <ActivityList place={useParams({ strict: false }) as WorkspaceRef} />
+      <ActivityList workspace={useWorkspace()} />
     </ScreenFrame>
   );
 }

@@ -15,7 +15,7 @@ interface Result {
   readonly text: string;
 }
 
-/** What is typed; several filters stand on lines of their own. */
+/** Typed parameters. */
 interface Parameters {
   readonly filter: string;
   readonly sort: string;
@@ -27,10 +27,10 @@ interface Parameters {
 
 const NOTHING: Parameters = { filter: '', sort: '', expand: '', fields: '', size: '20', count: 'exact' };
 
-// What a person reads; the rest is for Copy as.
+// More is not readable; "Copy as" gives the rest.
 const MOST_CHARACTERS = 100_000;
 
-export function Builder({ place, entity }: { readonly place: WorkspaceRef; readonly entity: EntityDocument }) {
+export function Builder({ workspace, entity }: { readonly workspace: WorkspaceRef; readonly entity: EntityDocument }) {
   const [typed, setTyped] = useState(NOTHING);
   const [shown, setShown] = useState<Result>();
   const [error, setError] = useState<unknown>();
@@ -40,7 +40,7 @@ export function Builder({ place, entity }: { readonly place: WorkspaceRef; reado
   );
   const call = (): Call => ({
     origin: location.origin,
-    workspace: `${place.org}/${place.ws}`,
+    workspace: `${workspace.org}/${workspace.ws}`,
     entity: entity.name,
     method: 'GET',
     rest: '',
@@ -54,7 +54,7 @@ export function Builder({ place, entity }: { readonly place: WorkspaceRef; reado
     try {
       const search = new URLSearchParams(query.map(([name, value]) => [name, value.trim()]));
       const response = await send({
-        path: dataPath(place, `/${encodeURIComponent(entity.name)}?${search}`),
+        path: dataPath(workspace, `/${encodeURIComponent(entity.name)}?${search}`),
         waits: false,
       });
       const text = await response.text();

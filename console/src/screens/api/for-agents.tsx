@@ -6,17 +6,17 @@ import { request } from '../../api/request.ts';
 import { dataPath, type WorkspaceRef } from '../../api/workspace.ts';
 import { useViewAs } from '../../shell/permissions.ts';
 
-export function ForAgents({ place, entity }: { readonly place: WorkspaceRef; readonly entity: string }) {
+export function ForAgents({ workspace, entity }: { readonly workspace: WorkspaceRef; readonly entity: string }) {
   const isUser = useViewAs() !== undefined;
   const index = useQuery({
-    queryKey: ['index', place.org, place.ws],
-    queryFn: async ({ signal }) => (await request<{ mcp: string | null }>({ path: dataPath(place), signal })).data,
+    queryKey: ['index', workspace.org, workspace.ws],
+    queryFn: async ({ signal }) => (await request<{ mcp: string | null }>({ path: dataPath(workspace), signal })).data,
     staleTime: 60_000,
   });
   const address = index.data?.mcp ?? null;
   // A key sees more than the user whom the screen shows.
   if (address === null || isUser) return null;
-  const command = `claude mcp add --transport http ${place.ws} '${address}?entities=${entity}' --header "Authorization: Bearer $WDA_KEY"`;
+  const command = `claude mcp add --transport http ${workspace.ws} '${address}?entities=${entity}' --header "Authorization: Bearer $WDA_KEY"`;
   return (
     <Paper withBorder p="sm" mt="md">
       <Title order={2} mb={4}>

@@ -81,9 +81,9 @@ export function Screen() {
                 )}
               </Group>
             </Paper>
-            <ForAgents place={place} entity={name} />
+            <ForAgents workspace={place} entity={name} />
           </div>
-          <Builder key={name} place={place} entity={entity} />
+          <Builder key={name} workspace={place} entity={entity} />
         </SimpleGrid>
       )}
     </ScreenFrame>

@@ -14,19 +14,19 @@ const CONFLICTS = [
   { value: 'update', label: 'Update them' },
 ];
 
-/** What a file may fill. */
+/** Columns that a file may fill. */
 function listImportColumns({ fields, relations, timestamps }: EntityDocument): readonly string[] {
   const stored = [...relations.values()].flatMap(({ column }) => (column === undefined ? [] : [column]));
   return ['id', ...fields.keys(), ...stored, ...(timestamps ? ['createdAt', 'updatedAt'] : [])];
 }
 
 export interface IntoEntityProps {
-  readonly place: WorkspaceRef;
+  readonly workspace: WorkspaceRef;
   readonly entity: EntityDocument;
   readonly chosen: ImportFile;
 }
 
-export function IntoEntity({ place, entity, chosen }: IntoEntityProps) {
+export function IntoEntity({ workspace, entity, chosen }: IntoEntityProps) {
   const columns = listImportColumns(entity);
   const { headers } = chosen.sample;
   const [mapping, setMapping] = useState<Mapping>(() => guessMapping(headers, columns));
@@ -81,7 +81,7 @@ export function IntoEntity({ place, entity, chosen }: IntoEntityProps) {
       )}
       <UploadForm
         key={chosen.number}
-        place={place}
+        workspace={workspace}
         entity={entity.name}
         chosen={chosen}
         parameters={{

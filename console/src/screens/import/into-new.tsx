@@ -26,12 +26,12 @@ function guessFields({ sample }: ImportFile): readonly (GuessedField | null)[] {
 }
 
 export interface IntoNewProps {
-  readonly place: WorkspaceRef;
+  readonly workspace: WorkspaceRef;
   readonly chosen: ImportFile;
   readonly suggested: string;
 }
 
-export function IntoNew({ place, chosen, suggested }: IntoNewProps) {
+export function IntoNew({ workspace, chosen, suggested }: IntoNewProps) {
   const [name, setName] = useState(suggested);
   const [fields, setFields] = useState(() => guessFields(chosen));
   const made = useRef<string>(undefined);
@@ -39,12 +39,19 @@ export function IntoNew({ place, chosen, suggested }: IntoNewProps) {
   const mapping = new Map(headers.map((header, at) => [header, fields[at]?.name ?? 'id']));
   async function make(): Promise<void> {
     if (made.current === name) return;
-    // What others have written stays, to the last digit.
-    const { data, etag } = await requestExact<{ readonly entities?: object }>({ path: adminPath(place, '/schema') });
+    // The rest of the document is kept, to the last digit.
+    const { data, etag } = await requestExact<{ readonly entities?: object }>({
+      path: adminPath(workspace, '/schema'),
+    });
     const own = fields.flatMap((field) => (field === null ? [] : [[field.name, toDefinition(field)] as const]));
     const entities = { ...data.entities, [name]: { fields: Object.fromEntries(own) } };
     const headers = etag === undefined ? {} : { 'If-Match': etag };
-    await request({ method: 'PUT', path: adminPath(place, '/schema?wait=30'), body: { ...data, entities }, headers });
+    await request({
+      method: 'PUT',
+      path: adminPath(workspace, '/schema?wait=30'),
+      body: { ...data, entities },
+      headers,
+    });
     made.current = name;
   }
   return (
@@ -80,7 +87,7 @@ export function IntoNew({ place, chosen, suggested }: IntoNewProps) {
         Import creates the entity, then stores the rows. If a row is rejected, the entity remains without records.
       </Text>
       <UploadForm
-        place={place}
+        workspace={workspace}
         entity={name}
         chosen={chosen}
         parameters={{ map: printMapParameter(mapping) }}

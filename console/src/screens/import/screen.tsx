@@ -61,12 +61,12 @@ export function Screen() {
             </Text>
           )}
           {chosen !== undefined && entity !== undefined && (
-            <IntoEntity key={JSON.stringify(chosen.sample.headers)} place={place} entity={entity} chosen={chosen} />
+            <IntoEntity key={JSON.stringify(chosen.sample.headers)} workspace={place} entity={entity} chosen={chosen} />
           )}
           {chosen !== undefined && name === undefined && schema.data !== undefined && (
             <IntoNew
               key={chosen.number}
-              place={place}
+              workspace={place}
               chosen={chosen}
               suggested={nameFor(chosen.name.replace(/\.[^.]*$/, ''), new Set(schema.data.entities.keys()))}
             />

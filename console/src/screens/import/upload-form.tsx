@@ -26,7 +26,7 @@ export interface Result extends ImportCounts {
 }
 
 export interface UploadFormProps {
-  readonly place: WorkspaceRef;
+  readonly workspace: WorkspaceRef;
   readonly entity: string;
   readonly chosen: ImportFile;
   readonly parameters: Readonly<Record<string, string | undefined>>;
@@ -42,7 +42,7 @@ export interface UploadFormProps {
 const MOST_BYTES = 50_000_000;
 
 export function UploadForm({
-  place,
+  workspace,
   entity,
   chosen,
   parameters,
@@ -63,7 +63,7 @@ export function UploadForm({
   const type = sample.kind === 'csv' ? 'text/csv' : 'application/x-ndjson';
   const given = Object.entries(parameters).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]]));
   const pathWith = (more: string[][]): string =>
-    dataPath(place, `/${encodeURIComponent(entity)}/_import?${new URLSearchParams([...given, ...more])}`);
+    dataPath(workspace, `/${encodeURIComponent(entity)}/_import?${new URLSearchParams([...given, ...more])}`);
   const path = pathWith([]);
   async function run(isDryRun: boolean): Promise<void> {
     const controller = new AbortController();
@@ -116,7 +116,7 @@ export function UploadForm({
         {chosen.delimiter === undefined && before === undefined && isReady && (
           <CopyAs
             call={() =>
-              createImportCall({ origin: location.origin, ...place, entity, file: { name, type }, parameters })
+              createImportCall({ origin: location.origin, ...workspace, entity, file: { name, type }, parameters })
             }
           />
         )}
@@ -143,7 +143,7 @@ export function UploadForm({
           {result.isDryRun ? 'Nothing is stored. The import would have: ' : ''}
           {`${pluralize(result.inserted, 'record')} inserted, ${result.updated} updated, ${result.skipped} skipped. `}
           {!result.isDryRun && (
-            <Anchor component={Link} to={screenPath(place, `/data/${entity}`)} size="sm">
+            <Anchor component={Link} to={screenPath(workspace, `/data/${entity}`)} size="sm">
               Show the records
             </Anchor>
           )}

@@ -1,4 +1,5 @@
 // One migration: how far it is, how fast, how long yet; what stopped it; and the button that takes it back.
+
 import { Alert, Anchor, Badge, Button, Group, Stack, Table, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
@@ -12,52 +13,47 @@ import {
   STATE_COLORS,
   type Throughput,
 } from '../../api/migration-progress.ts';
-import {
-  cancelMigration,
-  isFinished,
-  type Migration,
-  type MigrationStep,
-  migrationQuery,
-} from '../../api/migrations.ts';
+import { cancelMigration, isFinished, migrationQuery } from '../../api/migrations.ts';
+import type { Migration, MigrationStep } from '../../api/types.ts';
 import { adminPath, screenPath, type WorkspaceRef } from '../../api/workspace.ts';
 import { formatCount, pluralize } from '../../format/amount.ts';
 import { ConflictingRecords } from '../../schema/conflicting-records.tsx';
-import { secondsBetween, Time } from '../../schema/time.tsx';
 import { useDraft } from '../../schema/use-draft.ts';
 import { CopyReadAs } from '../../shell/copy-as.tsx';
+import { DateTime, formatElapsed } from '../../shell/datetime.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { announce } from '../../shell/live-region.tsx';
 import { ProgressBar } from '../../shell/progress-bar.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
-import { usePlace } from '../../shell/use-address.ts';
+import { useWorkspace } from '../../shell/use-address.ts';
 import { workspaceOption } from '../../snippets/admin.ts';
 
 export function Screen() {
-  const place = usePlace();
+  const workspace = useWorkspace();
   const { id } = useParams({ strict: false }) as { readonly id: string };
-  const { data, error, refetch, dataUpdatedAt } = useQuery(migrationQuery(place, id));
+  const { data, error, refetch, dataUpdatedAt } = useQuery(migrationQuery(workspace, id));
   // The draft that it puts in force is settled here, too.
-  useDraft(place);
+  useDraft(workspace);
   return (
     <ScreenFrame
       title={`Migration ${id}`}
       actions={
         <>
           <CopyReadAs
-            path={adminPath(place, `/migrations/${id}`)}
-            wda={`migration show ${id} ${workspaceOption(place)}`}
+            path={adminPath(workspace, `/migrations/${id}`)}
+            wda={`migration show ${id} ${workspaceOption(workspace)}`}
           />
-          {data !== undefined && <Cancel place={place} migration={data} />}
+          {data !== undefined && <Cancel workspace={workspace} migration={data} />}
         </>
       }
     >
       <ErrorAlert error={error} onRetry={() => void refetch()} />
-      {data !== undefined && <Body place={place} migration={data} at={dataUpdatedAt} />}
+      {data !== undefined && <Body workspace={workspace} migration={data} at={dataUpdatedAt} />}
     </ScreenFrame>
   );
 }
 
-function Cancel({ place, migration }: { readonly place: WorkspaceRef; readonly migration: Migration }) {
+function Cancel({ workspace, migration }: { readonly workspace: WorkspaceRef; readonly migration: Migration }) {
   const client = useQueryClient();
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
@@ -66,12 +62,12 @@ function Cancel({ place, migration }: { readonly place: WorkspaceRef; readonly m
     setBusy(true);
     setError(undefined);
     try {
-      await cancelMigration(place, String(migration.id));
+      await cancelMigration(workspace, String(migration.id));
     } catch (thrown) {
       setError(thrown);
     } finally {
       setBusy(false);
-      void client.invalidateQueries({ queryKey: ['migrations', place.org, place.ws] });
+      void client.invalidateQueries({ queryKey: ['migrations', workspace.org, workspace.ws] });
     }
   }
   return (
@@ -85,16 +81,16 @@ function Cancel({ place, migration }: { readonly place: WorkspaceRef; readonly m
 }
 
 interface BodyProps {
-  readonly place: WorkspaceRef;
+  readonly workspace: WorkspaceRef;
   readonly migration: Migration;
   /** When the server said so, in milliseconds. */
   readonly at: number;
 }
 
-function Body({ place, migration, at }: BodyProps) {
+function Body({ workspace, migration, at }: BodyProps) {
   const { state, strategy, steps, error, waitingFor, createdAt, startedAt, finishedAt } = migration;
   useSaidState(migration);
-  const took = secondsBetween(startedAt, finishedAt);
+  const took = formatElapsed(startedAt, finishedAt);
   return (
     <Stack gap="md" maw={1000}>
       <Group gap="sm">
@@ -102,7 +98,7 @@ function Body({ place, migration, at }: BodyProps) {
           {state}
         </Badge>
         <Text size="sm">
-          {strategy}, begun <Time at={createdAt} />
+          {strategy}, begun <DateTime instant={createdAt} />
           {took === '' ? '' : `, took ${took}`}
         </Text>
       </Group>
@@ -112,10 +108,10 @@ function Body({ place, migration, at }: BodyProps) {
           Waiting for a lock that session {waitingFor.pid ?? 'unknown'} of PostgreSQL holds
           {waitingFor.application === null ? '' : ` (${waitingFor.application})`}
           {waitingFor.since === null ? '' : ', since '}
-          {waitingFor.since !== null && <Time at={waitingFor.since} />}. It goes on by itself when that ends.
+          {waitingFor.since !== null && <DateTime instant={waitingFor.since} />}. It goes on by itself when that ends.
         </Alert>
       )}
-      {error !== null && <Failure place={place} error={error} />}
+      {error !== null && <Failure workspace={workspace} error={error} />}
       {state === 'cancelled' && (
         <Text size="sm">All its changes were rolled back. The schema and all records are unchanged.</Text>
       )}
@@ -130,7 +126,7 @@ function Body({ place, migration, at }: BodyProps) {
       </Table.ScrollContainer>
       {steps.length === 0 && <Text size="sm">No steps: the current document was applied again.</Text>}
       {state === 'succeeded' && (
-        <Anchor component={Link} to={screenPath(place, '/schema')} size="sm">
+        <Anchor component={Link} to={screenPath(workspace, '/schema')} size="sm">
           See the schema
         </Anchor>
       )}
@@ -147,23 +143,23 @@ function useSaidState({ state, id }: Migration): void {
 }
 
 interface FailureProps {
-  readonly place: WorkspaceRef;
+  readonly workspace: WorkspaceRef;
   readonly error: NonNullable<Migration['error']>;
 }
 
-function Failure({ place, error: { code, message, entity, count: number, sampleIds } }: FailureProps) {
+function Failure({ workspace, error: { code, message, entity, count: number, sampleIds } }: FailureProps) {
   const isInTheWay = entity != null && number != null && sampleIds != null && sampleIds.length > 0;
   return (
     <Alert color="red" variant="light" role="alert" p="xs" title={code}>
       <Text size="sm">
         <bdi>{message}</bdi>
       </Text>
-      {isInTheWay && <ConflictingRecords place={place} entity={entity} number={number} ids={sampleIds} />}
+      {isInTheWay && <ConflictingRecords workspace={workspace} entity={entity} number={number} ids={sampleIds} />}
       <Group gap="sm" mt={6}>
-        <Anchor component={Link} to={screenPath(place, '/schema/plan')} size="sm">
+        <Anchor component={Link} to={screenPath(workspace, '/schema/plan')} size="sm">
           Plan again
         </Anchor>
-        <Anchor component={Link} to={screenPath(place, '/schema')} size="sm">
+        <Anchor component={Link} to={screenPath(workspace, '/schema')} size="sm">
           Edit the draft
         </Anchor>
       </Group>

@@ -1,5 +1,5 @@
 // One organization: its name, its workspaces, and its end.
-import { Anchor, Button, Group, Table, Text } from '@mantine/core';
+import { Anchor, Button, Group, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -7,8 +7,9 @@ import { organizationPath, organizationQuery, workspacesQuery } from '../../api/
 import { request } from '../../api/request.ts';
 import { sessionQuery } from '../../api/session.ts';
 import { formatBytes, formatCount } from '../../format/amount.ts';
-import { ConfirmByName } from '../../shell/confirm-by-name.tsx';
 import { CopyReadAs } from '../../shell/copy-as.tsx';
+import { DataTable } from '../../shell/data-table.tsx';
+import { ConfirmByNameDialog } from '../../shell/dialogs.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
 import { NameDialog } from '../../shell/name-dialog.tsx';
@@ -70,34 +71,35 @@ function Workspaces({ org, name, dialog, onClose }: WorkspacesProps) {
         <Text size="sm">No workspaces yet. A workspace has a schema, records and its own keys.</Text>
       )}
       {(workspaces.data?.total ?? 0) > 0 && (
-        <Table aria-label="Workspaces" maw={800} aria-busy={workspaces.isPlaceholderData}>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Workspace</Table.Th>
-              <Table.Th>Slug</Table.Th>
-              <Table.Th ta="right">Records</Table.Th>
-              <Table.Th ta="right">Size</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {workspaces.data?.list.map(({ slug, name: title, statistics }) => (
-              <Table.Tr key={slug}>
-                <Table.Td>
-                  <Anchor component={Link} to={`/${org}/${slug}`} size="sm">
-                    <bdi>{title}</bdi>
-                  </Anchor>
-                </Table.Td>
-                <Table.Td>{slug}</Table.Td>
-                <Table.Td ta="right">
-                  {statistics && `${statistics.exact ? '' : '≈ '}${formatCount(statistics.records)}`}
-                </Table.Td>
-                <Table.Td ta="right">
-                  {statistics && formatBytes(statistics.tableBytes + statistics.indexBytes)}
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
+        <DataTable
+          label="Workspaces"
+          rows={workspaces.data?.list ?? []}
+          rowKey={({ slug }) => slug}
+          maxWidth={800}
+          isBusy={workspaces.isPlaceholderData}
+          columns={[
+            {
+              title: 'Workspace',
+              cell: (one) => (
+                <Anchor component={Link} to={`/${org}/${one.slug}`} size="sm">
+                  <bdi>{one.name}</bdi>
+                </Anchor>
+              ),
+            },
+            { title: 'Slug', cell: ({ slug }) => slug },
+            {
+              title: 'Records',
+              cell: ({ statistics }) =>
+                statistics && `${statistics.exact ? '' : '≈ '}${formatCount(statistics.records)}`,
+              isNumeric: true,
+            },
+            {
+              title: 'Size',
+              cell: ({ statistics }) => statistics && formatBytes(statistics.tableBytes + statistics.indexBytes),
+              isNumeric: true,
+            },
+          ]}
+        />
       )}
       <PageLinks total={workspaces.data?.total ?? 0} page={page} onPage={go} />
       <NameDialog
@@ -122,20 +124,20 @@ function Workspaces({ org, name, dialog, onClose }: WorkspacesProps) {
           await navigate({ to: `/${named.slug}`, replace: true });
         }}
       />
-      <ConfirmByName
+      <ConfirmByNameDialog
         title="Delete organization"
         name={org}
         action="Delete"
         isOpen={dialog === 'delete'}
         onClose={onClose}
-        onConfirmed={async () => {
+        onSubmit={async () => {
           await request({ method: 'DELETE', path: organizationPath(org) });
           await client.invalidateQueries({ queryKey: ['organizations'] });
           await navigate({ to: '/' });
         }}
       >
         An organization can be deleted when it has no workspaces.
-      </ConfirmByName>
+      </ConfirmByNameDialog>
     </>
   );
 }

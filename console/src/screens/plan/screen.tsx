@@ -1,4 +1,5 @@
-// What the draft would change, what is in its way, what it destroys; and the button that does it.
+// Plan of the draft: its steps, conflicts and losses, and the button that applies it.
+
 import { Alert, Anchor, Button, Group, Radio, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
@@ -6,7 +7,8 @@ import { useEffect, useState } from 'react';
 import { isApiError } from '../../api/api-error.ts';
 import { stringifyExact } from '../../api/json.ts';
 import { getDroppedName } from '../../api/migration-progress.ts';
-import { type Plan, planQuery, type Strategy, startMigration } from '../../api/migrations.ts';
+import { planQuery, type Strategy, startMigration } from '../../api/migrations.ts';
+import type { Plan } from '../../api/types.ts';
 import { screenPath, type WorkspaceRef } from '../../api/workspace.ts';
 import { DifferenceView } from '../../schema/difference-view.tsx';
 import { withoutSchemaLink } from '../../schema/draft.ts';
@@ -15,35 +17,35 @@ import { type DraftState, useDraft } from '../../schema/use-draft.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
-import { useAddress, usePlace } from '../../shell/use-address.ts';
+import { useAddress, useWorkspace } from '../../shell/use-address.ts';
 import { createApplyCall, createPlanCall, parseEtag } from '../../snippets/admin.ts';
 import { RenameQuestions } from './rename-questions.tsx';
 import { Steps } from './steps.tsx';
 
 export function Screen() {
-  const place = usePlace();
-  const { state, error } = useDraft(place);
+  const workspace = useWorkspace();
+  const { state, error } = useDraft(workspace);
   const back = (
-    <Button component={Link} to={screenPath(place, '/schema')} variant="default">
+    <Button component={Link} to={screenPath(workspace, '/schema')} variant="default">
       Edit the draft
     </Button>
   );
   return (
     <ScreenFrame title="Plan" actions={back}>
       <ErrorAlert error={error} />
-      {state !== undefined && <Body place={place} state={state} />}
+      {state !== undefined && <Body workspace={workspace} state={state} />}
     </ScreenFrame>
   );
 }
 
-function Body({ place, state }: { readonly place: WorkspaceRef; readonly state: DraftState }) {
-  const [read, write] = useAddress();
+function Body({ workspace, state }: { readonly workspace: WorkspaceRef; readonly state: DraftState }) {
+  const { read, write } = useAddress();
   const strategy: Strategy = read('strategy') === 'blocking' ? 'blocking' : 'online';
   const client = useQueryClient();
   const isPlanned = state.isChanged && state.isReadable && !state.isOutdated;
   const basedOn = parseEtag(state.draft.etag);
   const plan = useQuery({
-    ...planQuery(place, withoutSchemaLink(state.value), strategy, basedOn),
+    ...planQuery(workspace, withoutSchemaLink(state.value), strategy, basedOn),
     enabled: isPlanned,
     staleTime: 0,
   });
@@ -57,7 +59,7 @@ function Body({ place, state }: { readonly place: WorkspaceRef; readonly state: 
     return (
       <Alert role="alert" color="yellow" variant="light" p="xs">
         The document cannot be read.{' '}
-        <Anchor component={Link} to={screenPath(place, '/schema')} search={{ tab: 'document' } as never} size="sm">
+        <Anchor component={Link} to={screenPath(workspace, '/schema')} search={{ tab: 'document' } as never} size="sm">
           Fix it
         </Anchor>
       </Alert>
@@ -85,19 +87,19 @@ function Body({ place, state }: { readonly place: WorkspaceRef; readonly state: 
       </Radio.Group>
       <ErrorAlert error={isOvertaken ? null : plan.error} onRetry={() => void plan.refetch()} />
       {isApiError(plan.error, 'VALIDATION_FAILED') && (
-        <Anchor component={Link} to={screenPath(place, '/schema')} search={{ tab: 'document' } as never} size="sm">
+        <Anchor component={Link} to={screenPath(workspace, '/schema')} search={{ tab: 'document' } as never} size="sm">
           Fix the document
         </Anchor>
       )}
       {plan.data !== undefined && (
         <>
-          <Steps place={place} plan={plan.data} />
+          <Steps workspace={workspace} plan={plan.data} />
           <Group gap="xs">
             <CopyAs
               label="Copy the plan as"
               call={() =>
                 createPlanCall(
-                  { origin: location.origin, ...place },
+                  { origin: location.origin, ...workspace },
                   { document: stringifyExact(withoutSchemaLink(state.value)), strategy, basedOn },
                 )
               }
@@ -106,26 +108,32 @@ function Body({ place, state }: { readonly place: WorkspaceRef; readonly state: 
               Plan again
             </Button>
           </Group>
-          <Apply key={listDropped(plan.data).join()} place={place} state={state} plan={plan.data} strategy={strategy} />
+          <Apply
+            key={listDropped(plan.data).join()}
+            workspace={workspace}
+            state={state}
+            plan={plan.data}
+            strategy={strategy}
+          />
         </>
       )}
     </Stack>
   );
 }
 
-/** What has to be typed, in the order of the steps. */
+/** Names to be typed, in the order of the steps. */
 const listDropped = ({ steps }: Plan): readonly string[] => [
   ...new Set(steps.filter(({ destructive }) => destructive).map(getDroppedName)),
 ];
 
 interface ApplyProps {
-  readonly place: WorkspaceRef;
+  readonly workspace: WorkspaceRef;
   readonly state: DraftState;
   readonly plan: Plan;
   readonly strategy: Strategy;
 }
 
-function Apply({ place, state, plan, strategy }: ApplyProps) {
+function Apply({ workspace, state, plan, strategy }: ApplyProps) {
   const client = useQueryClient();
   const navigate = useNavigate();
   const [typed, setTyped] = useState<ReadonlyMap<string, string>>(new Map());
@@ -138,15 +146,15 @@ function Apply({ place, state, plan, strategy }: ApplyProps) {
     setBusy(true);
     setError(undefined);
     try {
-      const migration = await startMigration(place, {
+      const migration = await startMigration(workspace, {
         document: withoutSchemaLink(state.value),
         strategy,
         allowDestructive: plan.destructive,
         basedOn: plan.basedOn,
       });
       state.begin(String(migration.id));
-      void client.invalidateQueries({ queryKey: ['migrations', place.org, place.ws] });
-      await navigate({ to: screenPath(place, `/migrations/${migration.id}`) });
+      void client.invalidateQueries({ queryKey: ['migrations', workspace.org, workspace.ws] });
+      await navigate({ to: screenPath(workspace, `/migrations/${migration.id}`) });
     } catch (thrown) {
       if (isApiError(thrown) && thrown.status === 412) await client.invalidateQueries({ queryKey: ['document'] });
       else setError(thrown);
@@ -181,7 +189,7 @@ function Apply({ place, state, plan, strategy }: ApplyProps) {
         <CopyAs
           call={() =>
             createApplyCall(
-              { origin: location.origin, ...place },
+              { origin: location.origin, ...workspace },
               {
                 document: stringifyExact(withoutSchemaLink(state.value)),
                 strategy,

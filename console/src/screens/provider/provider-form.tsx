@@ -1,14 +1,14 @@
 // The configuration, begun from a preset or from what is in force.
+
 import { Button, Group, List, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ConflictDialog } from '../../access/conflict-dialog.tsx';
-import { fieldError } from '../../access/grant-fields.tsx';
 import { PRESETS, placeholdersIn } from '../../access/presets.ts';
-import { isApiError } from '../../api/api-error.ts';
-import { type Provider, putProvider, readProvider, readWarnings } from '../../api/identity-provider.ts';
+import { fieldError, isApiError } from '../../api/api-error.ts';
+import { putProvider, readProvider, readWarnings } from '../../api/identity-provider.ts';
 import { prettyExact, stringifyExact } from '../../api/json.ts';
-import type { Versioned } from '../../api/request-types.ts';
+import type { IdentityProvider, Versioned } from '../../api/types.ts';
 import type { WorkspaceRef } from '../../api/workspace.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
@@ -16,7 +16,7 @@ import { announce } from '../../shell/live-region.tsx';
 import { UnsavedChangesGuard } from '../../shell/unsaved-changes.tsx';
 import { createAdminCall } from '../../snippets/admin.ts';
 
-const EMPTY: Provider = {
+const EMPTY: IdentityProvider = {
   issuerUrl: '',
   jwksUri: null,
   audience: null,
@@ -24,36 +24,38 @@ const EMPTY: Provider = {
   enabled: true,
 };
 
-/** What the form is about: the switch is beside it. */
-const serializeForm = ({ enabled: _, ...rest }: Provider): string => JSON.stringify(rest);
+/** Fields of the form, without the switch beside it. */
+const serializeForm = ({ enabled: _, ...rest }: IdentityProvider): string => JSON.stringify(rest);
 
-/** What is in force, with what of a draft is no longer as it was `before`. */
-const mergeDraft = (draft: Provider, before: Provider, stored: Provider): Provider => ({
+/** The stored provider with the fields that the draft changes. */
+const mergeDraft = (draft: IdentityProvider, before: IdentityProvider, stored: IdentityProvider): IdentityProvider => ({
   ...stored,
-  ...Object.fromEntries(Object.entries(draft).filter(([name, value]) => value !== before[name as keyof Provider])),
+  ...Object.fromEntries(
+    Object.entries(draft).filter(([name, value]) => value !== before[name as keyof IdentityProvider]),
+  ),
 });
 
 export interface ProviderFormProps {
-  readonly place: WorkspaceRef;
-  readonly stored: Versioned<Provider | undefined>;
-  readonly onSaved: (next: Versioned<Provider | undefined>, warnings: readonly string[]) => void;
+  readonly workspace: WorkspaceRef;
+  readonly stored: Versioned<IdentityProvider | undefined>;
+  readonly onSaved: (next: Versioned<IdentityProvider | undefined>, warnings: readonly string[]) => void;
 }
 
-export function ProviderForm({ place, stored: newest, onSaved }: ProviderFormProps) {
-  // What the draft was begun upon: what is read anew meanwhile is compared when it is saved.
+export function ProviderForm({ workspace, stored: newest, onSaved }: ProviderFormProps) {
+  // Provider that the draft started from: a newer one is compared when it is saved.
   const [stored, setStored] = useState(newest);
   const before = stored.value ?? EMPTY;
   const [draft, setDraft] = useState(before);
-  const [theirs, setTheirs] = useState<Versioned<Provider | undefined>>();
+  const [theirs, setTheirs] = useState<Versioned<IdentityProvider | undefined>>();
   const [presetName, setPresetName] = useState<string | null>(null);
   const preset = PRESETS.find(({ name }) => name === presetName);
-  const change = (part: Partial<Provider>): void => setDraft({ ...draft, ...part });
+  const change = (part: Partial<IdentityProvider>): void => setDraft({ ...draft, ...part });
   const isDirty = JSON.stringify(draft) !== JSON.stringify(before);
   const saving = useMutation({
-    mutationFn: async ({ etag, sent }: { readonly etag: string | undefined; readonly sent: Provider }) => {
+    mutationFn: async ({ etag, sent }: { readonly etag: string | undefined; readonly sent: IdentityProvider }) => {
       // No version says that there is none yet.
-      const there = etag === undefined ? await readProvider(place) : undefined;
-      if (there?.value === undefined) return putProvider(place, sent, etag);
+      const there = etag === undefined ? await readProvider(workspace) : undefined;
+      if (there?.value === undefined) return putProvider(workspace, sent, etag);
       setTheirs(there);
       return undefined;
     },
@@ -68,7 +70,7 @@ export function ProviderForm({ place, stored: newest, onSaved }: ProviderFormPro
     },
     onError: async (thrown) => {
       if (!isApiError(thrown) || thrown.status !== 412) return;
-      setTheirs(await readProvider(place));
+      setTheirs(await readProvider(workspace));
     },
   });
   const isSwitched = newest.value !== undefined && serializeForm(newest.value) === serializeForm(before);
@@ -152,7 +154,9 @@ export function ProviderForm({ place, stored: newest, onSaved }: ProviderFormPro
             { value: 'READ_WRITE', label: 'Read and write' },
           ]}
           value={draft.defaultPermissions}
-          onChange={(next) => next !== null && change({ defaultPermissions: next as Provider['defaultPermissions'] })}
+          onChange={(next) =>
+            next !== null && change({ defaultPermissions: next as IdentityProvider['defaultPermissions'] })
+          }
           allowDeselect={false}
         />
         <ErrorAlert error={error} />
@@ -170,7 +174,7 @@ export function ProviderForm({ place, stored: newest, onSaved }: ProviderFormPro
               label="Copy the change as"
               call={() =>
                 createAdminCall(
-                  { origin: location.origin, ...place },
+                  { origin: location.origin, ...workspace },
                   {
                     method: 'PUT',
                     rest: '/identity-provider',

@@ -1,19 +1,14 @@
 // The identity provider: whose users may use the workspace, and why a token of theirs is accepted or not.
+
 import { Alert, Button, Group, List, Stack, Switch, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { AccessLayout } from '../../access/access-layout.tsx';
-import { Confirm } from '../../access/confirm.tsx';
 import { isApiError } from '../../api/api-error.ts';
-import {
-  deleteProvider,
-  type Provider,
-  providerQuery,
-  putProvider,
-  readWarnings,
-} from '../../api/identity-provider.ts';
-import type { Versioned } from '../../api/request-types.ts';
+import { deleteProvider, providerQuery, putProvider, readWarnings } from '../../api/identity-provider.ts';
+import type { IdentityProvider, Versioned } from '../../api/types.ts';
 import type { WorkspaceRef } from '../../api/workspace.ts';
+import { ConfirmDialog } from '../../shell/dialogs.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { announce } from '../../shell/live-region.tsx';
 import { ProviderForm } from './provider-form.tsx';
@@ -22,23 +17,23 @@ import { TokenDebugger } from './token-debugger.tsx';
 export function Screen() {
   return (
     <AccessLayout title="Identity provider" noun="identity-provider">
-      {(place) => (
+      {(workspace) => (
         <Stack gap="xl">
-          <Configuration place={place} />
-          <TokenDebugger place={place} />
+          <Configuration workspace={workspace} />
+          <TokenDebugger workspace={workspace} />
         </Stack>
       )}
     </AccessLayout>
   );
 }
 
-function Configuration({ place }: { readonly place: WorkspaceRef }) {
-  const provider = useQuery(providerQuery(place));
+function Configuration({ workspace }: { readonly workspace: WorkspaceRef }) {
+  const provider = useQuery(providerQuery(workspace));
   const [warnings, setWarnings] = useState<readonly string[]>([]);
   const queries = useQueryClient();
   const stored = provider.data;
-  const onSaved = (next: Versioned<Provider | undefined>, told: readonly string[]): void => {
-    queries.setQueryData(providerQuery(place).queryKey, next);
+  const onSaved = (next: Versioned<IdentityProvider | undefined>, told: readonly string[]): void => {
+    queries.setQueryData(providerQuery(workspace).queryKey, next);
     setWarnings(told);
   };
   if (stored === undefined) return <ErrorAlert error={provider.error} onRetry={() => void provider.refetch()} />;
@@ -46,8 +41,8 @@ function Configuration({ place }: { readonly place: WorkspaceRef }) {
     <Stack gap="sm">
       {stored.value !== undefined && (
         <CurrentProvider
-          place={place}
-          stored={stored as Versioned<Provider>}
+          workspace={workspace}
+          stored={stored as Versioned<IdentityProvider>}
           hasWarnings={warnings.length > 0}
           onSaved={onSaved}
         />
@@ -64,25 +59,25 @@ function Configuration({ place }: { readonly place: WorkspaceRef }) {
           </List>
         </Alert>
       )}
-      <ProviderForm place={place} stored={stored} onSaved={onSaved} />
+      <ProviderForm workspace={workspace} stored={stored} onSaved={onSaved} />
     </Stack>
   );
 }
 
 interface CurrentProviderProps {
-  readonly place: WorkspaceRef;
-  readonly stored: Versioned<Provider>;
-  /** What is wrong with it at the moment stands below. */
+  readonly workspace: WorkspaceRef;
+  readonly stored: Versioned<IdentityProvider>;
+  /** Warnings are listed below. */
   readonly hasWarnings: boolean;
-  readonly onSaved: (next: Versioned<Provider | undefined>, warnings: readonly string[]) => void;
+  readonly onSaved: (next: Versioned<IdentityProvider | undefined>, warnings: readonly string[]) => void;
 }
 
-function CurrentProvider({ place, stored, hasWarnings, onSaved }: CurrentProviderProps) {
+function CurrentProvider({ workspace, stored, hasWarnings, onSaved }: CurrentProviderProps) {
   const [isRemoving, setRemoving] = useState(false);
   const queries = useQueryClient();
-  const { queryKey } = providerQuery(place);
+  const { queryKey } = providerQuery(workspace);
   const switching = useMutation({
-    mutationFn: (enabled: boolean) => putProvider(place, { enabled }, stored.etag),
+    mutationFn: (enabled: boolean) => putProvider(workspace, { enabled }, stored.etag),
     onSuccess: ({ data, etag, meta }) => {
       announce(data.enabled ? 'The provider is on' : 'The provider is off: its tokens are rejected');
       onSaved({ value: data, etag }, readWarnings(meta));
@@ -106,18 +101,19 @@ function CurrentProvider({ place, stored, hasWarnings, onSaved }: CurrentProvide
       </Group>
       <ErrorAlert error={switching.error} />
       {isRemoving && (
-        <Confirm
+        <ConfirmDialog
           title="Remove the provider?"
-          words={[
+          consequences={[
             'All of its users are refused with 401 from now on.',
             'Row rules stay; API keys and OAuth clients go on working.',
           ]}
           action="Remove"
           onClose={() => setRemoving(false)}
-          onConfirmed={async () => {
-            await deleteProvider(place, stored.etag);
+          onSubmit={async () => {
+            await deleteProvider(workspace, stored.etag);
             announce('Provider removed');
             onSaved({ value: undefined, etag: undefined }, []);
+            setRemoving(false);
           }}
         />
       )}

@@ -1,18 +1,22 @@
 // A token through every check, in the order of the server, and what its user sees of each entity.
-import { Badge, Button, Group, Stack, Table, Text, Textarea, Title } from '@mantine/core';
+
+import { Badge, Button, Group, Stack, Text, Textarea, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
+import classes from '../../access/access.module.css';
 import { CopyableCode } from '../../access/copyable-code.tsx';
-import { describeCheck, type ExplainedToken, explainToken, type TokenCheck } from '../../api/identity-provider.ts';
+import { describeCheck, type ExplainedToken, explainToken } from '../../api/identity-provider.ts';
 import { prettyExact } from '../../api/json.ts';
+import type { TokenExplained } from '../../api/types.ts';
 import type { WorkspaceRef } from '../../api/workspace.ts';
+import { DataTable } from '../../shell/data-table.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
 import { useBeginViewAs } from '../../shell/view-as.tsx';
 
-export function TokenDebugger({ place }: { readonly place: WorkspaceRef }) {
+export function TokenDebugger({ workspace }: { readonly workspace: WorkspaceRef }) {
   const [token, setToken] = useState('');
-  const explaining = useMutation({ mutationFn: () => explainToken(place, token) });
+  const explaining = useMutation({ mutationFn: () => explainToken(workspace, token) });
   return (
     <section aria-labelledby="token-debugger">
       <Title order={2} id="token-debugger" mb="xs">
@@ -43,12 +47,12 @@ export function TokenDebugger({ place }: { readonly place: WorkspaceRef }) {
         </Stack>
       </form>
       <ErrorAlert error={explaining.error} />
-      {explaining.data !== undefined && <Explained place={place} explained={explaining.data} />}
+      {explaining.data !== undefined && <Explained workspace={workspace} explained={explaining.data} />}
     </section>
   );
 }
 
-function Explained({ place, explained }: { readonly place: WorkspaceRef; readonly explained: ExplainedToken }) {
+function Explained({ workspace, explained }: { readonly workspace: WorkspaceRef; readonly explained: ExplainedToken }) {
   const { accepted, permissions, checks, claims, entities } = explained;
   const begin = useBeginViewAs();
   const failed = checks.find(({ passed }) => passed === false);
@@ -58,66 +62,51 @@ function Explained({ place, explained }: { readonly place: WorkspaceRef; readonl
         <Badge color={accepted ? 'green' : 'red'}>{accepted ? 'Accepted' : 'Refused'}</Badge>
         <Text size="sm">{accepted ? `Its user has ${permissions}` : `401: ${failed?.message ?? ''}`}</Text>
         {claims !== null && (
-          <Button variant="default" size="compact-xs" onClick={() => begin({ place, claims })}>
+          <Button variant="default" size="compact-xs" onClick={() => begin({ workspace, claims })}>
             View as this user
           </Button>
         )}
       </Group>
-      <Table aria-label="Checks" verticalSpacing={4} maw={960}>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Check</Table.Th>
-            <Table.Th>Result</Table.Th>
-            <Table.Th>Message</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {checks.map((check) => (
-            <Table.Tr key={check.check}>
-              <Table.Th scope="row" fw={400}>
-                {describeCheck(check.check)}
-              </Table.Th>
-              <Table.Td>
-                <Verdict {...check} />
-              </Table.Td>
-              <Table.Td>{check.message}</Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
+      <DataTable
+        label="Checks"
+        rows={checks}
+        rowKey={({ check }) => check}
+        maxWidth={960}
+        columns={[
+          { title: 'Check', cell: ({ check }) => describeCheck(check), isRowHeader: true },
+          { title: 'Result', cell: Verdict },
+          { title: 'Message', cell: ({ message }) => message },
+        ]}
+      />
       {claims !== null && <CopyableCode label="Claims" text={prettyExact(claims)} />}
       {!accepted && entities.length > 0 && (
         <Text size="sm">
           Its user sees nothing, as every request with this token is refused. Accepted, it would see:
         </Text>
       )}
-      <Table aria-label="Filter of each entity" verticalSpacing={4} maw={960}>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Entity</Table.Th>
-            <Table.Th>{accepted ? 'Sees' : 'Would see'}</Table.Th>
-            <Table.Th>Filter</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {entities.map(({ entity, sees, filter }) => (
-            <Table.Tr key={entity}>
-              <Table.Th scope="row" fw={400}>
-                <bdi>{entity}</bdi>
-              </Table.Th>
-              <Table.Td {...(accepted ? {} : { c: 'dimmed' })}>{sees}</Table.Td>
-              <Table.Td style={{ overflowWrap: 'anywhere' }}>
-                <bdi>{filter}</bdi>
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
+      <DataTable
+        label="Filter of each entity"
+        rows={entities}
+        rowKey={({ entity }) => entity}
+        maxWidth={960}
+        columns={[
+          { title: 'Entity', cell: ({ entity }) => <bdi>{entity}</bdi>, isRowHeader: true },
+          {
+            title: accepted ? 'Sees' : 'Would see',
+            cell: ({ sees }) => (
+              <Text span size="sm" {...(!accepted && { c: 'dimmed' })}>
+                {sees}
+              </Text>
+            ),
+          },
+          { title: 'Filter', cell: ({ filter }) => <bdi>{filter}</bdi>, className: classes.value },
+        ]}
+      />
     </Stack>
   );
 }
 
-function Verdict({ passed }: Pick<TokenCheck, 'passed'>) {
+function Verdict({ passed }: Pick<TokenExplained['checks'][number], 'passed'>) {
   const [icon, word] =
     passed === null
       ? (['dots', 'not run'] as const)

@@ -1,6 +1,6 @@
 // The end of a record: says first what refers to it. What somebody else changed meanwhile is compared before it goes.
-import { Anchor, Button, Group, List, Modal, Text } from '@mantine/core';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Anchor, List, Text } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { isApiError } from '../../api/api-error.ts';
@@ -12,12 +12,12 @@ import { Comparison } from '../../records/comparison.tsx';
 import { getKeyColumn, listColumns } from '../../records/fields.ts';
 import { type EntityRef, entityPath, fetchRecord, type Versioned } from '../../records/requests.ts';
 import { getId, type RecordValue } from '../../records/value.ts';
-import { ErrorAlert } from '../../shell/error-alert.tsx';
+import { ConfirmDialog } from '../../shell/dialogs.tsx';
 import { announce } from '../../shell/live-region.tsx';
 import { useTimeZone } from '../../shell/time-zone.tsx';
 
 export interface DeleteDialogProps {
-  readonly at: EntityRef;
+  readonly entityRef: EntityRef;
   readonly entity: EntityDocument;
   readonly read: Versioned;
   readonly onClose: () => void;
@@ -32,12 +32,10 @@ interface Referrer {
   readonly column: string;
 }
 
-export function DeleteDialog({ at, entity, read, onClose, onDeleted, onTakeTheirs }: DeleteDialogProps) {
+export function DeleteDialog({ entityRef, entity, read, onClose, onDeleted, onTakeTheirs }: DeleteDialogProps) {
   const id = getId(read.record);
-  const { data: schema } = useQuery(schemaQuery(at));
+  const { data: schema } = useQuery(schemaQuery(entityRef));
   const client = useQueryClient();
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
   const [theirs, setTheirs] = useState<Versioned>();
   const zone = useTimeZone();
   const referrers = [...(schema?.entities.values() ?? [])].flatMap((other): Referrer[] =>
@@ -45,33 +43,36 @@ export function DeleteDialog({ at, entity, read, onClose, onDeleted, onTakeTheir
       .filter((relation) => relation.kind === 'belongsTo' && relation.entity === entity.name)
       .map((relation) => ({ entity: other.name, column: getKeyColumn(relation) })),
   );
-  async function remove(version: string): Promise<void> {
-    setBusy(true);
-    setError(undefined);
-    setTheirs(undefined);
-    try {
-      await request({ method: 'DELETE', path: entityPath(at, `/${id}`), headers: { 'If-Match': `"${version}"` } });
+  const remove = useMutation({
+    mutationFn: async (version: string) => {
+      setTheirs(undefined);
+      try {
+        await request({
+          method: 'DELETE',
+          path: entityPath(entityRef, `/${id}`),
+          headers: { 'If-Match': `"${version}"` },
+        });
+      } catch (thrown) {
+        if (!isApiError(thrown, 'PRECONDITION_FAILED')) throw thrown;
+        setTheirs(await fetchRecord(entityRef, id));
+        return;
+      }
       announce(`${entity.name} ${id} deleted`);
-      await client.invalidateQueries({ queryKey: ['record', at.org, at.ws, at.entity] });
+      await client.invalidateQueries({ queryKey: ['record', entityRef.org, entityRef.ws, entityRef.entity] });
       onDeleted();
-    } catch (thrown) {
-      if (!isApiError(thrown, 'PRECONDITION_FAILED')) return setError(thrown);
-      await fetchRecord(at, id).then(setTheirs, setError);
-    } finally {
-      setBusy(false);
-    }
-  }
+    },
+  });
   if (theirs !== undefined)
     return (
       <Comparison
-        place={at}
+        workspace={entityRef}
         columns={listColumns(entity).filter(({ isReadOnly }) => !isReadOnly)}
         zone={zone}
         base={read.record}
         mine={new Map()}
         theirs={theirs.record}
         isDelete
-        onKeepMine={() => void remove(theirs.version)}
+        onKeepMine={() => remove.mutate(theirs.version)}
         onTakeTheirs={() => {
           onTakeTheirs(theirs);
           onClose();
@@ -80,48 +81,47 @@ export function DeleteDialog({ at, entity, read, onClose, onDeleted, onTakeTheir
       />
     );
   return (
-    <Modal opened onClose={onClose} title={`Delete ${entity.name} ${id}?`} closeButtonProps={{ 'aria-label': 'Close' }}>
+    <ConfirmDialog
+      title={`Delete ${entity.name} ${id}?`}
+      action="Delete"
+      onClose={onClose}
+      onSubmit={() => remove.mutateAsync(read.version)}
+    >
       {referrers.length > 0 && (
         <>
           <Text size="sm">Records that refer to it:</Text>
-          <List size="sm" my="xs">
+          <List size="sm">
             {referrers.map((one) => (
-              <ReferringLine key={`${one.entity}.${one.column}`} at={at} id={id} {...one} />
+              <ReferringLine key={`${one.entity}.${one.column}`} entityRef={entityRef} id={id} {...one} />
             ))}
           </List>
         </>
       )}
-      <ErrorAlert error={error} />
-      <Group justify="flex-end">
-        <Button variant="default" onClick={onClose} data-autofocus>
-          Cancel
-        </Button>
-        <Button color="red" loading={isBusy} onClick={() => void remove(read.version)}>
-          Delete
-        </Button>
-      </Group>
-    </Modal>
+    </ConfirmDialog>
   );
 }
 
 interface ReferringLineProps extends Referrer {
-  readonly at: EntityRef;
+  readonly entityRef: EntityRef;
   readonly id: string;
 }
 
-function ReferringLine({ at, id, entity, column }: ReferringLineProps) {
+function ReferringLine({ entityRef, id, entity, column }: ReferringLineProps) {
   const filter = `${column},eq,${id}`;
   const { data } = useQuery({
-    queryKey: ['referring', at.org, at.ws, entity, filter],
+    queryKey: ['referring', entityRef.org, entityRef.ws, entity, filter],
     staleTime: 0,
     queryFn: async ({ signal }) => {
-      const path = entityPath({ ...at, entity }, `?filter=${encodeURIComponent(filter)}&size=1&fields=id&expand=`);
+      const path = entityPath(
+        { ...entityRef, entity },
+        `?filter=${encodeURIComponent(filter)}&size=1&fields=id&expand=`,
+      );
       return Number((await requestExact<readonly RecordValue[]>({ path, signal })).meta.totalElements);
     },
   });
   return (
     <List.Item>
-      <Anchor component={Link} size="sm" to={screenPath(at, `/data/${entity}`)} search={{ filter } as never}>
+      <Anchor component={Link} size="sm" to={screenPath(entityRef, `/data/${entity}`)} search={{ filter } as never}>
         {`${data === undefined ? '…' : formatCount(data)} ${entity}`}
       </Anchor>{' '}
       by {column}

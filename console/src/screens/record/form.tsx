@@ -6,8 +6,8 @@ import { type FormEvent, useEffect, useMemo, useRef, useState } from 'react';
 import { isApiError } from '../../api/api-error.ts';
 import { stringifyExact } from '../../api/json.ts';
 import { requestExact } from '../../api/request.ts';
-import type { ApiRequest } from '../../api/request-types.ts';
 import type { EntityDocument } from '../../api/schema.ts';
+import type { ApiRequest } from '../../api/types.ts';
 import { screenPath } from '../../api/workspace.ts';
 import type { TimeZone } from '../../format/datetime.ts';
 import { Comparison } from '../../records/comparison.tsx';
@@ -27,7 +27,7 @@ import { UnsavedChangesGuard } from '../../shell/unsaved-changes.tsx';
 import type { Call } from '../../snippets/snippets.ts';
 
 export interface RecordFormProps {
-  readonly at: EntityRef;
+  readonly entityRef: EntityRef;
   readonly entity: EntityDocument;
   /** The record as it was read; undefined: a new one. */
   readonly read?: Versioned | undefined;
@@ -36,13 +36,13 @@ export interface RecordFormProps {
   readonly onSaved?: (saved: Versioned) => Promise<void>;
 }
 
-/** What is said of a record that was just made. */
+/** Announcement of a record that was just created. */
 export const describeCreated = ({ entity }: EntityRef, id: string): string => `${entity} ${id} created`;
 
-export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFormProps) {
+export function RecordForm({ entityRef, entity, read: newest, from, onSaved }: RecordFormProps) {
   const zone = useTimeZone();
   const navigate = useNavigate();
-  // What the draft was begun upon: a record that is read anew meanwhile must not become the version that a save overwrites.
+  // Record that the draft started from: a newer one must not become the version that a save overwrites.
   const [read, setRead] = useState(newest);
   const mayWrite = useMayWrite() && entity.operations.includes(read === undefined ? 'create' : 'update');
   const columns = useMemo(
@@ -50,7 +50,7 @@ export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFo
     [entity, read],
   );
   const [draft, setDraft] = useState<FormDraft>(() => copyRecord(columns, from, zone));
-  // What was typed means the same moment when the page turns to another zone.
+  // Typed moments stay the same when the time zone of the page changes.
   const [typedIn, setTypedIn] = useState(zone);
   if (typedIn !== zone) {
     setTypedIn(zone);
@@ -59,7 +59,7 @@ export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFo
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
   const [isShown, setShown] = useState(false);
-  // What somebody else has made of the record while it was edited.
+  // Change by someone else while the record was edited.
   const [meanwhile, setMeanwhile] = useState<Versioned | 'deleted'>();
   const form = useRef<HTMLFormElement>(null);
   const { changes, mistakes } = parseDraft(columns, draft, read?.record, zone);
@@ -86,13 +86,13 @@ export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFo
       // The record is known before the draft goes, or the fields would show for a moment what they were before.
       await onSaved?.(saved);
       if (read !== undefined) setRead(saved);
-      // What was typed since has not been sent.
+      // Newer text has not been sent.
       setDraft((now) => new Map([...now].filter(([name, text]) => draft.get(name) !== text)));
       setMeanwhile(undefined);
-      announce(read === undefined ? describeCreated(at, getId(saved.record)) : 'Saved');
+      announce(read === undefined ? describeCreated(entityRef, getId(saved.record)) : 'Saved');
       if (read === undefined) {
         await navigate({
-          to: screenPath(at, `/data/${at.entity}/${getId(saved.record)}`),
+          to: screenPath(entityRef, `/data/${entityRef.entity}/${getId(saved.record)}`),
           replace: true,
           ignoreBlocker: true,
         });
@@ -109,9 +109,14 @@ export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFo
     }
   }
 
-  const create = (body: object): Promise<Versioned> => sendWrite({ method: 'POST', path: entityPath(at), body });
+  const create = (body: object): Promise<Versioned> => sendWrite({ method: 'POST', path: entityPath(entityRef), body });
   const update = (id: string, body: object, version: string): Promise<Versioned> =>
-    sendWrite({ method: 'PATCH', path: entityPath(at, `/${id}`), body, headers: { 'If-Match': `"${version}"` } });
+    sendWrite({
+      method: 'PATCH',
+      path: entityPath(entityRef, `/${id}`),
+      body,
+      headers: { 'If-Match': `"${version}"` },
+    });
 
   async function sendWrite(one: ApiRequest): Promise<Versioned> {
     const headers = { ...one.headers, 'Idempotency-Key': keyOf(stringifyExact(one)) };
@@ -124,7 +129,7 @@ export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFo
 
   async function compare(before: Versioned): Promise<void> {
     try {
-      setMeanwhile(await fetchRecord(at, getId(before.record)));
+      setMeanwhile(await fetchRecord(entityRef, getId(before.record)));
     } catch (thrown) {
       if (isApiError(thrown) && thrown.status === 404) setMeanwhile('deleted');
       else setError(thrown);
@@ -152,8 +157,8 @@ export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFo
 
   const call = (): Call => ({
     origin: location.origin,
-    workspace: `${at.org}/${at.ws}`,
-    entity: at.entity,
+    workspace: `${entityRef.org}/${entityRef.ws}`,
+    entity: entityRef.entity,
     query: [],
     ...(read === undefined
       ? { method: 'POST', rest: '', body: stringifyExact(Object.fromEntries(changes)) }
@@ -161,7 +166,7 @@ export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFo
         ? { method: 'GET', rest: `/${getId(read.record)}` }
         : { method: 'PATCH', rest: `/${getId(read.record)}`, body: stringifyExact(Object.fromEntries(changes)) }),
   });
-  const list = screenPath(at, `/data/${at.entity}`);
+  const list = screenPath(entityRef, `/data/${entityRef.entity}`);
   const theirs = meanwhile === 'deleted' ? undefined : meanwhile;
 
   return (
@@ -178,7 +183,7 @@ export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFo
         {columns.map((column) => (
           <FieldInput
             key={column.name}
-            place={at}
+            workspace={entityRef}
             column={column}
             zone={zone}
             // A new record is another screen once it is stored.
@@ -216,7 +221,7 @@ export function RecordForm({ at, entity, read: newest, from, onSaved }: RecordFo
       <UnsavedChangesGuard isDirty={isDirty && !leaving.current} />
       {meanwhile !== undefined && read !== undefined && (
         <Comparison
-          place={at}
+          workspace={entityRef}
           columns={columns.filter(({ isReadOnly }) => !isReadOnly)}
           zone={zone}
           base={read.record}

@@ -19,19 +19,19 @@ import { describeCreated, RecordForm } from './form.tsx';
 import { Relations } from './relations.tsx';
 
 export interface RecordViewProps {
-  readonly at: EntityRef;
+  readonly entityRef: EntityRef;
   readonly entity: EntityDocument;
   readonly id: string;
 }
 
-export function RecordView({ at, entity, id }: RecordViewProps) {
-  const key = ['record', at.org, at.ws, at.entity, id];
+export function RecordView({ entityRef, entity, id }: RecordViewProps) {
+  const key = ['record', entityRef.org, entityRef.ws, entityRef.entity, id];
   const client = useQueryClient();
   const navigate = useNavigate();
-  // What is being edited must not change below the hands of who types: a newer record comes by a save alone.
+  // An edited record must not change while one types: only a save brings a newer one.
   const read = useQuery({
     queryKey: key,
-    queryFn: ({ signal }) => fetchRecord(at, id, ['*'], signal),
+    queryFn: ({ signal }) => fetchRecord(entityRef, id, ['*'], signal),
     staleTime: Number.POSITIVE_INFINITY,
   });
   // An answer that is under way would bring back what was there before.
@@ -40,7 +40,7 @@ export function RecordView({ at, entity, id }: RecordViewProps) {
     client.setQueryData(key, saved);
     const own = JSON.stringify(key);
     void client.invalidateQueries({
-      queryKey: ['record', at.org, at.ws, at.entity],
+      queryKey: ['record', entityRef.org, entityRef.ws, entityRef.entity],
       predicate: ({ queryKey }) => JSON.stringify(queryKey) !== own,
     });
   }
@@ -48,13 +48,13 @@ export function RecordView({ at, entity, id }: RecordViewProps) {
   const mayWrite = useMayWrite();
   const label = getLabelField(entity);
   const labelValue = read.data === undefined || label === undefined ? undefined : getMember(read.data.record, label);
-  const list = screenPath(at, `/data/${at.entity}`);
-  const isCreated = useAnnouncement().trim() === describeCreated(at, id);
+  const list = screenPath(entityRef, `/data/${entityRef.entity}`);
+  const isCreated = useAnnouncement().trim() === describeCreated(entityRef, id);
   const actions = (
     <Group gap="xs">
       {isCreated && <Text size="sm">Created</Text>}
       <Button component={Link} to={list} search={getLastListSearch(list)} variant="subtle">
-        {`All ${at.entity}`}
+        {`All ${entityRef.entity}`}
       </Button>
       {mayWrite && entity.operations.includes('create') && (
         <Button component={Link} to={`${list}/new`} search={{ from: id } as never} variant="default">
@@ -70,8 +70,8 @@ export function RecordView({ at, entity, id }: RecordViewProps) {
   );
   const title =
     typeof labelValue === 'string' && labelValue !== ''
-      ? `${at.entity} ${id}: ${labelValue.slice(0, 80)}`
-      : `${at.entity} ${id}`;
+      ? `${entityRef.entity} ${id}: ${labelValue.slice(0, 80)}`
+      : `${entityRef.entity} ${id}`;
   return (
     <ScreenFrame title={title} actions={read.data === undefined ? null : actions}>
       <ErrorAlert error={read.error} onRetry={() => void read.refetch()} />
@@ -83,10 +83,10 @@ export function RecordView({ at, entity, id }: RecordViewProps) {
             <Tabs.Tab value="json">JSON</Tabs.Tab>
           </Tabs.List>
           <Tabs.Panel value="fields">
-            <RecordForm at={at} entity={entity} read={read.data} onSaved={keep} />
+            <RecordForm entityRef={entityRef} entity={entity} read={read.data} onSaved={keep} />
           </Tabs.Panel>
           <Tabs.Panel value="relations" keepMounted={false}>
-            <Relations at={at} entity={entity} record={read.data.record} />
+            <Relations entityRef={entityRef} entity={entity} record={read.data.record} />
           </Tabs.Panel>
           <Tabs.Panel value="json" keepMounted={false}>
             <ScrollArea.Autosize mah="70vh" viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': 'JSON' }}>
@@ -97,7 +97,7 @@ export function RecordView({ at, entity, id }: RecordViewProps) {
       )}
       {isDeleting && read.data !== undefined && (
         <DeleteDialog
-          at={at}
+          entityRef={entityRef}
           entity={entity}
           read={read.data}
           onClose={() => setDeleting(false)}

@@ -1,4 +1,4 @@
-// What a record leads to, and the first of what leads to it, in one request.
+// Related records in both directions, in one request.
 import { Anchor, List, Paper, SimpleGrid, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -17,14 +17,14 @@ const SHOWN = 10;
 const MOST_RELATIONS = 30;
 
 export interface RelationsProps {
-  readonly at: EntityRef;
+  readonly entityRef: EntityRef;
   readonly entity: EntityDocument;
   readonly record: RecordValue;
 }
 
 const isToMany = ({ kind }: RelationDocument): boolean => kind === 'hasMany' || kind === 'manyToMany';
 
-function useRelated({ at, entity, record }: RelationsProps, schema: WorkspaceSchema | undefined) {
+function useRelated({ entityRef, entity, record }: RelationsProps, schema: WorkspaceSchema | undefined) {
   const relations = [...entity.relations.values()].slice(0, MOST_RELATIONS);
   const id = getId(record);
   const sizes = relations.filter(isToMany).map(({ name }): [string, string] => [`${name}.size`, String(SHOWN + 1)]);
@@ -38,16 +38,16 @@ function useRelated({ at, entity, record }: RelationsProps, schema: WorkspaceSch
     ...Object.fromEntries(sizes),
   });
   return useQuery({
-    queryKey: ['record', at.org, at.ws, at.entity, id, 'related', search],
+    queryKey: ['record', entityRef.org, entityRef.ws, entityRef.entity, id, 'related', search],
     enabled: schema !== undefined && relations.length > 0,
     queryFn: async ({ signal }) =>
-      (await requestExact<RecordValue>({ path: entityPath(at, `/${id}${search}`), signal })).data,
+      (await requestExact<RecordValue>({ path: entityPath(entityRef, `/${id}${search}`), signal })).data,
   });
 }
 
 export function Relations(props: RelationsProps) {
-  const { at, entity, record } = props;
-  const { data: schema } = useQuery(schemaQuery(at));
+  const { entityRef, entity, record } = props;
+  const { data: schema } = useQuery(schemaQuery(entityRef));
   const related = useRelated(props, schema);
   if (entity.relations.size === 0) return <Text size="sm">This entity has no relations.</Text>;
   return (
@@ -57,7 +57,7 @@ export function Relations(props: RelationsProps) {
         {[...entity.relations.values()].slice(0, MOST_RELATIONS).map((relation) => (
           <RelationCard
             key={relation.name}
-            at={at}
+            entityRef={entityRef}
             record={record}
             relation={relation}
             schema={schema}
@@ -70,14 +70,14 @@ export function Relations(props: RelationsProps) {
 }
 
 interface RelationCardProps {
-  readonly at: EntityRef;
+  readonly entityRef: EntityRef;
   readonly record: RecordValue;
   readonly relation: RelationDocument;
   readonly schema: WorkspaceSchema | undefined;
   readonly value: unknown;
 }
 
-function RelationCard({ at, record, relation, schema, value }: RelationCardProps) {
+function RelationCard({ entityRef, record, relation, schema, value }: RelationCardProps) {
   const target = schema?.entities.get(relation.entity);
   const label = getLabelField(target);
   const records = (
@@ -102,7 +102,7 @@ function RelationCard({ at, record, relation, schema, value }: RelationCardProps
         <List listStyleType="none" size="sm" spacing={2}>
           {records.slice(0, SHOWN).map((one) => (
             <List.Item key={getId(one)}>
-              <Anchor component={Link} size="sm" to={recordScreenPath(at, relation.entity, getId(one))}>
+              <Anchor component={Link} size="sm" to={recordScreenPath(entityRef, relation.entity, getId(one))}>
                 <bdi dir="auto">{nameOf(one)}</bdi>
               </Anchor>
             </List.Item>
@@ -111,7 +111,12 @@ function RelationCard({ at, record, relation, schema, value }: RelationCardProps
       )}
       {isToMany(relation) && records.length > SHOWN && <Text size="xs">and more</Text>}
       {isToMany(relation) && filter !== undefined && (
-        <Anchor component={Link} size="xs" to={screenPath(at, `/data/${relation.entity}`)} search={{ filter } as never}>
+        <Anchor
+          component={Link}
+          size="xs"
+          to={screenPath(entityRef, `/data/${relation.entity}`)}
+          search={{ filter } as never}
+        >
           Show all in the grid
         </Anchor>
       )}

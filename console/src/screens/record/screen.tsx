@@ -29,34 +29,34 @@ export function Screen() {
         {schema.data !== undefined && <Text>There is no entity of this name.</Text>}
       </ScreenFrame>
     );
-  const at = { org: place.org, ws: place.ws, entity: name };
+  const entityRef = { org: place.org, ws: place.ws, entity: name };
   return (
     <>
       {isGone && <MissingEntityAlert />}
       {id === 'new' ? (
-        <New key={name} at={at} entity={entity} />
+        <New key={name} entityRef={entityRef} entity={entity} />
       ) : (
-        <RecordView key={`${name}/${id}`} at={at} entity={entity} id={id} />
+        <RecordView key={`${name}/${id}`} entityRef={entityRef} entity={entity} id={id} />
       )}
     </>
   );
 }
 
-type NewProps = Pick<RecordFormProps, 'at' | 'entity'>;
+type NewProps = Pick<RecordFormProps, 'entityRef' | 'entity'>;
 
 /** `?from=17` begins with the values of another record. */
-function New({ at, entity }: NewProps) {
+function New({ entityRef, entity }: NewProps) {
   const mayWrite = useMayWrite();
   const isViewing = useViewAs() !== undefined;
   const { searchStr } = useLocation();
   const [from] = getAll(parseSearch(searchStr), 'from');
   const original = useQuery({
-    queryKey: ['record', at.org, at.ws, at.entity, from, 'copied'],
+    queryKey: ['record', entityRef.org, entityRef.ws, entityRef.entity, from, 'copied'],
     enabled: from !== undefined,
-    queryFn: ({ signal }) => fetchRecord(at, from ?? '', ['*'], signal),
+    queryFn: ({ signal }) => fetchRecord(entityRef, from ?? '', ['*'], signal),
   });
   return (
-    <ScreenFrame title={`New record of ${at.entity}`}>
+    <ScreenFrame title={`New record of ${entityRef.entity}`}>
       <ErrorAlert error={original.error} />
       {!mayWrite && (
         <Text size="sm">
@@ -66,7 +66,7 @@ function New({ at, entity }: NewProps) {
         </Text>
       )}
       {mayWrite && (from === undefined || original.data !== undefined) && (
-        <RecordForm at={at} entity={entity} from={original.data?.record} />
+        <RecordForm entityRef={entityRef} entity={entity} from={original.data?.record} />
       )}
     </ScreenFrame>
   );

@@ -14,19 +14,29 @@ import { ValueEditor } from '../../records/value-editor.tsx';
 import type { WriteResult } from '../../records/writer.ts';
 
 export interface CellEditorProps {
-  readonly at: EntityRef;
+  readonly entityRef: EntityRef;
   readonly row: Row;
   readonly column: RecordColumn;
   readonly zone: TimeZone;
   readonly typed: string | undefined;
-  /** What was typed before and refused. */
+  /** Text that was typed before and rejected. */
   readonly draft: Json | undefined;
   readonly onLeave: (next?: Move) => void;
   readonly onSave: (row: Row, values: ReadonlyMap<string, Json>) => Promise<WriteResult>;
   readonly onDiscard: () => void;
 }
 
-export function CellEditor({ at, row, column, zone, typed, draft, onLeave, onSave, onDiscard }: CellEditorProps) {
+export function CellEditor({
+  entityRef,
+  row,
+  column,
+  zone,
+  typed,
+  draft,
+  onLeave,
+  onSave,
+  onDiscard,
+}: CellEditorProps) {
   const { name, type } = column;
   const isCut = row.truncatedLengths.has(name) && draft === undefined;
   // The record as it was when the edit began: a change that arrives meanwhile is a conflict, not a base.
@@ -46,7 +56,7 @@ export function CellEditor({ at, row, column, zone, typed, draft, onLeave, onSav
   useEffect(() => {
     if (!isCut) return;
     const controller = new AbortController();
-    fetchRecord(at, row.id, ['id', name], controller.signal).then(
+    fetchRecord(entityRef, row.id, ['id', name], controller.signal).then(
       ({ record, version }) => {
         const value = getMember(record, name);
         setWhole({ value, row: { ...row, version } });
@@ -112,7 +122,7 @@ export function CellEditor({ at, row, column, zone, typed, draft, onLeave, onSav
       }}
     >
       <ValueEditor
-        place={at}
+        workspace={entityRef}
         column={column}
         zone={zone}
         text={whole === undefined ? '' : text}

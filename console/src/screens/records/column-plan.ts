@@ -34,7 +34,7 @@ const WIDTHS: Readonly<Record<ColumnType, number>> = {
 
 export interface ColumnPlan {
   readonly names: readonly string[];
-  /** Those of the entity itself. */
+  /** Columns of the entity itself. */
   readonly own: readonly RecordColumn[];
   /** Relations whose labels can be shown. */
   readonly expandable: readonly string[];

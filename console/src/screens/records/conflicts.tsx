@@ -1,5 +1,4 @@
-// Records that somebody else has changed, one comparison after the other.
-
+// Records that someone else has changed, one comparison after the other.
 import type { TimeZone } from '../../format/datetime.ts';
 import { Comparison } from '../../records/comparison.tsx';
 import type { Row } from '../../records/rows.ts';
@@ -15,40 +14,32 @@ export interface ConflictsProps {
 }
 
 export function Conflicts({ state, zone, editing, deleting }: ConflictsProps) {
-  const common = { place: state.at, columns: state.plan.own, zone };
-  if (editing.conflict !== undefined) {
-    const { row, mine, theirs } = editing.conflict;
-    return (
-      <Comparison
-        {...common}
-        base={withoutCuts(row)}
-        mine={mine}
-        theirs={theirs?.record}
-        onKeepMine={() => editing.resolve('mine')}
-        onTakeTheirs={() => editing.resolve('theirs')}
-        onClose={() => editing.resolve('later')}
-      />
-    );
-  }
-  if (deleting.conflict === undefined) return null;
-  const { row, mine, theirs } = deleting.conflict;
+  const isDelete = editing.conflict === undefined;
+  const conflict = editing.conflict ?? deleting.conflict;
+  if (conflict === undefined) return null;
+  const resolve = (how: 'mine' | 'theirs' | 'later'): void => {
+    if (isDelete) void deleting.resolve(how === 'mine');
+    else editing.resolve(how);
+  };
   return (
     <Comparison
-      {...common}
-      base={withoutCuts(row)}
-      mine={mine}
-      theirs={theirs?.record}
-      isDelete
-      onKeepMine={() => void deleting.resolve(true)}
+      workspace={state.entityRef}
+      columns={state.plan.own}
+      zone={zone}
+      base={omitTruncated(conflict.row)}
+      mine={conflict.mine}
+      theirs={conflict.theirs?.record}
+      isDelete={isDelete}
+      onKeepMine={() => resolve('mine')}
       onTakeTheirs={() => {
-        void deleting.resolve(false);
-        state.reload();
+        resolve('theirs');
+        if (isDelete) state.reload();
       }}
-      onClose={() => void deleting.resolve(false)}
+      onClose={() => resolve('later')}
     />
   );
 }
 
-/** Of values that came cut, the record as it was read knows nothing. */
-const withoutCuts = ({ record, truncatedLengths }: Row): Row['record'] =>
+/** Truncated values cannot be compared. */
+const omitTruncated = ({ record, truncatedLengths }: Row): Row['record'] =>
   Object.fromEntries(Object.entries(record).filter(([name]) => !truncatedLengths.has(name)));

@@ -7,12 +7,12 @@ import type { EntityRef } from '../../records/requests.ts';
 export interface EmptyListProps {
   readonly isFiltered: boolean;
   readonly mayWrite: boolean;
-  readonly at: EntityRef;
+  readonly entityRef: EntityRef;
   readonly onClear: () => void;
 }
 
 /** In place of a grid without records. */
-export function EmptyList({ isFiltered, mayWrite, at, onClear }: EmptyListProps) {
+export function EmptyList({ isFiltered, mayWrite, entityRef, onClear }: EmptyListProps) {
   if (isFiltered)
     return (
       <div className="records-empty">
@@ -26,12 +26,12 @@ export function EmptyList({ isFiltered, mayWrite, at, onClear }: EmptyListProps)
     <div className="records-empty">
       <Text>No records yet</Text>
       {mayWrite && (
-        <Button variant="default" component={Link} to={screenPath(at, `/data/${at.entity}/import`)}>
+        <Button variant="default" component={Link} to={screenPath(entityRef, `/data/${entityRef.entity}/import`)}>
           Import a file
         </Button>
       )}
       {mayWrite && (
-        <Button component={Link} to={recordScreenPath(at, at.entity, 'new')}>
+        <Button component={Link} to={recordScreenPath(entityRef, entityRef.entity, 'new')}>
           New record
         </Button>
       )}

@@ -24,7 +24,7 @@ export interface FooterProps {
 }
 
 export function Footer({ state, zone, editing, selected, onDelete, onDeselect }: FooterProps) {
-  const { rows, count, mayWrite, at } = state;
+  const { rows, count, mayWrite, entityRef } = state;
   const [isBulk, setBulk] = useState(false);
   const [isReview, setReview] = useState(false);
   useFocusBack(isBulk || isReview, state.control);
@@ -37,7 +37,7 @@ export function Footer({ state, zone, editing, selected, onDelete, onDeselect }:
     try {
       const ids = [...selected];
       const missing = ids.filter((id) => rows?.byId(id) === undefined);
-      const fetched = (await fetchRecords(at, missing, [name])).map(({ record, version }) => ({
+      const fetched = (await fetchRecords(entityRef, missing, [name])).map(({ record, version }) => ({
         id: getId(record),
         record,
         version,
@@ -112,7 +112,7 @@ export function Footer({ state, zone, editing, selected, onDelete, onDeselect }:
       </div>
       {isBulk && (
         <BulkEditDialog
-          at={at}
+          entityRef={entityRef}
           columns={state.plan.own}
           zone={zone}
           count={selected.size}

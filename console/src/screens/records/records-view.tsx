@@ -18,6 +18,7 @@ import { ScreenFrame } from '../../shell/screen-frame.tsx';
 import { useScreenShortcuts } from '../../shell/shortcuts.tsx';
 import { useTimeZone } from '../../shell/time-zone.tsx';
 import { UnsavedChangesGuard } from '../../shell/unsaved-changes.tsx';
+import { useCells } from './cells.tsx';
 import { Conflicts } from './conflicts.tsx';
 import { type Question, QuestionDialog } from './dialogs.tsx';
 import { EmptyList } from './empty-list.tsx';
@@ -27,7 +28,6 @@ import { toggleLoaded } from './select-loaded.tsx';
 import { KEYS } from './shortcuts.ts';
 import { Toolbar } from './toolbar.tsx';
 import { useDelete } from './use-delete.ts';
-import { useDrawing } from './use-drawing.tsx';
 import { useEditing } from './use-editing.ts';
 import { useRange } from './use-range.ts';
 import { type RecordsViewProps, useRecords } from './use-records.ts';
@@ -37,16 +37,16 @@ export function RecordsView(props: RecordsViewProps) {
   const zone = useTimeZone();
   const navigate = useNavigate();
   const state = useRecords(props);
-  const { at, query, setQuery, plan, columns, list, rows, count, control, mayWrite } = state;
+  const { entityRef, query, setQuery, plan, columns, list, rows, count, control, mayWrite } = state;
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [filter, setFilter] = useState<{ readonly chip: number | undefined } | undefined>();
   const [question, setQuestion] = useState<Question>();
-  const editing = useEditing({ at, entity, query, fields: state.fields, rows, reload: state.reload });
+  const editing = useEditing({ entityRef, entity, query, fields: state.fields, rows, reload: state.reload });
   const { drafts, writer } = editing;
   const sheet = useMemo(() => ({ columns: columns.map(({ name }) => plan.column(name)), zone }), [columns, plan, zone]);
-  const range = useRange({ at, sheet, rows, range: control.range, editing, ask: setQuestion });
+  const range = useRange({ entityRef, sheet, rows, range: control.range, editing, ask: setQuestion });
   const deleting = useDelete({
-    at,
+    entityRef,
     schema,
     entity,
     rows,
@@ -58,10 +58,10 @@ export function RecordsView(props: RecordsViewProps) {
     },
   });
   useScreenShortcuts(KEYS);
-  useRememberList(screenPath(at, `/data/${at.entity}`));
+  useRememberList(screenPath(entityRef, `/data/${entityRef.entity}`));
   useFocusBack(question !== undefined || editing.conflict !== undefined || deleting.conflict !== undefined, control);
 
-  const drawing = useDrawing({ state, zone, editing, selected, setSelected });
+  const drawing = useCells({ state, zone, editing, selected, setSelected });
   const onChip = (chip: Chip): void => {
     const { chips } = query;
     setQuery({ chips: filter?.chip === undefined ? [...chips, chip] : chips.with(filter.chip, chip) });
@@ -71,7 +71,8 @@ export function RecordsView(props: RecordsViewProps) {
     const row = rows?.get(index);
     const isSelector = columns[column]?.isSelector === true;
     if (command === 'filter') setFilter({ chip: undefined });
-    else if (command === 'create' && mayWrite) void navigate({ to: recordScreenPath(at, at.entity, 'new') });
+    else if (command === 'create' && mayWrite)
+      void navigate({ to: recordScreenPath(entityRef, entityRef.entity, 'new') });
     else if (command === 'undo' && mayWrite) void writer.undo();
     else if (command === 'redo' && mayWrite) void writer.redo();
     else if (command === 'clear' && mayWrite) range.clear();
@@ -88,7 +89,7 @@ export function RecordsView(props: RecordsViewProps) {
       } else setSelected(new Set());
     } else if (row === undefined) return;
     else if (command === 'toggleRow' || (command === 'open' && isSelector)) setSelected(toggled(selected, row.id));
-    else if (command === 'open') void navigate({ to: recordScreenPath(at, at.entity, row.id) });
+    else if (command === 'open') void navigate({ to: recordScreenPath(entityRef, entityRef.entity, row.id) });
   }
   const isEmpty = rows?.hasLoaded === true && count.rows === 0;
   return (
@@ -126,7 +127,7 @@ export function RecordsView(props: RecordsViewProps) {
           <EmptyList
             isFiltered={isFiltered(query)}
             mayWrite={mayWrite}
-            at={at}
+            entityRef={entityRef}
             onClear={() => setQuery({ chips: [], search: '' })}
           />
         ) : rows === undefined ? (
@@ -169,7 +170,7 @@ export function RecordsView(props: RecordsViewProps) {
       {question !== undefined && (
         <QuestionDialog
           question={question}
-          at={at}
+          entityRef={entityRef}
           schema={schema}
           ids={[...selected]}
           onClose={() => setQuestion(undefined)}

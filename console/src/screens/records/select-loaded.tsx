@@ -9,7 +9,7 @@ export interface SelectLoadedProps {
   readonly setSelected: (selected: ReadonlySet<string>) => void;
 }
 
-/** As many as one request changes or deletes: all that are loaded, or none of them when all are selected. */
+/** Selects the loaded records up to the limit of a bulk request, or none when all are selected. */
 export function toggleLoaded(rows: Rows, selected: ReadonlySet<string>): ReadonlySet<string> {
   const loaded = rows.listLoadedIds(MAX_BULK);
   return loaded.every((id) => selected.has(id)) ? new Set() : new Set(loaded);

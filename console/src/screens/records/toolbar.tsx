@@ -1,4 +1,4 @@
-// What can be done with the list: filter, search, columns, new records, import, export.
+// Toolbar of the list: filter, search, columns, new records, import, export.
 import { ActionIcon, Button, Menu, TextInput } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
@@ -26,12 +26,12 @@ export interface ToolbarProps {
 }
 
 export function Toolbar({ state, schema, entity, zone, filter }: ToolbarProps) {
-  const { at, query, names: fields, layout, plan, mayWrite } = state;
+  const { entityRef, query, names: fields, layout, plan, mayWrite } = state;
   const isSearchable = [...entity.fields.values()].some(({ searchable }) => searchable === true);
   const call = () => ({
     origin: location.origin,
-    workspace: `${at.org}/${at.ws}`,
-    entity: at.entity,
+    workspace: `${entityRef.org}/${entityRef.ws}`,
+    entity: entityRef.entity,
     method: 'GET' as const,
     rest: '',
     query: Object.entries({ ...toSearch(query), fields: fields.join(','), size: String(WINDOW_SIZE) }).flatMap(
@@ -55,17 +55,21 @@ export function Toolbar({ state, schema, entity, zone, filter }: ToolbarProps) {
         onExpand={state.setExpand}
       />
       {mayWrite && (
-        <Button variant="default" component={Link} to={screenPath(at, `/data/${at.entity}/import`)}>
+        <Button variant="default" component={Link} to={screenPath(entityRef, `/data/${entityRef.entity}/import`)}>
           Import
         </Button>
       )}
-      <ExportMenu at={at} query={query} fields={fields} />
+      <ExportMenu entityRef={entityRef} query={query} fields={fields} />
       <CopyAs call={call} />
       <ActionIcon aria-label="Reload" title="Reload" onClick={state.reload}>
         <Icon name="reload" />
       </ActionIcon>
       {mayWrite && (
-        <Button component={Link} to={recordScreenPath(at, at.entity, 'new')} leftSection={<Icon name="plus" />}>
+        <Button
+          component={Link}
+          to={recordScreenPath(entityRef, entityRef.entity, 'new')}
+          leftSection={<Icon name="plus" />}
+        >
           New record
         </Button>
       )}
@@ -96,15 +100,15 @@ function SearchBox({ text, onSearch }: { readonly text: string; readonly onSearc
 
 /** Plain links: the browser downloads, and the page holds nothing of it. */
 interface ExportProps {
-  readonly at: EntityRef;
+  readonly entityRef: EntityRef;
   readonly query: ListQuery;
   readonly fields: readonly string[];
 }
 
-function ExportMenu({ at, query, fields }: ExportProps) {
+function ExportMenu({ entityRef, query, fields }: ExportProps) {
   const own = fields.filter((name) => !name.includes('.'));
   const path = (format: string): string =>
-    entityPath(at, `/_export${stringifySearch({ format, ...toFilterSearch(query), fields: own.join(',') })}`);
+    entityPath(entityRef, `/_export${stringifySearch({ format, ...toFilterSearch(query), fields: own.join(',') })}`);
   return (
     <Menu position="bottom-end" withinPortal>
       <Menu.Target>
@@ -112,7 +116,7 @@ function ExportMenu({ at, query, fields }: ExportProps) {
       </Menu.Target>
       <Menu.Dropdown>
         {(['csv', 'ndjson'] as const).map((format) => (
-          <DownloadItem key={format} path={path(format)} filename={`${at.entity}.${format}`}>
+          <DownloadItem key={format} path={path(format)} filename={`${entityRef.entity}.${format}`}>
             {format.toUpperCase()}
           </DownloadItem>
         ))}

@@ -13,7 +13,7 @@ import type { Question } from './dialogs.tsx';
 import type { Editing } from './use-editing.ts';
 
 export interface DeleteOptions {
-  readonly at: EntityRef;
+  readonly entityRef: EntityRef;
   readonly schema: WorkspaceSchema;
   readonly entity: EntityDocument;
   readonly rows: Rows | undefined;
@@ -31,7 +31,7 @@ export const isCascading = (schema: WorkspaceSchema, name: string): boolean =>
     ),
   );
 
-export function useDelete({ at, schema, entity, rows, editing, mayGiveIds, onDeleted }: DeleteOptions) {
+export function useDelete({ entityRef, schema, entity, rows, editing, mayGiveIds, onDeleted }: DeleteOptions) {
   const [conflict, setConflict] = useState<
     (Conflict & { readonly versions: ReadonlyMap<string, string> }) | undefined
   >();
@@ -39,15 +39,15 @@ export function useDelete({ at, schema, entity, rows, editing, mayGiveIds, onDel
 
   async function run(versions: ReadonlyMap<string, string>): Promise<void> {
     const ids = [...versions.keys()];
-    const whole = canUndo ? await fetchRecords(at, ids) : [];
+    const whole = canUndo ? await fetchRecords(entityRef, ids) : [];
     try {
-      await deleteRecords(at, versions);
+      await deleteRecords(entityRef, versions);
     } catch (error) {
       const index = isApiError(error, 'PRECONDITION_FAILED') ? error.details[0]?.index : undefined;
       const id = ids[index ?? -1];
       const row = id === undefined ? undefined : rows?.byId(id);
       if (row === undefined) throw error;
-      setConflict({ row, mine: new Map(), theirs: await fetchRecord(at, row.id), versions });
+      setConflict({ row, mine: new Map(), theirs: await fetchRecord(entityRef, row.id), versions });
       return;
     }
     if (canUndo) {
@@ -74,7 +74,7 @@ export function useDelete({ at, schema, entity, rows, editing, mayGiveIds, onDel
         const known = new Map(selected.map((id) => [id, rows?.byId(id)]));
         const missing = selected.filter((id) => known.get(id) === undefined);
         const fetched = new Map(
-          (await fetchRecords(at, missing, ['id'])).map((one) => [getId(one.record), one.version]),
+          (await fetchRecords(entityRef, missing, ['id'])).map((one) => [getId(one.record), one.version]),
         );
         await run(new Map(selected.map((id) => [id, known.get(id)?.version ?? fetched.get(id) ?? ''])));
       },

@@ -15,7 +15,7 @@ import { type Conflict, type Edit, type WriteResult, Writer } from '../../record
 import { announce } from '../../shell/live-region.tsx';
 
 export interface EditingOptions {
-  readonly at: EntityRef;
+  readonly entityRef: EntityRef;
   readonly entity: EntityDocument;
   readonly query: ListQuery;
   readonly fields: readonly string[];
@@ -61,12 +61,12 @@ export function useEditing(options: EditingOptions): Editing {
     () =>
       new Writer({
         drafts,
-        update: (update, key) => updateRecord(latest.current.at, update, key),
-        updateAll: (updates, key) => updateRecords(latest.current.at, updates, key),
-        readRecord: (id) => fetchRecord(latest.current.at, id),
+        update: (update, key) => updateRecord(latest.current.entityRef, update, key),
+        updateAll: (updates, key) => updateRecords(latest.current.entityRef, updates, key),
+        readRecord: (id) => fetchRecord(latest.current.entityRef, id),
         restore: async ({ records }) => {
           const stamps = latest.current.entity.timestamps === true ? READ_ONLY : [];
-          await restoreRecords(latest.current.at, records, stamps);
+          await restoreRecords(latest.current.entityRef, records, stamps);
           latest.current.reload();
         },
         getRow: (id) => latest.current.rows?.byId(id),
@@ -87,7 +87,7 @@ export function useEditing(options: EditingOptions): Editing {
 
   return useMemo(() => {
     const save = async (given: readonly RowEdit[]): Promise<WriteResult> => {
-      const edits = await completeEdits(latest.current.at, given);
+      const edits = await completeEdits(latest.current.entityRef, given);
       const only = edits.length === 1 ? edits[0] : undefined;
       return only === undefined ? writer.saveAll(edits, describeEdits(edits)) : writer.save(only, describeEdits(edits));
     };
@@ -158,7 +158,7 @@ export function useEditing(options: EditingOptions): Editing {
 }
 
 /** Values that a list has cut are read whole before they are replaced: an undo needs them. */
-async function completeEdits(at: EntityRef, edits: readonly RowEdit[]): Promise<readonly Edit[]> {
+async function completeEdits(entityRef: EntityRef, edits: readonly RowEdit[]): Promise<readonly Edit[]> {
   const cut = edits.filter(({ row, values }) => [...values.keys()].some((name) => row.truncatedLengths.has(name)));
   const names = [
     ...new Set(cut.flatMap(({ row, values }) => [...values.keys()].filter((name) => row.truncatedLengths.has(name)))),
@@ -166,7 +166,7 @@ async function completeEdits(at: EntityRef, edits: readonly RowEdit[]): Promise<
   const whole = new Map<string, Versioned>();
   if (cut.length > 0)
     for (const one of await fetchRecords(
-      at,
+      entityRef,
       cut.map(({ row }) => row.id),
       names,
     ))
@@ -190,9 +190,9 @@ function describeEdits(edits: readonly Edit[]): string {
   return `${pluralize(values, 'value')} in ${pluralize(edits.length, 'record')}`;
 }
 
-/** What was written takes its place in the list; labels and whether it still matches are the server's to say. */
+/** Puts written records into the list; labels and filters are evaluated by the server. */
 async function refreshWritten(
-  { at, query, fields, rows }: EditingOptions,
+  { entityRef, query, fields, rows }: EditingOptions,
   written: readonly { readonly id: string; readonly now: Versioned | undefined }[],
 ): Promise<void> {
   for (const { id, now } of written) {
@@ -204,7 +204,7 @@ async function refreshWritten(
   if (isTold) return;
   const ids = written.map(({ id }) => id);
   for (let from = 0; from < ids.length; from += 100) {
-    const fresh = await fetchRows(at, query, fields, ids.slice(from, from + 100)).catch(() => []);
+    const fresh = await fetchRows(entityRef, query, fields, ids.slice(from, from + 100)).catch(() => []);
     for (const row of fresh) rows?.replace(row);
   }
 }

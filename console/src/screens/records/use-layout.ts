@@ -6,18 +6,22 @@ import type { EntityRef } from '../../records/requests.ts';
 
 const getStorageKey = ({ org, ws, entity }: EntityRef): string => `wda.columns.${org}/${ws}/${entity}`;
 
-function readStored(at: EntityRef): ColumnLayout {
+function readStored(entityRef: EntityRef): ColumnLayout {
   try {
-    return parseLayout(localStorage.getItem(getStorageKey(at)));
+    return parseLayout(localStorage.getItem(getStorageKey(entityRef)));
   } catch {
     return parseLayout(null);
   }
 }
 
 /** `fields`: what of it the address says; `setFields` writes it there. */
-export function useLayout(at: EntityRef, fields: string | undefined, setFields: (fields: string | undefined) => void) {
-  const [kept, setKept] = useState(() => readStored(at));
-  // Who comes without an address of columns gets those of the last time.
+export function useLayout(
+  entityRef: EntityRef,
+  fields: string | undefined,
+  setFields: (fields: string | undefined) => void,
+) {
+  const [kept, setKept] = useState(() => readStored(entityRef));
+  // An address without columns restores the last ones.
   useEffect(() => {
     if (fields === undefined && kept.visible !== undefined) setFields(kept.visible.join(','));
   }, [fields, kept.visible, setFields]);
@@ -29,12 +33,12 @@ export function useLayout(at: EntityRef, fields: string | undefined, setFields: 
     (next: ColumnLayout) => {
       setKept(next);
       try {
-        localStorage.setItem(getStorageKey(at), printLayout(next));
+        localStorage.setItem(getStorageKey(entityRef), printLayout(next));
       } catch {}
       const text = next.visible?.join(',');
       if (text !== fields) setFields(text);
     },
-    [at, fields, setFields],
+    [entityRef, fields, setFields],
   );
   return [layout, setLayout] as const;
 }

@@ -1,4 +1,4 @@
-// The list of the address, loaded. While another one is asked for, or after it was refused, the rows before it stay.
+// The list of the address, loaded. While another one is latest for, or after it was refused, the rows before it stay.
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { retryDelay } from '../../api/retry.ts';
 import { pluralize } from '../../format/amount.ts';
@@ -8,7 +8,7 @@ import { Rows } from '../../records/rows.ts';
 import { announce } from '../../shell/live-region.tsx';
 
 export interface List {
-  /** What is shown; undefined until the first rows are there. */
+  /** Loaded rows; undefined until the first ones arrive. */
   readonly rows: Rows | undefined;
   /** Why the list of the address is not shown. */
   readonly refused: unknown;
@@ -20,27 +20,32 @@ export interface List {
 }
 
 export interface ListOptions {
-  readonly at: EntityRef;
+  readonly entityRef: EntityRef;
   readonly query: ListQuery;
-  /** Of the requests. */
+  /** Fields to request. */
   readonly fields: readonly string[];
   readonly startRow: number;
 }
 
-export function useList({ at, query, fields, startRow }: ListOptions): List {
+export function useList({ entityRef, query, fields, startRow }: ListOptions): List {
   const [shown, setShown] = useState<{ readonly rows: Rows; readonly startRow: number; readonly key: string }>();
   const [refused, setRefused] = useState<{ readonly error: unknown; readonly key: string }>();
   const [again, setAgain] = useState({ count: 0, row: startRow });
-  const key = JSON.stringify([at, query, fields, again.count]);
-  const asked = useRef({ at, query, fields, startRow });
-  asked.current = { at, query, fields, startRow: again.count > 0 && shown !== undefined ? again.row : startRow };
+  const key = JSON.stringify([entityRef, query, fields, again.count]);
+  const latest = useRef({ entityRef, query, fields, startRow });
+  latest.current = {
+    entityRef,
+    query,
+    fields,
+    startRow: again.count > 0 && shown !== undefined ? again.row : startRow,
+  };
   useEffect(() => {
-    const { at, query, fields, startRow } = asked.current;
+    const { entityRef, query, fields, startRow } = latest.current;
     const narrowed = isFiltered(query);
     const controller = new AbortController();
     const rows = new Rows({
       load: (request, signal) =>
-        fetchWindow(at, query, { ...request, fields, count: narrowed ? 'none' : 'exact' }, signal),
+        fetchWindow(entityRef, query, { ...request, fields, count: narrowed ? 'none' : 'exact' }, signal),
       retryDelay,
     });
     let isShown = false;
@@ -52,7 +57,7 @@ export function useList({ at, query, fields, startRow }: ListOptions): List {
           return { rows, startRow, key };
         });
         setRefused(undefined);
-        void announceTotal(rows, at, query, controller.signal);
+        void announceTotal(rows, entityRef, query, controller.signal);
       }
       if (rows.refused !== undefined) setRefused({ error: rows.refused, key });
     });
@@ -85,10 +90,10 @@ const never = () => () => undefined;
 const zero = () => 0;
 
 /** Rows first, their number second; it is said when the list is a part of the records. */
-async function announceTotal(rows: Rows, at: EntityRef, query: ListQuery, signal: AbortSignal): Promise<void> {
+async function announceTotal(rows: Rows, entityRef: EntityRef, query: ListQuery, signal: AbortSignal): Promise<void> {
   if (!rows.count.isExact) {
     try {
-      const total = await fetchTotal(at, query, signal);
+      const total = await fetchTotal(entityRef, query, signal);
       if (signal.aborted) return;
       rows.setTotal(total);
     } catch {

@@ -1,4 +1,4 @@
-// What is done with a range of cells: copy, paste, fill down, clear. More than a screen of changes is shown before it is done.
+// Copy, paste, fill down and clear of a range of cells. Large changes are confirmed first.
 import { useMemo, useRef } from 'react';
 import { ApiError } from '../../api/api-error.ts';
 import { pluralize } from '../../format/amount.ts';
@@ -11,12 +11,12 @@ import type { Row, Rows } from '../../records/rows.ts';
 import { formatForCopy, getId } from '../../records/value.ts';
 import { MAX_BULK } from '../../records/write-requests.ts';
 import { announce } from '../../shell/live-region.tsx';
+import { getCellValue } from './cells.tsx';
 import type { Question } from './dialogs.tsx';
-import { getCellValue } from './drawing.tsx';
 import type { Editing } from './use-editing.ts';
 
 export interface RangeOptions {
-  readonly at: EntityRef;
+  readonly entityRef: EntityRef;
   readonly sheet: Omit<Sheet, 'rowAt'>;
   readonly rows: Rows | undefined;
   readonly range: Range;
@@ -118,7 +118,7 @@ function applyEdits({ editing, ask, sheet }: RangeOptions, made: RangeEdits, act
 const printCells = (rows: readonly Row[], columns: readonly RecordColumn[]): string =>
   writeTsv(rows.map(({ record }) => columns.map((column) => formatForCopy(getCellValue(record, column), column.type))));
 
-function copyRange({ at, rows, range, sheet, editing }: RangeOptions, clipboard: DataTransfer): void {
+function copyRange({ entityRef, rows, range, sheet, editing }: RangeOptions, clipboard: DataTransfer): void {
   if (rows === undefined) return;
   const columns = sheet.columns.slice(range.left, range.right + 1).filter((column) => column !== undefined);
   const top = Math.max(0, range.top);
@@ -142,7 +142,7 @@ function copyRange({ at, rows, range, sheet, editing }: RangeOptions, clipboard:
     announce(words);
     return;
   }
-  // What is not loaded, or came cut, is fetched first.
+  // Missing and truncated values are fetched first.
   void (async () => {
     await rows.load(top, range.bottom + 1);
     const all = Array.from({ length: count }, (_, index) => rows.get(top + index)).filter((row) => row !== undefined);
@@ -152,7 +152,7 @@ function copyRange({ at, rows, range, sheet, editing }: RangeOptions, clipboard:
     const full = new Map(
       (
         await fetchRecords(
-          at,
+          entityRef,
           all.map(({ id }) => id),
           cut,
         )

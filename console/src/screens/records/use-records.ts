@@ -1,8 +1,7 @@
-// What the screen of records is about: the address as a query, the columns, the rows, and the state of the grid.
+// State of the records screen: the query of the address, the columns, the rows, and the grid.
 import { useQueryClient } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback, useEffect, useMemo, useRef } from 'react';
-import { getAll, type Search } from '../../address.ts';
+import { getAll } from '../../address.ts';
 import { isApiError } from '../../api/api-error.ts';
 import { type EntityDocument, schemaQuery, type WorkspaceSchema } from '../../api/schema.ts';
 import type { WorkspaceRef } from '../../api/workspace.ts';
@@ -11,6 +10,7 @@ import type { GridColumn } from '../../grid/grid-types.ts';
 import { useGrid } from '../../grid/use-grid.ts';
 import { type ListQuery, parseListQuery, toSearch, WINDOW_SIZE } from '../../records/list-query.ts';
 import { useMayWrite } from '../../shell/permissions.ts';
+import { useAddress } from '../../shell/use-address.ts';
 import { createColumnPlan } from './column-plan.ts';
 import { useLayout } from './use-layout.ts';
 import { useList } from './use-list.ts';
@@ -22,23 +22,9 @@ export interface RecordsViewProps extends WorkspaceRef {
 
 const SELECTOR: GridColumn = { name: '#select', title: 'Select', width: 36, isEditable: false, isSelector: true };
 
-/** The address of the screen, and how it is changed. */
-function useAddress() {
-  const search = useSearch({ strict: false }) as Search;
-  const navigate = useNavigate();
-  const latest = useRef(search);
-  latest.current = search;
-  const change = useCallback(
-    (next: Search, replace = false) =>
-      void navigate({ to: '.', search: { ...latest.current, ...next } as never, replace, resetScroll: false }),
-    [navigate],
-  );
-  return [search, change] as const;
-}
-
 export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
-  const at = useMemo(() => ({ org, ws, entity: entity.name }), [org, ws, entity.name]);
-  const [search, change] = useAddress();
+  const entityRef = useMemo(() => ({ org, ws, entity: entity.name }), [org, ws, entity.name]);
+  const { search, write: change } = useAddress();
   // A relation that is gone adds no column, and no refusal.
   const query = useMemo(() => {
     const asked = parseListQuery(search);
@@ -46,8 +32,8 @@ export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
   }, [search, entity]);
   const mayWrite = useMayWrite();
 
-  const setFields = useCallback((fields: string | undefined) => change({ fields }, true), [change]);
-  const [layout, setLayout] = useLayout(at, getAll(search, 'fields')[0], setFields);
+  const setFields = useCallback((fields: string | undefined) => change({ fields }), [change]);
+  const [layout, setLayout] = useLayout(entityRef, getAll(search, 'fields')[0], setFields);
   const plan = useMemo(() => createColumnPlan(schema, entity, query.expand), [schema, entity, query.expand]);
   const names = useMemo(() => orderColumns(layout, plan.names), [layout, plan]);
   const columns = useMemo(() => {
@@ -58,7 +44,7 @@ export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
   const page = Number(getAll(search, 'page')[0] ?? 0);
   const startRow = Number.isSafeInteger(page) && page > 0 ? page * WINDOW_SIZE : 0;
   const fields = useMemo(() => plan.toFieldNames(names), [plan, names]);
-  const list = useList({ at, query, fields, startRow });
+  const list = useList({ entityRef, query, fields, startRow });
   const { rows, refused } = list;
   const client = useQueryClient();
   // A name that the server does not know may have been renamed since the schema was read.
@@ -70,11 +56,11 @@ export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
   const control = useGrid({ rowCount: count.rows, columnCount: columns.length });
 
   const setQuery = useCallback(
-    (next: Partial<ListQuery>) => change({ ...toSearch({ ...query, ...next }), page: undefined }),
+    (next: Partial<ListQuery>) => change({ ...toSearch({ ...query, ...next }), page: undefined }, false),
     [change, query],
   );
   const setExpand = useCallback(
-    (expand: readonly string[]) => change({ expand: expand.length === 0 ? undefined : expand.join(',') }, true),
+    (expand: readonly string[]) => change({ expand: expand.length === 0 ? undefined : expand.join(',') }),
     [change],
   );
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
@@ -82,17 +68,17 @@ export function useRecords({ org, ws, schema, entity }: RecordsViewProps) {
     (from: number, to: number) => {
       rows?.setVisibleRange(from, Math.max(from + 1, to));
       clearTimeout(timer.current);
-      // The page that is looked at, once nobody scrolls.
+      // The page that is looked entityRef, once nobody scrolls.
       timer.current = setTimeout(() => {
         const now = Math.floor((from + 6) / WINDOW_SIZE);
-        if (now !== page) change({ page: now === 0 ? undefined : String(now) }, true);
+        if (now !== page) change({ page: now === 0 ? undefined : String(now) });
       }, 400);
     },
     [rows, page, change],
   );
   const reload = useCallback(() => list.reload(Math.max(0, control.state.focus.row)), [list.reload, control]);
   return {
-    at,
+    entityRef,
     query,
     setQuery,
     setExpand,

@@ -1,10 +1,12 @@
 // Entities and their rules: each rule with its switch, and entities that hide nothing marked as such.
+
 import { Autocomplete, Badge, Button, Group, Stack, Switch, Table, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import classes from '../../access/access.module.css';
-import { hasActiveRule, listRuleColumns, type Rule, type RulesByEntity } from '../../access/rules.ts';
+import { hasActiveRule, listRuleColumns, type RulesByEntity } from '../../access/rules.ts';
 import { schemaQuery } from '../../api/schema.ts';
+import type { RowRule } from '../../api/types.ts';
 import type { WorkspaceRef } from '../../api/workspace.ts';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
@@ -12,16 +14,16 @@ import { useSearchableList } from '../../shell/pagination.tsx';
 import { useFocusWhenAdded } from '../../shell/use-focus-when-added.ts';
 
 export interface MatrixProps {
-  readonly place: WorkspaceRef;
+  readonly workspace: WorkspaceRef;
   readonly inForce: RulesByEntity;
   readonly draft: RulesByEntity;
-  /** Of the last save. */
+  /** Error of the last save. */
   readonly error: unknown;
-  readonly onChange: (entity: string, rules: readonly Rule[]) => void;
+  readonly onChange: (entity: string, rules: readonly RowRule[]) => void;
 }
 
-export function Matrix({ place, inForce, draft, error, onChange }: MatrixProps) {
-  const schema = useQuery(schemaQuery(place));
+export function Matrix({ workspace, inForce, draft, error, onChange }: MatrixProps) {
+  const schema = useQuery(schemaQuery(workspace));
   const [edited, setEdited] = useState<string>();
   const { page, searchField, pageLinks } = useSearchableList(
     [...inForce.keys()],
@@ -68,17 +70,17 @@ export function Matrix({ place, inForce, draft, error, onChange }: MatrixProps) 
 
 interface EntityRulesProps {
   readonly entity: string;
-  readonly rules: readonly Rule[];
+  readonly rules: readonly RowRule[];
   readonly isChanged: boolean;
   readonly columns: readonly string[];
   readonly isEdited: boolean;
   readonly onEdit: () => void;
-  readonly onChange: (rules: readonly Rule[]) => void;
+  readonly onChange: (rules: readonly RowRule[]) => void;
 }
 
 function EntityRules({ entity, rules, isChanged, columns, isEdited, onEdit, onChange }: EntityRulesProps) {
   const [added, setAdded] = useState<number>();
-  const change = (at: number, part: Partial<Rule>): void =>
+  const change = (at: number, part: Partial<RowRule>): void =>
     onChange(rules.map((rule, index) => (index === at ? { ...rule, ...part } : rule)));
   return (
     <Table.Tr>
@@ -157,11 +159,11 @@ function EntityRules({ entity, rules, isChanged, columns, isEdited, onEdit, onCh
 }
 
 interface RuleFieldsProps {
-  readonly rule: Rule;
+  readonly rule: RowRule;
   readonly columns: readonly string[];
   /** It is in the draft since a moment. */
   readonly isAdded: boolean;
-  readonly onChange: (part: Partial<Rule>) => void;
+  readonly onChange: (part: Partial<RowRule>) => void;
   readonly children: React.ReactNode;
 }
 
@@ -187,7 +189,7 @@ function RuleFields({ rule, columns, isAdded, onChange, children }: RuleFieldsPr
         onChange={(event) => onChange({ claim: event.currentTarget.value })}
       />
       <Switch
-        aria-label="Rule is on"
+        aria-label="RowRule is on"
         checked={rule.enabled}
         onChange={(event) => onChange({ enabled: event.currentTarget.checked })}
       />

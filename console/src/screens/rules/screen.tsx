@@ -1,12 +1,14 @@
 // Row rules: what users of the identity provider see of each entity. Changes are a draft until they are saved; the tester shows
 // what a user sees now, and with the draft.
+
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { AccessLayout } from '../../access/access-layout.tsx';
 import { ConflictDialog } from '../../access/conflict-dialog.tsx';
-import { formatRules, type Rule, type RulesByEntity, setRules } from '../../access/rules.ts';
+import { formatRules, type RulesByEntity, setRules } from '../../access/rules.ts';
 import { rulesQuery, saveRules } from '../../access/rules-api.ts';
+import type { RowRule } from '../../api/types.ts';
 import type { WorkspaceRef } from '../../api/workspace.ts';
 import { pluralize } from '../../format/amount.ts';
 import { CopyAs } from '../../shell/copy-as.tsx';
@@ -20,22 +22,22 @@ import { Tester } from './tester.tsx';
 export function Screen() {
   return (
     <AccessLayout title="Row rules" noun="schema">
-      {(place) => <Rules place={place} />}
+      {(workspace) => <Rules workspace={workspace} />}
     </AccessLayout>
   );
 }
 
 interface Conflict {
   readonly entity: string;
-  readonly theirs: readonly Rule[];
+  readonly theirs: readonly RowRule[];
 }
 
-function Rules({ place }: { readonly place: WorkspaceRef }) {
-  const rules = useQuery(rulesQuery(place));
+function Rules({ workspace }: { readonly workspace: WorkspaceRef }) {
+  const rules = useQuery(rulesQuery(workspace));
   const [draft, setDraft] = useState<RulesByEntity>(new Map());
-  // What the draft was begun upon: rules that are read anew meanwhile are compared when it is saved.
+  // Rules that the draft started from: newer ones are compared when it is saved.
   const [inForce, setInForce] = useState(rules.data);
-  const { saving, conflict, settle, close } = useSave(place, { inForce, setInForce, draft, setDraft });
+  const { saving, conflict, settle, close } = useSave(workspace, { inForce, setInForce, draft, setDraft });
   if (rules.data !== inForce && draft.size === 0 && !saving.isPending) setInForce(rules.data);
   if (inForce === undefined) return <ErrorAlert error={rules.error} onRetry={() => void rules.refetch()} />;
   return (
@@ -45,7 +47,7 @@ function Rules({ place }: { readonly place: WorkspaceRef }) {
         rules of an entity hold together. Keys and clients are not held to them.
       </Text>
       <Matrix
-        place={place}
+        workspace={workspace}
         inForce={inForce}
         draft={draft}
         error={saving.error}
@@ -68,7 +70,7 @@ function Rules({ place }: { readonly place: WorkspaceRef }) {
               call={() =>
                 [...draft].map(([entity, rules]) =>
                   createAdminCall(
-                    { origin: location.origin, ...place },
+                    { origin: location.origin, ...workspace },
                     {
                       method: 'PUT',
                       rest: `/entities/${encodeURIComponent(entity)}/row-rules`,
@@ -81,7 +83,7 @@ function Rules({ place }: { readonly place: WorkspaceRef }) {
           </Group>
         </Alert>
       )}
-      <Tester place={place} inForce={inForce} draft={draft} />
+      <Tester workspace={workspace} inForce={inForce} draft={draft} />
       <UnsavedChangesGuard isDirty={draft.size > 0} />
       {conflict !== undefined && (
         <ConflictDialog
@@ -104,10 +106,10 @@ interface Drafted {
 }
 
 /** Saves entity by entity, and stops at the first that somebody else has changed or that is refused. */
-function useSave(place: WorkspaceRef, { inForce, setInForce, draft, setDraft }: Drafted) {
+function useSave(workspace: WorkspaceRef, { inForce, setInForce, draft, setDraft }: Drafted) {
   const queries = useQueryClient();
   const [conflict, setConflict] = useState<Conflict>();
-  const { queryKey } = rulesQuery(place);
+  const { queryKey } = rulesQuery(workspace);
   const put = (next: RulesByEntity): void => {
     queries.setQueryData(queryKey, next);
     setInForce(next);
@@ -118,7 +120,7 @@ function useSave(place: WorkspaceRef, { inForce, setInForce, draft, setDraft }: 
       const left = new Map(draft);
       try {
         for (const [entity, rules] of draft) {
-          const theirs = await saveRules(place, entity, rules, known.get(entity) ?? []);
+          const theirs = await saveRules(workspace, entity, rules, known.get(entity) ?? []);
           if (theirs !== undefined) return { entity, theirs };
           known.set(entity, rules);
           left.delete(entity);

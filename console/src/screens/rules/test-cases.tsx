@@ -12,13 +12,13 @@ const RULES = 'access-rules.yaml';
 const save = (text: string, name: string): void => saveFile(new Blob([text], { type: 'application/yaml' }), name);
 
 export interface TestCasesProps {
-  readonly place: WorkspaceRef;
+  readonly workspace: WorkspaceRef;
   readonly cases: readonly AccessCase[];
   readonly draft: RulesByEntity;
   readonly onClear: () => void;
 }
 
-export function TestCases({ place, cases, draft, onClear }: TestCasesProps) {
+export function TestCases({ workspace, cases, draft, onClear }: TestCasesProps) {
   if (cases.length === 0) return null;
   const file = printTestCases(cases);
   const tried = draft.size === 0 ? '' : ` --rules ${RULES}`;
@@ -28,7 +28,7 @@ export function TestCases({ place, cases, draft, onClear }: TestCasesProps) {
       <CopyableCode label="File" text={file} />
       <CopyableCode
         label="Command"
-        text={`wda access test ${CASES} -w ${quoteShell(`${place.org}/${place.ws}`)}${tried}`}
+        text={`wda access test ${CASES} -w ${quoteShell(`${workspace.org}/${workspace.ws}`)}${tried}`}
       />
       <Group>
         <Button variant="default" onClick={() => save(file, CASES)}>

@@ -1,27 +1,29 @@
 // The tester: claims left, what their user sees right, now and with the unsaved rules.
-import { Alert, Button, Group, Select, Stack, Table, Text, Textarea, Title } from '@mantine/core';
+import { Alert, Button, Group, Select, Stack, Text, Textarea, Title } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import classes from '../../access/access.module.css';
 import { type AccessCase, formatRules, hasActiveRule, type RulesByEntity } from '../../access/rules.ts';
 import { PREVIEW_SIZE, type PreviewSide, previewRules, type RulesPreview } from '../../access/rules-api.ts';
-import { type Json, stringifyExact } from '../../api/json.ts';
+import { formatJson, type Json, stringifyExact } from '../../api/json.ts';
 import { schemaQuery } from '../../api/schema.ts';
 import { type Claims, describeUser, parseClaims } from '../../api/view-as.ts';
 import type { WorkspaceRef } from '../../api/workspace.ts';
 import { pluralize } from '../../format/amount.ts';
 import { getLabelField } from '../../records/fields.ts';
+import { getMember, type RecordValue } from '../../records/value.ts';
+import { DataTable } from '../../shell/data-table.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { TestCases } from './test-cases.tsx';
 
 export interface TesterProps {
-  readonly place: WorkspaceRef;
+  readonly workspace: WorkspaceRef;
   readonly inForce: RulesByEntity;
   readonly draft: RulesByEntity;
 }
 
-export function Tester({ place, inForce, draft }: TesterProps) {
-  const schema = useQuery(schemaQuery(place));
+export function Tester({ workspace, inForce, draft }: TesterProps) {
+  const schema = useQuery(schemaQuery(workspace));
   const [text, setText] = useState('{"customer_id": 1}');
   const [chosen, setChosen] = useState<string>();
   const [claims, setClaims] = useState<Claims>();
@@ -38,8 +40,8 @@ export function Tester({ place, inForce, draft }: TesterProps) {
   const trial = useQuery({
     queryKey: [
       'try-rules',
-      place.org,
-      place.ws,
+      workspace.org,
+      workspace.ws,
       entity,
       fields,
       claims === undefined ? '' : stringifyExact(claims),
@@ -47,7 +49,7 @@ export function Tester({ place, inForce, draft }: TesterProps) {
       [...inForce].map(([name, rules]) => [name, formatRules(rules)]),
     ],
     queryFn: ({ signal }) =>
-      previewRules(place, { claims: claims as Claims, entity: entity as string, fields, draft }, signal),
+      previewRules(workspace, { claims: claims as Claims, entity: entity as string, fields, draft }, signal),
     enabled: claims !== undefined && entity !== undefined,
     placeholderData: keepPreviousData,
   });
@@ -110,7 +112,7 @@ export function Tester({ place, inForce, draft }: TesterProps) {
           )}
         </Stack>
       </div>
-      <TestCases place={place} cases={cases} draft={draft} onClear={() => setCases([])} />
+      <TestCases workspace={workspace} cases={cases} draft={draft} onClear={() => setCases([])} />
     </section>
   );
 }
@@ -155,48 +157,33 @@ function Result({ tried: { current, draft }, fields, isOpen, onKeep }: ResultPro
   );
 }
 
-const FATES = { stays: '', appears: 'would appear', disappears: 'would disappear' } as const;
+const CHANGES = { stays: '', appears: 'would appear', disappears: 'would disappear' } as const;
 
 function SeenTable(props: { readonly title: string; readonly side: PreviewSide; readonly fields: readonly string[] }) {
   const { title, side, fields } = props;
   const { total, records } = side.list;
+  const getChange = (id: Json | undefined) => side.changes.get(stringifyExact(id)) ?? 'stays';
   return (
     <section aria-label={title}>
       <Text size="sm" fw={600}>
         {title}: {pluralize(total, 'record')}
       </Text>
       {total > PREVIEW_SIZE && <Text size="xs">The first {PREVIEW_SIZE} are shown.</Text>}
-      <Table aria-label={`${title}: records`} verticalSpacing={2} fz="xs">
-        <Table.Thead>
-          <Table.Tr>
-            {['id', ...fields].map((name) => (
-              <Table.Th key={name}>
-                <bdi>{name}</bdi>
-              </Table.Th>
-            ))}
-            <Table.Th aria-label="Change" />
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {records.map((record) => {
-            const id = stringifyExact(record.id);
-            const fate = side.changes.get(id) ?? 'stays';
-            return (
-              <Table.Tr key={id} className={classes[fate] ?? ''}>
-                {['id', ...fields].map((name) => (
-                  <Table.Td key={name} className={classes.value ?? ''}>
-                    <bdi>{formatJson(Object.hasOwn(record, name) ? record[name] : undefined)}</bdi>
-                  </Table.Td>
-                ))}
-                <Table.Td>{FATES[fate]}</Table.Td>
-              </Table.Tr>
-            );
-          })}
-        </Table.Tbody>
-      </Table>
+      <DataTable
+        label={`${title}: records`}
+        rows={records}
+        rowKey={({ id }) => stringifyExact(id)}
+        rowProps={({ id }) => ({ className: classes[getChange(id)] })}
+        spacing={2}
+        columns={[
+          ...['id', ...fields].map((name) => ({
+            title: name,
+            cell: (record: RecordValue) => <bdi>{formatJson(getMember(record, name))}</bdi>,
+            className: classes.value,
+          })),
+          { title: 'Change', cell: ({ id }) => CHANGES[getChange(id)] },
+        ]}
+      />
     </section>
   );
 }
-
-const formatJson = (value: Json | undefined): string =>
-  value === null || value === undefined ? 'NULL' : typeof value === 'string' ? value : stringifyExact(value);

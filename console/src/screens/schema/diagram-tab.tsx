@@ -9,7 +9,7 @@ import { DiagramView } from '../../schema/diagram-view.tsx';
 import { EntityList } from '../../schema/entity-list.tsx';
 import classes from '../../schema/schema.module.css';
 import type { DraftState } from '../../schema/use-draft.ts';
-import { useAddress, usePlace } from '../../shell/use-address.ts';
+import { useAddress, useWorkspace } from '../../shell/use-address.ts';
 
 export default function DiagramTab({
   state,
@@ -18,7 +18,7 @@ export default function DiagramTab({
   readonly state: DraftState;
   readonly details: readonly ErrorDetail[];
 }) {
-  const [read, write] = useAddress();
+  const { read, write } = useAddress();
   const entities = useMemo(() => listEntities(state.value), [state.value]);
   const lines = useMemo(() => listLines(entities), [entities]);
   const at = read('entity');
@@ -47,8 +47,8 @@ export default function DiagramTab({
 }
 
 function Chosen({ entity }: { readonly entity: DiagramEntity }) {
-  const [, write] = useAddress();
-  const place = usePlace();
+  const { write } = useAddress();
+  const workspace = useWorkspace();
   const { name, fields, description } = entity;
   return (
     <>
@@ -61,7 +61,7 @@ function Chosen({ entity }: { readonly entity: DiagramEntity }) {
       <Button size="compact-xs" variant="default" onClick={() => write({ tab: 'entities' }, false)}>
         Edit
       </Button>
-      <Anchor component={Link} to={screenPath(place, `/data/${name}`)} size="xs">
+      <Anchor component={Link} to={screenPath(workspace, `/data/${name}`)} size="xs">
         Records
       </Anchor>
       <Text size="xs" c="dimmed" truncate dir="auto" maw={420}>

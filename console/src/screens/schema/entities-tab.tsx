@@ -18,7 +18,7 @@ export function EntitiesTab({
   readonly state: DraftState;
   readonly details: readonly ErrorDetail[];
 }) {
-  const [read, write] = useAddress();
+  const { read, write } = useAddress();
   const [added, setAdded] = useState<string>();
   const { value, current } = state;
   const entities = useMemo(() => listEntities(value), [value]);

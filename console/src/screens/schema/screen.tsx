@@ -13,7 +13,7 @@ import { CopyAs } from '../../shell/copy-as.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { trackLoading } from '../../shell/new-build.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
-import { useAddress, usePlace } from '../../shell/use-address.ts';
+import { useAddress, useWorkspace } from '../../shell/use-address.ts';
 import { createAdminCall, createPlanCall, parseEtag } from '../../snippets/admin.ts';
 import { EntitiesTab } from './entities-tab.tsx';
 
@@ -24,17 +24,17 @@ const DocumentTab = lazy(() => trackLoading(import('./document-tab.tsx')));
 const TABS = ['picture', 'entities', 'document'] as const;
 
 export function Screen() {
-  const place = usePlace();
-  const { state, error } = useDraft(place);
+  const workspace = useWorkspace();
+  const { state, error } = useDraft(workspace);
   return (
-    <ScreenFrame title="Schema" actions={state === undefined ? null : <Actions place={place} state={state} />}>
+    <ScreenFrame title="Schema" actions={state === undefined ? null : <Actions workspace={workspace} state={state} />}>
       <ErrorAlert error={error} />
-      {state !== undefined && <Parts place={place} state={state} />}
+      {state !== undefined && <Parts workspace={workspace} state={state} />}
     </ScreenFrame>
   );
 }
 
-function Actions({ place, state }: { readonly place: WorkspaceRef; readonly state: DraftState }) {
+function Actions({ workspace, state }: { readonly workspace: WorkspaceRef; readonly state: DraftState }) {
   const refusal = useInvalidNameReason();
   return (
     <>
@@ -44,7 +44,9 @@ function Actions({ place, state }: { readonly place: WorkspaceRef; readonly stat
         </Text>
       )}
       <CopyAs
-        call={() => (state.isChanged && state.isReadable ? createDraftPlanCall(place, state) : createShowCall(place))}
+        call={() =>
+          state.isChanged && state.isReadable ? createDraftPlanCall(workspace, state) : createShowCall(workspace)
+        }
       />
       {state.isChanged && (
         <Badge variant="default" tt="none">
@@ -57,7 +59,7 @@ function Actions({ place, state }: { readonly place: WorkspaceRef; readonly stat
         </Button>
       )}
       {state.isChanged && state.isReadable && refusal === undefined ? (
-        <Button component={Link} to={screenPath(place, '/schema/plan')}>
+        <Button component={Link} to={screenPath(workspace, '/schema/plan')}>
           Plan
         </Button>
       ) : (
@@ -69,19 +71,19 @@ function Actions({ place, state }: { readonly place: WorkspaceRef; readonly stat
   );
 }
 
-const createShowCall = (place: WorkspaceRef) =>
-  createAdminCall({ origin: location.origin, ...place }, { rest: '/schema', wda: 'schema show' });
+const createShowCall = (workspace: WorkspaceRef) =>
+  createAdminCall({ origin: location.origin, ...workspace }, { rest: '/schema', wda: 'schema show' });
 
-/** What comes next of a draft. */
-const createDraftPlanCall = (place: WorkspaceRef, { value, draft }: DraftState) =>
+/** Plan request of the draft. */
+const createDraftPlanCall = (workspace: WorkspaceRef, { value, draft }: DraftState) =>
   createPlanCall(
-    { origin: location.origin, ...place },
+    { origin: location.origin, ...workspace },
     { document: stringifyExact(withoutSchemaLink(value)), strategy: 'online', basedOn: parseEtag(draft.etag) },
   );
 
-function Parts({ place, state }: { readonly place: WorkspaceRef; readonly state: DraftState }) {
-  const [read, write] = useAddress();
-  const mistakes = useValidation(place, state);
+function Parts({ workspace, state }: { readonly workspace: WorkspaceRef; readonly state: DraftState }) {
+  const { read, write } = useAddress();
+  const mistakes = useValidation(workspace, state);
   const asked = read('tab') ?? '';
   const tab = TABS.find((one) => one === asked) ?? 'picture';
   return (

@@ -13,7 +13,7 @@ import { Sessions } from './sessions.tsx';
 import { SigningKeys } from './signing-keys.tsx';
 import { SystemInfo } from './system.tsx';
 
-/** What a tab reads, and the command that does. Activity has its own, with its filter. */
+/** Request of a tab, and the same as a command. Activity has its own, with its filter. */
 const READS: Readonly<Record<string, readonly [path: string, wda?: string]>> = {
   server: ['/admin/v1/server', 'server'],
   sessions: ['/admin/v1/sessions'],

@@ -1,13 +1,16 @@
 // Where one begins: the operator sees organizations with their workspaces; who has one workspace is taken to it.
-import { Anchor, Button, Group, Paper, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+
+import { Anchor, Button, Group, Paper, SimpleGrid, Stack, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Navigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { type Organization, organizationsQuery, workspacesQuery } from '../../api/organizations.ts';
+import { organizationsQuery, workspacesQuery } from '../../api/organizations.ts';
 import { request } from '../../api/request.ts';
 import { sessionQuery } from '../../api/session.ts';
+import type { Organization } from '../../api/types.ts';
 import { formatBytes, pluralize } from '../../format/amount.ts';
 import { CopyReadAs } from '../../shell/copy-as.tsx';
+import { DataTable } from '../../shell/data-table.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
 import { LastChange } from '../../shell/last-change.tsx';
@@ -109,29 +112,42 @@ function OrganizationCard({ slug, name }: Organization) {
         </Text>
       )}
       {(workspaces.data?.total ?? 0) > 0 && (
-        <Table verticalSpacing={2} aria-label={`Workspaces of ${name}`}>
-          <Table.Tbody>
-            {workspaces.data?.list.map((one) => (
-              <Table.Tr key={one.slug}>
-                <Table.Td>
-                  <Anchor component={Link} to={`/${slug}/${one.slug}`} size="sm">
-                    <bdi>{one.name}</bdi>
-                  </Anchor>
-                </Table.Td>
-                <Table.Td c="dimmed" visibleFrom="sm">
+        <DataTable
+          label={`Workspaces of ${name}`}
+          rows={workspaces.data?.list ?? []}
+          rowKey={(one) => one.slug}
+          hasHead={false}
+          spacing={2}
+          columns={[
+            {
+              title: 'Workspace',
+              cell: (one) => (
+                <Anchor component={Link} to={`/${slug}/${one.slug}`} size="sm">
+                  <bdi>{one.name}</bdi>
+                </Anchor>
+              ),
+            },
+            {
+              title: 'Slug',
+              cell: (one) => (
+                <Text span size="sm" c="dimmed" visibleFrom="sm">
                   {one.slug}
-                </Table.Td>
-                <Table.Td ta="right" c="dimmed">
-                  {one.statistics &&
-                    `${one.statistics.exact ? '' : 'about '}${pluralize(one.statistics.records, 'record')}`}
-                </Table.Td>
-                <Table.Td ta="right" c="dimmed">
-                  {one.statistics && formatBytes(one.statistics.tableBytes + one.statistics.indexBytes)}
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
+                </Text>
+              ),
+            },
+            {
+              title: 'Records',
+              cell: ({ statistics }) =>
+                statistics && `${statistics.exact ? '' : 'about '}${pluralize(statistics.records, 'record')}`,
+              isNumeric: true,
+            },
+            {
+              title: 'Size',
+              cell: ({ statistics }) => statistics && formatBytes(statistics.tableBytes + statistics.indexBytes),
+              isNumeric: true,
+            },
+          ]}
+        />
       )}
       {(workspaces.data?.total ?? 0) > WORKSPACES && (
         <Anchor component={Link} to={`/${slug}`} size="xs" px="xs">

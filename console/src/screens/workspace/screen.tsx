@@ -1,38 +1,44 @@
 // A workspace at a glance: its entities with their size, and what to do first while it is empty.
-import { Anchor, Badge, Button, Group, Paper, Table, Text } from '@mantine/core';
+
+import { Anchor, Badge, Button, Group, Paper, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useParams } from '@tanstack/react-router';
-import type { Rule } from '../../access/rules.ts';
+import { Link } from '@tanstack/react-router';
 import { rulesQuery } from '../../access/rules-api.ts';
 import { providerQuery } from '../../api/identity-provider.ts';
 import { migrationsQuery } from '../../api/migrations.ts';
-import { schemaQuery } from '../../api/schema.ts';
+import { type EntityDocument, schemaQuery } from '../../api/schema.ts';
 import { statisticsQuery } from '../../api/statistics.ts';
+import type { RowRule } from '../../api/types.ts';
 import { adminPath, screenPath, type WorkspaceRef } from '../../api/workspace.ts';
 import { formatBytes, formatCount } from '../../format/amount.ts';
 import { CopyReadAs } from '../../shell/copy-as.tsx';
+import { DataTable } from '../../shell/data-table.tsx';
 import { DateTime } from '../../shell/datetime.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { LastChange } from '../../shell/last-change.tsx';
 import { useSearchableList } from '../../shell/pagination.tsx';
 import { useMayAdminister } from '../../shell/permissions.ts';
 import { ScreenFrame } from '../../shell/screen-frame.tsx';
+import { useWorkspace } from '../../shell/use-address.ts';
 import { workspaceOption } from '../../snippets/admin.ts';
 
 export function Screen() {
-  const place = useParams({ strict: false }) as WorkspaceRef;
-  const schema = useQuery(schemaQuery(place));
+  const workspace = useWorkspace();
+  const schema = useQuery(schemaQuery(workspace));
   const isAdministrator = useMayAdminister();
-  const statistics = useQuery({ ...statisticsQuery(place), enabled: isAdministrator });
-  const rules = useQuery({ ...rulesQuery(place), enabled: isAdministrator });
+  const statistics = useQuery({ ...statisticsQuery(workspace), enabled: isAdministrator });
+  const rules = useQuery({ ...rulesQuery(workspace), enabled: isAdministrator });
   const entities = [...(schema.data?.entities.values() ?? [])];
   const { page, searchField, pageLinks } = useSearchableList(entities, ({ name }) => name);
   return (
     <ScreenFrame
-      title={schema.data?.name ?? `${place.org}/${place.ws}`}
+      title={schema.data?.name ?? `${workspace.org}/${workspace.ws}`}
       actions={
         isAdministrator && (
-          <CopyReadAs path={adminPath(place, '/statistics')} wda={`workspace statistics ${workspaceOption(place)}`} />
+          <CopyReadAs
+            path={adminPath(workspace, '/statistics')}
+            wda={`workspace statistics ${workspaceOption(workspace)}`}
+          />
         )
       }
     >
@@ -41,57 +47,56 @@ export function Screen() {
       ) : (
         <ErrorAlert error={statistics.error} />
       )}
-      {isAdministrator && schema.data !== undefined && <Summary place={place} />}
+      {isAdministrator && schema.data !== undefined && <Summary workspace={workspace} />}
       {schema.data !== undefined && entities.length === 0 && (
-        <FirstSteps place={place} isAdministrator={isAdministrator} />
+        <FirstSteps workspace={workspace} isAdministrator={isAdministrator} />
       )}
       {entities.length > 0 && (
         <>
           {searchField}
-          <Table.ScrollContainer minWidth={480} maw={900} type="native">
-            <Table aria-label="Entities">
-              <Table.Thead>
-                <Table.Tr>
-                  <Table.Th>Entity</Table.Th>
-                  <Table.Th ta="right">Fields</Table.Th>
-                  {isAdministrator && <Table.Th>Row rules</Table.Th>}
-                  {isAdministrator && <Table.Th ta="right">Records</Table.Th>}
-                  {isAdministrator && <Table.Th ta="right">Size</Table.Th>}
-                </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                {page.map(({ name, description, fields }) => {
-                  const known = statistics.data?.get(name);
-                  return (
-                    <Table.Tr key={name}>
-                      <Table.Td>
-                        <Group gap="xs">
-                          <Anchor component={Link} to={screenPath(place, `/data/${name}`)} size="sm">
-                            <bdi>{name}</bdi>
-                          </Anchor>
-                          <Text size="xs" c="dimmed" truncate maw={360} dir="auto">
-                            {description}
-                          </Text>
-                        </Group>
-                      </Table.Td>
-                      <Table.Td ta="right">{fields.size}</Table.Td>
-                      {isAdministrator && <Table.Td>{describeRules(rules.data?.get(name))}</Table.Td>}
-                      {isAdministrator && (
-                        <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
-                          {known && `${known.exact ? '' : '≈ '}${formatCount(known.records)}`}
-                        </Table.Td>
-                      )}
-                      {isAdministrator && (
-                        <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
-                          {known && formatBytes(known.tableBytes + known.indexBytes)}
-                        </Table.Td>
-                      )}
-                    </Table.Tr>
-                  );
-                })}
-              </Table.Tbody>
-            </Table>
-          </Table.ScrollContainer>
+          <DataTable
+            label="Entities"
+            rows={page}
+            rowKey={({ name }) => name}
+            minWidth={480}
+            maxWidth={900}
+            columns={[
+              {
+                title: 'Entity',
+                cell: ({ name, description }) => (
+                  <Group gap="xs">
+                    <Anchor component={Link} to={screenPath(workspace, `/data/${name}`)} size="sm">
+                      <bdi>{name}</bdi>
+                    </Anchor>
+                    <Text size="xs" c="dimmed" truncate maw={360} dir="auto">
+                      {description}
+                    </Text>
+                  </Group>
+                ),
+              },
+              { title: 'Fields', cell: ({ fields }) => fields.size, isNumeric: true },
+              isAdministrator && {
+                title: 'Row rules',
+                cell: ({ name }: EntityDocument) => describeRules(rules.data?.get(name)),
+              },
+              isAdministrator && {
+                title: 'Records',
+                cell: ({ name }: EntityDocument) => {
+                  const entry = statistics.data?.get(name);
+                  return entry && `${entry.exact ? '' : '≈ '}${formatCount(entry.records)}`;
+                },
+                isNumeric: true,
+              },
+              isAdministrator && {
+                title: 'Size',
+                cell: ({ name }: EntityDocument) => {
+                  const entry = statistics.data?.get(name);
+                  return entry && formatBytes(entry.tableBytes + entry.indexBytes);
+                },
+                isNumeric: true,
+              },
+            ]}
+          />
           {pageLinks}
         </>
       )}
@@ -100,15 +105,15 @@ export function Screen() {
 }
 
 /** Whether rules narrow what external users see: nothing while it is not known. */
-function describeRules(rules: readonly Rule[] | undefined): string {
+function describeRules(rules: readonly RowRule[] | undefined): string {
   if (rules === undefined) return '';
   return rules.some(({ enabled }) => enabled) ? 'on' : rules.length > 0 ? 'off' : 'none';
 }
 
-/** What of the workspace is changed by administrators, in a line each with its way there. */
-function Summary({ place }: { readonly place: WorkspaceRef }) {
-  const provider = useQuery(providerQuery(place));
-  const migrations = useQuery(migrationsQuery(place, 0, 1));
+/** Identity provider, last migration and last change, each with a link. */
+function Summary({ workspace }: { readonly workspace: WorkspaceRef }) {
+  const provider = useQuery(providerQuery(workspace));
+  const migrations = useQuery(migrationsQuery(workspace, 0, 1));
   const migration = migrations.data?.migrations[0];
   const stored = provider.data?.value;
   return (
@@ -116,7 +121,7 @@ function Summary({ place }: { readonly place: WorkspaceRef }) {
       {provider.data !== undefined && (
         <Text size="sm" c="dimmed">
           Identity provider:{' '}
-          <Anchor component={Link} to={screenPath(place, '/access/provider')} size="sm" underline="always">
+          <Anchor component={Link} to={screenPath(workspace, '/access/provider')} size="sm" underline="always">
             {stored === undefined ? 'none' : stored.enabled ? 'on' : 'off'}
           </Anchor>
         </Text>
@@ -124,13 +129,18 @@ function Summary({ place }: { readonly place: WorkspaceRef }) {
       {migration !== undefined && (
         <Text size="sm" c="dimmed">
           Last migration:{' '}
-          <Anchor component={Link} to={screenPath(place, `/migrations/${migration.id}`)} size="sm" underline="always">
+          <Anchor
+            component={Link}
+            to={screenPath(workspace, `/migrations/${migration.id}`)}
+            size="sm"
+            underline="always"
+          >
             {migration.state}
           </Anchor>
           , <DateTime instant={migration.createdAt} />
         </Text>
       )}
-      <LastChange place={place} />
+      <LastChange workspace={workspace} />
     </Group>
   );
 }
@@ -147,22 +157,28 @@ function NoAccess({ error }: { readonly error: unknown }) {
   );
 }
 
-function FirstSteps({ place, isAdministrator }: { readonly place: WorkspaceRef; readonly isAdministrator: boolean }) {
+function FirstSteps({
+  workspace,
+  isAdministrator,
+}: {
+  readonly workspace: WorkspaceRef;
+  readonly isAdministrator: boolean;
+}) {
   if (!isAdministrator) return <Badge color="gray">No entities yet</Badge>;
   return (
     <Paper withBorder p="lg" maw={560}>
       <Text mb="sm">This workspace has no entities yet. An entity is a table of records with an API of its own.</Text>
       <Group>
-        <Button component={Link} to={screenPath(place, '/schema')} search={{ tab: 'document' } as never}>
+        <Button component={Link} to={screenPath(workspace, '/schema')} search={{ tab: 'document' } as never}>
           Write a schema
         </Button>
-        <Button component={Link} to={screenPath(place, '/import')} variant="default">
+        <Button component={Link} to={screenPath(workspace, '/import')} variant="default">
           Import a file
         </Button>
-        <Button component={Link} to={screenPath(place, '/access/keys')} variant="subtle">
+        <Button component={Link} to={screenPath(workspace, '/access/keys')} variant="subtle">
           Create a key
         </Button>
-        <Button component={Link} to={screenPath(place, '/access/provider')} variant="subtle">
+        <Button component={Link} to={screenPath(workspace, '/access/provider')} variant="subtle">
           Connect an identity provider
         </Button>
       </Group>

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  type ApiKey,
-  deleteClientWords,
-  entitiesText,
-  revokeWords,
-  tokenCurl,
+  describeClientDeletion,
+  describeRevocation,
+  formatEntities,
+  printTokenCommands,
 } from '../../../../console/src/access/credentials.ts';
+import type { ApiKey } from '../../../../console/src/api/types.ts';
 
 const key: ApiKey = {
   id: 1,
@@ -17,19 +17,20 @@ const key: ApiKey = {
   createdAt: '2026-01-01T00:00:00Z',
   expiresAt: '2026-06-01T00:00:00Z',
   lastUsedAt: null,
+  createdBy: null,
 };
 const BEFORE = Date.parse('2026-05-31T23:59:59Z');
 
 test('revoking says what stops', () => {
-  assert.deepEqual(revokeWords(key, BEFORE, ''), [
+  assert.deepEqual(describeRevocation(key, BEFORE, ''), [
     'Programs that read records with it stop working: their next request is refused with 401.',
     'Console sessions started with it end.',
     'It has never been used.',
     'A revoked key cannot be restored; create another one.',
   ]);
-  assert.match(revokeWords({ ...key, permissions: 'OWNER' }, BEFORE, '').join(' '), /change the schema/);
-  assert.match(revokeWords({ ...key, lastUsedAt: 'x' }, BEFORE, 'yesterday').join(' '), /last used yesterday/);
-  assert.deepEqual(revokeWords(key, BEFORE + 1000, ''), ['The key has already expired: nothing stops working.']);
+  assert.match(describeRevocation({ ...key, permissions: 'OWNER' }, BEFORE, '').join(' '), /change the schema/);
+  assert.match(describeRevocation({ ...key, lastUsedAt: 'x' }, BEFORE, 'yesterday').join(' '), /last used yesterday/);
+  assert.deepEqual(describeRevocation(key, BEFORE + 1000, ''), ['The key has already expired: nothing stops working.']);
   const client = {
     id: 'c',
     clientId: 'c',
@@ -38,18 +39,18 @@ test('revoking says what stops', () => {
     entities: null,
     createdAt: '',
   } as const;
-  assert.match(deleteClientWords(client)[0] ?? '', /write records.*no more tokens/);
+  assert.match(describeClientDeletion(client)[0] ?? '', /write records.*no more tokens/);
 });
 
 test('entities are named, many are counted', () => {
-  assert.equal(entitiesText(null), 'all');
-  assert.equal(entitiesText([]), 'none any more');
-  assert.equal(entitiesText(['a', 'b', 'c']), 'a, b, c');
-  assert.equal(entitiesText(['a', 'b', 'c', 'd', 'e']), 'a, b, c and 2 more');
+  assert.equal(formatEntities(null), 'all');
+  assert.equal(formatEntities([]), 'none any more');
+  assert.equal(formatEntities(['a', 'b', 'c']), 'a, b, c');
+  assert.equal(formatEntities(['a', 'b', 'c', 'd', 'e']), 'a, b, c and 2 more');
 });
 
 test('commands have a placeholder for the secret', () => {
-  const text = tokenCurl('https://data.example.com', { org: 'acme', ws: 'shop' }, 'wdac_1', 'orders');
+  const text = printTokenCommands('https://data.example.com', { org: 'acme', ws: 'shop' }, 'wdac_1', 'orders');
   assert.match(text, /-u wdac_1:"\$CLIENT_SECRET" .* https:\/\/data\.example\.com\/oauth\/token\n/);
   assert.match(text, /https:\/\/data\.example\.com\/api\/v1\/acme\/shop\/orders$/);
 });

@@ -8,15 +8,15 @@ import {
   listRuleColumns,
   printRules,
   printTestCases,
-  type Rule,
   setRules,
   type VisibleRecords,
 } from '../../../../console/src/access/rules.ts';
 import { Digits } from '../../../../console/src/api/json.ts';
 import type { EntityDocument } from '../../../../console/src/api/schema.ts';
+import type { RowRule } from '../../../../console/src/api/types.ts';
 
-const rule: Rule = { column: 'customerId', claim: 'customer_id', enabled: true };
-const off: Rule = { ...rule, enabled: false };
+const rule: RowRule = { column: 'customerId', claim: 'customer_id', enabled: true };
+const off: RowRule = { ...rule, enabled: false };
 
 test('a draft holds only what differs', () => {
   const inForce = new Map([['orders', [rule]]]);

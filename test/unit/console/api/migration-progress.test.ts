@@ -8,7 +8,7 @@ import {
   measureThroughput,
   type Sample,
 } from '../../../../console/src/api/migration-progress.ts';
-import type { PlannedStep } from '../../../../console/src/api/migrations.ts';
+import type { PlannedStep } from '../../../../console/src/api/types.ts';
 
 const step = (kind: string, entity: string, description: string): PlannedStep => ({
   kind,
@@ -46,12 +46,17 @@ test('the pace is that of the last ten seconds', () => {
 });
 
 test('progress is that of all steps', () => {
-  const at = (progress: number) => ({ ...step('addIndex', 'a', ''), state: 'running' as const, progress });
+  const entityRef = (progress: number) => ({
+    ...step('addIndex', 'a', ''),
+    state: 'running' as const,
+    progress,
+    records: null,
+  });
   const migration = { id: 1, state: 'running' as const, strategy: 'online' as const, error: null, waitingFor: null };
-  const times = { createdAt: '', startedAt: null, finishedAt: null };
-  assert.equal(getProgress({ ...migration, ...times, steps: [at(1), at(0.5)] }), 0.75);
+  const times = { createdBy: null, createdAt: '', startedAt: null, finishedAt: null };
+  assert.equal(getProgress({ ...migration, ...times, steps: [entityRef(1), entityRef(0.5)] }), 0.75);
   assert.equal(getProgress({ ...migration, ...times, steps: [] }), 0);
-  assert.equal(getProgress({ ...migration, ...times, state: 'succeeded', steps: [at(0)] }), 1);
+  assert.equal(getProgress({ ...migration, ...times, state: 'succeeded', steps: [entityRef(0)] }), 1);
 });
 
 test('durations in words', () => {

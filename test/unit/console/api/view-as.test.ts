@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { isApiError } from '../../../../console/src/api/api-error.ts';
 import { Digits, stringifyExact } from '../../../../console/src/api/json.ts';
-import type { ApiRequest } from '../../../../console/src/api/request-types.ts';
+import type { ApiRequest } from '../../../../console/src/api/types.ts';
 import {
   describeUser,
   parseClaims,
@@ -13,7 +13,10 @@ import {
   type ViewAs,
 } from '../../../../console/src/api/view-as.ts';
 
-const viewAs: ViewAs = { place: { org: 'demo', ws: 'shop' }, claims: { customer_id: new Digits('9007199254740993') } };
+const viewAs: ViewAs = {
+  workspace: { org: 'demo', ws: 'shop' },
+  claims: { customer_id: new Digits('9007199254740993') },
+};
 const TEST = '/admin/v1/organizations/demo/workspaces/shop/access/test';
 
 test('nobody is viewed as: requests stay', () => {
@@ -114,8 +117,8 @@ test('records leave the console by one way: no screen links to them or fetches t
     globSync('**/*.{ts,tsx}', { cwd: source })
       .filter((path) => pattern.test(readFileSync(join(source, path), 'utf8')))
       .sort();
-  assert.deepEqual(holding(/\bDOOR\b/), [
-    'api/ask.ts',
+  assert.deepEqual(holding(/\bCONSOLE_API\b/), [
+    'api/request.ts',
     // Refuses while somebody is viewed as.
     'api/upload.ts',
     // Files with what an administrator set, not with records.
@@ -127,6 +130,6 @@ test('records leave the console by one way: no screen links to them or fetches t
   ]);
   assert.deepEqual(
     holding(/(?<!\w\s)\bfetch\(|\bXMLHttpRequest\b/).filter((path) => !path.startsWith('snippets/')),
-    ['api/ask.ts', 'api/session.ts', 'api/upload.ts', 'shell/connection.tsx'],
+    ['api/request.ts', 'api/session.ts', 'api/upload.ts', 'shell/connection.tsx'],
   );
 });

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listActions, listDestinations } from '../../../../console/src/shell/destinations.ts';
 
-const place = { org: 'demo', ws: 'shop' };
+const workspace = { org: 'demo', ws: 'shop' };
 const labels = (isAdministrator: boolean, entity?: string) =>
-  listDestinations(place, isAdministrator, entity).map(({ label }) => label);
+  listDestinations(workspace, isAdministrator, entity).map(({ label }) => label);
 
 test('who administers sees all screens, who does not the API alone', () => {
   assert.deepEqual(labels(true, 'orders'), ['Schema', 'Migrations', 'Access', 'API', 'Activity', 'Settings']);
@@ -21,7 +21,7 @@ test('who may not write is offered no action that writes', () => {
     { name: 'views', operations: ['list'] },
   ];
   const actions = (mayWrite: boolean, mayAdminister: boolean) =>
-    listActions(place, { mayWrite, mayAdminister }, entities).map(({ label, to }) => `${label}: ${to}`);
+    listActions(workspace, { mayWrite, mayAdminister }, entities).map(({ label, to }) => `${label}: ${to}`);
   const writing = [
     'New record of orders: /demo/shop/data/orders/new',
     'Import into orders: /demo/shop/data/orders/import',

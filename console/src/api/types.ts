@@ -1,4 +1,5 @@
-// Requests and responses of the API, as the console passes them around.
+// Types of the admin API, generated from its OpenAPI document, and those of requests and responses as the console has them.
+export type * from '../../../admin-types/admin-api.d.ts';
 
 export interface ApiRequest {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

@@ -1,0 +1,131 @@
+// How the cells of the list are drawn.
+
+import { Link } from '@tanstack/react-router';
+import { useMemo } from 'react';
+import type { Json } from '../../api/json.ts';
+import type { TimeZone } from '../../format/datetime.ts';
+import type { GridDrawing } from '../../grid/grid-types.ts';
+import { CellValue, recordScreenPath } from '../../records/cell-value.tsx';
+import type { RecordColumn } from '../../records/fields.ts';
+import type { Row } from '../../records/rows.ts';
+import { getMember, type RecordValue } from '../../records/value.ts';
+import { Icon } from '../../shell/icon.tsx';
+import { CellEditor } from './cell-editor.tsx';
+import { SelectLoaded } from './select-loaded.tsx';
+import type { Editing } from './use-editing.ts';
+import type { RecordsState } from './use-records.ts';
+
+/** The value of a column in a record: a label is found in the related record. */
+export function getCellValue(record: RecordValue, column: RecordColumn): Json | undefined {
+  if (column.type !== 'label') return getMember(record, column.name);
+  const related = getRelated(record, column);
+  return related === null || related === undefined
+    ? related
+    : getMember(related, column.name.split('.').at(-1) as string);
+}
+
+function getRelated(record: RecordValue, { relation }: RecordColumn): RecordValue | null | undefined {
+  const related = getMember(record, relation?.name ?? '');
+  return related === null || related === undefined ? related : (related as RecordValue);
+}
+
+export interface CellsOptions {
+  readonly state: RecordsState;
+  readonly zone: TimeZone;
+  readonly editing: Editing;
+  readonly selected: ReadonlySet<string>;
+  readonly setSelected: (selected: ReadonlySet<string>) => void;
+}
+
+/** Renderers of the cells with their drafts and editors; another value whenever cells have to be drawn again. */
+export function useCells({ state, zone, editing, selected, setSelected }: CellsOptions): GridDrawing<Row> {
+  const { entityRef: workspace, plan, control, rows } = state;
+  const { drafts } = editing;
+  const revision = drafts.revision();
+  return useMemo(() => {
+    // Drafts are mutable: their revision tells that one has changed.
+    void revision;
+    const editor = (row: Row, column: RecordColumn, typed: string | undefined) => (
+      <CellEditor
+        key={`${row.id}/${column.name}`}
+        entityRef={workspace}
+        row={row}
+        column={column}
+        zone={zone}
+        typed={typed}
+        draft={drafts.get(row.id)?.get(column.name)?.value}
+        onLeave={(next) => control.send({ kind: 'leaveEdit', ...(next === undefined ? {} : { next }) })}
+        onDiscard={() => {
+          if (drafts.get(row.id)?.has(column.name) !== true) return;
+          drafts.clear(row.id, [column.name]);
+          editing.setRefused(undefined);
+        }}
+        onSave={async (from, values) => {
+          if (!editing.isQueueing) return editing.save([{ row: from, values }]);
+          editing.queue([{ row: from, values }]);
+          return { kind: 'saved' };
+        }}
+      />
+    );
+    return {
+      cell({ record, truncatedLengths, id }, { name, isSelector }) {
+        if (isSelector === true)
+          return (
+            <input
+              type="checkbox"
+              className="select-box"
+              tabIndex={-1}
+              aria-label={`Select record ${id}`}
+              checked={selected.has(id)}
+              onChange={(event) => {
+                const next = new Set(selected);
+                if (event.currentTarget.checked) next.add(id);
+                else next.delete(id);
+                setSelected(next);
+              }}
+            />
+          );
+        const column = plan.column(name);
+        if (column === undefined) return null;
+        const draft = drafts.get(id)?.get(name);
+        if (draft !== undefined && draft.kind !== 'saved')
+          return <CellValue workspace={workspace} column={column} value={draft.value} zone={zone} />;
+        const related = column.type === 'label' ? getRelated(record, column) : undefined;
+        const value = (
+          <CellValue
+            workspace={workspace}
+            column={column}
+            value={getCellValue(record, column)}
+            zone={zone}
+            fullLength={truncatedLengths.get(name)}
+            relatedId={related === null || related === undefined ? undefined : String(getMember(related, 'id'))}
+          />
+        );
+        if (name !== 'id') return value;
+        return (
+          <>
+            <Link
+              className="open-record"
+              tabIndex={-1}
+              to={recordScreenPath(workspace, workspace.entity, id)}
+              aria-label={`Open record ${id}`}
+              title={`Open record ${id}`}
+            >
+              <Icon name="right" size={14} />
+            </Link>
+            {value}
+          </>
+        );
+      },
+      mark: ({ id }, { name }) => drafts.get(id)?.get(name),
+      editor(row, { name }, typed) {
+        const column = plan.column(name);
+        return column === undefined ? null : editor(row, column, typed);
+      },
+      head: ({ isSelector }) =>
+        isSelector === true && rows !== undefined ? (
+          <SelectLoaded rows={rows} selected={selected} setSelected={setSelected} />
+        ) : undefined,
+    };
+  }, [workspace, plan, zone, rows, selected, setSelected, drafts, revision, control.send, editing]);
+}

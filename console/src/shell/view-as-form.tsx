@@ -1,0 +1,94 @@
+// The form of "View as": takes a token or its claims. Default export, as it is loaded on its own.
+import { Alert, Button, Group, List, Text, Textarea } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import { explainToken } from '../api/identity-provider.ts';
+import { type Claims, parseClaims } from '../api/view-as.ts';
+import type { WorkspaceRef } from '../api/workspace.ts';
+import { ErrorAlert } from './error-alert.tsx';
+import { hasUnsavedChanges } from './unsaved-changes.tsx';
+import { useBeginViewAs } from './view-as.tsx';
+
+interface TokenVerdict {
+  readonly claims: Claims;
+  /** Messages of the checks that the token fails; none: it is accepted, or there was no token. */
+  readonly failed: readonly string[];
+}
+
+// Whatever else it is, it is no JSON that somebody meant as claims.
+const IS_TOKEN = /^(?:Bearer\s+)?[\w.+/=~-]+$/i;
+
+/** Throws ApiError, or an error in words. */
+async function checkToken(workspace: WorkspaceRef, text: string): Promise<TokenVerdict> {
+  const pasted = parseClaims(text);
+  if (pasted !== undefined) return { claims: pasted, failed: [] };
+  if (!IS_TOKEN.test(text)) throw new Error('Claims must be a JSON object, such as {"customer_id": 1}');
+  const { checks, claims } = await explainToken(workspace, text);
+  const failed = checks.filter(({ passed }) => passed === false).map(({ check, message }) => message ?? check);
+  if (claims === null || Object.keys(claims).length === 0) throw new Error(failed[0] ?? 'The token has no claims');
+  return { claims, failed };
+}
+
+export default function ViewAsForm(props: { readonly workspace: WorkspaceRef; readonly onViewed: () => void }) {
+  const { workspace, onViewed } = props;
+  const [text, setText] = useState('');
+  const begin = useBeginViewAs();
+  function view({ claims }: TokenVerdict): void {
+    onViewed();
+    begin({ workspace, claims });
+  }
+  const check = useMutation({
+    mutationFn: () => checkToken(workspace, text.trim()),
+    onSuccess: (verdict) => verdict.failed.length === 0 && view(verdict),
+  });
+  const rejected = check.data !== undefined && check.data.failed.length > 0 ? check.data : undefined;
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        check.mutate();
+      }}
+    >
+      <Textarea
+        label="Token or claims"
+        description="A token of the identity provider, or its claims as JSON. The token is checked and not stored."
+        placeholder='{"customer_id": 1}'
+        value={text}
+        onChange={(event) => setText(event.currentTarget.value)}
+        autosize
+        minRows={4}
+        maxRows={12}
+        spellCheck={false}
+        data-autofocus
+        required
+        styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+      />
+      <ErrorAlert error={check.error} />
+      {rejected !== undefined && (
+        <Alert role="alert" color="yellow" variant="light" p="xs" my="xs">
+          <Text size="sm" fw={600}>
+            This token is not accepted
+          </Text>
+          <List size="sm">
+            {rejected.failed.map((message) => (
+              <List.Item key={message}>{message}</List.Item>
+            ))}
+          </List>
+          <Button mt="xs" variant="default" onClick={() => view(rejected)}>
+            View with its claims
+          </Button>
+        </Alert>
+      )}
+      {hasUnsavedChanges() && (
+        <Text size="sm" mt="xs">
+          Your changes on this page are not saved and will be lost.
+        </Text>
+      )}
+      <Group justify="flex-end" mt="sm">
+        <Button type="submit" loading={check.isPending} disabled={text.trim() === ''}>
+          View
+        </Button>
+      </Group>
+    </form>
+  );
+}
