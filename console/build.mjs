@@ -29,15 +29,15 @@ for (const name of filesBelow(join(dist, 'assets'))) {
   const options = { params: { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } };
   writeFileSync(`${name}.br`, brotliCompressSync(bytes, options));
 }
-writeFileSync(join(dist, 'stamp.txt'), stamp());
+writeFileSync(join(dist, 'build-id.txt'), buildId());
 console.log('The console is built.');
 
 function filesBelow(folder) {
   return existsSync(folder) ? readdirSync(folder, { recursive: true }).map((name) => join(folder, String(name))) : [];
 }
 
-/** A hash of what the console is made of: the server compares it at its start. */
-function stamp() {
+/** Hash of the sources of the console: the server compares it at its start. */
+function buildId() {
   const hash = createHash('sha256');
   const names = filesBelow(join(root, 'src'))
     .filter((name) => /\.(tsx?|css)$/.test(name))

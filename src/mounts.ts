@@ -4,10 +4,10 @@ import { makeKey } from './auth/api-key.ts';
 import { isClientId, makeOAuthClient } from './auth/oauth-client.ts';
 import { SIGNING_ALGORITHM } from './auth/signing-keys.ts';
 import type { Config } from './config.ts';
-import { CONSOLE_LOGIN, doorMount } from './console/door.ts';
+import { isStaleBuild } from './console/build-id.ts';
 import { frontMount, pageMount, readBuild } from './console/page.ts';
-import { makeSessionRooms } from './console/session.ts';
-import { isStale } from './console/stamp.ts';
+import { createSessionEndpoint } from './console/session.ts';
+import { CONSOLE_LOGIN, createSessionProxy } from './console/session-proxy.ts';
 import type { House } from './house.ts';
 import type { Mount } from './http/mount.ts';
 import { routeMount } from './http/route-mount.ts';
@@ -111,7 +111,7 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
 const CONSOLE = join(import.meta.dirname, '../console');
 
 /** True when somebody has changed the console since it was built. */
-export const isConsoleStale = (): boolean => isStale(CONSOLE);
+export const isConsoleStale = (): boolean => isStaleBuild(CONSOLE);
 
 /** The console: its page, and its door to the mounts of the API. */
 function consoleMounts(
@@ -119,10 +119,15 @@ function consoleMounts(
   publicUrl: string,
   api: readonly Mount[],
 ): Mount[] {
-  const door = makeSessionRooms({ sessions, attempts: signIns, instanceName, isHttps: publicUrl.startsWith('https:') });
+  const door = createSessionEndpoint({
+    sessions,
+    attempts: signIns,
+    instanceName,
+    isHttps: publicUrl.startsWith('https:'),
+  });
   const front = api.find(({ matches }) => matches('/'));
   return [
-    doorMount({ ...door, behind: api, verify: sessions.verify, publicUrl }),
+    createSessionProxy({ ...door, behind: api, verify: sessions.verify, publicUrl }),
     pageMount(readBuild(join(CONSOLE, 'dist'))),
     ...(front === undefined ? [] : [frontMount(front)]),
   ];

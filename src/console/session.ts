@@ -6,10 +6,10 @@ import type { RawRequest } from '../http/raw-request.ts';
 import type { SessionCredential } from '../model/credential.ts';
 import type { RateLimit } from '../pace/rate-limit.ts';
 import { json, noContent, type Reply } from '../response/reply.ts';
+import { getRateLimitKey } from './client-ip.ts';
 import { type SessionCookie, sessionCookie } from './cookie.ts';
-import { countedAs } from './counted-as.ts';
 
-export interface SessionRooms {
+export interface SessionEndpointOptions {
   readonly sessions: {
     readonly signIn: (key: string, userAgent: string) => Promise<Opened>;
     readonly signInByLink: (code: string, userAgent: string) => Promise<Opened>;
@@ -23,8 +23,8 @@ export interface SessionRooms {
   readonly attempts: RateLimit;
 }
 
-/** What the door needs to know of sessions. */
-export interface SessionDoor {
+/** Sessions as the proxy needs them. */
+export interface SessionEndpoint {
   /** Answers at /console/api/session. */
   readonly session: (raw: RawRequest) => Promise<Reply>;
   /** The session in the cookies of a request, ended or not; undefined when there is none. */
@@ -40,7 +40,12 @@ const MAX_BODY = 8192;
 // A browser has one; others were put there.
 const MAX_ENDED = 3;
 
-export function makeSessionRooms({ sessions, instanceName, isHttps, attempts }: SessionRooms): SessionDoor {
+export function createSessionEndpoint({
+  sessions,
+  instanceName,
+  isHttps,
+  attempts,
+}: SessionEndpointOptions): SessionEndpoint {
   const cookie = async (): Promise<SessionCookie> => sessionCookie(await instanceName(), isHttps);
 
   /** The last is the one that counts. */
@@ -54,7 +59,7 @@ export function makeSessionRooms({ sessions, instanceName, isHttps, attempts }: 
 
   async function signIn(raw: RawRequest): Promise<Reply> {
     const asked = readSignIn(await jsonValue(await raw.body(MAX_BODY), raw));
-    await attempts(countedAs(raw.address));
+    await attempts(getRateLimitKey(raw.address));
     const agent = raw.headers['user-agent'] ?? '';
     const { id, expiresAt } =
       asked.key === undefined

@@ -1,18 +1,18 @@
-// The console's door: /console/api/… runs the handlers of /api/… for whoever has a session. It decides nothing about rights: it
-// puts the session in the place of the Authorization header, and the handlers meet the principal that this is.
+// Proxy of the console: /console/api/… runs the handlers of /api/… with the session in place of the Authorization header. It
+// decides nothing about rights, as the handlers do that for the principal of the session.
 import { ApiError, notFound, sessionEnded, sessionNotHere, sessionOnly } from '../errors.ts';
 import { type Mount, UNKNOWN, USUAL_REFUSALS } from '../http/mount.ts';
 import type { RawRequest } from '../http/raw-request.ts';
 import type { Credential, SessionCredential } from '../model/credential.ts';
 import { checkOrigin } from './same-origin.ts';
-import type { SessionDoor } from './session.ts';
+import type { SessionEndpoint } from './session.ts';
 
 const CONSOLE = '/console';
 /** Where the page takes the code of a link, behind the #. */
 export const CONSOLE_LOGIN = `${CONSOLE}/login`;
-const DOOR = `${CONSOLE}/api`;
+const PROXY = `${CONSOLE}/api`;
 const BELOW = /^\/console\/api(?:[/?]|$)/;
-const SESSION_PATH = `${DOOR}/session`;
+const SESSION_PATH = `${PROXY}/session`;
 
 /** No answer may be kept, and no page of another origin reads or embeds one. */
 const OWN_HEADERS = [
@@ -22,16 +22,16 @@ const OWN_HEADERS = [
   ...['Cross-Origin-Resource-Policy', 'same-origin'],
 ];
 
-export interface DoorRooms extends SessionDoor {
-  /** The mounts behind the door: those of `/api/…`. */
+export interface SessionProxyOptions extends SessionEndpoint {
+  /** Mounts of `/api/…`. */
   readonly behind: readonly Mount[];
   /** Throws 401 when the session has ended. */
   readonly verify: (session: SessionCredential) => Promise<unknown>;
   readonly publicUrl: string;
 }
 
-export function doorMount({ behind, session, sessionOf, verify, publicUrl }: DoorRooms): Mount {
-  const innerOf = (url: string): Mount | undefined => {
+export function createSessionProxy({ behind, session, sessionOf, verify, publicUrl }: SessionProxyOptions): Mount {
+  const findMount = (url: string): Mount | undefined => {
     const inner = url.slice(CONSOLE.length);
     return behind.find(({ matches }) => inner.startsWith('/api/') && matches(inner));
   };
@@ -42,15 +42,15 @@ export function doorMount({ behind, session, sessionOf, verify, publicUrl }: Doo
     // They are those of /api.
     operations: [],
     matches: (url) => BELOW.test(url),
-    groupOf: (url) => innerOf(url)?.groupOf?.(url.slice(CONSOLE.length)) ?? '',
+    groupOf: (url) => findMount(url)?.groupOf?.(url.slice(CONSOLE.length)) ?? '',
     operationOf(method, url) {
       if (method === 'OPTIONS') return UNKNOWN;
       if (isSessionPath(url)) return 'console session';
-      return innerOf(url)?.operationOf(method, url.slice(CONSOLE.length)) ?? UNKNOWN;
+      return findMount(url)?.operationOf(method, url.slice(CONSOLE.length)) ?? UNKNOWN;
     },
     async handle(raw) {
       const { method, path, headers } = raw;
-      const inner = innerOf(path);
+      const inner = findMount(path);
       // To browsers, OPTIONS asks whether a page of another origin may send something. None may.
       if (method === 'OPTIONS' || (inner === undefined && !isSessionPath(path))) {
         throw notFound(`There is nothing at ${path.slice(0, 200)}`);
@@ -60,7 +60,7 @@ export function doorMount({ behind, session, sessionOf, verify, publicUrl }: Doo
       if (inner === undefined) return session(raw);
       const credential = await sessionOf(headers.cookie);
       if (credential === undefined) throw sessionEnded();
-      return inner.handle(insideOf(raw, credential)).catch(async (error) => {
+      return inner.handle(toInnerRequest(raw, credential)).catch(async (error) => {
         if (!(error instanceof ApiError) || error.status !== 401) throw error;
         await verify(credential);
         throw sessionNotHere();
@@ -72,7 +72,7 @@ export function doorMount({ behind, session, sessionOf, verify, publicUrl }: Doo
 const isSessionPath = (url: string): boolean => url.split('?')[0] === SESSION_PATH;
 
 /** The request as the handlers of /api get it. */
-function insideOf(raw: RawRequest, credential: Credential): RawRequest {
+function toInnerRequest(raw: RawRequest, credential: Credential): RawRequest {
   const { id, arrivedAt, method, path, query, headers, address, caller } = raw;
   const { cookie, ...others } = headers;
   return {

@@ -1,10 +1,10 @@
-// Addresses of the network, as attempts to sign in are counted by them.
+// The IP address of a client as the key of a rate limit.
 
 /**
- * What attempts of an address (RFC 4291 section 2.2) count for: an IPv4 address itself, of an IPv6 address its first 64 bits, as
- * whoever has one of them has all of its network.
+ * Rate-limit key of a client IP (RFC 4291 section 2.2). IPv6 is truncated to its first 64 bits, since a subscriber owns the
+ * whole prefix.
  */
-export function countedAs(address: string | undefined): string {
+export function getRateLimitKey(address: string | undefined): string {
   const [text = ''] = (address ?? '').split('%');
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(text);
   if (mapped !== null) return mapped[1] as string;

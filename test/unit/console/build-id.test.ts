@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { isStale, stampOf } from '../../../src/console/stamp.ts';
+import { computeBuildId, isStaleBuild } from '../../../src/console/build-id.ts';
 
 const CONSOLE = join(import.meta.dirname, '../../../console');
 
@@ -13,12 +13,12 @@ test('a build is stale when a source has changed since', (t) => {
   t.after(() => rmSync(folder, { recursive: true }));
   for (const name of ['src', 'index.html', 'package.json'])
     cpSync(join(CONSOLE, name), join(folder, name), { recursive: true });
-  assert.equal(isStale(folder), false, 'without a build');
+  assert.equal(isStaleBuild(folder), false, 'without a build');
   mkdirSync(join(folder, 'dist'));
-  writeFileSync(join(folder, 'dist/stamp.txt'), stampOf(CONSOLE));
-  assert.equal(isStale(folder), false, 'the same sources elsewhere');
+  writeFileSync(join(folder, 'dist/build-id.txt'), computeBuildId(CONSOLE));
+  assert.equal(isStaleBuild(folder), false, 'the same sources elsewhere');
   writeFileSync(join(folder, 'src/console.css'), 'body {}');
-  assert.equal(isStale(folder), true);
+  assert.equal(isStaleBuild(folder), true);
   rmSync(join(folder, 'src'), { recursive: true });
-  assert.equal(isStale(folder), false, 'a package has no sources');
+  assert.equal(isStaleBuild(folder), false, 'a package has no sources');
 });

@@ -1,7 +1,7 @@
 // By what attempts to sign in are counted.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { countedAs } from '../../../src/console/counted-as.ts';
+import { getRateLimitKey } from '../../../src/console/client-ip.ts';
 
 for (const [address, counted] of [
   ['192.0.2.7', '192.0.2.7'],
@@ -13,5 +13,5 @@ for (const [address, counted] of [
   ['fe80::1%eth0', 'fe80:0:0:0'],
   [undefined, ''],
 ] as const) {
-  test(`${address} counts for ${JSON.stringify(counted)}`, () => assert.equal(countedAs(address), counted));
+  test(`${address} counts for ${JSON.stringify(counted)}`, () => assert.equal(getRateLimitKey(address), counted));
 }
