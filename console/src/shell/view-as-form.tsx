@@ -7,7 +7,7 @@ import { type Claims, parseClaims } from '../api/view-as.ts';
 import type { WorkspaceRef } from '../api/workspace.ts';
 import { ErrorAlert } from './error-alert.tsx';
 import { hasUnsavedChanges } from './unsaved-changes.tsx';
-import { useBeginViewAs } from './view-as.tsx';
+import { useBeginViewAs } from './use-begin-view-as.ts';
 
 interface TokenVerdict {
   readonly claims: Claims;

@@ -1,37 +1,16 @@
 // "View as" in the banner: shows the records as a user of the identity provider sees them, until "Leave".
 import { ActionIcon, Button, Group, Modal, Text } from '@mantine/core';
-import { useLocation, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
-import { queryClient } from '../api/query-client.ts';
-import { describeUser, setViewAs, useViewAsAnywhere, type ViewAs } from '../api/view-as.ts';
-import { screenPath, type WorkspaceRef } from '../api/workspace.ts';
+import { describeUser, useViewAsAnywhere } from '../api/view-as.ts';
+import type { WorkspaceRef } from '../api/workspace.ts';
 import { Icon } from './icon.tsx';
-import { announce } from './live-region.tsx';
 import { trackLoading } from './new-build.ts';
 import { useIsOwner, useViewAs } from './permissions.ts';
 import { DiscardDialog, hasUnsavedChanges } from './unsaved-changes.tsx';
+import { changeViewAs } from './use-begin-view-as.ts';
 
 // The form is not part of the first load: its text area takes 3 kB.
 const ViewAsForm = lazy(() => trackLoading(import('./view-as-form.tsx')));
-
-/** Records that were read for somebody else are forgotten; Frame mounts the screen anew. */
-function viewAs(next: ViewAs | undefined): void {
-  queryClient.removeQueries({ predicate: ({ queryKey: [first] }) => first !== 'session' && first !== 'schema' });
-  setViewAs(next);
-  announce(next === undefined ? 'You see records as yourself again' : `Viewing as ${describeUser(next.claims)}`);
-}
-
-/** Begins to view as a user. From a screen that such a user has not one is taken to the workspace. */
-export function useBeginViewAs(): (next: ViewAs) => void {
-  const { pathname } = useLocation();
-  const navigate = useNavigate();
-  return (next) => {
-    viewAs(next);
-    const home = screenPath(next.workspace);
-    const rest = pathname.startsWith(home) ? pathname.slice(home.length) : '';
-    if (/^\/(?!data|api)./.test(rest)) void navigate({ to: home, ignoreBlocker: true });
-  };
-}
 
 /** The line of the banner: who is viewed as, and the way out. */
 export function ViewAsLine() {
@@ -40,7 +19,7 @@ export function ViewAsLine() {
   const [isAsking, setAsking] = useState(false);
   if (current === undefined) return null;
   const { org, ws } = current.workspace;
-  const leave = (): void => (hasUnsavedChanges() ? setAsking(true) : viewAs(undefined));
+  const leave = (): void => (hasUnsavedChanges() ? setAsking(true) : changeViewAs(undefined));
   return (
     <Group px="sm" gap="sm" wrap="nowrap" h={32} className="viewing-as">
       <Icon name="eye" />
@@ -55,7 +34,7 @@ export function ViewAsLine() {
         onKeep={() => setAsking(false)}
         onDiscard={() => {
           setAsking(false);
-          viewAs(undefined);
+          changeViewAs(undefined);
         }}
       />
     </Group>

@@ -12,7 +12,7 @@ import type { WorkspaceRef } from '../../api/workspace.ts';
 import { DataTable } from '../../shell/data-table.tsx';
 import { ErrorAlert } from '../../shell/error-alert.tsx';
 import { Icon } from '../../shell/icon.tsx';
-import { useBeginViewAs } from '../../shell/view-as.tsx';
+import { useBeginViewAs } from '../../shell/use-begin-view-as.ts';
 
 export function TokenDebugger({ workspace }: { readonly workspace: WorkspaceRef }) {
   const [token, setToken] = useState('');
