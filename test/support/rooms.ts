@@ -300,7 +300,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   console: {
     purpose:
       'the admin console: its page, sign in and out, and the door by which a session reaches the handlers of the API',
-    entrances: ['door.ts', 'page.ts', 'session.ts', 'stamp.ts'],
+    entrances: ['session-proxy.ts', 'page.ts', 'session.ts', 'build-id.ts'],
     imports: ['auth/sessions.ts', 'http', 'model', 'type pace', 'request', 'response'],
   },
   // The demo is made as any client would make it, before there is a server to ask.
