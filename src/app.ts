@@ -100,7 +100,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
   observer.show([...house.figures, ...house.schedule.figures(), ...jobFigures(jobs)]);
 
   function begin(operatorHash: string | undefined): void {
-    if (!readiness.open(operatorHash)) return;
+    if (!readiness.open(operatorHash, databases.topology !== ONE_DATABASE)) return;
     jobs.start();
     // A primary tells a worker that replaces another what was true at its own start.
     operatorKey.look().catch(() => undefined);
@@ -119,7 +119,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
     readiness: readiness.current,
     async follow(primary) {
       if (primary.kind === 'waiting') return readiness.wait(primary.message, primary.reason);
-      await findTopology();
+      if (primary.hasNodes) await findTopology();
       begin(primary.operatorHash);
     },
     prepare() {

@@ -4,7 +4,12 @@
 /** What the first process tells its workers. */
 export type Readiness =
   | { readonly kind: 'waiting'; readonly message: string; readonly reason: string }
-  | { readonly kind: 'prepared'; readonly operatorHash: string | undefined };
+  | {
+      readonly kind: 'prepared';
+      readonly operatorHash: string | undefined;
+      /** The database coordinates nodes; without them nothing in the start of a worker needs the database. */
+      readonly hasNodes: boolean;
+    };
 
 export interface ReadinessState {
   current(): Readiness;
@@ -16,7 +21,7 @@ export interface ReadinessState {
   operatorHash(): string | undefined;
   wait(message: string, reason: string): void;
   /** Requests are answered from now on; false, with nothing changed, when the process is closing. */
-  open(operatorHash: string | undefined): boolean;
+  open(operatorHash: string | undefined, hasNodes: boolean): boolean;
   /** The operator's key is this one from now on; undefined: none is valid. */
   renew(operatorHash: string | undefined): void;
   close(): void;
@@ -26,11 +31,12 @@ export interface ReadinessState {
 export function makeReadiness(operatorHash: string | undefined): ReadinessState {
   let hash = operatorHash;
   let isClosing = false;
+  let hasNodes = false;
   let message: string | undefined = 'The server is starting; retry';
   let reason = message;
   return {
     current: () =>
-      message === undefined ? { kind: 'prepared', operatorHash: hash } : { kind: 'waiting', message, reason },
+      message === undefined ? { kind: 'prepared', operatorHash: hash, hasNodes } : { kind: 'waiting', message, reason },
     unready: () => message,
     reason: () => (message === undefined ? undefined : reason),
     operatorHash: () => hash,
@@ -39,10 +45,11 @@ export function makeReadiness(operatorHash: string | undefined): ReadinessState 
       message = words;
       reason = more;
     },
-    open(known) {
+    open(known, coordinates) {
       if (isClosing) return false;
       message = undefined;
       hash ??= known;
+      hasNodes = coordinates;
       return true;
     },
     renew(inForce) {

@@ -136,10 +136,16 @@ async function followPrimary(app: App): Promise<void> {
   for (;;) {
     // A primary may be too busy to answer: ask again.
     const readiness = await askPrimary<Readiness>(READINESS, null, READINESS_TIMEOUT_MS).catch(() => undefined);
-    if (readiness !== undefined) await app.follow(readiness);
+    // A database whose nodes are to be found may be away: ask again.
+    const isFollowed =
+      readiness !== undefined &&
+      (await app.follow(readiness).then(
+        () => true,
+        () => false,
+      ));
     if (!isListening) await app.listen();
     isListening = true;
-    if (readiness?.kind === 'prepared') return sayReady();
+    if (isFollowed && readiness.kind === 'prepared') return sayReady();
     await sleep(LOOK_MS);
   }
 }

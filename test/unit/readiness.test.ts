@@ -13,21 +13,21 @@ test('a process starts, waits, and is open with what it has learned', () => {
     message: 'Away; retry',
     reason: 'Away: nothing listens; retry',
   });
-  assert.equal(readiness.open('aa'), true);
-  assert.deepEqual(readiness.current(), { kind: 'prepared', operatorHash: 'aa' });
+  assert.equal(readiness.open('aa', true), true);
+  assert.deepEqual(readiness.current(), { kind: 'prepared', operatorHash: 'aa', hasNodes: true });
   assert.deepEqual([readiness.unready(), readiness.reason(), readiness.operatorHash()], [undefined, undefined, 'aa']);
 });
 
 test('the key of the settings is not replaced by a stored one', () => {
   const readiness = makeReadiness('aa');
-  readiness.open('bb');
+  readiness.open('bb', false);
   assert.equal(readiness.operatorHash(), 'aa');
 });
 
 test('a process that closes is never open again', () => {
   const readiness = makeReadiness(undefined);
   readiness.close();
-  assert.equal(readiness.open('aa'), false);
+  assert.equal(readiness.open('aa', false), false);
   readiness.wait('Away; retry', 'Away; retry');
   assert.equal(readiness.unready(), 'The server is shutting down');
   assert.equal(readiness.isClosing(), true);

@@ -57,6 +57,17 @@ test('no turn begins before the start or after the end, which waits for the one 
   assert.deepEqual(jobs.stats().turns, { wait: 1 });
 });
 
+test('jobs that are added run with the others, before the start and after it', async () => {
+  let [early, late] = [0, 0];
+  const { jobs } = makeScene(job('first', async () => undefined));
+  jobs.add([job('early', async () => early++)]);
+  jobs.start();
+  jobs.add([job('late', async () => late++)]);
+  await until('both have run', async () => early > 0 && late > 0);
+  await jobs.stop();
+  assert.deepEqual(Object.keys(jobs.stats().turns), ['first', 'early', 'late']);
+});
+
 test('the first failure in a row is an error, others and what passes by itself are not', async () => {
   const away = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
   const state = (code: string): Error => Object.assign(new Error(code), { code });
