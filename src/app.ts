@@ -1,13 +1,13 @@
 // A server from its start to its end: makes the rooms, refuses requests until the database is prepared, begins what
 // runs in the background, closes all of it in order.
 import { hashCredential } from './auth/api-key.ts';
-import { install } from './catalog/install.ts';
-import { makeRaising } from './catalog/raise.ts';
 import { makeTextOrder } from './catalog/text-order.ts';
 import { makeTimelineWatch } from './catalog/timeline.ts';
+import { makeWorkspaceUpgrades } from './catalog/workspace-files.ts';
 import type { Coordinator } from './citus/citus.ts';
 import type { Config } from './config.ts';
 import { shownAddress } from './db/connection-url.ts';
+import { install } from './db/install.ts';
 import { untilUsable } from './db/outage.ts';
 import { checkPooler } from './db/pooler.ts';
 import type { Route, Routes } from './db/route.ts';
@@ -54,7 +54,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
   const house = makeHouse(config, routes, observer, readiness);
   const { databases, presence, authenticator, runner, totals, keys, refusals, outbound } = house;
   const { sessions } = house.consoleRooms;
-  const raising = makeRaising(databases.directory, { isAway: () => databases.topology.everyNode?.isAway() === true });
+  const upgrades = makeWorkspaceUpgrades(databases.directory);
   const server = makeHttpServer({
     host: config.host,
     port: config.port,
@@ -72,14 +72,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       { name: 'note-key-use', once: 'process', everyMs: FLUSH_MS, run: authenticator.flush },
       // Another process may have died in the middle of a migration.
       { name: 'recover-migrations', once: 'process', everyMs: SWEEP_MS, run: runner.sweep },
-      {
-        name: 'raise-workspaces',
-        once: 'process',
-        everyMs: raising.pauseMs,
-        run: async () => {
-          if ((await raising.turn()) > 0) totals.lookAgain();
-        },
-      },
+      { name: 'upgrade-workspaces', once: 'process', everyMs: upgrades.pauseMs, run: upgrades.run },
       { name: 'fold-totals', once: 'process', everyMs: totals.pauseMs, run: totals.fold },
       { name: 'note-session-use', once: 'process', everyMs: FLUSH_MS, run: sessions.flush },
       { name: 'remove-sessions', once: 'process', everyMs: SESSION_SWEEP_MS, run: sessions.sweep },

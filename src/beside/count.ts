@@ -42,7 +42,7 @@ interface CountOptions {
 /** `first`: it is not kept yet. `again`: to see whether it is right. */
 export type Reason = 'first' | 'again';
 
-// Advisory locks of two numbers, as install/workspace/000001 knows them: 1 counts again, else the oid of a table; that of the
+// Advisory locks of two numbers, as install/workspace knows them: 1 counts again, else the oid of a table; that of the
 // totals themselves folds.
 const LOCK_CLASS = 0x776461;
 const COUNTS_AGAIN = 1;
@@ -136,7 +136,7 @@ async function prepare(
   }
   const isHere = total === undefined ? undefined : node?.isInUse({ schema, total });
   const [row] = await session.query<{ triggers: StandingTrigger[]; may: boolean }>(
-    toQuery(sql`select ${standingTriggers(sql`${relid}::oid`, 'total', countingOf(table))} as triggers,
+    toQuery(sql`select ${standingTriggers(sql`${relid}::oid`, 'total')} as triggers,
   ${isHere ?? sql`true`} and not exists (select from pg_subscription_rel where srrelid = ${relid}::oid) as may`),
   );
   const { triggers, may } = row as NonNullable<typeof row>;

@@ -2,10 +2,10 @@
 // requests with one key do at the same time is decided by the primary key of the table: the second waits for the first.
 import { LRUCache } from 'lru-cache';
 import { isOwnConflict, isOwnWait, isStaleSnapshot } from '../db/pg-error.ts';
-import type { Database, Executor, Session } from '../db/pool.ts';
+import type { Database, Executor } from '../db/pool.ts';
 import type { Work } from '../db/work.ts';
 import type { Figure } from '../figure.ts';
-import { beside, installed } from '../sql/beside-names.ts';
+import { beside } from '../sql/beside-names.ts';
 import { type Fragment, type Query, sql, toQuery } from '../sql/fragment.ts';
 
 /** Where a key is found. */
@@ -152,7 +152,6 @@ export function makeKeys(db: Database, hours: number): Keys {
       }
       if (tables.length === WORKSPACES_SWEPT) return;
       swept = '0';
-      await sweepTable(installed('idempotency_key'));
       const [row] = await db.query<{ rows: number }>(toQuery(SIZE));
       kept = Math.round(row?.rows ?? 0);
     },
@@ -179,13 +178,6 @@ export function makeKeys(db: Database, hours: number): Keys {
       },
     ],
   };
-}
-
-/** Those that servers of the version before keep for a workspace that is deleted; its own go with its schema. */
-export async function forgetKeysOf(session: Pick<Session, 'query'>, workspaceId: string): Promise<void> {
-  await session.query(
-    toQuery(sql`delete from ${installed('idempotency_key')} where workspace_id = ${workspaceId}::int8`),
-  );
 }
 
 /**

@@ -1,10 +1,10 @@
 // Kept totals: begins to keep the number of records of a table that has grown large enough for counting to cost, without
-// holding up its writers; looks after the totals that are kept. Their tables and functions are in install/workspace/000001.
+// holding up its writers; looks after the totals that are kept. Their tables and functions are in install/workspace.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isStaleSnapshot } from '../db/pg-error.ts';
 import type { Database } from '../db/pool.ts';
 import type { Entity } from '../model/entity.ts';
-import { beside, installed, keeping, type TotalPlace } from '../sql/beside-names.ts';
+import { beside, keeping, type TotalPlace } from '../sql/beside-names.ts';
 import { type Fragment, literal, sql, type TableName, tableRef, toQuery } from '../sql/fragment.ts';
 import { type CountedTable, countAnew, type Difference, type NodeTotals, type Reason } from './count.ts';
 
@@ -18,8 +18,6 @@ export interface Totals {
    * processes one does. Once a minute it looks for workspaces with totals, and checks them, too.
    */
   fold(): Promise<void>;
-  /** Some workspaces have lately got what totals need. */
-  lookAgain(): void;
   /** Milliseconds until the next fold: fewer while much is written. */
   pauseMs(): number;
   /** Gives up counting; resolves when it has ended, or soon. */
@@ -81,11 +79,10 @@ export function makeTotals({ db, node, onError }: TotalsOptions): Totals {
     const rows = await db.query<PlaceRow>(toQuery(node?.kept ?? COUNTED));
     places.clear();
     suspect.clear();
-    for (const { schema, shard, outdated } of rows) {
+    for (const { schema, shard } of rows) {
       const place = placeOf(schema, shard, node?.group);
       places.set(placeName(place), place);
       suspect.add(placeName(place));
-      for (const name of outdated) forget({ schema, name });
     }
     thoroughAt = performance.now() + THOROUGH_MS;
   }
@@ -151,9 +148,6 @@ export function makeTotals({ db, node, onError }: TotalsOptions): Totals {
       left = [];
       await foldSome(places.size);
     },
-    lookAgain() {
-      thoroughAt = 0;
-    },
     async fold() {
       if (performance.now() >= thoroughAt) await look();
       await foldSome(WORKSPACES_PER_TURN);
@@ -171,7 +165,6 @@ const wordsFor = ({ relation, kept, counted }: Difference): string => `${relatio
 interface PlaceRow {
   readonly schema: string;
   readonly shard?: string;
-  readonly outdated: readonly string[];
 }
 
 const placeOf = (schema: string, shard: string | undefined, group: string | undefined): TotalPlace =>
@@ -179,21 +172,9 @@ const placeOf = (schema: string, shard: string | undefined, group: string | unde
 
 const placeName = (place: TotalPlace): string => keeping(place, 'total').text;
 
-/**
- * Schemas in which totals are or were kept: their table is not empty, whatever became of the triggers. With them tables that
- * count as an earlier version made them do it, which are known by the function that their triggers run; a workspace without a
- * table of its own for totals is raised first.
- */
-const COUNTED = sql`with outdated as (
-  select c.relnamespace, array_agg(distinct c.relname::text) as names
-  from pg_depend d join pg_trigger t on t.oid = d.objid join pg_class c on c.oid = t.tgrelid
-  where d.refclassid = 'pg_proc'::regclass and d.classid = 'pg_trigger'::regclass
-    and d.refobjid = to_regproc(${installed('count_records').text})
-  group by c.relnamespace
-)
-select n.nspname as schema, coalesce(o.names, '{}') as outdated
-from pg_class c join pg_namespace n on n.oid = c.relnamespace left join outdated o on o.relnamespace = n.oid
-where c.relname = '$total' and c.relkind = 'r' and (o.names is not null or pg_relation_size(c.oid) > 0)`;
+/** Schemas in which totals are or were kept: their table is not empty, whatever became of the triggers. */
+const COUNTED = sql`select n.nspname as schema from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where c.relname = '$total' and c.relkind = 'r' and pg_relation_size(c.oid) > 0`;
 
 /**
  * For the transaction that renames the table: its total is known by its name, too. On a node it changes nothing, as rows have

@@ -7,9 +7,6 @@
 //   keeper. `$` comes before the names that people give.
 // - a changer is there while a migration prepares, and changes the row that is about to be written: `~iorders$total$17$sync`,
 //   `~`, i or u, and its function. `~` comes after the names that people give, so it sees the row as their triggers left it.
-//
-// Installations have triggers by these names: those of the time before this file are found by them, and are tidy if they
-// fire always; if not they are mended. Another name would put a second trigger beside each of them.
 import { empty, type Fragment, ident, join, literal, sql, type TableName, tableRef } from '../sql/fragment.ts';
 
 /** What watchers serve. */
@@ -26,8 +23,6 @@ export interface StandingTrigger {
   readonly name: string;
   /** Its tgenabled: A fires always, O unless a session's settings say otherwise, R only then, D never. */
   readonly enabled: string;
-  /** False: it runs another function, as those of an earlier version do. */
-  readonly isOwn: boolean;
 }
 
 const WATCHED = {
@@ -45,12 +40,12 @@ const WRITTEN: Readonly<Record<keyof typeof WATCHED, Fragment>> = {
 
 const nameOf = (keeper: Keeper, event: keyof typeof WATCHED): string => `$${keeper}_${event}`;
 
-/** Runs `run`, a function of the workspace, once after each statement. In the place of one that an earlier version has made. */
+/** Runs `run`, a function of the workspace, once after each statement. */
 export function watcher(table: TableName, keeper: Keeper, event: keyof typeof WATCHED, run: Fragment): Trigger {
   const name = nameOf(keeper, event);
   return {
     name,
-    definition: sql`create or replace trigger ${ident(name)} after ${WATCHED[event]} on ${tableRef(table)}${WRITTEN[event]} for each statement execute function ${run}()`,
+    definition: sql`create trigger ${ident(name)} after ${WATCHED[event]} on ${tableRef(table)}${WRITTEN[event]} for each statement execute function ${run}()`,
   };
 }
 
@@ -74,10 +69,10 @@ export function changer(table: TableName, event: keyof typeof CHANGED, run: stri
 }
 
 /** The watchers of a table with the names of a keeper's, as a value of a select list: a JSON array of StandingTrigger. */
-export const standingTriggers = (relid: Fragment, keeper: Keeper, run: Fragment): Fragment => {
+export const standingTriggers = (relid: Fragment, keeper: Keeper): Fragment => {
   const names = (Object.keys(WATCHED) as (keyof typeof WATCHED)[]).map((event) => literal(nameOf(keeper, event)));
   return sql`(
-  select coalesce(json_agg(json_build_object('name', tgname, 'enabled', tgenabled, 'isOwn', tgfoid = ${literal(run.text)}::regproc)), '[]')
+  select coalesce(json_agg(json_build_object('name', tgname, 'enabled', tgenabled)), '[]')
   from pg_trigger where tgrelid = ${relid} and tgname in (${join(names)})
 )`;
 };
@@ -95,7 +90,7 @@ export function mendTriggers(
   if (standing.some(({ enabled }) => enabled === 'D' || enabled === 'R')) return undefined;
   return wanted.flatMap((trigger) => {
     const found = standing.find(({ name }) => name === trigger.name);
-    if (found?.isOwn !== true) return makeTrigger(table, trigger);
+    if (found === undefined) return makeTrigger(table, trigger);
     return found.enabled === 'A' ? [] : [fireAlways(table, trigger)];
   });
 }

@@ -1,5 +1,4 @@
 // The only maker of a Workspace. Takes rows of the control tables, gives the snapshot that requests work with.
-import { loadStage } from '../beside/install.ts';
 import type { Row, Session } from '../db/pool.ts';
 import type { Databases } from '../directory/databases.ts';
 import { WORKSPACES } from '../directory/workspaces.ts';
@@ -12,8 +11,8 @@ import type { Field, MigrationGate } from '../model/entity.ts';
 import { parseExact } from '../model/exact-json.ts';
 import type { PhysicalNames } from '../model/physical-name.ts';
 import type { ConstraintOwner, IdentityProvider, Workspace } from '../model/workspace.ts';
-import { sql, toQuery } from '../sql/fragment.ts';
-import { isBehind, raiseWorkspace } from './raise.ts';
+import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
+import { isUpToDate, upgradeWorkspaceIn } from './workspace-files.ts';
 
 /** One workspace as the control tables have it; `document` is what parseSchemaDocument gave. */
 export interface WorkspaceRow {
@@ -89,12 +88,12 @@ function* ownersOf(table: Table): Iterable<readonly [string, ConstraintOwner]> {
   }
 }
 
-const COLUMNS = sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text, w.epoch, w.moves::text,
-  a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
+const COLUMNS = (): Fragment => sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text, w.epoch, w.moves::text,
+  ${isUpToDate()}, a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
 
 /**
- * The snapshot of a workspace by its slugs; undefined when there is none. One statement, as the directory and the
- * workspace lie in one database; on a cluster another one asks the node. A workspace of an earlier version is raised first.
+ * Loads the snapshot of a workspace by its slugs, or undefined when there is none. One statement, as the directory and the
+ * workspace lie in one database. A workspace that lacks files of install/workspace gets them first.
  */
 export async function loadWorkspace(
   databases: Databases,
@@ -102,11 +101,9 @@ export async function loadWorkspace(
   slug: string,
 ): Promise<Workspace | undefined> {
   const { topology } = databases;
-  // All workspaces share the connections of this statement, so it asks no node.
-  const hasNodes = topology.everyNode !== undefined;
   const rows = await databases.directory.run(
     toQuery(
-      sql`select ${hasNodes ? sql`null` : sql`wda.workspace_stage(w.database_schema)::text`}, ${COLUMNS} from ${WORKSPACES}
+      sql`select ${COLUMNS()} from ${WORKSPACES}
 left join wda.identity_provider p on p.workspace_id = w.id
 left join wda.agent_settings a on a.workspace_id = w.id
 where o.slug = ${organization} and w.slug = ${slug}`,
@@ -117,7 +114,6 @@ where o.slug = ${organization} and w.slug = ${slug}`,
   const row = rows[0];
   if (row === undefined) return undefined;
   const [
-    stage,
     id,
     org,
     workspaceSlug,
@@ -130,16 +126,13 @@ where o.slug = ${organization} and w.slug = ${slug}`,
     entityIds,
     epoch,
     moves,
+    isCurrent,
     ...settings
   ] = row as readonly string[];
   // While it moves all goes through the coordinator: the old node learns of the end of the move a moment after it.
   const isMoved = Number(moves) % 2 === 1;
   const placement = isMoved ? undefined : await topology.locate(databaseSchema as string);
-  const place = topology.nodeOf({ placement: placement ?? null });
-  const work = { tenant: id as string, place };
-  const db = databases.of({ id: id as string });
-  const reached = hasNodes ? await loadStage(db, databaseSchema as string, work) : Number(stage);
-  if (isBehind(reached)) await raiseWorkspace(db, id as string);
+  if (isCurrent === 'f') await upgradeWorkspaceIn(databases.of({ id: id as string }), id as string);
   const workspace = makeWorkspace(
     {
       id: id as string,

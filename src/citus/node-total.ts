@@ -5,12 +5,14 @@
 // there any more, and a workspace that comes back has its functions made anew with its first total.
 
 import type { NodeTotals } from '../beside/count.ts';
-import { functionText } from '../beside/install.ts';
+import { INSTALL_FILES } from '../db/install.ts';
 import { KEEPING, keeping, notedAs, type TotalPlace } from '../sql/beside-names.ts';
 import { type Fragment, literal, sql, wholeNumber } from '../sql/fragment.ts';
 
 type NodePlace = Required<TotalPlace>;
 
+const MAKES_FUNCTION = /^create (?:or replace )?(function \{schema\}\."\$(\w+)"\([\s\S]*)/m;
+const IN_SCHEMA = /\{schema\}\."\$(\w+)"/g;
 /** The file says it once. */
 const NOTED = 'b.relation = c.relname';
 const PATH = sql`set search_path = pg_catalog, pg_temp`.text;
@@ -30,12 +32,22 @@ function install(place: NodePlace): readonly string[] {
   return [
     // Functions of a node are not for the others.
     sql`set local citus.enable_ddl_propagation = off`.text,
-    // As install/workspace/000001 does it elsewhere.
+    // As install/workspace does it elsewhere.
     sql`alter table ${keeping(place, 'total')} alter column relid set statistics 0, alter column slot set statistics 0`
       .text,
     ...functions,
     sql`revoke all on function ${keeping(place, 'count_records')}() from public`.text,
   ];
+}
+
+/** The statement that makes a function of a workspace; `named(name)` gives the name to put there for each `$name` in it. */
+function functionText(name: string, named: (name: string) => string): string {
+  const text = INSTALL_FILES.workspace
+    .flatMap(({ statements }) => statements)
+    .map((statement) => MAKES_FUNCTION.exec(statement))
+    .findLast((match) => match?.[2] === name)?.[1];
+  if (text === undefined) throw new TypeError(`no file makes ${name}`);
+  return `create or replace ${text.replaceAll(IN_SCHEMA, (_, one) => named(one))}`;
 }
 
 /** The name of a table by what stands in its base (notedAs). */
@@ -45,8 +57,8 @@ const tableNoted = (noted: string): string => noted.replace(/@\d+$/, '');
 const isInUse = ({ total: { shard, group } }: NodePlace): Fragment =>
   sql`exists (select from pg_catalog.pg_dist_placement where shardid = ${wholeNumber(Number(shard))} and groupid = ${wholeNumber(Number(group))})`;
 
-/** Where totals are or were kept on the node that is asked: rows of (schema, shard, outdated). */
-const KEPT_ON_NODE = sql`select n.nspname as schema, s.shardid::text as shard, '{}'::text[] as outdated
+/** Where totals are or were kept on the node that is asked: rows of (schema, shard). */
+const KEPT_ON_NODE = sql`select n.nspname as schema, s.shardid::text as shard
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 join pg_dist_shard s on s.logicalrelid = c.oid
 join pg_dist_placement p on p.shardid = s.shardid join pg_dist_local_group g on g.groupid = p.groupid

@@ -1,37 +1,78 @@
-// The platform's own migrations: runs the numbered SQL files of one or more folders that have not run yet, once, however
-// many processes start at the same time. Takes a connection, gives nothing; refuses a database that cannot hold us.
-import { readdir } from 'node:fs/promises';
-import { basename, dirname, parse } from 'node:path';
-import { type RunnerOption, runner } from 'node-pg-migrate';
-import pg from 'pg';
+// Runs the numbered SQL files of install/: `control` and `data` in the schema `wda` when a server starts, `workspace` in the
+// PostgreSQL schema of each workspace. A file runs once in a schema, however many processes come to it at the same time, in
+// the transaction that records it in `wda.installed`.
+import { readdirSync, readFileSync } from 'node:fs';
+import type pg from 'pg';
+import { TEXT_COLLATION } from '../model/field-types.ts';
+import { ident, sql, toQuery } from '../sql/fragment.ts';
 import { makeConnect } from './connect.ts';
+import type { Session } from './pool.ts';
 import type { Route } from './route.ts';
+import { inTransaction } from './transaction.ts';
 
-/** Numbered SQL files that are run in their order, each in the transaction of all that have not run yet. */
-export interface FileRow {
-  /** Folder of the SQL files, e.g. `000001-tables.sql`. */
-  readonly directory: string;
-  /** Table of the platform's schema that knows which of them have run. */
-  readonly record: string;
-  /**
-   * Files up to number `last` were once parts of files of the same number that the table `record` knows: where it has the
-   * number they have run.
-   */
-  readonly partsOf?: { readonly record: string; readonly last: number };
+type Runs = Pick<Session, 'query' | 'execute'>;
+export type InstallFolder = 'control' | 'data' | 'workspace';
+
+interface InstallFile {
+  /** `000001-base`. */
+  readonly name: string;
+  /** Sent one at a time, as a cluster takes them. */
+  readonly statements: readonly string[];
 }
 
-export interface Installation {
-  /** Run one after the other, each row in a transaction of its own. */
-  readonly rows: readonly FileRow[];
-  /** PostgreSQL schema of the platform's tables; created when missing. */
-  readonly schema: string;
-  /** A database below this version is refused, e.g. 15. */
-  readonly minimumVersion: number;
-  /** Collation that text columns need. */
-  readonly collation: string;
+const SCHEMA = 'wda';
+const MINIMUM_VERSION = 15;
+// "wdi" in ASCII: other programs on the database have other classes of advisory locks.
+const LOCK_CLASS = 0x776469;
+
+/** Reads the files of a folder in their order. An empty line follows each statement of a file, and none is in it. */
+function readFiles(folder: InstallFolder): readonly InstallFile[] {
+  const directory = new URL(`../../install/${folder}/`, import.meta.url);
+  return readdirSync(directory)
+    .sort()
+    .map((file) => ({
+      name: file.replace(/\.sql$/, ''),
+      statements: readFileSync(new URL(file, directory), 'utf8')
+        .split(/;\s*\n(?:\s*\n|$)/)
+        .map((statement) => statement.trim())
+        .filter((statement) => statement !== ''),
+    }));
 }
 
-/** What is wrong with the database, in words for whoever starts the server. */
+/** The files of this version. */
+export const INSTALL_FILES: Readonly<Record<InstallFolder, readonly InstallFile[]>> = {
+  control: readFiles('control'),
+  data: readFiles('data'),
+  workspace: readFiles('workspace'),
+};
+
+/** The name of the last file of a folder: a schema that has run it has run all of them. */
+export const lastFile = (folder: InstallFolder): string => INSTALL_FILES[folder].at(-1)?.name ?? '';
+
+/** Runs the files of a folder that a schema lacks, in the transaction of the session. Gives their names. */
+export async function runFiles(session: Runs, folder: InstallFolder, schema: string): Promise<readonly string[]> {
+  await lockSchema(session, schema);
+  const recorded = await session.query<{ name: string }>(
+    toQuery(sql`select name from wda.installed where schema = ${schema} and folder = ${folder}`),
+  );
+  const names = new Set(recorded.map(({ name }) => name));
+  const missing = INSTALL_FILES[folder].filter(({ name }) => !names.has(name));
+  for (const { name, statements } of missing) {
+    for (const statement of statements)
+      await session.execute(statement.replaceAll('{schema}', () => ident(schema).text));
+    await session.query(
+      toQuery(sql`insert into wda.installed (schema, folder, name) values (${schema}, ${folder}, ${name})`),
+    );
+  }
+  return missing.map(({ name }) => name);
+}
+
+/** Waits until nobody else runs files in the schema, and keeps others from it until the transaction ends. */
+async function lockSchema(session: Runs, schema: string): Promise<void> {
+  await session.query(toQuery(sql`select pg_advisory_xact_lock(${LOCK_CLASS}::int4, hashtext(${schema}))`));
+}
+
+/** An error of the database's set-up, in words for whoever starts the server. */
 export class InstallError extends Error {
   constructor(message: string) {
     super(message);
@@ -39,129 +80,104 @@ export class InstallError extends Error {
   }
 }
 
-// Our own: node-pg-migrate's default is shared by every program that uses it on this database.
-const LOCK = 7_764_610_001;
-
-/** Throws InstallError when the database is unfit or a newer version has installed it, the driver's error when it is away or a file fails. */
-export async function runInstallation(
-  connection: Route,
-  installation: Installation,
-  log: (message: string) => void,
-): Promise<void> {
+/**
+ * Brings the control tables up to date; several processes may do so at once, one after the other. `log` gets a line for each
+ * file: `ran install/control/000001-base.sql`. Throws InstallError when the database is unfit or a newer version has
+ * installed it, the driver's error when it is away or a file fails.
+ */
+export async function install(connection: Route, log: (message: string) => void): Promise<void> {
   // Without limits: another process that installs may take its time, and so may a file.
   const { client } = await makeConnect({ ...connection, application_name: 'wda install' })({
     statementTimeoutMs: 0,
     lockTimeoutMs: 0,
   });
+  const session: Runs = {
+    query: async (query) => (await client.query(query as pg.QueryConfig)).rows,
+    execute: async (text) => void (await client.query(text)),
+  };
   try {
-    await checkDatabase(client, installation);
-    await client.query({ text: 'select pg_advisory_lock($1)', values: [LOCK] });
-    try {
-      await checkNotNewer(client, installation);
-      for (const row of installation.rows) await runRow(client, installation.schema, row, log);
-    } finally {
-      // Explicitly, as a pooler may keep the backend. With the connection the lock is gone, too.
-      await client.query({ text: 'select pg_advisory_unlock($1)', values: [LOCK] }).catch(() => undefined);
-    }
+    await checkDatabase(session);
+    const lines = await inTransaction(session, 0, async () => {
+      await lockSchema(session, SCHEMA);
+      await createRecord(session);
+      await checkNotNewer(session);
+      const lines: string[] = [];
+      // In this order: rows of workspaces refer to those of the installation.
+      for (const folder of ['control', 'data'] as const) {
+        const names = await runFiles(session, folder, SCHEMA);
+        lines.push(...names.map((name) => `ran install/${folder}/${name}.sql`));
+      }
+      return lines;
+    });
+    for (const line of lines) log(line);
   } finally {
     await client.end();
   }
 }
 
-/** Of a newer version we do not know what its files changed: what we wrote there could stop that version from starting. */
-async function checkNotNewer(client: pg.Client, { schema, rows }: Installation): Promise<void> {
-  const unknown: string[] = [];
-  for (const { directory, record } of rows) {
-    const known = new Set((await readdir(directory)).map((file) => parse(file).name));
-    unknown.push(...(await namesIn(client, schema, record)).filter((name) => !known.has(name)));
-  }
-  if (unknown.length === 0) return;
-  throw new InstallError(
-    `This database was installed by a newer version (${unknown.sort().join(', ')}): start that version, or restore a backup of the time before it`,
+async function createRecord(session: Runs): Promise<void> {
+  // On a cluster a `create schema` goes to each node even where the schema exists, and fails while one is down.
+  const [table] = await session.query(toQuery(sql`select where to_regclass('wda.installed') is not null`));
+  if (table !== undefined) return;
+  await session.execute(sql`create schema if not exists wda`.text);
+  await session.execute(
+    sql`create table wda.installed (
+  schema text collate "C",
+  folder text collate "C",
+  name text collate "C",
+  run_at timestamptz(3) not null default clock_timestamp(),
+  primary key (schema, folder, name)
+)`.text,
   );
 }
 
-async function runRow(client: pg.Client, schema: string, row: FileRow, log: (message: string) => void): Promise<void> {
-  const { rows } = await client.query({
-    text: 'select from pg_catalog.pg_namespace where nspname = $1',
-    values: [schema],
-  });
-  const options: RunnerOption = {
-    dbClient: client,
-    dir: row.directory,
-    direction: 'up',
-    migrationsSchema: schema,
-    // Even where it is there, a cluster does this on each node, and no server would start while one is down.
-    createMigrationsSchema: rows.length === 0,
-    migrationsTable: row.record,
-    checkOrder: true,
-    singleTransaction: true,
-    // Whoever calls has one.
-    noLock: true,
-    logger: { info: () => undefined, warn: log, error: log },
-  };
-  const count = await countRunAsParts(client, schema, row);
-  // Recorded and not run.
-  if (count > 0) await runner({ ...options, fake: true, count });
-  const place = `${basename(dirname(row.directory))}/${basename(row.directory)}`;
-  for (const { name } of await runner(options)) log(`ran ${place}/${name}.sql`);
+/** Refuses an installation of a newer version: what its files changed is unknown, and writing there could stop that version. */
+async function checkNotNewer(session: Runs): Promise<void> {
+  const recorded = await session.query<{ folder: InstallFolder; name: string }>(
+    toQuery(sql`select distinct folder, name from wda.installed order by folder, name`),
+  );
+  const unknown = recorded.filter(({ folder, name }) => !INSTALL_FILES[folder]?.some((file) => file.name === name));
+  if (unknown.length === 0) return;
+  throw new InstallError(
+    `This database was installed by a newer version (${unknown.map(({ folder, name }) => `${folder}/${name}`).join(', ')}): start that version, or restore a backup of the time before it`,
+  );
 }
 
-/** Of the files that this row's own record lacks, how many have run as parts of others: the first ones, as rows have an order. */
-async function countRunAsParts(
-  client: pg.Client,
-  schema: string,
-  { directory, record, partsOf }: FileRow,
-): Promise<number> {
-  if (partsOf === undefined) return 0;
-  const whole = new Set((await namesIn(client, schema, partsOf.record)).map(numberOf));
-  const own = new Set((await namesIn(client, schema, record)).map(numberOf));
-  const files = (await readdir(directory)).map(numberOf);
-  return files.filter((number) => number <= partsOf.last && whole.has(number) && !own.has(number)).length;
+interface DatabaseFacts {
+  readonly major: number;
+  readonly version: string;
+  readonly encoding: string;
+  readonly database: string;
+  readonly role: string;
+  readonly mayCreate: boolean;
+  readonly hasCollation: boolean;
 }
 
-/** `000012-totals-by-index.sql`: 12. */
-const numberOf = (name: string): number => Number.parseInt(name, 10);
-
-/** Names of the files that a record knows; none while there is no such table. */
-async function namesIn(client: pg.Client, schema: string, table: string): Promise<string[]> {
-  const { rows } = await client.query({
-    text: `select from pg_catalog.pg_tables where schemaname = $1 and tablename = $2`,
-    values: [schema, table],
-  });
-  if (rows.length === 0) return [];
-  const place = `${pg.escapeIdentifier(schema)}.${pg.escapeIdentifier(table)}`;
-  return (await client.query<{ name: string }>(`select name from ${place}`)).rows.map(({ name }) => name);
-}
-
-async function checkDatabase(client: pg.Client, installation: Installation): Promise<void> {
-  const { rows } = await client.query({
-    text: `select current_setting('server_version_num')::int / 10000 as major,
-      current_setting('server_version') as version,
-      current_setting('server_encoding') as encoding,
-      current_database() as database,
-      current_user as role,
-      has_database_privilege(current_database(), 'create') as may_create,
-      exists (select from pg_catalog.pg_collation where collname = $1) as has_collation`,
-    values: [installation.collation],
-  });
-  const found = rows[0];
-  if (found.major < installation.minimumVersion) {
+async function checkDatabase(session: Runs): Promise<void> {
+  const [facts] = await session.query<DatabaseFacts>(
+    toQuery(sql`select current_setting('server_version_num')::int / 10000 as major,
+  current_setting('server_version') as version,
+  current_setting('server_encoding') as encoding,
+  current_database() as database,
+  current_user as role,
+  has_database_privilege(current_database(), 'create') as "mayCreate",
+  exists (select from pg_catalog.pg_collation where collname = ${TEXT_COLLATION}) as "hasCollation"`),
+  );
+  const { major, version, encoding, database, role, mayCreate, hasCollation } = facts as DatabaseFacts;
+  if (major < MINIMUM_VERSION) {
+    throw new InstallError(`PostgreSQL ${MINIMUM_VERSION} or newer is needed; the server is ${version}`);
+  }
+  if (encoding !== 'UTF8') {
+    throw new InstallError(`Database ${database} has the encoding ${encoding}; UTF8 is needed`);
+  }
+  if (!hasCollation) {
     throw new InstallError(
-      `PostgreSQL ${installation.minimumVersion} or newer is needed; the server is ${found.version}`,
+      `This PostgreSQL lacks the collation ${TEXT_COLLATION}: one that was built with ICU is needed`,
     );
   }
-  if (found.encoding !== 'UTF8') {
-    throw new InstallError(`Database ${found.database} has the encoding ${found.encoding}; UTF8 is needed`);
-  }
-  if (!found.has_collation) {
+  if (!mayCreate) {
     throw new InstallError(
-      `This PostgreSQL lacks the collation ${installation.collation}: one that was built with ICU is needed`,
-    );
-  }
-  if (!found.may_create) {
-    throw new InstallError(
-      `Role ${found.role} may not create schemas in database ${found.database}: grant create on database "${found.database}" to "${found.role}"`,
+      `Role ${role} may not create schemas in database ${database}: grant create on database "${database}" to "${role}"`,
     );
   }
 }

@@ -137,10 +137,10 @@ export function isLockTimeout(error: unknown): boolean {
   return sqlState(error instanceof ApiError ? error.cause : error) === '55P03';
 }
 
-/** SQLSTATE of our own functions when what they build would be longer than an answer may be (install/data/000010-bounded-values.sql). */
+/** SQLSTATE of our own functions when what they build would be longer than an answer may be (install/workspace). */
 export const TOO_LARGE = 'WDA54';
 
-/** SQLSTATE of our own function when a statement has not done everything (install/data/000014-upserts.sql). */
+/** SQLSTATE of our own function when a statement has not done everything (install/workspace). */
 export const NOT_WHOLE = 'WDA09';
 
 /** The limit in the message of our functions. */

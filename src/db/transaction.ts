@@ -9,7 +9,11 @@ export const LOCK_BUDGET_MS = 300;
 /**
  * All or nothing, with short waits for locks: everybody who comes after a waiting statement waits behind it.
  */
-export function inTransaction<T>(session: Session, lockTimeoutMs: number, work: () => Promise<T>): Promise<T> {
+export function inTransaction<T>(
+  session: Pick<Session, 'execute'>,
+  lockTimeoutMs: number,
+  work: () => Promise<T>,
+): Promise<T> {
   return begun(session, [beginOnNodes(), `set local lock_timeout = ${Math.floor(lockTimeoutMs)}`], work);
 }
 
@@ -24,7 +28,11 @@ export function inSnapshot<T>(session: Session, lock: Fragment, work: () => Prom
   return begun(session, [`begin isolation level repeatable read; ${lock.text}`], work);
 }
 
-async function begun<T>(session: Session, opening: readonly string[], work: () => Promise<T>): Promise<T> {
+async function begun<T>(
+  session: Pick<Session, 'execute'>,
+  opening: readonly string[],
+  work: () => Promise<T>,
+): Promise<T> {
   try {
     for (const message of opening) await session.execute(message);
     const result = await work();

@@ -74,7 +74,10 @@ returning created_at as "createdAt"`),
 
 /** Deletes the row with all that refers to it, for a transaction that drops the tables. */
 export async function deleteWorkspaceRow(session: Pick<Session, 'query'>, id: string): Promise<void> {
-  await session.query(toQuery(sql`delete from wda.workspace where id = ${id}`));
+  await session.query(
+    toQuery(sql`with gone as (delete from wda.workspace where id = ${id} returning database_schema)
+delete from wda.installed where schema in (select database_schema from gone)`),
+  );
 }
 
 // Slugs that a workspace of an owner may have had: each stays reserved for it.

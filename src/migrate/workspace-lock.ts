@@ -2,10 +2,8 @@
 // however that ends, so a migration in the state "running" whose lock is free has lost its process.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMigrating, isMoving } from '../catalog/migrations.ts';
-import { isBehind, raiseIn, stageOfWorkspace } from '../catalog/raise.ts';
-import { withLockRetry } from '../db/lock-retry.ts';
+import { upgradeWorkspace } from '../catalog/workspace-files.ts';
 import type { Database, Session } from '../db/pool.ts';
-import { inTransaction, LOCK_BUDGET_MS } from '../db/transaction.ts';
 import { anotherMigrationRuns, workspaceMoves } from '../errors.ts';
 import { type Fragment, sql, toQuery } from '../sql/fragment.ts';
 import type { EveryNode } from '../topology/topology.ts';
@@ -59,7 +57,7 @@ export async function withWorkspaceLock<T, B>(
 async function underLock<T>(session: Session, workspaceId: string, work: (session: Session) => Promise<T>): Promise<T> {
   try {
     await session.execute(SETTINGS);
-    await raise(session, workspaceId);
+    await upgradeWorkspace(session, workspaceId);
     return await work(session);
   } finally {
     await session
@@ -69,13 +67,6 @@ async function underLock<T>(session: Session, workspaceId: string, work: (sessio
         Promise.reject(new Error('connection terminated: the lock was not given back', { cause: error })),
       );
   }
-}
-
-/** A workspace of an earlier version gets what the statements of this one name. */
-async function raise(session: Session, workspaceId: string): Promise<void> {
-  const stage = await stageOfWorkspace(session, workspaceId);
-  if (stage === undefined || !isBehind(stage)) return;
-  await withLockRetry(() => inTransaction(session, LOCK_BUDGET_MS, () => raiseIn(session, workspaceId)));
 }
 
 /** Undefined once the lock is had. */

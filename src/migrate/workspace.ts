@@ -1,7 +1,6 @@
 // Creates and deletes workspaces: row, PostgreSQL schema and tables, in one transaction.
 
-import { installBeside } from '../beside/install.ts';
-import { forgetKeysOf } from '../beside/keys.ts';
+import { runFiles } from '../db/install.ts';
 import { withLockRetry } from '../db/lock-retry.ts';
 import type { Session } from '../db/pool.ts';
 import { executeEach, inTransaction, LOCK_BUDGET_MS } from '../db/transaction.ts';
@@ -121,7 +120,7 @@ async function makeSchema(
     tables.map(({ name }) => name),
   );
   await session.execute(createSchema(databaseSchema).text);
-  await installBeside(session, databaseSchema);
+  await runFiles(session, 'workspace', databaseSchema);
 }
 
 /** Deletes a workspace with all of its records and keys; 409 while its schema is being changed. `note` is written with it. */
@@ -136,7 +135,6 @@ export async function deleteWorkspace(
     (session) =>
       withLockRetry(() =>
         inTransaction(session, LOCK_BUDGET_MS, async () => {
-          await forgetKeysOf(session, workspace.id);
           await deleteWorkspaceRow(session, workspace.id);
           await dropWorkspaceSchema(session, workspace.databaseSchema);
           await note?.(session);

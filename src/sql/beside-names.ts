@@ -36,9 +36,7 @@ export type BesideName =
   | 'goes_on'
   /** Creates that meet a record which is there. */
   | 'reached_id'
-  | 'is_whole'
-  /** Which files of install/workspace have run in the schema. */
-  | 'installed';
+  | 'is_whole';
 
 /** The table or function as statements name it; `schema`: that of the workspace. */
 export const beside = (schema: string, name: BesideName): Fragment => tableRef({ schema, name: `$${name}` });
@@ -65,10 +63,6 @@ const INSTALLATION = {
   use_words: keyword('wda.use_words'),
   leave_words: keyword('wda.leave_words'),
   use_extension: keyword('wda.use_extension'),
-  /** What servers of the version before keep, and what takes it over. */
-  idempotency_key: keyword('wda.idempotency_key'),
-  hand_over_keys: keyword('wda.hand_over_keys'),
-  count_records: keyword('wda.count_records'),
 } as const;
 
 /** What the installation has for all workspaces. No statement about records and no trigger names it. */

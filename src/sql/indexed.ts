@@ -10,7 +10,7 @@ export function folded(text: Fragment): Fragment {
 }
 
 /**
- * A text without case, accents and signs, by the function that install/data/000017-words-cost.sql makes in the schema of a
+ * A text without case, accents and signs, by the function that install/data makes in the schema of a
  * workspace.
  */
 export function plainWords(schema: string, text: Fragment): Fragment {

@@ -255,7 +255,7 @@ function isWhole({ scan, predicate }: ListPlan): boolean {
 
 /**
  * The number of records as the triggers keep it, of the snapshot of the statement; null while it is not kept. The newest
- * base and what it has not seen, as install/workspace/000001-beside-tables.sql explains: three look-ups in one index. `offset 0` keeps
+ * base and what it has not seen, as install/workspace explains: three look-ups in one index. `offset 0` keeps
  * PostgreSQL from doing them twice, as `n` is asked for twice.
  */
 export function keptTotal({ scan }: { readonly scan: Scan }): Fragment {

@@ -16,7 +16,7 @@ export const nameOf = ({ entity }: Scan): { readonly quoted: Fragment; readonly 
 
 /**
  * The version of a record, under the alias of its table, or of what has its mark as another column: the mark of the row with
- * the epoch of its workspace (install/data/000023-epochs.sql) and the number of its moves, if there were any. Whoever got it
+ * the epoch of its workspace (install/data) and the number of its moves, if there were any. Whoever got it
  * sends it back as it is.
  */
 export function versionOf(scan: Scan, alias: Fragment, column?: Fragment): Fragment {

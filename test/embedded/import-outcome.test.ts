@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
-import { installBeside } from '../../src/beside/install.ts';
-import { install } from '../../src/catalog/install.ts';
 import { readConfig } from '../../src/config.ts';
+import { install, runFiles } from '../../src/db/install.ts';
 import { makeDatabase, type Session } from '../../src/db/pool.ts';
 import { outcomeOf } from '../../src/records/import/run.ts';
 import { noteOutcome } from '../../src/sql/import.ts';
@@ -35,7 +34,7 @@ async function start(t: TestContext) {
   });
   await db.transaction(async (session) => {
     await session.execute(`create schema ${SCHEMA}`);
-    await installBeside(session, SCHEMA);
+    await runFiles(session, 'workspace', SCHEMA);
   });
   t.after(async () => {
     await db.close();

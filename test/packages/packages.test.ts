@@ -70,7 +70,7 @@ test('wda serves from its package, for a user who owns nothing of it', { skip },
   for (const name of PACKAGES) packed.push(await pack(name, folder));
   const contents = packed[0]!.files.map(({ path }) => path);
   assert.deepEqual(
-    ['dist/main.js', 'dist/otel.js', 'install/data/000001-control.sql', 'docs/reference/cli.md', 'LICENSE'].filter(
+    ['dist/main.js', 'dist/otel.js', 'install/data/000001-base.sql', 'docs/reference/cli.md', 'LICENSE'].filter(
       (path) => !contents.includes(path),
     ),
     [],

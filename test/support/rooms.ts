@@ -149,7 +149,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   beside: {
     purpose:
       'what stands beside the tables of a workspace in its database: totals, keys of requests, syncs of columns that change their type; makes all triggers',
-    entrances: ['count.ts', 'install.ts', 'keys.ts', 'sync.ts', 'totals.ts'],
+    entrances: ['count.ts', 'keys.ts', 'sync.ts', 'totals.ts'],
     imports: ['db', 'type figure.ts', 'model', 'sql/beside-names.ts', 'sql/fragment.ts'],
   },
   directory: {

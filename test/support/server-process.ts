@@ -17,12 +17,13 @@ export interface ServerProcess {
   stop(): Promise<void>;
 }
 
-/** Resolves when it is ready, or only listens; `env` says which database it has. */
+/** Resolves when it is ready, or only listens; `env` says which database it has, `main` which copy of the program runs. */
 export async function startServerProcess(
   env: Readonly<Record<string, string>>,
   until: 'ready' | 'listening' = 'ready',
+  main = MAIN,
 ): Promise<ServerProcess> {
-  const child = spawn(process.execPath, [MAIN, 'serve'], {
+  const child = spawn(process.execPath, [main, 'serve'], {
     env: {
       PATH: process.env.PATH,
       HOME: process.env.HOME,

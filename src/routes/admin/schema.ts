@@ -5,7 +5,7 @@ import { loadDocumentText } from '../../catalog/documents.ts';
 import { parseDocument } from '../../catalog/load-workspace.ts';
 import { findMigration, isEnded } from '../../catalog/migrations.ts';
 import { findNode } from '../../catalog/node-of-workspace.ts';
-import { raiseIfBehind } from '../../catalog/raise.ts';
+import { upgradeWorkspaceIn } from '../../catalog/workspace-files.ts';
 import { isStaleSnapshot } from '../../db/pg-error.ts';
 import { parseSchemaDocument } from '../../document/document.ts';
 import { DocumentShape, SCHEMA_DOCUMENT_JSON_SCHEMA } from '../../document/format.ts';
@@ -172,7 +172,7 @@ export function schemaRoutes(rooms: AdminRooms, runner: Runner): AdminRoute[] {
             },
             { readOnly: true, statementTimeoutMs: PLAN_TIMEOUT_MS, purpose: 'migration', tenant: id, place },
           );
-        await raiseIfBehind(databases.of(workspace), id, place);
+        await upgradeWorkspaceIn(databases.of(workspace), id);
         // A table may get another name between two looks.
         return single(await plan().catch((error) => (isStaleSnapshot(error) ? plan() : Promise.reject(error))));
       },

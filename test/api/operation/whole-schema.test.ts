@@ -28,7 +28,6 @@ union all select 'function ' || oid::regprocedure || ' ' || coalesce(array_to_st
 union all select 'trigger ' || pg_get_triggerdef(t.oid) || ' ' || tgenabled::text from pg_trigger t join pg_class c on c.oid = tgrelid
   where relnamespace = 'ws1_shop'::regnamespace and not tgisinternal
 union all select 'constraint ' || conname || ' ' || pg_get_constraintdef(oid) from pg_constraint where connamespace = 'ws1_shop'::regnamespace
-union all select 'installed ' || name from ws1_shop."$installed"
 order by 1`;
 
 test('a dump of its schema, restored elsewhere, lacks nothing', { skip }, async (t) => {

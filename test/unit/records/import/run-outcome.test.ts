@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
-import { installBeside } from '../../../../src/beside/install.ts';
 import { readConfig } from '../../../../src/config.ts';
+import { runFiles } from '../../../../src/db/install.ts';
 import { type Database, makeDatabase } from '../../../../src/db/pool.ts';
 import { outcomeOf } from '../../../../src/records/import/run.ts';
 import { noteOutcome } from '../../../../src/sql/import.ts';
@@ -15,7 +15,7 @@ prepare(() =>
   withDatabase((db) =>
     db.transaction(async (session) => {
       await session.execute(`create schema ${SCHEMA}`);
-      await installBeside(session, SCHEMA);
+      await runFiles(session, 'workspace', SCHEMA);
     }),
   ),
 );

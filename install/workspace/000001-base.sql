@@ -5,12 +5,6 @@
 -- {schema} stands for the quoted name of the schema. Each statement is sent alone; it ends where a line ends with a semicolon
 -- and an empty line follows, and has no empty line in it. Names begin with $, as no entity's does.
 
--- Which of these files have run here.
-create table {schema}."$installed" (
-  name text primary key,
-  run_at timestamptz(3) not null default clock_timestamp()
-);
-
 -- Kept totals. A writer adds one row and touches no other, so writers wait for nobody, refuse nobody and cost the same however
 -- old the oldest snapshot is.
 --
@@ -349,4 +343,12 @@ begin
     raise exception using errcode = 'WDA09', message = format('%s of %s records', done, wanted);
   end if;
   return true;
+end $$;
+
+-- Generated values for records that are there when their field comes. Citus takes no volatile function into an update, as each
+-- node would run it anew; here each record is written by one node and keeps what it is given. So it is called immutable, with
+-- the record's id as its argument, so that it is run for each of them.
+create function {schema}."$uuid_for"(id int8) returns uuid language plpgsql immutable as $$
+begin
+  return pg_catalog.gen_random_uuid();
 end $$;

@@ -1,0 +1,352 @@
+-- The platform's own rows of workspaces: their schema documents, credentials and migrations. They lie in the database of the
+-- records. The rules for files are those of install/control.
+
+-- Each entity of a workspace has an id, which names no other entity ever: it stays when the entity is renamed, and is not given
+-- again when it is gone. Credentials that reach some entities alone store these ids.
+create sequence wda.entity_id;
+
+-- Ids by the names of entities. `before` has the name that each had until now: its id stays. Others get new ones.
+create function wda.entity_ids(ids jsonb, names text[], before text[]) returns jsonb
+language sql volatile set search_path = pg_catalog, pg_temp as $$
+  select coalesce(jsonb_object_agg(n.name, coalesce(ids -> n.before, to_jsonb(nextval('wda.entity_id')))), '{}')
+  from unnest(names, before) n (name, before)
+$$;
+
+create table wda.workspace (
+  id bigint generated always as identity primary key,
+  organization_id bigint not null constraint workspace_organization references wda.organization (id),
+  slug text collate "C" not null,
+  name text not null,
+  database_schema text collate "C" not null constraint workspace_database_schema unique,
+  -- Grows with every change of anything of the workspace, so that all processes see it.
+  version bigint not null default 1,
+  -- json, not jsonb: jsonb forgets the order of the members, and fields are shown in the order they were written in.
+  document json not null,
+  -- Tables and columns in PostgreSQL whose names are not those of the document, as after a renaming.
+  names jsonb not null default '{"tables": {}, "columns": {}}',
+  -- What a running migration refuses, by entity; empty at all other times.
+  gates jsonb not null default '{}',
+  -- Names of tables ("orders") and columns ("orders.total") that lately were something else, with the moment since when they are
+  -- not. Statements of an older snapshot may still use them, so nothing else is given such a name.
+  freed jsonb not null default '{}',
+  entity_ids jsonb not null default '{}',
+  -- Part of the versions of records and of cursors. A version is the number of a transaction, and a workspace that is restored has
+  -- other ones: without the epoch a tag of the time before could be, by chance, that of another record.
+  epoch text collate "C" not null default left(replace(gen_random_uuid()::text, '-', ''), 8),
+  -- Part of the versions of records: raised when a move to another node begins and when it has ended, so it is odd while the
+  -- workspace moves.
+  moves int4 not null default 0,
+  created_at timestamptz(3) not null default now(),
+  constraint workspace_slug unique (organization_id, slug)
+);
+
+-- Workspaces whose names in PostgreSQL are not all those of the document: few, and looked for every 5 s.
+create index workspace_names on wda.workspace (id) where names <> '{"tables": {}, "columns": {}}';
+
+-- Only the SHA-256 of a key is kept; revoking deletes the row. `entities`: the ids of those that it reaches; null: all.
+create table wda.api_key (
+  id bigint generated always as identity primary key,
+  workspace_id bigint not null constraint api_key_workspace references wda.workspace (id) on delete cascade,
+  name text not null,
+  prefix text not null,
+  hash bytea not null constraint api_key_hash unique,
+  permissions text not null constraint api_key_permissions check (permissions in ('OWNER', 'READ_WRITE', 'READ_ONLY')),
+  entities bigint[]
+    constraint api_key_entities check (array_position(entities, null) is null and (entities is null or permissions <> 'OWNER')),
+  expires_at timestamptz(3),
+  created_at timestamptz(3) not null default now(),
+  -- null: by the server itself.
+  created_by jsonb,
+  last_used_at timestamptz(3)
+);
+
+create index api_key_workspace_id on wda.api_key (workspace_id);
+
+-- Only the SHA-256 of a secret is kept; deleting a client deletes the row, and its tokens end with it.
+create table wda.oauth_client (
+  id bigint generated always as identity primary key,
+  workspace_id bigint not null constraint oauth_client_workspace references wda.workspace (id) on delete cascade,
+  client_id text collate "C" not null constraint oauth_client_client_id unique,
+  name text not null,
+  secret_hash bytea not null,
+  permissions text not null constraint oauth_client_permissions check (permissions in ('OWNER', 'READ_WRITE', 'READ_ONLY')),
+  entities bigint[]
+    constraint oauth_client_entities check (array_position(entities, null) is null and (entities is null or permissions <> 'OWNER')),
+  created_at timestamptz(3) not null default now()
+);
+
+create index oauth_client_workspace_id on wda.oauth_client (workspace_id);
+
+-- The identity provider whose users may use a workspace (OpenID Connect Discovery 1.0, RFC 7519), at most one each.
+-- `issuer_url` is compared with the tokens' `iss` to the byte.
+create table wda.identity_provider (
+  workspace_id bigint primary key constraint identity_provider_workspace references wda.workspace (id) on delete cascade,
+  issuer_url text collate "C" not null,
+  jwks_uri text collate "C",
+  audience text collate "C",
+  default_permissions text not null
+    constraint identity_provider_default_permissions check (default_permissions in ('READ_ONLY', 'READ_WRITE')),
+  enabled boolean not null,
+  created_at timestamptz(3) not null default now(),
+  updated_at timestamptz(3) not null default now()
+);
+
+-- The admin API finds the workspaces that a token of an external user may be for by its issuer.
+create index identity_provider_issuer_url on wda.identity_provider (issuer_url) where enabled;
+
+-- What agents may do in a workspace (MCP), besides what their credentials may not. A workspace without a row has the
+-- defaults: it is served to agents, who may only read. `entities`: the ids of those that they reach; null: all.
+create table wda.agent_settings (
+  workspace_id bigint primary key references wda.workspace (id) on delete cascade,
+  enabled boolean not null,
+  writes text not null check (writes in ('off', 'confirm', 'on')),
+  entities bigint[]
+);
+
+-- `document` is what was asked for. That a migration runs is told by its owner's advisory lock, not by `state`.
+create table wda.migration (
+  id bigint generated always as identity primary key,
+  workspace_id bigint not null constraint migration_workspace references wda.workspace (id) on delete cascade,
+  state text not null default 'pending'
+    constraint migration_state check (state in ('pending', 'running', 'succeeded', 'failed', 'cancelled')),
+  strategy text not null constraint migration_strategy check (strategy in ('online', 'blocking')),
+  steps jsonb not null,
+  error jsonb,
+  document json not null,
+  -- What the migration makes before it is in force, to be taken back when it never is.
+  made jsonb not null default '[]',
+  -- Who holds what the migration waits for: {pid, application, since}; null while it waits for nobody.
+  waiting jsonb,
+  cancel_requested boolean not null default false,
+  created_by jsonb,
+  created_at timestamptz(3) not null default now(),
+  started_at timestamptz(3),
+  finished_at timestamptz(3)
+);
+
+create unique index migration_active on wda.migration (workspace_id) where state in ('pending', 'running');
+
+create index migration_workspace_id on wda.migration (workspace_id, id);
+
+-- Moves of workspaces between the nodes of a cluster.
+create table wda.move (
+  id bigint generated always as identity primary key,
+  workspace_id bigint not null constraint move_workspace references wda.workspace (id) on delete cascade,
+  -- host:port, as the cluster calls its nodes.
+  source text not null,
+  target text not null,
+  state text not null default 'pending'
+    constraint move_state check (state in ('pending', 'running', 'succeeded', 'failed', 'cancelled')),
+  -- As it was when the move was asked for.
+  bytes bigint,
+  -- How often it was begun: a process that dies leaves it to another.
+  attempts int4 not null default 0,
+  error text,
+  cancel_requested boolean not null default false,
+  created_by jsonb not null,
+  created_at timestamptz(3) not null default now(),
+  started_at timestamptz(3),
+  finished_at timestamptz(3)
+);
+
+create unique index move_active on wda.move (workspace_id) where state in ('pending', 'running');
+
+-- Sessions of the console: who has signed in, by the key that was exchanged for the session. They stand beside the keys, whose
+-- deletion ends them. Requests read the row each time, so its end is in force at once, in every process.
+create table wda.session (
+  -- Its name in lists; the secret is in the cookie.
+  id bigint generated always as identity primary key,
+  -- SHA-256 of the id in the cookie.
+  id_hash bytea not null constraint session_id_hash unique,
+  api_key_id bigint constraint session_api_key references wda.api_key (id) on delete cascade,
+  -- SHA-256 (hex) of the operator's key: the session ends with it.
+  operator_hash text,
+  created_at timestamptz(3) not null default now(),
+  last_used_at timestamptz(3) not null default now(),
+  expires_at timestamptz(3) not null,
+  user_agent text not null,
+  constraint session_subject check (num_nonnulls(api_key_id, operator_hash) = 1)
+);
+
+create index session_api_key_id on wda.session (api_key_id);
+
+create index session_expires_at on wda.session (expires_at);
+
+-- Links that sign the operator in once.
+create table wda.console_link (
+  -- SHA-256 of the code in the link.
+  code_hash bytea primary key,
+  operator_hash text not null,
+  expires_at timestamptz(3) not null
+);
+
+-- Who changed what, written in the transaction of the change. No foreign keys: what was done in a workspace is told when
+-- the workspace is gone, and by whom when the key is. `actor_id` is the id of a credential, never the credential.
+create table wda.activity (
+  id bigint generated always as identity primary key,
+  at timestamptz(3) not null default clock_timestamp(),
+  actor_kind text not null,
+  actor_id text not null,
+  actor_name text not null,
+  action text not null,
+  -- Slugs, as they were.
+  organization text,
+  workspace text,
+  workspace_id bigint,
+  entity text,
+  subject text not null,
+  details jsonb not null
+);
+
+create index activity_workspace on wda.activity (workspace_id, id);
+
+create index activity_at on wda.activity (at);
+
+-- The server processes that answer requests from memory. Whoever changes something asks all others to look (`asked`
+-- grows) and waits until each has done so (`heard` follows); a row that stays behind for about a second belongs to a
+-- process that answers nothing from memory any more, and is deleted. Nothing is written here while nothing changes.
+create table wda.process (
+  id uuid primary key,
+  -- Where it runs, for people.
+  place text not null,
+  asked bigint not null default 0,
+  heard bigint not null default 0,
+  -- Workspaces that requests were about when it last heard, each with the oldest version that one was planned by.
+  busy jsonb not null default '{}',
+  started_at timestamptz(3) not null default now()
+);
+
+-- The version of a workspace names what was compiled for it in the memory of every process. Counted one by one, a
+-- number would come again for another document when the database goes back in time (failover to a replica that lags, a
+-- restore) under running servers. So it is a time in microseconds plus up to a second by chance: the time alone would
+-- do, but clocks go back, too. Up to 2^53, so that JavaScript reads it exactly; a clock beyond the year 2112 counts as that.
+create function wda.renew_version() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  new.version := greatest(
+    case when tg_op = 'UPDATE' then old.version end,
+    least(extract(epoch from clock_timestamp()) * 1000000, 4503599627370496)::int8
+  ) + 1 + floor(random() * 1000000)::int8;
+  return new;
+end $$;
+
+create trigger renew_version_at_insert before insert on wda.workspace
+  for each row execute function wda.renew_version();
+
+-- The version is raised by the database, so that no statement can forget it: by every change of what the snapshot of the
+-- workspace or a verdict on a credential was made from. The name is in no snapshot, but costs nothing.
+create trigger renew_version
+  before update of version, organization_id, slug, name, database_schema, document, names, gates, entity_ids, epoch, moves
+  on wda.workspace for each row execute function wda.renew_version();
+
+-- A snapshot carries the slug of its organization.
+create function wda.renew_versions_of_organization() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  update wda.workspace set version = version + 1 where organization_id = new.id;
+  return null;
+end $$;
+
+create trigger renew_versions after update of slug, name on wda.organization
+  for each row execute function wda.renew_versions_of_organization();
+
+-- What belongs to a workspace. When the workspace itself is deleted, and this with it, no row is found any more.
+create function wda.renew_version_of_workspace() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  if tg_op <> 'INSERT' then
+    update wda.workspace set version = version + 1 where id = old.workspace_id;
+  end if;
+  if tg_op = 'INSERT' or tg_op = 'UPDATE' and new.workspace_id <> old.workspace_id then
+    update wda.workspace set version = version + 1 where id = new.workspace_id;
+  end if;
+  return null;
+end $$;
+
+-- Not of `last_used_at`: it is noted every few seconds, and no verdict depends on it.
+create trigger renew_version
+  after insert or delete or update of workspace_id, name, prefix, hash, permissions, expires_at, entities
+  on wda.api_key for each row execute function wda.renew_version_of_workspace();
+
+create trigger renew_version after insert or delete or update
+  on wda.oauth_client for each row execute function wda.renew_version_of_workspace();
+
+create trigger renew_version after insert or delete or update
+  on wda.identity_provider for each row execute function wda.renew_version_of_workspace();
+
+create trigger renew_version after insert or delete or update
+  on wda.agent_settings for each row execute function wda.renew_version_of_workspace();
+
+-- Workspaces keep the table of slugs (install/control).
+create function wda.keep_slug() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  insert into wda.slug_holder as s (organization_id, slug, workspace_id)
+  values (new.organization_id, new.slug, new.id)
+  on conflict (organization_id, slug) do update set workspace_id = excluded.workspace_id
+  where s.workspace_id <> excluded.workspace_id;
+  return null;
+end $$;
+
+create trigger keep_slug after insert or update of slug on wda.workspace for each row execute function wda.keep_slug();
+
+-- Extensions go into this schema, so that one serves all workspaces and goes with none of them; one that is there already
+-- stays where it is. Gives its schema.
+create function wda.use_extension(name text) returns text language plpgsql as $$
+declare
+  place text;
+begin
+  select nspname into place from pg_extension e join pg_namespace n on n.oid = e.extnamespace where extname = name;
+  if place is not null then
+    return place;
+  end if;
+  -- Two at once would both create it, and one of them fail.
+  perform pg_advisory_xact_lock(hashtextextended('wda.use_extension', 0));
+  select nspname into place from pg_extension e join pg_namespace n on n.oid = e.extnamespace where extname = name;
+  if place is null then
+    execute format('create extension %I schema wda', name);
+    place := 'wda';
+  end if;
+  return place;
+end
+$$;
+
+-- Makes "$words"(text) in the schema, unless it is there: a text as words of small letters and digits without accents, one
+-- space between them, whatever the locale of the database makes of signs; PostgreSQL's parser would take ann@example.com
+-- for one word. PostgreSQL takes an expression for an index only if it is immutable, which unaccent is not said to be, as
+-- its rules are a file. A list of words takes at most 1 MB in PostgreSQL: 100,000 characters cannot make a longer one.
+--
+-- The cost, what a text of 1 KB takes, makes PostgreSQL look for words in their index and not make those of every record, 1 to
+-- 5 ms for a text of 9 KB: while new entries of the index wait to be put into place, it took the index for nearly as expensive
+-- as reading the table.
+create function wda.use_words(schema text) returns void language plpgsql as $$
+declare
+  place text := wda.use_extension('unaccent');
+begin
+  if to_regprocedure(format('%I."$words"(text)', schema)) is not null then
+    return;
+  end if;
+  execute format(
+    $function$create function %1$I."$words"(text) returns text language sql immutable strict parallel safe cost 10000
+return left(regexp_replace(replace(lower(%2$I.unaccent(%3$L::regdictionary,
+  case when octet_length($1) = char_length($1) then left($1, 100000) else normalize(left($1, 100000), NFC) end
+) collate "und-x-icu"), 'ς', 'σ') collate "und-x-icu", '[^[:alnum:]]+', ' ', 'g'), 100000)$function$,
+    schema, place, format('%I.unaccent', place));
+end
+$$;
+
+-- Drops the function unless an index has it.
+create function wda.leave_words(schema text) returns void language plpgsql as $$
+begin
+  execute format('drop function if exists %I."$words"(text)', schema);
+exception
+  when dependent_objects_still_exist then null;
+end
+$$;
+
+-- The totals that are kept in the schema of a workspace, by tables and their names; none when it is dropped meanwhile.
+create function wda.kept_totals(schema text) returns table (relid oid, relation text, n int8) language plpgsql stable
+set search_path = pg_catalog, pg_temp as $$
+begin
+  return query execute format('select b.relid, b.relation, %1$I."$total_of"(b.relid)
+    from (select distinct on (relid) relid, relation from %1$I."$total" where slot < 0 order by relid, slot) b', schema);
+exception when undefined_table or undefined_function then return;
+end $$;
