@@ -52,7 +52,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
   const direct: Route = databaseDirectUrl === undefined ? connection : { connectionString: databaseDirectUrl };
   const routes: Routes = { connection, direct };
   const house = makeHouse(config, routes, observer, readiness);
-  const { databases, presence, authenticator, runner, totals, keys, refusals, outbound } = house;
+  const { databases, registry, authenticator, runner, totals, keys, refusals, outbound } = house;
   const { sessions } = house.consoleRooms;
   const upgrades = makeWorkspaceUpgrades(databases.directory);
   const server = makeHttpServer({
@@ -98,7 +98,7 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
     // A primary tells a worker that replaces another what was true at its own start.
     operatorKey.look().catch(() => undefined);
     // Killed processes are forgotten now, so that the first change need not wait for them.
-    void presence.everywhere();
+    void registry.invalidateAll();
   }
 
   /** Whoever starts a server for the first time is led in. Later there is `wda console`. */
@@ -149,8 +149,8 @@ export function makeApp(config: Config, connection: Route, observer: Observer): 
       await outbound.close();
       await authenticator.flush().catch(() => undefined);
       await sessions.flush().catch(() => undefined);
-      await presence.leave();
-      await presence.close();
+      await registry.leave();
+      await registry.close();
       await Promise.all([stopped, house.stopTotals()]);
       await house.closeDatabases();
     },
@@ -177,9 +177,9 @@ const operatorKeyOf = ({ adminKey }: Config, { databases }: House, { renew }: Re
 });
 
 /** What the database may bring along without a word: another order of texts, another timeline. */
-function watchJobs({ databases: { directory }, presence }: House, { log }: Observer): readonly Job[] {
+function watchJobs({ databases: { directory }, registry }: House, { log }: Observer): readonly Job[] {
   const textOrder = makeTextOrder({ db: directory, log });
-  const timeline = makeTimelineWatch(directory, presence.everywhere);
+  const timeline = makeTimelineWatch(directory, registry.invalidateAll);
   return [
     { name: 'watch-timeline', once: 'process', everyMs: TIMELINE_MS, run: timeline.look },
     { name: 'rebuild-text-indexes', once: 'process', everyMs: textOrder.pauseMs, run: textOrder.look },

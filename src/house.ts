@@ -18,12 +18,11 @@ import type { Config } from './config.ts';
 import { shownAddress } from './db/connection-url.ts';
 import { type Database, databaseFigures, makeDatabase } from './db/pool.ts';
 import { type Routes, routeTo } from './db/route.ts';
-import { makeClock } from './directory/clock.ts';
 import { findApiKey, touchApiKeys } from './directory/credentials.ts';
 import { type Databases, makeDatabases } from './directory/databases.ts';
 import { findProvidersByIssuer } from './directory/identity-provider.ts';
 import { makeSecret } from './directory/instance.ts';
-import { makeProcessPresence } from './directory/process-presence.ts';
+import { makeClock, openProcessRegistry } from './directory/process-registry.ts';
 import {
   createSession,
   endSession,
@@ -66,11 +65,11 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
   const refusals = makeRefusalPace(() => performance.now(), sleep);
   const strangers = makeStrangerShare(config.statementTimeoutMs);
   const now = makeClock();
-  const presence = makeProcessPresence({ db, connection: routes.direct, now, busy: () => records.busy() });
+  const registry = openProcessRegistry({ db, connection: routes.direct, now, active: () => records.busy() });
   const cache = makeWorkspaceCache({
     load: (organization, slug) => strangers(() => loadWorkspace(databases, organization, slug)),
-    look: presence.look,
-    since: presence.since,
+    compare: registry.compare,
+    validFrom: registry.validFrom,
     now,
     maximum: MAX_SNAPSHOTS,
   });
@@ -79,9 +78,9 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
   const totals = totalsOf(db, topology.current, onFault);
   const change = {
     changed,
-    everywhere: presence.everywhere,
+    everywhere: registry.invalidateAll,
     onError: onFault,
-    isSettled: presence.isSettled,
+    isSettled: registry.isDrained,
     forgottenAfterMs: config.statementTimeoutMs + config.bodyTimeoutMs + SNAPSHOT_MS,
   };
   const runner = makeRunner({
@@ -115,7 +114,7 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
     rateLimit,
     refusalTurn: refusals.turn,
     strangers,
-    presence,
+    registry,
     now,
     onError: onFault,
     onGone: (message, error) => log.debug(message, { error: String(error) }),
@@ -155,7 +154,7 @@ export function makeHouse(config: Config, routes: Routes, { log }: Observer, rea
     cluster: () => topology.coordinator()?.cluster,
     cache,
     refusals,
-    presence,
+    registry,
     changed,
     rateLimit,
     totals,

@@ -26,7 +26,7 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
     databases,
     cache,
     refusals,
-    presence,
+    registry,
     changed,
     rateLimit,
     runner,
@@ -53,7 +53,7 @@ export function mountsOf(config: Config, house: House, { log, metrics }: Observe
       },
       async announced(...workspaceIds) {
         workspaceIds.forEach(changed);
-        await presence.everywhere();
+        await registry.invalidateAll();
       },
       makeKey,
       identityProviders: {

@@ -3,7 +3,7 @@
 import type { Database } from '../db/pool.ts';
 import { controlError } from '../directory/control-error.ts';
 import { findOAuthClient, findTokenClient } from '../directory/oauth-clients.ts';
-import type { Presence } from '../directory/presence.ts';
+import type { ProcessRegistry } from '../directory/process-registry.ts';
 import { loadSigningKeys, raiseTokenLifetime, rotateSigningKey } from '../directory/signing-keys.ts';
 import type { RateLimit } from '../pace/rate-limit.ts';
 import type { TokenVerifier } from './authenticate.ts';
@@ -24,8 +24,8 @@ export interface InternalOAuthOptions {
   readonly refusalTurn: () => Promise<void>;
   /** Look-ups for callers that have shown no secret yet go through it. */
   readonly strangers: StrangerShare;
-  readonly presence: Pick<Presence, 'since' | 'look'>;
-  /** Milliseconds, never going back: the clock of `presence`. */
+  readonly registry: Pick<ProcessRegistry, 'validFrom' | 'compare'>;
+  /** Milliseconds, never going back: the clock of `registry`. */
   readonly now: () => number;
   readonly onError: (message: string, error: unknown) => void;
   readonly onGone: (message: string, error: unknown) => void;
@@ -50,8 +50,8 @@ export function makeInternalOAuth(options: InternalOAuthOptions): InternalOAuth 
     },
     tokenLifetimeSeconds,
     rotateAfterSeconds,
-    since: options.presence.since,
-    look: () => options.presence.look([]),
+    since: options.registry.validFrom,
+    look: () => options.registry.compare([]),
     now: options.now,
   });
   return {

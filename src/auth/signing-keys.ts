@@ -1,5 +1,5 @@
 // The keys of internal tokens as one process knows them: the one to sign with, the ones to verify with, the set to
-// publish. Stored keys are read again while they are used, and as directory/presence.ts demands.
+// publish. Stored keys are read again while they are used, and as directory/process-registry.ts demands.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK } from 'jose';
 import type { WriteActivity } from '../directory/activity.ts';

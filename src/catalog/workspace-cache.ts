@@ -1,7 +1,7 @@
-// Snapshots of workspaces by slug, in bounded memory, as new as presence.ts demands: versions are compared with the
+// Snapshots of workspaces by slug, in bounded memory, as new as the process registry demands: versions are compared with the
 // database while requests come, so no notification can be missed, and an idle server asks nothing.
 import { LRUCache } from 'lru-cache';
-import type { Presence } from '../directory/presence.ts';
+import type { ProcessRegistry } from '../directory/process-registry.ts';
 import type { Figure } from '../figure.ts';
 import type { Scope } from '../model/principal.ts';
 import { restrictWorkspace, wholeOf } from '../model/restricted.ts';
@@ -27,8 +27,8 @@ export interface WorkspaceCache {
 
 export interface WorkspaceCacheOptions {
   readonly load: (organization: string, slug: string) => Promise<Workspace | undefined>;
-  readonly look: Presence['look'];
-  readonly since: Presence['since'];
+  readonly compare: ProcessRegistry['compare'];
+  readonly validFrom: ProcessRegistry['validFrom'];
   /** Milliseconds, never going back. */
   readonly now: () => number;
   readonly maximum: number;
@@ -69,7 +69,7 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
 
   async function compareVersions(): Promise<void> {
     const known = [...snapshots.entries()];
-    const { versions, asOf } = await options.look(known.map(([, { workspace }]) => workspace.id));
+    const { versions, asOf } = await options.compare(known.map(([, { workspace }]) => workspace.id));
     for (const [key, entry] of known) {
       if (versions.get(entry.workspace.id) === entry.workspace.version) entry.asOf = asOf;
       else if (snapshots.peek(key) === entry) snapshots.delete(key);
@@ -109,7 +109,7 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
   ): Promise<Workspace | undefined> {
     const key = `${organization}/${slug}`;
     for (;;) {
-      const since = Math.max(options.since(arrival), arrival - age);
+      const since = Math.max(options.validFrom(arrival), arrival - age);
       const entry = snapshots.get(key);
       if (entry !== undefined && entry.asOf >= since) return entry.workspace;
       if ((missing.get(key) ?? Number.NEGATIVE_INFINITY) >= since) return undefined;
@@ -124,7 +124,7 @@ export function makeWorkspaceCache(options: WorkspaceCacheOptions): WorkspaceCac
   function fresh(organization: string, slug: string): Workspace | undefined {
     const now = options.now();
     const entry = snapshots.get(`${organization}/${slug}`);
-    if (entry === undefined || entry.asOf < options.since(now)) return undefined;
+    if (entry === undefined || entry.asOf < options.validFrom(now)) return undefined;
     // A failed check is found by the request that has to wait for one.
     if (now - entry.asOf > CHECK_AFTER_MS && checking === undefined) check().catch(() => undefined);
     return entry.workspace;

@@ -15,7 +15,7 @@ export interface MoverOptions {
   readonly isClosing: () => boolean;
   /** The workspace has another snapshot. */
   readonly changed: (workspaceId: string) => void;
-  /** As Presence's. */
+  /** See ProcessRegistry.isDrained. */
   readonly everywhere: () => Promise<boolean>;
   readonly isSettled: (workspaceId: string, version: string) => Promise<boolean>;
   readonly forgottenAfterMs: number;

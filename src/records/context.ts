@@ -236,7 +236,7 @@ export async function hasChanged(cache: WorkspaceCache, workspace: Workspace): P
 /* ---- authorization ---- */
 
 // For so long after a request was admitted it need not be asked whether its snapshot is still in force: the lease of a
-// snapshot ends 100 ms before others stop waiting for this process (directory/presence.ts).
+// snapshot ends 100 ms before others stop waiting for this process (directory/process-registry.ts).
 const TRUST_MS = 20;
 
 /** The context of a call that the principal may make: 403, 404 or 503. */

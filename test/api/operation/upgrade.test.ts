@@ -108,7 +108,7 @@ test('a server of this version goes on beside the newer one', async () => {
   assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [201, 'true'], again.text);
   assert.equal((await shop.call('notes')).json.data.length, 1);
   await server.workspace('acme/gone', DOCUMENT);
-  const deleted = await server.call('/api/admin/v1/organizations/acme/workspaces/gone', {
+  const deleted = await server.call('/api/admin/v1/organizations/acme/workspaces/gone?confirm=gone', {
     method: 'DELETE',
     credential: ADMIN_KEY,
   });

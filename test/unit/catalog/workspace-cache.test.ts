@@ -35,8 +35,8 @@ function makeScene(slugs: readonly string[] = ['shop'], maximum = 10) {
       await scene.hold;
       return version === undefined ? undefined : { ...SHOP, id: slug, slug, version: String(version) };
     },
-    since: (arrival) => Math.max(arrival - 800, scene.floor),
-    async look(ids) {
+    validFrom: (arrival) => Math.max(arrival - 800, scene.floor),
+    async compare(ids) {
       scene.checks++;
       const asOf = scene.time;
       if (scene.isAway) throw new Error('the database is away');

@@ -38,8 +38,8 @@ before(async () => {
   // A process that looks once, and never again.
   const cache = makeWorkspaceCache({
     load: (organization, slug) => loadWorkspace(databases, organization, slug),
-    look: async () => ({ versions: new Map([[workspace.id, workspace.version]]), asOf: 0 }),
-    since: () => 0,
+    compare: async () => ({ versions: new Map([[workspace.id, workspace.version]]), asOf: 0 }),
+    validFrom: () => 0,
     now: () => 0,
     maximum: 10,
   });

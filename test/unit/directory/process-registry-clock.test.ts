@@ -1,7 +1,7 @@
 // A clock that counts the time that the machine slept. Both clocks are numbers that the tests set.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeClock } from '../../../src/directory/clock.ts';
+import { makeClock } from '../../../src/directory/process-registry.ts';
 
 function makeScene() {
   const scene = { monotonic: 1000, wall: 50_000, now: () => 0 };

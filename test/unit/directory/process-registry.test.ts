@@ -2,8 +2,11 @@
 // change waits. The clocks are numbers that the tests set.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makePresence, type Presence } from '../../../src/directory/presence.ts';
-import type { Asked } from '../../../src/directory/processes.ts';
+import {
+  type AskedProcess,
+  makeProcessRegistry,
+  type ProcessRegistry,
+} from '../../../src/directory/process-registry.ts';
 
 interface Row {
   asked: number;
@@ -23,22 +26,22 @@ function makeTable() {
     joins: 0,
     /** What is being answered, by process. */
     busy: {} as Record<string, ReadonlyMap<string, string>>,
-    open(id: string): Presence {
+    open(id: string): ProcessRegistry {
       const reach = <T>(work: () => T): Promise<T> =>
         scene.isAway ? Promise.reject(new Error('the database is away')) : Promise.resolve().then(work);
-      const shown = (one: string, { asked, heard }: Pick<Row, 'asked' | 'heard'>): Asked => ({
+      const shown = (one: string, { asked, heard }: Pick<Row, 'asked' | 'heard'>): AskedProcess => ({
         id: one,
         asked: String(asked),
         heard: String(heard),
       });
-      return makePresence({
+      return makeProcessRegistry({
         now: () => scene.time,
-        busy: () => scene.busy[id] ?? new Map(),
-        joined: () => {
+        active: () => scene.busy[id] ?? new Map(),
+        onRegistered: () => {
           scene.joins++;
         },
-        store: {
-          look: (ids) =>
+        table: {
+          read: (ids) =>
             reach(() => {
               scene.looks++;
               const row = rows.get(id);
@@ -47,7 +50,7 @@ function makeTable() {
                 versions: new Map(ids.map((one) => [one, String(scene.version)])),
               };
             }),
-          join: (busy) =>
+          register: (busy) =>
             reach(() => {
               scene.time++;
               if (!rows.has(id)) rows.set(id, { asked: 0, heard: 0, busy });
@@ -59,13 +62,13 @@ function makeTable() {
               if (row !== undefined) Object.assign(row, { heard: Math.max(row.heard, Number(asked)), busy });
               return row !== undefined;
             }),
-          isBusyElsewhere: (workspaceId, version) =>
+          hasOlderElsewhere: (workspaceId, version) =>
             reach(() =>
               [...rows].some(
                 ([one, { busy }]) => one !== id && Number(busy.get(workspaceId) ?? version) < Number(version),
               ),
             ),
-          ask: () =>
+          askOthers: () =>
             reach(() =>
               [...rows]
                 .filter(([one]) => one !== id)
@@ -74,7 +77,7 @@ function makeTable() {
                   return shown(one, row);
                 }),
             ),
-          findUnheard: (asked) =>
+          findUnconfirmed: (asked) =>
             reach(() => {
               // Time goes on while it is waited for.
               scene.time += 300;
@@ -83,11 +86,11 @@ function makeTable() {
                 return row !== undefined && row.heard < Number(one.asked) && Number(one.asked) <= row.asked;
               });
             }),
-          forget: (silent) =>
+          removeSilent: (silent) =>
             reach(() => {
               for (const one of silent) if (rows.get(one.id)?.heard === Number(one.heard)) rows.delete(one.id);
             }),
-          leave: () => reach(() => void rows.delete(id)),
+          remove: () => reach(() => void rows.delete(id)),
         },
       });
     },
@@ -98,79 +101,79 @@ function makeTable() {
 test('nothing is used before the process is known to the others, nor what was read before it was', async () => {
   const scene = makeTable();
   const one = scene.open('one');
-  assert.equal(one.since(scene.time), Number.POSITIVE_INFINITY);
-  const { asOf, versions } = await one.look(['w']);
+  assert.equal(one.validFrom(scene.time), Number.POSITIVE_INFINITY);
+  const { asOf, versions } = await one.compare(['w']);
   assert.equal(versions.get('w'), '1');
   assert.deepEqual([scene.rows.has('one'), scene.looks, scene.joins], [true, 2, 1]);
-  assert.equal(one.since(scene.time), 2);
+  assert.equal(one.validFrom(scene.time), 2);
   assert.equal(asOf, 2);
 });
 
 test('what was compared serves for 800 ms', async () => {
   const scene = makeTable();
   const one = scene.open('one');
-  await one.look([]);
+  await one.compare([]);
   const looked = scene.time;
   scene.time += 800;
-  assert.ok(one.since(scene.time) <= looked);
+  assert.ok(one.validFrom(scene.time) <= looked);
   scene.time += 1;
-  assert.equal(one.since(scene.time), Number.POSITIVE_INFINITY);
+  assert.equal(one.validFrom(scene.time), Number.POSITIVE_INFINITY);
 });
 
 test('a change with no other process waits for nobody', async () => {
   const scene = makeTable();
   const one = scene.open('one');
-  await one.look([]);
-  assert.equal(await one.everywhere(), true);
+  await one.compare([]);
+  assert.equal(await one.invalidateAll(), true);
 });
 
 test('who was asked uses nothing from before, says so, and need not look again', async () => {
   const scene = makeTable();
   const [one, other] = [scene.open('one'), scene.open('other')];
-  await one.look([]);
-  await other.look([]);
+  await one.compare([]);
+  await other.compare([]);
   const before = scene.time;
   scene.time += 100;
-  const known = one.everywhere();
+  const known = one.invalidateAll();
   await settled();
   other.wake();
   assert.equal(await known, true);
-  assert.ok(other.since(scene.time) > before);
+  assert.ok(other.validFrom(scene.time) > before);
   assert.deepEqual(scene.rows.get('other'), { asked: 1, heard: 1, busy: new Map() });
 });
 
 test('without a word the question is found by the next look', async () => {
   const scene = makeTable();
   const [one, other] = [scene.open('one'), scene.open('other')];
-  await other.look([]);
-  const known = one.everywhere();
+  await other.compare([]);
+  const known = one.invalidateAll();
   await settled();
   scene.time += 10;
-  const { asOf } = await other.look(['w']);
+  const { asOf } = await other.compare(['w']);
   assert.equal(await known, true);
-  assert.ok(asOf >= other.since(scene.time));
+  assert.ok(asOf >= other.validFrom(scene.time));
 });
 
 test('who says nothing is waited for once, then forgotten, and what it knew is void when it comes back', async () => {
   const scene = makeTable();
   const [one, other] = [scene.open('one'), scene.open('other')];
-  await other.look([]);
+  await other.compare([]);
   const before = scene.time;
-  assert.equal(await one.everywhere(), false);
+  assert.equal(await one.invalidateAll(), false);
   assert.equal(scene.rows.has('other'), false);
-  assert.equal(await one.everywhere(), true);
-  assert.equal(other.since(scene.time), Number.POSITIVE_INFINITY);
-  const { asOf } = await other.look([]);
+  assert.equal(await one.invalidateAll(), true);
+  assert.equal(other.validFrom(scene.time), Number.POSITIVE_INFINITY);
+  const { asOf } = await other.compare([]);
   assert.ok(scene.rows.has('other'));
-  assert.ok(other.since(scene.time) > before && asOf >= other.since(scene.time));
+  assert.ok(other.validFrom(scene.time) > before && asOf >= other.validFrom(scene.time));
 });
 
 test('who was forgotten while it answered the question is not taken for known', async () => {
   const scene = makeTable();
   const other = scene.open('other');
-  await other.look([]);
+  await other.compare([]);
   (scene.rows.get('other') as Row).asked = 1;
-  const looking = other.look([]);
+  const looking = other.compare([]);
   await Promise.resolve();
   await Promise.resolve();
   scene.rows.delete('other');
@@ -182,10 +185,10 @@ test('who was forgotten while it answered the question is not taken for known', 
 test('a workspace is settled when nobody answers a request by an older version of it', async () => {
   const scene = makeTable();
   const [one, other] = [scene.open('one'), scene.open('other')];
-  await one.look([]);
-  await other.look([]);
+  await one.compare([]);
+  await other.compare([]);
   const isSettled = async (): Promise<boolean> => {
-    const answer = one.isSettled('w', '10');
+    const answer = one.isDrained('w', '10');
     await settled();
     other.wake();
     return answer;
@@ -201,29 +204,29 @@ test('a workspace is settled when nobody answers a request by an older version o
     assert.equal(await isSettled(), true);
   }
   // Who says nothing may be at work; when it is forgotten it is asked no more.
-  assert.equal(await one.isSettled('w', '10'), false);
-  assert.equal(await one.isSettled('w', '10'), true);
+  assert.equal(await one.isDrained('w', '10'), false);
+  assert.equal(await one.isDrained('w', '10'), true);
 });
 
 test('without the database a change is told after the time that memory serves, and never fails', async () => {
   const scene = makeTable();
   const [one, other] = [scene.open('one'), scene.open('other')];
-  await other.look([]);
+  await other.compare([]);
   scene.isAway = true;
   const started = performance.now();
-  assert.equal(await one.everywhere(), false);
+  assert.equal(await one.invalidateAll(), false);
   assert.ok(performance.now() - started >= 850);
   other.wake();
-  await assert.rejects(other.look([]), /the database is away/);
+  await assert.rejects(other.compare([]), /the database is away/);
 });
 
 test('who has left is waited for by nobody and does not come back', async () => {
   const scene = makeTable();
   const other = scene.open('other');
-  await other.look([]);
+  await other.compare([]);
   await other.leave();
-  assert.equal(await scene.open('one').everywhere(), true);
-  await assert.rejects(other.look([]), /shutting down/);
+  assert.equal(await scene.open('one').invalidateAll(), true);
+  await assert.rejects(other.compare([]), /shutting down/);
   assert.equal(scene.rows.size, 0);
 });
 
