@@ -55,7 +55,7 @@ create table wda.api_key (
     constraint api_key_entities check (array_position(entities, null) is null and (entities is null or permissions <> 'OWNER')),
   expires_at timestamptz(3),
   created_at timestamptz(3) not null default now(),
-  -- null: by the server itself.
+  -- null: by the first start of the server.
   created_by jsonb,
   last_used_at timestamptz(3)
 );

@@ -59,7 +59,6 @@ export interface Migration {
   readonly createdAt: Date;
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
-  /** null: begun before this was noted. */
   readonly createdBy: Actor | null;
 }
 

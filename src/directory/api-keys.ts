@@ -17,7 +17,7 @@ export interface ApiKey {
   readonly createdAt: Date;
   readonly expiresAt: Date | null;
   readonly lastUsedAt: Date | null;
-  /** null: made before this was noted. */
+  /** null: made by the first start of the server. */
   readonly createdBy: Actor | null;
 }
 

@@ -33,4 +33,4 @@ export const ActorShape = closed(
   { title: 'Actor' },
 );
 
-export const CreatedBy = { ...orNull(ActorShape), description: 'null: it was made before this was noted.' };
+export const CreatedBy = { ...orNull(ActorShape), description: 'null: the first start of the server made it.' };
