@@ -88,7 +88,8 @@ function* ownersOf(table: Table): Iterable<readonly [string, ConstraintOwner]> {
   }
 }
 
-const COLUMNS = (): Fragment => sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text, w.epoch, w.moves::text,
+const COLUMNS =
+  (): Fragment => sql`w.id, o.slug, w.slug, w.name, w.version::text, w.database_schema, w.document::text, w.names::text, w.gates::text, w.entity_ids::text, w.epoch, w.moves::text,
   ${isUpToDate()}, a.enabled, a.writes, a.entities::text[]::text, p.issuer_url, p.jwks_uri, p.audience, p.default_permissions, p.enabled`;
 
 /**

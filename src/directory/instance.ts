@@ -1,4 +1,4 @@
-// Facts about the whole installation, by name.
+// Facts about the whole installation: stored ones by name, and what its database is.
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../db/pool.ts';
 import { sql, toQuery } from '../sql/fragment.ts';
@@ -34,4 +34,22 @@ export async function storeFact(db: Database, name: string, value: string): Prom
       sql`insert into wda.instance (name, value) values (${name}, ${value}) on conflict (name) do update set value = excluded.value`,
     ),
   );
+}
+
+export interface DatabaseFacts {
+  /** The version of PostgreSQL, e.g. `18.1`. */
+  readonly version: string;
+  readonly name: string;
+  /** On disk, with all tables and indexes of everybody in this database. */
+  readonly bytes: number;
+}
+
+export async function loadDatabaseFacts(db: Database): Promise<DatabaseFacts> {
+  const rows = await db.query<{ version: string; name: string; bytes: string }>(
+    toQuery(
+      sql`select current_setting('server_version') as version, current_database()::text as name, pg_database_size(current_database())::text as bytes`,
+    ),
+  );
+  const { version, name, bytes } = rows[0]!;
+  return { version, name, bytes: Number(bytes) };
 }

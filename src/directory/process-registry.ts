@@ -344,6 +344,24 @@ export function openProcessRegistry({
   };
 }
 
+export interface RegisteredProcess {
+  /** Host and process id. */
+  readonly place: string;
+  readonly startedAt: Date;
+}
+
+// Far more than a database has connections for.
+const MAX_PROCESSES = 1000;
+
+/** Loads the registered processes, the oldest first. One that was killed is among them until the next change. */
+export async function loadProcesses(db: Database): Promise<readonly RegisteredProcess[]> {
+  return db.query<RegisteredProcess>(
+    toQuery(
+      sql`select place, started_at as "startedAt" from wda.process order by started_at, id limit ${MAX_PROCESSES}::int8`,
+    ),
+  );
+}
+
 // Clocks of one machine drift apart by less.
 const JUMP_MS = 100;
 // The wall clock is read at most once in this time: reading takes 0.4 µs on some machines, and each request asks for

@@ -1,7 +1,8 @@
 // /server: what runs, for the operator. Versions, the database, the processes, and the settings in force without secrets.
 import type { Static } from 'typebox';
 import manifest from '../../../package.json' with { type: 'json' };
-import { loadDatabaseFacts, loadProcesses } from '../../directory/server.ts';
+import { loadDatabaseFacts } from '../../directory/instance.ts';
+import { loadProcesses } from '../../directory/process-registry.ts';
 import { Type } from '../../document/type.ts';
 import { closed, data, listOf, single, Time, time } from './answer.ts';
 import { type AdminRooms, type AdminRoute, routeMaker } from './route.ts';
