@@ -15,10 +15,10 @@ export const ADMIN_PREFIX = '/api/admin/v1';
 /** Query parameters in order; a repeated name is a repeated parameter, undefined is left out. */
 export type Query = readonly (readonly [string, string | number | boolean | undefined])[];
 
-export interface Answer {
+export interface Answer<T = unknown> {
   readonly status: number;
   /** The `data` of the envelope; null for an empty body. */
-  readonly data: unknown;
+  readonly data: T;
   readonly meta: unknown;
   /** The Location header. */
   readonly location: string | null;
@@ -29,20 +29,20 @@ export interface Answer {
 export interface AdminClient {
   readonly url: string;
   /** Sends one request with an optional JSON body; `ifMatch`: what must be in force, as the header has it. */
-  readonly send: (
+  readonly send: <T>(
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     path: string,
     parts?: { query?: Query; body?: unknown; ifMatch?: string | undefined },
-  ) => Promise<Answer>;
+  ) => Promise<Answer<T>>;
   /** Reads a list through all of its pages. */
-  readonly readAll: (path: string) => Promise<readonly unknown[]>;
+  readonly readAll: <T>(path: string) => Promise<readonly T[]>;
   /** Streams a request body; the chunks are read only as fast as the server takes them. */
-  readonly upload: (
+  readonly upload: <T>(
     path: string,
     query: Query,
     contentType: string,
     body: AsyncIterable<Uint8Array>,
-  ) => Promise<Answer>;
+  ) => Promise<Answer<T>>;
   /** Streams a response body. It ends with an error, never early, when the connection breaks. */
   readonly download: (path: string, query: Query, accept: string) => Promise<Readable>;
 }
@@ -78,14 +78,14 @@ export function makeAdminClient(url: string, key: string): AdminClient {
     return readAnswer(response);
   };
 
-  const readAll: AdminClient['readAll'] = async (path) => {
-    const found: unknown[] = [];
+  const readAll: AdminClient['readAll'] = async <T>(path: string) => {
+    const items: T[] = [];
     for (let page = 0; ; page++) {
-      const { data, meta } = await send('GET', path, { query: [['page', page]] });
+      const { data, meta } = await send<readonly T[]>('GET', path, { query: [['page', page]] });
       if (!Array.isArray(data)) throw failed(`The answer to GET ${path} is not a list`);
-      found.push(...data);
+      items.push(...data);
       const pages = (meta as { totalPages?: unknown } | null)?.totalPages;
-      if (typeof pages !== 'number' || page + 1 >= pages) return found;
+      if (typeof pages !== 'number' || page + 1 >= pages) return items;
     }
   };
 
@@ -172,7 +172,7 @@ function connectionFailure(url: URL, error: Error & { readonly code?: string }):
   );
 }
 
-async function readAnswer(response: IncomingMessage): Promise<Answer> {
+async function readAnswer<T>(response: IncomingMessage): Promise<Answer<T>> {
   const status = response.statusCode ?? 0;
   const text = await readText(response);
   const requestId = headerText(response.headers['x-request-id']);
@@ -183,7 +183,7 @@ async function readAnswer(response: IncomingMessage): Promise<Answer> {
     const envelope = document as { data?: unknown; meta?: unknown } | null;
     return {
       status,
-      data: envelope?.data ?? null,
+      data: (envelope?.data ?? null) as T,
       meta: envelope?.meta ?? null,
       location: headerText(response.headers.location),
       tag: headerText(response.headers.etag),
@@ -223,3 +223,6 @@ function parseDocument(text: string): unknown {
 }
 
 const headerText = (value: string | string[] | undefined): string | null => (typeof value === 'string' ? value : null);
+
+/** Number of all entries of a list, from the `meta` of one of its pages. */
+export const totalElements = (meta: unknown): number => Number((meta as { totalElements: unknown }).totalElements);

@@ -11,7 +11,7 @@ const PATIENCE_MS = 1000;
 
 /** Answers `wda completion <shell>` with a script, and `wda complete -- <words>`, which the script calls, with suggestions. */
 export async function completion(args: readonly string[], io: Io): Promise<void> {
-  const program = makeProgram(io);
+  const program = await makeProgram(io);
   const root = tab(program, { completionCommandName: 'completion' });
   const question = args[0] === 'complete' ? questionOf(args.slice(2), io) : undefined;
   const names = question === undefined ? [] : await namesAt(question, io);

@@ -1,12 +1,12 @@
 // Reads from a server what a configuration file speaks of, and no more, so that an owner's key is enough for a file about one
 // workspace.
+import type { Plan } from '../../admin-types/admin-api.d.ts';
 import { ADMIN_PREFIX, type AdminClient } from './admin-client.ts';
 import type { Values, WantedOrganization, WantedWorkspace } from './config-file.ts';
 import { LISTS, PARTS } from './config-parts.ts';
 import type { Actual, ActualOrganization, ActualWorkspace } from './config-steps.ts';
 import { organizationPath, type WorkspaceAddress, workspacePath } from './connection.ts';
 import { CommandFailure } from './failure.ts';
-import type { Plan } from './migration-view.ts';
 import { refuseWithLines } from './schema-file.ts';
 
 /** What is there of what is wanted; with `others` also the names of all other organizations and workspaces. */

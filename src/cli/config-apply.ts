@@ -1,14 +1,15 @@
 // Does the steps of a configuration, one after the other, and hands over the secrets that they make as soon as they are made.
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { Migration } from '../../admin-types/admin-api.d.ts';
 import type { AdminClient, Answer } from './admin-client.ts';
+import { followMigration, requireSuccess } from './commands/migration.ts';
 import { LISTS } from './config-parts.ts';
 import type { Step } from './config-steps.ts';
 import type { GlobalOptions } from './connection.ts';
 import { failed } from './failure.ts';
 import type { Io } from './io.ts';
-import { followMigration, requireSuccess } from './migration.ts';
-import { hasEnded, type Migration } from './migration-view.ts';
+import { hasEnded } from './migration-view.ts';
 import { refuseWithLines } from './schema-file.ts';
 import { printable } from './table.ts';
 
@@ -58,7 +59,8 @@ export async function perform(client: AdminClient, step: Step, options: GlobalOp
       .catch((error) => refuseWithLines(error, step.schema?.file, method === 'POST' ? ['schema'] : []));
     for (const warning of (answer.meta as { warnings?: readonly string[] } | null)?.warnings ?? [])
       options.io.stderr.write(`Warning: ${step.place}: ${printable(warning)}\n`);
-    if (step.schema !== undefined && method === 'PUT') await awaitMigration(client, step.schema, answer, options);
+    if (step.schema !== undefined && method === 'PUT')
+      await awaitMigration(client, step.schema, answer.data as Migration, options);
     if (method === 'POST') secret = secretOf(step, answer);
   }
   return secret;
@@ -67,14 +69,13 @@ export async function perform(client: AdminClient, step: Step, options: GlobalOp
 async function awaitMigration(
   client: AdminClient,
   { address }: NonNullable<Step['schema']>,
-  { data, location, status }: Answer,
+  migration: Migration,
   options: GlobalOptions,
 ): Promise<void> {
-  const first = data as Migration | null;
-  if (first === null && status !== 202) return;
-  const id = String(first?.id ?? location?.split('/').at(-1));
-  const ended = first !== null && hasEnded(first);
-  requireSuccess(ended ? first : await followMigration(client, address, id, { options, deadline: null }));
+  const ended = hasEnded(migration)
+    ? migration
+    : await followMigration(client, address, String(migration.id), { options, deadline: null });
+  requireSuccess(ended);
 }
 
 function secretOf({ place, secret }: Step, { data }: Answer): Secret | undefined {

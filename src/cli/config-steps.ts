@@ -1,11 +1,11 @@
 // What has to be done so that a server is as a configuration file says: the difference of what is wanted and what is there,
 // as steps that are requests of the admin API. Pure: the same two values give the same steps, and none when they are equal.
 
+import type { Plan } from '../../admin-types/admin-api.d.ts';
 import { ADMIN_PREFIX, type Query } from './admin-client.ts';
 import type { Values, WantedOrganization, WantedWorkspace } from './config-file.ts';
 import { complete, LISTS, PARTS, type Part } from './config-parts.ts';
 import { organizationPath, type WorkspaceAddress, workspaceName, workspacePath } from './connection.ts';
-import type { Plan } from './migration-view.ts';
 import type { SchemaFile } from './schema-file.ts';
 
 export interface ActualWorkspace {

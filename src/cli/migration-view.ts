@@ -1,46 +1,8 @@
 // Plans and migrations as the admin API gives them, and as text: the table of steps, the state of a migration, what
 // makes it impossible. Pure.
-import { numberText } from '../model/exact-json.ts';
+import type { Migration, MigrationError, MigrationStep, Plan, PlannedStep } from '../../admin-types/admin-api.d.ts';
+import type { StepState } from './progress.ts';
 import { formatCount, printable, renderPairs, renderTable } from './table.ts';
-
-export interface Step {
-  readonly entity: string | null;
-  readonly kind: string;
-  readonly description: string;
-  readonly destructive: boolean;
-  readonly blocksReads: boolean;
-  readonly blocksWrites: boolean;
-  readonly estimatedSeconds: unknown;
-  readonly conflicts: { readonly count: number; readonly sampleIds: readonly unknown[] } | null;
-  readonly state?: string;
-  readonly progress?: unknown;
-  readonly records?: { readonly done: unknown; readonly total: unknown } | null;
-}
-
-export interface Plan {
-  readonly steps: readonly Step[];
-  readonly destructive: boolean;
-  /** Tag of the document that it was compared with. */
-  readonly basedOn: string;
-}
-
-export interface Migration {
-  readonly id: number | string;
-  readonly state: string;
-  readonly strategy: string;
-  readonly steps: readonly Step[];
-  readonly error: {
-    readonly code: string;
-    readonly message: string;
-    readonly entity?: string | null;
-    readonly field?: string | null;
-    readonly count?: number | null;
-    readonly sampleIds?: readonly unknown[] | null;
-  } | null;
-  readonly createdAt?: string | null;
-  readonly startedAt?: string | null;
-  readonly finishedAt?: string | null;
-}
 
 const ENDED = ['succeeded', 'failed', 'cancelled'];
 
@@ -92,18 +54,17 @@ export function describeMigration(migration: Migration): string {
       step.entity,
       step.kind,
       step.state,
-      `${Math.floor(fraction(step.progress) * 100)} %`,
+      `${Math.floor(step.progress * 100)} %`,
       step.description,
     ]),
     ['#', 'PROGRESS'],
   );
-  const error =
-    migration.error === null || migration.error === undefined ? [] : ['', describeMigrationError(migration.error)];
+  const error = migration.error === null ? [] : ['', describeMigrationError(migration.error)];
   return [facts, ...(migration.steps.length === 0 ? [] : ['', steps]), ...error].join('\n');
 }
 
 /** The error of a migration with the records that caused it. */
-export function describeMigrationError(error: NonNullable<Migration['error']>): string {
+function describeMigrationError(error: MigrationError): string {
   const place = [error.entity, error.field].filter((part) => part !== null && part !== undefined).join('.');
   const head = `${error.code}: ${error.message}`;
   const records =
@@ -113,30 +74,80 @@ export function describeMigrationError(error: NonNullable<Migration['error']>): 
   return [printable(head), ...records.map(printable)].join('\n');
 }
 
-function describeConflicts(number: number, conflicts: NonNullable<Step['conflicts']>): string {
+function describeConflicts(number: number, conflicts: NonNullable<PlannedStep['conflicts']>): string {
   const { count, sampleIds } = conflicts;
   return `Step ${number}: ${countRecords(count)} ${count === 1 ? 'stands' : 'stand'} in the way${samples(sampleIds)}`;
 }
 
 const countRecords = (count: number): string => `${formatCount(count)} record${count === 1 ? '' : 's'}`;
 
-function samples(ids: readonly unknown[]): string {
-  return ids.length === 0 ? '' : `, such as id ${ids.map((id) => numberText(id) ?? String(id)).join(', ')}`;
+function samples(ids: readonly number[]): string {
+  return ids.length === 0 ? '' : `, such as id ${ids.join(', ')}`;
 }
 
-function blocks(step: Step): string {
+function blocks(step: PlannedStep): string {
   const blocked = [...(step.blocksReads ? ['reads'] : []), ...(step.blocksWrites ? ['writes'] : [])];
   return blocked.length === 0 ? '-' : blocked.join(', ');
 }
 
-function estimate(seconds: unknown): string {
-  const number = Number(numberText(seconds) ?? Number.NaN);
-  if (Number.isNaN(number)) return '-';
-  return number < 1 ? '< 1 s' : `${formatCount(Math.round(number))} s`;
+const estimate = (seconds: number): string => (seconds < 1 ? '< 1 s' : `${formatCount(Math.round(seconds))} s`);
+
+/** The first look at the step that is shown. */
+interface First {
+  readonly label: string;
+  readonly at: number;
+  readonly share: number;
+  readonly done: number;
 }
 
-/** A share as the API gives it, 0 to 1. */
-export function fraction(progress: unknown): number {
-  const number = Number(numberText(progress) ?? 0);
-  return Math.min(1, Math.max(0, Number.isNaN(number) ? 0 : number));
+export function makeStepWatch(): (migration: Migration, now: number) => StepState {
+  let first: First | undefined;
+  return (migration, now) => {
+    const at = currentStep(migration);
+    const step = migration.steps[at];
+    const label = labelOf(migration, step, at);
+    const share = step?.progress ?? 0;
+    const done = step?.records?.done ?? 0;
+    if (first?.label !== label) first = { label, at: now, share, done };
+    const elapsedMs = now - first.at;
+    const common = { label, elapsedMs };
+    if (step === undefined) return { ...common, share: null, rate: null, leftMs: estimatedLeft(migration, elapsedMs) };
+    if (step.records === undefined || step.records === null) {
+      return { ...common, share, rate: null, leftMs: timeLeft(share - first.share, 1 - share, elapsedMs) };
+    }
+    return {
+      ...common,
+      share,
+      rate: elapsedMs === 0 ? 0 : ((done - first.done) * 1000) / elapsedMs,
+      leftMs: timeLeft(done - first.done, step.records.total - done, elapsedMs),
+    };
+  };
+}
+
+/**
+ * The step that is being worked at: the first running one that is not yet as far as it gets before the end. Steps
+ * before it have all of their records done and wait for the end of the migration.
+ */
+function currentStep({ steps }: Migration): number {
+  const isRunning = (step: MigrationStep): boolean => step.state === 'running';
+  const busy = steps.findIndex((step) => isRunning(step) && step.progress < 0.99);
+  return busy === -1 ? steps.findIndex(isRunning) : busy;
+}
+
+function labelOf({ id, steps, strategy, state }: Migration, step: MigrationStep | undefined, index: number): string {
+  if (step !== undefined) return `Step ${index + 1} of ${steps.length}: ${step.description}`;
+  if (state === 'pending') return `Migration ${id}: looking for records in the way`;
+  if (state !== 'running') return `Migration ${id}: ${state}`;
+  return strategy === 'blocking' ? `Migration ${id}: all steps at once` : `Migration ${id}: putting it in force`;
+}
+
+/** Steps that are done at once do not report progress. */
+function estimatedLeft({ state, strategy, steps }: Migration, elapsedMs: number): number | null {
+  if (state !== 'running' || strategy !== 'blocking') return null;
+  const seconds = steps.reduce((sum, step) => sum + step.estimatedSeconds, 0);
+  return Math.max(0, seconds * 1000 - elapsedMs);
+}
+
+function timeLeft(done: number, left: number, elapsedMs: number): number | null {
+  return done <= 0 ? null : (Math.max(0, left) / done) * elapsedMs;
 }

@@ -7,14 +7,14 @@ import { makeProgram } from './program.ts';
 
 /** Exit codes: 0 done, 1 refused by the server or failed, 2 wrong usage, 3 server not reachable, 4 drift. */
 export async function runWda(args: readonly string[], io: Io = processIo()): Promise<number> {
-  const program = makeProgram(io);
-  if (args.length === 0) {
-    program.outputHelp();
-    return 0;
-  }
   // The server logs its own failures, with their stacks.
   if (args[0] === 'serve' && args.length === 1) {
-    await program.parseAsync(args, { from: 'user' });
+    await (await import('./serve.ts')).serve();
+    return 0;
+  }
+  const program = await makeProgram(io, args[0]);
+  if (args.length === 0) {
+    program.outputHelp();
     return 0;
   }
   // A reader that has seen enough (| head) closes the pipe: the write that meets it ends the command, not a crash.

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseExpiry, parsePermissions } from '../../src/cli/api-key.ts';
+import { parseExpiry } from '../../src/cli/commands/key.ts';
+import { parseWait } from '../../src/cli/commands/schema.ts';
 import { parseWorkspace } from '../../src/cli/connection.ts';
+import { parsePermissions } from '../../src/cli/credentials.ts';
 import { CommandFailure } from '../../src/cli/failure.ts';
-import { parseWait } from '../../src/cli/schema.ts';
 
 const isUsage = (error: unknown): boolean => error instanceof CommandFailure && error.failure.kind === 'usage';
 

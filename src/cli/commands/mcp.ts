@@ -1,7 +1,17 @@
 // `wda mcp`: an agent's host speaks to this process by stdin and stdout, one JSON-RPC message a line (MCP, stdio), and each
 // message is forwarded to the endpoint of the workspace. The server speaks the protocol; this only carries it.
 import { createInterface } from 'node:readline';
-import { chosenWorkspace, entityPath, type GlobalOptions, serverOf } from './connection.ts';
+import type { Command } from 'commander';
+import { action, examples } from '../command.ts';
+import { chosenWorkspace, entityPath, type GlobalOptions, serverOf } from '../connection.ts';
+
+export function register(program: Command): void {
+  const command = program
+    .command('mcp')
+    .description('serve a workspace to an agent by stdin and stdout, for hosts that only start processes')
+    .action(action(forwardMessages));
+  examples(command, ['WDA_KEY=wda_… wda mcp -w acme/shop --url https://api.example.com']);
+}
 
 interface Message {
   readonly id?: unknown;
@@ -20,7 +30,7 @@ const VERSION = 'io.modelcontextprotocol/protocolVersion';
 const SERVER_ERROR = -32_000;
 
 /** Forwards messages until stdin ends, and then until the last is answered. */
-export async function forwardMessages(options: GlobalOptions): Promise<void> {
+async function forwardMessages(options: GlobalOptions): Promise<void> {
   const { url, key } = serverOf(options);
   const endpoint = { url: url.replace(/\/+$/, '') + entityPath(chosenWorkspace(options), '_mcp'), key };
   const pending = new Set<Promise<void>>();

@@ -2,23 +2,45 @@
 // it is kept, and before it is sent: one that is cut off or damaged is found out here.
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { checkFile, type Header } from '../backup/format.ts';
-import { ApiError } from '../errors.ts';
-import { ADMIN_PREFIX } from './admin-client.ts';
-import { connect, type GlobalOptions, parseWorkspace, workspaceName, workspacePath } from './connection.ts';
-import { CommandFailure, failed, unreachable, usageFailure } from './failure.ts';
-import { openSource } from './import.ts';
-import { type Io, printResult } from './io.ts';
-import { formatBytes, formatDuration, showsProgress, startTransferBar } from './progress.ts';
-import { formatCount } from './table.ts';
-import { explainLoss, fileTarget, isBrokenPipe, stdoutTarget } from './target-file.ts';
+import type { Command } from 'commander';
+import type { Restored } from '../../../admin-types/admin-api.d.ts';
+import { checkFile, type Header } from '../../backup/format.ts';
+import { ApiError } from '../../errors.ts';
+import { ADMIN_PREFIX } from '../admin-client.ts';
+import { action, examples } from '../command.ts';
+import { connect, type GlobalOptions, parseWorkspace, workspaceName, workspacePath } from '../connection.ts';
+import { CommandFailure, failed, unreachable, usageFailure } from '../failure.ts';
+import { type Io, printResult } from '../io.ts';
+import { formatBytes, formatDuration, showsProgress, startTransferBar } from '../progress.ts';
+import { explainLoss, fileTarget, isBrokenPipe, openSource, stdoutTarget } from '../stream-files.ts';
+import { formatCount } from '../table.ts';
 
-// As of the server's own backups: hashes of keys are in it.
+// The mode of the server's own backups: hashes of keys are in it.
 const OWNERS_ONLY = 0o600;
 const BINARY = 'application/octet-stream';
 
-/** Of the whole instance, or of the workspace that -w names; WDA_WORKSPACE is not looked at, so that nothing is left out by accident. */
-export async function backup(file: string, options: GlobalOptions): Promise<void> {
+export function register(program: Command): void {
+  const backupCommand = program
+    .command('backup')
+    .description(
+      'save the whole instance, or with -w one workspace, to a file (needs the operator key, or an owner key of it)',
+    )
+    .argument('<file>', '- for stdout')
+    .action(action(backup));
+  const restoreCommand = program
+    .command('restore')
+    .description(
+      'restore the workspaces of a backup, all of them or none; existing ones are left alone (needs the operator key)',
+    )
+    .argument('<file>')
+    .option('--as <org/workspace>', 'restore the one workspace of the file under this name')
+    .action(action(restore));
+  examples(backupCommand, ['wda backup everything.wda', 'wda backup shop.wda -w acme/shop']);
+  examples(restoreCommand, ['wda restore everything.wda', 'wda restore shop.wda --as acme/shop-of-monday']);
+}
+
+/** Saves the whole instance, or the workspace that -w names; WDA_WORKSPACE is not looked at, so that nothing is left out by accident. */
+async function backup(file: string, options: GlobalOptions): Promise<void> {
   const address = options.workspace === undefined ? undefined : parseWorkspace(options.workspace);
   const toStdout = file === '-';
   if (toStdout && options.json) throw usageFailure('--json needs a FILE: the backup itself goes to stdout');
@@ -55,7 +77,7 @@ export async function backup(file: string, options: GlobalOptions): Promise<void
   );
 }
 
-export async function restore(file: string, options: GlobalOptions & { readonly as?: string }): Promise<void> {
+async function restore(file: string, options: GlobalOptions & { readonly as?: string }): Promise<void> {
   const as = options.as === undefined ? undefined : workspaceName(parseWorkspace(options.as));
   const client = connect(options);
   const startedAt = performance.now();
@@ -74,9 +96,9 @@ export async function restore(file: string, options: GlobalOptions & { readonly 
     bar.update(sent, 'building indexes');
   };
   try {
-    const { data } = await client.upload(`${ADMIN_PREFIX}/restore`, [['as', as]], BINARY, counted());
+    const { data } = await client.upload<Restored>(`${ADMIN_PREFIX}/restore`, [['as', as]], BINARY, counted());
     bar.stop();
-    await printResult(options, data, () => describeRestore(data as Restored, performance.now() - startedAt));
+    await printResult(options, data, () => describeRestore(data, performance.now() - startedAt));
   } catch (error) {
     if (!(error instanceof CommandFailure) || error.failure.kind !== 'unreachable') throw error;
     const consequence = whole
@@ -87,11 +109,6 @@ export async function restore(file: string, options: GlobalOptions & { readonly 
     bar.stop();
     await source.close();
   }
-}
-
-interface Restored {
-  readonly workspaces: readonly { readonly organization: string; readonly slug: string; readonly records: number }[];
-  readonly leftOut: Readonly<Record<'apiKeys' | 'oauthClients', number>>;
 }
 
 function describeRestore({ workspaces, leftOut }: Restored, milliseconds: number): string {

@@ -1,13 +1,15 @@
 // `wda config`: a server as a file says. Shows the difference, does it, checks that there is none, and writes the file of what
 // is there.
 
-import { clientSettings } from '../config.ts';
-import type { AdminClient } from './admin-client.ts';
-import { ADMIN_PREFIX } from './admin-client.ts';
-import { readActual, readParts, slugs } from './config-actual.ts';
-import { openSecretFile, perform, type Secret } from './config-apply.ts';
-import { onlyWorkspace, readConfigFile, type Values } from './config-file.ts';
-import { complete, LISTS, PARTS } from './config-parts.ts';
+import type { Command } from 'commander';
+import { clientSettings } from '../../config.ts';
+import type { AdminClient } from '../admin-client.ts';
+import { ADMIN_PREFIX } from '../admin-client.ts';
+import { action, examples } from '../command.ts';
+import { readActual, readParts, slugs } from '../config-actual.ts';
+import { openSecretFile, perform, type Secret } from '../config-apply.ts';
+import { onlyWorkspace, readConfigFile, type Values } from '../config-file.ts';
+import { complete, LISTS, PARTS } from '../config-parts.ts';
 import {
   ambiguousNames,
   describeShared,
@@ -17,7 +19,7 @@ import {
   type SharedName,
   type Step,
   sharedNames,
-} from './config-steps.ts';
+} from '../config-steps.ts';
 import {
   connect,
   type GlobalOptions,
@@ -27,38 +29,70 @@ import {
   type WorkspaceAddress,
   workspaceName,
   workspacePath,
-} from './connection.ts';
-import { CommandFailure, drift, failed, usageFailure } from './failure.ts';
-import { printResult, writeOut } from './io.ts';
-import { schemaAsYaml } from './schema-file.ts';
-import { printable } from './table.ts';
+} from '../connection.ts';
+import { CommandFailure, drift, failed, usageFailure } from '../failure.ts';
+import { printResult, writeOut } from '../io.ts';
+import { schemaAsYaml } from '../schema-file.ts';
+import { printable } from '../table.ts';
 
-export interface ConfigOptions extends GlobalOptions {
+export function register(program: Command): void {
+  const group = program
+    .command('config')
+    .description('organizations, workspaces, schemas, rules, providers and credentials as one file');
+  group
+    .command('export')
+    .description('print the current configuration, or that of the workspace of -w; it holds no secrets')
+    .action(action(exportConfig));
+  const withFile = (name: string, description: string): Command =>
+    group
+      .command(name)
+      .description(description)
+      .argument('<file>', 'YAML or JSON; - is stdin')
+      .option('--prune', 'remove keys, clients and providers that the file does not have')
+      .option('--prune-workspaces', 'remove workspaces and organizations that the file does not name')
+      .option('--allow-destructive', 'allow steps that destroy data');
+  withFile('plan', 'show what apply would do; changes nothing').action(action(planConfig));
+  withFile('apply', 'make the server match the file; doing it twice changes nothing more')
+    .option(
+      '--secrets-out <file>',
+      'a new file for new secrets, readable by its owner alone (default: stdout, this once)',
+    )
+    .action(action(applyConfig));
+  withFile('check', 'exit with code 4 if the server does not match the file').action(action(checkConfig));
+  examples(group, [
+    'wda config export > config.yaml',
+    'wda config plan config.yaml',
+    'wda config apply config.yaml --secrets-out secrets.ndjson',
+    'wda config check config.yaml   # exit code 4 when somebody changed something by hand',
+  ]);
+}
+
+interface ConfigOptions extends GlobalOptions {
   readonly prune?: boolean;
   readonly pruneWorkspaces?: boolean;
   readonly allowDestructive?: boolean;
 }
 
-export interface ApplyConfigOptions extends ConfigOptions {
+interface ApplyConfigOptions extends ConfigOptions {
   readonly secretsOut?: string;
 }
 
 /** Shows what `apply` would do with the same options, and fails where that would refuse. Nothing is changed. */
-export async function planConfig(path: string, options: ConfigOptions): Promise<void> {
+async function planConfig(path: string, options: ConfigOptions): Promise<void> {
   const steps = await stepsTo(connect(options), path, options);
   await printSteps(steps, options);
   requireAllowed(steps, options);
 }
 
 /** Shows every difference, and fails when there is one. */
-export async function checkConfig(path: string, options: ConfigOptions): Promise<void> {
+async function checkConfig(path: string, options: ConfigOptions): Promise<void> {
   const steps = await stepsTo(connect(options), path, options);
   await printSteps(steps, options);
   if (steps.length > 0) throw drift(`The server differs from ${path} in ${count(steps.length, 'place')}`);
 }
 
 /** Makes the server as the file says. What fails ends it; what was done stays, and another run goes on. */
-export async function applyConfig(path: string, options: ApplyConfigOptions): Promise<void> {
+async function applyConfig(path: string, options: ApplyConfigOptions): Promise<void> {
   const client = connect(options);
   const steps = await stepsTo(client, path, options);
   requireAllowed(steps, options);
@@ -105,7 +139,7 @@ export async function applyConfig(path: string, options: ApplyConfigOptions): Pr
  * Prints a file of what is there: everything, or one workspace. It holds no secrets. A list with a name that stands twice is
  * left out, with a warning: what a file leaves out is left alone, while a file with one of the two would end the other.
  */
-export async function exportConfig(options: GlobalOptions): Promise<void> {
+async function exportConfig(options: GlobalOptions): Promise<void> {
   const client = connect(options);
   const only = options.workspace ?? clientSettings(options.io.env).workspace;
   const organizations: Record<string, unknown> = {};

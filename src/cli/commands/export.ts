@@ -1,16 +1,36 @@
 // `wda export`: streams the records of an entity into a CSV or NDJSON file, or to stdout.
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { AdminClient, Query } from './admin-client.ts';
-import { chosenWorkspace, connect, entityPath, type GlobalOptions, type WorkspaceAddress } from './connection.ts';
-import { usageFailure } from './failure.ts';
-import { chooseFormat, type FileFormat, MEDIA_TYPES, makeRecordCounter } from './file-format.ts';
-import { printResult } from './io.ts';
-import { formatBytes, formatDuration, showsProgress, startTransferBar } from './progress.ts';
-import { formatCount } from './table.ts';
-import { explainLoss, fileTarget, isBrokenPipe, stdoutTarget } from './target-file.ts';
+import { type Command, Option } from 'commander';
+import type { AdminClient, Query } from '../admin-client.ts';
+import { action, collect, examples, FILTER_HELP, repeated } from '../command.ts';
+import { chosenWorkspace, connect, entityPath, type GlobalOptions, type WorkspaceAddress } from '../connection.ts';
+import { usageFailure } from '../failure.ts';
+import { chooseFormat, type FileFormat, MEDIA_TYPES, makeRecordCounter } from '../file-format.ts';
+import { printResult } from '../io.ts';
+import { formatBytes, formatDuration, showsProgress, startTransferBar } from '../progress.ts';
+import { explainLoss, fileTarget, isBrokenPipe, stdoutTarget } from '../stream-files.ts';
+import { formatCount } from '../table.ts';
 
-export interface ExportOptions extends GlobalOptions {
+export function register(program: Command): void {
+  const command = program
+    .command('export')
+    .description('export the records of an entity as CSV or NDJSON')
+    .argument('<entity>')
+    .argument('[file]', 'written completely or not at all; - or nothing is stdout', '-')
+    .addOption(new Option('--format <format>', 'default: by the extension; csv on stdout').choices(['csv', 'ndjson']))
+    .option('--filter <filter>', FILTER_HELP, collect)
+    .option('--sort <sort>', 'field[,asc|desc]; repeat it for more keys', collect)
+    .option('--fields <fields>', 'only these fields, separated by commas')
+    .action(action(exportFile));
+  examples(command, [
+    'wda export customers customers.csv -w acme/shop',
+    'wda export orders big.ndjson -w acme/shop --filter total,gte,100 --filter status,eq,paid --sort total,desc',
+    'wda export customers -w acme/shop --fields id,email | head',
+  ]);
+}
+
+interface ExportOptions extends GlobalOptions {
   readonly format?: string;
   readonly filter?: readonly string[];
   readonly sort?: readonly string[];
@@ -18,7 +38,7 @@ export interface ExportOptions extends GlobalOptions {
 }
 
 /** Exports an entity to `file`; `-` is stdout. */
-export async function exportFile(entity: string, file: string, options: ExportOptions): Promise<void> {
+async function exportFile(entity: string, file: string, options: ExportOptions): Promise<void> {
   const address = chosenWorkspace(options);
   const client = connect(options);
   const toStdout = file === '-';
@@ -71,8 +91,8 @@ export async function exportFile(entity: string, file: string, options: ExportOp
 function exportQuery(format: FileFormat, options: ExportOptions): Query {
   return [
     ['format', format],
-    ...(options.filter ?? []).map((filter) => ['filter', filter] as const),
-    ...(options.sort ?? []).map((sort) => ['sort', sort] as const),
+    ...repeated('filter', options.filter),
+    ...repeated('sort', options.sort),
     ['fields', options.fields],
   ];
 }
@@ -85,7 +105,7 @@ async function countRecords(
   filters: readonly string[],
 ): Promise<number | null> {
   const { meta } = await client.send('GET', entityPath(address, entity), {
-    query: [['size', 1], ['fields', 'id'], ['expand', ''], ...filters.map((filter) => ['filter', filter] as const)],
+    query: [['size', 1], ['fields', 'id'], ['expand', ''], ...repeated('filter', filters)],
   });
   const total = (meta as { totalElements?: unknown } | null)?.totalElements;
   return typeof total === 'number' ? total : null;

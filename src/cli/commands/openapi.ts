@@ -2,12 +2,30 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { text as readStream } from 'node:stream/consumers';
-import { ADMIN_PREFIX } from './admin-client.ts';
-import { chosenWorkspace, connect, entityPath, type GlobalOptions } from './connection.ts';
-import { failed, usageFailure } from './failure.ts';
-import { printResult, writeOut } from './io.ts';
+import type { Command } from 'commander';
+import { ADMIN_PREFIX } from '../admin-client.ts';
+import { action, examples } from '../command.ts';
+import { chosenWorkspace, connect, entityPath, type GlobalOptions } from '../connection.ts';
+import { failed, usageFailure } from '../failure.ts';
+import { printResult, writeOut } from '../io.ts';
 
-export interface OpenapiOptions extends GlobalOptions {
+export function register(program: Command): void {
+  const command = program
+    .command('openapi')
+    .description('print the OpenAPI document of a workspace, or of the admin API')
+    .option('--selection <selection>', 'free (default), or fixed: for generators of clients')
+    .option('--entities <names>', 'only these entities, separated by commas')
+    .option('--admin', 'the document of the admin API')
+    .option('-o, --output <file>', 'write it to a file')
+    .action(action(openapi));
+  examples(command, [
+    'wda openapi -w acme/shop --selection fixed -o shop.json',
+    'wda openapi -w acme/shop --entities orders,customers',
+    'wda openapi --admin -o admin.json',
+  ]);
+}
+
+interface OpenapiOptions extends GlobalOptions {
   readonly selection?: string;
   readonly entities?: string;
   readonly admin?: boolean;
@@ -15,7 +33,7 @@ export interface OpenapiOptions extends GlobalOptions {
 }
 
 /** Prints the document as the server gives it, or writes it to a file. */
-export async function openapi(options: OpenapiOptions): Promise<void> {
+async function openapi(options: OpenapiOptions): Promise<void> {
   const { selection, entities, admin, output } = options;
   if (admin === true && (selection !== undefined || entities !== undefined))
     throw usageFailure('--admin goes without --selection and --entities: that document is the same for everybody');

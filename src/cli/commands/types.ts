@@ -1,12 +1,31 @@
 // `wda types`: the TypeScript types of a workspace, printed, or compared with a file.
 import { text as readStream } from 'node:stream/consumers';
 import { diff } from 'node:util';
-import { chosenWorkspace, connect, entityPath, type GlobalOptions, workspacePath } from './connection.ts';
-import { CommandFailure, failed, usageFailure } from './failure.ts';
-import { printResult, readInput } from './io.ts';
-import { type Description, isDescription, type RuledColumns, typeFile } from './type-file.ts';
+import type { Command } from 'commander';
+import type { SchemaDocument } from '../../../admin-types/admin-api.d.ts';
+import { action, examples } from '../command.ts';
+import { chosenWorkspace, connect, entityPath, type GlobalOptions, workspacePath } from '../connection.ts';
+import { CommandFailure, failed, usageFailure } from '../failure.ts';
+import { printResult, readInput } from '../io.ts';
+import { type Description, isDescription, type RuledColumns, typeFile } from '../type-file.ts';
 
-export interface TypesOptions extends GlobalOptions {
+export function register(program: Command): void {
+  const command = program
+    .command('types')
+    .description('print the TypeScript types of a workspace, which workspace-data-client takes')
+    .option('--from <file>', 'an OpenAPI document of the workspace instead of the server (- is stdin)')
+    .option('--check <file>', 'compare them with a file, and fail with the difference when it is another one')
+    .option('--for <whom>', 'external: as users of the identity provider see it (needs an owner key)')
+    .option('--name <name>', 'name of the interface (default: made of the workspace)')
+    .action(action(types));
+  examples(command, [
+    'wda types -w acme/shop > shop.ts',
+    'wda types -w acme/shop --check shop.ts',
+    'wda types --from openapi.json > shop.ts',
+  ]);
+}
+
+interface TypesOptions extends GlobalOptions {
   readonly from?: string;
   readonly check?: string;
   readonly for?: string;
@@ -14,7 +33,7 @@ export interface TypesOptions extends GlobalOptions {
 }
 
 /** Prints the file of types; with `check`, fails when that file is another one. */
-export async function types(options: TypesOptions): Promise<void> {
+async function types(options: TypesOptions): Promise<void> {
   if (options.for !== undefined && options.for !== 'external')
     throw usageFailure(`--for takes external, not ${options.for}`);
   if (options.name !== undefined && !/^[A-Za-z_$][\w$]*$/.test(options.name))
@@ -45,19 +64,13 @@ function parse(text: string, what: string): Description {
   throw failed(`${what} is not the OpenAPI document of a workspace, as GET …/_openapi.json gives it`);
 }
 
-interface SchemaDocument {
-  readonly entities?: Readonly<Record<string, { readonly rowRules?: readonly Rule[] }>>;
-}
-
-interface Rule {
-  readonly column: string;
-  readonly enabled?: boolean;
-}
-
 /** The columns of the row rules in force. Owners can read them. */
 async function askRules(options: TypesOptions): Promise<RuledColumns> {
-  const { data } = await connect(options).send('GET', `${workspacePath(chosenWorkspace(options))}/schema`);
-  const ruled = Object.entries((data as SchemaDocument).entities ?? {}).map(([entity, { rowRules = [] }]) => {
+  const { data } = await connect(options).send<SchemaDocument>(
+    'GET',
+    `${workspacePath(chosenWorkspace(options))}/schema`,
+  );
+  const ruled = Object.entries(data.entities).map(([entity, { rowRules = [] }]) => {
     const columns = rowRules.filter(({ enabled }) => enabled !== false).map(({ column }) => column);
     return [entity, new Set(columns)] as const;
   });

@@ -1,6 +1,9 @@
 // `wda migration`: schema changes of a workspace, running and past. Also follows a running one to its end, for
 // `wda schema apply`.
-import type { AdminClient } from './admin-client.ts';
+import type { Command } from 'commander';
+import type { Migration } from '../../../admin-types/admin-api.d.ts';
+import type { AdminClient } from '../admin-client.ts';
+import { action, examples } from '../command.ts';
 import {
   chosenWorkspace,
   connect,
@@ -8,27 +11,43 @@ import {
   type WorkspaceAddress,
   workspaceName,
   workspacePath,
-} from './connection.ts';
-import { CommandFailure, failed } from './failure.ts';
-import { follow } from './follow.ts';
-import { printResult } from './io.ts';
-import { describeMigration, hasEnded, type Migration } from './migration-view.ts';
-import { makeStepWatch } from './step-watch.ts';
-import { renderTable } from './table.ts';
+} from '../connection.ts';
+import { CommandFailure, failed } from '../failure.ts';
+import { follow } from '../follow.ts';
+import { printResult } from '../io.ts';
+import { describeMigration, hasEnded, makeStepWatch } from '../migration-view.ts';
+import { renderTable } from '../table.ts';
 
-export async function listMigrations(options: GlobalOptions): Promise<void> {
+export function register(program: Command): void {
+  const group = program.command('migration').description('schema changes of a workspace, running and past');
+  group.command('list').description('list the migrations').action(action(list));
+  group
+    .command('show')
+    .description('show one with its steps')
+    .argument('<id>')
+    .option('--follow', 'watch it to its end first; exit code 1 when it fails')
+    .action(action(show));
+  group.command('cancel').description('cancel one that has not ended').argument('<id>').action(action(cancel));
+  examples(group, [
+    'wda migration list -w acme/shop',
+    'wda migration show 7 --follow -w acme/shop',
+    'wda migration cancel 7 -w acme/shop',
+  ]);
+}
+
+async function list(options: GlobalOptions): Promise<void> {
   const address = chosenWorkspace(options);
-  const found = (await connect(options).readAll(`${workspacePath(address)}/migrations`)) as readonly Migration[];
-  await printResult(options, found, () =>
-    found.length === 0
+  const migrations = await connect(options).readAll<Migration>(`${workspacePath(address)}/migrations`);
+  await printResult(options, migrations, () =>
+    migrations.length === 0
       ? `No migrations in ${workspaceName(address)}`
       : renderTable(
           ['ID', 'STATE', 'STRATEGY', 'STEPS', 'CREATED', 'FINISHED', 'ERROR'],
-          found.map((migration) => [
+          migrations.map((migration) => [
             migration.id,
             migration.state,
             migration.strategy,
-            migration.steps?.length,
+            migration.steps.length,
             migration.createdAt,
             migration.finishedAt,
             migration.error?.message,
@@ -38,7 +57,7 @@ export async function listMigrations(options: GlobalOptions): Promise<void> {
 }
 
 /** Shows a migration; with `follow`, once it has ended. Ends with a failure only when a followed migration did. */
-export async function showMigration(id: string, options: GlobalOptions & { readonly follow?: boolean }): Promise<void> {
+async function show(id: string, options: GlobalOptions & { readonly follow?: boolean }): Promise<void> {
   const address = chosenWorkspace(options);
   const client = connect(options);
   const migration = options.follow
@@ -49,14 +68,10 @@ export async function showMigration(id: string, options: GlobalOptions & { reado
 }
 
 /** Asks the server to cancel a migration; the server takes back what it has done so far. */
-export async function cancelMigration(id: string, options: GlobalOptions): Promise<void> {
+async function cancel(id: string, options: GlobalOptions): Promise<void> {
   const address = chosenWorkspace(options);
-  const { data } = await connect(options).send('POST', `${migrationPath(address, id)}/cancel`);
-  await printResult(
-    options,
-    data,
-    () => `Cancelling migration ${id}: ${(data as Migration | null)?.state ?? 'requested'}`,
-  );
+  const { data } = await connect(options).send<Migration>('POST', `${migrationPath(address, id)}/cancel`);
+  await printResult(options, data, () => `Cancelling migration ${id}: ${data.state}`);
 }
 
 /** The migration once it has ended, or when `deadline` (a performance.now() moment, null for none) is over. */
@@ -100,7 +115,7 @@ export function requireSuccess({ id, state, error }: Migration): void {
 }
 
 async function readMigration(client: AdminClient, address: WorkspaceAddress, id: string): Promise<Migration> {
-  return (await client.send('GET', migrationPath(address, id))).data as Migration;
+  return (await client.send<Migration>('GET', migrationPath(address, id))).data;
 }
 
 const migrationPath = (address: WorkspaceAddress, id: string): string =>

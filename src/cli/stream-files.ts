@@ -1,12 +1,47 @@
-// Where a command writes what it downloads. A file appears under its name only when it is whole: it is written beside its
+// Files that commands stream from and into. A file appears under its name only when it is whole: it is written beside its
 // place and renamed.
 import { createWriteStream, rmSync } from 'node:fs';
 import { open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import { Writable } from 'node:stream';
-import { CommandFailure, failed, unreachable } from './failure.ts';
+import { CommandFailure, failed, unreachable, usageFailure } from './failure.ts';
 import type { Io } from './io.ts';
+
+// Fewer, larger reads: the disk is not the bottleneck, the turns of the event loop are.
+const CHUNK_BYTES = 256 * 1024;
+
+interface Source {
+  /** Bytes, or null when nobody knows (stdin, pipes). */
+  readonly size: number | null;
+  readonly chunks: AsyncIterable<Uint8Array>;
+  readonly close: () => Promise<void>;
+}
+
+/** Opens a file for streaming; a failure says why it cannot be read. */
+export async function openSource(io: Io, file: string): Promise<Source> {
+  if (file === '-') {
+    if (io.stdin.isTTY)
+      throw usageFailure('Nothing is piped into stdin', ['Example: cat people.csv | wda import people - --format csv']);
+    return { size: null, chunks: io.stdin, close: async () => {} };
+  }
+  try {
+    const handle = await open(resolve(io.cwd, file), 'r');
+    const stat = await handle.stat();
+    if (stat.isDirectory()) {
+      await handle.close();
+      throw new Error('it is a directory');
+    }
+    const stream = handle.createReadStream({ highWaterMark: CHUNK_BYTES, autoClose: false });
+    const close = async (): Promise<void> => {
+      stream.destroy();
+      await handle.close();
+    };
+    return { size: stat.isFile() ? stat.size : null, chunks: stream, close };
+  } catch (error) {
+    throw failed(`Cannot read ${file}: ${(error as Error).message}`, undefined, error);
+  }
+}
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 

@@ -1,22 +1,55 @@
 // `wda import`: sends a CSV or NDJSON file into an entity, streamed as it is; the server parses and checks it, all or
 // nothing. Memory is bounded, whatever the size of the file.
-import { open } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import type { AdminClient } from './admin-client.ts';
-import { chosenWorkspace, connect, entityPath, type GlobalOptions, type WorkspaceAddress } from './connection.ts';
-import { CommandFailure, failed, unreachable, usageFailure } from './failure.ts';
-import { chooseFormat, type FileFormat, MEDIA_TYPES } from './file-format.ts';
-import { type Io, printResult } from './io.ts';
-import { formatBytes, formatDuration, showsProgress, startTransferBar } from './progress.ts';
-import { formatCount } from './table.ts';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { AdminClient } from '../admin-client.ts';
+import { action, examples } from '../command.ts';
+import { chosenWorkspace, connect, entityPath, type GlobalOptions, type WorkspaceAddress } from '../connection.ts';
+import { CommandFailure, unreachable } from '../failure.ts';
+import { chooseFormat, type FileFormat, MEDIA_TYPES } from '../file-format.ts';
+import { printResult } from '../io.ts';
+import { formatBytes, formatDuration, showsProgress, startTransferBar } from '../progress.ts';
+import { openSource } from '../stream-files.ts';
+import { formatCount } from '../table.ts';
 
-export interface ImportOptions extends GlobalOptions {
+export function register(program: Command): void {
+  const command = program
+    .command('import')
+    .description('import a CSV or NDJSON file into an entity, all or nothing')
+    .argument('<entity>')
+    .argument('<file>', '.csv, .ndjson or .jsonl; - is stdin')
+    .addOption(new Option('--format <format>', 'default: by the extension').choices(['csv', 'ndjson']))
+    .option('--map <pairs>', 'Header:field,… where they differ; "Header:" alone skips that column')
+    .addOption(
+      new Option(
+        '--on-conflict <what>',
+        'what to do with a record whose id exists: fail, skip, update; or the fields (email) by which records are matched and updated',
+      ).argParser(conflictChoice),
+    )
+    .action(action(importFile));
+  examples(command, [
+    'wda import customers customers.csv -w acme/shop',
+    'wda import customers crm.csv -w acme/shop --map "Customer Name:name,Mail:email,Notes:"',
+    'wda import orders orders.ndjson -w acme/shop --on-conflict update',
+    'wda import customers crm.csv -w acme/shop --on-conflict email',
+    'zcat orders.csv.gz | wda import orders - --format csv -w acme/shop',
+  ]);
+}
+
+/** One of the words, or names of fields. */
+function conflictChoice(text: string): string {
+  if (/^[A-Za-z]\w*(,[A-Za-z]\w*)*$/.test(text)) return text;
+  throw new InvalidArgumentError(
+    'Allowed choices are fail, skip, update, or names of fields with commas between them.',
+  );
+}
+
+interface ImportOptions extends GlobalOptions {
   readonly format?: string;
   readonly map?: string;
   readonly onConflict?: string;
 }
 
-export interface ImportResult {
+interface ImportResult {
   readonly inserted: number;
   readonly updated: number;
   readonly skipped: number;
@@ -25,11 +58,8 @@ export interface ImportResult {
 // The server lists at most this many mistakes.
 const LISTED_ROWS = 100;
 
-// Fewer, larger reads: the disk is not the bottleneck, the turns of the event loop are.
-const CHUNK_BYTES = 256 * 1024;
-
 /** Imports `file` (`-` is stdin) into an entity and prints what was inserted, updated and skipped. */
-export async function importFile(entity: string, file: string, options: ImportOptions): Promise<void> {
+async function importFile(entity: string, file: string, options: ImportOptions): Promise<void> {
   const address = chosenWorkspace(options);
   const client = connect(options);
   const format = chooseFormat(options.format, file);
@@ -61,7 +91,7 @@ export async function importFile(entity: string, file: string, options: ImportOp
   }
 }
 
-export interface Records {
+interface Records {
   readonly format: FileFormat;
   readonly body: AsyncIterable<Uint8Array>;
   /** `Header:field,…`, as the API takes it. */
@@ -92,13 +122,13 @@ export async function sendRecords(
     onSent?.(bytes, true);
   };
   try {
-    const { data } = await client.upload(
+    const { data } = await client.upload<ImportResult>(
       `${entityPath(address, entity)}/_import`,
       [['map', map], ...conflictParameters(onConflict)],
       MEDIA_TYPES[format],
       counted(),
     );
-    return data as ImportResult;
+    return data;
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
     if (error.failure.kind === 'refused') throw new CommandFailure(error.failure, consequences(error), error);
@@ -133,36 +163,4 @@ function consequences({ failure, hints }: CommandFailure): readonly string[] {
 /** `tracks: 3,503 inserted, 0 updated, 0 skipped`. */
 export function describeImport(entity: string, { inserted, updated, skipped }: ImportResult): string {
   return `${entity}: ${formatCount(inserted)} inserted, ${formatCount(updated)} updated, ${formatCount(skipped)} skipped`;
-}
-
-interface Source {
-  /** Bytes, or null when nobody knows (stdin, pipes). */
-  readonly size: number | null;
-  readonly chunks: AsyncIterable<Uint8Array>;
-  readonly close: () => Promise<void>;
-}
-
-/** Opens a file for streaming; a failure says why it cannot be read. */
-export async function openSource(io: Io, file: string): Promise<Source> {
-  if (file === '-') {
-    if (io.stdin.isTTY)
-      throw usageFailure('Nothing is piped into stdin', ['Example: cat people.csv | wda import people - --format csv']);
-    return { size: null, chunks: io.stdin, close: async () => {} };
-  }
-  try {
-    const handle = await open(resolve(io.cwd, file), 'r');
-    const stat = await handle.stat();
-    if (stat.isDirectory()) {
-      await handle.close();
-      throw new Error('it is a directory');
-    }
-    const stream = handle.createReadStream({ highWaterMark: CHUNK_BYTES, autoClose: false });
-    const close = async (): Promise<void> => {
-      stream.destroy();
-      await handle.close();
-    };
-    return { size: stat.isFile() ? stat.size : null, chunks: stream, close };
-  } catch (error) {
-    throw failed(`Cannot read ${file}: ${(error as Error).message}`, undefined, error);
-  }
 }

@@ -1,9 +1,13 @@
-// `wda access test`: runs a file of access tests against a workspace. The server answers each request as it would
-// answer a user with the claims of the case; the first record that is visible or hidden against the file ends the run.
-import { numberText } from '../model/exact-json.ts';
-import { type Check, type CheckAnswer, checksOf, type Expectation, type Way } from './access-checks.ts';
-import { type AccessCase, readAccessFile } from './access-file.ts';
-import type { AdminClient } from './admin-client.ts';
+// `wda access`: what users of the identity provider may see. `explain` takes a token through each check that a request with
+// it goes through. `test` runs a file of access tests: the server answers each request as it would answer a user with the
+// claims of the case, and the first record that is visible or hidden against the file ends the run.
+import type { Command } from 'commander';
+import type { AccessTested, SchemaDocument, TokenExplained } from '../../../admin-types/admin-api.d.ts';
+import { numberText } from '../../model/exact-json.ts';
+import { type Check, checksOf, type Expectation, type Way } from '../access-checks.ts';
+import { type AccessCase, readAccessFile } from '../access-file.ts';
+import type { AdminClient } from '../admin-client.ts';
+import { action, examples } from '../command.ts';
 import {
   chosenWorkspace,
   connect,
@@ -11,10 +15,96 @@ import {
   type GlobalOptions,
   type WorkspaceAddress,
   workspacePath,
-} from './connection.ts';
-import { CommandFailure, failed } from './failure.ts';
-import { printResult } from './io.ts';
-import { readSchemaFile, refuseWithLines, type SchemaFile } from './schema-file.ts';
+} from '../connection.ts';
+import { CommandFailure, failed, usageFailure } from '../failure.ts';
+import { type Io, printResult, readInput } from '../io.ts';
+import { readSchemaFile, refuseWithLines, type SchemaFile } from '../schema-file.ts';
+import { renderTable } from '../table.ts';
+
+export function register(program: Command): void {
+  const group = program.command('access').description('what users of the identity provider may see');
+  const explaining = group
+    .command('explain')
+    .description('take a token through every check, and show the records that its user sees')
+    .argument('[file]', 'holds the token; - or nothing is stdin')
+    .option('--token <token>', 'the token itself (better in a file: a command line can be seen in the process list)')
+    .action(action(explainAccess));
+  examples(explaining, ['wda access explain token.txt -w acme/shop', 'get-token | wda access explain -w acme/shop']);
+  const testing = group
+    .command('test')
+    .description('run a file of "with these claims, these records are visible, these are not"')
+    .argument('<file>', 'YAML or JSON; - is stdin')
+    .option('--rules <file>', 'row rules by entity, YAML or JSON, to try in place of those in force')
+    .action(action(testAccess));
+  examples(testing, [
+    'wda access test access.yaml -w acme/shop   # exit code 1 at the first leak',
+    'wda access test access.yaml -w acme/shop --rules new-rules.yaml',
+  ]);
+  examples(group, ['wda access explain token.txt -w acme/shop', 'wda access test access.yaml -w acme/shop']);
+}
+
+interface ExplainOptions extends GlobalOptions {
+  readonly token?: string;
+}
+
+/** `path` is a file with the token, `-` stdin. Fails, after it has printed why, when the token would be refused. */
+export async function explainAccess(path: string | undefined, options: ExplainOptions): Promise<void> {
+  const address = chosenWorkspace(options);
+  const client = connect(options);
+  const token = await readToken(options.io, path, options.token);
+  const { data } = await client.send<TokenExplained>('POST', `${workspacePath(address)}/identity-provider/test`, {
+    body: { token },
+  });
+  await printResult(options, data, () => describeExplanation(data));
+  if (!data.accepted) {
+    const message = data.checks.find(({ passed }) => passed === false)?.message;
+    throw failed(`The token is refused: ${message ?? 'a check did not pass'}`);
+  }
+}
+
+function describeExplanation({ permissions, checks, entities }: TokenExplained): string {
+  const told = checks.map(({ check, passed, message }) => [
+    check,
+    passed === null ? 'skipped' : passed ? 'pass' : 'fail',
+    passed === null ? 'an earlier check failed' : message,
+  ]);
+  const may = { READ_ONLY: 'reads; writes are refused', READ_WRITE: 'reads and writes' } as const;
+  const permission =
+    permissions === null
+      ? ['permission', 'skipped', 'an earlier check failed']
+      : ['permission', 'pass', `${permissions}: ${may[permissions]}`];
+  const parts = [renderTable(['CHECK', 'RESULT', 'REASON'], [...told, permission])];
+  if (entities.length > 0) {
+    const heading =
+      permissions === null ? 'With its claims, if it were accepted, its user would see:' : 'Its user sees:';
+    parts.push(
+      heading,
+      renderTable(
+        ['ENTITY', 'RECORDS'],
+        entities.map(({ entity, filter }) => [entity, filter]),
+      ),
+    );
+  }
+  return parts.join('\n\n');
+}
+
+/** A token, with or without the `Bearer` that people copy along. */
+async function readToken(io: Io, path: string | undefined, given: string | undefined): Promise<string> {
+  if (given !== undefined && path !== undefined) throw usageFailure('Give the token by --token or in a file, not both');
+  const text = given ?? (await readSource(io, path));
+  const token = text.trim().replace(/^(Authorization:\s*)?Bearer\s+/i, '');
+  if (token === '') throw usageFailure('The token is empty');
+  return token;
+}
+
+async function readSource(io: Io, path: string | undefined): Promise<string> {
+  if (path === undefined && io.stdin.isTTY) {
+    throw usageFailure('A token is needed', [
+      'Pass a file that holds it, or pipe it in: wda access explain < token.txt',
+    ]);
+  }
+  return readInput(io, path ?? '-');
+}
 
 /** What the server takes in one call. */
 const BATCH = 100;
@@ -39,12 +129,12 @@ interface RelationTo {
 }
 
 /** Throws a failure that names the case, the record and the request of the first leak. */
-export async function testAccess(path: string, options: GlobalOptions & { readonly rules?: string }): Promise<void> {
+async function testAccess(path: string, options: GlobalOptions & { readonly rules?: string }): Promise<void> {
   const address = chosenWorkspace(options);
   const client = connect(options);
   const cases = await readAccessFile(options.io, path);
   const rules = options.rules === undefined ? undefined : await readSchemaFile(options.io, options.rules, RULES);
-  const { data } = await client.send('GET', `${workspacePath(address)}/schema`);
+  const { data } = await client.send<SchemaDocument>('GET', `${workspacePath(address)}/schema`);
   const target: Target = { client, address, relations: relationsOf(data), rules };
   let requests = 0;
   for (const one of cases) requests += await runCase(target, one);
@@ -78,11 +168,12 @@ async function runBatch(
   const requests = checks.map(({ path, body }) => ({ path, ...(body === undefined ? {} : { body }) }));
   const tried = rules === undefined ? {} : { rules: rules.document };
   const { data } = await client
-    .send('POST', `${workspacePath(address)}/access/test`, { body: { claims, requests, ...tried } })
+    .send<readonly AccessTested[]>('POST', `${workspacePath(address)}/access/test`, {
+      body: { claims, requests, ...tried },
+    })
     .catch((error) => refuseWithLines(error, rules, ['rules']));
-  const answers = data as readonly CheckAnswer[];
   for (const [index, { path, body, judge }] of checks.entries()) {
-    const { status, body: answered } = answers[index] as CheckAnswer;
+    const { status, body: answered } = data[index] as AccessTested;
     const wrong = judge({ status, body: answered });
     if (wrong === undefined) continue;
     const request = `${body === undefined ? 'GET' : 'POST'} ${entityPath(address, '')}${path}`;
@@ -148,17 +239,8 @@ async function readIds(
   return (data as readonly { readonly id: unknown }[]).map(({ id }) => numberText(id) ?? '');
 }
 
-interface SchemaShape {
-  readonly entities: Readonly<
-    Record<
-      string,
-      { readonly relations?: Readonly<Record<string, { readonly kind: string; readonly entity: string }>> }
-    >
-  >;
-}
-
-function relationsOf(schema: unknown): RelationTo[] {
-  return Object.entries((schema as SchemaShape).entities).flatMap(([from, { relations = {} }]) =>
+function relationsOf(schema: SchemaDocument): RelationTo[] {
+  return Object.entries(schema.entities).flatMap(([from, { relations = {} }]) =>
     Object.entries(relations).map(([relation, { kind, entity }]) => ({
       from,
       relation,

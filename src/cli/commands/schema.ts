@@ -1,5 +1,8 @@
 // `wda schema`: the schema document of a workspace. Shows it, plans a change, applies one and watches it to its end.
-import type { Answer } from './admin-client.ts';
+import { type Command, Option } from 'commander';
+import type { Migration, Plan } from '../../../admin-types/admin-api.d.ts';
+import type { Answer } from '../admin-client.ts';
+import { action, examples } from '../command.ts';
 import {
   chosenWorkspace,
   connect,
@@ -7,40 +10,84 @@ import {
   type WorkspaceAddress,
   workspaceName,
   workspacePath,
-} from './connection.ts';
-import { CommandFailure, usageFailure } from './failure.ts';
-import { sayingWhenInterrupted } from './follow.ts';
-import { printResult, writeOut } from './io.ts';
+} from '../connection.ts';
+import { CommandFailure, usageFailure } from '../failure.ts';
+import { sayingWhenInterrupted } from '../follow.ts';
+import { printResult, writeOut } from '../io.ts';
+import { describeMigration, describePlan, hasEnded } from '../migration-view.ts';
+import { readSchemaFile, refuseWithLines, schemaAsYaml } from '../schema-file.ts';
+import { printable } from '../table.ts';
 import { followMigration, leftRunning, requireSuccess } from './migration.ts';
-import { describeMigration, describePlan, hasEnded, type Migration, type Plan } from './migration-view.ts';
-import { readSchemaFile, refuseWithLines, schemaAsYaml } from './schema-file.ts';
-import { printable } from './table.ts';
 
-export interface PlanOptions extends GlobalOptions {
+export function register(program: Command): void {
+  const group = program.command('schema').description('the schema document of a workspace');
+  group
+    .command('show')
+    .description('print the schema in force, ready to be edited and applied')
+    .addOption(new Option('--format <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
+    .action(action(show));
+  group
+    .command('plan')
+    .description('show what apply would do; changes nothing')
+    .argument('<file>', 'schema document, YAML or JSON; - is stdin')
+    .addOption(strategy())
+    .option('--based-on <tag>', 'only if the document with this tag is in force (plan prints the tag)')
+    .action(action(plan));
+  const applying = group
+    .command('apply')
+    .description('put a schema in force and watch the migration to its end')
+    .argument('<file>', 'schema document, YAML or JSON; - is stdin')
+    .addOption(strategy())
+    .option('--based-on <tag>', 'only if the plan with this tag is still what would be done')
+    .option('--allow-destructive', 'allow it to drop entities, fields or relations with their data')
+    .option('--wait <seconds>', 'wait this long at most, 0 not at all (default: until it has ended)')
+    .action(action(apply));
+  examples(applying, [
+    'wda schema apply schema.yaml -w acme/shop',
+    'wda schema apply schema.yaml -w acme/shop --allow-destructive',
+    'wda schema apply schema.yaml -w acme/shop --wait 0 --json   # starts it, prints the migration',
+    'generate-schema | wda schema apply - -w acme/shop',
+  ]);
+  examples(group, [
+    'wda schema show -w acme/shop > schema.yaml',
+    'wda schema plan schema.yaml -w acme/shop',
+    'wda schema plan schema.yaml -w acme/shop --strategy blocking',
+    'wda schema apply schema.yaml -w acme/shop',
+    'wda schema apply schema.yaml -w acme/shop --allow-destructive --strategy blocking',
+  ]);
+}
+
+const strategy = (): Option =>
+  new Option(
+    '--strategy <strategy>',
+    'online (default): requests go on meanwhile; blocking: at once and quicker, requests get 503 meanwhile',
+  ).choices(['online', 'blocking']);
+
+interface PlanOptions extends GlobalOptions {
   readonly strategy?: string;
   /** Tag of the document that must be in force. */
   readonly basedOn?: string;
 }
 
-export interface ApplyOptions extends PlanOptions {
+interface ApplyOptions extends PlanOptions {
   readonly allowDestructive?: boolean;
   readonly wait?: string;
 }
 
 /** Prints the schema document in force, as YAML or JSON, ready to be edited and applied. */
-export async function showSchema(options: GlobalOptions & { readonly format?: string }): Promise<void> {
+async function show(options: GlobalOptions & { readonly format?: string }): Promise<void> {
   const { data } = await connect(options).send('GET', `${workspacePath(chosenWorkspace(options))}/schema`);
   const asJson = options.json || options.format === 'json';
   await writeOut(options.io, `${asJson ? JSON.stringify(data, null, 2) : schemaAsYaml(data)}\n`);
 }
 
 /** Shows what `apply` would do. Nothing is changed. */
-export async function planSchema(path: string, options: PlanOptions): Promise<void> {
+async function plan(path: string, options: PlanOptions): Promise<void> {
   const address = chosenWorkspace(options);
   const client = connect(options);
   const file = await readSchemaFile(options.io, path);
   const { data } = await client
-    .send('POST', `${workspacePath(address)}/schema/plan`, {
+    .send<Plan>('POST', `${workspacePath(address)}/schema/plan`, {
       body: file.document,
       query: [
         ['strategy', options.strategy],
@@ -48,20 +95,19 @@ export async function planSchema(path: string, options: PlanOptions): Promise<vo
       ],
     })
     .catch((error) => refuseWithLines(error, file));
-  const plan = data as Plan;
-  await printResult(options, plan, () =>
-    [describePlan(plan), ...(canBeApplied(plan) ? ['', exactly(plan, path, address)] : [])].join('\n'),
+  await printResult(options, data, () =>
+    [describePlan(data), ...(canBeApplied(data) ? ['', applyCommand(data, path, address)] : [])].join('\n'),
   );
 }
 
 const canBeApplied = ({ steps }: Plan): boolean =>
   steps.length > 0 && steps.every(({ conflicts }) => conflicts === null);
 
-const exactly = ({ basedOn }: Plan, path: string, address: WorkspaceAddress): string =>
+const applyCommand = ({ basedOn }: Plan, path: string, address: WorkspaceAddress): string =>
   `Exactly this, or nothing:  wda schema apply ${path} -w ${workspaceName(address)} --based-on ${basedOn}`;
 
 /** Puts a schema document in force and waits for the migration, without end unless `wait` says how many seconds. */
-export async function applySchema(path: string, options: ApplyOptions): Promise<void> {
+async function apply(path: string, options: ApplyOptions): Promise<void> {
   const address = chosenWorkspace(options);
   const client = connect(options);
   const wait = options.wait === undefined ? null : parseWait(options.wait);
@@ -73,7 +119,7 @@ export async function applySchema(path: string, options: ApplyOptions): Promise<
       ? ((await client.send('GET', `${workspacePath(address)}/schema`)).tag ?? undefined)
       : `"${options.basedOn}"`;
 
-  const put = (allowDestructive: true | undefined): Promise<Answer> =>
+  const put = (allowDestructive: true | undefined): Promise<Answer<Migration>> =>
     client.send('PUT', `${workspacePath(address)}/schema`, {
       body: file.document,
       ifMatch,
@@ -97,25 +143,17 @@ export async function applySchema(path: string, options: ApplyOptions): Promise<
       }),
   ).catch((error) => refuseWithLines(error, file));
 
-  const first = answer.data as Migration | null;
-  const id = String(first?.id ?? answer.location?.split('/').at(-1) ?? '');
-  if (first === null && answer.status !== 202) {
-    await printResult(
-      options,
-      null,
-      () => `The schema of ${workspaceName(address)} is already in force: nothing to change`,
-    );
-    return;
-  }
-  const ended = first !== null && hasEnded(first);
-  const migration = ended || wait === 0 ? first : await followMigration(client, address, id, { options, deadline });
-  await printResult(options, migration ?? { id }, () => describeOutcome(migration, address, path));
-  if (migration === null) return;
+  const { data: started } = answer;
+  const migration =
+    hasEnded(started) || wait === 0
+      ? started
+      : await followMigration(client, address, String(started.id), { options, deadline });
+  await printResult(options, migration, () => describeOutcome(migration, address, path));
   requireSuccess(migration);
   if (!hasEnded(migration) && wait !== 0)
     throw new CommandFailure(
       { kind: 'failed', message: `Migration ${migration.id} has not ended within ${wait} s` },
-      leftRunning(address, id),
+      leftRunning(address, migration.id),
     );
 }
 
@@ -125,8 +163,7 @@ export function parseWait(text: string): number {
   return Number(text);
 }
 
-function describeOutcome(migration: Migration | null, address: WorkspaceAddress, path: string): string {
-  if (migration === null) return `The migration of ${workspaceName(address)} has been accepted`;
+function describeOutcome(migration: Migration, address: WorkspaceAddress, path: string): string {
   if (migration.state !== 'succeeded') return describeMigration(migration);
   const steps = migration.steps.length;
   if (steps === 0) return `The schema of ${workspaceName(address)} is already in force: nothing to change`;

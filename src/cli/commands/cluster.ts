@@ -1,0 +1,259 @@
+// `wda cluster` and `wda workspace move`: the nodes of a cluster, and moves of workspaces between them.
+import type { Command } from 'commander';
+import type { Cluster, Move, PlacedWorkspace, RebalancePlan } from '../../../admin-types/admin-api.d.ts';
+import { ADMIN_PREFIX, type AdminClient } from '../admin-client.ts';
+import { action, examples } from '../command.ts';
+import { connect, type GlobalOptions, parseWorkspace, workspaceName, workspacePath } from '../connection.ts';
+import { failed, usageFailure } from '../failure.ts';
+import { follow } from '../follow.ts';
+import { printResult } from '../io.ts';
+import { formatBytes, type StepState } from '../progress.ts';
+import { renderPairs, renderTable } from '../table.ts';
+
+const CLUSTER = `${ADMIN_PREFIX}/cluster`;
+
+export function register(program: Command): void {
+  const group = program
+    .command('cluster')
+    .description('the nodes of a Citus cluster, and workspaces on them (needs the operator key)');
+  group
+    .command('status')
+    .description('show the nodes: which are up, and how much is stored on them')
+    .action(action(showStatus));
+  group
+    .command('workspaces')
+    .description('show the node of each workspace')
+    .option('--node <host:port>', 'only those on this node')
+    .action(action(listPlaced));
+  group
+    .command('rebalance')
+    .description('move workspaces so that the nodes store about the same amount')
+    .option('--plan', 'show the moves; changes nothing')
+    .option('--apply', 'do the moves, one after the other, while requests go on')
+    .option('--no-wait', 'do not wait for the end')
+    .action(action(rebalance));
+  group.command('moves').description('list moves of workspaces, newest first').action(action(listMoves));
+  group
+    .command('cancel')
+    .description('cancel a move that has not ended; the workspace stays where it is')
+    .argument('<id>', 'id of the move, as cluster moves shows it')
+    .action(action(cancelMove));
+  examples(group, [
+    'wda cluster status',
+    'wda cluster workspaces --node 10.0.0.11:5432',
+    'wda workspace move acme/shop --node 10.0.0.12:5432',
+    'wda cluster rebalance --plan',
+    'wda cluster rebalance --apply',
+  ]);
+}
+
+/** `wda workspace move`. */
+export function registerMove(workspaces: Command): void {
+  workspaces
+    .command('move')
+    .description('move a workspace to another node of the cluster while requests go on (needs the operator key)')
+    .argument('<org/workspace>')
+    .option('--node <host:port>', 'target node; wda cluster status lists the nodes')
+    .option('--no-wait', 'do not wait for the end')
+    .action(action(moveWorkspace));
+}
+
+async function showStatus(options: GlobalOptions): Promise<void> {
+  const { data } = await connect(options).send('GET', CLUSTER);
+  await printResult(options, data, () => describeStatus(data as Cluster));
+}
+
+/** Where each workspace lies. */
+async function listPlaced(options: GlobalOptions & { readonly node?: string }): Promise<void> {
+  const { node } = options;
+  const tail = node === undefined ? '' : `?node=${encodeURIComponent(node)}`;
+  const found = (await connect(options).readAll(`${CLUSTER}/workspaces${tail}`)) as readonly PlacedWorkspace[];
+  await printResult(options, found, () => describePlaced(found));
+}
+
+async function listMoves(options: GlobalOptions): Promise<void> {
+  const found = (await connect(options).readAll(`${CLUSTER}/moves`)) as readonly Move[];
+  await printResult(options, found, () => describeMoves(found));
+}
+
+async function cancelMove(id: string, options: GlobalOptions): Promise<void> {
+  const { data } = await connect(options).send('POST', `${CLUSTER}/moves/${encodeURIComponent(id)}/cancel`);
+  await printResult(options, data, () => `Cancelling move ${id}: ${(data as Move).state}`);
+}
+
+/** Moves a workspace, and watches that to its end unless `wait` is false. */
+async function moveWorkspace(
+  address: string,
+  options: GlobalOptions & { readonly node?: string; readonly wait?: boolean },
+): Promise<void> {
+  const parsed = parseWorkspace(address);
+  const { node } = options;
+  if (node === undefined)
+    throw usageFailure('A node is needed', ['Pass --node <host:port>; wda cluster status lists them.']);
+  const client = connect(options);
+  const { status, data } = await client.send('POST', `${workspacePath(parsed)}/moves`, { body: { node } });
+  if (status === 200) {
+    const placed = data as PlacedWorkspace;
+    return printResult(options, placed, () => `${workspaceName(parsed)} lies on ${placed.node} already`);
+  }
+  const move = options.wait === false ? (data as Move) : await followMove(client, data as Move, options);
+  await printResult(options, move, () => (hasEnded(move) ? ending(move) : `Move ${move.id} is ${move.state}`));
+  requireSuccess(move);
+}
+
+/** Shows the plan of a rebalance, or does it and watches each of its moves. */
+async function rebalance(
+  options: GlobalOptions & { readonly plan?: boolean; readonly apply?: boolean; readonly wait?: boolean },
+): Promise<void> {
+  if (options.plan === options.apply)
+    throw usageFailure('One of --plan and --apply is needed', ['--plan shows the moves, --apply does them.']);
+  const client = connect(options);
+  if (options.plan) {
+    const { data } = await client.send('GET', `${CLUSTER}/plan`);
+    return printResult(options, data, () => describePlan(data as RebalancePlan));
+  }
+  const moves = (await client.send('POST', `${CLUSTER}/rebalance`)).data as readonly Move[];
+  const last: Move[] = [];
+  for (const move of moves) last.push(options.wait === false ? move : await followMove(client, move, options));
+  await printResult(options, last, () =>
+    last.length === 0 ? 'Nothing to move: the nodes hold about the same' : last.map(ending).join('\n'),
+  );
+  for (const move of last) requireSuccess(move);
+}
+
+const followMove = (client: AdminClient, { id }: Move, options: GlobalOptions): Promise<Move> =>
+  follow({
+    read: async () => (await client.send('GET', `${CLUSTER}/moves/${id}`)).data as Move,
+    hasEnded,
+    isRunning: ({ state }) => state === 'running',
+    stateOf: makeMoveWatch(),
+    whenLeft: [
+      `Move ${id} goes on without this command.`,
+      'Watch it:  wda cluster moves',
+      `Stop it:   wda cluster cancel ${id}`,
+    ],
+    options,
+    deadline: null,
+  });
+
+const ending = (move: Move): string => `${nameOf(move)}: ${move.state}`;
+
+/** The details are printed already. */
+function requireSuccess({ id, state, error }: Move): void {
+  if (state === 'failed') throw failed(`Move ${id} has failed: ${error}`, { move: id, state });
+  if (state === 'cancelled') throw failed(`Move ${id} has been cancelled`, { move: id, state });
+}
+
+const hasEnded = ({ state }: Move): boolean => ['succeeded', 'failed', 'cancelled'].includes(state);
+
+const bytes = (value: number | null): string => (value === null ? '-' : formatBytes(value));
+
+function describeStatus({ version, triggers, nodes }: Cluster): string {
+  return [
+    renderPairs([
+      ['Citus', version],
+      ['Triggers', triggers ? 'on' : 'off'],
+    ]),
+    '',
+    renderTable(
+      ['NODE', 'ROLE', 'STATE', 'TAKES WORKSPACES', 'WORKSPACES', 'SIZE'],
+      nodes.map((node) => [
+        node.name,
+        node.role,
+        node.state,
+        node.takesWorkspaces ? 'yes' : 'no',
+        node.workspaces,
+        bytes(node.bytes),
+      ]),
+      ['WORKSPACES', 'SIZE'],
+    ),
+  ].join('\n');
+}
+
+const describePlaced = (placed: readonly PlacedWorkspace[]): string =>
+  placed.length === 0
+    ? 'No workspaces there'
+    : renderTable(
+        ['WORKSPACE', 'NODE', 'SIZE'],
+        placed.map((one) => [`${one.organization}/${one.workspace}`, one.node, bytes(one.bytes)]),
+        ['SIZE'],
+      );
+
+function describePlan({ moves, nodes, bytes: all }: RebalancePlan): string {
+  if (moves.length === 0) return 'Nothing to move: the nodes hold about the same';
+  return [
+    renderTable(
+      ['#', 'WORKSPACE', 'FROM', 'TO', 'SIZE'],
+      moves.map((one, index) => [
+        index + 1,
+        `${one.organization}/${one.workspace}`,
+        one.from,
+        one.to,
+        bytes(one.bytes),
+      ]),
+      ['#', 'SIZE'],
+    ),
+    '',
+    renderTable(
+      ['NODE', 'NOW', 'THEN'],
+      nodes.map((one) => [one.name, bytes(one.bytes), bytes(one.bytesAfter)]),
+      ['NOW', 'THEN'],
+    ),
+    '',
+    `${moves.length} move${moves.length === 1 ? '' : 's'} of ${bytes(all)} in all. Do them: wda cluster rebalance --apply`,
+  ].join('\n');
+}
+
+/** `acme/shop: 10.0.0.11:5432 -> 10.0.0.12:5432` */
+const nameOf = ({ organization, workspace, from, to }: Move): string =>
+  `${organization}/${workspace}: ${from} -> ${to}`;
+
+const describeMoves = (moves: readonly Move[]): string =>
+  moves.length === 0
+    ? 'No moves'
+    : renderTable(
+        ['ID', 'WORKSPACE', 'FROM', 'TO', 'STATE', 'PHASE', 'STARTED', 'FINISHED', 'ERROR'],
+        moves.map((one) => [
+          one.id,
+          `${one.organization}/${one.workspace}`,
+          one.from,
+          one.to,
+          one.state,
+          one.progress === null ? '-' : (WORDS[one.progress.phase] ?? one.progress.phase),
+          one.startedAt,
+          one.finishedAt,
+          one.error,
+        ]),
+        ['ID'],
+      );
+
+const WORDS: Readonly<Record<string, string>> = {
+  preparing: 'preparing',
+  copying: 'copying records',
+  indexing: 'making indexes',
+  catchingUp: 'catching up with writes',
+  switching: 'switching',
+};
+
+/** How far a move is; the words of each phase are a step of their own. */
+function makeMoveWatch(): (move: Move, now: number) => StepState {
+  let first: { readonly label: string; readonly at: number; readonly share: number } | undefined;
+  return (move, now) => {
+    const { progress, state } = move;
+    const phase =
+      progress === null ? (state === 'pending' ? 'waiting for its turn' : 'at work') : WORDS[progress.phase];
+    const label = `${nameOf(move)}: ${phase}`;
+    const total = progress?.bytes.total ?? 0;
+    const share = progress?.phase === 'copying' && total > 0 ? progress.bytes.done / total : null;
+    if (first?.label !== label) first = { label, at: now, share: share ?? 0 };
+    const elapsedMs = now - first.at;
+    const done = (share ?? 0) - first.share;
+    return {
+      label,
+      share,
+      rate: null,
+      leftMs: share === null || done <= 0 ? null : ((1 - share) / done) * elapsedMs,
+      elapsedMs,
+    };
+  };
+}

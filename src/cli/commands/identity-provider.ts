@@ -1,0 +1,111 @@
+// `wda idp`: the identity provider whose users may use a workspace.
+import type { Command } from 'commander';
+import type { IdentityProvider } from '../../../admin-types/admin-api.d.ts';
+import { action, examples } from '../command.ts';
+import { chosenWorkspace, connect, type GlobalOptions, workspaceName, workspacePath } from '../connection.ts';
+import { usageFailure } from '../failure.ts';
+import { printResult } from '../io.ts';
+import { printable, renderPairs } from '../table.ts';
+import { explainAccess } from './access.ts';
+
+export function register(program: Command): void {
+  const group = program.command('idp').description('the identity provider whose users may use a workspace');
+  group.command('show').description('show the provider in force').action(action(show));
+  const setting = group
+    .command('set')
+    .description('configure the provider: all of it with --issuer, else the given options; in force within a second')
+    .option('--issuer <url>', 'issuer URL, equal to the iss of the tokens to the letter')
+    .option('--jwks-uri <url>', 'where its keys are; "" (default): discovered from the issuer')
+    .option('--audience <audience>', 'what aud must contain; "" (default): anything')
+    .option('--permissions <permissions>', 'READ_ONLY or READ_WRITE, for all of its users')
+    .option('--enable', 'accept its tokens (default with --issuer)')
+    .option('--disable', 'refuse its tokens')
+    .action(action(set));
+  examples(setting, [
+    'wda idp set -w acme/shop --issuer https://login.example.com/ --audience https://api.example.com --permissions read-only',
+    'wda idp set -w acme/shop --permissions read-write',
+    'wda idp set -w acme/shop --disable',
+  ]);
+  group
+    .command('delete')
+    .description('delete the provider; its tokens stop working within a second')
+    .action(action(remove));
+  group
+    .command('test')
+    .description('the same as access explain: take a token through every check')
+    .argument('[file]', 'holds the token; - or nothing is stdin')
+    .action(action(explainAccess));
+  examples(group, [
+    'wda idp show -w acme/shop',
+    'wda idp set -w acme/shop --issuer https://login.example.com/ --permissions read-only',
+    'wda idp test token.txt -w acme/shop',
+    'wda idp delete -w acme/shop',
+  ]);
+}
+
+async function show(options: GlobalOptions): Promise<void> {
+  await print(options, (await connect(options).send<IdentityProvider>('GET', providerPath(options))).data);
+}
+
+interface ProviderOptions extends GlobalOptions {
+  readonly issuer?: string;
+  readonly jwksUri?: string;
+  readonly audience?: string;
+  readonly permissions?: string;
+  readonly enable?: boolean;
+  readonly disable?: boolean;
+}
+
+/** With an issuer a whole configuration, enabled by default; without one a change of the options given. */
+async function set(options: ProviderOptions): Promise<void> {
+  const { issuer, jwksUri, audience, enable, disable } = options;
+  if (enable && disable) throw usageFailure('--enable and --disable exclude each other');
+  const permissions = options.permissions === undefined ? undefined : parsePermissions(options.permissions);
+  if (issuer !== undefined && permissions === undefined) {
+    throw usageFailure('A provider needs permissions for its users', ['Pass --permissions READ_ONLY or READ_WRITE.']);
+  }
+  const enabled = enable || disable ? !disable : issuer === undefined ? undefined : true;
+  const body = {
+    ...(issuer === undefined ? {} : { issuerUrl: issuer }),
+    ...(jwksUri === undefined ? {} : { jwksUri }),
+    ...(audience === undefined ? {} : { audience }),
+    ...(permissions === undefined ? {} : { defaultPermissions: permissions }),
+    ...(enabled === undefined ? {} : { enabled }),
+  };
+  if (Object.keys(body).length === 0) {
+    throw usageFailure('Nothing to set', [
+      'Pass --issuer, --jwks-uri, --audience, --permissions, --enable or --disable.',
+    ]);
+  }
+  const { data, meta } = await connect(options).send<IdentityProvider>('PUT', providerPath(options), { body });
+  const warnings = (meta as { warnings?: readonly string[] } | null)?.warnings ?? [];
+  for (const warning of warnings) options.io.stderr.write(`Warning: ${printable(warning)}\n`);
+  await print(options, data);
+}
+
+async function remove(options: GlobalOptions): Promise<void> {
+  const name = workspaceName(chosenWorkspace(options));
+  await connect(options).send('DELETE', providerPath(options));
+  await printResult(options, { deleted: name }, () => `Deleted the identity provider of ${name}`);
+}
+
+function print(options: GlobalOptions, provider: IdentityProvider): Promise<void> {
+  const { issuerUrl, jwksUri, audience, defaultPermissions, enabled } = provider;
+  return printResult(options, provider, () =>
+    renderPairs([
+      ['Issuer URL', issuerUrl],
+      ['JWKS URI', jwksUri ?? '(discovered)'],
+      ['Audience', audience ?? '(any)'],
+      ['Permissions', defaultPermissions],
+      ['Enabled', enabled ? 'yes' : 'no'],
+    ]),
+  );
+}
+
+function parsePermissions(text: string): string {
+  const permissions = text.toUpperCase().replaceAll('-', '_');
+  if (permissions === 'READ_ONLY' || permissions === 'READ_WRITE') return permissions;
+  throw usageFailure(`Permissions are READ_ONLY or READ_WRITE, not ${text}`);
+}
+
+const providerPath = (options: GlobalOptions): string => `${workspacePath(chosenWorkspace(options))}/identity-provider`;
